@@ -1,0 +1,1 @@
+"""The commands of the `maxview` program, one module each."""

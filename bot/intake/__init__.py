@@ -1,0 +1,1 @@
+"""What was asked: deliveries in, intents out."""

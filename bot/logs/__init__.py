@@ -1,0 +1,1 @@
+"""What a log says: bytes in, facts out."""

@@ -1,0 +1,1 @@
+"""What we say: verdicts in, one Report out, and its renderings."""

@@ -1,0 +1,134 @@
+"""Everything said about one head commit: the one value that comment, check, page and JSON render.
+
+In:  comparisons, runs and what is still missing. Out: `Report`.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bot.runs.records import RunRecord
+from bot.verdict.judgement import Comparison
+
+
+class RowState(StrEnum):
+    """The state of one case and variant, one per row."""
+
+    SAME = "same"
+    FASTER = "faster"
+    SLOWER = "slower"
+    INCONCLUSIVE = "inconclusive"
+    NOT_COMPARABLE = "not_comparable"
+    NOT_LIKE_FOR_LIKE = "not_like_for_like"
+    DIVERGED = "diverged"
+    NEW_FAILURE = "new_failure"
+    FAILS_ON_BOTH = "fails_on_both"
+    FIXED = "fixed"
+    NO_RUN = "no_run"
+    NO_BASELINE = "no_baseline"
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING_FOR_APPROVAL = "waiting_for_approval"
+    RETRYING = "retrying"
+    LOST = "lost"
+    CARRIED = "carried"
+    SUPERSEDED = "superseded"
+    CANCELLED = "cancelled"
+    ACKNOWLEDGED = "acknowledged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """The commit on the base branch whose runs are compared with.
+
+    `distance` counts commits behind the merge base (0: the merge base itself), None where the commit of
+    the runs is not recorded. `why` is one clause that completes "compared with main … because it is …".
+    """
+
+    sha: str | None
+    why: str
+    distance: int | None = None
+    newest_started: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a running case is: steps done of steps expected, runs done of runs wanted."""
+
+    step: int | None = None
+    steps: int | None = None
+    runs_done: int = 0
+    runs_wanted: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseReport:
+    """One row: a case in one variant."""
+
+    case: str
+    variant: str
+    state: RowState
+    comparison: Comparison | None = None
+    baseline: Baseline | None = None
+    base_runs: tuple[RunRecord, ...] = ()
+    head_runs: tuple[RunRecord, ...] = ()
+    stale_runs: tuple[RunRecord, ...] = ()
+    progress: Progress | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParityRow:
+    """One case in two variants on the head commit: did it pass in each, and did it on the baseline."""
+
+    case: str
+    first_variant: str
+    second_variant: str
+    first_passes: bool | None
+    second_passes: bool | None
+    base_second_passes: bool | None = None
+    comparison: Comparison | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastCommand:
+    """The newest `/benchmark` command and what came of it; `result` is one plain sentence."""
+
+    text: str
+    by: str
+    at: float
+    result: str
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """A case that was not run here, and why."""
+
+    case: str
+    variant: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything said about one head commit. Times are Unix seconds."""
+
+    repository: str
+    number: int
+    title: str
+    head_sha: str
+    head_branch: str
+    base_branch: str
+    merge_base: str | None
+    made_at: float
+    rows: tuple[CaseReport, ...] = ()
+    parity: tuple[ParityRow, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    last_command: LastCommand | None = None
+    problem: str | None = None
+    launches: bool = False
+    variants: tuple[str, ...] = ()
+    chip_hours_used: float | None = None
+    chip_hours_saved: float | None = None
+    practical_percent: float = 1.0
+    equivalence_percent: float = 5.0

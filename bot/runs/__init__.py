@@ -1,0 +1,1 @@
+"""What to run, what was started, and what was found."""

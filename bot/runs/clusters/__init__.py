@@ -1,0 +1,1 @@
+"""Where runs are executed: one module per kind of cluster."""

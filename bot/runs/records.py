@@ -1,0 +1,74 @@
+"""A run as the program remembers it, and what was found of it in a bucket or folder.
+
+In:  nothing. Out: the words that storage, the controller, the report and the pages share.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class RunState(StrEnum):
+    """Where a run stands. A found run is `ended` from the start: its log is all there is of it."""
+
+    PLANNED = "planned"
+    LAUNCHED = "launched"
+    QUEUED = "queued"
+    RUNNING = "running"
+    ENDED = "ended"
+    LOST = "lost"
+    CANCELLED = "cancelled"
+
+
+class Origin(StrEnum):
+    """Whether we found a run or started it."""
+
+    FOUND = "found"
+    LAUNCHED = "launched"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFile:
+    """One file of a store. `name` is relative to the store's root; `updated` is in Unix seconds;
+    `generation` changes whenever the content does."""
+
+    name: str
+    size: int
+    updated: float
+    generation: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundRun:
+    """The log files of one run folder, and what its path says. `started` comes from date and time, UTC."""
+
+    folder: str
+    files: tuple[RunFile, ...]
+    case: str
+    variant: str
+    slug: str | None = None
+    started: float | None = None
+    sha: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """One run of one case and variant on one commit.
+
+    `branch` is the slug of the branch it ran on. `sha` has at least 7 digits, or is None where nothing
+    records the commit. `log_uri` names the measured log (`gs://…` or `file:…`), `generation` its content.
+    `key` is what makes two launches the same run; a found run has none.
+    """
+
+    id: str
+    repository: str
+    case: str
+    variant: str
+    branch: str | None = None
+    sha: str | None = None
+    started: float | None = None
+    origin: Origin = Origin.FOUND
+    state: RunState = RunState.ENDED
+    log_uri: str | None = None
+    generation: str | None = None
+    key: str | None = None
+    attempt: int = 1

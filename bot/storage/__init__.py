@@ -1,0 +1,1 @@
+"""The only door to databases, buckets and folders."""

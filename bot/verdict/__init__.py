@@ -1,0 +1,1 @@
+"""What it means: facts in, one honest verdict out."""

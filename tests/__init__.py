@@ -1,0 +1,1 @@
+"""Claims about MaxView, one sentence each."""
