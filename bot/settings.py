@@ -1,0 +1,186 @@
+"""What the operator says about this installation.
+
+In:  a mapping of environment variables.
+Out: `Settings`, or one `Told` that names everything missing or wrong at once.
+
+Secrets never appear in `repr`.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from bot.errors import Told
+
+GITHUB_API = "https://api.github.com"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """A complete, checked set of settings; `artifacts_url` and `database_url` are always full addresses."""
+
+    app_id: int
+    private_key: str = field(repr=False)
+    webhook_secret: str = field(repr=False)
+    api_url: str
+    public_url: str
+    database_url: str = field(repr=False)
+    artifacts_url: str
+    host: str
+    port: int
+    data_dir: Path
+    log_format: str
+    poll_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One environment variable: what it is for, its default in words, and whether `serve` needs it."""
+
+    name: str
+    meaning: str
+    default: str = ""
+    required: bool = False
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(name="GITHUB_APP_ID", meaning="the App's number, from its settings page", required=True),
+    Setting(
+        name="GITHUB_PRIVATE_KEY",
+        meaning="the App's private key: PEM text, or that text in base64",
+        default="or GITHUB_PRIVATE_KEY_PATH",
+        required=True,
+    ),
+    Setting(name="GITHUB_PRIVATE_KEY_PATH", meaning="a file that holds the private key"),
+    Setting(name="GITHUB_WEBHOOK_SECRET", meaning="the secret of the App's webhook", required=True),
+    Setting(name="GITHUB_API_URL", meaning="GitHub's API", default=GITHUB_API),
+    Setting(
+        name="PUBLIC_URL",
+        meaning="where people reach these pages; the comment links there",
+        default="http://HOST:PORT",
+    ),
+    Setting(
+        name="DATABASE_URL",
+        meaning="sqlite:///file or postgresql://…",
+        default="a SQLite file in DATA_DIR",
+    ),
+    Setting(
+        name="ARTIFACTS_URL",
+        meaning="where logs of launched runs are kept: file:… or gs://bucket/prefix",
+        default="the folder artifacts in DATA_DIR",
+    ),
+    Setting(name="HOST", meaning="the address to listen on", default="127.0.0.1"),
+    Setting(name="PORT", meaning="the port to listen on", default="8000"),
+    Setting(name="DATA_DIR", meaning="a folder that survives restarts", default=".data"),
+    Setting(name="LOG_FORMAT", meaning="text or json", default="text"),
+    Setting(
+        name="POLL_SECONDS",
+        meaning="how often an unfinished pull request is looked at without a webhook",
+        default="60",
+    ),
+)
+
+
+class _Reading:
+    """Reads variables one by one and collects what is wrong with them."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self.problems: list[str] = []
+
+    def text(self, name: str, default: str = "") -> str:
+        return self._environ.get(name, "").strip() or default
+
+    def required(self, name: str) -> str:
+        value = self.text(name)
+        if not value:
+            self.problems.append(f"{name} is missing: {_meaning(name)}")
+        return value
+
+    def number(self, name: str, default: str, read: Callable[[str], float], wanted: str) -> float:
+        value = self.text(name, default)
+        try:
+            number = read(value)
+        except ValueError:
+            number = -1
+        if not 0 <= number < 1e9:
+            self.problems.append(f"{name} is {value!r}: give {wanted}")
+            return 0
+        return number
+
+    def url(self, name: str, default: str, schemes: tuple[str, ...]) -> str:
+        value = self.text(name, default)
+        if urlsplit(value).scheme not in schemes:
+            wanted = " or ".join(f"{scheme}:…" for scheme in schemes)
+            self.problems.append(f"{name} does not look like {wanted}")
+        return value.rstrip("/")
+
+    def private_key(self) -> str:
+        text, path = self.text("GITHUB_PRIVATE_KEY"), self.text("GITHUB_PRIVATE_KEY_PATH")
+        if text:
+            return self._pem(text, "GITHUB_PRIVATE_KEY")
+        if not path:
+            self.problems.append(
+                "GITHUB_PRIVATE_KEY is missing: give the App's private key (PEM text or base64), "
+                "or its file in GITHUB_PRIVATE_KEY_PATH"
+            )
+            return ""
+        try:
+            return self._pem(Path(path).read_text(encoding="utf-8"), "GITHUB_PRIVATE_KEY_PATH")
+        except (OSError, UnicodeDecodeError) as problem:
+            reason = getattr(problem, "strerror", None) or "not text"
+            self.problems.append(f"GITHUB_PRIVATE_KEY_PATH: {path} cannot be read: {reason}")
+            return ""
+
+    def _pem(self, text: str, name: str) -> str:
+        candidate = text.strip().replace("\\n", "\n")
+        if "PRIVATE KEY" not in candidate:
+            try:
+                candidate = base64.b64decode(candidate, validate=True).decode("ascii").strip()
+            except (binascii.Error, UnicodeDecodeError):
+                candidate = ""
+        if "PRIVATE KEY" not in candidate:
+            self.problems.append(f"{name} holds no private key: give PEM text, or that text in base64")
+        return candidate + "\n"
+
+
+def _meaning(name: str) -> str:
+    return next(setting.meaning for setting in SETTINGS if setting.name == name)
+
+
+def read_settings(environ: Mapping[str, str]) -> Settings:
+    """Read and check every setting; raises `Told` with one line for each problem."""
+    reading = _Reading(environ)
+    app_id = reading.required("GITHUB_APP_ID")
+    if app_id and not app_id.isdigit():
+        reading.problems.append(f"GITHUB_APP_ID is {app_id!r}: give the App's number")
+    host = reading.text("HOST", "127.0.0.1")
+    port = int(reading.number("PORT", "8000", int, "a port between 1 and 65535"))
+    if not reading.problems and not 0 < port < 65536:
+        reading.problems.append(f"PORT is {port}: give a port between 1 and 65535")
+    data_dir = Path(reading.text("DATA_DIR", ".data")).absolute()
+    log_format = reading.text("LOG_FORMAT", "text")
+    if log_format not in {"text", "json"}:
+        reading.problems.append(f"LOG_FORMAT is {log_format!r}: give text or json")
+    settings = Settings(
+        app_id=int(app_id) if app_id.isdigit() else 0,
+        private_key=reading.private_key(),
+        webhook_secret=reading.required("GITHUB_WEBHOOK_SECRET"),
+        api_url=reading.url("GITHUB_API_URL", GITHUB_API, ("https", "http")),
+        public_url=reading.url("PUBLIC_URL", f"http://{host}:{port}", ("https", "http")),
+        database_url=reading.url(
+            "DATABASE_URL", f"sqlite:///{data_dir / 'maxview.sqlite'}", ("sqlite", "postgresql", "postgres")
+        ),
+        artifacts_url=reading.url("ARTIFACTS_URL", f"file:{data_dir / 'artifacts'}", ("file", "gs")),
+        host=host,
+        port=port,
+        data_dir=data_dir,
+        log_format=log_format,
+        poll_seconds=reading.number("POLL_SECONDS", "60", float, "a number of seconds") or 60.0,
+    )
+    if reading.problems:
+        raise Told("the settings are incomplete:\n" + "\n".join(f"  {line}" for line in reading.problems))
+    return settings

@@ -1,0 +1,157 @@
+"""The door to SQL: one engine, short transactions, SQLite or PostgreSQL by the address.
+
+In:  a database address, and functions that take a connection.
+Out: what those functions return; every failure of the database as `Away`.
+
+Transactions never span a call to the outside.  SQLite runs in WAL with `BEGIN IMMEDIATE` for writers, so
+that two processes queue up instead of failing; every commit is on disk before it is acknowledged.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from bot.errors import Broken, Told
+
+BUSY_MILLISECONDS = 8_000
+"""How long a SQLite writer waits for another: below GitHub's 10 s, so that a webhook is answered."""
+
+THREADS = 4
+POSTGRES_SCHEMES = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg"}
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Away(Broken):
+    """The database does not answer, or refuses; trying again later may help."""
+
+
+class Database:
+    """Runs functions of a connection, each in one transaction, on threads of its own."""
+
+    def __init__(self, url: str) -> None:
+        self._engine = _engine(url)
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="database")
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether the database is one file on this machine."""
+        return self._engine.dialect.name == "sqlite"
+
+    def now(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `function(connection, …)` in one writing transaction, on the calling thread."""
+        return _transaction(self._engine, function, *args, **kwargs)
+
+    async def write(
+        self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `function(connection, …)` in one writing transaction and commit it."""
+        return await self._threaded(self._engine, function, *args, **kwargs)
+
+    async def read(
+        self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `function(connection, …)` on one consistent view, without holding up writers."""
+        reader = self._engine.execution_options(maxview_reads=True)
+        return await self._threaded(reader, function, *args, **kwargs)
+
+    async def _threaded(
+        self,
+        engine: Engine,
+        function: Callable[Concatenate[Connection, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(
+            self._threads, lambda: _transaction(engine, function, *args, **kwargs)
+        )
+
+    def check(self) -> None:
+        """Raise `Away` unless the database answers."""
+        self.now(lambda connection: connection.execute(text("SELECT 1")).scalar_one())
+
+    def migrate(self) -> None:
+        """Bring the tables to the shape this program needs; safe when several processes start at once."""
+        from bot.storage.migrations import upgrade  # noqa: PLC0415 - Alembic is slow to import
+
+        _translated(lambda: upgrade(self._engine))
+
+    def close(self) -> None:
+        """Let go of every connection and thread."""
+        self._threads.shutdown(wait=True)
+        self._engine.dispose()
+
+
+def _transaction(
+    engine: Engine, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    def run() -> T:
+        with engine.begin() as connection:
+            return function(connection, *args, **kwargs)
+
+    return _translated(run)
+
+
+def _translated(act: Callable[[], T]) -> T:
+    try:
+        return act()
+    except SQLAlchemyError as problem:
+        detail = str(getattr(problem, "orig", None) or problem).strip().splitlines()
+        raise Away(f"the database: {detail[0] if detail else type(problem).__name__}") from problem
+
+
+def _engine(url: str) -> Engine:
+    try:
+        address = make_url(url)
+    except ArgumentError as problem:
+        raise Told(
+            "DATABASE_URL cannot be read: give sqlite:///file or postgresql://user@host/name"
+        ) from problem
+    if address.drivername.startswith("sqlite"):
+        return _sqlite(address.database)
+    driver = POSTGRES_SCHEMES.get(address.drivername, address.drivername)
+    return create_engine(
+        address.set(drivername=driver),
+        pool_size=THREADS + 1,
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": 5},
+    )
+
+
+def _sqlite(path: str | None) -> Engine:
+    if not path or path == ":memory:":
+        raise Told("DATABASE_URL names no file: give sqlite:///path/to/file")
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise Told(f"DATABASE_URL: {Path(path).parent} cannot be made: {problem.strerror}") from problem
+    engine = create_engine(f"sqlite:///{path}", pool_size=THREADS + 1)
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    """Take transactions into our own hands, and make commits durable (Python's driver begins too late)."""
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for pragma in (
+        f"busy_timeout={BUSY_MILLISECONDS}",
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+    ):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    reads = connection.get_execution_options().get("maxview_reads")
+    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")

@@ -1,0 +1,68 @@
+"""Webhook deliveries, from receipt to what came of them.
+
+In:  deliveries as they arrived. Out: rows of `delivery`.
+
+A delivery that was recorded is never lost and never done twice: GitHub keeps the id when it redelivers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from bot.storage.tables import DELIVERY
+
+
+class DeliveryState(StrEnum):
+    """What came of a delivery."""
+
+    RECEIVED = "received"
+    DONE = "done"
+    IGNORED = "ignored"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """One delivery: GitHub's id of it, the event's name, the raw body, and when it came (Unix seconds)."""
+
+    id: str
+    event: str
+    payload: bytes
+    received: float
+
+
+def insert(connection: Connection, table: Any) -> Any:
+    """An insert of this database's own kind: the one that knows ON CONFLICT."""
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    return dialect.insert(table)
+
+
+def record(connection: Connection, deliveries: Sequence[Delivery]) -> None:
+    """Keep these deliveries; ones whose id is known are left as they are."""
+    rows = [
+        {
+            "id": delivery.id,
+            "event": delivery.event,
+            "payload": delivery.payload,
+            "received": delivery.received,
+            "state": DeliveryState.RECEIVED,
+            "due": delivery.received,
+            "lease_until": 0.0,
+            "token": 0,
+            "attempts": 0,
+        }
+        for delivery in deliveries
+    ]
+    connection.execute(insert(connection, DELIVERY).on_conflict_do_nothing(index_elements=["id"]), rows)
+
+
+def counts(connection: Connection) -> dict[str, int]:
+    """How many deliveries stand in each state."""
+    found = connection.execute(
+        select(DELIVERY.c.state, func.count().label("number")).group_by(DELIVERY.c.state)
+    )
+    return {row.state: row.number for row in found}

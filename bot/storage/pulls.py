@@ -1,0 +1,212 @@
+"""Pull requests as the program remembers them: what is wanted, what was said, and when to look again.
+
+In:  wishes and outcomes. Out: `PullRow`s.
+
+A wish that arrives while the row is being worked on is not lost: it raises `wanted`, and who lets go of
+the row finds that it must be looked at again at once.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, and_, case, select, update
+
+from bot.storage.deliveries import insert
+from bot.storage.queue import Claim, release
+from bot.storage.tables import PULL_REQUEST, REPOSITORY
+
+KEPT_COMMANDS = 20
+"""Commands remembered per pull request: the comment shows the newest, the rest is for the operator."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRecord:
+    """A command that was given: by whom, when, what came of it (`result`, one sentence), and for which
+    cases a fresh run was asked (`fresh`, `case/variant`)."""
+
+    comment_id: int
+    text: str
+    by: str
+    at: float
+    result: str
+    refused: bool = False
+    head_sha: str | None = None
+    fresh: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """How often a case's data was looked at, and at how many runs of base and head the last time."""
+
+    look: int
+    n: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRow:
+    """One remembered pull request. `head_seen` is when its head was first heard of (Unix seconds)."""
+
+    repository: str
+    number: int
+    installation: int
+    open: bool
+    title: str
+    head_sha: str | None
+    head_branch: str | None
+    head_seen: float | None
+    wanted: int
+    comment_id: int | None
+    comment_hash: str | None
+    comment_severity: int
+    attempts: int
+    commands: tuple[CommandRecord, ...] = ()
+    looks: dict[str, Look] = field(default_factory=dict)
+
+
+def pull_row(row: Mapping[Any, Any]) -> PullRow:
+    """The row as values."""
+    names = [name for name in PullRow.__dataclass_fields__ if name not in {"commands", "looks"}]
+    return PullRow(
+        **{name: row[name] for name in names},
+        commands=msgspec.json.decode(row["commands"], type=tuple[CommandRecord, ...]),
+        looks=msgspec.json.decode(row["looks"], type=dict[str, Look]),
+    )
+
+
+def want(
+    connection: Connection,
+    *,
+    repository: str,
+    number: int,
+    installation: int,
+    now: float,
+    pushed: bool = False,
+    command: CommandRecord | None = None,
+) -> None:
+    """Have this pull request looked at as soon as possible.
+
+    `pushed` says that its head has just changed; a command that was recorded before is not recorded twice.
+    """
+    connection.execute(
+        insert(connection, PULL_REQUEST)
+        .values(**_new_row(repository, number, installation, now))
+        .on_conflict_do_nothing(index_elements=["repository", "number"])
+    )
+    here = _key(repository, number)
+    row = connection.execute(select(PULL_REQUEST).where(here).with_for_update()).mappings().one()
+    commands = pull_row(row).commands
+    values: dict[str, Any] = {"wanted": PULL_REQUEST.c.wanted + 1, "due": now, "installation": installation}
+    if pushed:
+        values |= {"head_seen": now, "head_sha": None}
+    if command is not None:
+        others = [kept for kept in commands if kept.comment_id != command.comment_id]
+        values["commands"] = _json([*others, command][-KEPT_COMMANDS:])
+    connection.execute(update(PULL_REQUEST).where(here).values(**values))
+
+
+def want_branch(connection: Connection, *, repository: str, branch: str, now: float) -> int:
+    """Have the open pull requests of this head branch looked at; the number of them."""
+    touched = connection.execute(
+        update(PULL_REQUEST)
+        .where(
+            PULL_REQUEST.c.repository == repository,
+            PULL_REQUEST.c.head_branch == branch,
+            PULL_REQUEST.c.open,
+        )
+        .values(wanted=PULL_REQUEST.c.wanted + 1, due=now, head_seen=now, head_sha=None)
+    )
+    return touched.rowcount
+
+
+def let_go(
+    connection: Connection, held: Claim, *, now: float, due: float | None, values: Mapping[str, Any]
+) -> bool:
+    """Write what came of looking; due at once where something was wished for meanwhile."""
+    seen = held.row["wanted"]
+    again = case((PULL_REQUEST.c.wanted != seen, now), else_=due)
+    return release(connection, held, due=None, values={**values, "done": seen, "due": again})
+
+
+def find(connection: Connection, repository: str, number: int) -> PullRow | None:
+    """The remembered pull request, or None."""
+    row = connection.execute(select(PULL_REQUEST).where(_key(repository, number))).mappings().first()
+    return pull_row(row) if row else None
+
+
+def of_repository(connection: Connection, repository: str) -> tuple[PullRow, ...]:
+    """Every remembered pull request of a repository, newest first."""
+    rows = connection.execute(
+        select(PULL_REQUEST)
+        .where(PULL_REQUEST.c.repository == repository)
+        .order_by(PULL_REQUEST.c.number.desc())
+    )
+    return tuple(pull_row(row) for row in rows.mappings())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepositoryRow:
+    """A repository that the App is, or was, installed on."""
+
+    full_name: str
+    installation: int
+    default_branch: str | None
+    private: bool
+    active: bool
+
+
+def keep_repository(connection: Connection, row: RepositoryRow) -> None:
+    """Remember a repository, or what changed of it."""
+    values = {name: getattr(row, name) for name in RepositoryRow.__dataclass_fields__}
+    changed = {name: value for name, value in values.items() if value is not None and name != "full_name"}
+    connection.execute(
+        insert(connection, REPOSITORY)
+        .values(**values)
+        .on_conflict_do_update(index_elements=["full_name"], set_=changed)
+    )
+
+
+def leave_installation(
+    connection: Connection, *, installation: int, repositories: Sequence[str] | None = None
+) -> None:
+    """Stop looking at an installation's repositories (all of them, or these)."""
+    here = REPOSITORY.c.installation == installation
+    if repositories is not None:
+        here = and_(here, REPOSITORY.c.full_name.in_(repositories))
+    names = select(REPOSITORY.c.full_name).where(here)
+    connection.execute(update(PULL_REQUEST).where(PULL_REQUEST.c.repository.in_(names)).values(due=None))
+    connection.execute(update(REPOSITORY).where(here).values(active=False))
+
+
+def repositories(connection: Connection) -> tuple[RepositoryRow, ...]:
+    """Every repository remembered, by name."""
+    rows = connection.execute(select(REPOSITORY).order_by(REPOSITORY.c.full_name))
+    return tuple(RepositoryRow(**row) for row in rows.mappings())
+
+
+def _new_row(repository: str, number: int, installation: int, now: float) -> dict[str, Any]:
+    return {
+        "repository": repository,
+        "number": number,
+        "installation": installation,
+        "open": True,
+        "title": "",
+        "wanted": 0,
+        "done": 0,
+        "commands": "[]",
+        "looks": "{}",
+        "comment_severity": 0,
+        "due": now,
+        "lease_until": 0.0,
+        "token": 0,
+        "attempts": 0,
+    }
+
+
+def _key(repository: str, number: int) -> Any:
+    return and_(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number == number)
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,80 @@
+"""Reports, one per head commit: what the comment said is what the page shows.
+
+In:  `Report`s. Out: the same, without the step lines (those stay with the runs).
+"""
+
+import zlib
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import msgspec
+from sqlalchemy import Connection, select
+
+from bot.report.model import CaseReport, ParityRow, Report
+from bot.storage.deliveries import insert
+from bot.storage.tables import REPORT
+from bot.verdict.judgement import Comparison, MeasuredRun
+
+Row = TypeVar("Row", CaseReport, ParityRow)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportRow:
+    """One line of a list of reports."""
+
+    repository: str
+    number: int
+    head_sha: str
+    headline: str
+    made: float
+
+
+def save(connection: Connection, report: Report, *, headline: str) -> None:
+    """Keep what is said about this head, instead of what was said about it before."""
+    document = zlib.compress(msgspec.msgpack.encode(slim(report)), level=6)
+    values = {"headline": headline, "document": document, "made": report.made_at}
+    keys = {"repository": report.repository, "number": report.number, "head_sha": report.head_sha}
+    statement = insert(connection, REPORT).values(**keys, **values)
+    connection.execute(statement.on_conflict_do_update(index_elements=list(keys), set_=values))
+
+
+def newest(
+    connection: Connection, repository: str, number: int, head_sha: str | None = None
+) -> Report | None:
+    """The newest report of a pull request, or of one of its heads."""
+    query = select(REPORT.c.document).where(REPORT.c.repository == repository, REPORT.c.number == number)
+    if head_sha:
+        query = query.where(REPORT.c.head_sha.startswith(head_sha, autoescape=True))
+    document = connection.execute(query.order_by(REPORT.c.made.desc()).limit(1)).scalar_one_or_none()
+    return msgspec.msgpack.decode(zlib.decompress(document), type=Report) if document else None
+
+
+def headlines(connection: Connection, repository: str) -> dict[int, ReportRow]:
+    """The newest headline of every pull request of a repository, by number."""
+    names = [REPORT.c[name] for name in ReportRow.__dataclass_fields__]
+    rows = connection.execute(select(*names).where(REPORT.c.repository == repository).order_by(REPORT.c.made))
+    return {row["number"]: ReportRow(**row) for row in rows.mappings()}
+
+
+def slim(report: Report) -> Report:
+    """The report without step lines and marks: a page reads those from the run itself."""
+    rows = tuple(_slim_row(row) for row in report.rows)
+    parity = tuple(_slim_row(row) for row in report.parity)
+    return replace(report, rows=rows, parity=parity)
+
+
+def _slim_row(row: Row) -> Row:
+    comparison = row.comparison
+    return replace(row, comparison=_slim_comparison(comparison)) if comparison else row
+
+
+def _slim_comparison(comparison: Comparison) -> Comparison:
+    return replace(
+        comparison,
+        base=tuple(_slim_run(run) for run in comparison.base),
+        head=tuple(_slim_run(run) for run in comparison.head),
+    )
+
+
+def _slim_run(run: MeasuredRun) -> MeasuredRun:
+    return replace(run, log=replace(run.log, steps=(), marks=()))

@@ -1,0 +1,155 @@
+"""Runs and their measurements, kept so that no log is read twice.
+
+In:  `RunRecord`s and `MeasuredRun`s. Out: the same.
+"""
+
+import zlib
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, select
+
+from bot.runs.records import RunRecord, RunState
+from bot.storage.deliveries import insert
+from bot.storage.tables import MEASUREMENT, RUN, WANT
+from bot.verdict.judgement import MeasuredRun
+
+_COLUMNS = tuple(RunRecord.__dataclass_fields__)
+_FINISHED = (RunState.ENDED, RunState.LOST, RunState.CANCELLED)
+
+
+def encode(run: MeasuredRun) -> bytes:
+    """A measured run as bytes; MessagePack, because JSON has no NaN and a loss may be one."""
+    return zlib.compress(msgspec.msgpack.encode(run), level=6)
+
+
+def decode(document: bytes) -> MeasuredRun:
+    """The measured run that `encode` was given."""
+    return msgspec.msgpack.decode(zlib.decompress(document), type=MeasuredRun)
+
+
+def save(
+    connection: Connection, record: RunRecord, *, now: float, measured: MeasuredRun | None = None
+) -> None:
+    """Keep a run, or what changed of it, and what was measured from its log."""
+    values: dict[str, Any] = {name: getattr(record, name) for name in _COLUMNS}
+    statement = insert(connection, RUN).values(**values, seen=now, lease_until=0.0, token=0, attempts=0)
+    connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
+    if measured is not None:
+        row = {
+            "document": encode(measured),
+            "steady_seconds": measured.measurements.steady.seconds,
+            "made": now,
+        }
+        found = insert(connection, MEASUREMENT).values(run=record.id, **row)
+        connection.execute(found.on_conflict_do_update(index_elements=["run"], set_=row))
+
+
+def of_branch(connection: Connection, repository: str, branch: str) -> tuple[RunRecord, ...]:
+    """Every run of a branch (by its slug), newest first."""
+    rows = connection.execute(
+        select(*(RUN.c[name] for name in _COLUMNS))
+        .where(RUN.c.repository == repository, RUN.c.branch == branch)
+        .order_by(RUN.c.started.desc(), RUN.c.id)
+    )
+    return tuple(_record(row) for row in rows.mappings())
+
+
+def by_id(connection: Connection, run: str) -> RunRecord | None:
+    """One run, or None."""
+    row = (
+        connection.execute(select(*(RUN.c[name] for name in _COLUMNS)).where(RUN.c.id == run))
+        .mappings()
+        .first()
+    )
+    return _record(row) if row else None
+
+
+def generations(connection: Connection, repository: str) -> dict[str, str]:
+    """The content each found run was last measured from, by run id: what is listed here need not be read."""
+    rows = connection.execute(
+        select(RUN.c.id, RUN.c.generation)
+        .join(MEASUREMENT, MEASUREMENT.c.run == RUN.c.id)
+        .where(RUN.c.repository == repository, RUN.c.generation.is_not(None))
+    )
+    return {row.id: row.generation for row in rows}
+
+
+def measured(connection: Connection, ids: Collection[str]) -> dict[str, MeasuredRun]:
+    """What was measured of these runs; runs without a measurement are left out."""
+    if not ids:
+        return {}
+    rows = connection.execute(
+        select(MEASUREMENT.c.run, MEASUREMENT.c.document).where(MEASUREMENT.c.run.in_(sorted(ids)))
+    )
+    return {run: decode(document) for run, document in rows}
+
+
+def steady_seconds(connection: Connection, ids: Sequence[str]) -> tuple[float, ...]:
+    """The steady step times of these runs, in their order; runs without one are left out."""
+    rows = connection.execute(
+        select(MEASUREMENT.c.run, MEASUREMENT.c.steady_seconds).where(MEASUREMENT.c.run.in_(ids))
+    )
+    found = {run: seconds for run, seconds in rows if seconds is not None}
+    return tuple(found[run] for run in ids if run in found)
+
+
+def plan(
+    connection: Connection, records: Sequence[RunRecord], *, repository: str, number: int, now: float
+) -> int:
+    """Want these runs for a pull request; ones that exist (by key) are shared. The number of new ones."""
+    known = {
+        row.key: row.id
+        for row in connection.execute(
+            select(RUN.c.key, RUN.c.id).where(RUN.c.key.in_([record.key for record in records]))
+        )
+    }
+    for record in records:
+        if record.key not in known:
+            values = {name: getattr(record, name) for name in _COLUMNS}
+            connection.execute(
+                insert(connection, RUN)
+                .values(**values, seen=now, due=now, lease_until=0.0, token=0, attempts=0)
+                .on_conflict_do_nothing()
+            )
+        connection.execute(
+            insert(connection, WANT)
+            .values(repository=repository, number=number, run=known.get(record.key, record.id))
+            .on_conflict_do_nothing()
+        )
+    return sum(record.key not in known for record in records)
+
+
+def wanted(connection: Connection, repository: str, number: int) -> tuple[RunRecord, ...]:
+    """The launched runs that a pull request wants, in the order they were planned."""
+    rows = connection.execute(
+        select(*(RUN.c[name] for name in _COLUMNS))
+        .join(WANT, WANT.c.run == RUN.c.id)
+        .where(WANT.c.repository == repository, WANT.c.number == number)
+        .order_by(RUN.c.seen, RUN.c.id)
+    )
+    return tuple(_record(row) for row in rows.mappings())
+
+
+def drop_wants(connection: Connection, *, repository: str, number: int, but: Collection[str] = ()) -> None:
+    """Stop wanting a pull request's runs (all but these); runs nobody wants are due, to be ended."""
+    stale = [run.id for run in wanted(connection, repository, number) if run.id not in but]
+    for run in stale:
+        connection.execute(
+            WANT.delete().where(WANT.c.repository == repository, WANT.c.number == number, WANT.c.run == run)
+        )
+        if not wanters(connection, run):
+            connection.execute(
+                RUN.update().where(RUN.c.id == run, RUN.c.state.not_in(_FINISHED)).values(due=0.0)
+            )
+
+
+def wanters(connection: Connection, run: str) -> tuple[tuple[str, int], ...]:
+    """The pull requests that want a run, as repository and number."""
+    rows = connection.execute(select(WANT.c.repository, WANT.c.number).where(WANT.c.run == run))
+    return tuple((repository, number) for repository, number in rows)
+
+
+def _record(row: Any) -> RunRecord:
+    return msgspec.convert({name: row[name] for name in _COLUMNS}, type=RunRecord)

@@ -1,0 +1,138 @@
+"""The tables: what must survive a crash.
+
+Rows that move by themselves (`delivery`, `pull_request`, `run`) carry when they are due and who holds
+them: `lease_until` is how long, `token` counts the holders, so that one who lost the row cannot write.
+Times are Unix seconds.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+
+METADATA = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+
+def _lease() -> tuple[Column[float] | Column[int] | Column[str], ...]:
+    return (
+        Column("due", Float, nullable=True),
+        Column("lease_owner", String, nullable=True),
+        Column("lease_until", Float, nullable=False, default=0.0, server_default="0"),
+        Column("token", Integer, nullable=False, default=0, server_default="0"),
+        Column("attempts", Integer, nullable=False, default=0, server_default="0"),
+        Column("error", Text, nullable=True),
+    )
+
+
+DELIVERY = Table(
+    "delivery",
+    METADATA,
+    Column("id", String, primary_key=True),
+    Column("event", String, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
+    Column("received", Float, nullable=False),
+    Column("state", String, nullable=False),
+    Column("outcome", Text, nullable=True),
+    *_lease(),
+    Index(None, "due"),
+)
+
+REPOSITORY = Table(
+    "repository",
+    METADATA,
+    Column("full_name", String, primary_key=True),
+    Column("installation", BigInteger, nullable=False),
+    Column("default_branch", String, nullable=True),
+    Column("private", Boolean, nullable=False),
+    Column("active", Boolean, nullable=False),
+)
+
+PULL_REQUEST = Table(
+    "pull_request",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("installation", BigInteger, nullable=False),
+    Column("open", Boolean, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("head_sha", String, nullable=True),
+    Column("head_branch", String, nullable=True),
+    Column("head_seen", Float, nullable=True),
+    Column("wanted", Integer, nullable=False),
+    Column("done", Integer, nullable=False),
+    Column("commands", Text, nullable=False),
+    Column("looks", Text, nullable=False),
+    Column("comment_id", BigInteger, nullable=True),
+    Column("comment_hash", String, nullable=True),
+    Column("comment_severity", Integer, nullable=False),
+    *_lease(),
+    Index(None, "due"),
+)
+
+RUN = Table(
+    "run",
+    METADATA,
+    Column("id", String, primary_key=True),
+    Column("repository", String, nullable=False),
+    Column("case", String, nullable=False),
+    Column("variant", String, nullable=False),
+    Column("branch", String, nullable=True),
+    Column("sha", String, nullable=True),
+    Column("started", Float, nullable=True),
+    Column("origin", String, nullable=False),
+    Column("state", String, nullable=False),
+    Column("log_uri", Text, nullable=True),
+    Column("generation", String, nullable=True),
+    Column("key", String, nullable=True),
+    Column("attempt", Integer, nullable=False),
+    Column("seen", Float, nullable=False),
+    *_lease(),
+    Index(None, "due"),
+    Index(None, "repository", "branch", "case", "variant"),
+    Index(None, "key", unique=True),
+)
+
+WANT = Table(
+    "want",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("run", String, ForeignKey("run.id"), primary_key=True),
+    Index(None, "run"),
+)
+
+MEASUREMENT = Table(
+    "measurement",
+    METADATA,
+    Column("run", String, ForeignKey("run.id"), primary_key=True),
+    Column("document", LargeBinary, nullable=False),
+    Column("steady_seconds", Float, nullable=True),
+    Column("made", Float, nullable=False),
+)
+
+REPORT = Table(
+    "report",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("head_sha", String, primary_key=True),
+    Column("headline", Text, nullable=False),
+    Column("document", LargeBinary, nullable=False),
+    Column("made", Float, nullable=False),
+)
