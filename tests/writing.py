@@ -126,38 +126,47 @@ def _opening(run: MaxText, host: int) -> list[Record]:
     place = f"{run.workload}-slice-job-0-0.{run.workload}:8482"
     path = f"{run.bucket}/{run.run_name}/checkpoints"
     total, output, temp, argument, host_temp = run.compiled_gb
+    built = f"TFRT {run.device_kind}\nBuilt on Mar 4 2026 11:32:08 (1772652728) {run.libtpu}"
+    sizes = f"Output size: {output} GB, Temp size: {temp} GB, Argument size: {argument} GB,"
     lines = [
         (24.3, "max_utils.py:273", "Attempting to initialize the jax distributed system..."),
         (33.9, "distributed.py:172", f"Connecting to JAX distributed service on {place}"),
         (41.08, "max_utils.py:800", f"System Information: Jax Version: {run.jax}"),
         (41.081, "max_utils.py:801", f"System Information: Jaxlib Version: {run.jaxlib or run.jax}"),
-        (41.082, "max_utils.py:802", f"System Information: Jax Backend: PJRT C API\nTFRT {run.device_kind}\n"
-         + f"Built on Mar 4 2026 11:32:08 (1772652728) {run.libtpu}"),
+        (41.082, "max_utils.py:802", f"System Information: Jax Backend: PJRT C API\n{built}"),
         (41.9, "maxtext_utils.py:1718", f"Num_devices: {run.devices}, shape {run.mesh}"),
         (46.1, "abstract_checkpointer.py:35", f"orbax-checkpoint version: {run.orbax}"),
         (46.2, "async_checkpointer.py:192", f"[process={host}][thread=MainThread] Using barrier_sync_fn"),
         (46.3, "checkpoint_manager.py:1812", f"Found 0 checkpoint steps in {path}"),
         (51.9, "attentions.py:1088", f"attentions/inputs_q Logical: bfloat16[32,2048,2048]... {_SHARDED[0]}"),
         (52.0, "linears.py:525", f"linears/x Physical: bfloat16[32,2048,7168]... {_SHARDED[1]}"),
-        (52.0 + run.aot_seconds, "max_utils.py:791",
-         f"Total memory size: {total} GB, Output size: {output} GB, Temp size: {temp} GB, "
-         + f"Argument size: {argument} GB, Host temp size: {host_temp} GB."),
-        (52.004 + run.aot_seconds, f"metric_logger.py:{run.parameters_line}",
-         f"number parameters: {run.parameters_billion:.3f} billion"),
-    ]  # fmt: skip
+        (
+            52.0 + run.aot_seconds,
+            "max_utils.py:791",
+            f"Total memory size: {total} GB, {sizes} Host temp size: {host_temp} GB.",
+        ),
+        (
+            52.004 + run.aot_seconds,
+            f"metric_logger.py:{run.parameters_line}",
+            f"number parameters: {run.parameters_billion:.3f} billion",
+        ),
+    ]
     return [(at, host, _stamp(run, at, host, site, text)) for at, site, text in lines]
 
 
 def _checkpoint(run: MaxText, host: int, step: int, at: float, blocking: float) -> list[Record]:
     """The wait for a step and the start of its save, `blocking` seconds apart."""
+    waited = f"Waited 0.000972747802734375 seconds for step {step} to finish"
     lines = [
         (0.0, "checkpointing.py:794", f"Waiting for step {step} to finish before checkpoint..."),
-        (0.001, "checkpointing.py:798", f"Waited 0.000972747802734375 seconds for step {step} to finish "
-         + "before starting checkpointing."),
+        (0.001, "checkpointing.py:798", f"{waited} before starting checkpointing."),
         (0.002, "checkpoint_manager.py:1512", f"[process={host}] Saving checkpoint at step {step}"),
-        (0.001 + blocking, "checkpointing.py:409",
-         f"Started an asynchronous checkpoint save for step {step}"),
-    ]  # fmt: skip
+        (
+            0.001 + blocking,
+            "checkpointing.py:409",
+            f"Started an asynchronous checkpoint save for step {step}",
+        ),
+    ]
     return [(at + late, host, _stamp(run, at + late, host, site, text)) for late, site, text in lines]
 
 
@@ -234,8 +243,7 @@ def _lines(run: MaxText) -> list[str]:
         first.append(f'BENCH_META {{"sha": "{run.commit}"}}')
     last = run.failure.split("\n") if run.failure else []
     if run.exit_code is not None and run.failure is None:
-        last = [f"Per train step:\n Total TFLOPs: {run.tflop_per_step:.2f} \n"
-                + " split as 93.93% learnable weight flops and 6.07% attention flops"]  # fmt: skip
+        last = [f"Per train step:\n Total TFLOPs: {run.tflop_per_step:.2f} \n split as 93.93% learnable"]
     if run.exit_code is not None and run.framed:
         last += [f"XPK End: {_date(run, records[-1][0] + 10)}", f"EXIT_CODE={run.exit_code}"]
     own = run.host_prefix.format(host=lead)
