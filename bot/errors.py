@@ -2,6 +2,7 @@
 
 Told     a person can act on it: we say it to them, on the terminal or in the comment
 Broken   we must act on it: it is logged, and we say that we failed
+└─ TryLater  it passes by itself, and the outside said when
 """
 
 
@@ -18,3 +19,11 @@ class Told(Exception):
 
 class Broken(Exception):
     """Something only the operator can put right, or that passes by itself when tried again."""
+
+
+class TryLater(Broken):
+    """Not now: the outside says when (`after`, seconds)."""
+
+    def __init__(self, text: str, after: float) -> None:
+        super().__init__(text)
+        self.after = after

@@ -6,13 +6,13 @@ A delivery that was recorded is never lost and never done twice: GitHub keeps th
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
+from bot.intake.delivery import Delivery
 from bot.storage.tables import DELIVERY
 
 
@@ -23,16 +23,6 @@ class DeliveryState(StrEnum):
     DONE = "done"
     IGNORED = "ignored"
     FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
-    """One delivery: GitHub's id of it, the event's name, the raw body, and when it came (Unix seconds)."""
-
-    id: str
-    event: str
-    payload: bytes
-    received: float
 
 
 def insert(connection: Connection, table: Any) -> Any:

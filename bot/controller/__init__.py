@@ -1,0 +1,1 @@
+"""The durable part: claims what is due, moves it one step, hands it on."""

@@ -1,0 +1,147 @@
+"""Claim what is due, move it one step, write what came of it, and never stop because one row fails.
+
+In:  `Work`s: a table, and the step that one of its rows takes.
+Out: nothing; the rows are moved on.
+
+A row's lease is renewed while its step runs. A step that fails is tried again later, each time a little
+later, and the others go on meanwhile. A process that dies needs nothing but its leases to end.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Table
+
+from bot.errors import Broken, TryLater
+from bot.storage import queue
+from bot.storage.database import Away, Database
+from bot.storage.queue import Claim
+
+LEASE_SECONDS = 30.0
+"""How long a dead process can hold a row; renewed three times within."""
+
+POLL_SECONDS = 0.5
+"""How soon work that another process, or the clock, made due is noticed."""
+
+FIRST_DELAY, LONGEST_DELAY = 2.0, 600.0
+"""Back-off of a failing row, doubling: soon after a hiccup, still every ten minutes after an outage."""
+
+LOG = logging.getLogger(__name__)
+
+Step = Callable[[Claim], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """One kind of row: where it stands, what is done with it, and how many at once."""
+
+    table: Table
+    step: Step
+    at_once: int = 1
+
+
+class Controller:
+    """Runs every kind of work until it is stopped."""
+
+    def __init__(
+        self, database: Database, works: Sequence[Work], *, owner: str, now: Callable[[], float]
+    ) -> None:
+        self._database = database
+        self._works = works
+        self._owner = owner
+        self._now = now
+        self._woken = asyncio.Event()
+        self._stopping = False
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        for work in self._works:
+            self._tasks += [asyncio.create_task(self._work(work)) for _ in range(work.at_once)]
+
+    def wake(self) -> None:
+        """Look for work now instead of at the next poll."""
+        self._woken.set()
+
+    async def stop(self, patience: float) -> None:
+        """Take no more; give what runs `patience` seconds, then let go of it for another process."""
+        self._stopping = True
+        self.wake()
+        if self._tasks:
+            _, running = await asyncio.wait(self._tasks, timeout=patience)
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+        for work in self._works:
+            await self._database.write(queue.hand_back, work.table, owner=self._owner)
+
+    async def _work(self, work: Work) -> None:
+        while not self._stopping:
+            held = await self._claim(work)
+            if held is None:
+                await self._rest()
+            else:
+                await self._move(work, held)
+
+    async def _claim(self, work: Work) -> Claim | None:
+        try:
+            return await self._database.write(
+                queue.claim, work.table, owner=self._owner, now=self._now(), lease=LEASE_SECONDS
+            )
+        except Away as problem:
+            LOG.warning("no work can be claimed: %s", problem)
+            return None
+
+    async def _rest(self) -> None:
+        """Sleep until woken or for one poll, each task at its own moment."""
+        try:
+            await asyncio.wait_for(self._woken.wait(), POLL_SECONDS * random.uniform(0.7, 1.3))  # noqa: S311
+        except TimeoutError:
+            return
+        await asyncio.sleep(0)
+        self._woken.clear()
+
+    async def _move(self, work: Work, held: Claim) -> None:
+        renewal = asyncio.create_task(self._renew(held))
+        try:
+            await work.step(held)
+        except asyncio.CancelledError:
+            raise
+        except Exception as problem:  # noqa: BLE001 - one failing row must not stop the others
+            await self._postpone(work, held, problem)
+        finally:
+            renewal.cancel()
+
+    async def _renew(self, held: Claim) -> None:
+        while True:
+            await asyncio.sleep(LEASE_SECONDS / 3)
+            try:
+                await self._database.write(queue.hold, held, until=self._now() + LEASE_SECONDS)
+            except Away as problem:
+                LOG.warning("a lease could not be renewed: %s", problem)
+
+    async def _postpone(self, work: Work, held: Claim, problem: Exception) -> None:
+        delay = delay_after(held.row["attempts"], problem, jitter=random.uniform(0.8, 1.2))  # noqa: S311
+        facts = {"table": work.table.name, "row": _name(held), "delay": round(delay, 1)}
+        if isinstance(problem, Broken):
+            LOG.warning("put off %(table)s %(row)s for %(delay)s s: " + str(problem), facts)  # noqa: G003
+        else:
+            LOG.error("failed at %(table)s %(row)s, again in %(delay)s s", facts, exc_info=problem)
+        try:
+            text = f"{type(problem).__name__}: {problem}"
+            await self._database.write(queue.postpone, held, due=self._now() + delay, error=text)
+        except Away as away:
+            LOG.warning("a failure could not be written down, its lease will end: %s", away)
+
+
+def delay_after(attempts: int, problem: Exception, *, jitter: float) -> float:
+    """Seconds to wait after the failure that follows `attempts` others."""
+    delay = min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(attempts, 20)) * jitter
+    return max(delay, problem.after) if isinstance(problem, TryLater) else delay
+
+
+def _name(held: Claim) -> str:
+    return "/".join(str(held.row[column.name]) for column in held.table.primary_key.columns)

@@ -1,0 +1,163 @@
+"""Take a delivery in: check who sent it, write it down, and only then say yes.
+
+In:  a request's headers and raw body.
+Out: an `Answer`. 202 promises that the delivery is on disk and will be worked on.
+
+Many deliveries share one commit: one writer thread takes all that have come meanwhile, so that the disk is
+waited for once a batch and not once a delivery.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import json
+import queue
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.errors import Broken
+from bot.intake.delivery import Delivery
+
+LARGEST_BODY = 25 * 1024 * 1024
+"""GitHub does not send more (its documentation of webhook payloads)."""
+
+BATCH = 512
+PATIENCE_SECONDS = 9.0
+"""GitHub cuts the connection after 10 s; a delivery refused before that stays readable in its log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An HTTP status and the JSON that goes with it."""
+
+    status: int
+    body: Mapping[str, str]
+
+
+_Waiting = tuple[Delivery, "asyncio.Future[None]", asyncio.AbstractEventLoop]
+
+
+class Recorder:
+    """Writes deliveries down, many in one commit, on a thread of its own."""
+
+    def __init__(self, write: Callable[[Sequence[Delivery]], None]) -> None:
+        self._write = write
+        self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="deliveries", daemon=True)
+        self._thread.start()
+
+    async def record(self, delivery: Delivery) -> None:
+        """Return once the delivery is on disk; raises what writing raised."""
+        loop = asyncio.get_running_loop()
+        written: asyncio.Future[None] = loop.create_future()
+        self._waiting.put((delivery, written, loop))
+        await asyncio.wait_for(written, PATIENCE_SECONDS)
+
+    def close(self) -> None:
+        """Write what is waiting, then stop."""
+        self._waiting.put(None)
+        self._thread.join(timeout=PATIENCE_SECONDS)
+
+    def _work(self) -> None:
+        while batch := self._next_batch():
+            problem: Exception | None = None
+            try:
+                self._write([delivery for delivery, _, _ in batch])
+            except Exception as caught:  # noqa: BLE001 - handed to each of those who wait for it
+                problem = caught
+            for loop in {loop for _, _, loop in batch}:
+                futures = [future for _, future, its in batch if its is loop]
+                loop.call_soon_threadsafe(_settle, futures, problem)
+
+    def _next_batch(self) -> list[_Waiting]:
+        batch: list[_Waiting] = []
+        first = self._waiting.get()
+        while first is not None:
+            batch.append(first)
+            if len(batch) == BATCH or self._waiting.empty():
+                return batch
+            first = self._waiting.get()
+        if batch:
+            self._waiting.put(None)
+        return batch
+
+
+class Receiver:
+    """Answers webhook requests."""
+
+    def __init__(
+        self, *, secret: str, recorder: Recorder, now: Callable[[], float], wake: Callable[[], None]
+    ) -> None:
+        self._secret = secret.encode()
+        self._recorder = recorder
+        self._now = now
+        self._wake = wake
+
+    async def receive(self, headers: Mapping[str, str], chunks: AsyncIterator[bytes]) -> Answer:
+        """Read, check and record one delivery; headers are looked up in lower case."""
+        body = await _read(headers.get("content-length"), chunks)
+        if body is None:
+            return Answer(status=413, body={"error": f"the body is over {LARGEST_BODY} bytes"})
+        if not signed(self._secret, body, headers.get("x-hub-signature-256", "")):
+            return Answer(
+                status=401,
+                body={"error": "X-Hub-Signature-256 does not fit the body: check GITHUB_WEBHOOK_SECRET"},
+            )
+        delivery, event = headers.get("x-github-delivery", ""), headers.get("x-github-event", "")
+        if not delivery or not event:
+            return Answer(status=400, body={"error": "X-GitHub-Delivery and X-GitHub-Event are needed, both"})
+        if not _is_object(body):
+            return Answer(
+                status=400,
+                body={"error": "the body is not a JSON object: set the webhook's content type to JSON"},
+            )
+        if event == "ping":
+            return Answer(status=200, body={"delivery": delivery})
+        received = Delivery(id=delivery, event=event, payload=body, received=self._now())
+        return await self._record(received)
+
+    async def _record(self, received: Delivery) -> Answer:
+        try:
+            await self._recorder.record(received)
+        except (Broken, TimeoutError):
+            return Answer(
+                status=503, body={"error": "not recorded: the database is away; deliver it again later"}
+            )
+        self._wake()
+        return Answer(status=202, body={"delivery": received.id})
+
+
+def signed(secret: bytes, body: bytes, signature: str) -> bool:
+    """Whether `signature` is `sha256=` and the HMAC of the raw body, compared in constant time."""
+    expected = "sha256=" + hmac.new(secret, body, hashlib.sha256).hexdigest()
+    return hmac.compare_digest(expected.encode(), signature.encode("utf-8", "replace"))
+
+
+async def _read(announced: str | None, chunks: AsyncIterator[bytes]) -> bytes | None:
+    """The whole body, or None as soon as it is known to be too large."""
+    if announced and announced.isdigit() and int(announced) > LARGEST_BODY:
+        return None
+    body = bytearray()
+    async for chunk in chunks:
+        body += chunk
+        if len(body) > LARGEST_BODY:
+            return None
+    return bytes(body)
+
+
+def _is_object(body: bytes) -> bool:
+    try:
+        return isinstance(json.loads(body), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _settle(futures: Sequence["asyncio.Future[None]"], problem: Exception | None) -> None:
+    for future in futures:
+        if future.done():
+            continue
+        if problem is None:
+            future.set_result(None)
+        else:
+            future.set_exception(problem)
