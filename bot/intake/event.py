@@ -1,0 +1,231 @@
+"""Reads a webhook delivery into the few facts that we act on.
+
+In:  the event's name and its JSON. Out: one `Event`; what does not concern us is `Ignored` with the reason.
+
+A delivery that lacks a field we need raises `Told` naming it; nothing else is raised. The facts may be old
+when they are read, since deliveries come late and out of order: they say where to look, not what is true.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bot.intake.fields import Fields
+from bot.intake.pull import GHOST, Person, Repository
+
+
+class PullAction(StrEnum):
+    """What happened to a pull request. `edited` stands for a change of its base branch only."""
+
+    OPENED = "opened"
+    SYNCHRONIZE = "synchronize"
+    REOPENED = "reopened"
+    READY_FOR_REVIEW = "ready_for_review"
+    EDITED = "edited"
+    CLOSED = "closed"
+
+
+class InstallationAction(StrEnum):
+    """What happened to an installation. `added` and `removed` speak of repositories of a standing one."""
+
+    CREATED = "created"
+    DELETED = "deleted"
+    SUSPENDED = "suspend"
+    UNSUSPENDED = "unsuspend"
+    PERMISSIONS_ACCEPTED = "new_permissions_accepted"
+    ADDED = "added"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullChanged:
+    """A pull request got a new head, opened or closed. `by` caused it."""
+
+    repository: Repository
+    number: int
+    action: PullAction
+    head_sha: str
+    head_branch: str
+    head_repository: str | None
+    base_branch: str
+    draft: bool
+    merged: bool
+    by: Person
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commented:
+    """A person wrote a new comment on a pull request. `body` is untrusted."""
+
+    repository: Repository
+    number: int
+    comment_id: int
+    author: Person
+    body: str
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pushed:
+    """A branch moved from `before` to `after`; for a new branch `before` is all zeros."""
+
+    repository: Repository
+    branch: str
+    before: str
+    after: str
+    deleted: bool
+    pushed_at: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallationChanged:
+    """The App was installed, removed, or given other repositories. `account` owns the installation."""
+
+    installation: int
+    action: InstallationAction
+    account: str
+    added: tuple[Repository, ...]
+    removed: tuple[Repository, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ping:
+    """GitHub tries out the address."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ignored:
+    """A delivery that asks nothing of us, and why."""
+
+    why: str
+
+
+Event = PullChanged | Commented | Pushed | InstallationChanged | Ping | Ignored
+
+BRANCH_REF = "refs/heads/"
+
+
+def read_event(name: str, payload: Mapping[str, object]) -> Event:
+    """Read a delivery whose `X-GitHub-Event` header is `name`.
+
+    Raises `Told` naming the field that is missing or of another type.
+    """
+    fields = Fields(payload)
+    match name:
+        case "ping":
+            return Ping()
+        case "installation" | "installation_repositories":
+            return _read_installation(fields)
+        case "pull_request" | "issue_comment" | "push" if fields.find("installation") is None:
+            return Ignored(why="it names no installation: a repository's own webhook sent it, not the App's")
+        case "pull_request" | "issue_comment" | "push":
+            return _IN_A_REPOSITORY[name](fields)
+        case _:
+            return Ignored(why=f"no use is made of {name} events")
+
+
+def read_person(fields: Fields, path: str) -> Person:
+    """Read an account; null stands for a deleted one."""
+    if fields.find(path) is None:
+        return GHOST
+    person = fields.within(path)
+    login = person.text("login")
+    is_bot = person.find("type") == "Bot" or login.endswith("[bot]")
+    return Person(login=login, id=person.number("id"), is_bot=is_bot)
+
+
+def read_repository(fields: Fields, installation: int) -> Repository:
+    """Read a repository object, full or short."""
+    return Repository(
+        full_name=fields.text("full_name"),
+        installation=installation,
+        default_branch=fields.text_or_none("default_branch"),
+        private=fields.flag("private"),
+        id=fields.number_or_none("id"),
+    )
+
+
+def _read_pull_request(fields: Fields) -> PullChanged | Ignored:
+    action = fields.text("action")
+    if action not in set(PullAction):
+        return Ignored(why=f"pull_request {action} changes nothing that is measured")
+    if action == PullAction.EDITED and fields.find("changes.base") is None:
+        return Ignored(why="an edited title or description changes nothing that is measured")
+    pull = fields.within("pull_request")
+    return PullChanged(
+        repository=_repository(fields),
+        number=pull.number("number"),
+        action=PullAction(action),
+        head_sha=pull.text("head.sha"),
+        head_branch=pull.text("head.ref"),
+        head_repository=pull.text_or_none("head.repo.full_name"),
+        base_branch=pull.text("base.ref"),
+        draft=pull.flag("draft"),
+        merged=pull.flag("merged"),
+        by=read_person(fields, "sender"),
+    )
+
+
+def _read_issue_comment(fields: Fields) -> Commented | Ignored:
+    action = fields.text("action")
+    if action != "created":
+        return Ignored(why=f"a comment was {action}: only new comments are read for commands")
+    if fields.find("issue.pull_request") is None:
+        return Ignored(why="the comment stands on an issue, not on a pull request")
+    author = read_person(fields, "comment.user")
+    if author.is_bot:
+        return Ignored(why=f"{author.login} is a bot")
+    return Commented(
+        repository=_repository(fields),
+        number=fields.number("issue.number"),
+        comment_id=fields.number("comment.id"),
+        author=author,
+        body=fields.text_or_none("comment.body") or "",
+        created_at=fields.time("comment.created_at"),
+    )
+
+
+def _read_push(fields: Fields) -> Pushed | Ignored:
+    ref = fields.text("ref")
+    if not ref.startswith(BRANCH_REF):
+        return Ignored(why=f"{ref} is not a branch")
+    timed = next((at for at in ("repository.pushed_at", "head_commit.timestamp") if fields.find(at)), None)
+    return Pushed(
+        repository=_repository(fields),
+        branch=ref.removeprefix(BRANCH_REF),
+        before=fields.text("before"),
+        after=fields.text("after"),
+        deleted=fields.flag("deleted"),
+        pushed_at=fields.time(timed) if timed else None,
+    )
+
+
+def _read_installation(fields: Fields) -> InstallationChanged | Ignored:
+    action = fields.text("action")
+    if action not in set(InstallationAction):
+        return Ignored(why=f"installation {action} changes nothing here")
+    installation = fields.number("installation.id")
+    listed = _repositories(fields, "repositories", installation)
+    gone = action == InstallationAction.DELETED
+    return InstallationChanged(
+        installation=installation,
+        action=InstallationAction(action),
+        account=fields.text_or_none("installation.account.login") or "",
+        added=(() if gone else listed) + _repositories(fields, "repositories_added", installation),
+        removed=(listed if gone else ()) + _repositories(fields, "repositories_removed", installation),
+    )
+
+
+def _repositories(fields: Fields, path: str, installation: int) -> tuple[Repository, ...]:
+    return tuple(read_repository(one, installation) for one in fields.each(path))
+
+
+def _repository(fields: Fields) -> Repository:
+    return read_repository(fields.within("repository"), fields.number("installation.id"))
+
+
+_IN_A_REPOSITORY: Mapping[str, Callable[[Fields], Event]] = {
+    "pull_request": _read_pull_request,
+    "issue_comment": _read_issue_comment,
+    "push": _read_push,
+}

@@ -1,0 +1,137 @@
+"""Decides what a delivery asks of us.
+
+In:  an event. Out: one `Intent`, which the controller writes down as what is now desired. Pure: whether the
+     author may ask, and whether the facts still hold, is decided later from GitHub's own answers.
+"""
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from bot.intake import command
+from bot.intake.event import (
+    Commented,
+    Event,
+    Ignored,
+    InstallationAction,
+    InstallationChanged,
+    Ping,
+    PullAction,
+    PullChanged,
+    Pushed,
+)
+from bot.intake.pull import Person, Repository
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """Keep this pull request's report true; `head_sha` is what the delivery saw."""
+
+    repository: Repository
+    number: int
+    head_sha: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Close:
+    """Stop watching this pull request."""
+
+    repository: Repository
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A person asks for something in a comment; nothing says yet that they may."""
+
+    repository: Repository
+    number: int
+    comment_id: int
+    author: Person
+    commands: tuple[command.Command | command.Unclear, ...]
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """A branch moved to `sha`. Whether it is watched, the repository's configuration says."""
+
+    repository: Repository
+    branch: str
+    sha: str
+    pushed_at: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Install:
+    """These repositories came to, or went from, an installation; `gone` when all of it ended or is paused."""
+
+    installation: int
+    account: str
+    added: tuple[Repository, ...] = ()
+    removed: tuple[Repository, ...] = ()
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ignore:
+    """Nothing is asked, and why."""
+
+    why: str
+
+
+Intent = Watch | Close | Command | Branch | Install | Ignore
+
+_GONE = {InstallationAction.DELETED, InstallationAction.SUSPENDED}
+
+
+def decide_intent(event: Event) -> Intent:
+    """Say what an event asks of us."""
+    match event:
+        case PullChanged():
+            return _of_pull(event)
+        case Commented():
+            return _of_comment(event)
+        case Pushed():
+            return _of_push(event)
+        case InstallationChanged():
+            return Install(
+                installation=event.installation,
+                account=event.account,
+                added=event.added,
+                removed=event.removed,
+                gone=event.action in _GONE,
+            )
+        case Ping():
+            return Ignore(why="GitHub tried out the address")
+        case Ignored():
+            return Ignore(why=event.why)
+        case _:
+            assert_never(event)
+
+
+def _of_pull(event: PullChanged) -> Watch | Close:
+    if event.action is PullAction.CLOSED:
+        return Close(repository=event.repository, number=event.number)
+    return Watch(repository=event.repository, number=event.number, head_sha=event.head_sha)
+
+
+def _of_comment(event: Commented) -> Command | Ignore:
+    commands = command.read_commands(event.body)
+    if not commands:
+        return Ignore(why="the comment holds no /benchmark command")
+    return Command(
+        repository=event.repository,
+        number=event.number,
+        comment_id=event.comment_id,
+        author=event.author,
+        commands=commands,
+        created_at=event.created_at,
+    )
+
+
+def _of_push(event: Pushed) -> Branch | Ignore:
+    if event.deleted:
+        return Ignore(why=f"the branch {event.branch} was deleted")
+    return Branch(
+        repository=event.repository, branch=event.branch, sha=event.after, pushed_at=event.pushed_at
+    )
