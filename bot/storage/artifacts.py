@@ -1,0 +1,85 @@
+"""Where runs and logs are kept: a folder or a bucket behind one small interface.
+
+In:  `file:…`, a plain path or `gs://bucket/prefix`. Out: a `RunStore`.
+Promises that a name is relative to the store's root and never leads out of it; that what is read is one
+generation from its first byte to its last; and that a failure a person can mend is `Told`.
+The calls block: callers run them in a thread.
+"""
+
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from bot.errors import Told
+from bot.runs.records import RunFile
+
+# Largest piece of a log handed on at once: the scanner is fastest above 128 KB, and memory stays flat.
+PIECE = 1 << 20
+
+# A manifest or a summary is a few KB; beyond this it is something else.
+SMALL = 1 << 20
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+class RunStore(Protocol):
+    """A folder or bucket of runs."""
+
+    def find(self, glob: str, *, start_offset: str | None = None) -> Iterator[RunFile]:
+        """The files whose name matches, by name; `*` never crosses `/`. Names below `start_offset` in byte
+        order are left out. Nothing below the glob's own depth is looked at."""
+        ...
+
+    def open(self, name: str, generation: str | None = None) -> AbstractContextManager[Iterator[bytes]]:
+        """The stored bytes in pieces of at most `PIECE`; `generation` pins the content that `find` saw."""
+        ...
+
+    def read_small(self, name: str, limit: int = SMALL) -> bytes | None:
+        """At most the first `limit` bytes of a small file, inflated where it is gzip; None: no such file."""
+        ...
+
+    def read_range(self, name: str, start: int, length: int) -> bytes:
+        """The stored bytes from `start`, at most `length` of them, fewer at the end."""
+        ...
+
+    def size(self, name: str) -> int:
+        """Stored size in bytes."""
+        ...
+
+    def write(self, name: str, chunks: Iterable[bytes], content_type: str) -> None:
+        """Store a file whole: readers see all of it or what was there before."""
+        ...
+
+    def uri(self, name: str) -> str:
+        """`gs://…` or `file:…`, which `open_source` reads."""
+        ...
+
+    def check(self) -> None:
+        """Raise `Told` where the store cannot be reached or read."""
+        ...
+
+
+def open_store(url: str) -> RunStore:
+    """The store at `url`; nothing is asked of it yet, that is what `check` does."""
+    from bot.storage.folder import FolderStore, path_of  # noqa: PLC0415 - a cold start needs one of the two
+
+    if url.startswith("gs://"):
+        from bot.storage.gcs import GcsStore, split_uri  # noqa: PLC0415 - as above, and 0.2 s to import
+
+        bucket, prefix = split_uri(url)
+        return GcsStore(bucket=bucket, prefix=prefix.strip("/"))
+    if "://" in url and not url.startswith("file:"):
+        raise Told(f"{url}: runs are kept in a folder (file:/path) or a bucket (gs://bucket/prefix)")
+    return FolderStore(path_of(url))
+
+
+def inflated_small(stored: bytes, limit: int) -> bytes:
+    """`stored`, or where it is gzip the first `limit` bytes of what it holds; cut gzip gives what it can."""
+    if not stored.startswith(GZIP_MAGIC):
+        return stored
+    inflate = zlib.decompressobj(wbits=31)
+    try:
+        return inflate.decompress(stored, limit)
+    except zlib.error:
+        return stored

@@ -1,0 +1,209 @@
+"""A folder of runs, as a `RunStore`.
+
+In:  a folder. Out: its files.
+Promises that neither a name nor a symbolic link leads out of the folder (what runs write there is not
+trusted), that a write is seen whole or not at all, and that finding goes level by level along the glob.
+"""
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import quote, unquote
+
+from bot.errors import Broken, Told
+from bot.globs import compiled, literal_prefix
+from bot.runs.records import RunFile
+from bot.storage.artifacts import PIECE, SMALL, inflated_small
+
+# Files being written carry this in front and are never found.
+UNFINISHED = ".maxview-writing-"
+
+
+def path_of(url: str) -> Path:
+    """The path that `file:/path`, `file:///path` (both percent-encoded) or a plain path names."""
+    if not url.startswith("file:"):
+        return Path(url)
+    rest = url.removeprefix("file:")
+    if rest.startswith("//"):
+        host, slash, path = rest.removeprefix("//").partition("/")
+        if host not in ("", "localhost"):
+            raise Told(f"{url}: a file of another host cannot be read; write file:/path")
+        rest = slash + path
+    if not rest or "\x00" in unquote(rest):
+        raise Told(f"{url}: no path after file:; write file:/path")
+    return Path(unquote(rest))
+
+
+def told_of(where: str, problem: OSError) -> Told:
+    """What a person is told when the operating system refuses."""
+    match problem:
+        case FileNotFoundError():
+            return Told(f"{where}: no such file; check the spelling")
+        case IsADirectoryError():
+            return Told(f"{where}: a directory, not a file; name the log inside it")
+        case NotADirectoryError():
+            return Told(f"{where}: a part of this path is a file, not a folder; check the spelling")
+        case PermissionError():
+            return Told(f"{where}: permission denied; make it readable for this user")
+        case _:
+            return Told(f"{where}: {(problem.strerror or str(problem)).lower()}; check the path")
+
+
+def open_regular(path: Path, where: str) -> BinaryIO:
+    """A regular file or a pipe, open for reading; everything else is `Told`."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError
+        return path.open("rb")
+    except OSError as problem:
+        raise told_of(where, problem) from problem
+    except ValueError as problem:
+        raise Told(f"{where!r}: not a path ({problem})") from problem
+
+
+def pieces(file: BinaryIO, size: int, where: str) -> Iterator[bytes]:
+    """The first `size` bytes; a file that became shorter meanwhile is `Told`, never passed off as whole."""
+    left = size
+    while left:
+        piece = file.read(min(PIECE, left))
+        if not piece:
+            raise Told(f"{where}: became {left} bytes shorter while it was read; read it again")
+        left -= len(piece)
+        yield piece
+
+
+class FolderStore:
+    """The runs below `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def find(self, glob: str, *, start_offset: str | None = None) -> Iterator[RunFile]:
+        """See `RunStore.find`."""
+        levels = glob.split("/")
+        fixed = 0
+        while fixed < len(levels) - 1 and literal_prefix(levels[fixed]) == levels[fixed]:
+            fixed += 1
+        above = "".join(f"{level}/" for level in levels[:fixed])
+        if any(level in ("", ".", "..") for level in levels):
+            return
+        yield from self._walk(above, levels[fixed:], start_offset or "")
+
+    def _walk(self, above: str, levels: list[str], start: str) -> Iterator[RunFile]:
+        wanted, deeper = compiled(levels[0]), levels[1:]
+        tail = "/" if deeper else ""
+        for name in sorted(f"{entry}{tail}" for entry in self._entries(above) if wanted.fullmatch(entry)):
+            full = above + name
+            if full < start[: len(full)] or (not deeper and full < start):
+                continue
+            if deeper:
+                yield from self._walk(full, deeper, start)
+            elif (found := self._found(full)) is not None:
+                yield found
+
+    def _entries(self, above: str) -> list[str]:
+        try:
+            path = self._inside(above.rstrip("/")) if above else self._root
+            names = os.listdir(path)  # noqa: PTH208 - half the price of Path.iterdir
+        except (FileNotFoundError, NotADirectoryError, Told) as absent:
+            if not above:
+                raise Told(f"{self._root}: no such folder; create it, or name another") from absent
+            return []
+        except OSError as problem:
+            raise told_of(f"{self._root / above}", problem) from problem
+        return [name for name in names if not name.startswith(UNFINISHED) and _is_text(name)]
+
+    def _found(self, name: str) -> RunFile | None:
+        try:
+            status = self._inside(name).stat()
+        except (FileNotFoundError, NotADirectoryError, Told):
+            return None
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        return RunFile(
+            name=name, size=status.st_size, updated=status.st_mtime, generation=_generation(status)
+        )
+
+    @contextmanager
+    def open(self, name: str, generation: str | None = None) -> Iterator[Iterator[bytes]]:
+        """See `RunStore.open`."""
+        with self._opened(name) as file:
+            status = os.fstat(file.fileno())
+            if generation is not None and generation != _generation(status):
+                raise Told(f"{self.uri(name)}: changed since it was found; look for it again")
+            yield pieces(file, status.st_size, self.uri(name))
+
+    def read_small(self, name: str, limit: int = SMALL) -> bytes | None:
+        """See `RunStore.read_small`."""
+        if self._found(name) is None:
+            return None
+        return inflated_small(self.read_range(name, 0, limit), limit)
+
+    def read_range(self, name: str, start: int, length: int) -> bytes:
+        """See `RunStore.read_range`."""
+        with self._opened(name) as file:
+            file.seek(start)
+            return file.read(length)
+
+    def size(self, name: str) -> int:
+        """See `RunStore.size`."""
+        with self._opened(name) as file:
+            return os.fstat(file.fileno()).st_size
+
+    def write(self, name: str, chunks: Iterable[bytes], content_type: str) -> None:  # noqa: ARG002 - a folder keeps no types
+        """See `RunStore.write`."""
+        path = self._inside(name)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write_whole(path, chunks)
+        except OSError as problem:
+            raise Broken(f"{self.uri(name)}: cannot be written: {problem.strerror}") from problem
+
+    def uri(self, name: str) -> str:
+        """See `RunStore.uri`."""
+        return "file:" + quote(os.path.abspath(self._root / name))  # noqa: PTH100 - resolve() would follow links
+
+    def check(self) -> None:
+        """See `RunStore.check`."""
+        if not self._root.is_dir():
+            raise Told(f"{self._root}: no such folder; create it, or name another")
+        if not os.access(self._root, os.R_OK | os.X_OK):
+            raise Told(f"{self._root}: permission denied; make the folder readable for this user")
+
+    def _opened(self, name: str) -> BinaryIO:
+        path = self._inside(name)
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise Told(f"{self.uri(name)}: not a regular file; name a log")
+        return open_regular(path, self.uri(name))
+
+    def _inside(self, name: str) -> Path:
+        if "\x00" in name or name.startswith("/") or any(part in ("", ".", "..") for part in name.split("/")):
+            raise Told(f"{name!r}: not a name inside {self._root}; use a relative one without dots")
+        path = self._root / name
+        if not path.resolve().is_relative_to(self._root.resolve()):
+            raise Told(f"{name}: a link that leads out of {self._root}; put the file itself there")
+        return path
+
+
+def _write_whole(path: Path, chunks: Iterable[bytes]) -> None:
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=UNFINISHED, delete=False) as file:
+        try:
+            file.writelines(chunks)
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(file.name, path)  # noqa: PTH105 - the temporary file's name is text
+        except BaseException:
+            os.unlink(file.name)  # noqa: PTH108 - as above
+            raise
+
+
+def _generation(status: os.stat_result) -> str:
+    return f"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_size:x}"
+
+
+def _is_text(name: str) -> bool:
+    return not any("\udc80" <= letter <= "\udcff" for letter in name)

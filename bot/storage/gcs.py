@@ -1,0 +1,261 @@
+"""A bucket of Google Cloud Storage, as a `RunStore`: the only door to google-cloud-storage.
+
+In:  `gs://bucket/prefix`. Out: its objects.
+Promises stored bytes (what was uploaded as gzip arrives as gzip), one generation per read, and an error where
+a download is shorter than, or differs from, the object. The library is imported on first use.
+`STORAGE_EMULATOR_HOST` is honoured by the library itself.
+"""
+
+import os
+import tempfile
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from bot.errors import Broken, Told
+from bot.globs import literal_prefix, matches
+from bot.runs.records import RunFile
+from bot.storage.artifacts import PIECE, SMALL, inflated_small
+
+if TYPE_CHECKING:
+    from google.api_core.retry import Retry
+    from google.cloud.storage import Blob, Bucket, Client
+
+# One ranged request each: large enough that its latency does not count, small enough to hold.
+PART = 8 << 20
+
+# Seconds to connect and to wait for the next byte of an answer.
+TIMEOUT = (10, 60)
+
+# Seconds over which the library repeats what failed in passing (429, 5xx, a cut connection).
+RETRY_SECONDS = 30.0
+
+# The library wants a project's name for calls we never make.
+NO_PROJECT = "maxview"
+
+# What is asked of each object of a listing; without nextPageToken a listing ends after its first page.
+LISTED = "items(name,size,updated,generation),nextPageToken"
+
+
+def split_uri(uri: str) -> tuple[str, str]:
+    """`gs://bucket/some/name` as bucket and name."""
+    bucket, _, name = uri.removeprefix("gs://").partition("/")
+    if not bucket:
+        raise Told(f"{uri}: no bucket named; write gs://bucket/object")
+    return bucket, name
+
+
+def server_glob(name: str) -> str:
+    """The glob as the service reads it: characters special only there become `?`, which matches them."""
+    return name.translate(dict.fromkeys(map(ord, "[]{}!^\\"), "?"))
+
+
+@lru_cache(maxsize=4)
+def _client(emulator: str | None) -> "Client":
+    from google.auth import default  # noqa: PLC0415 - first use
+    from google.auth.exceptions import DefaultCredentialsError  # noqa: PLC0415 - first use
+    from google.cloud import storage  # noqa: PLC0415 - first use
+
+    if emulator:
+        return storage.Client(project=NO_PROJECT)
+    try:
+        credentials, project = default(scopes=["https://www.googleapis.com/auth/devstorage.read_write"])
+    except DefaultCredentialsError:
+        # A public bucket needs none; a private one answers 401, and then we say what is missing.
+        return storage.Client.create_anonymous_client()
+    return storage.Client(project=project or NO_PROJECT, credentials=credentials)
+
+
+@contextmanager
+def _translated(where: str) -> Iterator[None]:
+    """Speak of Google's errors in our words: `Told` where a person can act, `Broken` where time can."""
+    from google.api_core import exceptions as api  # noqa: PLC0415 - first use
+    from google.auth.exceptions import GoogleAuthError, TransportError  # noqa: PLC0415 - first use
+    from google.cloud.storage.exceptions import DataCorruption, InvalidResponse  # noqa: PLC0415 - first use
+    from requests import RequestException  # noqa: PLC0415 - what the library lets through
+
+    try:
+        yield
+    except api.NotFound as problem:
+        raise Told(f"{where}: no such bucket or object; check the name") from problem
+    except api.Unauthorized as problem:
+        raise Told(
+            f"{where}: Google wants credentials; set GOOGLE_APPLICATION_CREDENTIALS to a service account's "
+            "key file, or run `gcloud auth application-default login`"
+        ) from problem
+    except api.Forbidden as problem:
+        raise Told(
+            f"{where}: permission denied; give this account the role Storage Object Viewer"
+        ) from problem
+    except api.PreconditionFailed as problem:
+        raise Told(f"{where}: was rewritten meanwhile; read it again") from problem
+    except api.ClientError as problem:
+        if isinstance(problem, api.TooManyRequests):
+            raise Broken(f"{where}: Google asks us to slow down; it is tried again later") from problem
+        raise Told(f"{where}: refused by Google ({problem.message}); check the name") from problem
+    except (TransportError, RequestException, api.GoogleAPIError, InvalidResponse, DataCorruption) as problem:
+        raise Broken(f"{where}: the bucket cannot be reached ({_reason(problem)}); try again") from problem
+    except GoogleAuthError as problem:
+        raise Told(f"{where}: the Google credentials are not accepted ({_reason(problem)})") from problem
+
+
+def _reason(problem: BaseException) -> str:
+    """The innermost cause in one short line; urllib3 keeps it in `args[0].reason`."""
+    inner: BaseException = problem
+    while True:
+        first = inner.args[0] if inner.args else None
+        deeper = inner.__cause__ or getattr(inner, "reason", None) or first
+        if not isinstance(deeper, BaseException):
+            break
+        inner = deeper
+    # HTTPSConnection(host='storage.googleapis.com', port=443): Failed to resolve 'storage.googleapis.com' (…)
+    said = str(inner).partition("): ")
+    return " ".join((said[2] or said[0] or type(inner).__name__).split())[:200]
+
+
+class GcsStore:
+    """The runs below `prefix` of `bucket`; `retry_seconds` bounds how long one call is repeated."""
+
+    def __init__(self, *, bucket: str, prefix: str = "", retry_seconds: float = RETRY_SECONDS) -> None:
+        self._name = bucket
+        self._above = f"{prefix}/" if prefix else ""
+        self._retry_seconds = retry_seconds
+
+    def find(self, glob: str, *, start_offset: str | None = None) -> Iterator[RunFile]:
+        """See `RunStore.find`."""
+        pattern = self._above + glob
+        with _translated(self.uri(glob)):
+            listing = self._bucket().list_blobs(
+                prefix=literal_prefix(pattern),
+                match_glob=server_glob(pattern),
+                start_offset=self._above + start_offset if start_offset else None,
+                fields=LISTED,
+                timeout=TIMEOUT,
+                retry=self._retry(),
+            )
+            for blob in listing:
+                if (found := self._found(blob, glob, start_offset or "")) is not None:
+                    yield found
+
+    def _found(self, blob: "Blob", glob: str, start: str) -> RunFile | None:
+        name = blob.name.removeprefix(self._above)
+        if name.endswith("/") or name < start or not matches(glob, name):
+            return None
+        return RunFile(
+            name=name,
+            size=blob.size or 0,
+            updated=blob.updated.timestamp() if blob.updated else 0.0,
+            generation=str(blob.generation),
+        )
+
+    @contextmanager
+    def open(self, name: str, generation: str | None = None) -> Iterator[Iterator[bytes]]:
+        """See `RunStore.open`."""
+        described = self._described(name, generation)
+        yield self._pieces(described, self._bucket().blob(described.name, generation=described.generation))
+
+    def _pieces(self, described: "Blob", blob: "Blob") -> Iterator[bytes]:
+        """The object `described`, read through `blob`, which names its generation and no media link (an
+        emulator's link may name a host that only it can reach)."""
+        from google_crc32c import Checksum  # noqa: PLC0415 - comes with the library
+
+        size, seen = described.size or 0, Checksum()
+        for start in range(0, size, PART):
+            part = self._part(blob, start, min(start + PART, size))
+            seen.update(part)
+            for at in range(0, len(part), PIECE):
+                yield part[at : at + PIECE]
+        if described.crc32c and b64encode(seen.digest()).decode() != described.crc32c:
+            raise Broken(f"gs://{self._name}/{blob.name}: what arrived is not what is stored; try again")
+
+    def _part(self, blob: "Blob", start: int, end: int) -> bytes:
+        part = self._fetched(blob, start, end)
+        if len(part) != end - start:
+            where = f"gs://{self._name}/{blob.name}"
+            raise Broken(f"{where}: {len(part)} of {end - start} bytes arrived from {start}; try again")
+        return part
+
+    def _fetched(self, blob: "Blob", start: int, end: int) -> bytes:
+        with _translated(f"gs://{self._name}/{blob.name}"):
+            fetched: bytes = blob.download_as_bytes(
+                start=start,
+                end=end - 1,
+                raw_download=True,
+                checksum=None,
+                timeout=TIMEOUT,
+                retry=self._retry(),
+            )
+        return fetched
+
+    def read_small(self, name: str, limit: int = SMALL) -> bytes | None:
+        """See `RunStore.read_small`."""
+        from google.api_core.exceptions import NotFound  # noqa: PLC0415 - first use
+
+        try:
+            return inflated_small(self.read_range(name, 0, limit), limit)
+        except Told as told:
+            if isinstance(told.__cause__, NotFound):
+                return None
+            raise
+
+    def read_range(self, name: str, start: int, length: int) -> bytes:
+        """See `RunStore.read_range`."""
+        from google.api_core.exceptions import RequestRangeNotSatisfiable  # noqa: PLC0415 - first use
+
+        try:
+            return self._fetched(self._bucket().blob(self._above + name), start, start + length)
+        except Told as told:
+            if isinstance(told.__cause__, RequestRangeNotSatisfiable):
+                return b""
+            raise
+
+    def size(self, name: str) -> int:
+        """See `RunStore.size`."""
+        size: int | None = self._described(name, None).size
+        return size or 0
+
+    def write(self, name: str, chunks: Iterable[bytes], content_type: str) -> None:
+        """See `RunStore.write`."""
+        with tempfile.SpooledTemporaryFile(max_size=PART) as whole, _translated(self.uri(name)):
+            whole.writelines(chunks)
+            self._bucket().blob(self._above + name).upload_from_file(
+                whole,
+                rewind=True,
+                size=whole.tell(),
+                content_type=content_type,
+                timeout=TIMEOUT,
+                retry=self._retry(),
+            )
+
+    def uri(self, name: str) -> str:
+        """See `RunStore.uri`."""
+        return f"gs://{self._name}/{self._above}{name}"
+
+    def check(self) -> None:
+        """See `RunStore.check`."""
+        where = f"gs://{self._name}/{self._above}"
+        try:
+            with _translated(where):
+                first = self._bucket().list_blobs(
+                    prefix=self._above, max_results=1, fields=LISTED, timeout=TIMEOUT, retry=self._retry()
+                )
+                next(iter(first), None)
+        except Broken as unreachable:
+            raise Told(str(unreachable)) from unreachable
+
+    def _described(self, name: str, generation: str | None) -> "Blob":
+        blob = self._bucket().blob(self._above + name, generation=int(generation) if generation else None)
+        with _translated(self.uri(name)):
+            blob.reload(timeout=TIMEOUT, retry=self._retry())
+        return blob
+
+    def _bucket(self) -> "Bucket":
+        return _client(os.environ.get("STORAGE_EMULATOR_HOST")).bucket(self._name)
+
+    def _retry(self) -> "Retry":
+        from google.cloud.storage.retry import DEFAULT_RETRY  # noqa: PLC0415 - first use
+
+        bounded: Retry = DEFAULT_RETRY.with_timeout(self._retry_seconds)
+        return bounded
