@@ -1,0 +1,94 @@
+"""The JSON object of one comparison, as `maxview compare --format json` and the API give it.
+
+In:  a `Comparison`.
+Out: a dictionary of JSON values. Changes are percent of head against base; what cannot be had is None.
+"""
+
+from bot.report.numbers import number, percent_of_log
+from bot.report.run_document import SCHEMA, run_document
+from bot.verdict.judgement import Caveat, Comparison, Loss, MeasuredRun, Row, Timing
+
+ROW_DIGITS = 6  # decimals of a row's figures: beyond the print resolution of every log we read
+
+
+def comparison_document(comparison: Comparison) -> dict[str, object]:
+    """The verdict, what it rests on, and the documents of the runs of both sides."""
+    return {
+        "schema": SCHEMA,
+        "verdict": comparison.verdict.value,
+        "reason": comparison.reason,
+        "timing": _timing(comparison.timing),
+        "loss": _loss(comparison.loss),
+        "caveats": [_caveat(caveat) for caveat in comparison.caveats],
+        "rows": [_row(row) for row in comparison.rows],
+        **_side("base", comparison.base),
+        **_side("head", comparison.head),
+    }
+
+
+def _side(name: str, runs: tuple[MeasuredRun, ...]) -> dict[str, object]:
+    """The first run of a side under its name; all of them in addition where there are repeats."""
+    documents = [run_document(run) for run in runs]
+    side: dict[str, object] = {name: documents[0] if documents else None}
+    if len(documents) > 1:
+        side[f"{name}_runs"] = documents
+    return side
+
+
+def _timing(timing: Timing) -> dict[str, object]:
+    return {
+        "verdict": timing.verdict.value,
+        "change_percent": percent_of_log(timing.change),
+        "band_percent": percent_of_log(timing.band),
+        "mde_percent": percent_of_log(timing.mde),
+        "se_percent": percent_of_log(timing.se),
+        "n": list(timing.n),
+        "base_seconds": number(timing.base_seconds, 5),
+        "head_seconds": number(timing.head_seconds, 5),
+        "spread": timing.spread.value,
+        "degrees_of_freedom": timing.degrees_of_freedom,
+        "history": timing.history,
+        "look": timing.look,
+        "comparable_cases": timing.comparable_cases,
+        "more_runs": timing.more_runs,
+        "reason": timing.reason,
+    }
+
+
+def _loss(loss: Loss) -> dict[str, object]:
+    return {
+        "verdict": loss.verdict.value,
+        "first_difference_step": loss.first_difference_step,
+        "first_outside_step": loss.first_outside_step,
+        "max_relative": number(loss.max_relative, 8),
+        "worst_step": loss.worst_step,
+        "compared_steps": loss.compared_steps,
+        "digits": loss.digits,
+        "reason": loss.reason,
+    }
+
+
+def _caveat(caveat: Caveat) -> dict[str, object]:
+    return {
+        "kind": caveat.kind.value,
+        "field": caveat.field,
+        "base": caveat.base,
+        "head": caveat.head,
+        "weight": caveat.weight.value,
+        "text": caveat.text,
+    }
+
+
+def _row(row: Row) -> dict[str, object]:
+    return {
+        "metric": row.key,
+        "base": _figure(row.base),
+        "head": _figure(row.head),
+        "diff": number(row.diff, ROW_DIGITS),
+        "judged": row.judged,
+        "direction": row.direction.value,
+    }
+
+
+def _figure(value: float | str | None) -> float | str | None:
+    return value if isinstance(value, str) else number(value, ROW_DIGITS)

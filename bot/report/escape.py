@@ -1,0 +1,102 @@
+"""Untrusted text made safe for GitHub's Markdown: it can be read, and does nothing.
+
+In:  any string: a title, a branch, a case name, an error line.
+Out: one line of Markdown that shows those characters: no HTML, no mention, no issue or commit link, no raw
+     address, no table break, no control or direction-changing character, at most `limit` characters shown.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable
+
+ZERO_WIDTH = "\u200b"  # GitHub's mention and reference filters do not look across it
+ZERO_WIDTH_SHOWN = "&#8203;"  # the same as people see it in the source
+ELLIPSIS = "…"
+
+_MARKDOWN = re.compile(r"[\\`*\[\]|~$]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])")
+_HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_LINE_START = re.compile(r"^(?=[-+=#])")
+_TRIGGERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    (re.compile(r"@(?=\S)"), lambda found: found[0] + ZERO_WIDTH),  # @user, @org/team, a@b.c
+    (re.compile(r"#(?=\d)"), lambda found: found[0] + ZERO_WIDTH),  # #123, owner/repo#123
+    (re.compile(r"\bGH-(?=\d)", re.IGNORECASE), lambda found: found[0] + ZERO_WIDTH),  # GH-123
+    (re.compile(r":(?=//)"), lambda found: found[0] + ZERO_WIDTH),  # https://…
+    (re.compile(r"\bwww(?=\.)", re.IGNORECASE), lambda found: found[0] + ZERO_WIDTH),  # www.…
+    (re.compile(r"\b(mailto|xmpp):", re.IGNORECASE), lambda found: found[0] + ZERO_WIDTH),
+    (re.compile(r":(?=[a-z0-9_+-]+:)", re.IGNORECASE), lambda found: found[0] + ZERO_WIDTH),  # :tada:
+    (re.compile(r"\b[0-9a-f]{3}(?=[0-9a-f]{4,37}\b)"), lambda found: found[0] + ZERO_WIDTH),  # a commit
+)
+_CODE_NEEDS_ENTITIES = re.compile(r"[|\\]")
+_RUNS_OF_TICKS = re.compile(r"`+")
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,60}")
+
+
+def one_line(value: str, limit: int = 300) -> str:
+    """`value` on one line, without control, format and unpaired characters, at most `limit` long."""
+    shown = "".join(_visible(character) for character in value[: 4 * limit + 64])
+    return shortened(" ".join(shown.split()), limit)
+
+
+def shortened(value: str, limit: int) -> str:
+    """`value`, or its first part and an ellipsis: `limit` characters in all."""
+    return value if len(value) <= limit else value[: max(limit - 1, 0)].rstrip() + ELLIPSIS
+
+
+def text(value: str, limit: int = 300) -> str:
+    """Running text: every Markdown sign escaped, every autolink defused."""
+    line = one_line(value, limit)
+    escaped = "".join(_HTML.get(character, character) for character in line)
+    for pattern, defused in _TRIGGERS:
+        escaped = pattern.sub(defused, escaped)
+    escaped = _MARKDOWN.sub(lambda found: "\\" + found[0], escaped)
+    return _LINE_START.sub(r"\\", escaped).replace(ZERO_WIDTH, ZERO_WIDTH_SHOWN)
+
+
+def code(value: str, limit: int = 300) -> str:
+    """A code span, in which GitHub links nothing; it holds in table cells, whatever is inside."""
+    line = one_line(value, limit)
+    if not line:
+        return "–"
+    if _CODE_NEEDS_ENTITIES.search(line):
+        return f"<code>{_entities(line)}</code>"
+    ticks = "`" * (1 + max((len(run) for run in _RUNS_OF_TICKS.findall(line)), default=0))
+    space = " " if line[0] == "`" or line[-1] == "`" else ""
+    return f"{ticks}{space}{line}{space}{ticks}"
+
+
+def html(value: str, limit: int = 300) -> str:
+    """Text for inside our own HTML tags, where GitHub reads no Markdown: `<summary>`."""
+    escaped = "".join(_HTML.get(character, character) for character in one_line(value, limit))
+    for pattern, defused in _TRIGGERS:
+        escaped = pattern.sub(defused, escaped)
+    return escaped.replace('"', "&quot;").replace(ZERO_WIDTH, ZERO_WIDTH_SHOWN)
+
+
+def fenced(value: str, *, lines: int, width: int = 200) -> str:
+    """A fenced block of the first `lines` lines, with a fence longer than any run of ticks inside."""
+    kept = [_code_line(line, width) for line in value.splitlines()[:lines]]
+    longest = max((len(run) for line in kept for run in _RUNS_OF_TICKS.findall(line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return "\n".join([f"{fence}text", *kept, fence])
+
+
+def plain_name(value: str, otherwise: str) -> str:
+    """`value` where it is an ordinary short name that needs no escaping at all, else `otherwise`."""
+    return value if _PLAIN_NAME.fullmatch(value) else otherwise
+
+
+def _code_line(line: str, width: int) -> str:
+    return shortened("".join(_visible(character) for character in line).rstrip(), width)
+
+
+def _visible(character: str) -> str:
+    if character in "\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029":
+        return " "
+    return "" if unicodedata.category(character) in {"Cc", "Cf", "Cs", "Co", "Cn"} else character
+
+
+def _entities(line: str) -> str:
+    return "".join(
+        character if character.isalnum() or character in " ./:-" else f"&#{ord(character)};"
+        for character in line
+    )

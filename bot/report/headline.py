@@ -1,0 +1,127 @@
+"""The verdict in one line: what comment, check, page and notification say first.
+
+In:  a `Report`.
+Out: `headline`, plain text that begins with its symbol; `severity`, by which a report is worse than another;
+     `conclusion_is_green`.
+
+It never contradicts the rows: its symbol is that of the worst row, and it is green only where every row is.
+"""
+
+from collections import Counter
+
+from bot.report.figures import counted, percent_up
+from bot.report.judged import bound_percent, loss_changed, worse_memory
+from bot.report.model import CaseReport, Report, RowState
+from bot.report.states import GREEN, PENDING, STATES, Tier, word
+from bot.verdict.judgement import LossVerdict
+
+RED = frozenset({RowState.SLOWER, RowState.DIVERGED})
+RANK_OF_NEWS = 75  # between the red states and the unfair comparisons
+
+
+def headline(report: Report) -> str:
+    """`🔴 MaxView: 1 slower · 9 same (12 of 14 cases done)`."""
+    return f"{symbol(report)} MaxView: {_words(report)}"
+
+
+def severity(report: Report) -> int:
+    """How bad the news is, larger is worse. What is still awaited counts as no news."""
+    tiers = [STATES[row.state].tier for row in report.rows]
+    tiers += [Tier.UNFAIR for row in report.rows if remarkable(row) and row.state in GREEN]
+    tiers += [Tier.UNFAIR] if report.problem else []
+    return int(max(tiers, default=Tier.QUIET))
+
+
+def is_green(report: Report) -> bool:
+    """Whether every case has been measured and none is worse. A report of no case is not green."""
+    clean = all(row.state in GREEN and not remarkable(row) for row in report.rows)
+    return bool(report.rows) and clean and not report.problem
+
+
+def is_settled(report: Report) -> bool:
+    """Whether nothing more is awaited for this head commit."""
+    return not any(row.state in PENDING for row in report.rows)
+
+
+def symbol(report: Report) -> str:
+    """The worst row's symbol; red as soon as one case is slower or diverged."""
+    states = {row.state for row in report.rows}
+    if states & RED:
+        return STATES[RowState.SLOWER].symbol
+    if RowState.NEW_FAILURE in states:
+        return STATES[RowState.NEW_FAILURE].symbol
+    if report.problem or not report.rows:
+        return "⚠️" if report.problem else "⚪"
+    worst = max(states, key=lambda state: STATES[state].rank)
+    if STATES[worst].tier < Tier.UNFAIR and any(remarkable(row) for row in report.rows):
+        return "⚠️"
+    return STATES[worst].symbol
+
+
+def remarkable(row: CaseReport) -> bool:
+    """Whether a row has news that its state does not tell: a changed loss curve or more memory."""
+    if row.state in {RowState.CARRIED, RowState.ACKNOWLEDGED, RowState.DIVERGED}:
+        return False
+    return loss_changed(row.comparison) or bool(worse_memory(row.comparison))
+
+
+def _words(report: Report) -> str:
+    if report.problem and not report.rows:
+        return "no verdict"
+    if not report.rows:
+        return "nothing to measure here" if report.skipped else "nothing measured yet"
+    return _of_one_kind(report, {row.state for row in report.rows}) or _mixed(report)
+
+
+def _of_one_kind(report: Report, states: set[RowState]) -> str | None:
+    cases = counted(len(report.rows), "case")
+    if states == {RowState.SAME} and is_green(report):
+        return _all_same(report)
+    if states == {RowState.NO_RUN}:
+        return f"no verdict yet, no run of {report.head_sha[:7]} found for {cases}"
+    if states == {RowState.NO_BASELINE}:
+        return f"no verdict, nothing to compare {cases} with"
+    if states <= PENDING:
+        return f"no verdict yet, {_counts(report)} (0 of {cases} done)"
+    return None
+
+
+def _mixed(report: Report) -> str:
+    done = sum(STATES[row.state].done for row in report.rows)
+    return f"{_counts(report)} ({done} of {counted(len(report.rows), 'case')} done)"
+
+
+def _counts(report: Report) -> str:
+    """How many rows are in each state, worst first; news that no state tells stands below the red ones."""
+    number = Counter(row.state for row in report.rows)
+    words = [
+        (STATES[state].rank, f"{count} {word(state, report.base_branch)}") for state, count in number.items()
+    ]
+    return " · ".join(text for _, text in sorted([*words, *_news(report)], reverse=True))
+
+
+def _news(report: Report) -> list[tuple[int, str]]:
+    changed = sum(remarkable(row) and loss_changed(row.comparison) for row in report.rows)
+    memory = sum(remarkable(row) and bool(worse_memory(row.comparison)) for row in report.rows)
+    news = [
+        (RANK_OF_NEWS, f"{changed} with a changed loss curve"),
+        (RANK_OF_NEWS - 1, f"{memory} with more memory"),
+    ]
+    return [said for said, count in zip(news, (changed, memory), strict=True) if count]
+
+
+def _all_same(report: Report) -> str:
+    bounds = [bound for row in report.rows if (bound := bound_percent(row.comparison)) is not None]
+    cases = counted(len(report.rows), "case")
+    if len(bounds) < len(report.rows):
+        return f"no significant change in {cases}, {_curves(report)}"
+    return f"no change > {percent_up(max(bounds))} in {cases}, {_curves(report)}"
+
+
+def _curves(report: Report) -> str:
+    verdicts = {row.comparison.loss.verdict for row in report.rows if row.comparison}
+    if verdicts == {LossVerdict.IDENTICAL}:
+        return "loss curves identical"
+    if LossVerdict.NOT_COMPARABLE in verdicts or not verdicts:
+        return "loss curves not compared everywhere"
+    return "loss curves within tolerance"

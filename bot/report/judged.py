@@ -1,0 +1,99 @@
+"""What a comparison's figures amount to, asked in the same way by headline, rows and pages.
+
+In:  a `CaseReport` or its `Comparison`. Out: single facts: a bound, a failure, a memory increase.
+"""
+
+import math
+
+from bot.logs.facts import Failure, Outcome, State
+from bot.report.model import CaseReport
+from bot.verdict.judgement import Caveat, Comparison, Direction, LossVerdict, MeasuredRun, Row, Weight
+
+BOUND_QUANTILES = 1.645  # standard errors: the one-sided 95 % limit that the equivalence test uses
+
+
+def bound_percent(comparison: Comparison | None) -> float | None:
+    """The largest change, in percent, that these runs leave possible (one-sided 95 %)."""
+    if comparison is None or comparison.timing.change is None or comparison.timing.se is None:
+        return None
+    limit = abs(comparison.timing.change) + BOUND_QUANTILES * comparison.timing.se
+    return math.expm1(limit) * 100 if limit < 100 else None
+
+
+def bad_end(runs: tuple[MeasuredRun, ...]) -> Outcome | None:
+    """How the first run that did not succeed ended; None where all did."""
+    ends = [run.log.outcome for run in runs if run.log.outcome.state is not State.SUCCEEDED]
+    return next((end for end in ends if end.failure), ends[0] if ends else None)
+
+
+def head_failure(row: CaseReport) -> Failure | None:
+    """The first cause of the candidate's failure."""
+    end = bad_end(row.comparison.head) if row.comparison else None
+    return end.failure if end else None
+
+
+def ended(end: Outcome) -> str:
+    """How a run ended, in words: `exit 1 before step 0`."""
+    match end.state:
+        case State.SUCCEEDED:
+            how = "succeeded"
+        case State.FAILED:
+            how = "failed" if end.exit_code in {None, 0} else f"exit {end.exit_code}"
+        case State.STOPPED:
+            how = "stopped early, exit 0"
+        case State.KILLED:
+            how = "killed" if end.exit_code is None else f"killed, exit {end.exit_code}"
+        case State.INCOMPLETE:
+            how = "the log has no end"
+        case State.NOT_A_TRAINING_LOG:
+            return "not a training log"
+    return f"{how} {_after(end)}" if end.state is not State.SUCCEEDED else how
+
+
+def _after(end: Outcome) -> str:
+    if end.last_step is None:
+        return "before the first step" if end.state is State.INCOMPLETE else "before step 0"
+    return f"after step {end.last_step}"
+
+
+def worse_memory(comparison: Comparison | None) -> tuple[Row, ...]:
+    """The exact metrics that got worse: memory, since parameters have to be equal to be compared at all."""
+    rows = comparison.rows if comparison else ()
+    return tuple(row for row in rows if row.judged and row.direction is Direction.WORSE and is_memory(row))
+
+
+def is_memory(row: Row) -> bool:
+    """Whether a metric says how much memory is used."""
+    return "memory" in row.key or "allocated" in row.key
+
+
+def weighty(comparison: Comparison | None) -> tuple[Caveat, ...]:
+    """The caveats that decided the verdict, the heaviest first; all of them where none is heavy."""
+    caveats = comparison.caveats if comparison else ()
+    for weight in (Weight.NOT_COMPARABLE, Weight.NOT_LIKE_FOR_LIKE):
+        if heavy := tuple(caveat for caveat in caveats if caveat.weight is weight):
+            return heavy
+    return caveats
+
+
+def loss_words(comparison: Comparison | None) -> str | None:
+    """The loss verdict in words; None where the curves could not be compared."""
+    if comparison is None or comparison.loss.verdict is LossVerdict.NOT_COMPARABLE:
+        return None
+    step = comparison.loss.first_outside_step
+    return _LOSS[comparison.loss.verdict] + ("" if step is None else f" from step {step}")
+
+
+def loss_changed(comparison: Comparison | None) -> bool:
+    """Whether the loss curve is outside its tolerance."""
+    return comparison is not None and comparison.loss.verdict in _CHANGED
+
+
+_LOSS = {
+    LossVerdict.IDENTICAL: "identical",
+    LossVerdict.WITHIN_TOLERANCE: "within tolerance",
+    LossVerdict.DIFFERENT_START: "different start",
+    LossVerdict.DRIFTED: "drifted",
+    LossVerdict.DIVERGED: "diverged",
+}
+_CHANGED = frozenset({LossVerdict.DIFFERENT_START, LossVerdict.DRIFTED, LossVerdict.DIVERGED})

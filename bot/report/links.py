@@ -1,0 +1,48 @@
+"""Where things are found: the addresses that comment, check, page and JSON share.
+
+In:  a report or a run id.
+Out: paths below the public address, every part quoted; `absolute` joins one to that address.
+"""
+
+import re
+from urllib.parse import quote
+
+from bot.report.model import Report
+
+
+def absolute(public_url: str, path: str) -> str:
+    """`path` at the public address of this server."""
+    return public_url.rstrip("/") + path
+
+
+def page_path(report: Report) -> str:
+    """The pull request's page."""
+    return f"/{_part(report.repository)}/pull/{report.number}"
+
+
+def json_path(report: Report) -> str:
+    """The same report as JSON."""
+    return "/api/v1" + page_path(report)
+
+
+def case_path(report: Report, case: str, variant: str) -> str:
+    """The row of one case on the pull request's page."""
+    return f"{page_path(report)}#{case_anchor(case, variant)}"
+
+
+def log_path(run_id: str) -> str:
+    """The full log of a run."""
+    return f"/runs/{_part(run_id)}/log"
+
+
+def case_anchor(case: str, variant: str) -> str:
+    """The HTML id of a row: letters, digits, dots and underscores, joined by dashes."""
+    return "-".join(part for part in (_anchor(case), _anchor(variant)) if part) or "case"
+
+
+def _part(value: str) -> str:
+    return quote(value, safe="/")
+
+
+def _anchor(value: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._]+", "-", value)[:80].strip("-")
