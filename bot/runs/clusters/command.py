@@ -1,0 +1,40 @@
+"""From a case's command to the program that is started.
+
+In:  the command of a job with its placeholders. Out: the argument list.
+Promises: a placeholder's value never becomes more than a part of a word; a shell is used only where the
+command is written for one.
+"""
+
+import re
+import shlex
+
+from bot.runs.clusters.port import Job
+
+_PLACEHOLDER = re.compile(r"\{(?P<name>run_name|sha|case|variant)\}")
+
+# What `shlex.quote` leaves alone: such a value means itself with and without quotes, in a shell or not.
+_PLAIN_VALUE = re.compile(r"[\w@%+=:,./-]*", re.ASCII)
+
+# Anything a shell could read as more than a word. Characters inside quotes count too: a shell that was not
+# needed does no harm, a shell that is missing does.
+_FOR_A_SHELL = re.compile(r"[;&|<>()$`*?\[\]~#!\n]|\A\s*[A-Za-z_]\w*=")
+
+
+def argument_list(job: Job) -> list[str]:
+    """The words to execute.
+
+    Raises ValueError, with a sentence for people, where the command is empty, a quote is not closed, or a
+    value holds characters that a shell would read.
+    """
+    values = {"run_name": job.run_name, "sha": job.sha, "case": job.case, "variant": job.variant}
+    for name, value in values.items():
+        if not _PLAIN_VALUE.fullmatch(value):
+            raise ValueError(f"the {name} {value!r} holds characters that cannot stand in a command")
+    command = _PLACEHOLDER.sub(lambda found: values[found["name"]], job.command)
+    try:
+        words = shlex.split(command)
+    except ValueError as problem:
+        raise ValueError(f"the command cannot be read: {problem}") from problem
+    if not words:
+        raise ValueError("the command is empty")
+    return ["/bin/sh", "-c", command] if _FOR_A_SHELL.search(command) else words

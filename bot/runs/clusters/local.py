@@ -1,0 +1,174 @@
+"""The cluster that is this machine: runs a case's command on the exact commit, as XPK would on its own.
+
+In:  jobs, a folder to keep them in. Out: observations and logs.
+Promises: as `Cluster`. What is started outlives this process and is found again by name. A log opens with
+`XPK Start`, says which commit it measures, and closes with `XPK End` and `EXIT_CODE`, or has no end.
+"""
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from bot.errors import Broken, Told
+from bot.runs.clusters.checkout import check_out
+from bot.runs.clusters.command import argument_list
+from bot.runs.clusters.jobfolder import NAME, JobFolder, Order, Standing, folders, hold
+from bot.runs.clusters.port import Job, JobState, Observation
+from bot.runs.clusters.turns import advance
+
+# Between "please end" and "you are ended": enough to write a last line, short enough to wait for.
+GRACE_SECONDS = 5.0
+
+# Checkouts that no unfinished job needs are kept for the next repeat, up to this many.
+KEPT_COMMITS = 16
+
+# I0421 10:17:39.824857 136682829195072 metric_logger.py:196] completed step: 7, seconds: 0.147, …
+_STEP = re.compile(rb"completed step: (?P<step>\d{1,9}),")
+_TAIL_BYTES = 8192
+
+
+class LocalCluster:
+    """Jobs on this machine, `limit` at a time, in the order they were launched."""
+
+    def __init__(self, root: Path, *, limit: int = 1, grace_seconds: float = GRACE_SECONDS) -> None:
+        self._root = root.absolute()
+        self._limit = limit
+        self._grace = grace_seconds
+
+    async def launch(self, job: Job) -> None:
+        """As `Cluster.launch`. Raises `Told` where the name, the command or the commit is at fault."""
+        await asyncio.to_thread(self._launch, job)
+
+    async def observe(self, name: str) -> Observation:
+        """As `Cluster.observe`."""
+        return await asyncio.to_thread(self._observe, name)
+
+    async def delete(self, name: str) -> None:
+        """As `Cluster.delete`. Returns when the job's processes are gone."""
+        await asyncio.to_thread(self._delete, name)
+
+    async def names(self) -> frozenset[str]:
+        """As `Cluster.names`."""
+        return await asyncio.to_thread(lambda: frozenset(folder.name for folder in folders(self._root)))
+
+    def _launch(self, job: Job) -> None:
+        folder = self._folder(job.name)
+        if folder.standing() is not Standing.UNKNOWN:
+            self._advance()
+            return
+        try:
+            argument_list(job)
+        except ValueError as problem:
+            raise Told(f"The case {job.case} cannot be started: {problem}.") from problem
+        commit = self._root / "commits" / job.sha
+        check_out(Path(job.repository), job.sha, commit)
+        with hold(self._root / "launch.lock"):
+            if folder.standing() is Standing.UNKNOWN:
+                order = Order(job=job, turn=self._turn(), commit=str(commit), grace_seconds=self._grace)
+                folder.write_order(order)
+                self._forget_commits(keep=commit)
+        self._advance()
+
+    def _folder(self, name: str) -> JobFolder:
+        if not NAME.fullmatch(name):
+            raise Told(f"{name!r} cannot be the name of a job: small letters, digits and - are allowed.")
+        return JobFolder(self._root, name)
+
+    def _turn(self) -> int:
+        """Later than every job here, even where the clock was set back."""
+        turns = [folder.read_order().turn for folder in folders(self._root)]
+        return max([time.time_ns(), *(turn + 1 for turn in turns)])
+
+    def _forget_commits(self, *, keep: Path) -> None:
+        needed = {folder.read_order().commit for folder in folders(self._root) if not folder.has("exit")}
+        kept = [path for path in keep.parent.iterdir() if not path.name.startswith(".")]
+        kept.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in kept[KEPT_COMMITS:]:
+            if str(path) not in needed:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def _advance(self) -> None:
+        try:
+            advance(self._root, limit=self._limit)
+        except subprocess.CalledProcessError as problem:
+            raise Broken(f"A job's supervisor could not be started: {problem}") from problem
+
+    def _observe(self, name: str) -> Observation:
+        if not NAME.fullmatch(name):
+            return Observation(state=JobState.ABSENT)
+        folder = JobFolder(self._root, name)
+        if folder.standing() is Standing.WAITING:
+            self._advance()
+        match folder.standing():
+            case Standing.UNKNOWN:
+                return Observation(state=JobState.ABSENT)
+            case Standing.WAITING:
+                return Observation(state=JobState.QUEUED)
+            case Standing.RUNNING:
+                state = JobState.RUNNING
+            case Standing.ABANDONED:
+                folder.end_leftovers()
+                state = JobState.ENDED
+            case Standing.ENDED:
+                state = JobState.ENDED
+        written = folder.log.exists()
+        return Observation(
+            state=state,
+            exit_code=folder.read("exit"),
+            log_uri=folder.log.as_uri() if written else None,
+            last_step=_last_step(folder.log) if written else None,
+        )
+
+    def _delete(self, name: str) -> None:
+        if not NAME.fullmatch(name):
+            return
+        folder = JobFolder(self._root, name)
+        with hold(self._root / "turns.lock"):
+            if folder.standing() is Standing.RUNNING:
+                folder.write("cancel", "1")
+            else:
+                self._remove(folder)
+                return
+        self._end(folder)
+        self._remove(folder)
+        self._advance()
+
+    def _end(self, folder: JobFolder) -> None:
+        """End a running job through its supervisor, or without it where it does not answer."""
+        deadline = time.monotonic() + self._grace + 2
+        told = False
+        while folder.standing() is Standing.RUNNING and time.monotonic() < deadline:
+            supervisor = folder.read("supervisor")
+            if supervisor is not None and not told:
+                _signal(supervisor, signal.SIGTERM)
+                told = True
+            time.sleep(0.01)
+        supervisor = folder.read("supervisor")
+        if supervisor is not None and folder.standing() is Standing.RUNNING:
+            _signal(supervisor, signal.SIGKILL)
+
+    def _remove(self, folder: JobFolder) -> None:
+        folder.end_leftovers()
+        away = folder.path.with_name(f".gone-{folder.name}-{time.time_ns()}")
+        with suppress(FileNotFoundError):
+            folder.path.rename(away)
+        shutil.rmtree(away, ignore_errors=True)
+
+
+def _signal(process: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(process, number)
+
+
+def _last_step(log: Path) -> int | None:
+    """The newest step at the end of a log, None where the last few lines name none."""
+    with log.open("rb") as opened:
+        opened.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+        found = _STEP.findall(opened.read())
+    return int(found[-1]) if found else None

@@ -1,0 +1,74 @@
+"""What the program asks of a place that executes runs: four questions, in our words.
+
+In:  a `Job` with a name of our making. Out: an `Observation` of that name.
+Promises: every call may be repeated; the name alone says which job is meant, so nothing is started twice.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+
+class JobState(StrEnum):
+    """What a cluster knows of a name."""
+
+    ABSENT = "absent"
+    QUEUED = "queued"
+    RUNNING = "running"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One execution of one case.
+
+    `repository` is where the cluster reads the code from (a path for the local cluster), `sha` the exact
+    commit. `command` may hold the placeholders {run_name}, {sha}, {case} and {variant}.
+    `memory_mb` None means no limit. `environment` holds names and values that are added to the few
+    variables that every job sees.
+    """
+
+    name: str
+    repository: str
+    sha: str
+    case: str
+    variant: str
+    command: str
+    run_name: str
+    timeout_seconds: float
+    memory_mb: int | None = None
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """A cluster's answer about one name.
+
+    `exit_code` is None unless the job ended and the cluster saw how; `log_uri` names the log once there is
+    one (`file:///…` or `gs://…`); `last_step` is the newest step in the log, where that is cheap to know.
+    """
+
+    state: JobState
+    exit_code: int | None = None
+    log_uri: str | None = None
+    last_step: int | None = None
+
+
+class Cluster(Protocol):
+    """A place that executes jobs. Raises `Told` where a person must act, `Broken` where a retry may help."""
+
+    async def launch(self, job: Job) -> None:
+        """Start the job, now or when its turn comes. A second call with the same name does nothing."""
+        ...
+
+    async def observe(self, name: str) -> Observation:
+        """Say how the job of this name stands."""
+        ...
+
+    async def delete(self, name: str) -> None:
+        """End the job with all its processes and forget its name. Its log stays. An unknown name is fine."""
+        ...
+
+    async def names(self) -> frozenset[str]:
+        """Name every job that we started here and did not delete, ended ones included."""
+        ...

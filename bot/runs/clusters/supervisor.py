@@ -1,0 +1,196 @@
+"""The process that looks after one job: starts the program, limits it, and writes down how it ended.
+
+In:  the root folder and a job's name, as program arguments. Out: the job's log and its exit code, as files.
+Promises: it outlives the bot. The log opens and closes with XPK's lines, and between them stands what the
+program wrote, in its order. When it has written the exit code, the program's whole process group is gone.
+"""
+
+import fcntl
+import os
+import resource
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from bot.runs.clusters import frame
+from bot.runs.clusters.command import argument_list
+from bot.runs.clusters.jobfolder import JobFolder, Order
+from bot.runs.clusters.turns import advance
+
+# What a program sees of the bot's environment: where programs are, language, and the switches by which an
+# operator chooses the device. The bot's own secrets live in the environment too, and stay out.
+PASSED_ON = (
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "CUDA_VISIBLE_DEVICES",
+    "JAX_PLATFORMS",
+    "XLA_FLAGS",
+)
+
+# The codes that shells and GNU `timeout` use.
+OVER_TIME = 124
+CANNOT_START = 126
+NOT_FOUND = 127
+KILLED_BY_SIGNAL = 128
+
+
+class _Ears:
+    """Waits for a signal, a deadline, or both, without missing a signal that came before."""
+
+    def __init__(self) -> None:
+        self._reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        signal.set_wakeup_fd(writing)
+        for each in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(each, lambda _number, _frame: None)
+
+    def listen(self, seconds: float) -> frozenset[int]:
+        """The signals heard, none where the time passed first."""
+        ready, _, _ = select.select([self._reading], [], [], max(0.0, seconds))
+        return frozenset(os.read(self._reading, 64)) if ready else frozenset()
+
+
+def main(root: str, name: str) -> None:
+    """Do one job from its first line to its exit code, then let the next one start."""
+    folder = JobFolder(Path(root), name)
+    folder.write("supervisor", str(os.getpid()))
+    _execute(folder, folder.read_order(), _Ears())
+    for scratch in ("work", "home"):
+        shutil.rmtree(folder.path / scratch, ignore_errors=True)
+    advance(folder.root)
+
+
+def _execute(folder: JobFolder, order: Order, ears: _Ears) -> None:
+    work = folder.path / "work"
+    shutil.rmtree(work, ignore_errors=True)
+    shutil.copytree(order.commit, work, symlinks=True)
+    (folder.path / "home").mkdir(exist_ok=True)
+    with _open_log(folder.log) as log:
+        job = order.job
+        _say(log, frame.opening(started=time.time(), sha=job.sha, case=job.case, variant=job.variant))
+        code = _run(folder, order, log=log, ears=ears)
+        _say(log, frame.closing(ended=time.time(), exit_code=code))
+    folder.write("exit", str(code))
+
+
+@contextmanager
+def _open_log(path: Path) -> Iterator[int]:
+    """The log, emptied, opened for appending and locked: the program inherits the lock with it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+    try:
+        fcntl.flock(log, fcntl.LOCK_EX)
+        yield log
+    finally:
+        os.close(log)
+
+
+def _run(folder: JobFolder, order: Order, *, log: int, ears: _Ears) -> int:
+    """Start the program and wait for its end; returns its exit code as a shell would give it."""
+    words = argument_list(order.job)
+    if folder.has("cancel"):
+        return KILLED_BY_SIGNAL + signal.SIGTERM
+    try:
+        with _memory_limit(order.job.memory_mb):
+            program = subprocess.Popen(
+                words,
+                cwd=folder.path / "work",
+                env=_environment(folder, order),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+    except OSError as problem:
+        _say(log, f"{words[0]}: {problem.strerror}\n")
+        return NOT_FOUND if isinstance(problem, FileNotFoundError) else CANNOT_START
+    folder.write("program", str(program.pid))
+    return _watch(program, order, log=log, ears=ears, named=words[0])
+
+
+def _watch(program: subprocess.Popen[bytes], order: Order, *, log: int, ears: _Ears, named: str) -> int:
+    """Wait for the program's end, or bring it about when its time is over or somebody asks for it."""
+    deadline = time.monotonic() + order.job.timeout_seconds
+    over_time = False
+    while program.poll() is None:
+        heard = ears.listen(deadline - time.monotonic())
+        over_time = program.poll() is None and time.monotonic() >= deadline
+        if over_time:
+            _say(log, frame.over_time(named))
+        if over_time or signal.SIGTERM in heard:
+            _end(program, grace_seconds=order.grace_seconds, ears=ears)
+    _signal_group(program, signal.SIGKILL)
+    code = program.wait()
+    if over_time and code != -signal.SIGKILL:
+        return OVER_TIME
+    return code if code >= 0 else KILLED_BY_SIGNAL - code
+
+
+def _end(program: subprocess.Popen[bytes], *, grace_seconds: float, ears: _Ears) -> None:
+    """Ask the whole group to end, and after the grace make it."""
+    _signal_group(program, signal.SIGTERM)
+    deadline = time.monotonic() + grace_seconds
+    while program.poll() is None and time.monotonic() < deadline:
+        ears.listen(deadline - time.monotonic())
+    if program.poll() is None:
+        _signal_group(program, signal.SIGKILL)
+        program.wait()
+
+
+def _signal_group(program: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    # A group whose members are all gone, or are dead and not yet reaped, is what we want.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(program.pid, number)
+
+
+@contextmanager
+def _memory_limit(megabytes: int | None) -> Iterator[None]:
+    """Lower our own limits while the program starts: it inherits them, and we get ours back.
+
+    The limit is on address space, the only one a kernel enforces for an ordinary process.
+    """
+    before = {kind: resource.getrlimit(kind) for kind in (resource.RLIMIT_AS, resource.RLIMIT_CORE)}
+    wanted = {resource.RLIMIT_CORE: 0}
+    if megabytes is not None:
+        wanted[resource.RLIMIT_AS] = megabytes * 2**20
+    try:
+        for kind, most in wanted.items():
+            hard = before[kind][1]
+            soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(kind, (soft, hard))
+        yield
+    finally:
+        for kind, limits in before.items():
+            resource.setrlimit(kind, limits)
+
+
+def _environment(folder: JobFolder, order: Order) -> dict[str, str]:
+    """The program's whole environment."""
+    home = str(folder.path / "home")
+    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    # Last in line: a machine may have a Python under its full name only.
+    kept["PATH"] = os.pathsep.join((kept.get("PATH", os.defpath), str(Path(sys.executable).parent)))
+    # Without it a Python program keeps its lines back until its end, and a killed one loses them.
+    unbuffered = {"PYTHONUNBUFFERED": "1"}
+    return kept | {"HOME": home, "TMPDIR": home} | unbuffered | dict(order.job.environment)
+
+
+def _say(log: int, text: str) -> None:
+    """Write all of a text, after whatever the program wrote."""
+    rest = text.encode("utf-8", "backslashreplace")
+    while rest:
+        rest = rest[os.write(log, rest) :]
+
+
+if __name__ == "__main__":
+    if os.fork() == 0:
+        main(sys.argv[1], sys.argv[2])
