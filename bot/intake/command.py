@@ -214,7 +214,7 @@ def _read_other(text: str, verb: str, after: list[str]) -> NotOffered | Unclear:
 def _split_variants(
     words: tuple[str, ...], cases: Sequence[str], variants: Sequence[str]
 ) -> tuple[tuple[str, ...], set[str]]:
-    """The words that are cases, and the variants; a name of both is a variant only after a case, at the end."""
+    """The words that are cases, and the variants; a name of both is a variant only where it comes last."""
     last = len(words) - 1
     chosen = {
         at for at, word in enumerate(words) if word in variants and (word not in cases or 0 < at == last)

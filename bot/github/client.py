@@ -1,0 +1,192 @@
+"""GitHub as one App sees it, in our own words.
+
+In:  the App's number and key, and for every call the repository. Out: values of `bot.intake.pull`.
+
+Every call makes one request, or one for each page; the exceptions are those of `bot.github.errors`. Reading
+and editing may be repeated freely. Creating a comment may not: see `create_comment`.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
+
+import httpx
+
+from bot.github.answer import Answer
+from bot.github.door import Door, quoted
+from bot.github.errors import Missing, TryLater, Unclear
+from bot.github.reading import read_comment, read_commit, read_file, read_paths, read_pull
+from bot.intake.event import read_repository
+from bot.intake.pull import Comment, Commit, Permission, Pull, Repository
+
+
+class GitHub:
+    """One App's view of GitHub. Nothing is sent, and githubkit is not imported, before the first call."""
+
+    def __init__(
+        self,
+        *,
+        app_id: int,
+        private_key: str,
+        api_url: str = "https://api.github.com",
+        transport: httpx.AsyncBaseTransport | None = None,
+        now: Callable[[], float],
+    ) -> None:
+        """`now` gives Unix seconds; `transport` replaces the connection, as tests do."""
+        self.app_id = app_id
+        self._door = Door(
+            app_id=app_id, private_key=private_key, api_url=api_url, transport=transport, now=now
+        )
+        self._slug: str | None = None
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._door.aclose()
+
+    async def app_slug(self) -> str:
+        """The App's name in addresses; its comments are written by `slug[bot]`."""
+        if self._slug is None:
+            answer = await self._door.ask(None, "GET", "/app")
+            self._slug = answer.read(lambda fields: fields.text("slug"))
+        return self._slug
+
+    async def installations(self) -> tuple[int, ...]:
+        """Every installation of this App that is not suspended."""
+        found: list[int] = []
+        async for page in self._door.pages(None, "/app/installations"):
+            for one in page.read_each(lambda fields: fields):
+                found += [] if one.find("suspended_at") else [one.number("id")]
+        return tuple(found)
+
+    async def repositories(self, installation: int) -> tuple[Repository, ...]:
+        """Every repository that an installation may see."""
+        found: list[Repository] = []
+        async for page in self._door.pages(installation, "/installation/repositories"):
+            reader = partial(read_repository, installation=installation)
+            found += page.read_each(reader, within="repositories")
+        return tuple(found)
+
+    async def repository_facts(self, repository: Repository) -> Repository:
+        """The same repository with all its facts, and the name it has now."""
+        answer = await self._get(repository, "")
+        return answer.read(partial(read_repository, installation=repository.installation))
+
+    async def pull(self, repository: Repository, number: int) -> Pull:
+        """A pull request as it stands now."""
+        answer = await self._get(repository, f"/pulls/{number}")
+        return answer.read(partial(read_pull, repository=repository.full_name))
+
+    async def open_pulls(self, repository: Repository) -> tuple[Pull, ...]:
+        """Every open pull request."""
+        found: list[Pull] = []
+        path = f"{_repo(repository)}/pulls"
+        async for page in self._door.pages(repository.installation, path, {"state": "open"}):
+            found += page.read_each(partial(read_pull, repository=repository.full_name))
+        return tuple(found)
+
+    async def changed_paths(self, repository: Repository, number: int) -> tuple[str, ...]:
+        """The paths a pull request changes, old names of renamed files too; of 3000 files at most."""
+        found: dict[str, None] = {}
+        path = f"{_repo(repository)}/pulls/{number}/files"
+        async for page in self._door.pages(repository.installation, path):
+            for paths in page.read_each(read_paths):
+                found.update(dict.fromkeys(paths))
+        return tuple(found)
+
+    async def file(self, repository: Repository, path: str, ref: str) -> str | None:
+        """The text of a file at a branch or commit; None where there is no such file or commit."""
+        where = "/".join(quoted(part) for part in path.split("/"))
+        try:
+            answer = await self._get(repository, f"/contents/{where}", {"ref": ref})
+        except Missing:
+            return None
+        if isinstance(answer.json, list):
+            return None
+        found = answer.read(lambda fields: fields)
+        return read_file(found, path) if found.find("type") == "file" else None
+
+    async def merge_base(self, repository: Repository, base: str, head: str) -> Commit:
+        """The newest commit that `base` and `head` share; `Missing` where they share none."""
+        path = f"/compare/{quoted(base)}...{quoted(head)}"
+        answer = await self._get(repository, path, {"per_page": 1})
+        return answer.read(lambda fields: read_commit(fields.within("merge_base_commit")))
+
+    async def ancestors(self, repository: Repository, sha: str, limit: int = 100) -> tuple[Commit, ...]:
+        """`sha` and the commits before it, newest first, at most `limit`; of merges, both sides."""
+        found: list[Commit] = []
+        query: dict[str, str | int] = {"sha": sha, "per_page": min(limit, 100)}
+        async for page in self._door.pages(repository.installation, f"{_repo(repository)}/commits", query):
+            found += page.read_each(read_commit)
+            if len(found) >= limit:
+                break
+        return tuple(found[:limit])
+
+    async def head_of_branch(self, repository: Repository, branch: str) -> Commit:
+        """The newest commit of a branch."""
+        answer = await self._get(repository, f"/branches/{quoted(branch)}")
+        return answer.read(lambda fields: read_commit(fields.within("commit")))
+
+    async def permission(self, repository: Repository, login: str) -> Permission:
+        """What a person may do with the repository; whoever GitHub does not know there may do nothing."""
+        try:
+            answer = await self._get(repository, f"/collaborators/{quoted(login)}/permission")
+        except Missing:
+            return Permission.NONE
+        said = answer.read(lambda fields: fields.text("permission"))
+        return Permission(said) if said in set(Permission) else Permission.NONE
+
+    async def comments(self, repository: Repository, number: int) -> AsyncIterator[Comment]:
+        """The comments of a pull request, oldest first."""
+        path = f"{_repo(repository)}/issues/{number}/comments"
+        async for page in self._door.pages(repository.installation, path):
+            for comment in page.read_each(read_comment):
+                yield comment
+
+    async def comment(self, repository: Repository, comment_id: int) -> Comment | None:
+        """One comment; None where it was deleted."""
+        try:
+            answer = await self._get(repository, f"/issues/comments/{comment_id}")
+        except Missing:
+            return None
+        return answer.read(read_comment)
+
+    async def create_comment(self, repository: Repository, number: int, body: str) -> Comment:
+        """Write a new comment.
+
+        Raises `Unclear` where GitHub may have written it and did not say so: look for it before trying again.
+        """
+        path = f"{_repo(repository)}/issues/{number}/comments"
+        try:
+            answer = await self._door.ask(repository.installation, "POST", path, body={"body": body})
+        except TryLater as later:
+            if later.may_have_acted:
+                raise Unclear(str(later), after=later.after, may_have_acted=True) from later
+            raise
+        return answer.read(read_comment)
+
+    async def edit_comment(self, repository: Repository, comment_id: int, body: str) -> Comment:
+        """Replace the text of a comment; this notifies nobody."""
+        path = f"{_repo(repository)}/issues/comments/{comment_id}"
+        answer = await self._door.ask(repository.installation, "PATCH", path, body={"body": body})
+        return answer.read(read_comment)
+
+    async def delete_comment(self, repository: Repository, comment_id: int) -> None:
+        """Delete a comment; one that is gone already is as good."""
+        path = f"{_repo(repository)}/issues/comments/{comment_id}"
+        try:
+            await self._door.ask(repository.installation, "DELETE", path)
+        except Missing:
+            return
+
+    async def react(self, repository: Repository, comment_id: int, content: str) -> None:
+        """Put a reaction (`eyes`, `+1`, `confused`, …) on a comment; repeating it changes nothing."""
+        path = f"{_repo(repository)}/issues/comments/{comment_id}/reactions"
+        await self._door.ask(repository.installation, "POST", path, body={"content": content})
+
+    async def _get(
+        self, repository: Repository, path: str, query: Mapping[str, str | int] | None = None
+    ) -> Answer:
+        return await self._door.ask(repository.installation, "GET", _repo(repository) + path, query=query)
+
+
+def _repo(repository: Repository) -> str:
+    return "/repos/" + "/".join(quoted(part) for part in repository.full_name.split("/"))

@@ -1,0 +1,90 @@
+"""Keeps the one comment of a pull request true.
+
+In:  the text it should have, and the id under which it was stored. Out: its id, and what was done.
+
+It may be repeated at any time, after a crash at any point, and leads to one comment of ours. A comment is
+ours only where our App wrote it; a marker alone proves nothing, since anyone can copy it. Nothing is written
+where the text is equal already.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bot.github.client import GitHub
+from bot.intake.pull import Comment, Repository
+
+
+class Kept(StrEnum):
+    """What was done to the comment."""
+
+    UNCHANGED = "unchanged"
+    CREATED = "created"
+    EDITED = "edited"
+    RECREATED = "recreated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptComment:
+    """The comment as it stands now; its id is to be stored."""
+
+    id: int
+    done: Kept
+
+
+async def keep_comment(
+    github: GitHub,
+    repository: Repository,
+    number: int,
+    *,
+    body: str,
+    known_id: int | None,
+    marker: str,
+    worse: bool,
+) -> KeptComment:
+    """Create, edit or leave our comment, so that one is left and says `body`.
+
+    With `worse` a new text comes as a new comment, which notifies people, and the old one is deleted after.
+    `marker` is a text that every body of ours holds. Raises what the calls raise; repeat it later then, with
+    the id that was known before: what had been done already is found.
+    """
+    slug = await github.app_slug()
+    known = None if known_id is None else await github.comment(repository, known_id)
+    if known is not None and _is_ours(known, github.app_id, slug) and _says(known, body):
+        return KeptComment(id=known.id, done=Kept.UNCHANGED)
+    ours = [
+        comment
+        async for comment in github.comments(repository, number)
+        if _is_ours(comment, github.app_id, slug) and (comment.id == known_id or marker in comment.body)
+    ]
+    if not ours:
+        created = await github.create_comment(repository, number, body)
+        return KeptComment(id=created.id, done=Kept.CREATED)
+    # More than one is left by a death between creating the new and deleting the old.
+    newest = max(ours, key=lambda comment: comment.id)
+    kept = await _renew(github, repository, number, newest, body, recreate=worse and newest.id == known_id)
+    for comment in ours:
+        if comment.id != kept.id:
+            await github.delete_comment(repository, comment.id)
+    return kept
+
+
+async def _renew(
+    github: GitHub, repository: Repository, number: int, newest: Comment, body: str, *, recreate: bool
+) -> KeptComment:
+    if _says(newest, body):
+        return KeptComment(id=newest.id, done=Kept.UNCHANGED)
+    if recreate:
+        created = await github.create_comment(repository, number, body)
+        return KeptComment(id=created.id, done=Kept.RECREATED)
+    await github.edit_comment(repository, newest.id, body)
+    return KeptComment(id=newest.id, done=Kept.EDITED)
+
+
+def _is_ours(comment: Comment, app_id: int, slug: str) -> bool:
+    """A person who signed in through the App can write "via" it too, so the author must be a bot as well."""
+    by_login = comment.author.login == f"{slug}[bot]"
+    return comment.author.is_bot and (by_login or comment.app_id == app_id)
+
+
+def _says(comment: Comment, body: str) -> bool:
+    return comment.body.replace("\r\n", "\n").strip() == body.replace("\r\n", "\n").strip()

@@ -1,0 +1,68 @@
+"""Reads GitHub's objects into our words.
+
+In:  fields of an answer. Out: pull requests, commits, comments, files; `Told` names a field that
+     is missing.
+"""
+
+import base64
+import binascii
+
+from bot.errors import Told
+from bot.intake.event import read_person
+from bot.intake.fields import Fields
+from bot.intake.pull import Comment, Commit, Pull
+
+
+def read_pull(fields: Fields, repository: str) -> Pull:
+    """Read a pull request, alone or out of a list (which says `merged_at` but not `merged`)."""
+    return Pull(
+        repository=repository,
+        number=fields.number("number"),
+        title=fields.text("title"),
+        open=fields.text("state") == "open",
+        merged=fields.find("merged_at") is not None or fields.flag("merged"),
+        draft=fields.flag("draft"),
+        head_sha=fields.text("head.sha"),
+        head_branch=fields.text("head.ref"),
+        head_repository=fields.text_or_none("head.repo.full_name"),
+        base_branch=fields.text("base.ref"),
+        base_sha=fields.text("base.sha"),
+        author=read_person(fields, "user"),
+        updated_at=fields.time("updated_at"),
+    )
+
+
+def read_commit(fields: Fields) -> Commit:
+    """Read a commit of the repository's API (its inner `commit` is git's own)."""
+    return Commit(
+        sha=fields.text("sha"),
+        committed_at=fields.time("commit.committer.date"),
+        message=fields.text("commit.message"),
+    )
+
+
+def read_comment(fields: Fields) -> Comment:
+    """Read a comment of an issue or pull request."""
+    return Comment(
+        id=fields.number("id"),
+        author=read_person(fields, "user"),
+        body=fields.text_or_none("body") or "",
+        app_id=fields.number_or_none("performed_via_github_app.id"),
+        created_at=fields.time("created_at"),
+    )
+
+
+def read_paths(fields: Fields) -> tuple[str, ...]:
+    """The path of a changed file, and the one it had before where it was renamed."""
+    before = fields.text_or_none("previous_filename")
+    return (fields.text("filename"), *([before] if before else []))
+
+
+def read_file(fields: Fields, path: str) -> str:
+    """The text of a file; `Told` where it is too long for the API, or not text."""
+    if fields.find("encoding") != "base64":
+        raise Told(f"{path} is longer than 1 MB: GitHub does not give it whole")
+    try:
+        return base64.b64decode(fields.text("content")).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError):
+        raise Told(f"{path} is not text in UTF-8") from None
