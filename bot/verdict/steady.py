@@ -1,0 +1,189 @@
+"""The steady step time of one run: what a step costs once compilation, stalls and catch-ups are set aside.
+
+In:  a `RunLog`. Out: `Steady`: seconds, its relative standard error, the steps used, or why there is none.
+Promises: no compile, checkpoint, eval, ramp-up or profiled interval is ever averaged in; a steady state that
+two clocks do not agree on is not reported.
+
+The printed `seconds` of a line belong to another step (they are taken at dispatch, one or two lines early):
+the time is read from the moments at which the host saw each step's loss, the completion clock.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import hypot, isfinite, sqrt
+from statistics import median, stdev
+
+from bot.logs.facts import RunLog, Step, StepKind
+from bot.verdict.digits import printed_decimals
+from bot.verdict.judgement import Clock, Dialect, Steady
+from bot.verdict.peaks import fastest_tflops
+from bot.verdict.recover import Constants, constants, recovered_seconds
+from bot.verdict.timeline import dialect, gaps, last_segment, steps_that_span_an_eval
+
+WARM_UP = 3
+"""Steps after the first that still carry compilation and the filling of the double buffer."""
+
+SHORTEST, LONGEST = 0.67, 1.5
+"""Kept intervals, in medians: stalls are far longer, catch-ups after them far shorter, noise is neither."""
+
+FEWEST = 3
+"""Kept intervals needed: with two, one late read cannot be told from a step."""
+
+CLOCKS_AGREE = 0.10
+"""Two late reads in a short log shift the completion clock by more; then the printed seconds disagree."""
+
+MEDIAN_ERROR = 1.2533
+"""Standard error of a median over that of a mean, for normal noise: sqrt(pi / 2)."""
+
+COARSE = 0.01
+"""A timestamp whose last digit is a larger share of a step than the practical margin cannot judge it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Samples:
+    """Intervals by step number, the seconds of their last digit, and the shortest that the device can do."""
+
+    clock: Clock
+    seconds: Mapping[int, float]
+    resolution: float
+    shortest_possible: float
+
+
+def steady(log: RunLog) -> Steady:
+    """Return the steady step time of a run, by `VERDICT.md` section 2."""
+    steps = last_segment(log.steps)
+    if not steps:
+        return Steady(problem="the log has no step lines")
+    work = constants(steps, log.environment.devices)
+    samples = _samples(log, steps, work)
+    if samples is None:
+        return Steady(problem="the step lines carry neither timestamps nor seconds")
+    found = _settle(samples)
+    if found.seconds is None or samples.clock is Clock.LOGGER:
+        return found
+    return _confirmed(found, steps, work)
+
+
+def _samples(log: RunLog, steps: Sequence[Step], work: Constants) -> Samples | None:
+    """Choose the clock: completion where most lines have a fine timestamp, else the logger's own."""
+    shortest = _shortest_possible(log, work)
+    logger = Samples(
+        clock=Clock.LOGGER,
+        seconds=_logger_seconds(steps, work),
+        resolution=_seconds_resolution(steps, work),
+        shortest_possible=shortest,
+    )
+    times = [step.time for step in steps if step.time is not None]
+    if 2 * len(times) < len(steps) or len(times) < 2:
+        return logger if any(step.seconds is not None for step in steps) else None
+    completion = Samples(
+        clock=Clock.COMPLETION,
+        seconds=_completion_seconds(log, steps),
+        resolution=_time_resolution(times),
+        shortest_possible=shortest,
+    )
+    return logger if _is_coarse(completion) and logger.seconds else completion
+
+
+def _completion_seconds(log: RunLog, steps: Sequence[Step]) -> dict[int, float]:
+    """Return the candidate gaps between lines; the last line waits for the final checkpoint: left out."""
+    spoiled = steps_that_span_an_eval(log, steps)
+    usable = {step.step for step in steps[:-1] if step.kind is StepKind.PLAIN} - spoiled
+    first = steps[0].step
+    return {step: gap for step, gap in gaps(steps).items() if step in usable and step >= first + WARM_UP}
+
+
+def _logger_seconds(steps: Sequence[Step], work: Constants) -> dict[int, float]:
+    """Return the candidate printed intervals, the last line's too unless it is known to hold a checkpoint."""
+    usable = steps[:-1] if dialect(steps) is Dialect.FLUSH else steps
+    found = {step.step: recovered_seconds(step, work) for step in usable if step.kind is StepKind.PLAIN}
+    first = steps[0].step
+    return {
+        step: seconds for step, seconds in found.items() if seconds is not None and step >= first + WARM_UP
+    }
+
+
+def _settle(samples: Samples) -> Steady:
+    """Keep the intervals near the median of all candidates, and take their median."""
+    candidates = tuple(sorted(samples.seconds))
+    kept = _kept(samples)
+    if len(kept) < FEWEST:
+        return Steady(
+            clock=samples.clock,
+            candidate_steps=candidates,
+            problem=f"too few clean steps: {len(kept)} of {len(candidates)} intervals after warm-up are "
+            f"undisturbed, {FEWEST} are needed",
+        )
+    values = [samples.seconds[step] for step in kept]
+    seconds = median(values)
+    return Steady(
+        seconds=seconds,
+        se=hypot(MEDIAN_ERROR * stdev(values) / sqrt(len(values)), samples.resolution / sqrt(12)) / seconds,
+        clock=samples.clock,
+        kept_steps=kept,
+        candidate_steps=candidates,
+    )
+
+
+def _kept(samples: Samples) -> tuple[int, ...]:
+    if not samples.seconds:
+        return ()
+    middle = median(samples.seconds.values())
+    low, high = max(SHORTEST * middle, samples.shortest_possible), LONGEST * middle
+    return tuple(sorted(step for step, seconds in samples.seconds.items() if low <= seconds <= high))
+
+
+def _confirmed(found: Steady, steps: Sequence[Step], work: Constants) -> Steady:
+    """Hold the completion clock against the printed seconds: they tick elsewhere, but as fast."""
+    second = _second_clock(steps, work)
+    if second is None or found.seconds is None or abs(second / found.seconds - 1) <= CLOCKS_AGREE:
+        return found
+    return Steady(
+        clock=found.clock,
+        kept_steps=found.kept_steps,
+        candidate_steps=found.candidate_steps,
+        problem=f"the log's two clocks disagree: {found.seconds:.3f} s a step between its lines, "
+        f"{second:.3f} s as printed",
+    )
+
+
+def _second_clock(steps: Sequence[Step], work: Constants) -> float | None:
+    """Return the median of the undisturbed printed seconds, None where the log prints too few to say."""
+    printed = Samples(
+        clock=Clock.LOGGER,
+        seconds=_logger_seconds(steps, work),
+        resolution=0.0,
+        shortest_possible=0.0,
+    )
+    kept = _kept(printed)
+    return median(printed.seconds[step] for step in kept) if kept else None
+
+
+def _shortest_possible(log: RunLog, work: Constants) -> float:
+    """Return the seconds that a step takes at the device's peak: anything shorter is an artefact."""
+    tflop = work.tflop if work.tflop is not None else log.tflop_per_step
+    peak = fastest_tflops(log.environment.device_kind)
+    return tflop / peak if tflop and peak and isfinite(tflop) else 0.0
+
+
+def _time_resolution(times: Sequence[float]) -> float:
+    """Return the seconds of the last digit of the timestamps; two of them bound a gap."""
+    digit = next((digit for digit in (1.0, 0.1, 0.01, 0.001) if _are_multiples(times, digit)), 1e-6)
+    return sqrt(2) * digit
+
+
+def _are_multiples(times: Sequence[float], digit: float) -> bool:
+    """Tell whether all times are whole numbers of a digit; a float of today's date is good to 1e-6 s."""
+    return all(abs(time / digit - round(time / digit)) * digit < 2e-6 for time in times)
+
+
+def _seconds_resolution(steps: Sequence[Step], work: Constants) -> float:
+    """Return the seconds of the last digit of the printed intervals: nothing where the rates restore them."""
+    if work.tokens is not None or work.tflop is not None:
+        return 0.0
+    return 10.0 ** -printed_decimals([step.seconds for step in steps if step.seconds is not None], at_least=3)
+
+
+def _is_coarse(samples: Samples) -> bool:
+    values = samples.seconds.values()
+    return bool(values) and samples.resolution > COARSE * median(values)
