@@ -1,0 +1,153 @@
+"""The demonstration's repository: a real git repository with a branch for each pull request.
+
+In:  a folder to make it in. Out: `DemoRepository`, which names every commit.
+Promises: no git program is needed; the same machine and folder give the same commits.
+"""
+
+import json
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from bot.demo.pulls import DemoPull, pull_requests
+from bot.runs.clusters.checkout import Recorded, create_repository, record
+
+AUTHOR = "Demo Author <demo@example.com>"
+CASES = ("01_base", "02_wide")
+
+# A fixed moment in the past (2025-06-02 09:00 UTC): the same files give the same commits every time.
+BEGAN = 1_748_854_800
+
+# Files of the package that stand outside of `training/` in the repository.
+_AT_THE_TOP = ("requirements.txt", "configs")
+
+_README = """# A small trainer
+
+A next-character network in plain Python that logs what MaxText logs. It stands in for a training framework
+in a demonstration of MaxView: its pull requests make it slower, break it, or leave it as it was.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoBranch:
+    """A pull request with its commit. `files` maps a path to its content, for changed files only."""
+
+    pull: DemoPull
+    commit: Recorded
+    files: Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoRepository:
+    """A repository on disk. `main` is the newest commit of its default branch, `files` what it holds; every
+    branch has one commit of its own, on top of `main`."""
+
+    path: Path
+    history: tuple[Recorded, ...]
+    files: Mapping[str, bytes]
+    branches: tuple[DemoBranch, ...]
+
+    @property
+    def main(self) -> Recorded:
+        """The newest commit of the default branch, which is every pull request's merge base."""
+        return self.history[-1]
+
+
+def make_repository(path: Path) -> DemoRepository:
+    """Make the repository at `path`, which must not exist yet."""
+    create_repository(path)
+    begun = record(
+        path,
+        branch="main",
+        files={"README.md": _README.encode()},
+        message="Say what this is\n",
+        author=AUTHOR,
+        at=BEGAN,
+    )
+    content = {"README.md": _README.encode(), ".github/maxview.yml": configuration(path).encode()}
+    content |= _program()
+    main = record(
+        path,
+        branch="main",
+        files=content,
+        message="A small trainer, and two cases that measure it\n",
+        author=AUTHOR,
+        at=BEGAN + 3600,
+        parents=[begun.sha],
+    )
+    branches = tuple(
+        _branch(path, pull, main=main, content=content, at=BEGAN + 3600 * (number + 2))
+        for number, pull in enumerate(pull_requests())
+    )
+    return DemoRepository(path=path, history=(begun, main), files=content, branches=branches)
+
+
+def _branch(
+    path: Path, pull: DemoPull, *, main: Recorded, content: Mapping[str, bytes], at: int
+) -> DemoBranch:
+    changed: dict[str, bytes] = {}
+    for edit in pull.edits:
+        before = changed.get(edit.file, content[edit.file]).decode()
+        if before.count(edit.old) != 1:
+            raise ValueError(f"{edit.file} does not hold the place that {pull.branch} edits exactly once")
+        changed[edit.file] = before.replace(edit.old, edit.new).encode()
+    commit = record(
+        path,
+        branch=pull.branch,
+        files={**content, **changed},
+        message=f"{pull.title}\n\n{pull.body}\n",
+        author=AUTHOR,
+        at=at,
+        parents=[main.sha],
+    )
+    return DemoBranch(pull=pull, commit=commit, files=changed)
+
+
+def _program() -> dict[str, bytes]:
+    """The training program's files by their place in the repository."""
+    package = files("bot.demo") / "training"
+    found = _below(package, "")
+    return {
+        name if name.startswith(_AT_THE_TOP) else f"training/{name}": text for name, text in found.items()
+    }
+
+
+def _below(folder: Traversable, prefix: str) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for entry in folder.iterdir():
+        if entry.is_dir() and entry.name != "__pycache__":
+            found |= _below(entry, f"{prefix}{entry.name}/")
+        elif entry.is_file():
+            found[f"{prefix}{entry.name}"] = entry.read_bytes()
+    return found
+
+
+def configuration(repository: Path) -> str:
+    """The repository's `.github/maxview.yml`. JSON strings are YAML strings, whatever a path holds."""
+    commands = {case: _command(case) for case in CASES}
+    lines = [f"  {case}: {{command: {json.dumps(command)}}}" for case, command in commands.items()]
+    return _CONFIGURATION.format(repository=json.dumps(str(repository)), cases="\n".join(lines))
+
+
+def _command(case: str) -> str:
+    return f"{shlex.quote(sys.executable)} -m training.train configs/{case}.json run_name={{run_name}}"
+
+
+_CONFIGURATION = """\
+version: 1
+launch:
+  cluster: local
+  local: {{repository: {repository}}}
+variants: {{default: {{}}}}
+cases:
+{cases}
+checks: off
+# The device is a CPU that other programs share. The same program, run again, was seen to be 10 % slower or
+# faster, and for whole runs by a third when the clock of the processor changed. So a change counts from 20 %,
+# and "same" means that a change of 50 % or more is ruled out. On a TPU the defaults, 1 % and 5 %, are right.
+margins: {{practical_percent: 20, equivalence_percent: 50}}
+"""
