@@ -1,0 +1,236 @@
+"""Every key of `.github/maxview.yml`: its shape, its meaning, its default.
+
+In:  nothing. Out: `DOCUMENT`, the one table that validation, the published JSON Schema and the defaults are
+read from; conditions that span several keys are in `bot.config_rules`.
+"""
+
+import re
+
+from bot.config_shapes import Choice, Exactly, Flag, Key, Named, Number, Record, Several, Text
+from bot.globs import GLOB_FORM
+from bot.runs.pattern import PATTERN_FORM, RunPattern
+
+# Seconds of the units that a timeout is written in.
+UNITS = {"s": 1, "m": 60, "h": 3600}
+
+DEFAULT_TIMEOUT = "60m"
+DEFAULT_PRIORITY = "medium"
+
+# Copybara exports changes to branches of these names.
+COPYBARA_BRANCHES = ("test_*", "exported_pr_*")
+
+DEFAULT_LABELS = {"benchmark": "all", "benchmark:*": "{case}"}
+
+# Stops a mistake in a configuration from emptying a quota in one night; raised by writing a number.
+DEFAULT_CHIP_HOURS_PER_DAY = 200.0
+DEFAULT_CONCURRENT_RUNS = 4
+
+
+def _pattern_problem(text: str) -> str | None:
+    try:
+        RunPattern(text)
+    except ValueError as problem:
+        return str(problem)
+    return None
+
+
+def _command_problem(text: str) -> str | None:
+    if re.search(r"[\n\r]", text.rstrip("\n")):
+        return "must be one line (a cluster's manifest breaks on a second); fold it with `>-`, join with &&"
+    return None
+
+
+_WORD = Text(wants="a name without spaces", form=r"[^\x00-\x20]+", longest=500)
+_NAME = Text(
+    wants="made of letters, digits, _, - and ., not beginning with - or .",
+    form=r"[A-Za-z0-9_][A-Za-z0-9_.-]*",
+    longest=100,
+)
+_GLOB = Text(
+    wants="a glob such as src/** or test_* (wildcards *, ** and ?; no leading / or !, no brackets)",
+    form=GLOB_FORM,
+    longest=500,
+)
+_TIMEOUT = Text(wants="a time such as 90s, 45m or 2h", form=r"[1-9][0-9]{0,5}[smh]", longest=7)
+_COMMAND = Text(
+    wants="the command that runs the case",
+    form=r"[^\n\r]*[^\n\r\x00-\x20][^\n\r]*\n*",
+    explain=_command_problem,
+    longest=20_000,
+)
+
+_RUNS = Record(
+    keys={
+        "source": Key(
+            shape=Text(
+                wants="a bucket (gs://bucket/prefix) or a folder (file:/path)",
+                form=r"gs://[a-z0-9][a-z0-9._-]*[a-z0-9](?:/[^\x00-\x20]*)?|file:[^\x00-\x1f]+",
+                longest=1000,
+            ),
+            about="Where finished runs are found: gs://bucket/prefix or file:/path.",
+            required="write source: gs://bucket",
+        ),
+        "pattern": Key(
+            shape=Text(
+                wants="a pattern of file names", form=PATTERN_FORM, explain=_pattern_problem, longest=1000
+            ),
+            about="The names of the logs below the source; placeholders are {variant} {slug} {date} {time} "
+            "{case} {sha}, and * stands for anything within one level.",
+            required='write pattern: "{slug}_{date}_{time}/{case}/*.log"',
+        ),
+    }
+)
+
+_XPK = Record(
+    keys={
+        "cluster": Key(shape=_WORD, about="The XPK cluster's name.", required="write the XPK cluster's name"),
+        "project": Key(
+            shape=_WORD, about="The Google Cloud project.", required="write the Google Cloud project"
+        ),
+        "zone": Key(
+            shape=_WORD, about="The zone, such as us-east5-b.", required="write a zone such as us-east5-b"
+        ),
+        "device-type": Key(
+            shape=_WORD, about="The device type, such as v6e-32.", required="write a type such as v6e-32"
+        ),
+        "docker-image": Key(
+            shape=_WORD,
+            about="The image that holds the code; {sha} stands for the full commit.",
+            required='write an image such as "gcr.io/my-project/maxtext:{sha}"',
+        ),
+        "priority": Key(
+            shape=Choice(("very-low", "low", "medium", "high", "very-high")),
+            about="The Kueue priority of the workloads.",
+            default=DEFAULT_PRIORITY,
+        ),
+        "timeout": Key(
+            shape=_TIMEOUT, about="After this a run is stopped and counts as lost.", default=DEFAULT_TIMEOUT
+        ),
+    }
+)
+
+_LOCAL = Record(
+    keys={
+        "repository": Key(
+            shape=Text(wants="the path of a git repository", form=r"[^\x00-\x1f]+", longest=1000),
+            about="Path of the git repository that commits are checked out of.",
+            required="write the path of a git repository on this machine",
+        ),
+        "timeout": Key(
+            shape=_TIMEOUT, about="After this a run is stopped and counts as lost.", default=DEFAULT_TIMEOUT
+        ),
+    }
+)
+
+_LAUNCH = Record(
+    keys={
+        "cluster": Key(
+            shape=Choice(("xpk", "local")),
+            about="What runs the cases: xpk, or local processes.",
+            required="write cluster: xpk or cluster: local",
+        ),
+        "xpk": Key(shape=_XPK, about="How XPK is called."),
+        "local": Key(shape=_LOCAL, about="How local processes are run."),
+    }
+)
+
+_VARIANT = Record(
+    keys={
+        "args": Key(
+            shape=Text(wants="arguments on one line", form=r"[^\n\r\x00]+", longest=8000),
+            about="Arguments added to every case's command in this variant.",
+        )
+    },
+    empty="allowed",
+)
+
+_CASE = Record(
+    keys={"command": Key(shape=_COMMAND, about="What runs the case; {run_name} stands for the run's name.")},
+    empty="allowed",
+)
+
+_TRIGGERS = Record(
+    keys={
+        "pull_request": Key(shape=Flag(), about="Answer on pull requests by themselves.", default=True),
+        "drafts": Key(shape=Flag(), about="Answer on drafts too.", default=False),
+        "paths": Key(
+            shape=Several(_GLOB), about="Only changes that touch one of these; absent: every change."
+        ),
+        "labels": Key(
+            shape=Named(
+                name=Text(wants="a label", form=r"[^\x00-\x1f]+", longest=100),
+                value=Text(
+                    wants="all, {case} (what the label's * stands for), or a case or glob of cases",
+                    form=r"\{case\}|[A-Za-z0-9_.*?-]+",
+                    longest=100,
+                ),
+            ),
+            about="Labels that start runs, and which cases.",
+            default=DEFAULT_LABELS,
+        ),
+        "branches": Key(
+            shape=Several(_GLOB),
+            about="Branches whose pushes start runs without a pull request.",
+            default=list(COPYBARA_BRANCHES),
+        ),
+    }
+)
+
+_BUDGET = Record(
+    keys={
+        "chip_hours_per_day": Key(
+            shape=Number(wants="0 or more", least=0, most=10_000_000),
+            about="Chip-hours that launches may use in a day.",
+            default=DEFAULT_CHIP_HOURS_PER_DAY,
+        ),
+        "concurrent_runs": Key(
+            shape=Number(wants="a whole number from 1", least=1, most=10_000, kind=int),
+            about="Runs on the cluster at one time.",
+            default=DEFAULT_CONCURRENT_RUNS,
+        ),
+    }
+)
+
+_PERCENT = Number(wants="above 0 and at most 100", over=0, most=100)
+
+_MARGINS = Record(
+    keys={
+        "practical_percent": Key(
+            shape=_PERCENT, about="The smallest change of step time worth a verdict.", default=1.0
+        ),
+        "equivalence_percent": Key(
+            shape=_PERCENT, about="The largest change that may hide behind `same`.", default=5.0
+        ),
+    }
+)
+
+DOCUMENT = Record(
+    keys={
+        "version": Key(
+            shape=Exactly(1), about="The version of this file's format.", required="write version: 1"
+        ),
+        "runs": Key(shape=_RUNS, about="Where finished runs are found."),
+        "launch": Key(shape=_LAUNCH, about="How runs are started; absent: they are only found."),
+        "variants": Key(
+            shape=Named(name=_NAME, value=_VARIANT, needed=1), about="The named settings a case runs in."
+        ),
+        "compare": Key(
+            shape=Several(Choice(("ref", "variant"))),
+            about="ref: head against base; variant: the variants against each other on the head.",
+            default=["ref"],
+        ),
+        "cases": Key(
+            shape=Named(name=_NAME, value=_CASE, needed=1),
+            about="What is measured.",
+            required="name at least one case under cases:",
+        ),
+        "triggers": Key(shape=_TRIGGERS, about="What starts an answer."),
+        "checks": Key(
+            shape=Choice(("off", "status", "check")),
+            about="off: comment only; status: a commit status; check: a check run made when finished.",
+            default="off",
+        ),
+        "budget": Key(shape=_BUDGET, about="What launches may cost."),
+        "margins": Key(shape=_MARGINS, about="The thresholds of the timing verdict, in percent."),
+    }
+)
