@@ -1,0 +1,131 @@
+"""Which runs stand for the head commit, and which for what it is compared with.
+
+In:  the runs of one case and variant on one branch. Out: a `HeadChoice`, a `BaselineChoice`, a history.
+Promises that a run of another commit is never taken for the head's, and that a choice says why it was made.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.runs.pattern import SHORTEST_SHA
+from bot.runs.records import RunRecord, RunState
+
+# VERDICT.md section 3: as many main runs as the noise is measured from.
+HISTORY = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadChoice:
+    """The runs of the head commit, newest first, and those of other commits of its branch.
+
+    Where `commit_recorded` is False, the one run is taken for the head's because it is the newest that began
+    after the head was pushed; the report carries that as a caveat."""
+
+    runs: tuple[RunRecord, ...] = ()
+    stale: tuple[RunRecord, ...] = ()
+    commit_recorded: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineChoice:
+    """The runs compared with, newest first. `distance` counts commits behind the merge base, None where
+    their commit is not recorded; `why` completes "compared with …: "."""
+
+    sha: str | None
+    distance: int | None
+    why: str
+    runs: tuple[RunRecord, ...] = ()
+
+
+def same_commit(one: str | None, other: str | None) -> bool:
+    """Whether two spellings name one commit: the shorter has 7 digits or more and begins the longer."""
+    if one is None or other is None or min(len(one), len(other)) < SHORTEST_SHA:
+        return False
+    short, long = sorted((one.lower(), other.lower()), key=len)
+    return long.startswith(short)
+
+
+def choose_head(runs: Sequence[RunRecord], head_sha: str, pushed_at: float) -> HeadChoice:
+    """The runs of `head_sha`; `pushed_at` is when it arrived, in Unix seconds."""
+    newest_first = _newest_first(runs)
+    own = tuple(run for run in newest_first if same_commit(run.sha, head_sha))
+    stale = tuple(run for run in newest_first if _is_other(run, head_sha, pushed_at))
+    if own:
+        return HeadChoice(runs=own, stale=stale)
+    since = [run for run in newest_first if _began_since(run, pushed_at)]
+    if since and all(run.sha is None for run in since):
+        return HeadChoice(runs=(since[0],), stale=stale, commit_recorded=False)
+    return HeadChoice(stale=stale)
+
+
+def choose_baseline(
+    runs: Sequence[RunRecord],
+    merge_base: str,
+    merge_base_time: float,
+    ancestors: Sequence[str],
+    *,
+    branch: str = "main",
+) -> BaselineChoice:
+    """The ended runs of the merge base, else of its nearest ancestor that has some, else the best guess.
+
+    `runs` are of the base branch, called `branch` in texts; `merge_base_time` is when the merge base was
+    committed, in Unix seconds; `ancestors` are the commits before it, nearest first."""
+    ended = [run for run in _newest_first(runs) if run.state is RunState.ENDED]
+    line = [merge_base, *(sha for sha in ancestors if not same_commit(sha, merge_base))]
+    for distance, sha in enumerate(line):
+        if own := tuple(run for run in ended if same_commit(run.sha, sha)):
+            return BaselineChoice(sha=sha, distance=distance, why=_nearness(distance), runs=own)
+    unrecorded = [run for run in ended if run.sha is None and run.started is not None]
+    if unrecorded:
+        return _guessed(unrecorded, merge_base_time, branch)
+    return BaselineChoice(sha=None, distance=None, why=_absence(len(ended), len(line), branch))
+
+
+def history(runs: Sequence[RunRecord]) -> Sequence[RunRecord]:
+    """The newest ended runs of one case and variant on the base branch, oldest first."""
+    ended = [run for run in _newest_first(runs) if run.state is RunState.ENDED]
+    return tuple(reversed(ended[:HISTORY]))
+
+
+def _guessed(newest_first: Sequence[RunRecord], merge_base_time: float, branch: str) -> BaselineChoice:
+    after = [run for run in newest_first if _began_since(run, merge_base_time)]
+    chosen = after[0] if after else newest_first[0]
+    where = "began after" if after else "began, and that was before"
+    return BaselineChoice(
+        sha=None,
+        distance=None,
+        why=f"no run of {branch} records its commit; this is the newest that {where} the merge base "
+        "was committed",
+        runs=(chosen,),
+    )
+
+
+def _nearness(distance: int) -> str:
+    if distance == 0:
+        return "it is the merge base"
+    commits = "1 commit" if distance == 1 else f"{distance} commits"
+    return f"it is {commits} before the merge base, the nearest with runs"
+
+
+def _absence(ended: int, looked_at: int, branch: str) -> str:
+    if not ended:
+        return f"no finished run of {branch} was found"
+    runs = "1 run" if ended == 1 else f"{ended} runs"
+    return f"{runs} of {branch} found, none of the merge base or the {looked_at - 1} commits before it"
+
+
+def _is_other(run: RunRecord, head_sha: str, pushed_at: float) -> bool:
+    if run.sha is not None:
+        return not same_commit(run.sha, head_sha)
+    return run.started is not None and run.started < pushed_at
+
+
+def _began_since(run: RunRecord, moment: float) -> bool:
+    return run.started is not None and run.started >= moment
+
+
+def _newest_first(runs: Sequence[RunRecord]) -> list[RunRecord]:
+    """By start, then by id so that the order is always the same; runs of unknown start come last."""
+    return sorted(
+        runs, key=lambda run: (-(run.started if run.started is not None else float("-inf")), run.id)
+    )
