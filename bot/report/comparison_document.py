@@ -7,8 +7,7 @@ Out: a dictionary of JSON values. Changes are percent of head against base; what
 from bot.report.numbers import number, percent_of_log
 from bot.report.run_document import SCHEMA, run_document
 from bot.verdict.judgement import Caveat, Comparison, Loss, MeasuredRun, Row, Timing
-
-ROW_DIGITS = 6  # decimals of a row's figures: beyond the print resolution of every log we read
+from bot.verdict.metrics import BY_KEY
 
 
 def comparison_document(comparison: Comparison) -> dict[str, object]:
@@ -82,13 +81,14 @@ def _caveat(caveat: Caveat) -> dict[str, object]:
 def _row(row: Row) -> dict[str, object]:
     return {
         "metric": row.key,
-        "base": _figure(row.base),
-        "head": _figure(row.head),
-        "diff": number(row.diff, ROW_DIGITS),
+        "base": _figure(row.key, row.base),
+        "head": _figure(row.key, row.head),
+        "diff": _figure(row.key, row.diff),
         "judged": row.judged,
         "direction": row.direction.value,
     }
 
 
-def _figure(value: float | str | None) -> float | str | None:
-    return value if isinstance(value, str) else number(value, ROW_DIGITS)
+def _figure(key: str, value: float | str | None) -> float | str | None:
+    metric = BY_KEY.get(key)
+    return value if isinstance(value, str) else number(value, metric.digits if metric else None)

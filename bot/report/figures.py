@@ -6,6 +6,8 @@ In:  floats in the unit the function names. Out: short text; an en dash where th
 import math
 from collections.abc import Sequence
 
+from bot.report.numbers import iso_time
+
 NONE = "–"
 _AGES = ((86_400.0 * 2, 86_400.0, "d"), (5_400.0, 3_600.0, "h"), (90.0, 60.0, "min"), (0.0, 1.0, "s"))
 
@@ -71,6 +73,12 @@ def age(value: float | None) -> str | None:
     if value is None or not math.isfinite(value) or value < 0:
         return None
     return next(f"{value / unit:.0f} {name}" for least, unit, name in _AGES if value >= least)
+
+
+def day(moment: float) -> str:
+    """`2026-04-21 10:17 UTC` from Unix seconds."""
+    shown = iso_time(moment)
+    return f"{shown[:10]} {shown[11:16]} UTC" if shown else NONE
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:

@@ -3,21 +3,21 @@
 In:  a `CaseReport` or its `Comparison`. Out: single facts: a bound, a failure, a memory increase.
 """
 
-import math
-
 from bot.logs.facts import Failure, Outcome, State
 from bot.report.model import CaseReport
+from bot.verdict.decide import EQUIVALENCE_ALPHA, level, percent
 from bot.verdict.judgement import Caveat, Comparison, Direction, LossVerdict, MeasuredRun, Row, Weight
-
-BOUND_QUANTILES = 1.645  # standard errors: the one-sided 95 % limit that the equivalence test uses
+from bot.verdict.metrics import BY_KEY, Better, Judging
+from bot.verdict.student import normal_quantile
 
 
 def bound_percent(comparison: Comparison | None) -> float | None:
-    """The largest change, in percent, that these runs leave possible (one-sided 95 %)."""
-    if comparison is None or comparison.timing.change is None or comparison.timing.se is None:
+    """The largest change, in percent, that these runs leave possible (equivalence test)."""
+    timing = comparison.timing if comparison else None
+    if timing is None or timing.change is None or timing.se is None:
         return None
-    limit = abs(comparison.timing.change) + BOUND_QUANTILES * comparison.timing.se
-    return math.expm1(limit) * 100 if limit < 100 else None
+    limit = abs(timing.change) + normal_quantile(1 - level(EQUIVALENCE_ALPHA, timing.look)) * timing.se
+    return percent(limit) if limit < 100 else None
 
 
 def bad_end(runs: tuple[MeasuredRun, ...]) -> Outcome | None:
@@ -63,8 +63,9 @@ def worse_memory(comparison: Comparison | None) -> tuple[Row, ...]:
 
 
 def is_memory(row: Row) -> bool:
-    """Whether a metric says how much memory is used."""
-    return "memory" in row.key or "allocated" in row.key
+    """Whether a metric says exactly how much memory is used: the exact ones of which less is better."""
+    metric = BY_KEY.get(row.key)
+    return metric is not None and metric.judging is Judging.EXACT and metric.better is Better.LOWER
 
 
 def weighty(comparison: Comparison | None) -> tuple[Caveat, ...]:

@@ -1,0 +1,151 @@
+"""What to do about it: the second line of the comment.
+
+In:  a `Report`.
+Out: Markdown: who has to act on what, then which commits were compared and why this baseline, then what is
+     still awaited.
+"""
+
+from collections import Counter
+
+from bot.report.cells import caveat_words, label
+from bot.report.figures import age, counted, day, listed, size
+from bot.report.headline import is_green, remarkable
+from bot.report.judged import loss_changed, loss_words, weighty
+from bot.report.model import Baseline, CaseReport, Report, RowState
+from bot.report.quoting import LONGEST_ERROR, quoted, said
+from bot.report.states import PENDING, STATES, Tier
+
+NAMED = 3  # cases named in the line; the table has the rest
+
+
+def action_line(report: Report) -> str:
+    """The whole second line."""
+    parts = [_what_to_do(report), " · ".join(part for part in (compared(report), _awaited(report)) if part)]
+    return " ".join(part for part in parts if part)
+
+
+def compared(report: Report) -> str:
+    """`cdc765a` vs main `574ad3f` (merge base, 6 runs, newest 14 h old)."""
+    head = f"`{report.head_sha[:7]}`"
+    counts = Counter(row.baseline for row in report.rows if row.baseline)
+    if not counts:
+        return head
+    baseline, rows = counts.most_common(1)[0]
+    sha = f" `{baseline.sha[:7]}`" if baseline.sha else ""
+    others = (
+        f", other baselines for {counted(sum(counts.values()) - rows, 'case')}" if len(counts) > 1 else ""
+    )
+    return f"{head} vs {said(report.base_branch)}{sha} ({_about(report, baseline)}{others})"
+
+
+def _about(report: Report, baseline: Baseline) -> str:
+    numbers = {len(row.base_runs) for row in report.rows if row.baseline == baseline} - {0}
+    runs = ""
+    if numbers:
+        least, most = min(numbers), max(numbers)
+        runs = counted(most, "run") if least == most else f"{least} to {most} runs a case"
+    return ", ".join(part for part in (said(baseline.why, 160), runs, _newest(report, baseline)) if part)
+
+
+def _newest(report: Report, baseline: Baseline) -> str:
+    """How much older the newest baseline run is than the head's: a figure that does not change by waiting."""
+    if baseline.newest_started is None:
+        return ""
+    started = [run.started for row in report.rows for run in row.head_runs if run.started is not None]
+    older = age(max(started) - baseline.newest_started) if started else None
+    return f"newest {older} older" if older else f"newest of {day(baseline.newest_started)}"
+
+
+def _what_to_do(report: Report) -> str:
+    if report.problem:
+        return f"**To put right:** {said(report.problem, LONGEST_ERROR)}"
+    urgent = [row for row in report.rows if STATES[row.state].tier is Tier.RED or remarkable(row)]
+    if urgent:
+        return f"**Act on {len(urgent)}:** {_clauses(report, urgent)}."
+    if unfair := _in_tier(report, Tier.UNFAIR):
+        return f"**Look at {len(unfair)}:** {_clauses(report, unfair)}."
+    return _nothing_urgent(report)
+
+
+def _nothing_urgent(report: Report) -> str:
+    """What the worst of the states without a bad verdict asks for."""
+    if is_green(report):
+        return "No action needed."
+    worst = max((row.state for row in report.rows), key=lambda state: STATES[state].rank, default=None)
+    rows = [row for row in report.rows if row.state is worst]
+    match worst:
+        case RowState.WAITING_FOR_APPROVAL:
+            says = f"A maintainer can run this exact commit: `/benchmark approve {report.head_sha[:7]}`."
+        case RowState.INCONCLUSIVE:
+            says = f"**Not proved either way:** {_clauses(report, rows)}."
+        case RowState.NO_RUN:
+            says = _no_runs(report, rows)
+        case RowState.NO_BASELINE:
+            base = said(report.base_branch)
+            says = f"{_names(report, rows)}: measured and kept; a verdict follows when {base} has a run too."
+        case RowState.LOST:
+            says = f"The cluster lost {_names(report, rows)}, not this change. `/benchmark rerun failed`"
+        case RowState.QUEUED | RowState.RUNNING | RowState.RETRYING:
+            says = "Nothing wrong so far, nothing to do yet."
+        case _:
+            says = "Nothing to do."
+    return says
+
+
+def _no_runs(report: Report, missing: list[CaseReport]) -> str:
+    whose = f"No run of {_names(report, missing)} was found."
+    if report.launches:
+        return f"{whose} `/benchmark run` starts what is missing."
+    return f"{whose} Start it on branch {quoted(report.head_branch)}; it is picked up when its log appears."
+
+
+def _clauses(report: Report, rows: list[CaseReport]) -> str:
+    ordered = sorted(rows, key=lambda row: -STATES[row.state].rank)
+    clauses = [_clause(report, row) for row in ordered[:NAMED]]
+    more = len(rows) - len(clauses)
+    return "; ".join(clauses) + (f"; and {more} more" if more else "")
+
+
+def _clause(report: Report, row: CaseReport) -> str:
+    name = quoted(label(report, row.case, row.variant), 60)
+    comparison = row.comparison
+    match row.state:
+        case RowState.SLOWER if comparison:
+            return f"{name} is {size(comparison.timing.change)} slower"
+        case RowState.NEW_FAILURE:
+            return f"{quoted(row.case, 60)} fails" + (
+                f" on {said(row.variant, 40)}" if name != quoted(row.case, 60) else ""
+            )
+        case RowState.DIVERGED:
+            return f"the loss of {name} {loss_words(comparison) or 'diverged'}"
+        case RowState.NOT_COMPARABLE | RowState.NOT_LIKE_FOR_LIKE:
+            return f"{name} is {STATES[row.state].word}{_because(row)}"
+        case RowState.INCONCLUSIVE:
+            return f"{name}{_needs(row)}"
+        case _:
+            return f"{name} {'has a changed loss curve' if loss_changed(comparison) else 'uses more memory'}"
+
+
+def _because(row: CaseReport) -> str:
+    caveats = weighty(row.comparison)
+    return f" ({caveat_words(caveats[0], 40)})" if caveats else ""
+
+
+def _needs(row: CaseReport) -> str:
+    timing = row.comparison.timing if row.comparison else None
+    if timing and timing.more_runs:
+        return f" needs {counted(timing.more_runs, 'more run')} a side"
+    return " is inconclusive"
+
+
+def _names(report: Report, rows: list[CaseReport]) -> str:
+    return listed([quoted(label(report, row.case, row.variant), 60) for row in rows], NAMED)
+
+
+def _in_tier(report: Report, tier: Tier) -> list[CaseReport]:
+    return [row for row in report.rows if STATES[row.state].tier is tier]
+
+
+def _awaited(report: Report) -> str:
+    left = sum(row.state in PENDING for row in report.rows)
+    return f"⏳ {left} left" if left else ""

@@ -1,0 +1,103 @@
+"""The one comment on a pull request.
+
+In:  a `Report`, the public address of this server, and a function that fills templates.
+Out: Markdown of at most `LONGEST_BODY` characters: verdict, what to do, the rows that need a person, errors,
+     then everything else folded. The same report gives the same text, whenever it is asked.
+"""
+
+from collections.abc import Callable, Mapping
+
+from bot.report.action import action_line
+from bot.report.coverage import coverage_fold, notes
+from bot.report.detail import LEVELS, LONGEST_BODY, Detail
+from bot.report.differences import environment_fold, parity_fold
+from bot.report.figures import day, listed
+from bot.report.folds import Fold, open_rows, open_table, quiet_folds, views_of
+from bot.report.footer import footer_line
+from bot.report.headline import headline
+from bot.report.help_text import help_text
+from bot.report.information import ledger_fold, page_fold
+from bot.report.links import absolute, page_path
+from bot.report.marks import head_mark, pull_mark
+from bot.report.method import method_fold
+from bot.report.model import LastCommand, Report
+from bot.report.quotes import quote
+from bot.report.quoting import LONGEST_ERROR, quoted, said
+
+TEMPLATE = "comment.md.j2"
+Render = Callable[[str, Mapping[str, object]], str]
+
+
+def comment_body(report: Report, *, public_url: str, render: Render) -> str:
+    """The whole comment, as detailed as fits."""
+    body = ""
+    for detail in LEVELS:
+        body = render(TEMPLATE, comment_values(report, detail, public_url=public_url))
+        if len(body) <= LONGEST_BODY:
+            return body
+    return body[:LONGEST_BODY]
+
+
+def comment_values(report: Report, detail: Detail, *, public_url: str) -> dict[str, object]:
+    """What the template is filled with; every value is safe Markdown, or HTML where it stands in a tag."""
+    rows = open_rows(report)
+    shown = rows[: detail.rows]
+    page = absolute(public_url, page_path(report))
+    quotes = [quote(report, row, public_url=public_url, detail=detail) for row in shown]
+    said_quotes = [text for text in quotes if text]
+    return {
+        "marks": (pull_mark(report.repository, report.number), head_mark(report.head_sha)),
+        "headline": headline(report),
+        "action": action_line(report),
+        "notes": note_lines(report),
+        "table": open_table(views_of(report, shown, detail, public_url)) if shown else None,
+        "more_rows": len(rows) - len(shown),
+        "quotes": said_quotes[: detail.quotes],
+        "more_quotes": max(len(said_quotes) - detail.quotes, 0),
+        "folds": _folds(report, detail, public_url),
+        "page": page,
+        "command": _command(report.last_command) if report.last_command else "",
+        "footer": footer_line(report, public_url=public_url),
+    }
+
+
+def note_lines(report: Report) -> list[str]:
+    """What must be known of the runs themselves before the verdict is believed, once for all its cases."""
+    lines = []
+    for note, rows in list(notes(report).items())[:3]:
+        names = listed([quoted(row.case, 40) for row in rows], 3)
+        whose = "" if len(rows) == len(report.rows) else f" ({names})"
+        lines.append(f"⚠️ {said(note[:1].upper() + note[1:], LONGEST_ERROR)}{whose}.")
+    return lines
+
+
+def _folds(report: Report, detail: Detail, public_url: str) -> list[Fold]:
+    if not report.rows and not report.skipped:
+        return [_commands(report)]
+    parts = [
+        *quiet_folds(report, detail, public_url=public_url),
+        parity_fold(report, detail),
+        coverage_fold(report, detail, public_url=public_url),
+        ledger_fold(report, detail),
+        environment_fold(report, detail),
+        method_fold(report),
+        page_fold(report, detail),
+        _commands(report),
+    ]
+    return [part for part in parts if part is not None]
+
+
+def _commands(report: Report) -> Fold:
+    cases = tuple(dict.fromkeys(row.case for row in report.rows))
+    asked = report.last_command is not None and report.last_command.text.split()[-1:] == ["help"]
+    text = help_text(cases=cases, variants=report.variants, launches=report.launches)
+    return Fold(summary="Commands", lines=(text,), opened=asked)
+
+
+def _command(command: LastCommand) -> str:
+    mark = "⛔ " if command.refused else ""
+    when = day(command.at)
+    return (
+        f"{mark}Last command: {quoted(command.text, 120)} by {said(command.by, 60)}, {when}: "
+        f"{said(command.result, LONGEST_ERROR)}"
+    )

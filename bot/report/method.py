@@ -1,0 +1,76 @@
+"""The folded part on how a verdict is reached, with the thresholds that were really used.
+
+In:  a `Report`, or the one decision of a comparison.
+Out: plain sentences; every number is read from the decisions or from the constants of `bot.verdict`.
+"""
+
+from collections import Counter
+
+from bot.report.figures import counted, percent, size
+from bot.report.folds import Fold
+from bot.report.model import Report
+from bot.verdict.decide import ALPHA, LATER_LOOKS
+from bot.verdict.judgement import Spread, Timing
+from bot.verdict.noise import ENOUGH_FREEDOM, GPU_SD, HISTORY, TPU_SD
+
+STEADY = """\
+Steady s/step is the median interval between the completions of clean steps: compilation, ramp-up, \
+checkpoint saves, evals and the last line are left out. Step time, tokens/s and TFLOP/s are one measurement with one \
+verdict."""
+THRESHOLD = """\
+±x % is the threshold: a change counts from there, and never below {practical}. `n v m` are the runs of \
+head and base. *Same* means that a change of {equivalence} is ruled out; between the two it is *inconclusive*."""
+LEVEL = """\
+At most {alpha} of the reports on harmless changes flag any case: that level is shared by {cases}."""
+DEFAULTS = f"{percent(TPU_SD * 100)} on TPU, {percent(GPU_SD * 100)} on GPU"
+NOISE = {
+    Spread.MEASURED: f"measured, on these runs and up to {HISTORY} earlier ones of the base branch",
+    Spread.DEVICE_DEFAULT: f"the device's default ({DEFAULTS}), because the repeats give fewer than "
+    f"{ENOUGH_FREEDOM} degrees of freedom",
+    Spread.UNKNOWN: "unknown on this device, and none is assumed",
+}
+LOOKS = """\
+This is look {look} at the same data, threshold adjusted: later looks share {later} of the level, so running \
+again until it is green or red does not work."""
+POWER = "A change of {effect} would be seen in 4 of 5 such comparisons."
+
+
+def method_fold(report: Report) -> Fold:
+    """How measured, what ± and n mean, what noise was assumed, how often the data was looked at."""
+    comparisons = [row.comparison for row in report.rows if row.comparison]
+    timings = [one.timing for one in comparisons if one.timing.change is not None]
+    lines = method_lines(
+        timings, practical_percent=report.practical_percent, equivalence_percent=report.equivalence_percent
+    )
+    return Fold(summary="How this was measured", lines=tuple(f"* {line}" for line in lines))
+
+
+def method_lines(
+    timings: list[Timing], *, practical_percent: float = 1.0, equivalence_percent: float = 5.0
+) -> list[str]:
+    """The method in sentences of Markdown, for the decisions at hand."""
+    margins = THRESHOLD.format(practical=percent(practical_percent), equivalence=percent(equivalence_percent))
+    cases = counted(max((one.comparable_cases for one in timings), default=1), "comparable case")
+    level = LEVEL.format(alpha=percent(ALPHA * 100), cases=cases)
+    return [STEADY, margins, level, *_noise(timings), *_looks(timings), *_power(timings)]
+
+
+def _noise(timings: list[Timing]) -> list[str]:
+    number = Counter(one.spread for one in timings)
+    if len(number) == 1:
+        return [f"The noise from run to run is {NOISE[timings[0].spread]}."]
+    parts = [f"{NOISE[spread]}: {counted(count, 'case')}" for spread, count in number.items()]
+    return [f"The noise from run to run is {'; '.join(parts)}."] if parts else []
+
+
+def _looks(timings: list[Timing]) -> list[str]:
+    most = max((one.look for one in timings), default=1)
+    return [LOOKS.format(look=most, later=percent(LATER_LOOKS * 100))] if most > 1 else []
+
+
+def _power(timings: list[Timing]) -> list[str]:
+    effects = sorted(one.mde for one in timings if one.mde is not None)
+    if not effects:
+        return []
+    least, most = size(effects[0]), size(effects[-1])
+    return [POWER.format(effect=least if least == most else f"{least} to {most}")]
