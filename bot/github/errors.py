@@ -8,7 +8,9 @@ to report. No exception carries a token or a key.
 
 from collections.abc import Mapping
 
-from bot.errors import Broken, Told
+from bot.errors import Broken, Missing, Told, TryLater
+
+__all__ = ["Limited", "Missing", "TryLater", "Unclear", "refusal"]
 
 # GitHub asks for at least a minute where a limit names no time, and states these headers:
 # https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api#exceeding-the-rate-limit
@@ -18,22 +20,6 @@ TROUBLE_SECONDS = 10.0
 # A new token can be refused for a few seconds until it is known everywhere (octokit/auth-app.js issue 65).
 NEW_TOKEN_SECONDS = 5.0
 LONGEST_MESSAGE = 300
-
-
-class Missing(Told):
-    """There is no such thing on GitHub, or this App may not see it; GitHub answers both alike."""
-
-
-class TryLater(Broken):
-    """It passes by itself: try again after `after` seconds.
-
-    `may_have_acted` says whether GitHub may have carried out what was asked.
-    """
-
-    def __init__(self, text: str, *, after: float, may_have_acted: bool = False) -> None:
-        super().__init__(text)
-        self.after = after
-        self.may_have_acted = may_have_acted
 
 
 class Limited(TryLater):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 
 from bot.intake.delivery import Delivery
@@ -48,11 +48,3 @@ def record(connection: Connection, deliveries: Sequence[Delivery]) -> None:
         for delivery in deliveries
     ]
     connection.execute(insert(connection, DELIVERY).on_conflict_do_nothing(index_elements=["id"]), rows)
-
-
-def counts(connection: Connection) -> dict[str, int]:
-    """How many deliveries stand in each state."""
-    found = connection.execute(
-        select(DELIVERY.c.state, func.count().label("number")).group_by(DELIVERY.c.state)
-    )
-    return {row.state: row.number for row in found}

@@ -82,12 +82,13 @@ def want(
     number: int,
     installation: int,
     now: float,
-    pushed: bool = False,
+    head_sha: str | None = None,
     command: CommandRecord | None = None,
 ) -> None:
     """Have this pull request looked at as soon as possible.
 
-    `pushed` says that its head has just changed; a command that was recorded before is not recorded twice.
+    A `head_sha` other than the one we know says that the branch has just been pushed to; a command that was
+    recorded before is not recorded twice.
     """
     connection.execute(
         insert(connection, PULL_REQUEST)
@@ -98,15 +99,15 @@ def want(
     row = connection.execute(select(PULL_REQUEST).where(here).with_for_update()).mappings().one()
     commands = pull_row(row).commands
     values: dict[str, Any] = {"wanted": PULL_REQUEST.c.wanted + 1, "due": now, "installation": installation}
-    if pushed:
-        values |= {"head_seen": now, "head_sha": None}
+    if head_sha and row["head_sha"] not in {None, head_sha}:
+        values |= {"head_seen": now, "head_sha": head_sha}
     if command is not None:
         others = [kept for kept in commands if kept.comment_id != command.comment_id]
         values["commands"] = _json([*others, command][-KEPT_COMMANDS:])
     connection.execute(update(PULL_REQUEST).where(here).values(**values))
 
 
-def want_branch(connection: Connection, *, repository: str, branch: str, now: float) -> int:
+def want_branch(connection: Connection, *, repository: str, branch: str, sha: str, now: float) -> int:
     """Have the open pull requests of this head branch looked at; the number of them."""
     touched = connection.execute(
         update(PULL_REQUEST)
@@ -114,8 +115,9 @@ def want_branch(connection: Connection, *, repository: str, branch: str, now: fl
             PULL_REQUEST.c.repository == repository,
             PULL_REQUEST.c.head_branch == branch,
             PULL_REQUEST.c.open,
+            PULL_REQUEST.c.head_sha != sha,
         )
-        .values(wanted=PULL_REQUEST.c.wanted + 1, due=now, head_seen=now, head_sha=None)
+        .values(wanted=PULL_REQUEST.c.wanted + 1, due=now, head_seen=now, head_sha=sha)
     )
     return touched.rowcount
 

@@ -4,18 +4,22 @@ In:  `RunRecord`s and `MeasuredRun`s. Out: the same.
 """
 
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, or_, select
 
+from bot.runs.clusters.port import Job
 from bot.runs.records import RunRecord, RunState
 from bot.storage.deliveries import insert
 from bot.storage.tables import MEASUREMENT, RUN, WANT
 from bot.verdict.judgement import MeasuredRun
 
 _COLUMNS = tuple(RunRecord.__dataclass_fields__)
+ORDER_SECONDS = 1e-3
+
 _FINISHED = (RunState.ENDED, RunState.LOST, RunState.CANCELLED)
 
 
@@ -47,10 +51,11 @@ def save(
 
 
 def of_branch(connection: Connection, repository: str, branch: str) -> tuple[RunRecord, ...]:
-    """Every run of a branch (by its slug), newest first."""
+    """Every run of a branch (by its slug), newest first, with those that name a commit but no branch."""
+    unnamed = and_(RUN.c.branch.is_(None), RUN.c.sha.is_not(None))
     rows = connection.execute(
         select(*(RUN.c[name] for name in _COLUMNS))
-        .where(RUN.c.repository == repository, RUN.c.branch == branch)
+        .where(RUN.c.repository == repository, or_(RUN.c.branch == branch, unnamed))
         .order_by(RUN.c.started.desc(), RUN.c.id)
     )
     return tuple(_record(row) for row in rows.mappings())
@@ -95,30 +100,47 @@ def steady_seconds(connection: Connection, ids: Sequence[str]) -> tuple[float, .
     return tuple(found[run] for run in ids if run in found)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A run to be started: its record, and the job that executes it."""
+
+    record: RunRecord
+    job: Job
+
+
 def plan(
-    connection: Connection, records: Sequence[RunRecord], *, repository: str, number: int, now: float
+    connection: Connection, planned: Sequence[Planned], *, repository: str, number: int, now: float
 ) -> int:
-    """Want these runs for a pull request; ones that exist (by key) are shared. The number of new ones."""
-    known = {
-        row.key: row.id
-        for row in connection.execute(
-            select(RUN.c.key, RUN.c.id).where(RUN.c.key.in_([record.key for record in records]))
-        )
-    }
-    for record in records:
-        if record.key not in known:
-            values = {name: getattr(record, name) for name in _COLUMNS}
+    """Want exactly these launched runs for a pull request, in this order; the number of new ones.
+
+    Runs that exist already (by key) are shared; ones that are not named any more are let go of.
+    """
+    known = set(
+        connection.execute(select(RUN.c.id).where(RUN.c.id.in_([one.record.id for one in planned]))).scalars()
+    )
+    for place, one in enumerate(planned):
+        if one.record.id not in known:
+            values = {name: getattr(one.record, name) for name in _COLUMNS}
+            values["job"] = msgspec.json.encode(one.job).decode()
+            # A little later each, so that they are started in this order.
+            due = now + place * ORDER_SECONDS
             connection.execute(
                 insert(connection, RUN)
-                .values(**values, seen=now, due=now, lease_until=0.0, token=0, attempts=0)
+                .values(**values, seen=due, due=due, lease_until=0.0, token=0, attempts=0)
                 .on_conflict_do_nothing()
             )
         connection.execute(
             insert(connection, WANT)
-            .values(repository=repository, number=number, run=known.get(record.key, record.id))
+            .values(repository=repository, number=number, run=one.record.id)
             .on_conflict_do_nothing()
         )
-    return sum(record.key not in known for record in records)
+    drop_wants(connection, repository=repository, number=number, but={one.record.id for one in planned})
+    return sum(one.record.id not in known for one in planned)
+
+
+def planned_run(row: Mapping[Any, Any]) -> Planned:
+    """The row as values."""
+    return Planned(record=_record(row), job=msgspec.json.decode(row["job"], type=Job))
 
 
 def wanted(connection: Connection, repository: str, number: int) -> tuple[RunRecord, ...]:

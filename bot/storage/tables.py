@@ -100,6 +100,7 @@ RUN = Table(
     Column("log_uri", Text, nullable=True),
     Column("generation", String, nullable=True),
     Column("key", String, nullable=True),
+    Column("job", Text, nullable=True),
     Column("attempt", Integer, nullable=False),
     Column("seen", Float, nullable=False),
     *_lease(),

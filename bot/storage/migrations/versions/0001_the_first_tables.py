@@ -87,6 +87,7 @@ def upgrade() -> None:
         sa.Column("log_uri", sa.Text(), nullable=True),
         sa.Column("generation", sa.String(), nullable=True),
         sa.Column("key", sa.String(), nullable=True),
+        sa.Column("job", sa.Text(), nullable=True),
         sa.Column("attempt", sa.Integer(), nullable=False),
         sa.Column("seen", sa.Float(), nullable=False),
         sa.Column("due", sa.Float(), nullable=True),

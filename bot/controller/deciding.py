@@ -1,0 +1,106 @@
+"""The decisions about one pull request: whether to speak, what to look for, when to look again.
+
+In:  what the row remembers, what GitHub says, and the suite. Out: answers; nothing is done here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from bot.config import Compare, Suite
+from bot.controller.facts import HeadFacts
+from bot.intake.pull import Pull
+from bot.report.build import Request
+from bot.report.model import LastCommand, Report, RowState
+from bot.runs.collect import Sought
+from bot.runs.pattern import slug
+from bot.storage.pulls import CommandRecord, PullRow
+
+BASELINE_SECONDS = 60 * 86_400.0
+"""How far behind the merge base main's runs are listed: enough for the 20 of the noise history."""
+
+LISTED_COMMITS = 30
+"""Commits of main that are listed one by one where the runs' names tell the commit and no branch."""
+
+SETTLED_SECONDS = 900.0
+"""How often a finished pull request is looked at: repeats may be added to a bucket at any time."""
+
+UNFINISHED = {RowState.NO_RUN, RowState.NO_BASELINE, RowState.QUEUED, RowState.RUNNING, RowState.RETRYING}
+
+
+def speaks(suite: Suite, row: PullRow, pull: Pull, changed_paths: Sequence[str]) -> bool:
+    """Whether there is anything to say: somebody asked, we spoke before, or the change touches a case."""
+    if row.comment_id is not None or row.commands:
+        return True
+    triggers = suite.triggers
+    if not suite.cases or not triggers.pull_request or (pull.draft and not triggers.drafts):
+        return False
+    return triggers.touched_by(changed_paths)
+
+
+def on_this_head(row: PullRow, pull: Pull, now: float) -> PullRow:
+    """The row as it concerns the head that GitHub names: looks at other heads do not count."""
+    if row.head_sha == pull.head_sha:
+        return row
+    heard_late = row.head_seen if row.head_sha is None else now
+    return replace(row, head_sha=pull.head_sha, head_seen=heard_late, looks={})
+
+
+def sought(pull: Pull, facts: HeadFacts, suite: Suite) -> tuple[Sought, ...]:
+    """What to look for in the store: the head's branch, and the base's since some time before the fork."""
+    head = Sought(
+        slug=slug(pull.head_branch),
+        shas=(pull.head_sha,),
+        variants=suite.variant_names,
+        cases=suite.case_names,
+    )
+    since = facts.merge_base.committed_at - BASELINE_SECONDS
+    base = replace(head, slug=slug(pull.base_branch), shas=facts.ancestors[:LISTED_COMMITS], since=since)
+    return head, base
+
+
+def next_look(row: PullRow, report: Report, poll_seconds: float) -> float:
+    """When to look again without being asked: often at first, then in a twentieth of what has passed."""
+    waiting = any(line.state in UNFINISHED for line in report.rows) or report.problem is not None
+    passed = report.made_at - (row.head_seen or report.made_at)
+    patience = min(max(poll_seconds, passed / 20), SETTLED_SECONDS) if waiting else SETTLED_SECONDS
+    return report.made_at + patience
+
+
+def known(pull: Pull) -> dict[str, Any]:
+    """What the row remembers of the pull request itself."""
+    return {
+        "open": pull.open,
+        "title": pull.title,
+        "head_sha": pull.head_sha,
+        "head_branch": pull.head_branch,
+    }
+
+
+def request(row: PullRow, pull: Pull, *, suite: Suite | None, problem: str | None, now: float) -> Request:
+    """What a report of this pull request is made for and with; its merge base is not known yet."""
+    asked = Request(
+        pull=pull,
+        merge_base=None,
+        made_at=now,
+        problem=problem,
+        last_command=_last(row.commands),
+    )
+    if suite is None:
+        return asked
+    return replace(
+        asked,
+        margins=suite.margins,
+        variants=suite.variant_names,
+        compares_variants=Compare.VARIANT in suite.compare,
+        launches=suite.launch is not None,
+    )
+
+
+def _last(commands: Sequence[CommandRecord]) -> LastCommand | None:
+    if not commands:
+        return None
+    newest = commands[-1]
+    return LastCommand(
+        text=newest.text, by=newest.by, at=newest.at, result=newest.result, refused=newest.refused
+    )

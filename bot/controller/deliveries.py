@@ -1,0 +1,142 @@
+"""Turn one recorded delivery into what is now desired.
+
+In:  a claimed row of `delivery`.
+Out: wishes on pull requests and repositories, a reaction under a command.
+
+Doing it twice changes nothing: wishes are upserts, reactions are sets.
+"""
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import assert_never
+
+from bot.controller import commands
+from bot.controller.ports import Forge
+from bot.controller.suites import Suites
+from bot.errors import Told
+from bot.intake import intent as intents
+from bot.intake.event import read_event
+from bot.intake.pull import Repository
+from bot.storage import pulls, queue
+from bot.storage.database import Database
+from bot.storage.deliveries import DeliveryState
+from bot.storage.pulls import RepositoryRow
+from bot.storage.queue import Claim
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryStep:
+    """What the controller does with a delivery."""
+
+    database: Database
+    forge: Forge
+    suites: Suites
+    now: Callable[[], float]
+    wake: Callable[[], None]
+
+    async def __call__(self, held: Claim) -> None:
+        """Read the delivery, write down what it asks, and say what came of it."""
+        try:
+            intent = intents.decide_intent(read_event(held.row["event"], json.loads(held.row["payload"])))
+            state, outcome = await self._take(intent)
+        except Told as told:
+            state, outcome = DeliveryState.FAILED, told.text
+        LOG.info(
+            "delivery taken",
+            extra={"delivery": held.row["id"], "event": held.row["event"], "outcome": outcome},
+        )
+        await self.database.write(queue.release, held, due=None, values={"state": state, "outcome": outcome})
+        self.wake()
+
+    async def _take(self, intent: intents.Intent) -> tuple[DeliveryState, str]:
+        match intent:
+            case intents.Watch() | intents.Close():
+                await self._want(intent)
+                return DeliveryState.DONE, f"{intent.repository.full_name}#{intent.number} is looked at"
+            case intents.Command():
+                outcome = await self._command(intent)
+                return DeliveryState.DONE, outcome
+            case intents.Branch():
+                outcome = await self._branch(intent)
+                return DeliveryState.DONE, outcome
+            case intents.Install():
+                await self._install(intent)
+                return DeliveryState.DONE, f"installation {intent.installation} is as it says"
+            case intents.Ignore():
+                return DeliveryState.IGNORED, intent.why
+            case _:
+                assert_never(intent)
+
+    async def _want(self, intent: intents.Watch | intents.Close) -> None:
+        await self._remember(intent.repository)
+        await self.database.write(
+            pulls.want,
+            repository=intent.repository.full_name,
+            number=intent.number,
+            installation=intent.repository.installation,
+            now=self.now(),
+            head_sha=intent.head_sha if isinstance(intent, intents.Watch) else None,
+        )
+
+    async def _command(self, intent: intents.Command) -> str:
+        await self._remember(intent.repository)
+        await self._react(intent, "eyes")
+        permission = await self.forge.permission(intent.repository, intent.author.login)
+        suite = await self.suites.read(intent.repository)
+        record = commands.decide(intent, permission=permission, suite=suite.suite)
+        await self.database.write(
+            pulls.want,
+            repository=intent.repository.full_name,
+            number=intent.number,
+            installation=intent.repository.installation,
+            now=self.now(),
+            command=record,
+        )
+        await self._react(intent, "confused" if record.refused else "rocket")
+        return f"{record.text} by {record.by}: {record.result}"
+
+    async def _react(self, intent: intents.Command, content: str) -> None:
+        """Acknowledge a command; where reactions cannot be had, the comment still says what came of it."""
+        try:
+            await self.forge.react(intent.repository, intent.comment_id, content)
+        except Told as told:
+            LOG.warning("no reaction under comment %s: %s", intent.comment_id, told.text)
+
+    async def _branch(self, intent: intents.Branch) -> str:
+        await self._remember(intent.repository)
+        if intent.branch == intent.repository.default_branch:
+            self.suites.forget(intent.repository)
+        touched = await self.database.write(
+            pulls.want_branch,
+            repository=intent.repository.full_name,
+            branch=intent.branch,
+            sha=intent.sha,
+            now=self.now(),
+        )
+        return f"{touched} pull requests of {intent.branch} are looked at"
+
+    async def _install(self, intent: intents.Install) -> None:
+        listed = intent.added
+        if not (listed or intent.removed or intent.gone):
+            listed = await self.forge.repositories(intent.installation)
+        for repository in listed:
+            await self._remember(repository)
+        if intent.gone or intent.removed:
+            names = None if intent.gone else [repository.full_name for repository in intent.removed]
+            await self.database.write(
+                pulls.leave_installation, installation=intent.installation, repositories=names
+            )
+
+    async def _remember(self, repository: Repository) -> None:
+        row = RepositoryRow(
+            full_name=repository.full_name,
+            installation=repository.installation,
+            default_branch=repository.default_branch,
+            private=repository.private,
+            active=True,
+        )
+        await self.database.write(pulls.keep_repository, row)

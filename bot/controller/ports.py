@@ -1,0 +1,48 @@
+"""What the controller asks of the outside, in our words.
+
+In:  nothing. Out: Protocols; the doors (`bot.github`, `bot.storage`, `bot.runs.clusters`) fulfil them.
+"""
+
+from typing import Protocol
+
+from bot.intake.pull import Commit, Permission, Pull, Repository
+
+
+class Forge(Protocol):
+    """Where pull requests live. Raises `Missing`, `TryLater`, `Broken` or `Told`."""
+
+    async def pull(self, repository: Repository, number: int) -> Pull:
+        """The pull request as it stands now."""
+        ...
+
+    async def file(self, repository: Repository, path: str, ref: str) -> str | None:
+        """The text of a file at a commit or branch; None where there is none."""
+        ...
+
+    async def repository_facts(self, repository: Repository) -> Repository:
+        """The repository with its default branch and whether it is private."""
+        ...
+
+    async def changed_paths(self, repository: Repository, number: int) -> tuple[str, ...]:
+        """Every path that the pull request touches, old names included."""
+        ...
+
+    async def merge_base(self, repository: Repository, base: str, head: str) -> Commit:
+        """The commit where `head` left `base`."""
+        ...
+
+    async def ancestors(self, repository: Repository, sha: str, limit: int = 100) -> tuple[Commit, ...]:
+        """The commit and those before it, newest first."""
+        ...
+
+    async def permission(self, repository: Repository, login: str) -> Permission:
+        """What a person may do with the repository."""
+        ...
+
+    async def react(self, repository: Repository, comment_id: int, content: str) -> None:
+        """Put a reaction under a comment; again is harmless."""
+        ...
+
+    async def repositories(self, installation: int) -> tuple[Repository, ...]:
+        """The repositories of an installation."""
+        ...

@@ -1,0 +1,161 @@
+"""Move one pull request one step: look at it anew, and make its comment true.
+
+In:  a claimed row of `pull_request`.
+Out: a kept report, at most one write to the comment, and when to look again.
+
+Everything is asked afresh; a delivery only says where to look. A step may die anywhere and be repeated.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import msgspec
+
+from bot.config import Suite
+from bot.controller.choosing import Chosen, choose
+from bot.controller.deciding import known, next_look, on_this_head, request, sought, speaks
+from bot.controller.facts import HeadFacts, HeadReader
+from bot.controller.gathering import Gatherer
+from bot.controller.ports import Forge
+from bot.controller.suites import Suites
+from bot.errors import Broken, Missing, Told
+from bot.intake.pull import Pull, Repository
+from bot.report.build import Built, build_report
+from bot.report.model import Report
+from bot.storage import pulls, reports, runs
+from bot.storage.database import Database
+from bot.storage.pulls import Look, PullRow
+from bot.storage.queue import Claim
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """The comment as it stands now, to be remembered with the row."""
+
+    comment_id: int | None
+    comment_hash: str
+    comment_severity: int
+    headline: str
+
+
+class Say(Protocol):
+    """Makes the comment say a report; None where the head has moved on, and nothing was written."""
+
+    async def __call__(self, repository: Repository, row: PullRow, report: Report) -> Said | None:
+        """Write at most once, and not at all where nothing changed."""
+        ...
+
+
+class Launch(Protocol):
+    """Plans what is still needed, where the repository's configuration says how runs are started."""
+
+    async def __call__(self, row: PullRow, pull: Pull, facts: HeadFacts, suite: Suite, built: Built) -> int:
+        """Plan the missing runs; the number of new ones."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """One pull request while it is looked at."""
+
+    repository: Repository
+    row: PullRow
+    pull: Pull
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullStep:
+    """What the controller does with a pull request."""
+
+    database: Database
+    forge: Forge
+    suites: Suites
+    heads: HeadReader
+    gatherer: Gatherer
+    say: Say
+    launch: Launch
+    poll_seconds: float
+    now: Callable[[], float]
+
+    async def __call__(self, held: Claim) -> None:
+        """Look, report, comment, and let go of the row."""
+        row = pulls.pull_row(held.row)
+        repository = Repository(full_name=row.repository, installation=row.installation)
+        try:
+            pull = await self.forge.pull(repository, row.number)
+        except Missing as missing:
+            LOG.warning("%s#%s is let go of: %s", row.repository, row.number, missing.text)
+            await self._let_go(held, None, {})
+            return
+        if not pull.open:
+            await self.database.write(runs.drop_wants, repository=row.repository, number=row.number)
+            await self._let_go(held, None, known(pull))
+            return
+        subject = _Subject(repository, on_this_head(row, pull, self.now()), pull)
+        due, values = await self._look(subject)
+        await self._let_go(held, due, {**known(pull), "head_seen": subject.row.head_seen, **values})
+
+    async def _look(self, subject: _Subject) -> tuple[float | None, Mapping[str, Any]]:
+        """Make the report and say it; when to look again, and what to remember."""
+        read = await self.suites.read(subject.repository)
+        if read.suite is None and read.problem is None:
+            return None, {}
+        if read.suite is None:
+            built = build_report(
+                request(subject.row, subject.pull, suite=None, problem=read.problem, now=self.now()), (), {}
+            )
+        else:
+            facts = await self.heads.read(subject.repository, subject.pull)
+            if not speaks(read.suite, subject.row, subject.pull, facts.changed_paths):
+                return None, {}
+            built = await self._build(subject, facts, read.suite)
+        return await self._say(subject, built)
+
+    async def _build(self, subject: _Subject, facts: HeadFacts, suite: Suite) -> Built:
+        problem = await self._gather(subject, facts, suite)
+        built = await self._choose(subject, facts, suite, problem)
+        if await self.launch(subject.row, subject.pull, facts, suite, built):
+            built = await self._choose(subject, facts, suite, problem)
+        return built
+
+    async def _gather(self, subject: _Subject, facts: HeadFacts, suite: Suite) -> str | None:
+        """Read new runs; the problem where the store cannot be read, which the report then says."""
+        if suite.runs is None:
+            return None
+        try:
+            await self.gatherer.gather(
+                subject.pull.repository, suite.runs, sought(subject.pull, facts, suite)
+            )
+        except (Told, Broken) as problem:
+            LOG.warning("%s#%s: %s", subject.row.repository, subject.row.number, problem)
+            return f"The runs could not be read: {problem}"
+        return None
+
+    async def _choose(self, subject: _Subject, facts: HeadFacts, suite: Suite, problem: str | None) -> Built:
+        chosen: Chosen = await self.database.read(
+            choose, row=subject.row, pull=subject.pull, facts=facts, suite=suite
+        )
+        asked = request(subject.row, subject.pull, suite=suite, problem=problem, now=self.now())
+        asked = replace(asked, merge_base=facts.merge_base.sha)
+        return build_report(asked, chosen.cases, chosen.measured)
+
+    async def _say(self, subject: _Subject, built: Built) -> tuple[float | None, Mapping[str, Any]]:
+        said = await self.say(subject.repository, subject.row, built.report)
+        if said is None:
+            return self.now(), {}
+        await self.database.write(reports.save, built.report, headline=said.headline)
+        looks = {key: Look(look=one.look, n=one.n) for key, one in built.looks.items()}
+        return next_look(subject.row, built.report, self.poll_seconds), {
+            "comment_id": said.comment_id,
+            "comment_hash": said.comment_hash,
+            "comment_severity": said.comment_severity,
+            "looks": msgspec.json.encode(looks).decode(),
+        }
+
+    async def _let_go(self, held: Claim, due: float | None, values: Mapping[str, Any]) -> None:
+        if not await self.database.write(pulls.let_go, held, now=self.now(), due=due, values=values):
+            LOG.info("a pull request was taken over by another process; nothing was written")

@@ -1,0 +1,70 @@
+"""Make the one comment of a pull request say its report.
+
+In:  a report. Out: what the comment says now; None where the head has moved on meanwhile.
+
+The head is asked for once more right before writing: a report on an old head is never posted as if it were
+on the new one.
+"""
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.controller.ports import Forge
+from bot.controller.pulls import Said
+from bot.intake.pull import Repository
+from bot.report.model import Report
+from bot.storage.pulls import PullRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A comment to be: its body, the marker it holds, its headline, and how bad the news is."""
+
+    body: str
+    marker: str
+    headline: str
+    severity: int
+
+
+class Keep(Protocol):
+    """Brings the comment up to date and returns its id."""
+
+    async def __call__(
+        self, repository: Repository, number: int, *, text: Text, known_id: int | None, worse: bool
+    ) -> int:
+        """Create, edit, re-create or leave the comment."""
+        ...
+
+
+Render = Callable[[Report], Awaitable[Text]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speaker:
+    """Renders a report and keeps the comment."""
+
+    forge: Forge
+    render: Render
+    keep: Keep
+
+    async def __call__(self, repository: Repository, row: PullRow, report: Report) -> Said | None:
+        """Say the report, if it still concerns the head."""
+        text = await self.render(report)
+        digest = hashlib.sha256(text.body.encode()).hexdigest()
+        comment_id = row.comment_id
+        if comment_id is None or digest != row.comment_hash:
+            current = await self.forge.pull(repository, row.number)
+            if current.head_sha != report.head_sha:
+                return None
+            worse = row.comment_id is not None and text.severity > row.comment_severity
+            comment_id = await self.keep(
+                repository, row.number, text=text, known_id=row.comment_id, worse=worse
+            )
+        return Said(
+            comment_id=comment_id,
+            comment_hash=digest,
+            comment_severity=text.severity,
+            headline=text.headline,
+        )

@@ -1,0 +1,58 @@
+"""A repository's configuration, from its default branch and nowhere else.
+
+In:  a repository. Out: its `Suite`, or why there is none.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from bot.config import Suite, read_suite
+from bot.controller.ports import Forge
+from bot.errors import Told
+from bot.intake.pull import Repository
+
+PATH = ".github/maxview.yml"
+KEPT_SECONDS = 60.0
+"""A change is seen at the push to the default branch; this is for a push we did not hear of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSuite:
+    """What the default branch says: a suite, a problem with it, or (neither) no configuration at all."""
+
+    suite: Suite | None = None
+    problem: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Suites:
+    """Reads configurations, and keeps each for a minute."""
+
+    forge: Forge
+    now: Callable[[], float]
+    _kept: dict[str, tuple[float, ReadSuite]] = field(default_factory=dict)
+
+    async def read(self, repository: Repository) -> ReadSuite:
+        """The configuration as of at most a minute ago."""
+        kept = self._kept.get(repository.full_name)
+        if kept is not None and self.now() - kept[0] < KEPT_SECONDS:
+            return kept[1]
+        found = await self._read(repository)
+        self._kept[repository.full_name] = (self.now(), found)
+        return found
+
+    def forget(self, repository: Repository) -> None:
+        """Read it anew the next time."""
+        self._kept.pop(repository.full_name, None)
+
+    async def _read(self, repository: Repository) -> ReadSuite:
+        facts = repository
+        if facts.default_branch is None:
+            facts = await self.forge.repository_facts(repository)
+        text = await self.forge.file(facts, PATH, facts.default_branch or "HEAD")
+        if text is None:
+            return ReadSuite()
+        try:
+            return ReadSuite(suite=read_suite(text, PATH))
+        except Told as told:
+            return ReadSuite(problem=told.text)

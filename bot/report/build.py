@@ -1,0 +1,234 @@
+"""Put together everything said about one head commit.
+
+In:  the pull request, and for each case and variant the runs of both sides and what was measured of them.
+Out: a `Report`, and how often each case's data has now been looked at. Pure.
+
+Two passes: first which cases can be compared at all, since the error rate of a report is shared among
+them; then the comparisons.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.intake.pull import Pull
+from bot.report.model import (
+    Baseline,
+    CaseReport,
+    LastCommand,
+    ParityRow,
+    Progress,
+    Report,
+    RowState,
+    Skipped,
+)
+from bot.runs.baseline import BaselineChoice, HeadChoice
+from bot.runs.records import RunRecord, RunState
+from bot.verdict.compare import compare, is_comparable
+from bot.verdict.judgement import Comparison, Margins, MeasuredRun, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """A look at a case's data: its number, and the runs of base and head that it saw."""
+
+    look: int
+    n: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRuns:
+    """One case in one variant: its runs, the steady step times of main's newest runs (seconds, oldest
+    first), the look before this one, and the runs that were started and have not ended."""
+
+    case: str
+    variant: str
+    head: HeadChoice
+    base: BaselineChoice
+    history: tuple[float, ...] = ()
+    looked: Looked | None = None
+    unfinished: tuple[RunRecord, ...] = ()
+    progress: Progress | None = None
+
+    @property
+    def key(self) -> str:
+        """`case/variant`."""
+        return f"{self.case}/{self.variant}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a report is made for and with; `made_at` in Unix seconds."""
+
+    pull: Pull
+    merge_base: str | None
+    made_at: float
+    margins: Margins = Margins()
+    variants: tuple[str, ...] = ()
+    compares_variants: bool = False
+    launches: bool = False
+    last_command: LastCommand | None = None
+    problem: str | None = None
+    skipped: tuple[Skipped, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """The report, and the looks it cost, by `case/variant`."""
+
+    report: Report
+    looks: Mapping[str, Looked]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    runs: CaseRuns
+    base: tuple[MeasuredRun, ...]
+    head: tuple[MeasuredRun, ...]
+    looked: Looked
+
+
+def build_report(request: Request, cases: Sequence[CaseRuns], measured: Mapping[str, MeasuredRun]) -> Built:
+    """Compare every case and say it; runs without an entry in `measured` count as not there."""
+    sides = [_sides(case, measured) for case in cases]
+    comparable = max(1, sum(bool(s.base and s.head) and is_comparable(s.base, s.head) for s in sides))
+    rows = tuple(_row(one, request, comparable) for one in sides)
+    report = Report(
+        repository=request.pull.repository,
+        number=request.pull.number,
+        title=request.pull.title,
+        head_sha=request.pull.head_sha,
+        head_branch=request.pull.head_branch,
+        base_branch=request.pull.base_branch,
+        merge_base=request.merge_base,
+        made_at=request.made_at,
+        rows=rows,
+        parity=_parity(sides, request),
+        skipped=request.skipped,
+        last_command=request.last_command,
+        problem=request.problem,
+        launches=request.launches,
+        variants=request.variants,
+        chip_hours_used=_chip_hours(sides),
+        practical_percent=request.margins.practical_percent,
+        equivalence_percent=request.margins.equivalence_percent,
+    )
+    return Built(report=report, looks={one.runs.key: one.looked for one in sides if one.head and one.base})
+
+
+def _sides(case: CaseRuns, measured: Mapping[str, MeasuredRun]) -> _Sides:
+    base = _measured(case.base.runs, measured)
+    head = _measured(case.head.runs, measured)
+    n = (len(base), len(head))
+    before = case.looked
+    if before is None:
+        looked = Looked(look=1, n=n)
+    else:
+        looked = before if before.n == n else Looked(look=before.look + 1, n=n)
+    return _Sides(case, base, head, looked)
+
+
+def _measured(runs: Sequence[RunRecord], measured: Mapping[str, MeasuredRun]) -> tuple[MeasuredRun, ...]:
+    return tuple(measured[run.id] for run in runs if run.id in measured)
+
+
+def _row(sides: _Sides, request: Request, comparable: int) -> CaseReport:
+    runs = sides.runs
+    comparison = None
+    if sides.head:
+        comparison = compare(
+            sides.base,
+            sides.head,
+            history=runs.history,
+            comparable_cases=comparable,
+            margins=request.margins,
+            base_commit=runs.base.sha,
+            head_commit=request.pull.head_sha if runs.head.commit_recorded else None,
+            look=sides.looked.look,
+        )
+    return CaseReport(
+        case=runs.case,
+        variant=runs.variant,
+        state=_state(sides, comparison),
+        comparison=comparison,
+        baseline=_baseline(runs.base) if runs.base.runs else None,
+        base_runs=tuple(runs.base.runs),
+        head_runs=tuple(runs.head.runs),
+        stale_runs=tuple(runs.head.stale),
+        progress=runs.progress,
+        note=_note(sides),
+    )
+
+
+def _state(sides: _Sides, comparison: Comparison | None) -> RowState:
+    unfinished = sides.runs.unfinished
+    settled = comparison is not None and sides.base and comparison.verdict is not Verdict.INCONCLUSIVE
+    if comparison is not None and sides.base and (settled or not unfinished):
+        return RowState(comparison.verdict)
+    if any(run.state is RunState.RUNNING for run in unfinished):
+        return RowState.RUNNING
+    if unfinished:
+        return RowState.QUEUED
+    return RowState.NO_BASELINE if sides.head else RowState.NO_RUN
+
+
+def _baseline(choice: BaselineChoice) -> Baseline:
+    started = [run.started for run in choice.runs if run.started is not None]
+    return Baseline(
+        sha=choice.sha, why=choice.why, distance=choice.distance, newest_started=max(started, default=None)
+    )
+
+
+def _note(sides: _Sides) -> str:
+    """What a person must know of the runs themselves before reading the verdict."""
+    head = sides.runs.head
+    notes = []
+    if head.runs and not head.commit_recorded:
+        notes.append("no run of this branch records its commit; the newest that began after the push is used")
+    if not head.runs and head.stale:
+        count = len(head.stale)
+        notes.append(f"{count} run{'s' if count > 1 else ''} of other commits of this branch are not used")
+    if len(sides.head) < len(head.runs):
+        notes.append(f"{len(head.runs) - len(sides.head)} of the head's logs could not be read")
+    return "; ".join(notes)
+
+
+def _chip_hours(sides: Sequence[_Sides]) -> float | None:
+    spent = [run.measurements.chip_hours for one in sides for run in one.head]
+    known = [hours for hours in spent if hours is not None]
+    return sum(known) if known else None
+
+
+def _parity(sides: Sequence[_Sides], request: Request) -> tuple[ParityRow, ...]:
+    """The first two variants of the configuration, case by case, on the head commit."""
+    if not request.compares_variants or len(request.variants) < 2:
+        return ()
+    first, second, *_ = request.variants
+    by_key = {one.runs.key: one for one in sides}
+    cases = dict.fromkeys(one.runs.case for one in sides)
+    rows = [_parity_row(case, first, second, by_key, request) for case in cases]
+    return tuple(row for row in rows if row is not None)
+
+
+def _parity_row(
+    case: str, first: str, second: str, by_key: Mapping[str, _Sides], request: Request
+) -> ParityRow | None:
+    one, two = by_key.get(f"{case}/{first}"), by_key.get(f"{case}/{second}")
+    if one is None or two is None or not (one.head or two.head):
+        return None
+    comparison = None
+    if one.head and two.head:
+        comparison = compare(one.head, two.head, margins=request.margins)
+    return ParityRow(
+        case=case,
+        first_variant=first,
+        second_variant=second,
+        first_passes=_passes(one.head),
+        second_passes=_passes(two.head),
+        base_second_passes=_passes(two.base),
+        comparison=comparison,
+    )
+
+
+def _passes(runs: Sequence[MeasuredRun]) -> bool | None:
+    """Whether every run succeeded; None where there is none."""
+    return all(run.log.outcome.state == "succeeded" for run in runs) if runs else None

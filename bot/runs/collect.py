@@ -1,0 +1,135 @@
+"""Find the runs of a branch in a store, and read each of them once.
+
+In:  a `RunStore`, a checked pattern, and the names to look for.
+Out: `FoundRun`s; and for one of them a `Collected`: the record to keep, and what was measured of its log.
+
+The calls block: callers run them in a thread. Listings never descend below the pattern's own depth.
+"""
+
+import hashlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from bot.logs.read import LogReader
+from bot.runs.commit_of_run import MANIFESTS, commit_of_manifest
+from bot.runs.pattern import RunPattern, group_runs
+from bot.runs.records import FoundRun, RunFile, RunRecord
+from bot.storage.artifacts import RunStore
+from bot.verdict.judgement import MeasuredRun
+from bot.verdict.measure import measure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sought:
+    """What to look for: a branch's slug, or the commits where the pattern names no branch; `since` is the
+    earliest start (Unix seconds) worth listing."""
+
+    slug: str
+    shas: tuple[str, ...]
+    variants: tuple[str, ...]
+    cases: tuple[str, ...]
+    since: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collected:
+    """One run, read: the record to keep, and what was measured of it."""
+
+    record: RunRecord
+    measured: MeasuredRun
+
+
+def find_runs(store: RunStore, pattern: RunPattern, sought: Sought) -> tuple[FoundRun, ...]:
+    """The runs of one branch, newest first, by as few listings as the pattern allows."""
+    files: dict[str, RunFile] = {}
+    for glob, start in _listings(pattern, sought):
+        files |= {file.name: file for file in store.find(glob, start_offset=start)}
+    return group_runs(
+        files.values(), pattern, slugs=(sought.slug,), variants=sought.variants, cases=sought.cases
+    )
+
+
+def run_id(store: RunStore, repository: str, found: FoundRun) -> str:
+    """The same id whenever this run is found again: 16 hexadecimal digits."""
+    text = "\n".join((repository, store.uri(found.folder), found.case, found.variant))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def generation(found: FoundRun) -> str:
+    """Changes whenever the content of any of the run's logs does."""
+    text = "\n".join(f"{file.name} {file.generation}" for file in found.files)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def read_run(store: RunStore, repository: str, found: FoundRun) -> Collected:
+    """Read and measure a run's log: process 0's where there are several, else the fullest."""
+    file, measured = _measured_log(store, found.files)
+    claimed = measured.log.environment.commit
+    record = RunRecord(
+        id=run_id(store, repository, found),
+        repository=repository,
+        case=found.case,
+        variant=found.variant,
+        branch=found.slug,
+        sha=found.sha or _commit_beside(store, found) or claimed,
+        started=found.started or _started(measured) or file.updated,
+        log_uri=store.uri(file.name),
+        generation=generation(found),
+    )
+    return Collected(record=record, measured=measured)
+
+
+def read_log_file(store: RunStore, file: RunFile) -> MeasuredRun:
+    """Read one log to its end and measure the last run in it, in constant memory."""
+    reader = LogReader(store.uri(file.name))
+    with store.open(file.name, file.generation) as chunks:
+        for chunk in chunks:
+            reader.feed(chunk)
+    return measure(reader.close()[-1])
+
+
+def _listings(pattern: RunPattern, sought: Sought) -> list[tuple[str, str | None]]:
+    """Globs, each with the name to begin at: one per variant, so that every prefix is as long as it can be."""
+    variants: Sequence[str | None] = sought.variants if "variant" in pattern.placeholders else (None,)
+    shas: Sequence[str | None] = (None,)
+    if "slug" not in pattern.placeholders and "sha" in pattern.placeholders:
+        shas = sought.shas
+    begun = datetime.fromtimestamp(sought.since, UTC).strftime("%Y%m%d") if sought.since else None
+    return [
+        (
+            pattern.glob(slug=sought.slug, variant=variant, sha=sha),
+            pattern.start_offset(date_from=begun, slug=sought.slug, variant=variant) if begun else None,
+        )
+        for variant in variants
+        for sha in shas
+    ]
+
+
+def _measured_log(store: RunStore, files: Collection[RunFile]) -> tuple[RunFile, MeasuredRun]:
+    read: list[tuple[RunFile, MeasuredRun]] = []
+    for file in files:
+        read.append((file, read_log_file(store, file)))
+        if read[-1][1].log.environment.process == 0:
+            return read[-1]
+    return max(read, key=lambda one: len(one[1].log.steps))
+
+
+def _commit_beside(store: RunStore, found: FoundRun) -> str | None:
+    """The commit that a manifest in the run's folder, or in the one above, records."""
+    folders = [found.folder, *([found.folder.rpartition("/")[0]] if "/" in found.folder else [])]
+    for folder in folders:
+        for name in MANIFESTS:
+            path = f"{folder}/{name}" if folder else name
+            content = store.read_small(path)
+            if content is not None and (sha := commit_of_manifest(name, content.decode("utf-8", "replace"))):
+                return sha
+    return None
+
+
+def _started(measured: MeasuredRun) -> float | None:
+    """When the run began, where its log says so with a year."""
+    if not measured.log.dated:
+        return None
+    times = [mark.time for mark in measured.log.marks] + [step.time for step in measured.log.steps[:1]]
+    return min((time for time in times if time is not None), default=None)

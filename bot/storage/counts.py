@@ -1,0 +1,35 @@
+"""How much work there is, and how much of it fails.
+
+In:  a connection. Out: `Counts`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, case, func, select
+
+from bot.storage.tables import DELIVERY, PULL_REQUEST, RUN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """Deliveries by state; by table, the rows that wait for a time, and those whose last step failed."""
+
+    deliveries: Mapping[str, int]
+    due: Mapping[str, int]
+    failing: Mapping[str, int]
+
+
+def count(connection: Connection) -> Counts:
+    """Count, in one view of the database."""
+    states = connection.execute(
+        select(DELIVERY.c.state, func.count().label("number")).group_by(DELIVERY.c.state)
+    )
+    due, failing = {}, {}
+    for table in (DELIVERY, PULL_REQUEST, RUN):
+        failed = func.sum(case((table.c.error.is_not(None), 1), else_=0))
+        row = connection.execute(
+            select(func.count(), func.coalesce(failed, 0)).where(table.c.due.is_not(None))
+        ).one()
+        due[table.name], failing[table.name] = int(row[0]), int(row[1])
+    return Counts(deliveries={row.state: row.number for row in states}, due=due, failing=failing)

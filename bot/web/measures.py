@@ -1,0 +1,48 @@
+"""What an operator watches: the figures behind `/metrics` that are read when they are asked for.
+
+In:  the database. Out: gauges in Prometheus' words.
+"""
+
+from collections.abc import Iterable
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from bot.storage import counts
+from bot.storage.database import Away, Database
+
+
+class _Rows(Collector):
+    """Counts rows at each scrape, so that the figures are right after a restart and with many processes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def collect(self) -> Iterable[Metric]:
+        """Deliveries by state, and the rows of each kind that are due or failing."""
+        try:
+            found = self._database.now(counts.count)
+        except Away:
+            yield GaugeMetricFamily("maxview_database_up", "Whether the database answers", value=0)
+            return
+        yield GaugeMetricFamily("maxview_database_up", "Whether the database answers", value=1)
+        deliveries = GaugeMetricFamily("maxview_deliveries", "Deliveries by state", labels=["state"])
+        for state, number in found.deliveries.items():
+            deliveries.add_metric([state], number)
+        yield deliveries
+        for name, meaning, numbers in (
+            ("maxview_rows_waiting", "Rows that wait for their time", found.due),
+            ("maxview_rows_failing", "Rows whose last step failed", found.failing),
+        ):
+            gauge = GaugeMetricFamily(name, meaning, labels=["table"])
+            for table, number in numbers.items():
+                gauge.add_metric([table], number)
+            yield gauge
+
+
+def registry(database: Database) -> CollectorRegistry:
+    """A registry that speaks of this program alone."""
+    made = CollectorRegistry()
+    made.register(_Rows(database))
+    return made
