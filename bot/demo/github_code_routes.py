@@ -1,0 +1,127 @@
+"""The stand-in's routes about pull requests, files and commits.
+
+In:  requests. Out: answers in GitHub's shapes, read from the git repository at that moment.
+"""
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from bot.demo import github_git_shapes as git_shapes
+from bot.demo import github_pull_shapes as shapes
+from bot.demo.github_git import Changed, File, History
+from bot.demo.github_http import REPO, Failing, Front
+from bot.demo.github_shapes import Json
+from bot.demo.github_state import PullState, World
+
+
+class CodeRoutes:
+    """Routes over the pull requests of one world and its git repository."""
+
+    def __init__(self, world: World, history: History) -> None:
+        self._world = world
+        self._front = Front(world)
+        self._history = history
+
+    def all(self) -> list[Route]:
+        """Every route."""
+        route = self._front.route
+        return [
+            route("GET", f"{REPO}/pulls", self._pulls),
+            route("GET", f"{REPO}/pulls/{{number:int}}", self._pull),
+            route("GET", f"{REPO}/pulls/{{number:int}}/files", self._files),
+            route("GET", f"{REPO}/contents/{{path:path}}", self._content),
+            route("GET", f"{REPO}/compare/{{basehead:path}}", self._compare),
+            route("GET", f"{REPO}/commits", self._commits),
+            route("GET", f"{REPO}/branches/{{branch:path}}", self._branch),
+        ]
+
+    async def _pulls(self, request: Request) -> Response:
+        wanted = request.query_params.get("state", "open")
+        newest_first = sorted(self._world.pulls.values(), key=lambda one: -one.number)
+        listed = [shapes.pull_in_list(self._world, one, self._base_sha(one)) for one in newest_first]
+        return self._front.page(request, [one for one in listed if wanted in {"all", one["state"]}])
+
+    async def _pull(self, request: Request) -> Response:
+        state = self._named_pull(request)
+        changed = len(self._changes(state))
+        return JSONResponse(shapes.pull(self._world, state, self._base_sha(state), changed))
+
+    async def _files(self, request: Request) -> Response:
+        changes = self._changes(self._named_pull(request))
+        return self._front.page(request, [git_shapes.changed_file(self._world, one) for one in changes])
+
+    async def _content(self, request: Request) -> Response:
+        path = request.path_params["path"]
+        sha = self._resolve(request.query_params.get("ref", self._world.default_branch))
+        found = self._history.entry(sha, path)
+        match found:
+            case None:
+                raise Failing(404, "Not Found")
+            case File():
+                return JSONResponse(git_shapes.content(self._world, path, found))
+            case _:
+                inner = ((f"{path}/{name}", self._history.entry(sha, f"{path}/{name}")) for name in found)
+                listed = [
+                    git_shapes.content(self._world, at, one) for at, one in inner if isinstance(one, File)
+                ]
+                return JSONResponse(listed)
+
+    async def _compare(self, request: Request) -> Response:
+        base, _, head = request.path_params["basehead"].partition("...")
+        shas = self._resolve(base), self._resolve(head)
+        shared = self._history.merge_base(*shas)
+        if shared is None:
+            raise Failing(404, f"No common ancestor between {base} and {head}.")
+        before, after = ({one.id for one in self._history.walk(sha)} for sha in shas)
+        ahead, behind = len(after - before), len(before - after)
+        status = {(False, False): "identical", (True, False): "ahead", (False, True): "behind"}
+        url = f"{self._world.url}/compare"
+        return JSONResponse(
+            {
+                **dict.fromkeys(("url", "html_url", "permalink_url", "diff_url", "patch_url"), url),
+                "base_commit": self._commit(shas[0]),
+                "merge_base_commit": self._commit(shared),
+                "status": status.get((ahead > 0, behind > 0), "diverged"),
+                "ahead_by": ahead,
+                "behind_by": behind,
+                "total_commits": ahead,
+                "commits": [],
+                "files": [],
+            }
+        )
+
+    async def _commits(self, request: Request) -> Response:
+        sha = self._resolve(request.query_params.get("sha", self._world.default_branch))
+        return self._front.page(
+            request, [git_shapes.commit(self._world, one) for one in self._history.walk(sha)]
+        )
+
+    async def _branch(self, request: Request) -> Response:
+        name = request.path_params["branch"]
+        sha = self._history.heads().get(name)
+        if sha is None:
+            raise Failing(404, "Branch not found")
+        return JSONResponse(git_shapes.branch(self._world, name, self._history.commit(sha)))
+
+    def _commit(self, sha: str) -> Json:
+        return git_shapes.commit(self._world, self._history.commit(sha))
+
+    def _named_pull(self, request: Request) -> PullState:
+        state = self._world.pulls.get(request.path_params["number"])
+        if state is None:
+            raise Failing(404, "Not Found")
+        return state
+
+    def _base_sha(self, state: PullState) -> str:
+        return self._history.heads().get(state.base_branch, state.head_sha)
+
+    def _changes(self, state: PullState) -> list[Changed]:
+        shared = self._history.merge_base(self._base_sha(state), state.head_sha)
+        return [] if shared is None else self._history.changes(shared, state.head_sha)
+
+    def _resolve(self, ref: str) -> str:
+        sha = self._history.resolve(ref)
+        if sha is None:
+            raise Failing(404, f"No commit found for the ref {ref}")
+        return sha

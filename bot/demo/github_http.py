@@ -1,0 +1,100 @@
+"""How the stand-in for GitHub answers: who may ask, errors, faults on demand, paging.
+
+In:  an endpoint. Out: a route around it.
+
+An App's JWT is checked for its presence only; a token must have been minted here.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from bot.demo.github_shapes import Json
+from bot.demo.github_state import Fault, World
+
+REPO = "/repos/{owner}/{repo}"
+DOCUMENTATION = "https://docs.github.com/rest"
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class Failing(Exception):
+    """An answer that is an error."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+class Front:
+    """What stands before every endpoint of one world."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def route(self, method: str, path: str, endpoint: Endpoint) -> Route:
+        """The route of an endpoint, behind the checks."""
+
+        async def answer(request: Request) -> Response:
+            self._world.requests.append(f"{request.method} {request.url.path}")
+            fault = self._fault(request)
+            if fault is not None and not fault.after:
+                return _fault_response(fault)
+            try:
+                self._check_caller(request)
+                response = await endpoint(request)
+            except Failing as failing:
+                return _error(failing.status, failing.message)
+            return response if fault is None else _fault_response(fault)
+
+        return Route(path, answer, methods=[method])
+
+    def page(self, request: Request, everything: Sequence[Json], within: str | None = None) -> Response:
+        """One page of a list, with the address of the next; `within` names the list in an object."""
+        size = min(max(_number(request, "per_page", 30), 1), 100)
+        page = max(_number(request, "page", 1), 1)
+        shown = list(everything[(page - 1) * size : page * size])
+        headers = {}
+        if page * size < len(everything):
+            following = request.url.include_query_params(page=page + 1)
+            headers["Link"] = f'<{self._world.url}{following.path}?{following.query}>; rel="next"'
+        if within is None:
+            return JSONResponse(shown, headers=headers)
+        return JSONResponse({"total_count": len(everything), within: shown}, headers=headers)
+
+    def _fault(self, request: Request) -> Fault | None:
+        for fault in self._world.faults:
+            if fault.method == request.method and request.url.path.endswith(fault.ending):
+                self._world.faults.remove(fault)
+                return fault
+        return None
+
+    def _check_caller(self, request: Request) -> None:
+        kind, _, secret = request.headers.get("Authorization", "").partition(" ")
+        as_app = request.url.path == "/app" or request.url.path.startswith("/app/")
+        good = kind == "Bearer" and secret.count(".") == 2 if as_app else secret in self._world.tokens
+        if not good:
+            raise Failing(401, "Bad credentials")
+        owner, name = request.path_params.get("owner"), request.path_params.get("repo")
+        if name is not None and f"{owner}/{name}" != self._world.full_name:
+            raise Failing(404, "Not Found")
+
+
+def _number(request: Request, name: str, default: int) -> int:
+    text = request.query_params.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() else default
+
+
+def _error(status: int, message: str) -> Response:
+    return JSONResponse(
+        {"message": message, "documentation_url": DOCUMENTATION, "status": str(status)}, status_code=status
+    )
+
+
+def _fault_response(fault: Fault) -> Response:
+    response = _error(fault.status, fault.message)
+    response.headers.update(fault.headers)
+    return response

@@ -1,0 +1,126 @@
+"""What the stand-in for GitHub remembers.
+
+In:  nothing. Out: the mutable state that its methods and routes share. Times are Unix seconds.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+
+from bot.intake.pull import Permission
+
+
+@dataclass(slots=True, kw_only=True)
+class Account:
+    """A person or bot, and what they may do with the repository."""
+
+    id: int
+    login: str
+    permission: Permission
+
+    @property
+    def is_bot(self) -> bool:
+        """Whether it is an App's account."""
+        return self.login.endswith("[bot]")
+
+
+@dataclass(slots=True, kw_only=True)
+class PullState:
+    """One pull request; its branches are the repository's own."""
+
+    number: int
+    id: int
+    title: str
+    author: Account
+    head_branch: str
+    head_sha: str
+    base_branch: str
+    draft: bool
+    created_at: float
+    updated_at: float
+    closed_at: float | None = None
+    merged_at: float | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class CommentState:
+    """One comment; `by_app` where the App wrote it. `reactions` maps contents to those who gave them."""
+
+    id: int
+    number: int
+    author: Account
+    body: str
+    by_app: bool
+    created_at: float
+    updated_at: float
+    reactions: dict[str, list[Account]] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class Delivery:
+    """One webhook delivery, or one attempt to repeat it under the same `guid`."""
+
+    id: int
+    guid: str
+    event: str
+    action: str | None
+    payload: Mapping[str, object]
+    headers: Mapping[str, str]
+    delivered_at: float
+    redelivery: bool
+    status: str
+    status_code: int
+    duration: float
+
+
+@dataclass(slots=True, kw_only=True)
+class Fault:
+    """What the next matching request gets instead of its answer, before or `after` it took effect."""
+
+    method: str
+    ending: str
+    status: int
+    message: str
+    headers: Mapping[str, str]
+    after: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class World:
+    """Everything that the stand-in remembers."""
+
+    full_name: str
+    url: str
+    app_id: int
+    slug: str
+    installation: int
+    default_branch: str
+    private: bool
+    now: Callable[[], float]
+    ids: "count[int]" = field(default_factory=lambda: count(1001))
+    accounts: dict[str, Account] = field(default_factory=dict)
+    pulls: dict[int, PullState] = field(default_factory=dict)
+    comments: dict[int, CommentState] = field(default_factory=dict)
+    deliveries: list[Delivery] = field(default_factory=list)
+    tokens: set[str] = field(default_factory=set)
+    faults: list[Fault] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    @property
+    def owner(self) -> str:
+        """The login of the repository's owner."""
+        return self.full_name.partition("/")[0]
+
+    def account(self, login: str) -> Account:
+        """The account of this login, which is made when it is new; a stranger may read."""
+        if login not in self.accounts:
+            self.accounts[login] = Account(id=next(self.ids), login=login, permission=Permission.READ)
+        return self.accounts[login]
+
+    def bot(self) -> Account:
+        """The App's own account."""
+        return self.account(f"{self.slug}[bot]")
+
+    def comments_of(self, number: int) -> list[CommentState]:
+        """The comments of one pull request, oldest first."""
+        return [comment for comment in self.comments.values() if comment.number == number]

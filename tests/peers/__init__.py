@@ -1,0 +1,1 @@
+"""Programs and data that no one here wrote, started or read by the tests."""
