@@ -33,7 +33,8 @@ def since_last_change(values: Sequence[float]) -> Sequence[float]:
 def change_points(values: Sequence[float]) -> tuple[int, ...]:
     """Return the places at which a new level begins, oldest first."""
     logs = [log(value) for value in values]
-    return tuple(_merge(logs, _splits(logs, 0, len(logs))))
+    splits = _splits(logs, 0, len(logs))
+    return tuple(_merge(logs, splits)) if splits else ()
 
 
 def _splits(logs: Sequence[float], start: int, end: int) -> list[int]:

@@ -6,7 +6,7 @@ Promises: of a step printed twice (a restart) the last one counts; what is not p
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import isfinite, log
+from math import isfinite, isnan, log
 
 from bot.logs.facts import RunLog, Step
 from bot.verdict.digits import printed_decimals
@@ -28,7 +28,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """One step on both sides: the loss, as exactly as both sides know it, and the size of a rounding error."""
+    """One step on both sides: the loss as exactly as both know it, and the size of a rounding error."""
 
     step: int
     base: float
@@ -96,7 +96,7 @@ def _decimals(points: Iterable[Step]) -> int:
 
 
 def _exact(point: Step, decimals: int) -> float | None:
-    """Return the loss from the perplexity, None where that is another quantity (an auxiliary loss is added)."""
+    """Return the loss from the perplexity, None where that belongs to another loss (without aux terms)."""
     perplexity = _perplexity(point)
     if perplexity is None or not isfinite(perplexity) or point.loss is None:
         return None
@@ -115,5 +115,5 @@ def _same_where_both(one: float | None, other: float | None) -> bool:
 
 
 def _same(one: float | None, other: float | None) -> bool:
-    both_nan = one is not None and other is not None and one != one and other != other
+    both_nan = one is not None and other is not None and isnan(one) and isnan(other)
     return both_nan or one == other

@@ -38,7 +38,7 @@ DWARFS = 9.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """`change` is ln(head/base), `n` each side's runs, `within` its mean squared standard error of one run."""
+    """`change` is ln(head/base), `n` the runs of each side, `within` its mean squared error of one run."""
 
     change: float
     within: tuple[float, float]

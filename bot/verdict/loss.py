@@ -36,7 +36,7 @@ SAME_WEIGHTS = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The pairs of all common steps, what the difference may be at each, and remarks on how it was compared."""
+    """The pairs of all common steps, how far apart each may be, and remarks on how they were compared."""
 
     pairs: Sequence[Pair]
     allowed: Sequence[float]
@@ -99,9 +99,7 @@ def _judge(judged: Judged, base: Curve, head: Curve) -> Loss:
         verdict = LossVerdict.DRIFTED
     else:
         verdict = LossVerdict.IDENTICAL if different is None else LossVerdict.WITHIN_TOLERANCE
-    remarks = (
-        [f"the loss is not a number at step {bad} of one side", *judged.remarks] if bad else judged.remarks
-    )
+    remarks = [*_bad_remark(bad), *judged.remarks]
     return Loss(
         verdict=verdict,
         first_difference_step=different,
@@ -114,6 +112,10 @@ def _judge(judged: Judged, base: Curve, head: Curve) -> Loss:
     )
 
 
+def _bad_remark(step: int | None) -> list[str]:
+    return [] if step is None else [f"one side's loss is NaN or infinite from step {step} on"]
+
+
 def tolerance(numbers: Precision, step: int) -> float:
     """Return the relative difference that rounding alone may have made by this step."""
     place = sum(step > bound for bound in STEP_BOUNDS)
@@ -121,7 +123,7 @@ def tolerance(numbers: Precision, step: int) -> float:
 
 
 def spread(runs: Sequence[RunLog], steps: Sequence[int]) -> list[float]:
-    """Return how far repeats of one side were apart up to each step, relatively; 0 within print resolution."""
+    """Return how far repeats of one side were apart, relatively, up to each step; 0 if only by rounding."""
     curves = [curve(run) for run in runs]
     widest, found = 0.0, []
     for step in steps:

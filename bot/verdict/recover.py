@@ -14,6 +14,9 @@ from statistics import median
 
 from bot.logs.facts import Step
 
+TOO_BLURRED = 0.002
+"""A rate such as 0.003 TFLOP/s holds one digit: a constant that rounding may have moved more is not known."""
+
 CLEAREST = 3
 """Lines that a constant is read from: the median of three survives one odd line."""
 
@@ -72,19 +75,32 @@ def _tokens(steps: Sequence[Step], devices: int | None) -> float | None:
     They disagree on real data, where padding has no weight.
     """
     products = [Product(seconds=step.seconds or 0, rate=step.tokens_per_device or 0) for step in steps]
-    implied = _constant(products)
-    if implied is None:
+    clearest = _clearest(products)
+    if not clearest:
         return None
+    implied, blur = _middle(clearest), max(map(_blur, clearest))
+    weighed = _weighed(steps, devices)
+    if weighed is not None and abs(weighed / implied - 1) <= blur:
+        return weighed
+    return None if blur > TOO_BLURRED else float(round(implied)) or implied
+
+
+def _weighed(steps: Sequence[Step], devices: int | None) -> float | None:
+    """Return total_weights / devices where all lines state the same weights."""
     weights = {step.total_weights for step in steps}
     weight = weights.pop() if len(weights) == 1 else None
-    if weight and devices and abs(weight / devices / implied - 1) <= max(map(_blur, _clearest(products))):
-        return weight / devices
-    return float(round(implied)) or implied
+    return weight / devices if weight and devices else None
 
 
 def _constant(products: Sequence[Product]) -> float | None:
     clearest = _clearest(products)
-    return median(product.seconds * product.rate for product in clearest) if clearest else None
+    if not clearest or max(map(_blur, clearest)) > TOO_BLURRED:
+        return None
+    return _middle(clearest)
+
+
+def _middle(products: Sequence[Product]) -> float:
+    return median(product.seconds * product.rate for product in products)
 
 
 def _clearest(products: Sequence[Product]) -> Sequence[Product]:
