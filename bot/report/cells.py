@@ -56,9 +56,10 @@ def row_view(report: Report, row: CaseReport, *, public_url: str, detail: Detail
 
 
 def label(report: Report, case: str, variant: str) -> str:
-    """A case by its name, with the variant where the repository has several: plain text."""
-    several = len({*report.variants, *(row.variant for row in report.rows)}) > 1
-    return f"{case} · {variant}" if variant and several else case
+    """A case by its name, with the variant unless it is the usual one and the case's only one: plain text."""
+    usual = report.variants[0] if report.variants else variant
+    others = any(row.case == case and row.variant != variant for row in report.rows)
+    return f"{case} · {variant}" if variant and (others or variant != usual) else case
 
 
 def case_cell(report: Report, row: CaseReport, *, public_url: str, detail: Detail) -> str:
@@ -82,6 +83,8 @@ def steady_cell(row: CaseReport, detail: Detail) -> str:
     comparison = row.comparison
     if comparison is None:
         return said(row.note, detail.error) if row.note else NONE
+    if row.state is RowState.NO_BASELINE:
+        return steady_of_head(comparison)
     if row.state in {RowState.NEW_FAILURE, RowState.FAILS_ON_BOTH} and (end := bad_end(comparison.head)):
         return ended(end)
     if comparison.timing.change is None:
@@ -102,7 +105,7 @@ def loss_cell(comparison: Comparison | None) -> str:
 
 def checkpoint_cell(comparison: Comparison | None) -> str:
     """The wait for the last checkpoint on both sides, or the blocking of a save; information only."""
-    if comparison is None:
+    if comparison is None or bad_end(comparison.head):
         return NONE
     base, head = _checkpoint(comparison.base), _checkpoint(comparison.head)
     if base is None or head is None:
@@ -196,8 +199,7 @@ def metric_side(key: str, value: float | str | None) -> str:
 
 def rerun(report: Report, row: CaseReport) -> str:
     """The command that measures this row again, as a code span."""
-    several = len({*report.variants, *(other.variant for other in report.rows)}) > 1
-    variant = f" {row.variant}" if several and row.variant else ""
+    variant = f" {row.variant}" if label(report, row.case, row.variant) != row.case else ""
     return quoted(f"/benchmark rerun {row.case}{variant}", 200)
 
 

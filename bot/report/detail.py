@@ -27,8 +27,8 @@ class Detail:
 
 
 LEVELS = (
-    Detail(links=True, rows=400, quotes=60, columns=400, named=400, ledgers=12, name=80, error=300),
-    Detail(links=True, rows=400, quotes=30, columns=60, named=400, ledgers=6, name=80, error=240),
+    Detail(links=True, rows=400, quotes=60, columns=400, named=400, ledgers=5, name=80, error=300),
+    Detail(links=True, rows=400, quotes=30, columns=60, named=400, ledgers=3, name=80, error=240),
     Detail(links=False, rows=400, quotes=20, columns=20, named=400, ledgers=2, name=60, error=200),
     Detail(links=False, rows=200, quotes=15, columns=0, named=400, ledgers=0, name=48, error=160),
     Detail(links=False, rows=100, quotes=10, columns=0, named=200, ledgers=0, name=48, error=120),

@@ -24,7 +24,10 @@ _TRIGGERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = 
     (re.compile(r"\bwww(?=\.)", re.IGNORECASE), lambda found: found[0] + ZERO_WIDTH),  # www.…
     (re.compile(r"\b(mailto|xmpp):", re.IGNORECASE), lambda found: found[0] + ZERO_WIDTH),
     (re.compile(r":(?=[a-z0-9_+-]+:)", re.IGNORECASE), lambda found: found[0] + ZERO_WIDTH),  # :tada:
-    (re.compile(r"\b[0-9a-f]{3}(?=[0-9a-f]{4,37}\b)"), lambda found: found[0] + ZERO_WIDTH),  # a commit
+    (
+        re.compile(r"\b(?=\d{0,39}[a-f])[0-9a-f]{3}(?=[0-9a-f]{4,37}\b)"),
+        lambda found: found[0] + ZERO_WIDTH,
+    ),  # a commit
 )
 _CODE_NEEDS_ENTITIES = re.compile(r"[|\\]")
 _RUNS_OF_TICKS = re.compile(r"`+")

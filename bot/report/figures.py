@@ -48,7 +48,7 @@ def size(log_ratio: float | None) -> str:
 
 def percent(value: float | None) -> str:
     """`1.5 %` from percent."""
-    return NONE if value is None else f"{_plain(value)} %"
+    return NONE if value is None else f"{_plain(value).removesuffix('.0')} %"
 
 
 def percent_up(value: float) -> str:

@@ -33,7 +33,7 @@ _WHO = "One command per line, in a new comment, by somebody with write permissio
 def _names(cases: Sequence[str], variants: Sequence[str]) -> list[str]:
     lines = []
     if cases:
-        lines.append(f"Cases: {listed([quoted(case, 60) for case in cases], NAMED)}. ")
+        lines.append(f"Cases: {listed([quoted(case, 60) for case in cases], NAMED)}.")
     if len(variants) > 1:
-        lines.append(f"Variants: {listed([quoted(variant, 60) for variant in variants], NAMED)}. ")
+        lines.append(f"Variants: {listed([quoted(variant, 60) for variant in variants], NAMED)}.")
     return lines

@@ -5,7 +5,7 @@ In:  a `Report`. Out: `Fold`s; None where the logs state none of it.
 
 from bot.report.cells import label, metric_side
 from bot.report.detail import Detail
-from bot.report.figures import NONE, seconds
+from bot.report.figures import NONE, counted, seconds
 from bot.report.folds import Fold, Table, open_rows
 from bot.report.model import CaseReport, Report
 from bot.report.quoting import said
@@ -33,7 +33,7 @@ def ledger_fold(report: Report, detail: Detail) -> Fold | None:
     cells = [line for row in shown if row.comparison for line in _ledger(report, row, row.comparison, detail)]
     if not cells:
         return None
-    more = f" {len(rows) - len(shown)} more cases on the page." if len(rows) > len(shown) else ""
+    more = f" {counted(len(rows) - len(shown), 'more case')} on the page." if len(rows) > len(shown) else ""
     columns = ("Case", "Phase", "Base", "Head", "Difference")
     return Fold(
         summary="Where the time went",
@@ -104,7 +104,7 @@ def _difference(base: float | None, head: float | None) -> str:
     if base is None or head is None:
         return NONE
     difference = head - base
-    return f"{'+' if difference >= 0 else '−'}{seconds(abs(difference))}"
+    return f"{'+' if difference > 0 else '-'}{seconds(abs(difference))}" if round(difference, 3) else "0 s"
 
 
 def _page_cells(report: Report, row: CaseReport, comparison: Comparison, detail: Detail) -> tuple[str, ...]:

@@ -15,11 +15,12 @@ from bot.verdict.noise import ENOUGH_FREEDOM, GPU_SD, HISTORY, TPU_SD
 
 STEADY = """\
 Steady s/step is the median interval between the completions of clean steps: compilation, ramp-up, \
-checkpoint saves, evals and the last line are left out. Step time, tokens/s and TFLOP/s are one measurement with one \
-verdict."""
+checkpoint saves, evals and the last line are left out. Step time, tokens/s and TFLOP/s are one measurement \
+with one verdict."""
 THRESHOLD = """\
 ±x % is the threshold: a change counts from there, and never below {practical}. `n v m` are the runs of \
-head and base. *Same* means that a change of {equivalence} is ruled out; between the two it is *inconclusive*."""
+head and base. *Same* means that a change of {equivalence} is ruled out; between the two it is \
+*inconclusive*."""
 LEVEL = """\
 At most {alpha} of the reports on harmless changes flag any case: that level is shared by {cases}."""
 DEFAULTS = f"{percent(TPU_SD * 100)} on TPU, {percent(GPU_SD * 100)} on GPU"

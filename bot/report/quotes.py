@@ -67,8 +67,8 @@ def _error(failure: Failure, detail: Detail) -> str:
     return f"{quoted(failure.error, detail.error)}{where}"
 
 
-def _why(comparison: Comparison, detail: Detail) -> str:
+def _why(comparison: Comparison, detail: Detail) -> str | None:
     """The caveats that decide, then the sentence of the verdict where it adds something."""
     words = [caveat_words(caveat) for caveat in weighty(comparison)[:CAVEATS]]
     reason = said(comparison.reason, detail.error)
-    return "; ".join([*words, *([reason] if reason and reason not in words else [])]) or "no reason recorded"
+    return "; ".join([*words, *([reason] if reason and reason not in words else [])]) or None
