@@ -1,0 +1,78 @@
+"""The names of what we start, derived from what it is, so that a repeated launch meets the same name.
+
+In:  what makes a run the run it is. Out: its key, its job's name, its run name.
+Promises: pure; the same run has the same names in every process and after every restart.
+"""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+
+KEY_DIGITS = 16
+
+# XPK's limit for a workload's name; Kubernetes would allow 63.
+NAME_LENGTH = 40
+
+# "mv-" tells our jobs from those of people in a listing, and starts the name with a letter.
+PREFIX = "mv-"
+
+_NOT_IN_A_JOB_NAME = re.compile(r"[^a-z0-9]+")
+_NOT_IN_A_RUN_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What makes two launches the same run.
+
+    `code` is the tree's hash where it is known, so that a rebased commit with the same files needs no new
+    run, else the commit's. `settings` is a hash or text of everything else that goes into the run: image,
+    command, limits. `repeat` counts from 1. `session` is empty for a run that anyone may share; where the
+    device's speed drifts, it names the comparison that the run is paired with.
+    """
+
+    code: str
+    case: str
+    variant: str
+    device: str = ""
+    settings: str = ""
+    repeat: int = 1
+    session: str = ""
+
+
+def run_key(identity: Identity) -> str:
+    """The run's key: 16 hexadecimal digits of a SHA-256 over all that makes the run."""
+    parts = [
+        identity.code,
+        identity.case,
+        identity.variant,
+        identity.device,
+        identity.settings,
+        identity.repeat,
+        identity.session,
+    ]
+    # JSON keeps ("ab", "c") and ("a", "bc") apart.
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:KEY_DIGITS]
+
+
+def settings_hash(*parts: object) -> str:
+    """A hash of whatever else goes into a run, for `Identity.settings`. The parts must be JSON values."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:KEY_DIGITS]
+
+
+def job_name(*, case: str, key: str, attempt: int = 1) -> str:
+    """The name on the cluster: letters, digits and `-`, at most 40 of them; the case is there for people.
+
+    `mv-04-int8-3f9a0c1d2e4b5a67`, and for a second attempt `mv-04-int8-3f9a0c1d2e4b5a67-2`.
+    """
+    ending = f"-{key}" if attempt == 1 else f"-{key}-{attempt}"
+    room = NAME_LENGTH - len(PREFIX) - len(ending)
+    words = _NOT_IN_A_JOB_NAME.sub("-", case.lower()).strip("-")[: max(0, room)].strip("-")
+    return f"{PREFIX}{words}{ending}" if words else f"{PREFIX[:-1]}{ending}"
+
+
+def run_name(*, variant: str, branch: str, case: str, key: str, attempt: int = 1) -> str:
+    """The run's name inside the training program, and its folder's: `linen_feat-x_3f9a…_04_int8`."""
+    tag = key if attempt == 1 else f"{key}.{attempt}"
+    parts = [_NOT_IN_A_RUN_NAME.sub("-", part).strip("-.") for part in (variant, branch, tag, case)]
+    return "_".join(part for part in parts if part)

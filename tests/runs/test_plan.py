@@ -1,0 +1,111 @@
+"""Which runs a comparison needs, and in which order."""
+
+from collections.abc import Sequence
+
+from bot.runs.plan import Chosen, Commit, Side, Wanted, choose_cases, plan_runs, repeats_wanted
+from bot.runs.records import RunRecord, RunState
+from bot.verdict.judgement import Comparison, Loss, LossVerdict, Timing, TimingVerdict, Verdict
+
+BASE = Commit(side=Side.BASELINE, sha="a" * 40, tree="1" * 40)
+HEAD = Commit(side=Side.CANDIDATE, sha="b" * 40, tree="2" * 40)
+
+
+def shown(wanted: Sequence[Wanted]) -> list[str]:
+    """A plan in short."""
+    return [f"{run.case}/{run.variant} {run.commit.side[:4]} {run.repeat}" for run in wanted]
+
+
+def found(sha: str | None, state: RunState = RunState.ENDED) -> RunRecord:
+    """A run of case `a` that was found ready-made."""
+    return RunRecord(id="1", repository="o/r", case="a", variant="linen", sha=sha, state=state)
+
+
+def judged(verdict: Verdict, timing: TimingVerdict, more_runs: int | None = None) -> Comparison:
+    """A comparison that came to this."""
+    return Comparison(
+        verdict=verdict,
+        timing=Timing(verdict=timing, more_runs=more_runs),
+        loss=Loss(verdict=LossVerdict.IDENTICAL),
+    )
+
+
+OPEN = judged(Verdict.INCONCLUSIVE, TimingVerdict.INCONCLUSIVE, more_runs=2)
+
+
+def test_the_sides_take_turns() -> None:
+    """A machine that gets slower in the meantime slows both sides alike."""
+    plan = plan_runs(
+        cases=["a", "b"],
+        variants=["linen"],
+        sides=[BASE, HEAD],
+        existing=[],
+        repeats={("a", "linen"): 2, ("b", "linen"): 1},
+    )
+    assert shown(plan) == [
+        "a/linen base 1",
+        "a/linen cand 1",
+        "a/linen base 2",
+        "a/linen cand 2",
+        "b/linen base 1",
+        "b/linen cand 1",
+    ]
+
+
+def test_runs_found_ready_made_are_not_run_again() -> None:
+    """A side that has runs in the bucket needs fewer of ours; a short hash names the commit too."""
+    plan = plan_runs(
+        cases=["a"],
+        variants=["linen"],
+        sides=[BASE, HEAD],
+        existing=[found("a" * 40), found("a" * 7), found("a" * 6), found(None), found("c" * 40)],
+        repeats={("a", "linen"): 3},
+    )
+    assert shown(plan) == ["a/linen base 1", "a/linen cand 1", "a/linen cand 2", "a/linen cand 3"]
+
+
+def test_two_commits_with_the_same_files_share_their_runs() -> None:
+    """Nothing can be slower than itself, so it is not measured twice."""
+    same = Commit(side=Side.CANDIDATE, sha="b" * 40, tree=BASE.tree)
+    plan = plan_runs(
+        cases=["a"], variants=["linen"], sides=[BASE, same], existing=[], repeats={("a", "linen"): 1}
+    )
+    assert shown(plan) == ["a/linen base 1"]
+
+
+def test_a_case_without_repeats_is_not_run() -> None:
+    """What nobody asked for is not in the plan."""
+    assert plan_runs(cases=["a"], variants=["linen"], sides=[BASE], existing=[], repeats={}) == ()
+
+
+def test_cases_are_chosen_by_name_and_glob() -> None:
+    """The suite's order holds, and patterns that match nothing are named."""
+    chosen = choose_cases(["03_dropout", "04_int8", "13_pp"], ["13_pp", "0[34]_*", "nosuch"])
+    assert chosen == Chosen(cases=("03_dropout", "04_int8", "13_pp"), unmatched=("nosuch",))
+    assert choose_cases(["a", "b"], []) == Chosen(cases=("a", "b"), unmatched=())
+
+
+def test_the_first_round_measures_noise_where_none_is_known() -> None:
+    """Three runs a side on a CPU, one on a TPU."""
+    assert repeats_wanted(None, 0, device_is_known_quiet=False) == 3
+    assert repeats_wanted(None, 0, device_is_known_quiet=True) == 1
+    assert repeats_wanted(OPEN, 1, device_is_known_quiet=False) == 3
+
+
+def test_an_open_question_gets_the_runs_that_settle_it() -> None:
+    """As many as the verdict asks for, up to the limit, and never fewer than there are."""
+    assert repeats_wanted(OPEN, 3, device_is_known_quiet=False) == 5
+    assert repeats_wanted(OPEN, 3, device_is_known_quiet=False, limit=4) == 4
+    assert repeats_wanted(OPEN, 12, device_is_known_quiet=False) == 12
+    unknown = judged(Verdict.INCONCLUSIVE, TimingVerdict.INCONCLUSIVE)
+    assert repeats_wanted(unknown, 3, device_is_known_quiet=False) == 3
+
+
+def test_a_settled_answer_gets_no_more_runs() -> None:
+    """Failures, other environments and clear verdicts are not repeated."""
+    for verdict in (Verdict.SAME, Verdict.SLOWER, Verdict.NEW_FAILURE, Verdict.NOT_LIKE_FOR_LIKE):
+        comparison = judged(verdict, TimingVerdict.WITHHELD, more_runs=4)
+        assert repeats_wanted(comparison, 1, device_is_known_quiet=False) == 1
+    diverged = judged(Verdict.DIVERGED, TimingVerdict.INCONCLUSIVE, more_runs=4)
+    assert repeats_wanted(diverged, 3, device_is_known_quiet=False) == 3
+    no_steady_state = judged(Verdict.INCONCLUSIVE, TimingVerdict.WITHHELD, more_runs=4)
+    assert repeats_wanted(no_steady_state, 1, device_is_known_quiet=True) == 1
