@@ -3,7 +3,7 @@
 In:  the runs kept for its two branches. Out: one `CaseRuns` for every case and variant.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
@@ -12,9 +12,10 @@ from bot.config import Suite
 from bot.controller.facts import HeadFacts
 from bot.intake.pull import Pull
 from bot.report.build import CaseRuns, Looked
-from bot.runs.baseline import choose_baseline, choose_head, history
+from bot.report.model import Progress
+from bot.runs.baseline import choose_baseline, choose_head, history, same_commit
 from bot.runs.pattern import slug
-from bot.runs.records import RunRecord, RunState
+from bot.runs.records import Origin, RunRecord, RunState
 from bot.storage import runs
 from bot.storage.pulls import PullRow
 from bot.verdict.judgement import MeasuredRun
@@ -32,43 +33,87 @@ class Chosen:
 
 def choose(connection: Connection, *, row: PullRow, pull: Pull, facts: HeadFacts, suite: Suite) -> Chosen:
     """Choose for every case and variant of the suite, in its order."""
-    repository = pull.repository
-    launched = runs.wanted(connection, repository, pull.number)
-    of_head = _of_head(connection, pull)
-    of_base = _ended(runs.of_branch(connection, repository, slug(pull.base_branch)))
-    pushed_at = row.head_seen or facts.committed_at
-    cases = []
-    for case in suite.case_names:
-        for variant in suite.variant_names:
-            base_runs = _only(of_base, case, variant)
-            head = choose_head(_only(of_head, case, variant), pull.head_sha, pushed_at)
-            base = choose_baseline(
-                base_runs, facts.merge_base.sha, facts.merge_base.committed_at, facts.ancestors
-            )
-            past = [run.id for run in history(base_runs)]
-            looked = row.looks.get(f"{case}/{variant}")
-            cases.append(
-                CaseRuns(
-                    case=case,
-                    variant=variant,
-                    head=head,
-                    base=base,
-                    history=runs.steady_seconds(connection, past),
-                    looked=Looked(look=looked.look, n=looked.n) if looked else None,
-                    unfinished=tuple(
-                        run for run in _only(launched, case, variant) if run.state in UNFINISHED
-                    ),
-                )
-            )
+    launched = runs.wanted(connection, pull.repository, pull.number)
+    kept = _Kept(
+        launched=launched,
+        of_head=_of_head(connection, pull),
+        of_base=_of_base(connection, pull, {run.id for run in launched}),
+    )
+    cases = tuple(
+        _case(connection, kept.only(case, variant), (case, variant), row, (pull, facts))
+        for case in suite.case_names
+        for variant in suite.variant_names
+    )
     ids = {run.id for one in cases for run in (*one.head.runs, *one.base.runs)}
-    return Chosen(cases=tuple(cases), measured=runs.measured(connection, ids))
+    return Chosen(cases=cases, measured=runs.measured(connection, ids))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    """The runs that matter to a pull request: launched for it, of its head's branch, of its base's."""
+
+    launched: Sequence[RunRecord]
+    of_head: Sequence[RunRecord]
+    of_base: Sequence[RunRecord]
+
+    def only(self, case: str, variant: str) -> "_Kept":
+        """Those of one case and variant."""
+        return _Kept(
+            **{
+                name: [run for run in getattr(self, name) if run.case == case and run.variant == variant]
+                for name in ("launched", "of_head", "of_base")
+            }
+        )
+
+
+def _case(
+    connection: Connection,
+    kept: _Kept,
+    names: tuple[str, str],
+    row: PullRow,
+    subject: tuple[Pull, HeadFacts],
+) -> CaseRuns:
+    pull, facts = subject
+    looked = row.looks.get("/".join(names))
+    return CaseRuns(
+        case=names[0],
+        variant=names[1],
+        head=choose_head(kept.of_head, pull.head_sha, row.head_seen or facts.committed_at),
+        base=choose_baseline(
+            kept.of_base,
+            facts.merge_base.sha,
+            facts.merge_base.committed_at,
+            facts.ancestors,
+            branch=pull.base_branch,
+        ),
+        history=runs.steady_seconds(connection, [run.id for run in history(kept.of_base)]),
+        looked=Looked(look=looked.look, n=looked.n) if looked else None,
+        unfinished=tuple(run for run in kept.launched if run.state in UNFINISHED),
+        lost=tuple(run for run in kept.launched if run.state is RunState.LOST),
+        progress=_progress(kept.launched),
+    )
+
+
+def _progress(launched: Sequence[RunRecord]) -> Progress | None:
+    """How many of the runs that were started for this case have ended."""
+    if not launched:
+        return None
+    done = sum(run.state not in UNFINISHED for run in launched)
+    return Progress(runs_done=done, runs_wanted=len(launched))
+
+
+def _of_base(connection: Connection, pull: Pull, mine: Collection[str]) -> list[RunRecord]:
+    """Runs of the base's branch. Of the launched ones only those that this pull request wants: where a
+    device's speed drifts, they were run in turns with its own."""
+    found = runs.of_branch(connection, pull.repository, slug(pull.base_branch))
+    return [run for run in _ended(found) if run.origin is Origin.FOUND or run.id in mine]
 
 
 def _of_head(connection: Connection, pull: Pull) -> list[RunRecord]:
     """Runs of the head's branch. A fork's branch may have the base's name: then only the commit counts."""
     ended = _ended(runs.of_branch(connection, pull.repository, slug(pull.head_branch)))
     if slug(pull.head_branch) == slug(pull.base_branch):
-        return [run for run in ended if run.sha and pull.head_sha.startswith(run.sha)]
+        return [run for run in ended if same_commit(run.sha, pull.head_sha)]
     return ended
 
 

@@ -38,7 +38,7 @@ class Looked:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseRuns:
     """One case in one variant: its runs, the steady step times of main's newest runs (seconds, oldest
-    first), the look before this one, and the runs that were started and have not ended."""
+    first), the look before this one, and the runs that were started and have not ended, or were lost."""
 
     case: str
     variant: str
@@ -47,6 +47,7 @@ class CaseRuns:
     history: tuple[float, ...] = ()
     looked: Looked | None = None
     unfinished: tuple[RunRecord, ...] = ()
+    lost: tuple[RunRecord, ...] = ()
     progress: Progress | None = None
 
     @property
@@ -168,7 +169,9 @@ def _state(sides: _Sides, comparison: Comparison | None) -> RowState:
         return RowState.RUNNING
     if unfinished:
         return RowState.QUEUED
-    return RowState.NO_BASELINE if sides.head else RowState.NO_RUN
+    if sides.head:
+        return RowState.NO_BASELINE
+    return RowState.LOST if sides.runs.lost else RowState.NO_RUN
 
 
 def _baseline(choice: BaselineChoice) -> Baseline:

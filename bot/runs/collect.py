@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bot.logs.read import LogReader
-from bot.runs.commit_of_run import MANIFESTS, commit_of_manifest
+from bot.runs.commit_of_run import commit_of, names_to_look_for
 from bot.runs.pattern import RunPattern, group_runs
 from bot.runs.records import FoundRun, RunFile, RunRecord
 from bot.storage.artifacts import RunStore
@@ -73,7 +73,7 @@ def read_run(store: RunStore, repository: str, found: FoundRun) -> Collected:
         variant=found.variant,
         branch=found.slug,
         sha=found.sha or _commit_beside(store, found) or claimed,
-        started=found.started or _started(measured) or file.updated,
+        started=found.started or started(measured) or file.updated,
         log_uri=store.uri(file.name),
         generation=generation(found),
     )
@@ -90,7 +90,7 @@ def read_log_file(store: RunStore, file: RunFile) -> MeasuredRun:
 
 
 def _listings(pattern: RunPattern, sought: Sought) -> list[tuple[str, str | None]]:
-    """Globs, each with the name to begin at: one per variant, so that every prefix is as long as it can be."""
+    """Globs, each with the name to begin at: one per variant, so that every prefix is as long as can be."""
     variants: Sequence[str | None] = sought.variants if "variant" in pattern.placeholders else (None,)
     shas: Sequence[str | None] = (None,)
     if "slug" not in pattern.placeholders and "sha" in pattern.placeholders:
@@ -117,17 +117,14 @@ def _measured_log(store: RunStore, files: Collection[RunFile]) -> tuple[RunFile,
 
 def _commit_beside(store: RunStore, found: FoundRun) -> str | None:
     """The commit that a manifest in the run's folder, or in the one above, records."""
-    folders = [found.folder, *([found.folder.rpartition("/")[0]] if "/" in found.folder else [])]
-    for folder in folders:
-        for name in MANIFESTS:
-            path = f"{folder}/{name}" if folder else name
-            content = store.read_small(path)
-            if content is not None and (sha := commit_of_manifest(name, content.decode("utf-8", "replace"))):
-                return sha
+    for name in names_to_look_for(found.folder):
+        content = store.read_small(name)
+        if content is not None and (sha := commit_of(name, content.decode("utf-8", "replace"))):
+            return sha
     return None
 
 
-def _started(measured: MeasuredRun) -> float | None:
+def started(measured: MeasuredRun) -> float | None:
     """When the run began, where its log says so with a year."""
     if not measured.log.dated:
         return None

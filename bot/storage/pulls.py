@@ -7,7 +7,7 @@ the row finds that it must be looked at again at once.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -100,10 +100,11 @@ def want(
     commands = pull_row(row).commands
     values: dict[str, Any] = {"wanted": PULL_REQUEST.c.wanted + 1, "due": now, "installation": installation}
     if head_sha and row["head_sha"] not in {None, head_sha}:
-        values |= {"head_seen": now, "head_sha": head_sha}
+        values |= {"head_seen": now, "head_sha": head_sha, "looks": "{}"}
     if command is not None:
         others = [kept for kept in commands if kept.comment_id != command.comment_id]
-        values["commands"] = _json([*others, command][-KEPT_COMMANDS:])
+        given = replace(command, head_sha=command.head_sha or row["head_sha"])
+        values["commands"] = _json([*others, given][-KEPT_COMMANDS:])
     connection.execute(update(PULL_REQUEST).where(here).values(**values))
 
 
@@ -117,9 +118,18 @@ def want_branch(connection: Connection, *, repository: str, branch: str, sha: st
             PULL_REQUEST.c.open,
             PULL_REQUEST.c.head_sha != sha,
         )
-        .values(wanted=PULL_REQUEST.c.wanted + 1, due=now, head_seen=now, head_sha=sha)
+        .values(wanted=PULL_REQUEST.c.wanted + 1, due=now, head_seen=now, head_sha=sha, looks="{}")
     )
     return touched.rowcount
+
+
+def touch(connection: Connection, *, repository: str, number: int, now: float) -> None:
+    """Have a pull request that we know looked at, if it is open."""
+    connection.execute(
+        update(PULL_REQUEST)
+        .where(_key(repository, number), PULL_REQUEST.c.open)
+        .values(wanted=PULL_REQUEST.c.wanted + 1, due=now)
+    )
 
 
 def let_go(
@@ -179,6 +189,12 @@ def leave_installation(
     names = select(REPOSITORY.c.full_name).where(here)
     connection.execute(update(PULL_REQUEST).where(PULL_REQUEST.c.repository.in_(names)).values(due=None))
     connection.execute(update(REPOSITORY).where(here).values(active=False))
+
+
+def repository(connection: Connection, full_name: str) -> RepositoryRow | None:
+    """One repository, or None."""
+    row = connection.execute(select(REPOSITORY).where(REPOSITORY.c.full_name == full_name)).mappings().first()
+    return RepositoryRow(**row) if row else None
 
 
 def repositories(connection: Connection) -> tuple[RepositoryRow, ...]:

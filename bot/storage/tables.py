@@ -101,6 +101,7 @@ RUN = Table(
     Column("generation", String, nullable=True),
     Column("key", String, nullable=True),
     Column("job", Text, nullable=True),
+    Column("standing", Text, nullable=True),
     Column("attempt", Integer, nullable=False),
     Column("seen", Float, nullable=False),
     *_lease(),

@@ -88,6 +88,7 @@ def upgrade() -> None:
         sa.Column("generation", sa.String(), nullable=True),
         sa.Column("key", sa.String(), nullable=True),
         sa.Column("job", sa.Text(), nullable=True),
+        sa.Column("standing", sa.Text(), nullable=True),
         sa.Column("attempt", sa.Integer(), nullable=False),
         sa.Column("seen", sa.Float(), nullable=False),
         sa.Column("due", sa.Float(), nullable=True),

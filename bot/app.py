@@ -1,0 +1,210 @@
+"""Join the parts: the only module that knows who is who.
+
+In:  `Settings`. Out: an application that receives, works, and shows.
+
+At the end of its life it takes no more work, gives what runs a few seconds, and hands the rest back.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute
+
+from bot.config import json_schema
+from bot.controller.deliveries import DeliveryStep
+from bot.controller.facts import HeadReader
+from bot.controller.gathering import Gatherer
+from bot.controller.launching import Launcher
+from bot.controller.loop import Controller, Work
+from bot.controller.pulls import PullStep
+from bot.controller.runs import RunStep
+from bot.controller.saying import Speaker, Text
+from bot.controller.suites import Suites
+from bot.github.client import GitHub
+from bot.github.pull_comment import keep_comment
+from bot.intake.delivery import Delivery
+from bot.intake.pull import Repository
+from bot.intake.webhook import Receiver, Recorder
+from bot.render import Renderer
+from bot.report.comment import comment_body
+from bot.report.headline import headline, severity
+from bot.report.marks import pull_mark
+from bot.report.model import Report
+from bot.runs.clusters.local import LocalCluster
+from bot.settings import Settings
+from bot.storage import deliveries, pulls
+from bot.storage.artifacts import RunStore, open_store
+from bot.storage.database import Database
+from bot.storage.tables import DELIVERY, PULL_REQUEST, RUN
+from bot.web.api import api_routes
+from bot.web.link_key import LinkKey
+from bot.web.measures import registry
+from bot.web.pages import page_routes
+from bot.web.site import site
+
+PATIENCE_SECONDS = 6.0
+"""What running steps are given at SIGTERM; with the rest of the shutdown it stays below 10 s."""
+
+DELIVERIES_AT_ONCE, PULLS_AT_ONCE = 4, 4
+"""Steps wait for GitHub and for disks most of the time."""
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What is made once and used everywhere."""
+
+    settings: Settings
+    database: Database
+    artifacts: RunStore
+    github: GitHub
+    renderer: Renderer
+    key: LinkKey
+
+
+def make_app(settings: Settings) -> Starlette:
+    """Open every part and join them; raises `Told` or `Broken` where one cannot be had."""
+    database = Database(settings.database_url)
+    database.migrate()
+    parts = Parts(
+        settings=settings,
+        database=database,
+        artifacts=open_store(settings.artifacts_url),
+        github=GitHub(
+            app_id=settings.app_id, private_key=settings.private_key, api_url=settings.api_url, now=time.time
+        ),
+        renderer=Renderer(),
+        key=LinkKey(settings.webhook_secret),
+    )
+    return _assemble(parts)
+
+
+def _assemble(parts: Parts) -> Starlette:
+    controllers: list[Controller] = []
+
+    def wake() -> None:
+        for controller in controllers:
+            controller.wake()
+
+    def record(received: Sequence[Delivery]) -> None:
+        parts.database.now(deliveries.record, received)
+
+    recorder = Recorder(record)
+    receiver = Receiver(secret=parts.settings.webhook_secret, recorder=recorder, now=time.time, wake=wake)
+
+    @asynccontextmanager
+    async def life(_application: Starlette) -> AsyncIterator[None]:
+        controllers.append(_controller(parts, wake))
+        controllers[0].start()
+        LOG.info("listening", extra={"url": parts.settings.public_url})
+        yield
+        await controllers.pop().stop(PATIENCE_SECONDS)
+        await asyncio.to_thread(recorder.close)
+        await parts.github.aclose()
+        parts.database.close()
+
+    return site(
+        receiver=receiver,
+        pages=_pages(parts),
+        checks={"database": parts.database.check, "artifacts": parts.artifacts.check},
+        schema=json_schema(),
+        registry=registry(parts.database),
+        lifespan=life,
+    )
+
+
+def _pages(parts: Parts) -> list[BaseRoute]:
+    database, render, public_url = parts.database, parts.renderer.render, parts.settings.public_url
+    return [
+        *api_routes(database=database, render=render, public_url=public_url, now=time.time, key=parts.key),
+        *page_routes(database=database, render=render, public_url=public_url, now=time.time, key=parts.key),
+    ]
+
+
+def _controller(parts: Parts, wake: Callable[[], None]) -> Controller:
+    suites = Suites(forge=parts.github, now=time.time)
+    delivery = DeliveryStep(
+        database=parts.database, forge=parts.github, suites=suites, now=time.time, wake=wake
+    )
+    pull = PullStep(
+        database=parts.database,
+        forge=parts.github,
+        suites=suites,
+        heads=HeadReader(forge=parts.github),
+        gatherer=Gatherer(database=parts.database, now=time.time),
+        say=Speaker(forge=parts.github, render=_Rendering(parts), keep=_Keeping(parts.github)),
+        launch=Launcher(database=parts.database, now=time.time),
+        poll_seconds=parts.settings.poll_seconds,
+        now=time.time,
+    )
+    run = RunStep(
+        database=parts.database,
+        cluster=LocalCluster(parts.settings.data_dir / "cluster"),
+        artifacts=parts.artifacts,
+        now=time.time,
+        wake=wake,
+    )
+    works = (
+        Work(table=DELIVERY, step=delivery, at_once=DELIVERIES_AT_ONCE),
+        Work(table=PULL_REQUEST, step=pull, at_once=PULLS_AT_ONCE),
+        Work(table=RUN, step=run),
+    )
+    owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+    return Controller(parts.database, works, owner=owner, now=time.time)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rendering:
+    """Renders comments; their links carry the key of a private repository."""
+
+    parts: Parts
+
+    async def __call__(self, report: Report) -> Text:
+        """The comment of this report."""
+        public_url = self.parts.settings.public_url
+        row = await self.parts.database.read(pulls.repository, report.repository)
+        if row is None or row.private:
+            public_url += f"?key={self.parts.key.key(report.repository)}"
+        body = await asyncio.to_thread(
+            comment_body, report, public_url=public_url, render=self.parts.renderer.render
+        )
+        return Text(
+            body=body,
+            marker=pull_mark(report.repository, report.number),
+            headline=headline(report),
+            severity=severity(report),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Keeping:
+    """Writes comments through GitHub's door."""
+
+    github: GitHub
+
+    async def __call__(
+        self, repository: Repository, number: int, *, text: Text, known_id: int | None, worse: bool
+    ) -> int:
+        """Bring the comment up to date; its id."""
+        kept = await keep_comment(
+            self.github,
+            repository,
+            number,
+            body=text.body,
+            known_id=known_id,
+            marker=text.marker,
+            worse=worse,
+        )
+        LOG.info(
+            "comment kept", extra={"repository": repository.full_name, "number": number, "done": kept.done}
+        )
+        return kept.id

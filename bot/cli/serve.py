@@ -1,0 +1,101 @@
+"""`maxview serve`: receive, work and show, until told to stop.
+
+In:  settings from the environment. Out: an exit status: 0 stopped as told, 2 settings, 3 our failure.
+"""
+
+import argparse
+import json
+import logging
+import os
+import sys
+from datetime import UTC, datetime
+
+from bot.settings import SETTINGS, Settings, read_settings
+
+GRACE_SECONDS = 2
+"""What open requests are given at SIGTERM; streams of logs are cut then."""
+
+_PLAIN = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the settings: there are no options, since a server is configured by its environment."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    width = max(len(setting.name) for setting in SETTINGS)
+    lines = [
+        f"  {setting.name:<{width}}  {setting.meaning}"
+        + (f" [{setting.default}]" if setting.default else "")
+        + (" (required)" if setting.required else "")
+        for setting in SETTINGS
+    ]
+    parser.epilog = "settings, from the environment:\n" + "\n".join(lines)
+
+
+def main(_arguments: argparse.Namespace) -> int:
+    """Serve until SIGTERM or Ctrl-C."""
+    settings = read_settings(os.environ)
+    set_up_logging(settings.log_format)
+    serve(settings)
+    return 0
+
+
+def serve(settings: Settings) -> None:
+    """Open every part, then run the server on this thread."""
+    import uvicorn  # noqa: PLC0415 - only a server needs it
+
+    from bot.app import make_app  # noqa: PLC0415 - the other commands start faster without it
+
+    uvicorn.run(
+        make_app(settings),
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        server_header=False,
+    )
+
+
+def set_up_logging(log_format: str) -> None:
+    """Log to standard error, one line an event, as text or as JSON."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Json() if log_format == "json" else _Text())
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    for chatty in ("httpx", "alembic", "urllib3"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+def _facts(record: logging.LogRecord) -> dict[str, object]:
+    return {name: value for name, value in record.__dict__.items() if name not in _PLAIN}
+
+
+class _Text(logging.Formatter):
+    """`2026-01-01T00:00:00Z INFO delivery taken delivery=… event=…`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        facts = "".join(f" {name}={_word(value)}" for name, value in _facts(record).items())
+        text = f"{_when(record)} {record.levelname} {_word(record.getMessage(), spaces=True)}{facts}"
+        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+
+
+class _Json(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry = {"time": _when(record), "level": record.levelname, "message": record.getMessage()}
+        if record.exc_info:
+            entry["exception"] = self.formatException(record.exc_info)
+        return json.dumps({**entry, **_facts(record)}, default=str)
+
+
+def _word(value: object, *, spaces: bool = False) -> str:
+    """The value on one line: what came from outside cannot begin a line of its own."""
+    text = str(value)
+    plain = text.isprintable() and (spaces or " " not in text)
+    return text if plain else json.dumps(text)
+
+
+def _when(record: logging.LogRecord) -> str:
+    return (
+        datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    )
