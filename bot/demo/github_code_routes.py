@@ -33,7 +33,6 @@ class CodeRoutes:
             route("GET", f"{REPO}/contents/{{path:path}}", self._content),
             route("GET", f"{REPO}/compare/{{basehead:path}}", self._compare),
             route("GET", f"{REPO}/commits", self._commits),
-            route("GET", f"{REPO}/branches/{{branch:path}}", self._branch),
         ]
 
     async def _pulls(self, request: Request) -> Response:
@@ -96,13 +95,6 @@ class CodeRoutes:
         return self._front.page(
             request, [git_shapes.commit(self._world, one) for one in self._history.walk(sha)]
         )
-
-    async def _branch(self, request: Request) -> Response:
-        name = request.path_params["branch"]
-        sha = self._history.heads().get(name)
-        if sha is None:
-            raise Failing(404, "Branch not found")
-        return JSONResponse(git_shapes.branch(self._world, name, self._history.commit(sha)))
 
     def _commit(self, sha: str) -> Json:
         return git_shapes.commit(self._world, self._history.commit(sha))

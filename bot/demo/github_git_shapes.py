@@ -42,19 +42,6 @@ def commit(world: World, made: Commit) -> Json:
     }
 
 
-def branch(world: World, name: str, head: Commit) -> Json:
-    """A branch with its newest commit."""
-    url = f"{world.url}/repos/{world.full_name}/branches/{name}"
-    return {
-        "name": name,
-        "commit": commit(world, head),
-        "protected": False,
-        "protection": {},
-        "protection_url": f"{url}/protection",
-        "_links": {"self": url, "html": f"{world.url}/{world.full_name}/tree/{name}"},
-    }
-
-
 def content(world: World, path: str, found: File) -> Json:
     """A file of a commit."""
     url = f"{world.url}/repos/{world.full_name}/contents/{path}"

@@ -6,6 +6,7 @@ The tests hold these shapes against that description, so they cannot drift from 
 """
 
 from datetime import UTC, datetime
+from urllib.parse import quote
 
 from bot.demo.github_state import Account, Delivery, World
 
@@ -37,7 +38,8 @@ def at(moment: float) -> str:
 
 def user(world: World, account: Account) -> Json:
     """A simple user."""
-    url = f"{world.url}/users/{account.login}"
+    login = quote(account.login)
+    url = f"{world.url}/users/{login}"
     return {
         "login": account.login,
         "id": account.id,
@@ -45,7 +47,7 @@ def user(world: World, account: Account) -> Json:
         "avatar_url": f"{world.url}/avatars/{account.id}",
         "gravatar_id": "",
         "url": url,
-        "html_url": f"{world.url}/{account.login}",
+        "html_url": f"{world.url}/{login}",
         "type": "Bot" if account.is_bot else "User",
         "site_admin": False,
         **{f"{name}_url": f"{url}/{name}" for name in _LINKS_OF_A_USER.split()},

@@ -8,13 +8,14 @@ and editing may be repeated freely. Creating a comment may not: see `create_comm
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
+from itertools import chain
 
 import httpx
 
 from bot.github.answer import Answer
 from bot.github.door import Door, quoted
 from bot.github.errors import Missing, TryLater, Unclear
-from bot.github.reading import read_comment, read_commit, read_file, read_paths, read_pull
+from bot.github.reading import read_comment, read_commit, read_file, read_paths, read_permission, read_pull
 from bot.intake.event import read_repository
 from bot.intake.pull import Comment, Commit, Permission, Pull, Repository
 
@@ -85,12 +86,16 @@ class GitHub:
 
     async def changed_paths(self, repository: Repository, number: int) -> tuple[str, ...]:
         """The paths a pull request changes, old names of renamed files too; of 3000 files at most."""
-        found: dict[str, None] = {}
+        found: list[str] = []
         path = f"{_repo(repository)}/pulls/{number}/files"
         async for page in self._door.pages(repository.installation, path):
-            for paths in page.read_each(read_paths):
-                found.update(dict.fromkeys(paths))
-        return tuple(found)
+            found += chain.from_iterable(page.read_each(read_paths))
+        if not found:
+            # A pull request without changes is rare, and a GitHub in a box lists none for any.
+            pull = await self.pull(repository, number)
+            answer = await self._compare(repository, pull.base_sha, pull.head_sha)
+            found += chain.from_iterable(answer.read_each(read_paths, within="files"))
+        return tuple(dict.fromkeys(found))
 
     async def file(self, repository: Repository, path: str, ref: str) -> str | None:
         """The text of a file at a branch or commit; None where there is no such file or commit."""
@@ -106,8 +111,7 @@ class GitHub:
 
     async def merge_base(self, repository: Repository, base: str, head: str) -> Commit:
         """The newest commit that `base` and `head` share; `Missing` where they share none."""
-        path = f"/compare/{quoted(base)}...{quoted(head)}"
-        answer = await self._get(repository, path, {"per_page": 1})
+        answer = await self._compare(repository, base, head)
         return answer.read(lambda fields: read_commit(fields.within("merge_base_commit")))
 
     async def ancestors(self, repository: Repository, sha: str, limit: int = 100) -> tuple[Commit, ...]:
@@ -122,8 +126,10 @@ class GitHub:
 
     async def head_of_branch(self, repository: Repository, branch: str) -> Commit:
         """The newest commit of a branch."""
-        answer = await self._get(repository, f"/branches/{quoted(branch)}")
-        return answer.read(lambda fields: read_commit(fields.within("commit")))
+        commits = await self.ancestors(repository, branch, limit=1)
+        if not commits:
+            raise Missing(f"the branch {branch} of {repository.full_name} has no commit")
+        return commits[0]
 
     async def permission(self, repository: Repository, login: str) -> Permission:
         """What a person may do with the repository; whoever GitHub does not know there may do nothing."""
@@ -131,8 +137,7 @@ class GitHub:
             answer = await self._get(repository, f"/collaborators/{quoted(login)}/permission")
         except Missing:
             return Permission.NONE
-        said = answer.read(lambda fields: fields.text("permission"))
-        return Permission(said) if said in set(Permission) else Permission.NONE
+        return answer.read(read_permission)
 
     async def comments(self, repository: Repository, number: int) -> AsyncIterator[Comment]:
         """The comments of a pull request, oldest first."""
@@ -181,6 +186,10 @@ class GitHub:
         """Put a reaction (`eyes`, `+1`, `confused`, …) on a comment; repeating it changes nothing."""
         path = f"{_repo(repository)}/issues/comments/{comment_id}/reactions"
         await self._door.ask(repository.installation, "POST", path, body={"content": content})
+
+    async def _compare(self, repository: Repository, base: str, head: str) -> Answer:
+        # The commits between are not needed, so the page is the shortest; files come with the first one.
+        return await self._get(repository, f"/compare/{quoted(base)}...{quoted(head)}", {"per_page": 1})
 
     async def _get(
         self, repository: Repository, path: str, query: Mapping[str, str | int] | None = None

@@ -10,7 +10,7 @@ import binascii
 from bot.errors import Told
 from bot.intake.event import read_person
 from bot.intake.fields import Fields
-from bot.intake.pull import Comment, Commit, Pull
+from bot.intake.pull import Comment, Commit, Permission, Pull
 
 
 def read_pull(fields: Fields, repository: str) -> Pull:
@@ -56,6 +56,21 @@ def read_paths(fields: Fields) -> tuple[str, ...]:
     """The path of a changed file, and the one it had before where it was renamed."""
     before = fields.text_or_none("previous_filename")
     return (fields.text("filename"), *([before] if before else []))
+
+
+# Roles as GitHub names them elsewhere, and the permission they amount to.
+_ROLES = {
+    "push": Permission.WRITE,
+    "maintain": Permission.WRITE,
+    "pull": Permission.READ,
+    "triage": Permission.READ,
+}
+
+
+def read_permission(fields: Fields) -> Permission:
+    """Read a collaborator's permission; what is not known counts as none."""
+    said = fields.text("permission")
+    return Permission(said) if said in set(Permission) else _ROLES.get(said, Permission.NONE)
 
 
 def read_file(fields: Fields, path: str) -> str:

@@ -37,7 +37,6 @@ OPERATIONS = (
     ("GET", f"{_REPO}/contents/{{path}}"),
     ("GET", f"{_REPO}/compare/{{basehead}}"),
     ("GET", f"{_REPO}/commits"),
-    ("GET", f"{_REPO}/branches/{{branch}}"),
     ("GET", f"{_REPO}/collaborators/{{username}}/permission"),
     ("GET", f"{_REPO}/issues/{{issue_number}}/comments"),
     ("POST", f"{_REPO}/issues/{{issue_number}}/comments"),
@@ -46,6 +45,9 @@ OPERATIONS = (
     ("DELETE", f"{_REPO}/issues/comments/{{comment_id}}"),
     ("POST", f"{_REPO}/issues/comments/{{comment_id}}/reactions"),
 )
+# A slip of the description: the account of a listed installation is called both of these at once; the
+# installation on its own is rightly called one of them.
+_EITHER = ["Simple User", "Enterprise"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +101,7 @@ class Operation:
     def __init__(self, method: str, path: str, description: Json, components: Json) -> None:
         self.name = f"{method} {path}"
         self.method = method
-        # A path and a branch may hold slashes; every other name may not.
+        # A path may hold slashes; every other name may not.
         parts = re.split(r"(\{\w+\})", path)
         self.pattern = re.compile("".join(_part_pattern(part) for part in parts))
         self._description = description
@@ -187,7 +189,7 @@ def _find_operation(method: str, path: str) -> Operation | None:
 
 
 def _part_pattern(part: str) -> str:
-    if part in {"{path}", "{branch}"}:
+    if part == "{path}":
         return ".+"
     return "[^/]+" if part.startswith("{") else re.escape(part)
 
@@ -243,6 +245,8 @@ def _as_json_schema(value: Any) -> Any:
         return [_as_json_schema(inner) for inner in value]
     if not isinstance(value, dict):
         return value
+    if [one.get("title") for one in value.get("allOf", [])] == _EITHER:
+        value = {("anyOf" if name == "allOf" else name): one for name, one in value.items()}
     inner = {
         name: _as_json_schema(one)
         for name, one in value.items()
