@@ -72,8 +72,8 @@ class CodeRoutes:
         shared = self._history.merge_base(*shas)
         if shared is None:
             raise Failing(404, f"No common ancestor between {base} and {head}.")
-        before, after = ({one.id for one in self._history.walk(sha)} for sha in shas)
-        ahead, behind = len(after - before), len(before - after)
+        ahead, behind = len(self._history.between(*shas)), len(self._history.between(*reversed(shas)))
+        changes = self._history.changes(shared, shas[1])
         status = {(False, False): "identical", (True, False): "ahead", (False, True): "behind"}
         url = f"{self._world.url}/compare"
         return JSONResponse(
@@ -85,8 +85,8 @@ class CodeRoutes:
                 "ahead_by": ahead,
                 "behind_by": behind,
                 "total_commits": ahead,
-                "commits": [],
-                "files": [],
+                "commits": [self._commit(one) for one in self._history.between(*shas)],
+                "files": [git_shapes.changed_file(self._world, one) for one in changes],
             }
         )
 

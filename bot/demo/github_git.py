@@ -73,6 +73,11 @@ class History:
         with self._open() as repo:
             return [entry.commit for entry in repo.get_walker(include=[ObjectID(sha.encode())])]
 
+    def between(self, base: str, head: str) -> list[str]:
+        """The commits of `head` that `base` has not, oldest first."""
+        known = {commit.id for commit in self.walk(base)}
+        return [commit.id.decode() for commit in reversed(self.walk(head)) if commit.id not in known]
+
     def merge_base(self, one: str, other: str) -> str | None:
         """A newest commit that both share."""
         with self._open() as repo:
