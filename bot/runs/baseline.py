@@ -75,9 +75,8 @@ def choose_baseline(
     for distance, sha in enumerate(line):
         if own := tuple(run for run in ended if same_commit(run.sha, sha)):
             return BaselineChoice(sha=sha, distance=distance, why=_nearness(distance), runs=own)
-    unrecorded = [run for run in ended if run.sha is None and run.started is not None]
-    if unrecorded:
-        return _guessed(unrecorded, merge_base_time, branch)
+    if any(run.sha is None for run in ended):
+        return _guessed(ended, merge_base_time, branch)
     return BaselineChoice(sha=None, distance=None, why=_absence(len(ended), len(line), branch))
 
 
@@ -88,15 +87,20 @@ def history(runs: Sequence[RunRecord]) -> Sequence[RunRecord]:
 
 
 def _guessed(newest_first: Sequence[RunRecord], merge_base_time: float, branch: str) -> BaselineChoice:
-    after = [run for run in newest_first if _began_since(run, merge_base_time)]
-    chosen = after[0] if after else newest_first[0]
-    where = "began after" if after else "began, and that was before"
+    unrecorded = [run for run in newest_first if run.sha is None]
+    after = [run for run in unrecorded if _began_since(run, merge_base_time)]
+    nobody = len(unrecorded) == len(newest_first)
+    why = (
+        f"no run of {branch} records its commit"
+        if nobody
+        else f"no run of {branch} is recorded for the merge base or a commit before it, and some record none"
+    )
+    when = "began after" if after else "began before"
     return BaselineChoice(
         sha=None,
         distance=None,
-        why=f"no run of {branch} records its commit; this is the newest that {where} the merge base "
-        "was committed",
-        runs=(chosen,),
+        why=f"{why}; this is the newest that {when} the merge base was committed",
+        runs=((after or unrecorded)[0],),
     )
 
 

@@ -60,12 +60,20 @@ class RunStore(Protocol):
         ...
 
 
+def split_uri(uri: str) -> tuple[str, str]:
+    """`gs://bucket/some/name` as bucket and name."""
+    bucket, _, name = uri.removeprefix("gs://").partition("/")
+    if not bucket:
+        raise Told(f"{uri}: no bucket named; write gs://bucket/object")
+    return bucket, name
+
+
 def open_store(url: str) -> RunStore:
     """The store at `url`; nothing is asked of it yet, that is what `check` does."""
     from bot.storage.folder import FolderStore, path_of  # noqa: PLC0415 - a cold start needs one of the two
 
     if url.startswith("gs://"):
-        from bot.storage.gcs import GcsStore, split_uri  # noqa: PLC0415 - as above, and 0.2 s to import
+        from bot.storage.gcs import GcsStore  # noqa: PLC0415 - as above, and 0.2 s to import
 
         bucket, prefix = split_uri(url)
         return GcsStore(bucket=bucket, prefix=prefix.strip("/"))

@@ -20,7 +20,6 @@ from bot.runs.records import RunFile
 from bot.storage.artifacts import PIECE, SMALL, inflated_small
 
 if TYPE_CHECKING:
-    from google.api_core.retry import Retry
     from google.cloud.storage import Blob, Bucket, Client
 
 # One ranged request each: large enough that its latency does not count, small enough to hold.
@@ -35,16 +34,13 @@ RETRY_SECONDS = 30.0
 # The library wants a project's name for calls we never make.
 NO_PROJECT = "maxview"
 
+NO_CREDENTIALS = (
+    "Google wants valid credentials; set GOOGLE_APPLICATION_CREDENTIALS to a service account's key file, "
+    "or run `gcloud auth application-default login`"
+)
+
 # What is asked of each object of a listing; without nextPageToken a listing ends after its first page.
 LISTED = "items(name,size,updated,generation),nextPageToken"
-
-
-def split_uri(uri: str) -> tuple[str, str]:
-    """`gs://bucket/some/name` as bucket and name."""
-    bucket, _, name = uri.removeprefix("gs://").partition("/")
-    if not bucket:
-        raise Told(f"{uri}: no bucket named; write gs://bucket/object")
-    return bucket, name
 
 
 def server_glob(name: str) -> str:
@@ -58,6 +54,9 @@ def _client(emulator: str | None) -> "Client":
     from google.auth.exceptions import DefaultCredentialsError  # noqa: PLC0415 - first use
     from google.cloud import storage  # noqa: PLC0415 - first use
 
+    # Otherwise 3.17 asks for the bucket's metadata beside every call, for traces that nobody collects, and
+    # with a right (storage.buckets.get) that a viewer of objects lacks.
+    os.environ.setdefault("DISABLE_GCS_PYTHON_CLIENT_OTEL_BUCKET_METADATA", "true")
     if emulator:
         return storage.Client(project=NO_PROJECT)
     try:
@@ -71,34 +70,35 @@ def _client(emulator: str | None) -> "Client":
 @contextmanager
 def _translated(where: str) -> Iterator[None]:
     """Speak of Google's errors in our words: `Told` where a person can act, `Broken` where time can."""
-    from google.api_core import exceptions as api  # noqa: PLC0415 - first use
-    from google.auth.exceptions import GoogleAuthError, TransportError  # noqa: PLC0415 - first use
+    from google.api_core.exceptions import GoogleAPIError  # noqa: PLC0415 - first use
+    from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415 - first use
     from google.cloud.storage.exceptions import DataCorruption, InvalidResponse  # noqa: PLC0415 - first use
     from requests import RequestException  # noqa: PLC0415 - what the library lets through
 
     try:
         yield
-    except api.NotFound as problem:
-        raise Told(f"{where}: no such bucket or object; check the name") from problem
-    except api.Unauthorized as problem:
-        raise Told(
-            f"{where}: Google wants credentials; set GOOGLE_APPLICATION_CREDENTIALS to a service account's "
-            "key file, or run `gcloud auth application-default login`"
-        ) from problem
-    except api.Forbidden as problem:
-        raise Told(
-            f"{where}: permission denied; give this account the role Storage Object Viewer"
-        ) from problem
-    except api.PreconditionFailed as problem:
-        raise Told(f"{where}: was rewritten meanwhile; read it again") from problem
-    except api.ClientError as problem:
-        if isinstance(problem, api.TooManyRequests):
-            raise Broken(f"{where}: Google asks us to slow down; it is tried again later") from problem
-        raise Told(f"{where}: refused by Google ({problem.message}); check the name") from problem
-    except (TransportError, RequestException, api.GoogleAPIError, InvalidResponse, DataCorruption) as problem:
-        raise Broken(f"{where}: the bucket cannot be reached ({_reason(problem)}); try again") from problem
-    except GoogleAuthError as problem:
-        raise Told(f"{where}: the Google credentials are not accepted ({_reason(problem)})") from problem
+    except (GoogleAPIError, GoogleAuthError, RequestException, InvalidResponse, DataCorruption) as problem:
+        raise _in_our_words(where, problem) from problem
+
+
+def _in_our_words(where: str, problem: Exception) -> Told | Broken:
+    from google.api_core import exceptions as api  # noqa: PLC0415 - first use
+    from google.auth.exceptions import GoogleAuthError, TransportError  # noqa: PLC0415 - first use
+
+    match problem:
+        case api.NotFound():
+            said = "no such bucket or object; check the name"
+        case api.Forbidden():
+            said = "permission denied; give this account the role Storage Object Viewer"
+        case api.PreconditionFailed():
+            said = "was rewritten meanwhile; read it again"
+        case api.ClientError() if not isinstance(problem, api.Unauthorized | api.TooManyRequests):
+            said = f"refused by Google ({problem.message}); check the name"
+        case api.Unauthorized() | GoogleAuthError() if not isinstance(problem, TransportError):
+            said = NO_CREDENTIALS
+        case _:
+            return Broken(f"{where}: the bucket cannot be reached ({_reason(problem)}); try again")
+    return Told(f"{where}: {said}")
 
 
 def _reason(problem: BaseException) -> str:
@@ -132,8 +132,7 @@ class GcsStore:
                 match_glob=server_glob(pattern),
                 start_offset=self._above + start_offset if start_offset else None,
                 fields=LISTED,
-                timeout=TIMEOUT,
-                retry=self._retry(),
+                **self._bounds(),
             )
             for blob in listing:
                 if (found := self._found(blob, glob, start_offset or "")) is not None:
@@ -153,24 +152,24 @@ class GcsStore:
     @contextmanager
     def open(self, name: str, generation: str | None = None) -> Iterator[Iterator[bytes]]:
         """See `RunStore.open`."""
-        described = self._described(name, generation)
-        yield self._pieces(described, self._bucket().blob(described.name, generation=described.generation))
+        yield self._pieces(self._described(name, generation))
 
-    def _pieces(self, described: "Blob", blob: "Blob") -> Iterator[bytes]:
-        """The object `described`, read through `blob`, which names its generation and no media link (an
-        emulator's link may name a host that only it can reach)."""
+    def _pieces(self, described: "Blob") -> Iterator[bytes]:
         from google_crc32c import Checksum  # noqa: PLC0415 - comes with the library
 
         size, seen = described.size or 0, Checksum()
         for start in range(0, size, PART):
-            part = self._part(blob, start, min(start + PART, size))
+            part = self._part(described, start, min(start + PART, size))
             seen.update(part)
             for at in range(0, len(part), PIECE):
                 yield part[at : at + PIECE]
         if described.crc32c and b64encode(seen.digest()).decode() != described.crc32c:
-            raise Broken(f"gs://{self._name}/{blob.name}: what arrived is not what is stored; try again")
+            raise Broken(f"gs://{self._name}/{described.name}: what arrived is not what is stored; try again")
 
-    def _part(self, blob: "Blob", start: int, end: int) -> bytes:
+    def _part(self, described: "Blob", start: int, end: int) -> bytes:
+        # A new object for each part: a download forgets the generation where the answer does not repeat it,
+        # and a described one is read through its media link, whose host an emulator may make up.
+        blob = self._bucket().blob(described.name, generation=described.generation)
         part = self._fetched(blob, start, end)
         if len(part) != end - start:
             where = f"gs://{self._name}/{blob.name}"
@@ -180,12 +179,7 @@ class GcsStore:
     def _fetched(self, blob: "Blob", start: int, end: int) -> bytes:
         with _translated(f"gs://{self._name}/{blob.name}"):
             fetched: bytes = blob.download_as_bytes(
-                start=start,
-                end=end - 1,
-                raw_download=True,
-                checksum=None,
-                timeout=TIMEOUT,
-                retry=self._retry(),
+                start=start, end=end - 1, raw_download=True, checksum=None, **self._bounds()
             )
         return fetched
 
@@ -221,12 +215,7 @@ class GcsStore:
         with tempfile.SpooledTemporaryFile(max_size=PART) as whole, _translated(self.uri(name)):
             whole.writelines(chunks)
             self._bucket().blob(self._above + name).upload_from_file(
-                whole,
-                rewind=True,
-                size=whole.tell(),
-                content_type=content_type,
-                timeout=TIMEOUT,
-                retry=self._retry(),
+                whole, rewind=True, size=whole.tell(), content_type=content_type, **self._bounds()
             )
 
     def uri(self, name: str) -> str:
@@ -239,7 +228,7 @@ class GcsStore:
         try:
             with _translated(where):
                 first = self._bucket().list_blobs(
-                    prefix=self._above, max_results=1, fields=LISTED, timeout=TIMEOUT, retry=self._retry()
+                    prefix=self._above, max_results=1, fields=LISTED, **self._bounds()
                 )
                 next(iter(first), None)
         except Broken as unreachable:
@@ -248,14 +237,15 @@ class GcsStore:
     def _described(self, name: str, generation: str | None) -> "Blob":
         blob = self._bucket().blob(self._above + name, generation=int(generation) if generation else None)
         with _translated(self.uri(name)):
-            blob.reload(timeout=TIMEOUT, retry=self._retry())
+            blob.reload(**self._bounds())
         return blob
 
     def _bucket(self) -> "Bucket":
         return _client(os.environ.get("STORAGE_EMULATOR_HOST")).bucket(self._name)
 
-    def _retry(self) -> "Retry":
+    def _bounds(self) -> dict[str, object]:
+        """How long one call may wait, and how long it is repeated."""
         from google.cloud.storage.retry import DEFAULT_RETRY  # noqa: PLC0415 - first use
 
-        bounded: Retry = DEFAULT_RETRY.with_timeout(self._retry_seconds)
-        return bounded
+        retry = DEFAULT_RETRY.with_timeout(self._retry_seconds).with_delay(initial=self._retry_seconds / 30)
+        return {"timeout": TIMEOUT, "retry": retry}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from bot.errors import Broken, Told
-from bot.storage.artifacts import PIECE
+from bot.storage.artifacts import PIECE, split_uri
 from bot.storage.folder import open_regular, path_of
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _each(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _in_bucket(spec: str) -> "tuple[GcsStore, str]":
-    from bot.storage.gcs import GcsStore, split_uri  # noqa: PLC0415 - takes long to import
+    from bot.storage.gcs import GcsStore  # noqa: PLC0415 - takes long to import
 
     bucket, name = split_uri(spec)
     if not name or name.endswith("/"):
