@@ -1,0 +1,98 @@
+"""`maxview compare BASE HEAD [--format …] [--fail-on-regression]`.
+
+In:  two sides, each one source or several joined by commas (repeats).
+Out: the verdict as text, Markdown, JSON or a page of HTML. Exit status 1 only where it was asked for and the
+     verdict is red.
+"""
+
+import argparse
+import json
+import sys
+from dataclasses import asdict, replace
+
+from bot import __version__
+from bot.cli.comparison_text import show_comparison
+from bot.cli.reading import runs_of, selected
+from bot.cli.screen import Screen
+from bot.errors import Told
+from bot.logs.facts import State
+from bot.report.comparison_document import comparison_document
+from bot.report.comparison_markdown import comparison_markdown
+from bot.report.comparison_view import RED, comparison_view
+from bot.verdict.compare import compare
+from bot.verdict.judgement import Comparison, MeasuredRun
+
+FORMATS = ("text", "markdown", "json", "html")
+EPILOG = """\
+BASE and HEAD are sources as in `maxview parse`; several joined by commas are repeats.
+A source that holds several runs needs a selector: page.txt#1.
+
+examples:
+  maxview compare main.log branch.log
+  maxview compare page.txt#1 page.txt#2
+  maxview compare main1.log,main2.log,main3.log branch1.log,branch2.log,branch3.log
+  maxview compare --format json main.log branch.log | jq .verdict
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The two sides, and how to say what was found."""
+    parser.epilog = EPILOG
+    parser.add_argument("base", metavar="BASE", help="what to compare with: main")
+    parser.add_argument("head", metavar="HEAD", help="what is judged: the branch")
+    parser.add_argument(
+        "--format", choices=FORMATS, default="text", help="text (default), markdown, json, html"
+    )
+    parser.add_argument(
+        "--fail-on-regression", action="store_true", help="exit 1 on slower, diverged or new_failure"
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    """Print the comparison; 1 for a red verdict where that was asked for."""
+    if args.base == args.head == "-":
+        raise Told("BASE and HEAD cannot both be standard input")
+    comparison = compare(side(args.base), side(args.head))
+    _print(comparison, args.format)
+    return 1 if args.fail_on_regression and comparison.verdict in RED else 0
+
+
+def side(text: str) -> tuple[MeasuredRun, ...]:
+    """The runs of one side, one per source named."""
+    sources = [text] if selected(text).source == "-" else [part for part in text.split(",") if part.strip()]
+    if not sources:
+        raise Told(f"no source named in '{text}'")
+    return tuple(_only_run(source) for source in sources)
+
+
+def _only_run(text: str) -> MeasuredRun:
+    """The one run of a source; with several, say what to type."""
+    runs = runs_of(text)
+    if len(runs) > 1:
+        source = selected(text).source
+        raise Told(
+            f"{source} holds {len(runs)} runs: name one, for example {source}#1 and {source}#{len(runs)}"
+        )
+    run = runs[0]
+    if run.log.outcome.state is State.NOT_A_TRAINING_LOG:
+        print(f"maxview: {text}: not a training log: no step lines of a known format", file=sys.stderr)
+    return run
+
+
+def _print(comparison: Comparison, form: str) -> None:
+    match form:
+        case "json":
+            print(json.dumps(comparison_document(comparison), ensure_ascii=False, allow_nan=False))
+        case "markdown":
+            from bot.render import Renderer  # noqa: PLC0415 - Jinja2 is not needed for the other formats
+
+            print(comparison_markdown(comparison, render=Renderer().render), end="")
+        case "html":
+            from bot.render import Renderer  # noqa: PLC0415 - as above
+
+            view = comparison_view(comparison)
+            plain_method = tuple(line.translate(str.maketrans("", "", "*`")) for line in view.method)
+            values = asdict(replace(view, method=plain_method))
+            print(Renderer().render("compare.html.j2", {**values, "version": __version__}), end="")
+        case _:
+            show_comparison(Screen(), comparison_view(comparison))

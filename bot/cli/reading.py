@@ -1,0 +1,73 @@
+"""Turns what a person typed into measured runs.
+
+In:  a source with an optional selector: `train.log`, `page.txt#2`, `-`, `gs://bucket/run.log`.
+Out: `MeasuredRun`s. Raises `Told` for what cannot be read and for a run that is not there.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.cli.screen import progress
+from bot.errors import Told
+from bot.logs.facts import State
+from bot.logs.read import read_log
+from bot.storage.sources import open_source, source_size
+from bot.verdict.judgement import MeasuredRun
+from bot.verdict.measure import measure
+
+# page.txt#2
+_SELECTOR = re.compile(r"(?P<source>.+)#(?P<run>\d{1,6})", re.DOTALL)
+
+SLOW_ENOUGH = 32 << 20  # bytes of a source from which a progress bar is worth its flicker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selected:
+    """A source, and which of its runs was asked for; None where all were."""
+
+    source: str
+    run: int | None = None
+
+
+def selected(text: str) -> Selected:
+    """Split `SOURCE#2`; a file whose very name ends that way is meant itself."""
+    found = _SELECTOR.fullmatch(text)
+    if found is None or _exists(text):
+        return Selected(source=text)
+    return Selected(source=found["source"], run=int(found["run"]))
+
+
+def runs_of(text: str) -> tuple[MeasuredRun, ...]:
+    """Every run of a source, or the one that its selector names; what is no training log is one run too."""
+    wanted = selected(text)
+    with open_source(wanted.source) as pieces:
+        logs = tuple(read_log(_watched(pieces, wanted.source), wanted.source))
+    runs = tuple(measure(log) for log in logs)
+    if wanted.run is None:
+        return runs
+    for run in runs:
+        if run.log.run == wanted.run and run.log.outcome.state is not State.NOT_A_TRAINING_LOG:
+            return (run,)
+    raise Told(f"{text}: there is no run {wanted.run}; {_how_many(runs, wanted.source)}")
+
+
+def _how_many(runs: tuple[MeasuredRun, ...], source: str) -> str:
+    count = sum(run.log.outcome.state is not State.NOT_A_TRAINING_LOG for run in runs)
+    if count == 0:
+        return f"{source} is not a training log"
+    return f"{source} has one run, #1" if count == 1 else f"{source} has {count} runs, #1 to #{count}"
+
+
+def _watched(pieces: Iterator[bytes], source: str) -> Iterator[bytes]:
+    """The same pieces, with a progress bar on standard error for long reads on a terminal."""
+    total = source_size(source) if source != "-" else None
+    return progress(pieces, name=source, total=total, least=SLOW_ENOUGH)
+
+
+def _exists(text: str) -> bool:
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,119 @@
+"""What the commands print for people: the few shapes our views are made of, drawn by rich.
+
+In:  plain text and figures. Out: lines of at most the terminal's width (80 where there is none), without
+     colour or control characters when piped. Text of logs can colour or move nothing.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+NARROW = 80  # columns where the output is no terminal
+WIDEST = 110  # beyond this, tables stop being read across
+
+GOOD, BAD, ODD, DIM, PLAIN, STRONG = "green", "red", "yellow", "dim", "default", "bold"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One line of a bar chart: a name, a figure, its words, and an optional note."""
+
+    name: str
+    value: float
+    words: str
+
+
+def plain(value: str) -> str:
+    """`value` on one line, without anything a terminal would obey."""
+    return " ".join("".join(one if one.isprintable() else " " for one in value).split())
+
+
+class Screen:
+    """A place to print to."""
+
+    def __init__(self, stream: TextIO | None = None, width: int | None = None) -> None:
+        out = stream or sys.stdout
+        known = Console(file=out, highlight=False)
+        if width is None:
+            width = min(known.width, WIDEST) if known.is_terminal else NARROW
+        self._console = Console(file=out, width=width, highlight=False, emoji=False, markup=False)
+
+    def headline(self, symbol: str, words: str, style: str = PLAIN) -> None:
+        """The one line that says it."""
+        self._print(Text(f"{symbol} ", style=style), Text(plain(words), style=f"bold {style}".strip()))
+
+    def paragraph(self, words: str, style: str = PLAIN, indent: int = 2) -> None:
+        """Running text, wrapped."""
+        self._console.print(Padding(Text(plain(words), style=style), (0, 0, 0, indent)))
+
+    def gap(self) -> None:
+        """An empty line."""
+        self._console.print()
+
+    def facts(self, facts: Sequence[tuple[str, str]]) -> None:
+        """Names and what they are, aligned."""
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        grid.add_column(style=DIM, no_wrap=True)
+        grid.add_column(overflow="fold")
+        for name, words in facts:
+            grid.add_row(Text(name), Text(plain(words)))
+        self._indented(grid)
+
+    def table(self, columns: Sequence[str], align: str, rows: Sequence[Sequence[str]]) -> None:
+        """A table; `align` has l or r for each column."""
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=DIM)
+        for title, letter in zip(columns, align, strict=True):
+            table.add_column(title, justify="right" if letter == "r" else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*(Text(plain(cell)) for cell in row))
+        self._indented(table)
+
+    def bars(self, bars: Sequence[Bar]) -> None:
+        """A bar for each figure, on one scale."""
+        most = max((bar.value for bar in bars), default=0.0)
+        named = max((len(plain(bar.name)) for bar in bars), default=0)
+        worded = max((len(bar.words) for bar in bars), default=0)
+        room = max(self._console.width - 2 - min(named, 30) - 2 - worded - 2, 8)
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        grid.add_column(style=DIM, max_width=30, overflow="fold")
+        grid.add_column(justify="right", no_wrap=True)
+        grid.add_column(no_wrap=True)
+        for bar in bars:
+            drawn = blocks(bar.value / most if most > 0 else 0.0, room - 2)
+            grid.add_row(Text(plain(bar.name)), Text(bar.words), Text(drawn, style="cyan"))
+        self._indented(grid)
+
+    def _indented(self, drawn: Table) -> None:
+        self._console.print(Padding(drawn, (0, 0, 0, 2)))
+
+    def _print(self, *parts: Text) -> None:
+        self._console.print(Text.assemble(*parts))
+
+
+def blocks(share: float, room: int) -> str:
+    """A bar of eighths of a character: `share` of `room` characters, at least a sliver above zero."""
+    eighths = round(min(max(share, 0.0), 1.0) * room * 8)
+    if share > 0:
+        eighths = max(eighths, 1)
+    whole, rest = divmod(eighths, 8)
+    return "█" * whole + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[rest]
+
+
+def progress(pieces: Iterator[bytes], *, name: str, total: int | None, least: int) -> Iterator[bytes]:
+    """The same pieces; on a terminal, and from `least` bytes on, with a progress bar on standard error."""
+    if not sys.stderr.isatty() or (total is not None and total < least):
+        yield from pieces
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(Text(plain(name)[-40:]).plain, total=total)
+        for piece in pieces:
+            yield piece
+            shown.advance(task, len(piece))

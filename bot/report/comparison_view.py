@@ -1,0 +1,186 @@
+"""One comparison in plain words: what `maxview compare` says in text, Markdown and HTML, and the case page.
+
+In:  a `Comparison`.
+Out: `ComparisonView`: plain text in the order in which it is read. Nothing is escaped here: text is for a
+     terminal, HTML escapes by its template, Markdown by `comparison_markdown`.
+"""
+
+from dataclasses import dataclass
+
+from bot.logs.facts import State
+from bot.logs.failure import FailureClass, advice
+from bot.report.comparison_words import headline_words, loss_sentence, side_words, timing_words
+from bot.report.escape import one_line
+from bot.report.figures import NONE, change
+from bot.report.information import ledger_lines
+from bot.report.judged import bad_end, ended, loss_words
+from bot.report.method import method_lines
+from bot.report.model import RowState
+from bot.report.states import STATES
+from bot.verdict.fields import FIELDS
+from bot.verdict.judgement import (
+    Caveat,
+    Comparison,
+    Direction,
+    Loss,
+    MeasuredRun,
+    Row,
+    Timing,
+    TimingVerdict,
+    Verdict,
+)
+from bot.verdict.metrics import BY_KEY
+
+RED = frozenset({Verdict.SLOWER, Verdict.DIVERGED, Verdict.NEW_FAILURE})
+GREEN = frozenset({Verdict.SAME, Verdict.FASTER, Verdict.FIXED})
+TITLES = {field.name: field.title for field in FIELDS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaveatView:
+    """One difference: what, how on both sides, and what follows."""
+
+    what: str
+    base: str
+    head: str
+    text: str
+    weight: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricView:
+    """One row of figures. `tone` is good, bad or empty; informational figures have none."""
+
+    title: str
+    base: str
+    head: str
+    difference: str
+    remark: str
+    tone: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureView:
+    """How one side failed, the first cause, and the next step."""
+
+    side: str
+    ended: str
+    error: str
+    where: str
+    next_step: str
+    excerpt: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonView:
+    """Everything, in reading order. `tone` is good, bad or odd."""
+
+    symbol: str
+    tone: str
+    headline: str
+    reason: str
+    timing: str
+    loss: str
+    base: str
+    head: str
+    failures: tuple[FailureView, ...]
+    caveats: tuple[CaveatView, ...]
+    rows: tuple[MetricView, ...]
+    ledger: tuple[tuple[str, str, str, str], ...]
+    method: tuple[str, ...]
+
+
+def comparison_view(comparison: Comparison) -> ComparisonView:
+    """`comparison` in plain words."""
+    timings = [comparison.timing] if comparison.timing.change is not None else []
+    both = comparison.base and comparison.head
+    return ComparisonView(
+        symbol=STATES[RowState(comparison.verdict)].symbol,
+        tone="bad" if comparison.verdict in RED else "good" if comparison.verdict in GREEN else "odd",
+        headline=headline_words(comparison),
+        reason=one_line(comparison.reason, 600),
+        timing=timing_words(comparison.timing),
+        loss=loss_sentence(comparison.loss, loss_words(comparison)),
+        base=side_words(comparison.base),
+        head=side_words(comparison.head),
+        failures=tuple(_failures(comparison)),
+        caveats=tuple(caveat_view(caveat) for caveat in comparison.caveats),
+        rows=tuple(metric_view(row, comparison.timing) for row in comparison.rows),
+        ledger=tuple(ledger_lines(comparison.base[0], comparison.head[0])) if both else (),
+        method=tuple(method_lines(timings)) if timings else (),
+    )
+
+
+def caveat_view(caveat: Caveat) -> CaveatView:
+    """A caveat by the title of its field."""
+    return CaveatView(
+        what=TITLES.get(caveat.field, caveat.field.replace("_", " ")),
+        base=caveat.base if caveat.base is not None else NONE,
+        head=caveat.head if caveat.head is not None else NONE,
+        text=caveat.text,
+        weight=caveat.weight.value,
+    )
+
+
+def metric_view(row: Row, timing: Timing) -> MetricView:
+    """A row with its title, decimals and unit."""
+    metric = BY_KEY.get(row.key)
+    title = f"{metric.title}{f', {metric.unit}' if metric.unit else ''}" if metric else row.key
+    remark, tone = _remark(row, timing)
+    return MetricView(
+        title=title,
+        base=figure(row.key, row.base),
+        head=figure(row.key, row.head),
+        difference=figure(row.key, row.diff, sign="+"),
+        remark=remark,
+        tone=tone,
+    )
+
+
+def figure(key: str, value: float | str | None, sign: str = "") -> str:
+    """One side of a metric with the decimals of its row in the table of metrics."""
+    if value is None or isinstance(value, str):
+        return value or NONE
+    digits = BY_KEY[key].digits if key in BY_KEY else 4
+    return f"{value:{sign}.{digits}f}"
+
+
+def _remark(row: Row, timing: Timing) -> tuple[str, str]:
+    """What is said of a row, and its tone: only judged rows have one."""
+    if not row.judged:
+        return "", ""
+    if row.key == "steady_step_seconds":
+        tone = {TimingVerdict.SLOWER: "bad", TimingVerdict.FASTER: "good"}.get(timing.verdict, "")
+        return (
+            f"{change(timing.change)} {timing.verdict.value.replace('withheld', 'not judged')}".removeprefix(
+                f"{NONE} "
+            ),
+            tone,
+        )
+    if row.base is None or row.head is None:
+        return "", ""
+    tone = {Direction.WORSE: "bad", Direction.BETTER: "good"}.get(row.direction, "")
+    return row.direction.value, tone
+
+
+def _failures(comparison: Comparison) -> list[FailureView]:
+    """Both sides' bad ends, the head's first."""
+    sides = (("head", comparison.head), ("base", comparison.base))
+    ends = [(side, end) for side, runs in sides if (end := bad_end(runs)) is not None]
+    return [
+        FailureView(
+            side=side,
+            ended=ended(end),
+            error=end.failure.error if end.failure else "",
+            where=(end.failure.where or "") if end.failure else "",
+            next_step=next_step(end.failure.kind) if end.failure else "",
+            excerpt=end.failure.excerpt if end.failure else "",
+        )
+        for side, end in ends
+        if end.state is not State.SUCCEEDED
+    ]
+
+
+def next_step(kind: str) -> str:
+    """What to do about a failure of a documented class; nothing for a class of no name."""
+    return advice(FailureClass(kind)).next_step if kind in set(FailureClass) else ""
