@@ -1,0 +1,75 @@
+"""Who may see what.
+
+In:  the repository or run that an address names, and the key in it.
+Out: a `Visit`: the repository and the links as this visitor may follow them.
+
+A public repository is open. A private one, and one that we do not know, is shown only to who has its key;
+to everybody else it is `Absent`, in the same words as what does not exist.
+"""
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+
+from bot.report.redact import redacted
+from bot.runs.records import RunRecord
+from bot.storage import pulls, runs
+from bot.storage.database import Database
+from bot.web.answers import PRIVATE, PUBLIC
+from bot.web.link_key import LinkKey
+from bot.web.links import Links
+
+LONGEST_NAME = 200
+"""Characters of a repository's name or a run's id that are looked up: GitHub's names end well below."""
+
+
+class Absent(Exception):
+    """There is no such page, for this visitor."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """A visitor at a repository."""
+
+    repository: str
+    private: bool
+    links: Links
+
+    @property
+    def cache(self) -> str:
+        """How long the answer may be kept, and by whom."""
+        return PRIVATE if self.private else PUBLIC
+
+    def text(self, value: str) -> str:
+        """Foreign text as this visitor may read it: redacted in public places."""
+        return value if self.private else redacted(value)
+
+
+async def visit(request: Request, database: Database, key: LinkKey) -> Visit:
+    """The repository of an address with `owner` and `repo`."""
+    named = f"{request.path_params['owner']}/{request.path_params['repo']}"
+    return await _visit(request, database, key, named)
+
+
+async def visit_run(request: Request, database: Database, key: LinkKey) -> tuple[Visit, RunRecord]:
+    """The run of an address with `id`, and its repository."""
+    name = request.path_params["id"]
+    if len(name) > LONGEST_NAME or "\x00" in name:
+        raise Absent
+    record = await database.read(runs.by_id, name)
+    if record is None:
+        raise Absent
+    return await _visit(request, database, key, record.repository), record
+
+
+async def _visit(request: Request, database: Database, key: LinkKey, named: str) -> Visit:
+    if len(named) > LONGEST_NAME:
+        raise Absent
+    rows = await database.read(pulls.repositories)
+    row = next((row for row in rows if row.full_name.lower() == named.lower()), None)
+    if row is not None and not row.private:
+        return Visit(repository=row.full_name, private=False, links=Links())
+    given = request.query_params.get("key", "")
+    if not key.opens(named, given):
+        raise Absent
+    return Visit(repository=row.full_name if row else named, private=True, links=Links(key=given))

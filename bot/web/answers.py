@@ -1,0 +1,86 @@
+"""What every answer of the pages carries: safety, and a tag that spares sending the same twice.
+
+In:  a rendered page, a JSON document or text. Out: a Starlette response.
+
+Nothing outside is loaded, nothing inline runs, no other site may frame the pages or learn their address.
+"""
+
+import hashlib
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "style-src 'self'",
+        "script-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+SAFETY = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+# Always asked again, and answered 304 where nothing changed; a private page is kept by its reader only.
+PUBLIC = "no-cache"
+PRIVATE = "private, no-cache"
+NEVER = "no-store"
+
+HTML = "text/html; charset=utf-8"
+JSON = "application/json"
+TEXT = "text/plain; charset=utf-8"
+
+
+def secured(response: Response) -> Response:
+    """The response with the headers that every answer carries."""
+    for name, value in SAFETY.items():
+        response.headers.setdefault(name, value)
+    return response
+
+
+def tagged(
+    request: Request,
+    body: bytes,
+    *,
+    kind: str,
+    cache: str = PUBLIC,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    """`body`, or 304 where the visitor already has it."""
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    shared = {"ETag": tag, "Cache-Control": cache, **(headers or {})}
+    if status == 200 and _has(request.headers.get("if-none-match", ""), tag):
+        return secured(Response(status_code=304, headers=shared))
+    return secured(Response(body, status_code=status, media_type=kind, headers=shared))
+
+
+def json_answer(
+    request: Request,
+    document: Any,
+    *,
+    cache: str = PUBLIC,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    """The document as JSON, indented, because people read it too."""
+    body = msgspec.json.format(msgspec.json.encode(document)) + b"\n"
+    return tagged(request, body, kind=JSON, cache=cache, status=status, headers=headers)
+
+
+def _has(named: str, tag: str) -> bool:
+    tags = {candidate.strip().removeprefix("W/") for candidate in named.split(",")}
+    return tag in tags or "*" in tags

@@ -1,0 +1,54 @@
+"""The stylesheet and the little script, each under a name that changes with its content.
+
+In:  the files of `bot/web/static`.
+Out: the addresses the pages name, and the route that serves them, cached for ever.
+
+Only names found in that folder at the start are served, so no address leads anywhere else.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bot.web.answers import secured
+
+FOLDER = Path(__file__).parent / "static"
+TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+FOR_EVER = "public, max-age=31536000, immutable"
+
+
+@dataclass(frozen=True, slots=True)
+class Assets:
+    """The files by the name they are served under, and those names by the file's own."""
+
+    files: dict[str, bytes]
+    addresses: dict[str, str]
+
+    def route(self) -> Route:
+        """Serves `/static/{name}`."""
+
+        async def serve(request: Request) -> Response:
+            name = request.path_params["name"]
+            content = self.files.get(name)
+            if content is None:
+                return secured(Response("no such file\n", status_code=404, media_type="text/plain"))
+            kind = TYPES[Path(name).suffix]
+            return secured(Response(content, media_type=kind, headers={"Cache-Control": FOR_EVER}))
+
+        return Route("/static/{name}", serve, methods=["GET"])
+
+
+def read_assets() -> Assets:
+    """Read every file once; they are small and belong to the program."""
+    files, addresses = {}, {}
+    for path in sorted(FOLDER.iterdir()):
+        if path.suffix in TYPES:
+            content = path.read_bytes()
+            served = f"{path.stem}.{hashlib.sha256(content).hexdigest()[:12]}{path.suffix}"
+            files[served] = content
+            addresses[path.name] = f"/static/{served}"
+    return Assets(files, addresses)

@@ -1,0 +1,292 @@
+"""One case of a report in full: verdict and why, every figure, the failure, the time, the runs.
+
+In:  a `CaseReport` of a `Report`, and the visit it is shown in.
+Out: `CaseView`. Pure.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bot.logs.facts import Failure
+from bot.logs.ledger import Phase
+from bot.report.cells import label, rerun
+from bot.report.figures import NONE, change, counted, percent, significant, size
+from bot.report.information import ledger_lines, phases
+from bot.report.judged import bad_end, bound_percent, ended, loss_words
+from bot.report.model import Baseline, CaseReport, Report, RowState
+from bot.report.states import STATES, word
+from bot.runs.records import RunRecord
+from bot.verdict.judgement import Caveat, Comparison, Direction, MeasuredRun, Row, Timing
+from bot.verdict.metrics import BY_KEY
+from bot.web.access import Visit
+from bot.web.charts import Bar, bar, fills
+from bot.web.inline import plain
+from bot.web.links import commit_on_github
+from bot.web.moments import Moment, moment
+
+MOVED = {Direction.WORSE: "worse", Direction.BETTER: "better", Direction.DIFFERENT: "differs"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureLine:
+    """One metric on both sides; `moved` is a word where a judged one moved, and empty elsewhere."""
+
+    title: str
+    how: str
+    base: str
+    head: str
+    diff: str
+    moved: str
+    judged: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """How one side failed."""
+
+    side: str
+    how: str
+    error: str
+    where: str
+    kind: str
+    excerpt: str
+    log: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLine:
+    """One run with its links."""
+
+    id: str
+    commit: str
+    commit_link: str | None
+    started: Moment | None
+    state: str
+    page: str
+    log: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Time:
+    """The time ledger of both sides: two bars to one scale, and the figures."""
+
+    bars: tuple[Bar, ...]
+    lines: tuple[tuple[str, str, str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseView:
+    """A case; `person` says that somebody should look at it, so it stands open."""
+
+    anchor: str
+    name: str
+    symbol: str
+    word: str
+    person: bool
+    reason: str
+    sentences: tuple[str, ...]
+    rerun: str
+    baseline: str
+    baseline_link: str | None
+    caveats: tuple[str, ...]
+    figures: tuple[FigureLine, ...]
+    troubles: tuple[Trouble, ...]
+    time: Time | None
+    base_runs: tuple[RunLine, ...]
+    head_runs: tuple[RunLine, ...]
+    stale_runs: tuple[RunLine, ...]
+
+
+def case_view(report: Report, row: CaseReport, visit: Visit, *, anchor: str) -> CaseView:
+    """Everything about one row."""
+    comparison = row.comparison
+    baseline = row.baseline
+    return CaseView(
+        anchor=anchor,
+        name=label(report, row.case, row.variant),
+        symbol=STATES[row.state].symbol,
+        word=word(row.state, report.base_branch),
+        person=STATES[row.state].person,
+        reason=(comparison.reason if comparison else "") or row.note,
+        sentences=_sentences(row),
+        rerun=plain(rerun(report, row)),
+        baseline=_baseline(baseline) if baseline else "",
+        baseline_link=_commit_link(report.repository, baseline.sha if baseline else None),
+        caveats=tuple(_caveat(caveat) for caveat in comparison.caveats) if comparison else (),
+        figures=tuple(_figure(one) for one in comparison.rows) if comparison else (),
+        troubles=_troubles(report, row, visit),
+        time=_time(comparison) if comparison else None,
+        base_runs=_runs(row.base_runs, visit),
+        head_runs=_runs(row.head_runs, visit),
+        stale_runs=_runs(row.stale_runs, visit),
+    )
+
+
+def _baseline(baseline: Baseline) -> str:
+    behind = f", {counted(baseline.distance, 'commit')} behind the merge base" if baseline.distance else ""
+    return f"{baseline.sha[:7] if baseline.sha else 'commit not recorded'}, {baseline.why}{behind}"
+
+
+def _commit_link(repository: str, sha: str | None) -> str | None:
+    return commit_on_github(repository, sha) if sha else None
+
+
+def _sentences(row: CaseReport) -> tuple[str, ...]:
+    comparison = row.comparison
+    if comparison is None:
+        return ()
+    said = [_timing(comparison.timing), _bound(row), _loss(comparison), row.note if comparison.reason else ""]
+    return tuple(sentence for sentence in said if sentence)
+
+
+def _timing(timing: Timing) -> str:
+    if timing.change is None:
+        return timing.reason and f"Step time: {timing.reason}."
+    heads, bases = counted(timing.n[1], "run"), counted(timing.n[0], "run")
+    said = f"Step time {change(timing.change)}, {heads} against {bases}."
+    if timing.band is not None:
+        said += f" It counts as changed from ±{size(timing.band)} on."
+    if timing.mde is not None:
+        said += f" A change of {size(timing.mde)} would be seen in 4 of 5 such comparisons."
+    if timing.look > 1:
+        said += f" This is look {timing.look} at these data; the threshold is adjusted for it."
+    if timing.more_runs:
+        said += f" {counted(timing.more_runs, 'more run')} a side would settle it."
+    return said + (f" {timing.reason}." if timing.reason else "")
+
+
+def _bound(row: CaseReport) -> str:
+    bound = bound_percent(row.comparison)
+    if bound is None or row.state is not RowState.SAME:
+        return ""
+    return f"With 95 % confidence the change is at most {percent(bound)}."
+
+
+def _loss(comparison: Comparison) -> str:
+    loss = comparison.loss
+    words = loss_words(comparison)
+    if words is None:
+        return loss.reason and f"Loss curve: {loss.reason}."
+    said = f"Loss curve {words}, {counted(loss.compared_steps, 'step')} compared"
+    said += f" on {loss.digits}" if loss.digits else ""
+    if loss.max_relative:
+        said += f"; largest difference {significant(loss.max_relative * 100)} %"
+        said += f" at step {loss.worst_step}" if loss.worst_step is not None else ""
+    if loss.first_difference_step is not None:
+        said += f"; first difference at step {loss.first_difference_step}"
+    return said + "."
+
+
+def _caveat(caveat: Caveat) -> str:
+    sides = ""
+    if caveat.base is not None or caveat.head is not None:
+        sides = f"{caveat.field}: {caveat.base or 'not stated'} → {caveat.head or 'not stated'}"
+    return ". ".join(part for part in (sides, caveat.text) if part) or caveat.field
+
+
+def _figure(row: Row) -> FigureLine:
+    metric = BY_KEY.get(row.key)
+    digits, unit = (metric.digits, metric.unit) if metric else (3, "")
+    title = metric.title if metric else row.key.replace("_", " ")
+    return FigureLine(
+        title=f"{title}, {unit}" if unit else title,
+        how=metric.how if metric else "",
+        base=_shown(row.base, digits),
+        head=_shown(row.head, digits),
+        diff=NONE if row.diff is None else f"{row.diff:+.{digits}f}",
+        moved=MOVED.get(row.direction, "") if row.judged else "",
+        judged=row.judged,
+    )
+
+
+def _shown(value: float | str | None, digits: int) -> str:
+    if isinstance(value, str):
+        return value
+    return NONE if value is None else f"{value:.{digits}f}"
+
+
+def _troubles(report: Report, row: CaseReport, visit: Visit) -> tuple[Trouble, ...]:
+    if row.comparison is None:
+        return ()
+    sides = (
+        (f"This change ({report.head_sha[:7]})", row.comparison.head, row.head_runs),
+        (f"{report.base_branch}", row.comparison.base, row.base_runs),
+    )
+    return tuple(one for side in sides if (one := _trouble(*side, visit)) is not None)
+
+
+def _trouble(
+    side: str, runs: tuple[MeasuredRun, ...], records: tuple[RunRecord, ...], visit: Visit
+) -> Trouble | None:
+    end = bad_end(runs)
+    if end is None:
+        return None
+    failure = end.failure or Failure(kind="", error="")
+    at = next((place for place, run in enumerate(runs) if run.log.outcome is end), 0)
+    record = records[at] if len(records) == len(runs) else None
+    log = None
+    if record is not None and record.log_uri:
+        log = visit.links.log(record.id, start=log_start(failure.offset), anchor="error")
+    return Trouble(
+        side=side,
+        how=ended(end),
+        error=failure.error,
+        where=failure.where or "",
+        kind=failure.kind,
+        excerpt=failure.excerpt,
+        log=log,
+    )
+
+
+def log_start(offset: int) -> int | None:
+    """Where a log page begins that shows the byte at `offset`: at the start of the log, if it can."""
+    return None if offset < FIRST_PAGE else offset - BEFORE
+
+
+FIRST_PAGE = 250_000
+"""Bytes of a log that its first page shows for certain."""
+
+BEFORE = 20_000
+"""Bytes shown before the place that a link leads to."""
+
+
+def _time(comparison: Comparison) -> Time | None:
+    base = comparison.base[0] if comparison.base else None
+    head = comparison.head[0] if comparison.head else None
+    first, second = phases(base), phases(head)
+    if not first and not second:
+        return None
+    fill = fills(list(dict.fromkeys((*first, *second))))
+    longest = max(sum(max(seconds, 0.0) for seconds in side.values()) for side in (first, second))
+    bars = tuple(
+        bar(
+            name,
+            [Phase(name=phase, seconds=seconds) for phase, seconds in side.items()],
+            longest=longest,
+            fill=fill,
+        )
+        for name, side in (("Base", first), ("Head", second))
+        if side
+    )
+    lines = tuple((fill.get(line[0], ""), *line) for line in ledger_lines(base, head))
+    return Time(bars=bars, lines=lines)
+
+
+def ledger(spent: Mapping[str, float]) -> list[Phase]:
+    """Seconds by phase as phases."""
+    return [Phase(name=name, seconds=seconds) for name, seconds in spent.items()]
+
+
+def _runs(records: tuple[RunRecord, ...], visit: Visit) -> tuple[RunLine, ...]:
+    return tuple(
+        RunLine(
+            id=record.id,
+            commit=record.sha[:7] if record.sha else "not recorded",
+            commit_link=_commit_link(record.repository, record.sha),
+            started=moment(record.started),
+            state=record.state.value,
+            page=visit.links.run(record.id),
+            log=visit.links.log(record.id) if record.log_uri else None,
+        )
+        for record in records
+    )

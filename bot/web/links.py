@@ -1,0 +1,69 @@
+"""Addresses inside the site, one function per page, so that no template puts one together.
+
+In:  the names in an address, and the key that the visitor came with.
+Out: paths that are safe to stand in an attribute, with the key kept where there is one.
+"""
+
+from dataclasses import dataclass
+from urllib.parse import quote, urlencode
+
+GITHUB = "https://github.com"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """The addresses as one visitor sees them; `key` opens a private repository."""
+
+    key: str | None = None
+
+    def home(self) -> str:
+        """Every public repository."""
+        return "/"
+
+    def repository(self, repository: str) -> str:
+        """The pull requests of `owner/name`."""
+        return self._path("", *repository.split("/"))
+
+    def pull(self, repository: str, number: int, head: str | None = None) -> str:
+        """The report of a pull request, of its newest head or of this one."""
+        return self._path("", *repository.split("/"), "pull", str(number), head=head)
+
+    def pull_json(self, repository: str, number: int, head: str | None = None) -> str:
+        """The same as JSON."""
+        return self._path("/api/v1", *repository.split("/"), "pull", str(number), head=head)
+
+    def run(self, run: str) -> str:
+        """Everything known of a run."""
+        return self._path("", "runs", run)
+
+    def run_json(self, run: str) -> str:
+        """The same as JSON."""
+        return self._path("/api/v1", "runs", run)
+
+    def log(self, run: str, start: int | None = None, anchor: str = "") -> str:
+        """The log of a run, from this byte on."""
+        path = self._path("", "runs", run, "log", **{"from": str(start) if start else None})
+        return f"{path}#{quote(anchor, safe='')}" if anchor else path
+
+    def log_json(self, run: str, start: int) -> str:
+        """The text of the log from this byte on."""
+        return self._path("/api/v1", "runs", run, "log", **{"from": str(start)})
+
+    def raw_log(self, run: str) -> str:
+        """The whole log, as a file."""
+        return self._path("", "runs", run, "log", "raw")
+
+    def _path(self, above: str, *parts: str, **query: str | None) -> str:
+        path = above + "".join(f"/{quote(part, safe='')}" for part in parts)
+        asked = {name: value for name, value in {**query, "key": self.key}.items() if value}
+        return f"{path}?{urlencode(asked)}" if asked else path
+
+
+def pull_on_github(repository: str, number: int) -> str:
+    """The pull request itself."""
+    return f"{GITHUB}/{quote(repository)}/pull/{number}"
+
+
+def commit_on_github(repository: str, sha: str) -> str:
+    """A commit."""
+    return f"{GITHUB}/{quote(repository)}/commit/{quote(sha, safe='')}"

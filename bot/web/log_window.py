@@ -1,0 +1,165 @@
+"""Which bytes of a log a page shows, and how they read as lines.
+
+In:  bytes around the place that was asked for, and where the log's marks (error, steps) stand.
+Out: a `Window` of `LogLine`s: numbered, marked, with nothing in them that a browser could act on. Pure.
+
+A window begins and ends between lines. Where a line is longer than a window (a log pasted as one line), it
+is broken softly: at its marks, at spaces, and never inside a character.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+WINDOW = 256 << 10
+"""Bytes on one page: some thousand lines, which a browser shows at once."""
+
+LOOK_BACK = 16 << 10
+"""Bytes before the place asked for in which the begin of its line is looked for."""
+
+LONGEST_PIECE = 2_000
+"""Bytes of one line shown in one piece: some screens of text, so that a line of megabytes stays readable."""
+
+FOLD_BACK = 300
+"""A piece ends at a space, where one stands this close before its longest end."""
+
+# A terminal's colours and cursor moves: ESC [ 31 m, ESC ] 0 ; title BEL
+_TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+
+# What belongs to the word behind it: `token = …`, `Authorization: Bearer …`
+_BINDS = re.compile(rb"(?:[=:]|bearer|basic)\Z", re.IGNORECASE)
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogMark:
+    """A place of the log worth finding: `anchor` is its HTML id, `words` what stands there."""
+
+    offset: int
+    anchor: str
+    words: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    """One line, or a piece of a long one (`number` is then None but for the first)."""
+
+    number: int | None
+    offset: int
+    text: str
+    mark: LogMark | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """The bytes a window shows: `at` of the log is `text[0]`; `ends` says that the log ends with it."""
+
+    at: int
+    text: bytes
+    ends: bool
+
+    @property
+    def end(self) -> int:
+        """The first byte after it."""
+        return self.at + len(self.text)
+
+
+def cut(around: bytes, *, base: int, wanted: int, most: int = WINDOW, ends: bool) -> Span:
+    """The whole lines from the one that holds byte `wanted`; `around` begins at byte `base` of the log."""
+    start = _line_start(around, wanted - base)
+    if base == 0 and wanted <= 0:
+        start = 0
+    whole = around[start : start + most]
+    if ends and start + most >= len(around):
+        return Span(at=base + start, text=whole, ends=True)
+    return Span(at=base + start, text=whole[: _end(whole)], ends=False)
+
+
+def lines(span: Span, marks: Sequence[LogMark], first_number: int | None) -> Iterator[LogLine]:
+    """The span line by line; `marks` in the order of their offsets."""
+    offsets = [mark.offset for mark in marks]
+    number, begin = first_number, span.at
+    for line in span.text.removesuffix(b"\n").split(b"\n") if span.text else ():
+        yield from _pieces(line.rstrip(b"\r"), begin, number, marks, offsets)
+        number = None if number is None else number + 1
+        begin += len(line) + 1
+
+
+def _pieces(
+    line: bytes, begin: int, number: int | None, marks: Sequence[LogMark], offsets: list[int]
+) -> Iterator[LogLine]:
+    here = marks[bisect_left(offsets, begin) : bisect_right(offsets, begin + max(len(line) - 1, 0))]
+    breaks = _breaks(line, [mark.offset - begin for mark in here] if len(line) > LONGEST_PIECE else [])
+    for index, (start, end) in enumerate(zip(breaks, [*breaks[1:], len(line)], strict=True)):
+        inside = [mark for mark in here if start <= mark.offset - begin < max(end, start + 1)]
+        yield LogLine(
+            number=number if index == 0 else None,
+            offset=begin + start,
+            text=readable(line[start:end]),
+            mark=inside[0] if inside else None,
+        )
+
+
+def _breaks(line: bytes, marked: Sequence[int]) -> list[int]:
+    """Where the pieces of a line begin."""
+    breaks = [0]
+    for end in [*(place for place in marked if place > 0), len(line)]:
+        while end - breaks[-1] > LONGEST_PIECE:
+            breaks.append(_fold(line, breaks[-1]))
+        if breaks[-1] < end < len(line):
+            breaks.append(end)
+    return breaks
+
+
+def _fold(line: bytes, start: int) -> int:
+    """A space near the longest end, but not one between a name and its value: they are read together."""
+    end = start + LONGEST_PIECE
+    near = [place for place in range(end - 1, end - FOLD_BACK, -1) if line[place] in b" \r"]
+    space = next((place for place in near if not _BINDS.search(line[:place][-16:])), None)
+    return _character_start(line, end) if space is None else space + 1
+
+
+def _line_start(around: bytes, place: int) -> int:
+    """The begin of the line that holds `place`; of its word, where the line begins too far before."""
+    place = min(max(place, 0), len(around))
+    for sign in (b"\n", b" "):
+        if (before := around.rfind(sign, 0, place)) >= 0:
+            return before + 1
+    return _character_start(around, place) if place < len(around) else place
+
+
+def _end(whole: bytes) -> int:
+    for sign in (b"\n", b" "):
+        if (last := whole.rfind(sign)) > 0:
+            return last + 1
+    return _character_start(whole, len(whole) - 1) or len(whole)
+
+
+def _character_start(text: bytes, place: int) -> int:
+    """`place`, or the begin of the UTF-8 character it stands in."""
+    for back in range(4):
+        if place - back >= 0 and text[place - back] & 0xC0 != 0x80:
+            return place - back
+    return place
+
+
+def readable(text: bytes) -> str:
+    """The bytes as text that shows what it holds: no terminal codes, and a sign for what cannot be seen."""
+    shown = _TERMINAL.sub("", text.decode("utf-8", errors="replace"))
+    return _UNSEEN.sub(_named, shown)
+
+
+def _named(found: re.Match[str]) -> str:
+    """A control picture, or the code point of a character that would change how its neighbours read."""
+    code = ord(found[0])
+    if code == 0x0D:
+        return " "
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"[U+{code:04X} {unicodedata.name(found[0], 'CONTROL')}]"

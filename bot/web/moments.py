@@ -1,0 +1,31 @@
+"""Moments in words, as the pages show them.
+
+In:  Unix seconds. Out: UTC dates, and ages.
+"""
+
+from dataclasses import dataclass
+
+from bot.report.figures import age
+from bot.report.numbers import iso_time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A moment: for machines, and for people."""
+
+    machine: str
+    words: str
+
+
+def moment(seconds: float | None) -> Moment | None:
+    """`2026-04-21 10:17 UTC`; None where nothing is known."""
+    text = iso_time(seconds)
+    if text is None:
+        return None
+    return Moment(machine=text[:19] + "Z", words=f"{text[:10]} {text[11:16]} UTC")
+
+
+def ago(seconds: float | None, now: float) -> str:
+    """`14 h ago`; nothing where it is unknown."""
+    old = age(max(now - seconds, 0.0)) if seconds is not None else None
+    return f"{old} ago" if old else ""

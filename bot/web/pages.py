@@ -1,0 +1,148 @@
+"""The pages: repositories, pull requests, reports, runs, logs.
+
+In:  what is in the database, and logs where they are kept.
+Out: HTML, rendered on the server; every page works without script.
+
+No page says more than its visitor may know: see `bot.web.access`.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from bot.report.headline import is_settled
+from bot.report.model import Report
+from bot.storage import pulls, reports, runs
+from bot.storage.database import Database
+from bot.storage.pulls import PullRow
+from bot.web.access import Absent, Visit, visit, visit_run
+from bot.web.link_key import LinkKey
+from bot.web.links import commit_on_github, pull_on_github
+from bot.web.lists import pull_lines
+from bot.web.log_pages import log_page, raw_log
+from bot.web.moments import moment
+from bot.web.public import for_reader
+from bot.web.pull_view import pull_view
+from bot.web.run_view import run_view
+from bot.web.site_parts import Parts, Render, page_endpoint
+
+LIVE_SECONDS = 15
+"""How often an unfinished report is looked at again by an open page; most runs take minutes."""
+
+LARGEST_PULL = 2**31 - 1
+SHA = re.compile(r"[0-9a-f]{4,64}")
+
+
+def page_routes(
+    *, database: Database, render: Render, public_url: str, now: Callable[[], float], key: LinkKey
+) -> list[BaseRoute]:
+    """Every page, and the files they need.
+
+    The last of them take every other address, so routes of others must stand before these.
+    """
+    parts = Parts(database=database, render=render, public_url=public_url, now=now, key=key)
+    served = (
+        ("/", home),
+        ("/runs/{id}/log/raw", raw_log),
+        ("/runs/{id}/log", log_page),
+        ("/runs/{id}", run_page),
+        ("/{owner}/{repo}/pull/{number:int}", pull_page),
+        ("/{owner}/{repo}", repository_page),
+        ("/{path:path}", absent),
+    )
+    routes = [
+        Route(path, page_endpoint(parts, partial(serve, parts)), methods=["GET"]) for path, serve in served
+    ]
+    return [parts.assets.route(), *routes]
+
+
+async def home(parts: Parts, request: Request) -> Response:
+    """The public repositories that the App is installed on."""
+    rows = await parts.database.read(pulls.repositories)
+    listed = [row for row in rows if row.active and not row.private]
+    return parts.page(request, "home.html.j2", {"repositories": listed}, visit=None)
+
+
+async def repository_page(parts: Parts, request: Request) -> Response:
+    """The pull requests of a repository, open ones first, with their headlines."""
+    here = await visit(request, parts.database, parts.key)
+    rows = await parts.database.read(pulls.of_repository, here.repository)
+    headlines = await parts.database.read(reports.headlines, here.repository)
+    lines = pull_lines(rows, headlines, here, parts.now())
+    return parts.page(request, "repository.html.j2", {"visit": here, "pulls": lines}, visit=here)
+
+
+async def pull_page(parts: Parts, request: Request) -> Response:
+    """The report of a pull request's newest head, or of `?head=`."""
+    here = await visit(request, parts.database, parts.key)
+    number, head = asked_pull(request)
+    row = await parts.database.read(pulls.find, here.repository, number)
+    report = await parts.database.read(reports.newest, here.repository, number, head)
+    if report is None and (row is None or head):
+        raise Absent
+    values = {
+        "visit": here,
+        "number": number,
+        "pull": row,
+        "github": pull_on_github(here.repository, number),
+        "live": _live_seconds(row, report, head),
+        **_shown(here, row, report, head),
+    }
+    return parts.page(request, "pull.html.j2", values, visit=here)
+
+
+async def run_page(parts: Parts, request: Request) -> Response:
+    """Everything known of a run."""
+    here, record = await visit_run(request, parts.database, parts.key)
+    measured = (await parts.database.read(runs.measured, [record.id])).get(record.id)
+    view = run_view(record, for_reader(measured, here) if measured else None, here)
+    return parts.page(request, "run.html.j2", {"visit": here, "view": view}, visit=here)
+
+
+async def absent(_: Parts, __: Request) -> Response:
+    """There is nothing under this address."""
+    raise Absent
+
+
+def asked_pull(request: Request) -> tuple[int, str | None]:
+    """The number and the head of an address; `Absent` where they can be neither."""
+    number, head = request.path_params["number"], request.query_params.get("head") or None
+    if not 0 < number <= LARGEST_PULL or (head and not SHA.fullmatch(head)):
+        raise Absent
+    return number, head
+
+
+def _shown(here: Visit, row: PullRow | None, report: Report | None, head: str | None) -> dict[str, object]:
+    if report is None:
+        return {"view": None, "title": here.text(row.title) if row else "", "notices": (), "made": None}
+    shown = for_reader(report, here)
+    return {
+        "view": pull_view(shown, here),
+        "title": shown.title,
+        "notices": _notices(row, report, head),
+        "made": moment(report.made_at),
+        "commit": commit_on_github(report.repository, report.head_sha),
+    }
+
+
+def _notices(row: PullRow | None, report: Report, head: str | None) -> Sequence[str]:
+    """What to know before believing that this report is about the pull request as it is now."""
+    said, now = report.head_sha[:7], row.head_sha if row is not None else None
+    if head:
+        return (f"This is what was said about commit {said}; newer commits may have reports of their own.",)
+    if now and now != report.head_sha:
+        pushed = f"Commit {now[:7]} was pushed after this report, which speaks of {said}."
+        return (f"{pushed} Its own report appears here as soon as there is something to say.",)
+    return ()
+
+
+def _live_seconds(row: PullRow | None, report: Report | None, head: str | None) -> int | None:
+    """How soon an open page looks again; None where nothing more is awaited."""
+    if head or (row is not None and not row.open):
+        return None
+    stale = report is not None and row is not None and row.head_sha not in {None, report.head_sha}
+    return LIVE_SECONDS if report is None or stale or not is_settled(report) else None
