@@ -35,6 +35,7 @@ from bot.intake.pull import Repository
 from bot.intake.webhook import Receiver, Recorder
 from bot.render import Renderer
 from bot.report.comment import comment_body
+from bot.report.decided import decided
 from bot.report.headline import headline, severity
 from bot.report.marks import pull_mark
 from bot.report.model import Report
@@ -141,7 +142,7 @@ def _controller(parts: Parts, wake: Callable[[], None]) -> Controller:
         suites=suites,
         heads=HeadReader(forge=parts.github),
         gatherer=Gatherer(database=parts.database, now=time.time),
-        say=Speaker(forge=parts.github, render=_Rendering(parts), keep=_Keeping(parts.github)),
+        say=Speaker(forge=parts.github, render=_Rendering(parts), keep=_Keeping(parts.github), now=time.time),
         launch=Launcher(database=parts.database, now=time.time),
         poll_seconds=parts.settings.poll_seconds,
         now=time.time,
@@ -181,6 +182,7 @@ class _Rendering:
             body=body,
             marker=pull_mark(report.repository, report.number),
             headline=headline(report),
+            decided=decided(report),
             severity=severity(report),
         )
 

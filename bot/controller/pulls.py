@@ -39,6 +39,8 @@ class Said:
     comment_id: int | None
     comment_hash: str
     comment_severity: int
+    comment_decided: str | None
+    comment_written: float | None
     headline: str
 
 
@@ -149,12 +151,9 @@ class PullStep:
             return self.now(), {}
         await self.database.write(reports.save, built.report, headline=said.headline)
         looks = {key: Look(look=one.look, n=one.n) for key, one in built.looks.items()}
-        return next_look(subject.row, built.report, self.poll_seconds), {
-            "comment_id": said.comment_id,
-            "comment_hash": said.comment_hash,
-            "comment_severity": said.comment_severity,
-            "looks": msgspec.json.encode(looks).decode(),
-        }
+        remembered = {name: getattr(said, name) for name in Said.__dataclass_fields__ if name != "headline"}
+        due = next_look(subject.row, built.report, self.poll_seconds)
+        return due, {**remembered, "looks": msgspec.json.encode(looks).decode()}
 
     async def _let_go(self, held: Claim, due: float | None, values: Mapping[str, Any]) -> None:
         if not await self.database.write(pulls.let_go, held, now=self.now(), due=due, values=values):

@@ -8,7 +8,7 @@ on the new one.
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bot.controller.ports import Forge
@@ -20,11 +20,13 @@ from bot.storage.pulls import PullRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """A comment to be: its body, the marker it holds, its headline, and how bad the news is."""
+    """A comment to be: its body, the marker it holds, its headline, a digest of what it decides, and how bad
+    the news is."""
 
     body: str
     marker: str
     headline: str
+    decided: str
     severity: int
 
 
@@ -41,6 +43,10 @@ class Keep(Protocol):
 Render = Callable[[Report], Awaitable[Text]]
 
 
+PROGRESS_SECONDS = 60.0
+"""How often mere progress is written: GitHub allows some 500 writes an hour for all pull requests."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speaker:
     """Renders a report and keeps the comment."""
@@ -48,23 +54,38 @@ class Speaker:
     forge: Forge
     render: Render
     keep: Keep
+    now: Callable[[], float]
 
     async def __call__(self, repository: Repository, row: PullRow, report: Report) -> Said | None:
         """Say the report, if it still concerns the head."""
         text = await self.render(report)
         digest = hashlib.sha256(text.body.encode()).hexdigest()
-        comment_id = row.comment_id
-        if comment_id is None or digest != row.comment_hash:
-            current = await self.forge.pull(repository, row.number)
-            if current.head_sha != report.head_sha:
-                return None
-            worse = row.comment_id is not None and text.severity > row.comment_severity
-            comment_id = await self.keep(
-                repository, row.number, text=text, known_id=row.comment_id, worse=worse
-            )
-        return Said(
-            comment_id=comment_id,
-            comment_hash=digest,
-            comment_severity=text.severity,
+        said = Said(
+            comment_id=row.comment_id,
+            comment_hash=row.comment_hash or "",
+            comment_severity=row.comment_severity,
+            comment_decided=row.comment_decided,
+            comment_written=row.comment_written,
             headline=text.headline,
         )
+        if row.comment_id is not None and (digest == row.comment_hash or self._may_wait(row, text)):
+            return said
+        current = await self.forge.pull(repository, row.number)
+        if current.head_sha != report.head_sha:
+            return None
+        worse = row.comment_id is not None and text.severity > row.comment_severity
+        return replace(
+            said,
+            comment_id=await self.keep(
+                repository, row.number, text=text, known_id=row.comment_id, worse=worse
+            ),
+            comment_hash=digest,
+            comment_severity=text.severity,
+            comment_decided=text.decided,
+            comment_written=self.now(),
+        )
+
+    def _may_wait(self, row: PullRow, text: Text) -> bool:
+        """Whether there is nothing but progress to tell, and some was told a moment ago."""
+        recently = self.now() - (row.comment_written or 0.0) < PROGRESS_SECONDS
+        return recently and text.decided == row.comment_decided

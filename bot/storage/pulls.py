@@ -60,6 +60,8 @@ class PullRow:
     comment_id: int | None
     comment_hash: str | None
     comment_severity: int
+    comment_decided: str | None
+    comment_written: float | None
     attempts: int
     commands: tuple[CommandRecord, ...] = ()
     looks: dict[str, Look] = field(default_factory=dict)

@@ -81,6 +81,8 @@ PULL_REQUEST = Table(
     Column("comment_id", BigInteger, nullable=True),
     Column("comment_hash", String, nullable=True),
     Column("comment_severity", Integer, nullable=False),
+    Column("comment_decided", String, nullable=True),
+    Column("comment_written", Float, nullable=True),
     *_lease(),
     Index(None, "due"),
 )

@@ -45,6 +45,8 @@ def upgrade() -> None:
         sa.Column("comment_id", sa.BigInteger(), nullable=True),
         sa.Column("comment_hash", sa.String(), nullable=True),
         sa.Column("comment_severity", sa.Integer(), nullable=False),
+        sa.Column("comment_decided", sa.String(), nullable=True),
+        sa.Column("comment_written", sa.Float(), nullable=True),
         sa.Column("due", sa.Float(), nullable=True),
         sa.Column("lease_owner", sa.String(), nullable=True),
         sa.Column("lease_until", sa.Float(), server_default="0", nullable=False),
