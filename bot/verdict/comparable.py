@@ -55,6 +55,16 @@ def caveats(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]) -> tuple[C
     return tuple(caveat for caveat in found if caveat is not None)
 
 
+def summary(grave: Sequence[Caveat]) -> str:
+    """Say in one sentence what differs, and each way out once."""
+    known = {field.name: field for field in FIELDS}
+    brief = [caveat for caveat in grave if caveat.field in known]
+    differences = [f"{known[it.field].title} {it.base} → {it.head}" for it in brief]
+    ways_out = dict.fromkeys(known[it.field].way_out for it in brief if known[it.field].way_out)
+    longer = [caveat.text for caveat in grave if caveat.field not in known]
+    return "; ".join(part for part in (", ".join(differences), *ways_out, *longer) if part)
+
+
 def _difference(field: Field, base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]) -> Caveat | None:
     one, other = _values(base, field.read), _values(head, field.read)
     if not one or not other:

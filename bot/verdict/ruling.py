@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from bot.verdict.comparable import summary
 from bot.verdict.judgement import Caveat, Loss, LossVerdict, Timing, TimingVerdict, Verdict, Weight
 from bot.verdict.outcome import Fate, Side, describe
 
@@ -61,8 +62,8 @@ def _of_outcomes(base: Side, head: Side) -> Ruling | None:
 
 
 def _of_weight(differences: Sequence[Caveat], weight: Weight, verdict: Verdict) -> Ruling | None:
-    texts = [caveat.text for caveat in differences if caveat.weight is weight]
-    return Ruling(verdict=verdict, reason="; ".join(texts)) if texts else None
+    grave = [caveat for caveat in differences if caveat.weight is weight]
+    return Ruling(verdict=verdict, reason=summary(grave)) if grave else None
 
 
 def _of_loss(loss: Loss) -> Ruling | None:
