@@ -1,0 +1,1 @@
+"""How fast the program is, as ratios against programs that other people wrote."""

@@ -1,0 +1,41 @@
+"""`make bench`, or `python -m tests.bench [--quick] [--keep] [--only scan|webhook]`.
+
+In:  options. Out: tables on standard output. Times depend on the machine; read the ratios.
+"""
+
+import argparse
+import platform
+from pathlib import Path
+
+from tests.bench import acknowledging, scanning
+
+FOLDER = Path(".cache") / "bench"
+
+
+def main() -> None:
+    """Measure what was asked for, and tidy up."""
+    asked = _arguments()
+    print(f"Python {platform.python_version()}, {platform.machine()}; medians; smaller ratios are faster")
+    if asked.only in {None, "scan"}:
+        for wanted in scanning.SMALL if asked.quick else scanning.SMALL + scanning.LARGE:
+            try:
+                scanning.compare(wanted, FOLDER)
+            finally:
+                # One at a time: together the large ones fill 4 GB of a disk.
+                if not asked.keep:
+                    for path in FOLDER.glob(f"{wanted.name}.*"):
+                        path.unlink()
+    if asked.only in {None, "webhook"}:
+        acknowledging.compare()
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="logs of 100 MB only")
+    parser.add_argument("--keep", action="store_true", help=f"leave the logs in {FOLDER}")
+    parser.add_argument("--only", choices=("scan", "webhook"), help="one half of it")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
