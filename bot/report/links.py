@@ -11,8 +11,11 @@ from bot.report.model import Report
 
 
 def absolute(public_url: str, path: str) -> str:
-    """`path` at the public address of this server."""
-    return public_url.rstrip("/") + path
+    """`path` at the public address of this server; a query of that address (the key of a private
+    repository) is kept in every link, before the fragment."""
+    address, question, query = public_url.partition("?")
+    place, number_sign, fragment = path.partition("#")
+    return f"{address.rstrip('/')}{place}{question}{query}{number_sign}{fragment}"
 
 
 def page_path(report: Report) -> str:
