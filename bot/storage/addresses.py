@@ -91,7 +91,7 @@ class _Download:
         while True:
             before = self._at
             try:
-                yield from self._rest()
+                yield from filter(None, self._rest())
             except httpx.TransportError as cut:
                 left = RESUMPTIONS if self._at > before else left - 1
                 self._take_up(cut, left)
@@ -105,18 +105,35 @@ class _Download:
         self._answer.close()
 
     def _rest(self) -> Iterator[bytes]:
-        for piece in self._answer.iter_raw(PIECE):
-            self._at += len(piece)
-            yield piece
+        held = bytearray()
+        try:
+            for piece in self._answer.iter_raw():
+                held += piece
+                if len(held) >= PIECE:
+                    yield self._handed(held)
+        except httpx.TransportError:
+            # What came before the break is good; the library's own chunks would lose it.
+            yield self._handed(held)
+            raise
+        yield self._handed(held)
+
+    def _handed(self, held: bytearray) -> bytes:
+        self._at += len(held)
+        piece = bytes(held)
+        held.clear()
+        return piece
 
     def _take_up(self, cut: httpx.TransportError, left: int) -> None:
         self.close()
-        if self._version is None or not left:
+        if not left or (self._at and self._version is None):
             whole = f" of {self._whole}" if self._whole is not None else ""
             raise Told(f"{self._where}: broke off after {self._at}{whole} bytes; try again") from cut
         time.sleep(PAUSE)
+        if not self._at:
+            self._answer = self._begun()
+            return
         # If-Range: a server whose content changed meanwhile answers 200, not the rest of another file.
-        self._answer = self._ask({"range": f"bytes={self._at}-", "if-range": self._version})
+        self._answer = self._ask({"range": f"bytes={self._at}-", "if-range": self._version or ""})
         begins = self._answer.headers.get("content-range", "").startswith(f"bytes {self._at}-")
         if self._answer.status_code != httpx.codes.PARTIAL_CONTENT or not begins:
             raise Told(f"{self._where}: broke off after {self._at} bytes and cannot be taken up; try again")

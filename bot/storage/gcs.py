@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # One ranged request each: large enough that its latency does not count, small enough to hold.
 PART = 8 << 20
 
-# Seconds to connect and to wait for the next byte of an answer.
+# Seconds to connect, and to wait for the next byte.
 TIMEOUT = (10, 60)
 
 # Seconds over which the library repeats what failed in passing (429, 5xx, a cut connection).
@@ -207,8 +207,7 @@ class GcsStore:
 
     def size(self, name: str) -> int:
         """See `RunStore.size`."""
-        size: int | None = self._described(name, None).size
-        return size or 0
+        return int(self._described(name, None).size or 0)
 
     def write(self, name: str, chunks: Iterable[bytes], content_type: str) -> None:
         """See `RunStore.write`."""

@@ -5,6 +5,7 @@ Promises constant memory, stored bytes as they are (gzip stays gzip: the log rea
 for everything that stands in the way, a download that ended early included.
 """
 
+import io
 import os
 import stat
 import sys
@@ -43,7 +44,7 @@ def open_source(spec: str) -> AbstractContextManager[Iterator[bytes]]:
 def source_size(spec: str) -> int | None:
     """Stored size in bytes, for a progress bar; None where it cannot be known before reading."""
     if spec == "-":
-        return _regular_size(sys.stdin.fileno())
+        return _standard_size()
     if spec.startswith(("http://", "https://")):
         from bot.storage.addresses import address_size  # noqa: PLC0415 - as above
 
@@ -76,6 +77,13 @@ def _standard_input() -> Iterator[Iterator[bytes]]:
     if sys.stdin.isatty():
         raise Told("-: standard input is the terminal; pipe a log into it, or name a file")
     yield _read(sys.stdin.buffer, "-", PIPE_PIECE)
+
+
+def _standard_size() -> int | None:
+    try:
+        return _regular_size(sys.stdin.fileno())
+    except (io.UnsupportedOperation, ValueError):
+        return None
 
 
 def _read(file: BinaryIO, spec: str, size: int) -> Iterator[bytes]:
