@@ -1,0 +1,127 @@
+"""`maxview demo`: the whole product on this machine, without an account and without a network.
+
+In:  nothing but options. Out: the final comments on standard output; progress on standard error.
+"""
+
+import argparse
+import asyncio
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+
+from bot.demo.show import Progress, Shown, Watch, show
+from bot.demo.stage import FULL_NAME, Stage, stage
+
+# <details><summary>Method</summary>
+_FOLDED = re.compile(r"<details[^>]*>\s*<summary>(?P<summary>.*?)</summary>.*?</details>", re.DOTALL)
+_HIDDEN = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+_TAG = re.compile(r"</?[a-z][^<>]*>")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The demonstration's options."""
+    parser.description = (
+        "Start the real server with a stand-in GitHub and a small repository, open pull requests on it, run "
+        "its benchmark cases on this machine, and print the comments that come of it."
+    )
+    parser.add_argument("--once", action="store_true", help="exit when everything is answered")
+    parser.add_argument(
+        "--json", action="store_true", help="with --once: print one JSON object instead of the comments"
+    )
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Play it in a folder of its own, which is removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="maxview-demo-", ignore_cleanup_errors=True) as folder:
+        try:
+            asyncio.run(_play(Path(folder), arguments))
+        except KeyboardInterrupt:
+            print("\nstopped", file=sys.stderr)
+    return 0
+
+
+async def _play(folder: Path, arguments: argparse.Namespace) -> None:
+    async with stage(folder) as standing:
+        with _bars(standing) as watch:
+            shown = await show(standing, watch)
+        if arguments.json:
+            print(json.dumps(document(shown), ensure_ascii=False))
+        else:
+            _print(shown)
+        if arguments.once:
+            return
+        print(f"\nThe pages are at {standing.url}/{FULL_NAME} until Ctrl-C.", file=sys.stderr)
+        await asyncio.Event().wait()
+
+
+def document(shown: Sequence[Shown]) -> dict[str, object]:
+    """The answers as one JSON object."""
+    return {
+        "pull_requests": [
+            {
+                "number": one.number,
+                "title": one.title,
+                "verdict": one.verdict,
+                "comment": one.comment,
+                "page": one.page,
+            }
+            for one in shown
+        ]
+    }
+
+
+def _print(shown: Sequence[Shown]) -> None:
+    for one in shown:
+        print(f"\n{'═' * 100}\nPull request {one.number}: {one.title}\n{one.page}\n")
+        print(plain(one.comment))
+
+
+def plain(comment: str) -> str:
+    """The comment as a terminal can show it: what a browser folds is named, not opened."""
+    folded = _FOLDED.sub(lambda found: f"  ▸ {found['summary']}", _HIDDEN.sub("", comment))
+    text = re.sub(r"\n{3,}", "\n\n", _TAG.sub("", folded))
+    return text.strip()
+
+
+@contextmanager
+def _bars(standing: Stage) -> Iterator[Watch]:
+    """A bar for each pull request on standard error; a line for each answer where that is no terminal."""
+    console = Console(stderr=True)
+    console.print(f"Server {standing.url} · log {standing.log}", highlight=False)
+    if not console.is_terminal:
+        yield _Lines()
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bars(*columns, console=console) as bars:
+        tasks: dict[int, TaskID] = {}
+
+        def watch(progress: Sequence[Progress]) -> None:
+            for one in progress:
+                if one.number not in tasks:
+                    tasks[one.number] = bars.add_task(f"#{one.number} {one.title[:48]}", total=None)
+                text = one.headline if one.answered else f"#{one.number} {one.title[:48]}"
+                bars.update(tasks[one.number], description=text, completed=one.done, total=one.wanted or None)
+
+        yield watch
+
+
+class _Lines:
+    """Says each answer once."""
+
+    def __init__(self) -> None:
+        self._said: set[int] = set()
+
+    def __call__(self, progress: Sequence[Progress]) -> None:
+        """Print the pull requests that were answered since the last time."""
+        for one in progress:
+            if one.answered and one.number not in self._said:
+                self._said.add(one.number)
+                print(f"#{one.number} {one.title}: {one.headline}", file=sys.stderr)

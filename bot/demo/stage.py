@@ -1,0 +1,150 @@
+"""Set the demonstration's stage: a GitHub, a repository, and the real server, each on a loopback port.
+
+In:  a folder to do it in. Out: a `Stage` while it stands; nothing is left running afterwards.
+"""
+
+import asyncio
+import os
+import secrets
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import uvicorn
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from bot.demo.github import StandIn
+from bot.demo.repository import DemoRepository, make_repository
+from bot.errors import Told
+
+FULL_NAME = "demo/trainer"
+APP_ID = 4242
+HOST = "127.0.0.1"
+START_SECONDS = 30.0
+STOP_SECONDS = 12.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """What stands: the stand-in GitHub, the repository in it, and the server's address and process."""
+
+    github: StandIn
+    repository: DemoRepository
+    url: str
+    server: subprocess.Popen[bytes]
+    log: Path
+
+
+@asynccontextmanager
+async def stage(folder: Path) -> AsyncIterator[Stage]:
+    """Set everything up below `folder`, and take it down again."""
+    repository = await asyncio.to_thread(make_repository, folder / "repository.git")
+    github_port, server_port = _free_port(), _free_port()
+    url, secret = f"http://{HOST}:{server_port}", secrets.token_hex(16)
+    github = StandIn(
+        repository.path,
+        FULL_NAME,
+        f"{url}/webhook",
+        secret,
+        APP_ID,
+        url=f"http://{HOST}:{github_port}",
+    )
+    async with _serving(github, github_port):
+        log = folder / "server.log"
+        environment = {
+            "GITHUB_APP_ID": str(APP_ID),
+            "GITHUB_PRIVATE_KEY": _private_key(),
+            "GITHUB_WEBHOOK_SECRET": secret,
+            "GITHUB_API_URL": f"http://{HOST}:{github_port}",
+            "PUBLIC_URL": url,
+            "DATA_DIR": str(folder / "data"),
+            "HOST": HOST,
+            "PORT": str(server_port),
+            "POLL_SECONDS": "2",
+        }
+        server = _start(environment, log)
+        try:
+            await _ready(url, server, log)
+            yield Stage(github=github, repository=repository, url=url, server=server, log=log)
+        finally:
+            await asyncio.to_thread(_stop, server)
+
+
+@asynccontextmanager
+async def _serving(github: StandIn, port: int) -> AsyncIterator[None]:
+    config = uvicorn.Config(github.application, host=HOST, port=port, log_config=None, lifespan="off")
+    server = _Quiet(config)
+    task = asyncio.create_task(server.serve())
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await task
+
+
+class _Quiet(uvicorn.Server):
+    """A server that leaves Ctrl-C to the program around it."""
+
+    def install_signal_handlers(self) -> None:
+        """Install none."""
+
+
+def _start(environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GITHUB_")}
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", "bot", "serve"],
+            env={**kept, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+async def _ready(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    async with httpx.AsyncClient() as client:
+        for _ in range(int(START_SECONDS / 0.2)):
+            if server.poll() is not None:
+                raise Told(f"the server ended at once: {_tail(log)}")
+            try:
+                if (await client.get(f"{url}/readyz")).status_code == httpx.codes.OK:
+                    return
+            except httpx.TransportError:
+                pass
+            await asyncio.sleep(0.2)
+    raise Told(f"the server was not ready after {START_SECONDS:.0f} s: {_tail(log)}")
+
+
+def _tail(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it said nothing"
+
+
+def _stop(server: subprocess.Popen[bytes]) -> None:
+    server.terminate()
+    try:
+        server.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+
+
+def _private_key() -> str:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    ).decode()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
