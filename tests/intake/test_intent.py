@@ -1,0 +1,116 @@
+"""What deliveries ask of us, and who may ask."""
+
+from bot.intake import command
+from bot.intake.event import read_event
+from bot.intake.intent import Branch, Close, Command, Ignore, Install, Intent, Watch, decide_intent
+from bot.intake.pull import Permission, Person, Pull, Repository
+from bot.intake.trust import Allowed, Refused, decide_trust
+from tests.intake.payloads import HEAD, Json, issue_comment, pull_request, push
+
+MAXTEXT = Repository(full_name="acme/maxtext", installation=100, default_branch="main", private=True, id=1)
+ALICE = Person(login="alice", id=7)
+
+
+def _intent(name: str, payload: Json) -> Intent:
+    return decide_intent(read_event(name, payload))
+
+
+def test_a_pull_request_is_watched_until_it_closes() -> None:
+    """Every action watches it but closing."""
+    watched = Watch(repository=MAXTEXT, number=3, head_sha=HEAD)
+    assert watched == _intent("pull_request", pull_request("opened"))
+    assert watched == _intent("pull_request", pull_request("reopened"))
+    assert Close(repository=MAXTEXT, number=3) == _intent("pull_request", pull_request("closed"))
+
+
+def test_a_comment_with_commands_asks_for_them() -> None:
+    """The commands come read, in order, with who asked."""
+    assert _intent("issue_comment", issue_comment("/benchmark status\n/benchmark rn")) == Command(
+        repository=MAXTEXT,
+        number=3,
+        comment_id=9,
+        author=ALICE,
+        commands=(
+            command.Status(text="/benchmark status"),
+            command.Unclear(
+                text="/benchmark rn",
+                why="rn is not a command: run, rerun, status and help are.",
+                nearest="/benchmark run",
+            ),
+        ),
+        created_at=1795240800.0,
+    )
+
+
+def test_a_comment_without_commands_asks_nothing() -> None:
+    """People may talk."""
+    expected = Ignore(why="the comment holds no /benchmark command")
+    assert expected == _intent("issue_comment", issue_comment("Looks good to me"))
+
+
+def test_a_push_speaks_of_its_branch_unless_it_deletes_it() -> None:
+    """Which branches are watched is decided elsewhere."""
+    expected = Branch(repository=MAXTEXT, branch="test_1", sha=HEAD, pushed_at=1795240800.0)
+    assert expected == _intent("push", push("refs/heads/test_1"))
+    deleted = _intent("push", push("refs/heads/test_1", deleted=True, after="0" * 40))
+    assert Ignore(why="the branch test_1 was deleted") == deleted
+
+
+def test_an_installation_that_ends_or_pauses_is_gone() -> None:
+    """Deleted and suspended are alike to us."""
+    payload: Json = {"installation": {"id": 100, "account": {"login": "acme"}}}
+    for action, gone in (("created", False), ("unsuspend", False), ("suspend", True), ("deleted", True)):
+        intent = _intent("installation", {**payload, "action": action})
+        assert Install(installation=100, account="acme", gone=gone) == intent
+
+
+def test_what_is_ignored_keeps_its_reason() -> None:
+    """The reason can be logged."""
+    assert Ignore(why="GitHub tried out the address") == _intent("ping", {"zen": "…"})
+    assert Ignore(why="no use is made of star events") == _intent("star", {})
+
+
+def test_who_may_write_may_start_runs() -> None:
+    """Write and admin are enough; read, which everyone has on a public repository, is not."""
+    assert Allowed() == decide_trust(Permission.WRITE, ALICE)
+    assert Allowed() == decide_trust(Permission.ADMIN, ALICE)
+    assert decide_trust(Permission.READ, ALICE) == Refused(
+        why="alice has read permission on this repository and benchmarks need write: "
+        "someone who may write can post the same command."
+    )
+    assert decide_trust(Permission.NONE, ALICE) == Refused(
+        why="alice has no permission on this repository and benchmarks need write: "
+        "someone who may write can post the same command."
+    )
+
+
+def test_a_bot_may_not_start_runs_even_if_it_may_write() -> None:
+    """Bots are allowed by name only, and none is named yet."""
+    bot = Person(login="helper[bot]", id=8, is_bot=True)
+    expected = Refused(why="helper[bot] is a bot: only people with write permission start benchmarks.")
+    assert expected == decide_trust(Permission.ADMIN, bot)
+
+
+def test_a_pull_request_is_from_a_fork_when_its_head_is_elsewhere() -> None:
+    """Another repository, or one that is gone."""
+    assert not _pull("Acme/MaxText").from_fork
+    assert _pull("mallory/maxtext").from_fork
+    assert _pull(None).from_fork
+
+
+def _pull(head_repository: str | None) -> Pull:
+    return Pull(
+        repository="acme/maxtext",
+        number=3,
+        title="T",
+        open=True,
+        merged=False,
+        draft=False,
+        head_sha=HEAD,
+        head_branch="x",
+        head_repository=head_repository,
+        base_branch="main",
+        base_sha=HEAD,
+        author=ALICE,
+        updated_at=0.0,
+    )
