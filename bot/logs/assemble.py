@@ -1,0 +1,170 @@
+"""Puts runs together from the episodes of a log: attempts, hosts, the measured one, its outcome.
+
+In:  `Episode`s in the order of the log.
+Out: `RunLog`s.
+"""
+
+from dataclasses import replace
+
+from bot.logs.almanac import UNDATED, in_year
+from bot.logs.episode import Collector, Episode, Host
+from bot.logs.facts import Mark, MarkKind, Outcome, RunLog, State, Step
+from bot.logs.hosts import compiled, environment, measured, memory, warnings_of
+from bot.logs.outcome import outcome
+from bot.logs.statement import Figure
+from bot.logs.track import Track
+
+
+def assemble(
+    episodes: list[Episode], source: str, year: int | None, complaint: str | None
+) -> tuple[RunLog, ...]:
+    """One `RunLog` per run; a source without any gets one that says so."""
+    groups: list[list[Episode]] = []
+    for episode in episodes:
+        if not is_run(episode):
+            continue
+        same = next((group for group in groups if _same_run(group[-1], episode)), None)
+        if same is None:
+            groups.append([episode])
+        elif _at_once(same[-1], episode):
+            _join(same[-1], episode)
+        else:
+            same.append(episode)
+    return tuple(
+        _run_log(group, source, n, year, complaint if n == len(groups) else None)
+        for n, group in enumerate(groups, start=1)
+    )
+
+
+def nothing(source: str, why: str, complaint: str | None) -> RunLog:
+    """The answer for a source that holds no training log."""
+    warnings = (why,) if complaint is None else (complaint, why)
+    state = State.NOT_A_TRAINING_LOG
+    return RunLog(source=source, run=1, format=None, outcome=Outcome(state=state), warnings=warnings)
+
+
+def is_run(episode: Episode) -> bool:
+    """Whether a training program left these words."""
+    return episode.telling or episode.framed or any(trouble.training for trouble, _ in episode.troubles)
+
+
+def chosen(episode: Episode) -> Collector | None:
+    """The collector of the format that this episode is in; of the fullest one where none is certain."""
+    collectors = list(episode.collectors.values())
+    if not episode.telling and not episode.framed:
+        return None
+    return max(collectors, key=lambda c: (_steps(c), c.telling, len(c.hosts)), default=None)
+
+
+def _steps(collector: Collector) -> int:
+    return sum(host.track.seen for host in collector.hosts.values())
+
+
+def _names(episode: Episode) -> tuple[object, object]:
+    collector = chosen(episode)
+    hosts = collector.hosts.values() if collector else ()
+    return (
+        next((host.said["workload"] for host in hosts if "workload" in host.said), None),
+        next((host.said["run_name"] for host in hosts if "run_name" in host.said), None),
+    )
+
+
+def _same_run(first: Episode, second: Episode) -> bool:
+    """Whether both are of one run: the same workload or run name, and no page that says otherwise."""
+    if first.commit and second.commit and first.commit != second.commit:
+        return False
+    return any(a is not None and a == b for a, b in zip(_names(first), _names(second), strict=True))
+
+
+def _at_once(first: Episode, second: Episode) -> bool:
+    """Whether the second began before the first had ended: another host, its log pasted behind."""
+    times = [mark.time for mark in first.frame_marks if mark.time is not None]
+    return second.began is not None and len(times) > 1 and second.began < max(times)
+
+
+def _join(first: Episode, second: Episode) -> None:
+    """Add another host's words to those of the first."""
+    first.exit_codes += second.exit_codes
+    first.first_troubles += second.troubles
+    for name, collector in second.collectors.items():
+        mine = first.collectors.setdefault(name, collector)
+        if mine is not collector:
+            mine.telling += collector.telling
+            for key, host in collector.hosts.items():
+                host.order = len(mine.hosts)
+                mine.hosts[f"{key} of log {host.order}" if key in mine.hosts else key] = host
+
+
+def _run_log(group: list[Episode], source: str, run: int, year: int | None, complaint: str | None) -> RunLog:
+    episode = group[-1]
+    collector = chosen(episode)
+    host, hosts, doubts = measured(collector)
+    marks = tuple(sorted(_marks(episode, collector, host, year), key=lambda mark: mark.offset))
+    known = host.track
+    steps = tuple(_dated(step, year) for step in known.steps())
+    settled = collector.form.settle(steps) if collector else steps
+    said = environment(collector, host)
+    commit = next((e.commit for e in reversed(group) if e.commit), None)
+    return RunLog(
+        source=source,
+        run=run,
+        format=collector.form.name if collector and collector.telling else None,
+        outcome=outcome(episode, collector, known, marks, intact=complaint is None),
+        attempts=len(group),
+        hosts=hosts,
+        dated=any(
+            (t := item.time) is not None and t >= UNDATED for item in (*steps[-1:], *steps[:1], *marks)
+        ),
+        steps=settled,
+        steps_seen=known.seen,
+        mean_seconds_after_first=_mean(known, steps, settled),
+        marks=marks,
+        environment=replace(said, commit=commit),
+        parameters_billion=_quantity(collector, Figure.PARAMETERS_BILLION),
+        tflop_per_step=_quantity(collector, Figure.TFLOP_PER_STEP),
+        memory=memory(collector, host),
+        compiled_memory=compiled(collector, host),
+        max_allocated_mb=_largest(collector, Figure.MAX_ALLOCATED_MB),
+        warnings=warnings_of(group, known, doubts, complaint),
+    )
+
+
+def _dated(step: Step, year: int | None) -> Step:
+    if year is None or step.time is None or step.time >= UNDATED:
+        return step
+    return replace(step, time=in_year(step.time, year))
+
+
+def _marks(episode: Episode, collector: Collector | None, host: Host, year: int | None) -> list[Mark]:
+    """The frame's marks, the measured host's, and those that no host can be told for."""
+    marks = [*_frame_marks(episode), *host.marks()]
+    nobody = collector.hosts.get("") if collector else None
+    if nobody is not None and nobody is not host:
+        marks += nobody.marks()
+    if year is None:
+        return marks
+    return [mark if mark.time is None else replace(mark, time=in_year(mark.time, year)) for mark in marks]
+
+
+def _frame_marks(episode: Episode) -> list[Mark]:
+    """The first start and the last end: interleaved hosts each have their own."""
+    starts = [mark for mark in episode.frame_marks if mark.kind is MarkKind.START]
+    ends = [mark for mark in episode.frame_marks if mark.kind is MarkKind.END]
+    return [*starts[:1], *ends[-1:]]
+
+
+def _mean(track: Track, steps: tuple[Step, ...], settled: tuple[Step, ...]) -> float | None:
+    """The mean of all printed seconds but the first line's, without those that turned out no samples."""
+    total, count = track.seconds_sum, track.seconds_count
+    for before, after in zip(steps[1:], settled[1:], strict=True):
+        if before.seconds is not None and after.seconds is None:
+            total, count = total - before.seconds, count - 1
+    return total / count if count else None
+
+
+def _quantity(collector: Collector | None, figure: Figure) -> float | None:
+    return next(iter(collector.quantities.get(figure, ())), None) if collector else None
+
+
+def _largest(collector: Collector | None, figure: Figure) -> float | None:
+    return max(collector.quantities.get(figure, ()), default=None) if collector else None

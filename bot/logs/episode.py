@@ -1,0 +1,238 @@
+"""Collects what a log says about one start of a program, by format and by host.
+
+In:  statements with the prefix they stood under.
+Out: an `Episode`, bounded in memory whatever the log holds.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+
+from bot.logs.facts import (
+    CallSite,
+    CompiledMemory,
+    DeviceMemory,
+    Environment,
+    Mark,
+    MarkKind,
+    Step,
+)
+from bot.logs.formats import Format
+from bot.logs.maxtext_steps import CUT
+from bot.logs.prefix import Prefix
+from bot.logs.statement import Began, Doubt, Ended, Exited, Figure, Finished, Quantity, Quit, Statement
+from bot.logs.statement import Trouble, Unsure
+from bot.logs.track import Track
+
+HOSTS = 1_024
+"""Hosts of which anything is kept."""
+FULL_TRACKS = 2
+"""Hosts whose steps are kept in full: process 0, and one to fall back to."""
+MARKS = 1_000
+"""Marks kept from the start of a run, and again from its end."""
+TROUBLES = 20
+"""Possible causes kept from the start, and again from the end."""
+_NAMES = (
+    "jax",
+    "jaxlib",
+    "libtpu",
+    "orbax",
+    "device_kind",
+    "devices",
+    "mesh",
+    "workload",
+    "run_name",
+    "commit",
+)
+
+
+class Host:
+    """What one host said."""
+
+    def __init__(self, order: int) -> None:
+        self.order = order
+        self.process: int | None = None
+        self.implied: int | None = None
+        self.track = Track()
+        self.said: dict[str, object] = {}
+        self.dtypes: set[str] = set()
+        self.sites: dict[CallSite, None] = {}
+        self.memory: dict[str, DeviceMemory] = {}
+        self.compiled: CompiledMemory | None = None
+        self.first_marks: list[Mark] = []
+        self.last_marks: deque[Mark] = deque(maxlen=MARKS)
+
+    def hear(self, said: Environment) -> None:
+        """Keep what was not said before: the first word counts."""
+        if said.process is not None and self.process is None:
+            self.process = said.process
+        if said.dtype is not None and len(self.dtypes) < 16:
+            self.dtypes.add(said.dtype)
+        for site in said.call_sites:
+            if len(self.sites) < 64:
+                self.sites[site] = None
+        for name in _NAMES:
+            if (value := getattr(said, name)) is not None:
+                self.said.setdefault(name, value)
+
+    def mark(self, mark: Mark) -> None:
+        """Keep the first and the last marks."""
+        (self.first_marks if len(self.first_marks) < MARKS else self.last_marks).append(mark)
+
+    def marks(self) -> Iterator[Mark]:
+        """What was kept, in order."""
+        yield from self.first_marks
+        yield from self.last_marks
+
+
+class Collector:
+    """What was said in one format."""
+
+    def __init__(self, form: Format) -> None:
+        self.form = form
+        self.telling = 0
+        self.hosts: dict[str, Host] = {}
+        self.quantities: dict[Figure, dict[float, None]] = {}
+
+    def host(self, prefix: Prefix) -> Host | None:
+        """The host that printed under this prefix."""
+        key = prefix.host or prefix.thread if self.form.per_host else ""
+        found = self.hosts.get(key)
+        if found is None:
+            if len(self.hosts) >= HOSTS:
+                return None
+            found = self.hosts[key] = Host(len(self.hosts))
+        if prefix.process is not None and found.process is None:
+            found.process = prefix.process
+        if prefix.implied is not None:
+            found.implied = prefix.implied
+        return found
+
+    def hear(self, said: Statement, prefix: Prefix) -> None:
+        """Take one statement of this format."""
+        host = self.host(prefix)
+        if host is None:
+            return
+        match said:
+            case Step():
+                self._step(host, said, anonymous=not (prefix.host or prefix.thread) and self.form.per_host)
+            case Environment():
+                host.hear(said)
+            case Mark():
+                host.mark(said)
+            case DeviceMemory() if len(host.memory) < 256:
+                host.memory.setdefault(said.device, said)
+            case CompiledMemory() if host.compiled is None:
+                host.compiled = said
+            case Quantity():
+                known = self.quantities.setdefault(said.figure, {})
+                if len(known) < 256:
+                    known[said.value] = None
+            case _:
+                pass
+
+    def _step(self, host: Host, step: Step, *, anonymous: bool) -> None:
+        if host.track.seen == 0:
+            ranked = sorted((h for h in self.hosts.values() if h.track.seen or h is host), key=rank)
+            for other in ranked[FULL_TRACKS:]:
+                other.track.spare()
+        host.track.add(step, anonymous=anonymous)
+
+
+def rank(host: Host) -> tuple[bool, int, int]:
+    """Process 0 first, then by index, then by appearance."""
+    index = host.process if host.process is not None else host.implied
+    return index is None, index or 0, host.order
+
+
+class Episode:
+    """Everything between one start and the next."""
+
+    def __init__(self) -> None:
+        self.began: float | None = None
+        self.framed = False
+        self.ended = False
+        self.commit: str | None = None
+        self.starters: set[str] = set()
+        self.frame_marks: list[Mark] = []
+        self.exit_codes: list[int] = []
+        self.quits: list[str] = []
+        self.doubts: dict[str, None] = {}
+        self.first_troubles: list[tuple[Trouble, int]] = []
+        self.last_troubles: deque[tuple[Trouble, int]] = deque(maxlen=TROUBLES)
+        self.finished = False
+        self._covered = 0  # the byte up to which the last trouble's own text reaches
+        self.collectors: dict[str, Collector] = {}
+
+    @property
+    def telling(self) -> bool:
+        """Whether anything here belongs to a known format."""
+        return any(collector.telling for collector in self.collectors.values())
+
+    @property
+    def troubles(self) -> list[tuple[Trouble, int]]:
+        """Possible causes, each with the number of step lines before it."""
+        return [*self.first_troubles, *self.last_troubles]
+
+    @property
+    def steps_seen(self) -> int:
+        """Step lines of the host that printed most of them."""
+        hosts = (host for c in self.collectors.values() for host in c.hosts.values())
+        return max((host.track.seen for host in hosts), default=0)
+
+    def hear(self, said: Statement, prefix: Prefix, form: Format | None, *, telling: bool) -> None:
+        """Take one statement; `form` is `None` for what is said in any format."""
+        collector = self._collector(form)
+        match said:
+            case Began() | Ended() | Exited() | Quit() | Finished() | Doubt():
+                self._frame(said)
+            case Trouble():
+                self._trouble(said)
+            case Mark(kind=MarkKind.START | MarkKind.END):
+                if len(self.frame_marks) < MARKS:
+                    self.frame_marks.append(said)
+            case Environment(commit=str()):
+                self.commit = self.commit or said.commit
+            case Unsure(step=step) if collector:
+                host = collector.host(prefix)
+                if host is not None and host.track.same_shape(step):
+                    collector.hear(step, prefix)
+                    collector.telling += 1
+                else:
+                    self.doubts[CUT] = None
+            case _ if collector:
+                collector.telling += telling
+                collector.hear(said, prefix)
+            case _:
+                pass
+
+    def _collector(self, form: Format | None) -> Collector | None:
+        if form is None:
+            return None
+        if form.name not in self.collectors:
+            self.collectors[form.name] = Collector(form)
+        return self.collectors[form.name]
+
+    def _frame(self, said: Began | Ended | Exited | Quit | Finished | Doubt) -> None:
+        match said:
+            case Began():
+                self.framed = True
+                self.began = said.time if self.began is None else self.began
+            case Ended():
+                self.framed = self.ended = True
+            case Exited():
+                self.exit_codes.append(said.code)
+                del self.exit_codes[HOSTS:]
+            case Quit():
+                self.quits.append(said.reason)
+                del self.quits[TROUBLES:]
+            case Finished():
+                self.finished = True
+            case Doubt():
+                self.doubts[said.text] = None
+
+    def _trouble(self, said: Trouble) -> None:
+        if said.offset < self._covered:
+            return
+        self._covered = said.end
+        many = len(self.first_troubles) >= TROUBLES
+        (self.last_troubles if many else self.first_troubles).append((said, self.steps_seen))

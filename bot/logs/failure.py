@@ -1,0 +1,208 @@
+"""The documented classes of failure: whose fault each is, whether to try again, what to do next.
+
+In:  the text of an error.
+Out: `FailureClass` and its `Advice`; `classify` by the signature table; `fingerprint` and `masked`.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class FailureClass(StrEnum):
+    """What kind of failure it is."""
+
+    CODE = "code"
+    CONFIG = "config"
+    HBM_OOM = "hbm_oom"
+    VMEM_OOM = "vmem_oom"
+    SPARSE_CORE_OOM = "sparse_core_oom"
+    DEVICE_OOM = "device_oom"
+    NOT_FINITE = "loss_not_finite"
+    TERMINATED = "terminated"
+    PREEMPTED = "preempted"
+    STOPPED = "stopped_early"
+    PEER_DIED = "peer_died"
+    HANG = "hang"
+    BAD_HARDWARE = "bad_hardware"
+    HARDWARE_OR_COMPILER = "hardware_or_compiler"
+    TPU_BUSY = "tpu_busy"
+    HOST_OOM = "host_oom"
+    CRASH = "crash"
+    IMAGE = "image"
+    SUBMIT = "submit"
+    QUEUE = "queue"
+    CHECKPOINT = "checkpoint"
+    TIMEOUT = "timeout"
+    UNKNOWN = "unknown"
+
+
+class Fault(StrEnum):
+    """Who has to act."""
+
+    CHANGE = "change"
+    CONFIGURATION = "configuration"
+    CLUSTER = "cluster"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """`retry`: the same run may well succeed when it is run again. `next_step` is one plain sentence."""
+
+    fault: Fault
+    retry: bool
+    next_step: str
+
+
+_ADVICE: dict[FailureClass, Advice] = {
+    kind: Advice(fault=fault, retry=retry, next_step=text)
+    for kind, fault, retry, text in (
+        (FailureClass.CODE, Fault.CHANGE, False, "Read the traceback and fix the code it points at."),
+        (FailureClass.CONFIG, Fault.CONFIGURATION, False, "Correct the setting that the message names."),
+        (FailureClass.HBM_OOM, Fault.CHANGE, False,
+         "The program does not fit into device memory: compare the compiler's memory sizes with main, "
+         "then shrink the batch or rematerialise more."),
+        (FailureClass.VMEM_OOM, Fault.CHANGE, False, "A kernel needs too much VMEM: make its blocks smaller."),
+        (FailureClass.SPARSE_CORE_OOM, Fault.CHANGE, False,
+         "Lower what is placed on the SparseCore, or turn its offloading off."),
+        (FailureClass.DEVICE_OOM, Fault.CHANGE, False,
+         "Device memory ran out while running: compare the memory in use with main, then shrink the batch."),
+        (FailureClass.NOT_FINITE, Fault.CHANGE, False,
+         "The loss became NaN or infinite: compare the loss curve with main from the step named on."),
+        (FailureClass.TERMINATED, Fault.CLUSTER, True, "The run was told to stop from outside: run it again."),
+        (FailureClass.PREEMPTED, Fault.CLUSTER, True,
+         "A workload of higher priority took the machines: run it again."),
+        (FailureClass.STOPPED, Fault.CONFIGURATION, False,
+         "The program stopped before its last step: see the reason it gives."),
+        (FailureClass.PEER_DIED, Fault.UNKNOWN, True,
+         "Another host failed first: look at the log of the task that the message names."),
+        (FailureClass.HANG, Fault.UNKNOWN, True,
+         "Some hosts did not reach a barrier: run it once more, and look for the host that is missing."),
+        (FailureClass.BAD_HARDWARE, Fault.CLUSTER, True,
+         "A chip or host is broken: run it again on other nodes and report the node."),
+        (FailureClass.HARDWARE_OR_COMPILER, Fault.UNKNOWN, True,
+         "Run it again up to twice; if it fails in the same place, suspect the compiler, else the hardware."),
+        (FailureClass.TPU_BUSY, Fault.CLUSTER, True,
+         "Another process holds the TPU: run it again once that process is gone."),
+        (FailureClass.HOST_OOM, Fault.CHANGE, False,
+         "The container ran out of host memory or was killed: compare host memory with main."),
+        (FailureClass.CRASH, Fault.UNKNOWN, True,
+         "The process crashed without a Python error: run it once more, then read its last lines."),
+        (FailureClass.IMAGE, Fault.CONFIGURATION, False,
+         "The container image could not be built or pulled: check its name and the build log."),
+        (FailureClass.SUBMIT, Fault.CONFIGURATION, False,
+         "The cluster refused the job: check that the versions of xpk and of the cluster fit together."),
+        (FailureClass.QUEUE, Fault.CLUSTER, True, "The cluster has no free quota: wait, or ask for less."),
+        (FailureClass.CHECKPOINT, Fault.CONFIGURATION, False,
+         "A checkpoint of another run was found or could not be read: use a new run name."),
+        (FailureClass.TIMEOUT, Fault.UNKNOWN, True,
+         "The time limit ended the run: see which phase took it, or raise the limit."),
+        (FailureClass.UNKNOWN, Fault.UNKNOWN, False, "Read the end of the full log."),
+    )
+}  # fmt: skip
+
+
+def advice(kind: FailureClass) -> Advice:
+    """What to do about a failure of this class."""
+    return _ADVICE[kind]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """How a failure class shows in a message. `echo`: the message reports somebody else's failure."""
+
+    kind: FailureClass
+    pattern: re.Pattern[str]
+    echo: bool = False
+
+
+def _signature(kind: FailureClass, pattern: str, *, echo: bool = False) -> Signature:
+    return Signature(kind=kind, pattern=re.compile(pattern), echo=echo)
+
+
+_SIGNATURES = (
+    # RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 63.80G
+    _signature(FailureClass.VMEM_OOM, r"memory space (?:vmem|smem)"),
+    _signature(FailureClass.HBM_OOM, r"memory space hbm|RESOURCE_EXHAUSTED: XLA:TPU compile permanent error"),
+    _signature(FailureClass.SPARSE_CORE_OOM, r"SparseCore Hbm usage"),
+    # RESOURCE_EXHAUSTED: Out of memory while trying to allocate 2.28TiB
+    _signature(FailureClass.DEVICE_OOM, r"RESOURCE_EXHAUSTED|CUDA out of memory|OutOfMemoryError|HIP out of memory"),
+    _signature(FailureClass.CONFIG, r"MAXTEXT CONFIG ERROR|pydantic\S*ValidationError|error: argument "),
+    _signature(FailureClass.TPU_BUSY, r"The TPU is already in use|Unable to initialize backend 'tpu'.{0,80}ABORTED"),
+    _signature(FailureClass.HANG, r"Barrier (?:result: |timed out)|DEADLINE_EXCEEDED.{0,40}barrier", echo=True),
+    _signature(FailureClass.PEER_DIED, r"another task died|tasks are unhealthy|coordination service", echo=True),
+    _signature(FailureClass.BAD_HARDWARE,
+               r"SLICE_FAILURE_\w+|Session is failing with|TPU session error|missed \d+ health checks"),
+    _signature(FailureClass.HARDWARE_OR_COMPILER, r"A program or fatal error occurred, all pending programs"),
+    _signature(FailureClass.HOST_OOM, r"OOMKilled|^MemoryError|Cannot allocate memory"),
+    _signature(FailureClass.IMAGE, r"ErrImagePull|ImagePullBackOff|failed to build: |validate your docker image"),
+    _signature(FailureClass.SUBMIT, r"cannot be handled as a JobSet|error when creating|have a resource type"),
+    _signature(FailureClass.QUEUE, r"insufficient unused quota"),
+    _signature(FailureClass.PREEMPTED, r"Preempted to accommodate"),
+    _signature(FailureClass.NOT_FINITE, r"due to (?:NaN|Inf) loss|due to NaN|loss is (?:nan|inf)"),
+    _signature(FailureClass.TERMINATED, r"got signal: 15|SIGTERM|termination signal", echo=True),
+    _signature(FailureClass.CHECKPOINT, r"[Cc]heckpoint.{0,60}(?:exists|not found|corrupt|mismatch)"),
+    _signature(FailureClass.CRASH, r"Fatal Python error|Segmentation fault|SIGSEGV|SIGABRT"),
+)  # fmt: skip
+
+
+def classify(error: str, default: FailureClass = FailureClass.UNKNOWN) -> tuple[FailureClass, bool]:
+    """The class of an error text, and whether it is an echo."""
+    for signature in _SIGNATURES:
+        if signature.pattern.search(error):
+            return signature.kind, signature.echo
+    return default, False
+
+
+# ValueError: 'steps' not in ...
+_EXCEPTION = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?=:|$)")
+_MASKS = tuple(
+    (re.compile(pattern), mask)
+    for pattern, mask in (
+        (r"0x[0-9a-fA-F]+", "<address>"),
+        (r"(?:gs|https?|s3|file)://\S+|(?<![\w.])(?:/[\w.@+-]+)+/?", "<path>"),
+        (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*", "<date>"),
+        (r"\b(?:[a-z0-9]+-)+[a-z0-9]*\d[a-z0-9]*(?:\.[\w.-]+)?(?::\d+)?\b", "<host>"),
+        (r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b", "<host>"),
+        (r"\b[0-9a-f]{12,}\b", "<hash>"),
+        (r"\d+(?:\.\d+)?", "<n>"),
+        (r"\s+", " "),
+    )
+)
+
+
+def masked(message: str) -> str:
+    """The message without what differs from one day or host to the next."""
+    for pattern, mask in _MASKS:
+        message = pattern.sub(mask, message)
+    return message.strip()
+
+
+def fingerprint(kind: str, error: str, place: str) -> str:
+    """16 hexadecimal digits, equal for the same failure on another day, host and line.
+
+    `place` is the innermost project frame without its line number: `train_utils.py:setup_train_loop`.
+    """
+    found = _EXCEPTION.match(error)
+    name = found["name"].rpartition(".")[2] if found else ""
+    content = "\n".join((kind, name, masked(error[:400]), place))
+    return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def of_exit_code(code: int) -> FailureClass:
+    """What an exit code alone says."""
+    match code:
+        case 124:
+            return FailureClass.TIMEOUT
+        case 134 | 139:
+            return FailureClass.CRASH
+        case 137:
+            return FailureClass.HOST_OOM
+        case 143:
+            return FailureClass.TERMINATED
+        case 2:
+            return FailureClass.CONFIG
+        case _:
+            return FailureClass.UNKNOWN

@@ -1,0 +1,37 @@
+"""The formats that are read: one row each.
+
+In:  nothing.
+Out: `FORMATS`, and `COMMON`, what is read in a log of any format.
+
+A new format is one module with its needles, and one row here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bot.logs.facts import Step
+from bot.logs.frame import FRAME
+from bot.logs.maxtext import MAXTEXT
+from bot.logs.megatron import MEGATRON, own_times
+from bot.logs.sighting import Needle
+from bot.logs.trouble import TROUBLE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """`per_host`: every host prints every step, so hosts must be told apart. `first_step` is what a fresh
+    run counts from. `settle` corrects steps by what only the whole series tells."""
+
+    name: str
+    needles: tuple[Needle, ...]
+    per_host: bool
+    first_step: int
+    settle: Callable[[tuple[Step, ...]], tuple[Step, ...]] = tuple
+
+
+COMMON = (*FRAME, *TROUBLE)
+
+FORMATS = (
+    Format(name="maxtext", needles=MAXTEXT, per_host=True, first_step=0),
+    Format(name="megatron", needles=MEGATRON, per_host=False, first_step=1, settle=own_times),
+)

@@ -1,0 +1,159 @@
+"""Reads the logs of Megatron-LM and its forks (Megatron-DeepSpeed, Primus).
+
+In:  sightings of the literals in `MEGATRON`.
+Out: statements. Iterations count from 1; their times are given in milliseconds and stated in seconds.
+
+Only one rank prints the iterations, so hosts are not told apart; some forks print each of them twice.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from bot.logs.almanac import RFC, rfc_time
+from bot.logs.facts import Mark, MarkKind, Step
+from bot.logs.sighting import Needle, Sighting
+from bot.logs.statement import Doubt, Exited, Figure, Finished, Quantity, Statement
+
+CUT = "The last record of the log is cut off in the middle: it was left out."
+
+# [2025-06-28 18:42:27] iteration        1/      20 |
+_HEAD = re.compile(
+    rf"(?:\[?{RFC}\]?)?\s{{0,3}}iteration +(?P<step>\d{{1,12}})/ *(?P<total>\d{{1,12}}) \|[ \t]*$"
+)
+# consumed samples:           16 | elapsed time per iteration (ms): 4493.2/4500.1 | ... |
+_PAIR = re.compile(
+    r"[ \t]*(?P<name>[A-Za-z][\w ()/%-]{0,60}?):\s*(?P<value>-?(?:\d{1,24}(?:\.\d{0,24})?(?:[eE][+-]?\d{1,3})?|nan|inf))"
+    r"(?:/(?P<mean>\d{1,24}(?:\.\d+)?))?[ \t]*(?P<end>\||\r|\n|$)",
+    re.IGNORECASE,
+)
+# hip mem usage/free/total/usage_ratio: 232.82GB/55.17GB/287.98GB/80.84%  |
+_NOT_A_PAIR = re.compile(r"[ \t]*(?!validation|time)[A-Za-z][\w ()/.%-]{0,80}:[^|\r\n]{0,120}\|")
+_TIME = "elapsed time per iteration (ms)"
+_FIELDS = {
+    "throughput per GPU (TFLOP/s/GPU)": "tflops", "TFLOPs": "tflops",
+    "tokens per GPU (tokens/s/GPU)": "tokens", "tokens-per-second-per-gpu": "tokens",
+    "lm loss": "loss", "loss": "loss",
+}  # fmt: skip
+AVERAGE = "average_seconds"
+"""The extra that holds the running average of a current/average pair."""
+
+# Total number of parameters in billions: 0.91
+_PARAMETERS = re.compile(r"parameters in billions: (?P<count>\d{1,9}(?:\.\d+)?)")
+# [Rank 1] (after 1 iterations) memory (MB) | allocated: 1941.8 | max allocated: 7706.1 | reserved: 8178.0
+_ALLOCATED = re.compile(r"max allocated: (?P<count>\d{1,12}(?:\.\d+)?)")
+# validation loss at iteration 100 | lm loss value: 9.661073E+00
+_AT_ITERATION = re.compile(r"[^|\n]{0,60}?iteration +(?P<step>\d{1,12})\b")
+# primus launcher exited with code 1
+_EXIT = re.compile(r"launcher exited with code (?P<code>\d{1,3})\b")
+
+
+def _iteration(seen: Sighting) -> Iterator[Statement]:
+    head = _HEAD.search(seen.front)
+    if head is None:
+        return
+    pairs, mean, closed = _pairs(seen.text)
+    if seen.last and not closed:
+        yield Doubt(text=CUT)
+        return
+    yield Quantity(figure=Figure.EXPECTED_STEPS, value=float(head["total"]))
+    yield _step(seen, head, pairs, mean)
+
+
+def _pairs(text: str) -> tuple[dict[str, float], float | None, bool]:
+    """The numbers between the bars, the average beside the time, and whether the record ends."""
+    pairs: dict[str, float] = {}
+    mean: float | None = None
+    at, closed = 0, False
+    while at < len(text):
+        found = _PAIR.match(text, at)
+        if found and found["name"] not in pairs:
+            pairs[found["name"]] = float(found["value"])
+            if found["name"] == _TIME and found["mean"]:
+                mean = float(found["mean"])
+            at, closed = found.end(), found["end"] != ""
+            if found["end"] != "|":
+                break
+        elif pairs and (skipped := _NOT_A_PAIR.match(text, at)):
+            at = skipped.end()
+        else:
+            break
+    return pairs, mean, closed
+
+
+def _step(seen: Sighting, head: re.Match[str], pairs: dict[str, float], mean: float | None) -> Step:
+    known: dict[str, float] = {}
+    extras = [] if mean is None else [(AVERAGE, mean / 1000)]
+    milliseconds = pairs.pop(_TIME, None)
+    for name, value in pairs.items():
+        if field := _FIELDS.get(name):
+            known[field] = value
+        else:
+            extras.append((re.sub(r"\W+", "_", name).strip("_"), value))
+    return Step(
+        step=int(head["step"]),
+        seconds=None if milliseconds is None else milliseconds / 1000,
+        tflops_per_device=known.get("tflops"),
+        tokens_per_device=known.get("tokens"),
+        loss=known.get("loss"),
+        time=rfc_time(head) if head["year"] else seen.time,
+        offset=seen.offset,
+        extras=tuple(extras),
+    )
+
+
+def own_times(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The steps without times that are no samples.
+
+    A fork that prints current/average pairs prints a running average alone in its first two lines.
+    """
+    paired = [any(name == AVERAGE for name, _ in step.extras) for step in steps]
+    if not any(paired):
+        return steps
+    return tuple(
+        step if own else replace(step, seconds=None, tflops_per_device=None, tokens_per_device=None)
+        for step, own in zip(steps, paired, strict=True)
+    )
+
+
+def _parameters(seen: Sighting) -> Iterator[Statement]:
+    if found := _PARAMETERS.match(seen.text):
+        yield Quantity(figure=Figure.PARAMETERS_BILLION, value=float(found["count"]))
+
+
+def _allocated(seen: Sighting) -> Iterator[Statement]:
+    if found := _ALLOCATED.match(seen.text):
+        yield Quantity(figure=Figure.MAX_ALLOCATED_MB, value=float(found["count"]))
+
+
+def _validated(seen: Sighting) -> Iterator[Statement]:
+    if found := _AT_ITERATION.match(seen.text):
+        yield Mark(kind=MarkKind.EVAL_ENDED, time=seen.time, step=int(found["step"]), offset=seen.offset)
+
+
+def _saved(seen: Sighting) -> Iterator[Statement]:
+    if found := _AT_ITERATION.match(seen.text):
+        kind = MarkKind.CHECKPOINT_STARTED if seen.text.startswith("saving") else MarkKind.CHECKPOINT_SAVED
+        yield Mark(kind=kind, time=seen.time, step=int(found["step"]), offset=seen.offset)
+
+
+def _exited(seen: Sighting) -> Iterator[Statement]:
+    if found := _EXIT.match(seen.text):
+        yield Exited(code=int(found["code"]))
+
+
+def _exiting(_: Sighting) -> Iterator[Statement]:
+    # [exiting program at iteration 5] datetime: ...      [after training is done] datetime: ...
+    yield Finished()
+
+
+MEGATRON = (
+    Needle(literal=b"consumed samples:", read=_iteration, telling=True,
+           lead=r"iteration +\d{1,12}/ *\d{1,12} \|[ \t]{0,4}"),
+    Needle(literal=b"parameters in billions: ", read=_parameters, telling=True),
+    Needle(literal=b"max allocated: ", read=_allocated),
+    Needle(literal=b"validation loss at iteration ", read=_validated),
+    Needle(literal=b"saved checkpoint from iteration ", read=_saved),
+    Needle(literal=b"launcher exited with code ", read=_exited),
+    Needle(literal=b"[exiting program", read=_exiting),
+)  # fmt: skip

@@ -1,0 +1,130 @@
+"""Decides how a run ended, and what made it fail.
+
+In:  an `Episode` and the track of the measured host.
+Out: an `Outcome`; for a failure the first cause, not its echoes.
+
+Exit code 0 is no success by itself: a termination signal, a failed checkpoint and exhausted data exit so too.
+"""
+
+import math
+from collections.abc import Sequence
+
+from bot.logs.episode import Collector, Episode
+from bot.logs.facts import Failure, Mark, MarkKind, Outcome, State
+from bot.logs.failure import FailureClass, classify, fingerprint, of_exit_code
+from bot.logs.statement import Figure, Trouble
+from bot.logs.track import Track
+
+KILLED = (137, 143)
+"""Exit codes of SIGKILL and SIGTERM."""
+SURVIVED = 3
+"""Step lines after a message that show that it did not end the run; another host may still print two."""
+
+
+def outcome(
+    episode: Episode, collector: Collector | None, track: Track, marks: Sequence[Mark], *, intact: bool
+) -> Outcome:
+    """How the run ended. `intact`: the whole source could be read."""
+    last = track.last.step if track.last else None
+    expected = _expected(episode, collector, track, marks)
+    exit_code = next((code for code in episode.exit_codes if code), 0) if episode.exit_codes else None
+    cause = _cause(episode, track)
+    state = _state(episode, track, cause, exit_code, missing=_missing(collector, last, expected))
+    if state is State.SUCCEEDED and not (intact or episode.ended or episode.exit_codes or episode.finished):
+        state = State.INCOMPLETE
+    failing = state in (State.FAILED, State.KILLED, State.STOPPED)
+    return Outcome(
+        state=state,
+        exit_code=exit_code,
+        failure=_failure(episode, track, cause, exit_code) if failing else None,
+        last_step=last,
+        expected_steps=expected,
+    )
+
+
+def _missing(collector: Collector | None, last: int | None, expected: int | None) -> bool | None:
+    """Whether steps are missing at the end; `None` where nothing says how many there should be."""
+    if expected is None:
+        return None
+    first = collector.form.first_step if collector else 0
+    return last is None or last < expected - 1 + first
+
+
+def _state(
+    episode: Episode, track: Track, cause: Trouble | None, exit_code: int | None, *, missing: bool | None
+) -> State:
+    killed = exit_code in KILLED or (exit_code is None and cause is not None and "OOMKilled" in cause.error)
+    if killed:
+        return State.KILLED
+    if exit_code or track.not_finite is not None:
+        return State.FAILED
+    if exit_code == 0:
+        return State.STOPPED if missing or episode.quits and missing is None else State.SUCCEEDED
+    if cause is not None and not (missing is False and cause.echo):
+        return State.FAILED
+    if episode.quits and missing is not False:
+        return State.STOPPED
+    orderly = episode.finished or not episode.framed or episode.ended
+    return State.SUCCEEDED if orderly and missing is False else State.INCOMPLETE
+
+
+def _expected(
+    episode: Episode, collector: Collector | None, track: Track, marks: Sequence[Mark]
+) -> int | None:
+    """The number of steps the run was to take: stated, else shown by the save on completion."""
+    if collector is None:
+        return None
+    last = track.last.step if track.last else -1
+    least = last + 1 - collector.form.first_step
+    stated = [int(value) for value in collector.quantities.get(Figure.EXPECTED_STEPS, ())]
+    if fitting := [count for count in stated if count >= least]:
+        return fitting[0]
+    grid = next(iter(collector.quantities.get(Figure.SAVE_INTERVAL, ())), None)
+    saves = [
+        mark.step for mark in marks if mark.kind is MarkKind.CHECKPOINT_STARTED and mark.step is not None
+    ]
+    if not grid or not saves or episode.quits or max(saves) < max(last, 1) or max(saves) % int(grid) == 0:
+        return None
+    return max(saves) + 1
+
+
+def _cause(episode: Episode, track: Track) -> Trouble | None:
+    """The first thing that went wrong and was not survived; an echo only where nothing else is known."""
+    del track
+    fatal = [trouble for trouble, before in episode.troubles if episode.steps_seen - before < SURVIVED]
+    own = [trouble for trouble in fatal if not trouble.echo]
+    return next(iter(own or fatal), None)
+
+
+def _failure(episode: Episode, track: Track, cause: Trouble | None, exit_code: int | None) -> Failure | None:
+    bad = track.not_finite
+    if bad is not None and (cause is None or bad.offset < cause.offset):
+        error = f"loss is {'nan' if bad.loss is None or math.isnan(bad.loss) else 'inf'} at step {bad.step}"
+        kind = FailureClass.NOT_FINITE
+        return Failure(
+            kind=kind, error=error, fingerprint=fingerprint(kind, error, ""), offset=bad.offset, excerpt=error
+        )
+    if cause is not None:
+        return Failure(
+            kind=cause.kind,
+            error=cause.error,
+            where=cause.where,
+            excerpt=cause.excerpt,
+            fingerprint=cause.fingerprint,
+            offset=cause.offset,
+        )
+    if episode.quits:
+        return _quit(episode.quits[0])
+    if exit_code:
+        kind = of_exit_code(exit_code)
+        error = f"exit code {exit_code}"
+        return Failure(kind=kind, error=error, fingerprint=fingerprint(kind, error, str(exit_code)))
+    return None
+
+
+def _quit(reason: str) -> Failure:
+    kind, _ = classify(reason, FailureClass.STOPPED)
+    if "preemption" in reason:
+        kind = FailureClass.PREEMPTED
+    error = f"Training stopped: {reason}"
+    return Failure(kind=kind, error=error, excerpt=error, fingerprint=fingerprint(kind, error, ""))

@@ -1,0 +1,125 @@
+"""Reads what stands in front of a message: when, on which host, from which line of the program.
+
+In:  the text in front of a message, any logging system's.
+Out: a `Prefix`; what the text does not say is `None`, the host then "".
+
+Nothing is anchored at the start of a line: pasted logs have none.
+"""
+
+import re
+from dataclasses import dataclass
+
+from bot.logs.almanac import RFC, Almanac, rfc_time
+
+REACH = 400
+"""Characters read in front of a message: a Ray, kubectl or Cloud Logging label, a date and a glog stamp."""
+
+# I0421 10:17:39.824857 136682829195072 metric_logger.py:196]
+GLOG = (
+    r"(?P<severity>[IWEF])(?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{1,6}) +"
+    r"(?P<thread>\d{1,20}) (?P<file>[\w.<>/-]{1,120}):(?P<line>\d{1,7})\]"
+)
+# INFO:2026-04-19 06:42:30,884:jax._src.distributed:140:
+PYTHON = r"[A-Z]{4,8}:(?P<python>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}):[\w.]{1,80}:\d{1,7}:"
+# metric_logger.py:196] [process=4][thread=MainThread] Saving ...
+_BETWEEN = r"\s*(?:\[[^\[\]\n]{0,80}\]\s*)*"
+_PROCESS = re.compile(r"\[process=(\d{1,6})\]")
+
+# (run_maxtext_train pid=78967, ip=10.130.0.11)
+_RAY = re.compile(r"\((?:[\w.:-]+ )?pid=(?P<pid>\d+)(?:, ip=(?P<ip>[\w.:]+))?\)[ \t]*$")
+# [pod/mt-04-int8-wddlh-slice-job-0-3-abcde/jax-tpu]
+_POD = re.compile(r"\[pod/(?P<pod>[\w.-]+)(?:/[\w.-]+)?\]:?[ \t]*$")
+# [resource.labels.podName: mt-04-int8-wddlh-slice-job-0-3-abcde]
+_EXPLORER = re.compile(r"\[resource\.labels\.(?P<label>\w+): (?P<value>[\w.-]+)\][ \t]*$")
+# mt-04-int8-wddlh-slice-job-0-3-abcde jax-tpu | text     worker-3  | text
+_COMPOSE = re.compile(r"(?:^|[\n\r])(?P<name>[\w.-]+(?: [\w.-]+)?) *\| *$")
+# 12: text, as srun --label writes it
+_SLURM = re.compile(r"(?:^|\s)(?P<rank>\d{1,5}): +$")
+_RFC_LAST = re.compile(rf"(?<!\d){RFC}:?[ \t]*$")
+# mt-04-int8-wddlh-slice-job-0-3-abcde: host 3 of slice 0
+_POD_INDEX = re.compile(r"-job-\d+-(\d+)(?:-\w{5})?$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prefix:
+    """`host` tells hosts of one log apart; `thread` only does where `host` is "". `process` is the index
+    that the prefix itself states, or that the host's name implies (`implied`)."""
+
+    time: float | None = None
+    host: str = ""
+    thread: str = ""
+    file: str | None = None
+    line: int = 0
+    process: int | None = None
+    implied: int | None = None
+    rest: str = ""
+
+
+def lead_pattern(lead: str) -> re.Pattern[str]:
+    """The pattern of a prefix whose message has `lead` (a regular expression) in front of the literal."""
+    return re.compile(rf"(?:(?:{GLOG}|{PYTHON}){_BETWEEN})?{lead}$")
+
+
+def read_prefix(before: str, lead: re.Pattern[str], almanac: Almanac) -> Prefix:
+    """The prefix at the end of `before`."""
+    found = lead.search(before)
+    if found is None:
+        return Prefix()
+    rest = before[: found.start()]
+    host, implied, dated, rest = _labels(rest)
+    time, process = dated, None
+    if dated is not None:
+        almanac.anchor(dated)
+    if found["month"]:
+        time = almanac.place(found["month"], found["day"], found["clock"])
+        if "[process=" in found[0] and (index := _PROCESS.search(found[0])):
+            process = int(index[1])
+    elif found["python"] and (date := _RFC_LAST.search(found["python"])):
+        time = rfc_time(date)
+    return Prefix(
+        time=time,
+        host=host,
+        thread=found["thread"] or "",
+        file=found["file"],
+        line=int(found["line"] or 0),
+        process=process,
+        implied=implied,
+        rest=rest,
+    )
+
+
+def _labels(rest: str) -> tuple[str, int | None, float | None, str]:
+    """Host, its index, date, and what is left, from right to left: label and date in either order."""
+    host, implied, dated = "", None, None
+    for _ in range(3):
+        if not rest or rest[-1] not in " ])\tZ:|0123456789":
+            break
+        if dated is None and (date := _RFC_LAST.search(rest, max(0, len(rest) - 48))):
+            dated, rest = rfc_time(date), rest[: date.start()]
+        elif label := _label(rest):
+            start, name, index = label
+            host, implied, rest = name or host, implied if index is None else index, rest[:start]
+        else:
+            break
+    return host, implied, dated, rest
+
+
+def _label(rest: str) -> tuple[int, str, int | None] | None:
+    """Where the label at the end begins, the host it names, and the process index that the name implies."""
+    if found := _RAY.search(rest):
+        return found.start(), f"{found['ip'] or ''}/{found['pid']}", None
+    if found := _POD.search(rest):
+        return found.start(), found["pod"], _index(found["pod"])
+    if found := _EXPLORER.search(rest):
+        named = "pod" in found["label"].lower()
+        return found.start(), found["value"] if named else "", _index(found["value"])
+    if found := _COMPOSE.search(rest):
+        return found.start(), found["name"], _index(found["name"].split()[0])
+    if found := _SLURM.search(rest):
+        return found.start(), f"rank {int(found['rank'])}", int(found["rank"])
+    return None
+
+
+def _index(pod: str) -> int | None:
+    found = _POD_INDEX.search(pod)
+    return int(found[1]) if found else None

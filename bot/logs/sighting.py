@@ -1,0 +1,117 @@
+"""A literal of a format, and the place of a log where it was seen.
+
+In:  a `Hit` of the scan, the `Needle` it belongs to, the calendar of the log.
+Out: a `Sighting`, which a format reads; it decodes only what it is asked for.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from bot.logs.almanac import Almanac
+from bot.logs.cloud import ENTRY, cloud_prefix
+from bot.logs.facts import CallSite
+from bot.logs.prefix import REACH, Prefix, lead_pattern, read_prefix
+from bot.logs.scan import BEHIND, Hit
+from bot.logs.statement import Statement
+
+WINDOW = 1536
+"""Bytes decoded behind a literal: the longest step line seen has 700."""
+
+# ESC [ 36 m     ESC ] 8 ; ; url BEL
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+
+Reader = Callable[["Sighting"], Iterable[Statement]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needle:
+    """A literal worth stopping at, and who reads what stands there.
+
+    `lead` is what of the message stands in front of the literal, as a regular expression. `telling`: only
+    this format prints it. `message` names it where its place in the program identifies the code that ran.
+    """
+
+    literal: bytes
+    read: Reader
+    lead: str = ""
+    telling: bool = False
+    message: str | None = None
+
+
+class Sighting:
+    """One literal in one place. Texts are free of terminal codes and NUL bytes."""
+
+    def __init__(self, hit: Hit, needle: Needle, lead: re.Pattern[str], almanac: Almanac) -> None:
+        self._hit = hit
+        self._needle = needle
+        self._lead = lead
+        self._almanac = almanac
+
+    @property
+    def offset(self) -> int:
+        """The literal's byte in the inflated source."""
+        return self._hit.offset
+
+    @property
+    def almanac(self) -> Almanac:
+        """The calendar of this log."""
+        return self._almanac
+
+    @cached_property
+    def text(self) -> str:
+        """What begins with the literal."""
+        return self.after(WINDOW)
+
+    @cached_property
+    def front(self) -> str:
+        """What stands right in front of the literal."""
+        return self.before(REACH)
+
+    def before(self, count: int) -> str:
+        """Up to `count` bytes in front of the literal."""
+        return plain(self._hit.before(min(count, BEHIND)))
+
+    def after(self, count: int) -> str:
+        """Up to `count` bytes from the literal on."""
+        return plain(self._hit.after(count))
+
+    @property
+    def last(self) -> bool:
+        """Whether `text` runs up to the last byte of the source."""
+        return self._hit.reaches_end(WINDOW)
+
+    @cached_property
+    def prefix(self) -> Prefix:
+        """When and where this was printed."""
+        found = read_prefix(self.front, self._lead, self._almanac)
+        if found.time is None and '"' in self.front:
+            cloud = cloud_prefix(self.before(2048), self.after(ENTRY))
+            if cloud is not None:
+                if cloud.time is not None:
+                    self._almanac.anchor(cloud.time)
+                return cloud
+        return found
+
+    @property
+    def time(self) -> float | None:
+        """The line's own time."""
+        return self.prefix.time
+
+    @property
+    def site(self) -> tuple[CallSite, ...]:
+        """The line of the program that printed this, if that identifies it."""
+        if self._needle.message is None or self.prefix.file is None:
+            return ()
+        return (CallSite(message=self._needle.message, file=self.prefix.file, line=self.prefix.line),)
+
+
+def plain(text: str) -> str:
+    """The text without terminal codes."""
+    return _ANSI.sub("", text) if "\x1b" in text else text
+
+
+def lead_of(needle: Needle) -> re.Pattern[str]:
+    """The pattern of what may stand in front of this needle's literal."""
+    return lead_pattern(needle.lead)

@@ -1,0 +1,119 @@
+"""What one place of a log states: the words between the formats and the run that is put together.
+
+In:  nothing; these are values.
+Out: the union `Statement`. Facts that `RunLog` holds as they are (steps, marks, memory) are stated as such.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bot.logs.facts import CompiledMemory, DeviceMemory, Environment, Mark, Step
+
+
+class Figure(StrEnum):
+    """A number that a log states once, about the whole run."""
+
+    PARAMETERS_BILLION = "parameters_billion"
+    TFLOP_PER_STEP = "tflop_per_step"
+    MAX_ALLOCATED_MB = "max_allocated_mb"
+    EXPECTED_STEPS = "expected_steps"
+    SAVE_INTERVAL = "save_interval"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsure:
+    """A step line that ends where the log ends: whole only if it states as much as the one before it."""
+
+    step: Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity:
+    """One such number."""
+
+    figure: Figure
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Began:
+    """The frame opens: a program was started. `time` is Unix seconds."""
+
+    time: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """The frame closes."""
+
+    time: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exited:
+    """The program's exit code."""
+
+    code: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """A page says which commits the runs that follow measured, in their order."""
+
+    commits: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quit:
+    """The program says that it stops before its last step, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """The program says that it has come to its orderly end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubt:
+    """Something that the reader of the report should know about this log."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """Something that may have made the run fail.
+
+    `echo`: it only says that something else failed, elsewhere. `training`: no other kind of program says it.
+    """
+
+    kind: str
+    error: str
+    where: str | None = None
+    excerpt: str = ""
+    fingerprint: str = ""
+    echo: bool = False
+    training: bool = True
+    offset: int = 0
+    end: int = 0
+
+
+Statement = (
+    Step
+    | Unsure
+    | Mark
+    | Environment
+    | DeviceMemory
+    | CompiledMemory
+    | Quantity
+    | Began
+    | Ended
+    | Exited
+    | Claimed
+    | Quit
+    | Finished
+    | Doubt
+    | Trouble
+)

@@ -1,0 +1,89 @@
+"""Keeps the step lines of one host in bounded memory.
+
+In:  steps in the order printed.
+Out: the first `HEAD` and the last `tail` of them, counts and sums over all.
+"""
+
+import math
+from collections import deque
+
+from bot.logs.facts import Step
+
+HEAD = 1_000
+"""Steps kept from the start: the ramp and the first evaluations of any run."""
+TAIL = 50_000
+"""Steps kept from the end, on the measured host: a day of steps of two seconds."""
+SPARE_TAIL = 1_000
+"""Steps kept from the end of a host that will hardly be measured."""
+
+
+class Track:
+    """The steps of one host."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+        self.repeats = 0
+        self.first: Step | None = None
+        self.last: Step | None = None
+        self.not_finite: Step | None = None
+        self.rewinds: list[tuple[int, int]] = []
+        self.seconds_sum = 0.0
+        self.seconds_count = 0
+        self._head: list[Step] = []
+        self._tail: deque[Step] = deque(maxlen=TAIL)
+
+    def add(self, step: Step, *, anonymous: bool) -> None:
+        """Take the next step line; `anonymous`: nothing tells this host from another one."""
+        last = self.last
+        if last is not None and last.step == step.step and (anonymous or _said(last) == _said(step)):
+            self.repeats += _said(last) != _said(step)
+            return
+        if last is not None and step.step < last.step and len(self.rewinds) < 100:
+            self.rewinds.append((last.step, step.step))
+        if self.first is None:
+            self.first = step
+        elif step.seconds is not None:
+            self.seconds_sum += step.seconds
+            self.seconds_count += 1
+        if self.not_finite is None and step.loss is not None and not math.isfinite(step.loss):
+            self.not_finite = step
+        self.last = step
+        self.seen += 1
+        (self._head if len(self._head) < HEAD else self._tail).append(step)
+
+    def spare(self) -> None:
+        """Keep less from now on."""
+        if self._tail.maxlen != SPARE_TAIL:
+            self._tail = deque(self._tail, maxlen=SPARE_TAIL)
+
+    def steps(self) -> tuple[Step, ...]:
+        """What was kept, in order."""
+        return (*self._head, *self._tail)
+
+    def extend(self, later: "Track") -> None:
+        """Take over another track's steps, which were printed after these."""
+        dropped = later.seen - len(later.steps())
+        for step in later.steps():
+            self.add(step, anonymous=False)
+        self.seen += dropped
+
+    def same_shape(self, step: Step) -> bool:
+        """Whether this step states as much as the one before it; without one, whether it has a loss."""
+        if self.last is None:
+            return step.loss is not None
+        return _shape(self.last) == _shape(step)
+
+
+def _said(step: Step) -> tuple[object, ...]:
+    """What a line says, wherever it stands."""
+    return step.step, step.seconds, step.loss, step.tokens_per_device, step.time, step.kind
+
+
+def _shape(step: Step) -> tuple[object, ...]:
+    return (
+        step.seconds is None,
+        step.tokens_per_device is None,
+        step.loss is None,
+        step.perplexity is None,
+        tuple(name for name, _ in step.extras),
+    )

@@ -1,0 +1,89 @@
+"""Reads what may have made a run fail: tracebacks, and the messages of XLA, libtpu, JAX, Kubernetes and xpk.
+
+In:  sightings of the literals in `TROUBLE`.
+Out: `Trouble`s; which of them was the cause is decided when the whole run is known (`outcome`).
+"""
+
+import re
+from collections.abc import Iterator
+
+from bot.logs.failure import FailureClass, classify, fingerprint
+from bot.logs.scan import AHEAD
+from bot.logs.sighting import Needle, Sighting
+from bot.logs.stack import ERROR_LENGTH, read_stack
+from bot.logs.statement import Statement, Trouble
+
+_TRAINERS = re.compile(r"/deps/|maxtext|maxdiffusion|megatron", re.IGNORECASE)
+# jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: ...      Barrier result: DEADLINE_EXCEEDED; ...
+_OPENING = re.compile(r"(?:[A-Za-z_][\w.]{0,80}: |Error from server [^\n]{0,200}|ERROR: |Barrier result: )$")
+_LINE_END = re.compile(r"[\r\n]|\\n|\s(?=[IWEF]\d{4} \d\d:\d\d:\d\d|XPK End: |EXIT_CODE=|Traceback \(most)")
+_MEMORY_LINES = re.compile(r"\s*\n(?=\s*(?:Ran out|Exceeded|Used))")
+
+
+def _traceback(seen: Sighting) -> Iterator[Statement]:
+    text = seen.after(AHEAD)
+    if '"textPayload"' in seen.front or '"message"' in seen.front:
+        text = text.partition('",\n')[0].replace("\\n", "\n").replace('\\"', '"')
+    stack = read_stack(text, seen.front)
+    error = stack.error or "Traceback without an error line"
+    kind, echo = classify(error, FailureClass.CODE if stack.where else FailureClass.UNKNOWN)
+    if error.startswith("KeyboardInterrupt"):
+        kind = FailureClass.TERMINATED
+    yield Trouble(
+        kind=kind,
+        error=error,
+        where=stack.where,
+        excerpt=stack.excerpt,
+        fingerprint=fingerprint(kind, error, stack.place),
+        echo=echo,
+        training=any(_TRAINERS.search(path) for path in stack.paths),
+        offset=seen.offset,
+        end=seen.offset + len(text[: stack.end].encode("utf-8", "replace")),
+    )
+
+
+def _message(seen: Sighting) -> Iterator[Statement]:
+    """A message that is known word for word."""
+    opening = _OPENING.search(seen.front)
+    start = opening[0] if opening else ""
+    text = start + _MEMORY_LINES.sub(" ", seen.text, count=2)
+    error = _LINE_END.split(text, maxsplit=1)[0].strip()[:ERROR_LENGTH]
+    kind, echo = classify(error)
+    if kind is FailureClass.UNKNOWN:
+        return
+    yield Trouble(
+        kind=kind,
+        error=error,
+        excerpt="\n".join((start + seen.text).splitlines()[:12]),
+        fingerprint=fingerprint(kind, error, ""),
+        echo=echo,
+        offset=seen.offset,
+        end=seen.offset + len(error.encode("utf-8", "replace")),
+    )
+
+
+_MESSAGES = (
+    b"RESOURCE_EXHAUSTED: ",
+    b"MAXTEXT CONFIG ERROR",
+    b"Terminating process because the JAX",
+    b"DEADLINE_EXCEEDED; # of tasks",
+    b"SLICE_FAILURE_",
+    b"Session is failing with",
+    b"A program or fatal error occurred",
+    b"Unable to initialize backend 'tpu'",
+    b"OOMKilled",
+    b"ErrImagePull",
+    b"ImagePullBackOff",
+    b"failed to build: ",
+    b"cannot be handled as a JobSet",
+    b"t have a resource type",
+    b"insufficient unused quota",
+    b"Fatal Python error",
+    b"Preempted to accommodate",
+    b"received SIGTERM",
+)
+
+TROUBLE = (
+    Needle(literal=b"Traceback (most recent call last)", read=_traceback),
+    *(Needle(literal=literal, read=_message) for literal in _MESSAGES),
+)
