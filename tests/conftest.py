@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["tests.peers.postgres"]
+
 GOLDEN = Path(__file__).parent / "golden"
 
 Accept = Callable[[str, str], None]
