@@ -7,10 +7,9 @@ What the log does not state is left out, never shown as zero.
 from bot.cli.screen import BAD, DIM, GOOD, ODD, Bar, Screen
 from bot.cli.steps_view import show_steps
 from bot.logs.facts import Environment, Outcome, RunLog, State
-from bot.logs.failure import FailureClass, advice
 from bot.report.figures import counted, seconds, significant
 from bot.report.information import phases
-from bot.report.judged import ended
+from bot.report.judged import ended, next_step
 from bot.report.run_document import warnings_of
 from bot.verdict.judgement import Clock, MeasuredRun, Measurements
 from bot.verdict.metrics import BY_KEY
@@ -81,12 +80,8 @@ def _next_step(outcome: Outcome) -> str:
     if failure is None:
         return ""
     where = f"at {failure.where} · " if failure.where else ""
-    known = failure.kind in set(FailureClass)
-    return (
-        f"{where}{failure.kind}: {advice(FailureClass(failure.kind)).next_step}"
-        if known
-        else where + failure.kind
-    )
+    todo = next_step(failure.kind)
+    return f"{where}{failure.kind}{f': {todo}' if todo else ''}"
 
 
 def _facts(run: MeasuredRun) -> list[tuple[str, str]]:
@@ -183,7 +178,8 @@ def _page(run: MeasuredRun) -> str:
     for key in INFORMATION:
         value = BY_KEY[key].read(run)
         if isinstance(value, float | int):
-            parts.append(f"{BY_KEY[key].title} {value:.{BY_KEY[key].digits}f}")
+            unit = " %" if BY_KEY[key].unit == "%" else ""
+            parts.append(f"{BY_KEY[key].title} {value:.{BY_KEY[key].digits}f}{unit}")
     return " · ".join(parts)
 
 

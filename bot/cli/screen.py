@@ -51,7 +51,7 @@ class Screen:
 
     def paragraph(self, words: str, style: str = PLAIN, indent: int = 2) -> None:
         """Running text, wrapped."""
-        self._console.print(Padding(Text(plain(words), style=style), (0, 0, 0, indent)))
+        self._console.print(Padding(Text(plain(words), style=style), (0, 0, 0, indent), expand=False))
 
     def gap(self) -> None:
         """An empty line."""
@@ -91,7 +91,7 @@ class Screen:
         self._indented(grid)
 
     def _indented(self, drawn: Table) -> None:
-        self._console.print(Padding(drawn, (0, 0, 0, 2)))
+        self._console.print(Padding(drawn, (0, 0, 0, 2), expand=False))
 
     def _print(self, *parts: Text) -> None:
         self._console.print(Text.assemble(*parts))

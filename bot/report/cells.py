@@ -15,19 +15,11 @@ from bot.report.links import absolute, case_path
 from bot.report.model import CaseReport, Progress, Report, RowState
 from bot.report.quoting import quoted, said
 from bot.report.states import STATES, word
+from bot.verdict.fields import FIELDS
 from bot.verdict.judgement import Caveat, Comparison, Direction, MeasuredRun, Row, Timing, TimingVerdict
 from bot.verdict.metrics import BY_KEY
 
-FIELDS = {
-    "jax": "JAX",
-    "device_kind": "device",
-    "devices": "devices",
-    "parameters_billion": "parameters (billion)",
-    "tflop_per_step": "TFLOP per step",
-    "tokens_per_step": "tokens per step",
-    "call_sites": "code that ran",
-    "clock_dialect": "meaning of `seconds`",
-}
+TITLES = {field.name: field.title for field in FIELDS}
 CAVEATS_IN_A_CELL = 2
 
 
@@ -132,7 +124,7 @@ def caveat_words(caveat: Caveat, limit: int = 60) -> str:
 
 def field_name(field: str) -> str:
     """The name of a caveat's field as people say it, as Markdown."""
-    return FIELDS.get(field) or said(field.replace("_", " "))
+    return TITLES.get(field) or said(field.replace("_", " "))
 
 
 def _figures(timing: Timing) -> str:

@@ -8,12 +8,11 @@ Out: `ComparisonView`: plain text in the order in which it is read. Nothing is e
 from dataclasses import dataclass
 
 from bot.logs.facts import State
-from bot.logs.failure import FailureClass, advice
 from bot.report.comparison_words import headline_words, loss_sentence, side_words, timing_words
 from bot.report.escape import one_line
 from bot.report.figures import NONE, change
 from bot.report.information import ledger_lines
-from bot.report.judged import bad_end, ended, loss_words
+from bot.report.judged import bad_end, ended, loss_words, next_step
 from bot.report.method import method_lines
 from bot.report.model import RowState
 from bot.report.states import STATES
@@ -22,8 +21,6 @@ from bot.verdict.judgement import (
     Caveat,
     Comparison,
     Direction,
-    Loss,
-    MeasuredRun,
     Row,
     Timing,
     TimingVerdict,
@@ -179,8 +176,3 @@ def _failures(comparison: Comparison) -> list[FailureView]:
         for side, end in ends
         if end.state is not State.SUCCEEDED
     ]
-
-
-def next_step(kind: str) -> str:
-    """What to do about a failure of a documented class; nothing for a class of no name."""
-    return advice(FailureClass(kind)).next_step if kind in set(FailureClass) else ""

@@ -49,8 +49,7 @@ def text(value: str, limit: int = 300) -> str:
     """Running text: every Markdown sign escaped, every autolink defused."""
     line = one_line(value, limit)
     escaped = "".join(_HTML.get(character, character) for character in line)
-    for pattern, defused in _TRIGGERS:
-        escaped = pattern.sub(defused, escaped)
+    escaped = _without_triggers(escaped)
     escaped = _MARKDOWN.sub(lambda found: "\\" + found[0], escaped)
     return _LINE_START.sub(r"\\", escaped).replace(ZERO_WIDTH, ZERO_WIDTH_SHOWN)
 
@@ -70,9 +69,7 @@ def code(value: str, limit: int = 300) -> str:
 def html(value: str, limit: int = 300) -> str:
     """Text for inside our own HTML tags, where GitHub reads no Markdown: `<summary>`."""
     escaped = "".join(_HTML.get(character, character) for character in one_line(value, limit))
-    for pattern, defused in _TRIGGERS:
-        escaped = pattern.sub(defused, escaped)
-    return escaped.replace('"', "&quot;").replace(ZERO_WIDTH, ZERO_WIDTH_SHOWN)
+    return _without_triggers(escaped).replace('"', "&quot;").replace(ZERO_WIDTH, ZERO_WIDTH_SHOWN)
 
 
 def fenced(value: str, *, lines: int, width: int = 200) -> str:
@@ -99,7 +96,13 @@ def _visible(character: str) -> str:
 
 
 def _entities(line: str) -> str:
+    """Every sign that could mean something as an entity, and addresses broken as in running text."""
     return "".join(
-        character if character.isalnum() or character in " ./:-" else f"&#{ord(character)};"
-        for character in line
+        one if one.isalnum() or one in " -" else f"&#{ord(one)};" for one in _without_triggers(line)
     )
+
+
+def _without_triggers(line: str) -> str:
+    for pattern, defused in _TRIGGERS:
+        line = pattern.sub(defused, line)
+    return line

@@ -4,6 +4,7 @@ In:  a `CaseReport` or its `Comparison`. Out: single facts: a bound, a failure, 
 """
 
 from bot.logs.facts import Failure, Outcome, State
+from bot.logs.failure import FailureClass, advice
 from bot.report.model import CaseReport
 from bot.verdict.decide import EQUIVALENCE_ALPHA, level, percent
 from bot.verdict.judgement import Caveat, Comparison, Direction, LossVerdict, MeasuredRun, Row, Weight
@@ -54,6 +55,11 @@ def _after(end: Outcome) -> str:
     if end.last_step is None:
         return "before the first step" if end.state is State.INCOMPLETE else "before step 0"
     return f"after step {end.last_step}"
+
+
+def next_step(kind: str) -> str:
+    """What to do about a failure of a documented class; nothing for a class of no name."""
+    return advice(FailureClass(kind)).next_step if kind in set(FailureClass) else ""
 
 
 def worse_memory(comparison: Comparison | None) -> tuple[Row, ...]:

@@ -7,12 +7,12 @@ Out: Markdown blockquotes, one per row, with the command that measures the row a
 from bot.logs.facts import Failure
 from bot.report.cells import caveat_words, label, rerun
 from bot.report.detail import Detail
-from bot.report.judged import bad_end, ended, weighty
+from bot.report.judged import bad_end, ended, next_step, weighty
 from bot.report.links import absolute, log_path
 from bot.report.model import CaseReport, Report, RowState
 from bot.report.quoting import quoted, said
 from bot.report.states import STATES
-from bot.verdict.judgement import Comparison
+from bot.verdict.judgement import CaveatKind, Comparison
 
 CAVEATS = 6
 
@@ -34,22 +34,27 @@ def log_link(row: CaseReport, public_url: str, words: str = "full log") -> str:
 
 
 def _text(report: Report, row: CaseReport, detail: Detail) -> str | None:
+    """What is said of the row's state, then where its code may not be what it claims to be."""
     comparison = row.comparison
     if comparison is None:
         return None
+    origin = [said(one.text, detail.error) for one in comparison.caveats if one.kind is CaveatKind.PROVENANCE]
+    parts = [_of_state(report, row, comparison, detail), *origin]
+    return " · ".join(part for part in parts if part) or None
+
+
+def _of_state(report: Report, row: CaseReport, comparison: Comparison, detail: Detail) -> str:
     match row.state:
         case RowState.NEW_FAILURE:
             return _failed(report, comparison, detail)
-        case RowState.DIVERGED:
-            return (
-                _failed(report, comparison, detail) if bad_end(comparison.head) else _why(comparison, detail)
-            )
-        case RowState.NOT_COMPARABLE | RowState.NOT_LIKE_FOR_LIKE:
+        case RowState.DIVERGED if bad_end(comparison.head):
+            return _failed(report, comparison, detail)
+        case RowState.DIVERGED | RowState.NOT_COMPARABLE | RowState.NOT_LIKE_FOR_LIKE:
             return _why(comparison, detail)
-        case RowState.INCONCLUSIVE if comparison.timing.change is not None and comparison.timing.band is None:
-            return said(comparison.reason or comparison.timing.reason, detail.error) or None
+        case RowState.INCONCLUSIVE if comparison.timing.change is None or comparison.timing.band is None:
+            return _why(comparison, detail)
         case _:
-            return None
+            return ""
 
 
 def _failed(report: Report, comparison: Comparison, detail: Detail) -> str:
@@ -59,6 +64,8 @@ def _failed(report: Report, comparison: Comparison, detail: Detail) -> str:
     parts = [_error(end.failure, detail) if end.failure else ended(end)]
     if comparison.base and not bad_end(comparison.base):
         parts.append(f"succeeds on {said(report.base_branch, 40)}")
+    if end.failure:
+        parts.append(next_step(end.failure.kind))
     return " · ".join(part for part in parts if part)
 
 
@@ -67,8 +74,8 @@ def _error(failure: Failure, detail: Detail) -> str:
     return f"{quoted(failure.error, detail.error)}{where}"
 
 
-def _why(comparison: Comparison, detail: Detail) -> str | None:
-    """The caveats that decide, then the sentence of the verdict where it adds something."""
-    words = [caveat_words(caveat) for caveat in weighty(comparison)[:CAVEATS]]
-    reason = said(comparison.reason, detail.error)
-    return "; ".join([*words, *([reason] if reason and reason not in words else [])]) or None
+def _why(comparison: Comparison, detail: Detail) -> str:
+    """The verdict's own sentence; the caveats that decided it where it has none."""
+    if comparison.reason:
+        return said(comparison.reason, 2 * detail.error)
+    return "; ".join(caveat_words(caveat) for caveat in weighty(comparison)[:CAVEATS])

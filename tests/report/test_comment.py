@@ -6,7 +6,7 @@ from bot.render import Renderer
 from bot.report.comment import comment_body
 from bot.report.model import Report
 from tests.conftest import Accept
-from tests.report.samples import every_state
+from tests.report.states import every_state
 
 URL = "https://maxview.example"
 RENDERER = Renderer()
