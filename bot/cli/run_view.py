@@ -48,7 +48,10 @@ def show_run(screen: Screen, run: MeasuredRun) -> None:
     screen.facts([fact for fact in _facts(run) if fact[1]])
     _show_ledger(screen, run)
     show_steps(screen, run)
+    problem = run.measurements.steady.problem
     for warning in warnings_of(run):
+        if problem and problem in warning:
+            continue  # said beside the steady step already
         screen.paragraph(f"⚠ {warning}", ODD)
 
 

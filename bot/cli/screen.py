@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -39,23 +39,23 @@ class Screen:
     """A place to print to."""
 
     def __init__(self, stream: TextIO | None = None, width: int | None = None) -> None:
-        out = stream or sys.stdout
-        known = Console(file=out, highlight=False)
+        self._stream = stream or sys.stdout
+        known = Console(file=self._stream, highlight=False)
         if width is None:
             width = min(known.width, WIDEST) if known.is_terminal else NARROW
-        self._console = Console(file=out, width=width, highlight=False, emoji=False, markup=False)
+        self._console = Console(file=self._stream, width=width, highlight=False, emoji=False, markup=False)
 
     def headline(self, symbol: str, words: str, style: str = PLAIN) -> None:
         """The one line that says it."""
-        self._print(Text(f"{symbol} ", style=style), Text(plain(words), style=f"bold {style}".strip()))
+        self._print(Text.assemble((f"{symbol} ", style), (plain(words), f"bold {style}".strip())))
 
     def paragraph(self, words: str, style: str = PLAIN, indent: int = 2) -> None:
         """Running text, wrapped."""
-        self._console.print(Padding(Text(plain(words), style=style), (0, 0, 0, indent), expand=False))
+        self._print(Padding(Text(plain(words), style=style), (0, 0, 0, indent), expand=False))
 
     def gap(self) -> None:
         """An empty line."""
-        self._console.print()
+        self._print(Text())
 
     def facts(self, facts: Sequence[tuple[str, str]]) -> None:
         """Names and what they are, aligned."""
@@ -91,10 +91,14 @@ class Screen:
         self._indented(grid)
 
     def _indented(self, drawn: Table) -> None:
-        self._console.print(Padding(drawn, (0, 0, 0, 2), expand=False))
+        self._print(Padding(drawn, (0, 0, 0, 2), expand=False))
 
-    def _print(self, *parts: Text) -> None:
-        self._console.print(Text.assemble(*parts))
+    def _print(self, drawn: RenderableType) -> None:
+        """Print without the blanks that fill up lines: they are noise in a file."""
+        with self._console.capture() as captured:
+            self._console.print(drawn)
+        lines = captured.get().splitlines()
+        self._stream.write("".join(f"{line.rstrip()}\n" for line in lines))
 
 
 def blocks(share: float, room: int) -> str:

@@ -5,7 +5,7 @@ Out: `ComparisonView`: plain text in the order in which it is read. Nothing is e
      terminal, HTML escapes by its template, Markdown by `comparison_markdown`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.logs.facts import State
 from bot.report.comparison_words import headline_words, loss_sentence, side_words, timing_words
@@ -26,10 +26,11 @@ from bot.verdict.judgement import (
     TimingVerdict,
     Verdict,
 )
-from bot.verdict.metrics import BY_KEY
+from bot.verdict.metrics import BY_KEY, Metric
 
 RED = frozenset({Verdict.SLOWER, Verdict.DIVERGED, Verdict.NEW_FAILURE})
 GREEN = frozenset({Verdict.SAME, Verdict.FASTER, Verdict.FIXED})
+SHORT_UNITS = frozenset({"%", "GB", "MB", "billion"})
 TITLES = {field.name: field.title for field in FIELDS}
 
 
@@ -91,30 +92,36 @@ def comparison_view(comparison: Comparison) -> ComparisonView:
     """`comparison` in plain words."""
     timings = [comparison.timing] if comparison.timing.change is not None else []
     both = comparison.base and comparison.head
+    failures = tuple(_failures(comparison))
+    reason = one_line(comparison.reason, 600)
+    timing = comparison.timing
     return ComparisonView(
         symbol=STATES[RowState(comparison.verdict)].symbol,
         tone="bad" if comparison.verdict in RED else "good" if comparison.verdict in GREEN else "odd",
         headline=headline_words(comparison),
-        reason=one_line(comparison.reason, 600),
-        timing=timing_words(comparison.timing),
+        reason="" if any(failure.error and failure.error in reason for failure in failures) else reason,
+        timing=timing_words(replace(timing, reason="") if timing.reason == comparison.reason else timing),
         loss=loss_sentence(comparison.loss, loss_words(comparison)),
-        base=side_words(comparison.base),
-        head=side_words(comparison.head),
-        failures=tuple(_failures(comparison)),
-        caveats=tuple(caveat_view(caveat) for caveat in comparison.caveats),
-        rows=tuple(metric_view(row, comparison.timing) for row in comparison.rows),
+        base=side_words(comparison.base, comparison.head),
+        head=side_words(comparison.head, comparison.base),
+        failures=failures,
+        caveats=tuple(caveat_view(caveat, comparison.reason) for caveat in comparison.caveats),
+        rows=tuple(metric_view(row, timing) for row in comparison.rows if None not in {row.base, row.head}),
         ledger=tuple(ledger_lines(comparison.base[0], comparison.head[0])) if both else (),
         method=tuple(method_lines(timings)) if timings else (),
     )
 
 
-def caveat_view(caveat: Caveat) -> CaveatView:
-    """A caveat by the title of its field."""
+def caveat_view(caveat: Caveat, reason: str = "") -> CaveatView:
+    """A caveat by the title of its field; its text only as far as it says more than the rest does."""
+    what = TITLES.get(caveat.field, caveat.field.replace("_", " "))
+    base, head = (NONE if side is None else side for side in (caveat.base, caveat.head))
+    more = caveat.text.removeprefix(f"{what}: {base} on base, {head} on head").lstrip("; ")
     return CaveatView(
-        what=TITLES.get(caveat.field, caveat.field.replace("_", " ")),
-        base=caveat.base if caveat.base is not None else NONE,
-        head=caveat.head if caveat.head is not None else NONE,
-        text=caveat.text,
+        what=what,
+        base=base,
+        head=head,
+        text="" if more and more in reason else one_line(more, 400),
         weight=caveat.weight.value,
     )
 
@@ -122,10 +129,16 @@ def caveat_view(caveat: Caveat) -> CaveatView:
 def metric_view(row: Row, timing: Timing) -> MetricView:
     """A row with its title, decimals and unit."""
     metric = BY_KEY.get(row.key)
-    title = f"{metric.title}{f', {metric.unit}' if metric.unit else ''}" if metric else row.key
+    title = (
+        row.key
+        if metric is None
+        else f"{metric.title}, {metric.unit}"
+        if _says_more(metric)
+        else metric.title
+    )
     remark, tone = _remark(row, timing)
     return MetricView(
-        title=title,
+        title=_title(metric) if metric else row.key,
         base=figure(row.key, row.base),
         head=figure(row.key, row.head),
         difference=figure(row.key, row.diff, sign="+"),
@@ -139,7 +152,15 @@ def figure(key: str, value: float | str | None, sign: str = "") -> str:
     if value is None or isinstance(value, str):
         return value or NONE
     digits = BY_KEY[key].digits if key in BY_KEY else 4
+    if round(value, digits) == 0:
+        return f"{0:.{digits}f}"
     return f"{value:{sign}.{digits}f}"
+
+
+def _title(metric: Metric) -> str:
+    """The metric's title, with its unit where the title does not hold it."""
+    seconds = metric.unit == "s" and "s/step" not in metric.title
+    return f"{metric.title}, {metric.unit}" if seconds or metric.unit in SHORT_UNITS else metric.title
 
 
 def _remark(row: Row, timing: Timing) -> tuple[str, str]:

@@ -5,6 +5,7 @@ In:  a `Comparison` or its parts. Out: plain text, not escaped.
 
 from collections.abc import Sequence
 
+from bot.report.escape import one_line
 from bot.report.figures import change, counted, percent_up, size
 from bot.report.judged import bound_percent, loss_words
 from bot.report.model import RowState
@@ -31,7 +32,7 @@ def headline_words(comparison: Comparison) -> str:
 def timing_words(timing: Timing) -> str:
     """The timing decision in one sentence."""
     if timing.change is None or timing.base_seconds is None or timing.head_seconds is None:
-        return f"not judged: {timing.reason}" if timing.reason else "not judged"
+        return f"not judged: {one_line(timing.reason, 300)}" if timing.reason else "not judged"
     figures = f"{timing.base_seconds:.5f} → {timing.head_seconds:.5f} s/step, {_change(timing)}"
     withheld = ", not judged" if timing.verdict is TimingVerdict.WITHHELD else ""
     power = f"; {size(timing.mde)} would be seen 4 times in 5" if timing.mde is not None else ""
@@ -52,9 +53,13 @@ def loss_sentence(loss: Loss, words: str | None) -> str:
     return " ".join(part for part in parts if part)
 
 
-def side_words(runs: Sequence[MeasuredRun]) -> str:
-    """The runs of a side by source, or how many there are."""
-    names = [f"{run.log.source}#{run.log.run}" if run.log.run > 1 else run.log.source for run in runs]
+def side_words(runs: Sequence[MeasuredRun], others: Sequence[MeasuredRun]) -> str:
+    """The runs of a side by source; with its number where the other side is of the same source."""
+    shared = {run.log.source for run in others}
+    names = [
+        f"{run.log.source}#{run.log.run}" if run.log.run > 1 or run.log.source in shared else run.log.source
+        for run in runs
+    ]
     if len(names) > 3:
         names = [*names[:2], f"{len(names) - 2} more"]
     return ", ".join(names) or "no run"

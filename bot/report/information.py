@@ -78,6 +78,8 @@ def ledger_lines(base: MeasuredRun | None, head: MeasuredRun | None) -> list[tup
         for name in dict.fromkeys((*first, *second))
         if round(abs(first.get(name, 0.0)), 2) or round(abs(second.get(name, 0.0)), 2)
     ]
+    if not lines:
+        return []
     whole = (sum(first.values()) if first else None, sum(second.values()) if second else None)
     return [*lines, ("whole run", _stretch(whole[0]), _stretch(whole[1]), _difference(*whole))]
 
