@@ -4,11 +4,15 @@ In:  a table with the lease columns of `bot.storage.tables`, and the time now.
 Out: `Claim`s. A claim that was overtaken (its lease ended and another took the row) writes nothing.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, select, update
+
+_NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
+"""Characters that JSON may carry and that PostgreSQL, or UTF-8, cannot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +89,13 @@ def _write(connection: Connection, held: Claim, values: Mapping[str, Any]) -> bo
     written = connection.execute(
         update(held.table)
         .where(_is(held.table, held.row), held.table.c.token == held.token)
-        .values(dict(values))
+        .values({name: _storable(value) for name, value in values.items()})
     )
     return written.rowcount == 1
+
+
+def _storable(value: Any) -> Any:
+    return _NOT_STORABLE.sub("\N{REPLACEMENT CHARACTER}", value) if isinstance(value, str) else value
 
 
 def _is(table: Table, row: Mapping[Any, Any]) -> ColumnElement[bool]:

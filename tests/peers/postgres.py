@@ -52,6 +52,13 @@ class Postgres:
             for statement in statements:
                 connection.execute(statement.encode())
 
+    def disconnect(self, url: str) -> None:
+        """End every connection to a database."""
+        name = url.partition("?")[0].rpartition("/")[2]
+        everyone = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+        with psycopg.connect(self.url("postgres")) as connection:
+            connection.execute(everyone, [name])
+
     def _create(self, template: str) -> str:
         name = f"test_{next(self._names)}"
         self.run(f"CREATE DATABASE {name} TEMPLATE {template}")
@@ -107,6 +114,14 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def database(database_url: str) -> Iterator[Database]:
     """That database, opened."""
     opened = Database(database_url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def postgres_database(postgres: Postgres) -> Iterator[Database]:
+    """PostgreSQL alone, for what SQLite has no way to do."""
+    opened = Database(postgres.with_tables())
     yield opened
     opened.close()
 
