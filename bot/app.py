@@ -42,7 +42,7 @@ from bot.report.model import Report
 from bot.runs.clusters.local import LocalCluster
 from bot.settings import Settings
 from bot.storage import deliveries, pulls
-from bot.storage.artifacts import RunStore, open_store
+from bot.storage.artifacts import RunStore, own_store
 from bot.storage.database import Database
 from bot.storage.tables import DELIVERY, PULL_REQUEST, RUN
 from bot.web.api import api_routes
@@ -79,7 +79,7 @@ def make_app(settings: Settings) -> Starlette:
     parts = Parts(
         settings=settings,
         database=database,
-        artifacts=open_store(settings.artifacts_url),
+        artifacts=own_store(settings.artifacts_url),
         github=GitHub(
             app_id=settings.app_id, private_key=settings.private_key, api_url=settings.api_url, now=time.time
         ),

@@ -82,6 +82,18 @@ def open_store(url: str) -> RunStore:
     return FolderStore(path_of(url))
 
 
+def own_store(url: str) -> RunStore:
+    """The store at `url`, where a folder is made if it is not there: the one that we write to ourselves."""
+    from bot.storage.folder import path_of  # noqa: PLC0415 - as above
+
+    if not url.startswith("gs://"):
+        try:
+            path_of(url).mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise Told(f"{url}: the folder cannot be made: {problem.strerror}") from problem
+    return open_store(url)
+
+
 def inflated_small(stored: bytes, limit: int) -> bytes:
     """`stored`, or where it is gzip the first `limit` bytes of what it holds; cut gzip gives what it can."""
     if not stored.startswith(GZIP_MAGIC):
