@@ -10,26 +10,9 @@ from enum import StrEnum
 from typing import assert_never
 
 from bot.logs.facts import Failure, RunLog, State
+from bot.logs.failure import FailureClass, Fault, advice
 from bot.verdict.curve import goes_bad
 from bot.verdict.judgement import MeasuredRun
-
-CLUSTER_FAULTS = frozenset(
-    {
-        "preemption",
-        "peer_died",
-        "barrier_timeout",
-        "bad_hardware",
-        "tpu_busy",
-        "image",
-        "submit",
-        "queue",
-        "sigterm",
-    }
-)
-"""Failure classes that say nothing about the code: the machine, its neighbours or the way there broke."""
-
-NAN_KIND = "nan"
-"""The failure class of a loss that is NaN or infinite."""
 
 SIGTERM_EXIT = 143
 """128 + 15: the scheduler asked the run to go; training code does not send itself SIGTERM."""
@@ -99,13 +82,18 @@ def fate(log: RunLog) -> Fate:
 
 def is_cluster_fault(failure: Failure | None) -> bool:
     """Tell whether a failure is the cluster's, so that a rerun is the remedy."""
-    return failure is not None and failure.kind in CLUSTER_FAULTS
+    return failure is not None and advice(_kind(failure)).fault is Fault.CLUSTER
 
 
 def loss_goes_bad(log: RunLog) -> bool:
     """Tell whether the loss of a run became NaN or infinite, printed or reported."""
     failure = log.outcome.failure
-    return goes_bad(log) or (failure is not None and failure.kind == NAN_KIND)
+    return goes_bad(log) or (failure is not None and _kind(failure) is FailureClass.NOT_FINITE)
+
+
+def _kind(failure: Failure) -> FailureClass:
+    """Return the class of a failure; a class stored by another version of ours is an unknown one."""
+    return next((kind for kind in FailureClass if kind == failure.kind), FailureClass.UNKNOWN)
 
 
 def describe(run: MeasuredRun | None) -> str:

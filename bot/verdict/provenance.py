@@ -16,6 +16,9 @@ from bot.verdict.judgement import Caveat, CaveatKind, MeasuredRun
 SHORTEST_SHA = 7
 """Git's own abbreviation: fewer digits may belong to two commits."""
 
+MOST_PLACES = 4
+"""Call sites named: one proves it, a few help to find the commit."""
+
 # linen_xpk_main_20260418_180002_03_dropout
 VARIANT = re.compile(r"^(?P<variant>[A-Za-z0-9]+)_xpk_")
 
@@ -73,7 +76,7 @@ def _unlike(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]) -> Unlike 
     one, other = _sites(base), _sites(head)
     moved = [message for message in one if message in other and one[message] != other[message]]
     if moved:
-        sites = [", ".join(sorted({*_places(side, moved)})) for side in (one, other)]
+        sites = [_named(sorted({*_places(side, moved)})) for side in (one, other)]
         return Unlike(
             base=sites[0],
             head=sites[1],
@@ -90,6 +93,11 @@ def _unlike(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]) -> Unlike 
             f"(only on base: {only[0]}; only on head: {only[1]}): they did not run the same code",
         )
     return None
+
+
+def _named(places: Sequence[str]) -> str:
+    more = len(places) - MOST_PLACES
+    return ", ".join(places[:MOST_PLACES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _sites(side: Sequence[MeasuredRun]) -> dict[str, frozenset[str]]:

@@ -10,6 +10,7 @@ same number and carries it in full. The constant is read from the lines on which
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from statistics import median
 
 from bot.logs.facts import Step
@@ -59,10 +60,10 @@ def constants(steps: Sequence[Step], devices: int | None) -> Constants:
 
 def recovered_seconds(step: Step, work: Constants) -> float | None:
     """Return a step's seconds with every digit that its line holds, None where it prints none above zero."""
-    if step.seconds is None or step.seconds <= 0:
+    if step.seconds is None or not _is_positive(step.seconds):
         return None
     for amount, rate in ((work.tokens, step.tokens_per_device), (work.tflop, step.tflops_per_device)):
-        if amount and rate and rate > 0:
+        if amount and rate is not None and _is_positive(rate):
             exact = amount / rate
             if abs(exact - step.seconds) <= HALF_A_DIGIT + SAME_NUMBER * step.seconds:
                 return exact
@@ -104,7 +105,12 @@ def _middle(products: Sequence[Product]) -> float:
 
 
 def _clearest(products: Sequence[Product]) -> Sequence[Product]:
-    return sorted((one for one in products if one.seconds > 0 and one.rate > 0), key=_blur)[:CLEAREST]
+    usable = (one for one in products if _is_positive(one.seconds) and _is_positive(one.rate))
+    return sorted(usable, key=_blur)[:CLEAREST]
+
+
+def _is_positive(figure: float) -> bool:
+    return isfinite(figure) and figure > 0
 
 
 def _blur(product: Product) -> float:

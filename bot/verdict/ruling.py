@@ -91,7 +91,8 @@ def _of_timing(head: Side, loss: Loss, timing: Timing) -> Ruling:
     if head.flaky:
         return Ruling(verdict=Verdict.INCONCLUSIVE, reason=f"some runs of head passed, but {said(head)}")
     if loss.verdict not in LOSS_HOLDS:
-        text = f"the step time is {verdict}, but the loss curves could not be compared: {loss.reason}"
+        word = "the same" if verdict is Verdict.SAME else verdict
+        text = f"the step time is {word}, but the loss curves could not be compared: {loss.reason}"
         return Ruling(verdict=Verdict.INCONCLUSIVE, reason=text)
     return Ruling(verdict=verdict, reason=timing.reason)
 
