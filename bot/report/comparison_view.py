@@ -129,13 +129,6 @@ def caveat_view(caveat: Caveat, reason: str = "") -> CaveatView:
 def metric_view(row: Row, timing: Timing) -> MetricView:
     """A row with its title, decimals and unit."""
     metric = BY_KEY.get(row.key)
-    title = (
-        row.key
-        if metric is None
-        else f"{metric.title}, {metric.unit}"
-        if _says_more(metric)
-        else metric.title
-    )
     remark, tone = _remark(row, timing)
     return MetricView(
         title=_title(metric) if metric else row.key,
