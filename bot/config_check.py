@@ -24,7 +24,10 @@ from bot.config_shapes import (
 from bot.config_yaml import Branch, Items, Leaf, Node, Pair, Problem
 
 # Aliases let a small text stand for a huge one; no honest configuration has so many parts.
-MOST_PARTS = 50_000
+MOST_PARTS = 20_000
+
+# Somebody who makes more mistakes than this has given us the wrong file.
+MOST_PROBLEMS = 100
 
 # The most that is shown of something somebody wrote.
 LONGEST_QUOTE = 60
@@ -38,6 +41,11 @@ class Reading:
     lines: dict[Place, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     parts: int = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether to stop looking: enough is known, or too much would follow."""
+        return self.parts >= MOST_PARTS or len(self.problems) >= MOST_PROBLEMS
 
     def refuse(self, place: Place, text: str) -> None:
         """Note a problem with the part at `place`."""
@@ -53,11 +61,11 @@ def check(node: Node, document: Record) -> Reading:
 
 
 def _read(reading: Reading, shape: Shape, node: Node, place: Place) -> object:
+    if reading.full:
+        return None
     reading.parts += 1
     if reading.parts == MOST_PARTS:
         reading.refuse((), f"stands for more than {MOST_PARTS} parts; write fewer aliases")
-    if reading.parts >= MOST_PARTS:
-        return None
     match shape:
         case Record():
             return _read_record(reading, shape, node, place)
@@ -83,13 +91,15 @@ def _read_record(reading: Reading, shape: Record, node: Node, place: Place) -> o
     if (pairs := _pairs(reading, node, place)) is None:
         return None
     for pair in pairs:
+        if reading.full:
+            break
         if (key := shape.keys.get(pair.key)) is None:
             reading.lines[(*place, pair.key)] = pair.line
             reading.refuse((*place, pair.key), f"unknown key; {_nearest(pair.key, shape.keys)}")
         else:
             value[pair.key] = _read_at(reading, key.shape, pair.node, (*place, pair.key), pair.line)
     for name, key in shape.keys.items():
-        if key.required and name not in value:
+        if key.required and name not in value and not reading.full:
             reading.refuse(place, f"{name} is missing; {key.required}")
     return value
 
@@ -100,7 +110,7 @@ def _read_named(reading: Reading, shape: Named, node: Node, place: Place) -> obj
         return None
     for pair in pairs:
         value[pair.key] = _read_at(reading, shape.value, pair.node, (*place, pair.key), pair.line)
-        if (problem := _text_problem(shape.name, pair.key)) is not None:
+        if not reading.full and (problem := _text_problem(shape.name, pair.key)) is not None:
             reading.refuse((*place, pair.key), f"the name {problem}")
     if len(value) < shape.needed:
         reading.refuse(place, "is empty; name at least one")

@@ -1,0 +1,432 @@
+"""The configuration: what is valid, what is said about what is not, and the schema that agrees."""
+
+import json
+from typing import Any
+
+import jsonschema_rs
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bot.config import (
+    Case,
+    Checks,
+    Cluster,
+    Compare,
+    Local,
+    Suite,
+    Xpk,
+    json_schema,
+    problems_of,
+    read_suite,
+)
+from bot.config_check import MOST_PARTS, MOST_PROBLEMS, check
+from bot.config_schema import DEFAULT_LABELS, DOCUMENT
+from bot.config_shapes import (
+    Choice,
+    Exactly,
+    Flag,
+    Key,
+    Named,
+    Number,
+    Record,
+    Several,
+    Shape,
+    Text,
+    schema_of,
+)
+from bot.config_yaml import LONGEST_TEXT, Problem, parse
+from bot.errors import Told
+
+FULL = """\
+version: 1
+runs:
+  source: gs://lance-maxtext            # where finished runs are found
+  pattern: "{variant}_ckpt_xpk_{slug}_{date}_{time}/{variant}_xpk_{slug}_{date}_{time}_{case}/*.log"
+launch:
+  cluster: xpk
+  xpk: {cluster: v6e-32-bench, project: my-project, zone: us-east5-b, device-type: v6e-32,
+        docker-image: "gcr.io/my-project/maxtext:{sha}", priority: low, timeout: 45m}
+variants: {linen: {}, nnx: {args: "pure_nnx=true"}}
+compare: [ref, variant]
+cases:
+  03_dropout: {command: "python3 -m maxtext.trainers.pre_train.train … run_name={run_name} dropout_rate=0.1"}
+triggers: {pull_request: true, drafts: false, paths: ["src/**"],
+           labels: {benchmark: all, "benchmark:*": "{case}"}, branches: ["test_*", "exported_pr_*"]}
+checks: off
+budget: {chip_hours_per_day: 200, concurrent_runs: 4}
+margins: {practical_percent: 1, equivalence_percent: 5}
+"""
+
+SMALL = """\
+version: 1
+runs: {source: "file:/runs", pattern: "{slug}_{date}_{time}/{case}/*.log"}
+cases: {03_dropout: , 04_int8: {}}
+"""
+
+
+def _problems(text: str) -> list[tuple[int, str]]:
+    return [(problem.line, problem.text) for problem in problems_of(text)]
+
+
+def test_the_documented_configuration_is_read_whole() -> None:
+    """Every key of the contract ends where it belongs."""
+    suite = read_suite(FULL)
+    assert suite.runs is not None
+    assert suite.launch is not None
+    assert (
+        Xpk(
+            cluster="v6e-32-bench",
+            project="my-project",
+            zone="us-east5-b",
+            device_type="v6e-32",
+            docker_image="gcr.io/my-project/maxtext:{sha}",
+            priority="low",
+            timeout_seconds=2700,
+        )
+        == suite.launch.xpk
+    )
+    assert ("gs://lance-maxtext", Cluster.XPK) == (suite.runs.source, suite.launch.cluster)
+    assert (("linen", "nnx"), "pure_nnx=true") == (suite.variant_names, suite.variants["nnx"].args)
+    assert ((Compare.REF, Compare.VARIANT), Checks.OFF) == (suite.compare, suite.checks)
+    assert (200, 4) == (suite.budget.chip_hours_per_day, suite.budget.concurrent_runs)
+    assert (1, 5) == (suite.margins.practical_percent, suite.margins.equivalence_percent)
+    assert ("src/**",) == suite.triggers.paths
+    assert DEFAULT_LABELS == suite.triggers.labels
+
+
+def test_everything_optional_has_a_default() -> None:
+    """Three keys are enough to compare finished runs."""
+    suite = read_suite(SMALL)
+    assert {"03_dropout": Case(name="03_dropout"), "04_int8": Case(name="04_int8")} == suite.cases
+    assert ("default",) == suite.variant_names
+    assert (None, (Compare.REF,), Checks.OFF) == (suite.launch, suite.compare, suite.checks)
+    assert (True, False, ()) == (
+        suite.triggers.pull_request,
+        suite.triggers.drafts,
+        suite.triggers.paths,
+    )
+
+
+def test_a_local_launch_names_its_repository() -> None:
+    """What the demonstration and a machine with a device use."""
+    suite = read_suite(
+        "version: 1\nlaunch: {cluster: local, local: {repository: /src/x, timeout: 2h}}\n"
+        "cases:\n  a:\n    command: >-\n      python train.py\n      --steps 10\n"
+    )
+    assert suite.launch is not None
+    assert Local(repository="/src/x", timeout_seconds=7200) == suite.launch.local
+    assert "python train.py --steps 10" == suite.cases["a"].command
+
+
+def test_words_that_old_yaml_takes_for_switches_are_words() -> None:
+    """`checks: off` is no false, and a case called 010 is not the number 8."""
+    suite = read_suite(SMALL.replace("03_dropout", "010") + "checks: off\n")
+    assert (Checks.OFF, ("010", "04_int8")) == (suite.checks, suite.case_names)
+
+
+def test_every_problem_is_said_at_once_with_its_line_and_the_nearest_valid_word() -> None:
+    """A person mends the file in one go."""
+    bad = """\
+version: 2
+runs:
+  source: s3://x
+  patern: "{slug}"
+  pattern: "{varient}_{slug}/{case}"
+launch: {cluster: xkp, local: {repository: 5, timeout: 45}}
+variants: [a]
+cases:
+  03_dropout: {command: 7}
+  "bad name": {command: a}
+  x: {command: "a\\nb"}
+  x: {command: a}
+triggers: {drafts: yes, paths: ["/src", "!x"], labels: 5}
+checks: on
+budget: {chip_hours_per_day: -1, concurrent_runs: 1.5}
+margins: {practical_percent: 0}
+trigers: 1
+"""
+    with pytest.raises(Told) as told:
+        read_suite(bad, "m.yml")
+    source = "must be a bucket (gs://bucket/prefix) or a folder (file:/path)"
+    named = "must be made of letters, digits, _, - and ., not beginning with - or ."
+    one_line = "must be one line (a cluster's manifest breaks on a second); fold it with `>-`, join with &&"
+    glob = "must be a glob such as src/** or test_* (wildcards *, ** and ?; no leading / or !, no brackets)"
+    assert [
+        "m.yml:1: version: must be 1, not 2",
+        f"m.yml:3: runs.source: {source}, not 's3://x'",
+        "m.yml:4: runs.patern: unknown key; did you mean pattern?",
+        "m.yml:5: runs.pattern: unknown placeholder {varient}; did you mean {variant}?",
+        "m.yml:6: launch.cluster: 'xkp' is not a choice; did you mean xpk?",
+        'm.yml:6: launch.local.repository: must be text, not 5; write it in quotes: "5"',
+        "m.yml:6: launch.local.timeout: must be a time such as 90s, 45m or 2h, not 45",
+        "m.yml:7: variants: must be keys and their values, not a list",
+        'm.yml:9: cases.03_dropout.command: must be text, not 7; write it in quotes: "7"',
+        f"m.yml:10: cases.bad name: the name {named}, not 'bad name'",
+        f"m.yml:11: cases.x.command: {one_line}",
+        "m.yml:12: cases.x: is written before, on line 11; keep one",
+        "m.yml:13: triggers.drafts: must be true or false, not 'yes'",
+        "m.yml:13: triggers.labels: must be keys and their values, not 5",
+        f"m.yml:13: triggers.paths.0: {glob}, not '/src'",
+        f"m.yml:13: triggers.paths.1: {glob}, not '!x'",
+        "m.yml:14: checks: 'on' is not a choice; valid are off, status or check",
+        "m.yml:15: budget.chip_hours_per_day: must be 0 or more, not -1",
+        "m.yml:15: budget.concurrent_runs: must be a whole number from 1, not 1.5",
+        "m.yml:16: margins.practical_percent: must be above 0 and at most 100, not 0",
+        "m.yml:17: trigers: unknown key; did you mean triggers?",
+    ] == told.value.text.split("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("", 1, "nothing is written here; begin with version: 1"),
+        ("# only a comment\n", 1, "nothing is written here; begin with version: 1"),
+        ("- a\n- b\n", 1, "must be keys and their values, not a list"),
+        ("just words\n", 1, "must be keys and their values, not 'just words'"),
+        ("version: 1\n\tcases: {}\n", 2, "indented with a tab; YAML wants spaces"),
+        ("version: 1\ncases: {a: [}\n", 2, "not YAML: "),
+        ("version: 1\n--- \nversion: 1\n", 2, "not YAML: "),
+        ("version: *gone\n", 1, "not YAML: "),
+        ("version: 1\ncases: !!python/object:os.system {}\n", 2, "the tag tag:yaml.org,2002:python/object:"),
+        ("a: &a [*a]\n", 1, "*a stands inside what it stands for"),
+        ("[" * 10_000, 1, "nested too deeply for a configuration"),
+        ("x" * (LONGEST_TEXT + 1), 1, "longer than 512 KB; shorten it"),
+        ("version: 1\n\x07\n", 2, "a control character; remove it"),
+        ("version: 1\n? [a]\n: 1\n", 2, "?: unknown key; valid are version, runs, launch,"),
+    ],
+)
+def test_what_is_not_a_configuration_at_all_is_said(text: str, line: int, said: str) -> None:
+    """The first thing to mend, at its line."""
+    (first, *_) = sorted(_problems(text), key=lambda problem: said not in problem[1])
+    assert (line, said) == (first[0], first[1][: len(said)])
+
+
+def test_a_small_text_cannot_stand_for_a_huge_one() -> None:
+    """Aliases of aliases are counted, not written out."""
+    keys = ", ".join(f"c{n}: &c {{command: x}}" if n == 0 else f"c{n}: *c" for n in range(MOST_PARTS // 2))
+    assert [(1, f"stands for more than {MOST_PARTS} parts; write fewer aliases")] == _problems(
+        f"{{version: 1, runs: {{source: 'file:/x', pattern: '{{case}}'}}, cases: {{{keys}}}}}"
+    )
+
+
+def test_the_wrong_file_is_said_to_be_wrong_within_limits() -> None:
+    """Nobody reads a million messages, and nobody waits for them."""
+    wrong = ", ".join(f"k{n}: 1" for n in range(900))
+    cases = ", ".join(f"c{n}: *l" for n in range(4000))
+    assert MOST_PROBLEMS == len(_problems(f"version: 1\nlaunch: &l {{{wrong}}}\ncases: {{{cases}}}\n"))
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "said"),
+    [
+        (
+            ("runs:", "runz:"),
+            1,
+            "neither runs nor launch; say where runs are found (runs:) or what starts them",
+        ),
+        (("cases: {03_dropout: , 04_int8: {}}", "cases: {}"), 3, "cases: is empty; name at least one"),
+        (("{case}", "log"), 2, "runs.pattern: does not say which of the cases a log is of; put {case}"),
+        (("{slug}", "{variant}"), 2, "runs.pattern: holds {variant}, but no variants are named"),
+        (
+            ("04_int8: {}}", "x: {}}\nvariants: {a: , b: }"),
+            2,
+            "runs.pattern: does not say which of the variants",
+        ),
+        (
+            ("cases", "launch: {cluster: xpk}\ncases"),
+            3,
+            "launch: cluster is xpk, but nothing says how it is used",
+        ),
+        (
+            ("cases", "launch: {cluster: xpk}\ncases"),
+            4,
+            "cases.04_int8: has no command, so it cannot be launched",
+        ),
+        (("version: 1", ""), 2, "version is missing; write version: 1"),
+    ],
+)
+def test_what_several_keys_say_together_is_checked(change: tuple[str, str], line: int, said: str) -> None:
+    """Each key is fine by itself; together they cannot work."""
+    found = [problem for problem in _problems(SMALL.replace(*change)) if problem[1].startswith(said)]
+    assert [line] == [at for at, _ in found]
+
+
+def test_what_somebody_wrote_cannot_steer_a_terminal() -> None:
+    """Messages show what was written, cut, without what a terminal obeys."""
+    ((_, said),) = _problems(SMALL + '"\\e[31m\\u202e' + "k" * 500 + '": 1\n')
+    assert said.isprintable()
+    assert len(said) < 300
+
+
+def test_triggers_decide_by_globs() -> None:
+    """Paths and branches are matched whole; without paths every change counts."""
+    triggers = read_suite(FULL).triggers
+    assert triggers.touched_by(["README.md", "src/a/b.py"])
+    assert not triggers.touched_by(["README.md", "other/src/a.py"])
+    assert [True, True, False] == [
+        triggers.watches(name) for name in ("test_936", "exported_pr_1", "my_test_1")
+    ]
+    assert read_suite(SMALL).triggers.touched_by([])
+
+
+# --- the published schema -----------------------------------------------------------------------------
+
+_SCHEMA = jsonschema_rs.validator_for(json_schema())
+
+
+def test_the_schema_is_a_schema_and_plain_json() -> None:
+    """Editors load it."""
+    jsonschema_rs.meta.validate(json_schema())
+    assert json_schema() == json.loads(json.dumps(json_schema()))
+
+
+def test_every_key_says_what_it_is_for() -> None:
+    """The schema is the reference that editors show."""
+    unsaid = [name for name, key in _keys(DOCUMENT) if not key.about.endswith(".")]
+    assert [] == unsaid
+
+
+def _keys(record: Record) -> list[tuple[str, Any]]:
+    here = list(record.keys.items())
+    return here + [deeper for _, key in here if isinstance(key.shape, Record) for deeper in _keys(key.shape)]
+
+
+_WORDS = st.sampled_from(
+    [
+        *(
+            "gs://lance-maxtext",
+            "gs://b_/x y",
+            "file:/runs",
+            "s3://x",
+            "45m",
+            "2h",
+            "0m",
+            "1h30m",
+            "src/**",
+            "/x",
+        ),
+        *(
+            "{slug}_{date}/{case}/*.log",
+            "{variant}/{case}",
+            "{slug}/a",
+            "{x}",
+            "a//b",
+            "a/../b",
+            "**",
+            "{case}",
+        ),
+        *("ref", "variant", "off", "check", "xpk", "local", "low", "all", "03_*", "03_dropout", "-x", "a b"),
+        *("python train.py", "a\nb", "a\n", " ", "", "yes", "1", "null", "é", "a\tb", "\x7f", "x" * 101),
+    ]
+)
+_ANYTHING = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-3, 300),
+        st.sampled_from([0.0, 0.5, 4.0, 1e9, -0.0, 100.0]),
+        _WORDS,
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2),
+        st.dictionaries(st.sampled_from(["a", "cluster", "args"]), inner, max_size=2),
+    ),
+    max_leaves=4,
+)
+
+
+# What can be typed; a few odd letters are among the words.
+_TYPED = st.characters(min_codepoint=0x20, max_codepoint=0x7E)
+
+
+def _mostly(honest: st.SearchStrategy[Any], odd: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.integers(0, 39).flatmap(lambda chance: honest if chance else odd)
+
+
+def _valid(shape: Shape) -> st.SearchStrategy[Any]:
+    """Values a shape mostly accepts, and now and then something else."""
+    match shape:
+        case Text(form=None):
+            honest: st.SearchStrategy[Any] = _mostly(_WORDS.filter(bool), _WORDS)
+        case Text(form=form):
+            honest = st.from_regex(rf"\A(?:{form})\Z", alphabet=_TYPED)
+        case Number(kind=kind):
+            honest = st.integers(-1, 102) if kind is int else st.floats(-1, 102, allow_nan=False)
+        case Flag():
+            honest = st.booleans()
+        case Exactly(value=value):
+            honest = st.just(value)
+        case Choice(options=options):
+            honest = st.sampled_from(options)
+        case Several(of=of):
+            honest = st.lists(_valid(of), max_size=2)
+        case Named(value=value):
+            names = _mostly(st.sampled_from(["03_dropout", "linen", "_x"]), _WORDS)
+            honest = st.dictionaries(names, _valid(value), min_size=1, max_size=2)
+        case Record(keys=keys):
+            needed = {name: _valid(key.shape) for name, key in keys.items() if key.required}
+            others = {name: _valid(key.shape) for name, key in keys.items() if not key.required}
+            honest = st.fixed_dictionaries(needed, optional=others)
+    return _mostly(honest, _ANYTHING)
+
+
+def _shapes(shape: Shape) -> list[Shape]:
+    """A shape and everything in it."""
+    match shape:
+        case Record(keys=keys):
+            inner = [key.shape for key in keys.values()]
+        case Named(name=name, value=value):
+            inner = [name, value]
+        case Several(of=of):
+            inner = [of]
+        case _:
+            inner = []
+    return [shape, *(deeper for part in inner for deeper in _shapes(part))]
+
+
+@pytest.mark.parametrize(
+    "shape", {repr(shape): shape for shape in _shapes(DOCUMENT)}.values(), ids=lambda s: type(s).__name__
+)
+@given(st.data())
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+def test_every_shape_refuses_what_its_schema_refuses(shape: Shape, data: st.DataObject) -> None:
+    """Each by itself, so that no part hides behind a fault of another."""
+    document = {"it": data.draw(_valid(shape) | _ANYTHING)}
+    alone = Record(keys={"it": Key(shape=shape, about="It.")})
+    tree = parse(yaml.safe_dump(document, allow_unicode=True, width=10_000))
+    assert not isinstance(tree, Problem)
+    problems = check(tree, alone).problems
+    assert jsonschema_rs.is_valid(schema_of(alone), document) == (problems == []), problems
+
+
+def _document() -> st.SearchStrategy[Any]:
+    parts = {name: _valid(key.shape) for name, key in DOCUMENT.keys.items()}
+    always = {name: parts[name] for name in ("version", "cases")}
+    others = {name: part for name, part in parts.items() if name not in always}
+    found = {name: part for name, part in others.items() if name not in ("runs", "launch")}
+    return st.one_of(
+        st.fixed_dictionaries(always | {"runs": parts["runs"]}, optional=found),
+        st.fixed_dictionaries(always, optional=others),
+    )
+
+
+@given(_document())
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+def test_the_schema_and_the_program_refuse_the_same(document: Any) -> None:
+    """An editor that shows no error and a bot that refuses would be worse than no schema."""
+    problems = _problems(yaml.safe_dump(document, allow_unicode=True, width=10_000))
+    assert _SCHEMA.is_valid(document) == (problems == []), problems
+
+
+@given(st.text(max_size=200) | st.text(alphabet="{}[]:,&*!|>-#\n\t '\"ab1", max_size=60))
+@settings(deadline=None)
+def test_no_text_is_too_odd(text: str) -> None:
+    """Whatever a pull request puts into the file, the answer is a Suite or Told."""
+    if not problems_of(text):
+        assert isinstance(read_suite(text), Suite)
