@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 DAY = 86400.0
 UNDATED = 3e8
 """Times below this count from the January before the first line: no log lasts nine years."""
-_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _BEFORE = (0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)  # days before each month of a leap year
 _HALF = 6  # months: a step back of more is the next year, a step on of more the last one
 
@@ -42,10 +42,8 @@ def written_date(text: str) -> float | None:
         month = found["month"]
         if month not in _MONTHS:
             return None
-        hour, minute, second = map(int, found["clock"].split(":"))
-        if half := found["half"]:
-            hour = hour % 12 + 12 * (half == "PM")
-        return _unix(int(found["year"]), _MONTHS.index(month) + 1, int(found["day"]), hour, minute, second)
+        midnight = _unix(int(found["year"]), _MONTHS.index(month) + 1, int(found["day"]))
+        return None if midnight is None else midnight + _clock(found["clock"], found["half"])
     if found := _RFC.match(text):
         return rfc_time(found)
     return None
@@ -53,10 +51,10 @@ def written_date(text: str) -> float | None:
 
 def rfc_time(found: re.Match[str]) -> float | None:
     """Unix seconds of a match of `RFC`; without a zone it is taken as UTC."""
-    hour, minute, second = map(int, found["clock"].split(":"))
-    whole = _unix(int(found["year"]), int(found["mm"]), int(found["dd"]), hour, minute, second)
-    if whole is None:
+    midnight = _unix(int(found["year"]), int(found["mm"]), int(found["dd"]))
+    if midnight is None:
         return None
+    whole = midnight + _clock(found["clock"], None)
     zone = found["zone"] or "Z"
     if zone != "Z":
         ahead = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:])).total_seconds()
@@ -64,12 +62,20 @@ def rfc_time(found: re.Match[str]) -> float | None:
     return whole + float(f"0.{found['part'] or 0}")
 
 
-def _unix(year: int, month: int, day: int, hour: int, minute: int, second: int) -> float | None:
+def _clock(text: str, half: str | None) -> float:
+    """Seconds since midnight of `10:16:19`, in a half of the day if one is named."""
+    hour, minute, second = map(int, text.split(":"))
+    if half is not None:
+        hour = hour % 12 + 12 * (half == "PM")
+    return hour * 3600.0 + minute * 60.0 + second
+
+
+def _unix(year: int, month: int, day: int) -> float | None:
+    """Unix seconds of a midnight, or `None` where there is no such day."""
     try:
-        moment = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=UTC)
+        return datetime(year, month, day, tzinfo=UTC).timestamp()
     except ValueError:
         return None
-    return moment.timestamp()
 
 
 def in_year(time: float, year: int) -> float:
@@ -79,7 +85,7 @@ def in_year(time: float, year: int) -> float:
     days, rest = divmod(time, DAY)
     later, day = divmod(int(days), 366)
     month = max(n for n in range(12) if _BEFORE[n] <= day)
-    midnight = _unix(year + later, month + 1, 1, 0, 0, 0)
+    midnight = _unix(year + later, month + 1, 1)
     return time if midnight is None else midnight + (day - _BEFORE[month]) * DAY + rest
 
 
@@ -128,7 +134,7 @@ class Almanac:
             valid = 1 <= int(month) <= 12 and 1 <= int(day) <= 31 and 0 <= later < 9
             found = (366 * later + _BEFORE[int(month) - 1] + int(day) - 1) * DAY if valid else None
         else:
-            found = _unix(year + later, int(month), int(day), 0, 0, 0)
+            found = _unix(year + later, int(month), int(day))
         if found is not None and len(self._midnights) < 4096:
             self._midnights[key] = found
         return found

@@ -64,8 +64,8 @@ def _names(episode: Episode) -> tuple[object, object]:
     collector = chosen(episode)
     hosts = collector.hosts.values() if collector else ()
     return (
-        next((host.said["workload"] for host in hosts if "workload" in host.said), None),
-        next((host.said["run_name"] for host in hosts if "run_name" in host.said), None),
+        next((host.said.workload for host in hosts if host.said.workload), None),
+        next((host.said.run_name for host in hosts if host.said.run_name), None),
     )
 
 
@@ -108,12 +108,13 @@ def _run_log(group: list[Episode], source: str, run: int, year: int | None, comp
     return RunLog(
         source=source,
         run=run,
-        format=collector.form.name if collector and collector.telling else None,
+        format=_format(episode, collector),
         outcome=outcome(episode, collector, known, marks, intact=complaint is None),
         attempts=len(group),
         hosts=hosts,
         dated=any(
-            (t := item.time) is not None and t >= UNDATED for item in (*steps[-1:], *steps[:1], *marks)
+            time is not None and time >= UNDATED
+            for time in (*(mark.time for mark in marks), *(step.time for step in (*steps[:1], *steps[-1:])))
         ),
         steps=settled,
         steps_seen=known.seen,
@@ -127,6 +128,13 @@ def _run_log(group: list[Episode], source: str, run: int, year: int | None, comp
         max_allocated_mb=_largest(collector, Figure.MAX_ALLOCATED_MB),
         warnings=warnings_of(group, known, doubts, complaint),
     )
+
+
+def _format(episode: Episode, collector: Collector | None) -> str | None:
+    """By its own lines; a run that failed before printing any by the program in its traceback."""
+    if collector and collector.telling:
+        return collector.form.name
+    return next((trouble.form for trouble, _ in episode.troubles if trouble.form), None)
 
 
 def _dated(step: Step, year: int | None) -> Step:

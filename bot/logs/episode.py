@@ -6,6 +6,7 @@ Out: an `Episode`, bounded in memory whatever the log holds.
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bot.logs.facts import (
     CallSite,
@@ -19,8 +20,19 @@ from bot.logs.facts import (
 from bot.logs.formats import Format
 from bot.logs.maxtext_steps import CUT
 from bot.logs.prefix import Prefix
-from bot.logs.statement import Began, Doubt, Ended, Exited, Figure, Finished, Quantity, Quit, Statement
-from bot.logs.statement import Trouble, Unsure
+from bot.logs.statement import (
+    Began,
+    Doubt,
+    Ended,
+    Exited,
+    Figure,
+    Finished,
+    Quantity,
+    Quit,
+    Statement,
+    Trouble,
+    Unsure,
+)
 from bot.logs.track import Track
 
 HOSTS = 1_024
@@ -31,18 +43,22 @@ MARKS = 1_000
 """Marks kept from the start of a run, and again from its end."""
 TROUBLES = 20
 """Possible causes kept from the start, and again from the end."""
-_NAMES = (
-    "jax",
-    "jaxlib",
-    "libtpu",
-    "orbax",
-    "device_kind",
-    "devices",
-    "mesh",
-    "workload",
-    "run_name",
-    "commit",
-)
+
+
+def completed(known: Environment, said: Environment) -> Environment:
+    """What is known, and what is now said besides: the first word counts."""
+    return replace(
+        known,
+        jax=known.jax or said.jax,
+        jaxlib=known.jaxlib or said.jaxlib,
+        libtpu=known.libtpu or said.libtpu,
+        orbax=known.orbax or said.orbax,
+        device_kind=known.device_kind or said.device_kind,
+        devices=known.devices or said.devices,
+        mesh=known.mesh or said.mesh,
+        workload=known.workload or said.workload,
+        run_name=known.run_name or said.run_name,
+    )
 
 
 class Host:
@@ -53,7 +69,7 @@ class Host:
         self.process: int | None = None
         self.implied: int | None = None
         self.track = Track()
-        self.said: dict[str, object] = {}
+        self.said = Environment()
         self.dtypes: set[str] = set()
         self.sites: dict[CallSite, None] = {}
         self.memory: dict[str, DeviceMemory] = {}
@@ -70,9 +86,7 @@ class Host:
         for site in said.call_sites:
             if len(self.sites) < 64:
                 self.sites[site] = None
-        for name in _NAMES:
-            if (value := getattr(said, name)) is not None:
-                self.said.setdefault(name, value)
+        self.said = completed(self.said, said)
 
     def mark(self, mark: Mark) -> None:
         """Keep the first and the last marks."""

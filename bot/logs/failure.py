@@ -62,16 +62,18 @@ _ADVICE: dict[FailureClass, Advice] = {
         (FailureClass.CODE, Fault.CHANGE, False, "Read the traceback and fix the code it points at."),
         (FailureClass.CONFIG, Fault.CONFIGURATION, False, "Correct the setting that the message names."),
         (FailureClass.HBM_OOM, Fault.CHANGE, False,
-         "The program does not fit into device memory: compare the compiler's memory sizes with main, "
-         "then shrink the batch or rematerialise more."),
-        (FailureClass.VMEM_OOM, Fault.CHANGE, False, "A kernel needs too much VMEM: make its blocks smaller."),
+         ("The program does not fit into device memory: compare the compiler's memory sizes with main, "
+         "then shrink the batch or rematerialise more.")),
+        (FailureClass.VMEM_OOM, Fault.CHANGE, False,
+         "A kernel needs too much VMEM: make its blocks smaller."),
         (FailureClass.SPARSE_CORE_OOM, Fault.CHANGE, False,
          "Lower what is placed on the SparseCore, or turn its offloading off."),
         (FailureClass.DEVICE_OOM, Fault.CHANGE, False,
          "Device memory ran out while running: compare the memory in use with main, then shrink the batch."),
         (FailureClass.NOT_FINITE, Fault.CHANGE, False,
          "The loss became NaN or infinite: compare the loss curve with main from the step named on."),
-        (FailureClass.TERMINATED, Fault.CLUSTER, True, "The run was told to stop from outside: run it again."),
+        (FailureClass.TERMINATED, Fault.CLUSTER, True,
+         "The run was told to stop from outside: run it again."),
         (FailureClass.PREEMPTED, Fault.CLUSTER, True,
          "A workload of higher priority took the machines: run it again."),
         (FailureClass.STOPPED, Fault.CONFIGURATION, False,
@@ -118,34 +120,35 @@ class Signature:
     echo: bool = False
 
 
-def _signature(kind: FailureClass, pattern: str, *, echo: bool = False) -> Signature:
-    return Signature(kind=kind, pattern=re.compile(pattern), echo=echo)
-
-
-_SIGNATURES = (
-    # RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 63.80G
-    _signature(FailureClass.VMEM_OOM, r"memory space (?:vmem|smem)"),
-    _signature(FailureClass.HBM_OOM, r"memory space hbm|RESOURCE_EXHAUSTED: XLA:TPU compile permanent error"),
-    _signature(FailureClass.SPARSE_CORE_OOM, r"SparseCore Hbm usage"),
-    # RESOURCE_EXHAUSTED: Out of memory while trying to allocate 2.28TiB
-    _signature(FailureClass.DEVICE_OOM, r"RESOURCE_EXHAUSTED|CUDA out of memory|OutOfMemoryError|HIP out of memory"),
-    _signature(FailureClass.CONFIG, r"MAXTEXT CONFIG ERROR|pydantic\S*ValidationError|error: argument "),
-    _signature(FailureClass.TPU_BUSY, r"The TPU is already in use|Unable to initialize backend 'tpu'.{0,80}ABORTED"),
-    _signature(FailureClass.HANG, r"Barrier (?:result: |timed out)|DEADLINE_EXCEEDED.{0,40}barrier", echo=True),
-    _signature(FailureClass.PEER_DIED, r"another task died|tasks are unhealthy|coordination service", echo=True),
-    _signature(FailureClass.BAD_HARDWARE,
-               r"SLICE_FAILURE_\w+|Session is failing with|TPU session error|missed \d+ health checks"),
-    _signature(FailureClass.HARDWARE_OR_COMPILER, r"A program or fatal error occurred, all pending programs"),
-    _signature(FailureClass.HOST_OOM, r"OOMKilled|^MemoryError|Cannot allocate memory"),
-    _signature(FailureClass.IMAGE, r"ErrImagePull|ImagePullBackOff|failed to build: |validate your docker image"),
-    _signature(FailureClass.SUBMIT, r"cannot be handled as a JobSet|error when creating|have a resource type"),
-    _signature(FailureClass.QUEUE, r"insufficient unused quota"),
-    _signature(FailureClass.PREEMPTED, r"Preempted to accommodate"),
-    _signature(FailureClass.NOT_FINITE, r"due to (?:NaN|Inf) loss|due to NaN|loss is (?:nan|inf)"),
-    _signature(FailureClass.TERMINATED, r"got signal: 15|SIGTERM|termination signal", echo=True),
-    _signature(FailureClass.CHECKPOINT, r"[Cc]heckpoint.{0,60}(?:exists|not found|corrupt|mismatch)"),
-    _signature(FailureClass.CRASH, r"Fatal Python error|Segmentation fault|SIGSEGV|SIGABRT"),
-)  # fmt: skip
+_ECHOES = frozenset({FailureClass.HANG, FailureClass.PEER_DIED, FailureClass.TERMINATED})
+_OUT_OF_MEMORY = r"RESOURCE_EXHAUSTED|CUDA out of memory|HIP out of memory|OutOfMemoryError"
+_HARDWARE = r"SLICE_FAILURE_\w+|Session is failing with|TPU session error|missed \d+ health checks"
+_SIGNATURES = tuple(
+    Signature(kind=kind, pattern=re.compile(pattern), echo=kind in _ECHOES)
+    for kind, pattern in (
+        # RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used ...
+        (FailureClass.VMEM_OOM, r"memory space (?:vmem|smem)"),
+        (FailureClass.HBM_OOM, r"memory space hbm|RESOURCE_EXHAUSTED: XLA:TPU compile permanent error"),
+        (FailureClass.SPARSE_CORE_OOM, r"SparseCore Hbm usage"),
+        # RESOURCE_EXHAUSTED: Out of memory while trying to allocate 2.28TiB
+        (FailureClass.DEVICE_OOM, _OUT_OF_MEMORY),
+        (FailureClass.CONFIG, r"MAXTEXT CONFIG ERROR|pydantic\S*ValidationError|error: argument "),
+        (FailureClass.TPU_BUSY, r"TPU is already in use|Unable to initialize backend 'tpu'.{0,80}ABORTED"),
+        (FailureClass.HANG, r"Barrier (?:result: |timed out)|DEADLINE_EXCEEDED.{0,40}barrier"),
+        (FailureClass.PEER_DIED, r"another task died|tasks are unhealthy|coordination service"),
+        (FailureClass.BAD_HARDWARE, _HARDWARE),
+        (FailureClass.HARDWARE_OR_COMPILER, r"A program or fatal error occurred, all pending programs"),
+        (FailureClass.HOST_OOM, r"OOMKilled|^MemoryError|Cannot allocate memory"),
+        (FailureClass.IMAGE, r"ErrImagePull|ImagePullBackOff|failed to build: |validate your docker image"),
+        (FailureClass.SUBMIT, r"cannot be handled as a JobSet|error when creating|have a resource type"),
+        (FailureClass.QUEUE, r"insufficient unused quota"),
+        (FailureClass.PREEMPTED, r"Preempted to accommodate"),
+        (FailureClass.NOT_FINITE, r"due to (?:NaN|Inf) loss|due to NaN|loss is (?:nan|inf)"),
+        (FailureClass.TERMINATED, r"got signal: 15|SIGTERM|termination signal"),
+        (FailureClass.CHECKPOINT, r"[Cc]heckpoint.{0,60}(?:exists|not found|corrupt|mismatch)"),
+        (FailureClass.CRASH, r"Fatal Python error|Segmentation fault|SIGSEGV|SIGABRT"),
+    )
+)
 
 
 def classify(error: str, default: FailureClass = FailureClass.UNKNOWN) -> tuple[FailureClass, bool]:

@@ -4,7 +4,9 @@ In:  what was collected in one format.
 Out: the measured `Host`; environment, memory and warnings of the run.
 """
 
-from bot.logs.episode import Collector, Episode, Host, rank
+from dataclasses import replace
+
+from bot.logs.episode import Collector, Episode, Host, completed, rank
 from bot.logs.facts import CompiledMemory, DeviceMemory, Environment
 from bot.logs.track import Track
 
@@ -58,17 +60,16 @@ def environment(collector: Collector | None, host: Host) -> Environment:
     if collector is None:
         return Environment()
     hosts = _by_closeness(collector, host)
-    said: dict[str, object] = {}
+    said = Environment()
     for other in hosts:
-        for name, value in other.said.items():
-            said.setdefault(name, value)
+        said = completed(said, other.said)
     sites = next((other.sites for other in hosts if other.sites), {})
     processes = [other.process if other.process is not None else other.implied for other in hosts]
     own = processes[0]
     known = {process for process in processes if process is not None}
     alone = sum(other.track.seen > 0 for other in hosts) <= 1 and len(known) == 1
-    return Environment(
-        **{name: value for name, value in said.items() if name != "commit"},
+    return replace(
+        said,
         process=own if own is not None or not alone else known.pop(),
         dtype=_dtype({dtype for other in hosts for dtype in other.dtypes}),
         call_sites=tuple(sites),
@@ -113,7 +114,7 @@ def warnings_of(
         found.append(f"The run was started {len(group)} times; only the last attempt is measured.")
     found += choice
     found += [
-        f"The step number goes back from {before} to {after}: the run was restored."
+        f"The step number goes back from {before} to {after}: the run was restarted, or this is several runs."
         for before, after in track.rewinds[:3]
     ]
     if track.repeats:

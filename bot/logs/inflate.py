@@ -29,10 +29,7 @@ class Inflater:
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The plain bytes that `chunk` brings."""
-        if self._plain:
-            pieces = iter((chunk,) if chunk else ())
-        else:
-            pieces = self._begin(chunk)
+        pieces = iter((chunk,)) if self._plain else self._begin(chunk)
         for piece in pieces:
             self.total += len(piece)
             yield piece

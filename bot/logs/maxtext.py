@@ -24,7 +24,8 @@ _PARAMETERS = re.compile(r"number parameters:? (?P<count>\d{1,9}(?:\.\d+)?) bill
 _TFLOP = re.compile(r"otal TFLOPs(?:/device)?(?:: | will be )(?P<count>\d{1,12}(?:\.\d+)?)")
 # Using (GB) 0.44 / 31.25 (1.408000%) on TPU_16(process=4,(0,4,0,0))     ... on cuda:0
 _MEMORY = re.compile(
-    r"Using \(GB\) (?P<used>\d{1,9}(?:\.\d+)?) / (?P<limit>\d{1,9}(?:\.\d+)?) \((?P<percent>\d{1,9}(?:\.\d+)?)%\)"
+    r"Using \(GB\) (?P<used>\d{1,9}(?:\.\d+)?) / (?P<limit>\d{1,9}(?:\.\d+)?) "
+    r"\((?P<percent>\d{1,9}(?:\.\d+)?)%\)"
     r" on (?P<device>[\w:]{1,40}(?:\((?:process=(?P<process>\d{1,6}))?[^()\n]{0,40}(?:\([\d,]{1,40}\))?\))?)"
 )
 # Output size: 0.4 GB, Temp size: 1.1 GB, Argument size: 0.4 GB, Host temp size: 0.0 GB.
@@ -44,8 +45,10 @@ _WAITED = re.compile(r"Waited (?P<seconds>\d{1,9}(?:\.\d+)?(?:e-?\d+)?) seconds 
 # asynchronous checkpoint save for step 9      saved a checkpoint at step 0
 _SAVE = re.compile(r"(?:asynchronous checkpoint save for|saved a checkpoint at) step (?P<step>\d{1,12})")
 # Starting eval after train step 4     Completed eval after train step 4, loss=8.1     Completed eval step: 3
+# Completed eval step 0
 # eval metrics after step: 4, loss=9.855     average loss after step=4: eval_step_count=10
 _EVAL_STEP = re.compile(r"[a-z ]{1,40} step[:=]? ?(?P<step>\d{1,12})")
+_FIRST_EVAL_STEP = re.compile(r"ompleted eval step:? 0(?!\d)")
 _OLD_EVAL = re.compile(r"(?:eval metric|average los)$")
 # restoring from this run's directory step 5      Restoring checkpoint from gs://.../checkpoints/100.
 _RESTORE = re.compile(
@@ -145,11 +148,13 @@ def _eval_started(seen: Sighting) -> Iterator[Statement]:
 
 def _eval_ended(seen: Sighting) -> Iterator[Statement]:
     # Completed eval after train step 4, ...    and not the line of one eval step: Completed eval step: 3
-    running = seen.text.startswith("ompleted eval step")
-    if seen.text.startswith("s after") and not _OLD_EVAL.search(seen.front):
-        return
-    kind = MarkKind.EVAL_STARTED if running else MarkKind.EVAL_ENDED
-    yield _mark(seen, kind, None if running else _eval_step(seen))
+    if _FIRST_EVAL_STEP.match(seen.text):
+        yield _mark(seen, MarkKind.EVAL_STARTED, None)
+    elif seen.text.startswith("s after"):
+        if _OLD_EVAL.search(seen.front):
+            yield _mark(seen, MarkKind.EVAL_ENDED, _eval_step(seen))
+    elif not seen.text.startswith("ompleted eval step"):
+        yield _mark(seen, MarkKind.EVAL_ENDED, _eval_step(seen))
 
 
 def _restored(seen: Sighting) -> Iterator[Statement]:

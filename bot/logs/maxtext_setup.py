@@ -105,7 +105,7 @@ def _config(seen: Sighting) -> Iterator[Statement]:
     if found is None:
         return
     match found["name"], found["value"]:
-        case "steps", value if value.isdecimal() and 0 < int(value[:9]):
+        case "steps", value if value.isdecimal() and int(value[:9]) > 0:
             yield Quantity(figure=Figure.EXPECTED_STEPS, value=float(value[:9]))
         case "run_name", value if value not in _UNSET:
             yield Environment(run_name=value)

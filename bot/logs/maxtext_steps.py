@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from bot.logs.facts import Environment, Step, StepKind
 from bot.logs.number import read_numbers
 from bot.logs.sighting import Needle, Sighting
-from bot.logs.statement import Doubt, Figure, Quantity, Statement
+from bot.logs.statement import Doubt, Figure, Quantity, Statement, Unsure
 
 CUT = "The last record of the log is cut off in the middle: it was left out."
 
@@ -130,10 +130,10 @@ def _json_line(seen: Sighting) -> Iterator[Statement]:
     numbers = {
         name: float(value)
         for name, value in record.items()
-        if isinstance(value, int | float) and abs(value) < 1e300 or value != value
+        if isinstance(value, int | float) and -1e300 < value < 1e300
     }
     step = numbers.pop("step", None)
-    if step is not None and step == step and 0 <= step < 1e12:
+    if step is not None and 0 <= step < 1e12:
         yield from _structured(seen, int(step), numbers, record)
 
 

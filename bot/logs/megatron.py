@@ -23,7 +23,8 @@ _HEAD = re.compile(
 )
 # consumed samples:           16 | elapsed time per iteration (ms): 4493.2/4500.1 | ... |
 _PAIR = re.compile(
-    r"[ \t]*(?P<name>[A-Za-z][\w ()/%-]{0,60}?):\s*(?P<value>-?(?:\d{1,24}(?:\.\d{0,24})?(?:[eE][+-]?\d{1,3})?|nan|inf))"
+    r"[ \t]*(?P<name>[A-Za-z][\w ()/%-]{0,60}?):[ \t]*"
+    r"(?P<value>-?(?:\d{1,24}(?:\.\d{0,24})?(?:e[+-]?\d{1,3})?|nan|inf))"
     r"(?:/(?P<mean>\d{1,24}(?:\.\d+)?))?[ \t]*(?P<end>\||\r|\n|$)",
     re.IGNORECASE,
 )

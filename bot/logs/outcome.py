@@ -27,8 +27,8 @@ def outcome(
     """How the run ended. `intact`: the whole source could be read."""
     last = track.last.step if track.last else None
     expected = _expected(episode, collector, track, marks)
-    exit_code = next((code for code in episode.exit_codes if code), 0) if episode.exit_codes else None
-    cause = _cause(episode, track)
+    exit_code = _exit_code(episode)
+    cause = _cause(episode)
     state = _state(episode, track, cause, exit_code, missing=_missing(collector, last, expected))
     if state is State.SUCCEEDED and not (intact or episode.ended or episode.exit_codes or episode.finished):
         state = State.INCOMPLETE
@@ -40,6 +40,13 @@ def outcome(
         last_step=last,
         expected_steps=expected,
     )
+
+
+def _exit_code(episode: Episode) -> int | None:
+    """Of several hosts' exit codes the one that tells; a code without a run around it is somebody's text."""
+    if not episode.exit_codes or not (episode.framed or episode.telling):
+        return None
+    return next((code for code in episode.exit_codes if code), 0)
 
 
 def _missing(collector: Collector | None, last: int | None, expected: int | None) -> bool | None:
@@ -59,7 +66,7 @@ def _state(
     if exit_code or track.not_finite is not None:
         return State.FAILED
     if exit_code == 0:
-        return State.STOPPED if missing or episode.quits and missing is None else State.SUCCEEDED
+        return State.STOPPED if missing or (episode.quits and missing is None) else State.SUCCEEDED
     if cause is not None and not (missing is False and cause.echo):
         return State.FAILED
     if episode.quits and missing is not False:
@@ -88,12 +95,12 @@ def _expected(
     return max(saves) + 1
 
 
-def _cause(episode: Episode, track: Track) -> Trouble | None:
+def _cause(episode: Episode) -> Trouble | None:
     """The first thing that went wrong and was not survived; an echo only where nothing else is known."""
-    del track
     fatal = [trouble for trouble, before in episode.troubles if episode.steps_seen - before < SURVIVED]
     own = [trouble for trouble in fatal if not trouble.echo]
-    return next(iter(own or fatal), None)
+    known = [trouble for trouble in own if trouble.training or trouble.kind != FailureClass.UNKNOWN]
+    return next(iter(known or own or fatal), None)
 
 
 def _failure(episode: Episode, track: Track, cause: Trouble | None, exit_code: int | None) -> Failure | None:

@@ -9,6 +9,7 @@ been seen or the stream has ended, and is valid until the next one is asked for.
 
 import mmap
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from heapq import merge
 
 import ahocorasick_rs
@@ -25,33 +26,40 @@ AT_ONCE = 64
 _CONTROL = {0: None}
 
 
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """The part of the stream that is in memory: its first `filled` bytes; `ended`: they are the last."""
+
+    buffer: mmap.mmap
+    filled: int
+    ended: bool
+
+
 class Hit:
     """One literal found: `needle` is its index, `offset` its first byte in the stream."""
 
-    __slots__ = ("_at", "_buffer", "_ended", "_filled", "needle", "offset")
+    __slots__ = ("_at", "_text", "needle", "offset")
 
-    def __init__(self, needle: int, offset: int, buffer: mmap.mmap, at: int, filled: int, ended: int) -> None:
+    def __init__(self, needle: int, offset: int, at: int, text: "_Text") -> None:
         self.needle = needle
         self.offset = offset
-        self._buffer = buffer
         self._at = at
-        self._filled = filled
-        self._ended = ended
+        self._text = text
 
     def before(self, count: int) -> str:
         """Up to `count` bytes of text in front of the literal."""
-        return _text(self._buffer[max(0, self._at - count) : self._at])
+        return _plain(self._text.buffer[max(0, self._at - count) : self._at])
 
     def after(self, count: int) -> str:
         """Up to `count` bytes of text from the literal's first byte on."""
-        return _text(self._buffer[self._at : min(self._filled, self._at + count)])
+        return _plain(self._text.buffer[self._at : min(self._text.filled, self._at + count)])
 
     def reaches_end(self, count: int) -> bool:
         """Whether `after(count)` shows the last byte of the whole stream."""
-        return bool(self._ended) and self._at + count >= self._filled
+        return self._text.ended and self._at + count >= self._text.filled
 
 
-def _text(piece: bytes) -> str:
+def _plain(piece: bytes) -> str:
     text = piece.decode("utf-8", "replace")
     return text.translate(_CONTROL) if "\0" in text else text
 
@@ -83,18 +91,19 @@ class Scanner:
             self._filled += len(taken)
             rest = rest[room:]
             if self._filled == len(self._buffer):
-                yield from self._hits(len(self._buffer) - AHEAD, ended=0)
+                yield from self._hits(len(self._buffer) - AHEAD, ended=False)
                 self._move()
 
     def close(self) -> Iterator[Hit]:
         """The stream has ended: give out what was still uncertain."""
-        yield from self._hits(self._filled, ended=1)
+        yield from self._hits(self._filled, ended=True)
 
-    def _hits(self, limit: int, *, ended: int) -> Iterator[Hit]:
+    def _hits(self, limit: int, *, ended: bool) -> Iterator[Hit]:
         """Hits that begin before `limit`; later ones are found again when more is known."""
         found = [list(self._search(group, limit)) for group in range(len(self._automata))]
+        text = _Text(self._buffer, self._filled, ended)
         for at, needle in found[0] if len(found) == 1 else merge(*found):
-            yield Hit(needle, self._start + at, self._buffer, at, self._filled, ended)
+            yield Hit(needle, self._start + at, at, text)
 
     def _search(self, group: int, limit: int) -> Iterator[tuple[int, int]]:
         origin = self._from[group]

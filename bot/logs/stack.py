@@ -20,9 +20,12 @@ _LIBRARY = re.compile(
 # NotImplementedError: Pure NNX support has not been implemented yet.
 _ERROR = re.compile(
     r"(?<![\w.(])(?P<error>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,80}"
-    r"(?:Error|Exception|Exit|Interrupt|Failure|Warning|Stop|Training|Iteration)\b(?:: .{0,400}|(?=\s*(?:\n|$))))"
+    r"(?:Error|Exception|Exit|Interrupt|Failure|Warning|Stop|Training|Iteration)\b"
+    r"(?:: .{0,400}|(?=\s*(?:\n|$))))"
 )
-_LINE_ERROR = re.compile(r"(?P<error>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Za-z_]\w{0,80}(?::[ \n]?.{0,400}|\s*$))")
+_LINE_ERROR = re.compile(
+    r"(?P<error>(?:[A-Za-z_]\w{0,60}\.){0,8}(?:[A-Za-z_]\w{0,80}:(?: .{0,400}|$)|[A-Z]\w{0,80}$))"
+)
 # where the text of an error ends in a pasted line: the next stamp, frame or traceback
 _NEXT = re.compile(
     r"\s(?=[IWEF]\d{4} \d\d:\d\d:\d\d|XPK End: |Job End: |EXIT_CODE=|Traceback \(most|During handling|"
@@ -81,20 +84,26 @@ def _pasted_error(text: str, start: int, end: int) -> tuple[str, int]:
 
 def _lined_error(text: str, front: str, start: int, end: int) -> tuple[str, int]:
     """The first line behind the frames that is not indented, once the prefix of the lines is taken off."""
-    line_front = re.split(r"[\r\n]", front)[-1]
+    line_front = _front_pattern(re.split(r"[\r\n]", front)[-1])
     at = text.find("\n", start, end) + 1
     while 0 < at < end:
         stop = text.find("\n", at, end)
         stop = end if stop < 0 else stop
-        line = text[at:stop].rstrip("\r")
-        line = line.removeprefix(line_front) if line_front.strip() else line
+        line = line_front.sub("", text[at:stop].rstrip(), count=1)
         if line.strip() and not line.startswith((" ", "\t", "|")) and (found := _LINE_ERROR.match(line)):
             return found["error"].strip(), stop
-        if found := _ERROR.search(line):
-            if not line.startswith("    "):
-                return found["error"].strip(), stop
+        if (found := _ERROR.search(line)) and not line.startswith("    "):
+            return found["error"].strip(), stop
         at = stop + 1
     return "", end
+
+
+def _front_pattern(front: str) -> re.Pattern[str]:
+    """What stands in front of every line of the traceback: the same words, other numbers."""
+    if not front.strip():
+        return re.compile(r"(?!)")
+    words = (r"\d+" if part.isdigit() else re.escape(part) for part in re.split(r"(\d+)", front[-200:]))
+    return re.compile("^" + "".join(words))
 
 
 def _excerpt(text: str, *, flat: bool) -> str:

@@ -87,6 +87,7 @@ class Trouble:
     """Something that may have made the run fail.
 
     `echo`: it only says that something else failed, elsewhere. `training`: no other kind of program says it.
+    `form` is the format whose program says it. Its text reaches from byte `offset` to `end`.
     """
 
     kind: str
@@ -96,6 +97,7 @@ class Trouble:
     fingerprint: str = ""
     echo: bool = False
     training: bool = True
+    form: str | None = None
     offset: int = 0
     end: int = 0
 

@@ -33,12 +33,15 @@ class Track:
         self._tail: deque[Step] = deque(maxlen=TAIL)
 
     def add(self, step: Step, *, anonymous: bool) -> None:
-        """Take the next step line; `anonymous`: nothing tells this host from another one."""
+        """Take the next step line; `anonymous`: nothing tells this host from another one, so a step seen
+        twice with one loss is another host's."""
         last = self.last
-        if last is not None and last.step == step.step and (anonymous or _said(last) == _said(step)):
-            self.repeats += _said(last) != _said(step)
-            return
-        if last is not None and step.step < last.step and len(self.rewinds) < 100:
+        if last is not None and last.step == step.step:
+            again = _said(last) == _said(step)
+            if again or (anonymous and step.loss is not None and step.loss == last.loss):
+                self.repeats += not again
+                return
+        if last is not None and step.step <= last.step and len(self.rewinds) < 100:
             self.rewinds.append((last.step, step.step))
         if self.first is None:
             self.first = step

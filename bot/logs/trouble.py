@@ -13,7 +13,10 @@ from bot.logs.sighting import Needle, Sighting
 from bot.logs.stack import ERROR_LENGTH, read_stack
 from bot.logs.statement import Statement, Trouble
 
-_TRAINERS = re.compile(r"/deps/|maxtext|maxdiffusion|megatron", re.IGNORECASE)
+_TRAINERS = (
+    ("maxtext", re.compile(r"/deps/|maxtext|maxdiffusion", re.IGNORECASE)),
+    ("megatron", re.compile(r"megatron|primus", re.IGNORECASE)),
+)
 # jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: ...      Barrier result: DEADLINE_EXCEEDED; ...
 _OPENING = re.compile(r"(?:[A-Za-z_][\w.]{0,80}: |Error from server [^\n]{0,200}|ERROR: |Barrier result: )$")
 _LINE_END = re.compile(r"[\r\n]|\\n|\s(?=[IWEF]\d{4} \d\d:\d\d:\d\d|XPK End: |EXIT_CODE=|Traceback \(most)")
@@ -26,6 +29,8 @@ def _traceback(seen: Sighting) -> Iterator[Statement]:
         text = text.partition('",\n')[0].replace("\\n", "\n").replace('\\"', '"')
     stack = read_stack(text, seen.front)
     error = stack.error or "Traceback without an error line"
+    paths = "\n".join(stack.paths)
+    form = next((name for name, pattern in _TRAINERS if pattern.search(paths)), None)
     kind, echo = classify(error, FailureClass.CODE if stack.where else FailureClass.UNKNOWN)
     if error.startswith("KeyboardInterrupt"):
         kind = FailureClass.TERMINATED
@@ -36,7 +41,8 @@ def _traceback(seen: Sighting) -> Iterator[Statement]:
         excerpt=stack.excerpt,
         fingerprint=fingerprint(kind, error, stack.place),
         echo=echo,
-        training=any(_TRAINERS.search(path) for path in stack.paths),
+        training=form is not None,
+        form=form,
         offset=seen.offset,
         end=seen.offset + len(text[: stack.end].encode("utf-8", "replace")),
     )
@@ -57,6 +63,7 @@ def _message(seen: Sighting) -> Iterator[Statement]:
         excerpt="\n".join((start + seen.text).splitlines()[:12]),
         fingerprint=fingerprint(kind, error, ""),
         echo=echo,
+        form="maxtext" if "MAXTEXT" in error else None,
         offset=seen.offset,
         end=seen.offset + len(error.encode("utf-8", "replace")),
     )
