@@ -58,7 +58,8 @@ _NO_CHANGE = DemoPull(
 _SLOWDOWN = DemoPull(
     branch="feat/overflow-guard",
     title="Refuse weights that have overflowed, in every layer",
-    body="Looks at every weight before each layer uses them, so that an overflow is found where it happens.",
+    body="Looks at every weight before each layer uses them, forwards and backwards, so that an overflow is "
+    "found where it happens.",
     edits=(
         Edit(
             file="training/model.py",
@@ -94,6 +95,18 @@ def forward(parameters: Parameters, context""",
             new="""    check_finite(parameters)
     scores = [
         sum(map(mul, row, activations))""",
+        ),
+        Edit(
+            file="training/model.py",
+            old="""    behind = [0.0]""",
+            new="""    check_finite(parameters)
+    behind = [0.0]""",
+        ),
+        Edit(
+            file="training/model.py",
+            old="""    first = [0.0]""",
+            new="""    check_finite(parameters)
+    first = [0.0]""",
         ),
     ),
     expected=Verdict.SLOWER,
