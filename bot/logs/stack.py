@@ -15,7 +15,7 @@ _FRAME = re.compile(
     r'File "(?P<path>[^"\n]{1,400})", line (?P<line>\d{1,7})(?:, in (?P<name>[\w<>.]{1,120}))?'
 )
 _LIBRARY = re.compile(
-    r"^<|/(?:site|dist)-packages/|/lib(?:64)?/python\d|/python\d[\d.]*/(?!.*/src/)|^importlib|/runpy\.py$"
+    r"^<|/(?:site|dist)-packages/|/lib(?:64)?/python\d|/python\d[\d.]*/(?!.*/src/)|^importlib|/runpy\.py$|/bin/[\w.-]+$"
 )
 # NotImplementedError: Pure NNX support has not been implemented yet.
 _ERROR = re.compile(
@@ -55,6 +55,9 @@ def read_stack(text: str, front: str) -> Stack:
     behind = frames[-1].end() if frames else len("Traceback (most recent call last):")
     flat = "\n" not in text[: frames[0].start()] if frames else False
     error, stop = _pasted_error(text, behind, end) if flat else _lined_error(text, front, behind, end)
+    if not error:  # several ranks print at once: the error line stands behind the next one's traceback
+        stamped = _COVERED.search(text)
+        error, _ = _pasted_error(text, behind, stamped.start() if stamped else len(text))
     name = inner["path"].rpartition("/")[2] if inner else ""
     return Stack(
         error=error[:ERROR_LENGTH],

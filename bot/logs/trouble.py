@@ -23,6 +23,10 @@ _LINE_END = re.compile(r"[\r\n]|\\n|\s(?=[IWEF]\d{4} \d\d:\d\d:\d\d|XPK End: |EX
 _MEMORY_LINES = re.compile(r"\s*\n(?=\s*(?:Ran out|Exceeded|Used))")
 
 
+_ANYBODYS = frozenset({FailureClass.CRASH, FailureClass.TERMINATED, FailureClass.HOST_OOM})
+"""Classes whose messages any program may print."""
+
+
 def _traceback(seen: Sighting) -> Iterator[Statement]:
     text = seen.after(AHEAD)
     if '"textPayload"' in seen.front or '"message"' in seen.front:
@@ -63,6 +67,7 @@ def _message(seen: Sighting) -> Iterator[Statement]:
         excerpt="\n".join((start + seen.text).splitlines()[:12]),
         fingerprint=fingerprint(kind, error, ""),
         echo=echo,
+        training=kind not in _ANYBODYS,
         form="maxtext" if "MAXTEXT" in error else None,
         offset=seen.offset,
         end=seen.offset + len(error.encode("utf-8", "replace")),
