@@ -95,7 +95,8 @@ ROWS = (
     _row("primus_megatron_escape_r1_c1.tail.log", "succeeded", 12, form="megatron", loss=10.71407),
 )  # fmt: skip
 UNREAD = ("deepspeed_chat", "hf_argparse", "levanter", "llamafactory", "llmc", "mlperf31", "modded_nanogpt",
-          "megatron_deepspeed_gpt125m_randomltd.head", "primus_mlperf", "torchtitan", "base_", "cand_")  # fmt: skip
+          "megatron_deepspeed_gpt125m_randomltd.head",
+          "primus_mlperf", "torchtitan", "base_", "cand_")  # fmt: skip
 """Files of formats without a reader: their format is `None`."""
 
 

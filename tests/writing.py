@@ -52,6 +52,7 @@ class MaxText:
     stall: float = 9.0  # what the background save of step 0 costs `stall_step`; 0: none
     stall_step: int = 6
     checkpoints: bool = True  # at the first step and on completion
+    save_interval: int = 10000  # on whose grid the last step is not: it shows the number of steps
     blocking: float = 0.6
     final_wait: float = 60.0  # from the wait for the last step to its line
     aot_seconds: float = 14.0
@@ -125,6 +126,7 @@ def _opening(run: MaxText, host: int) -> list[Record]:
     """Versions, mesh, checkpoint manager, compilation."""
     place = f"{run.workload}-slice-job-0-0.{run.workload}:8482"
     path = f"{run.bucket}/{run.run_name}/checkpoints"
+    policy = f"save_interval_steps=1, save_decision_policy=FixedIntervalPolicy(interval={run.save_interval})"
     total, output, temp, argument, host_temp = run.compiled_gb
     built = f"TFRT {run.device_kind}\nBuilt on Mar 4 2026 11:32:08 (1772652728) {run.libtpu}"
     sizes = f"Output size: {output} GB, Temp size: {temp} GB, Argument size: {argument} GB,"
@@ -138,6 +140,7 @@ def _opening(run: MaxText, host: int) -> list[Record]:
         (46.1, "abstract_checkpointer.py:35", f"orbax-checkpoint version: {run.orbax}"),
         (46.2, "async_checkpointer.py:192", f"[process={host}][thread=MainThread] Using barrier_sync_fn"),
         (46.3, "checkpoint_manager.py:1812", f"Found 0 checkpoint steps in {path}"),
+        (46.4, "checkpoint_manager.py:929", f"CheckpointManager created, {policy}, root_directory={path}"),
         (51.9, "attentions.py:1088", f"attentions/inputs_q Logical: bfloat16[32,2048,2048]... {_SHARDED[0]}"),
         (52.0, "linears.py:525", f"linears/x Physical: bfloat16[32,2048,7168]... {_SHARDED[1]}"),
         (

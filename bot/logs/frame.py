@@ -19,9 +19,9 @@ _EXIT = re.compile(r"EXIT_CODE=(?P<code>\d{1,3})(?!\d)")
 # BENCH_META {"sha": "147168c3a", "pr": 12}      BENCH_META {sha:147168c3a}
 _META = re.compile(r"BENCH_META \{[^\n}]{0,400}?[\"']?sha[\"']?\s*:\s*[\"']?(?P<sha>[0-9a-f]{7,40})\b")
 # 147168c3a  ·  main_20260417_235819  ·  full log
-_HEADER = re.compile(r"(?<![0-9a-zA-Z])(?P<sha>[0-9a-f]{7,40})\s*·\s*[\w.-]{1,200}\s*·\s*$")
+_HEADER = re.compile(r"(?<![0-9a-zA-Z])(?P<sha>[0-9a-f]{7,40})\s*·\s*[\w.-]{1,200}\s*·\s*\Z")
 # main (574ad3fb9) vs feat/Migrate-Decoder-And-Tests-to-NNX (574ad3fb9)
-_BASE = re.compile(r"\((?P<sha>[0-9a-f]{7,40})$")
+_BASE = re.compile(r"\((?P<sha>[0-9a-f]{7,40})\Z")
 _HEAD = re.compile(r"\) vs [^\s()]{1,200} \((?P<sha>[0-9a-f]{7,40})\)")
 
 

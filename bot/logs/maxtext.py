@@ -38,7 +38,7 @@ _SIZES = re.compile(
 )  # fmt: skip
 # Total memory size: 1.5 GB, O       Total estimated memory size: 1.5 GB, estimated o
 _TOTAL = re.compile(
-    r"Total (?:estimated )?memory size: (?P<total>\d{1,9}(?:\.\d+)?) GB, (?:estimated )?[Oo]$"
+    r"Total (?:estimated )?memory size: (?P<total>\d{1,9}(?:\.\d+)?) GB, (?:estimated )?[Oo]\Z"
 )
 # Waited 0.2379 seconds for step 0 to finish before starting checkpointing.
 _WAITED = re.compile(r"Waited (?P<seconds>\d{1,9}(?:\.\d+)?(?:e-?\d+)?) seconds for step (?P<step>\d{1,12})")
@@ -49,7 +49,7 @@ _SAVE = re.compile(r"(?:asynchronous checkpoint save for|saved a checkpoint at) 
 # eval metrics after step: 4, loss=9.855     average loss after step=4: eval_step_count=10
 _EVAL_STEP = re.compile(r"[a-z ]{1,40} step[:=]? ?(?P<step>\d{1,12})")
 _FIRST_EVAL_STEP = re.compile(r"ompleted eval step:? 0(?!\d)")
-_OLD_EVAL = re.compile(r"(?:eval metric|average los)$")
+_OLD_EVAL = re.compile(r"(?:eval metric|average los)\Z")
 # restoring from this run's directory step 5      Restoring checkpoint from gs://.../checkpoints/100.
 _RESTORE = re.compile(
     r"estoring (?:from this run's directory step (?P<step>\d{1,12})"

@@ -26,18 +26,18 @@ _ORBAX = re.compile(r"orbax-checkpoint version: (?P<version>\d[\w.+-]{0,60})")
 _SERVICE = re.compile(
     r"Connecting to JAX distributed service on (?P<host>[\w-]{1,120})(?:\.(?P<set>[\w-]{1,80}))?"
 )
-_POD = re.compile(r"(?P<workload>[a-z][\w-]*?)-(?:slice-job|job|worker|pathways-head)-\d+-\d+$")
+_POD = re.compile(r"(?P<workload>[a-z][\w-]*?)-(?:slice-job|job|worker|pathways-head)-\d+-\d+\Z")
 # [process=4]
 _PROCESS = re.compile(r"\[process=(?P<process>\d{1,6})\]")
 # gs://bucket/linen_ckpt_xpk_main_20260417_235819/linen_xpk_main_20260417_235819_03_dropout/checkpoints
 _RUN_PATH = re.compile(r"(?:gs://|/)\S{0,300}/(?P<run>[\w.-]{1,200})")
 _PATH_ENDS = re.compile(r"[\s'\"=(`,]")
-_LIBRARY = re.compile(r"/(?:site|dist)-packages$|/python[\d.]*$")
+_LIBRARY = re.compile(r"/(?:site|dist)-packages$|/python[\d.]*\Z")
 # run_name=nnx_test      Config param run_name: nnx_test     "run_name": "nnx_test"
 _RUN_NAME = re.compile(r"run_name[\"']?\s?[:=]\s?[\"']?(?P<name>[A-Za-z0-9][\w.-]{1,200})")
 # steps=10
 _STEPS = re.compile(r"steps=(?P<count>\d{1,9})(?![\w.])")
-_NOT_A_NAME_BEFORE = re.compile(r"[\w.-]$")
+_NOT_A_NAME_BEFORE = re.compile(r"[\w.-]\Z")
 # Config param dtype: bfloat16      quantization=int8
 _SETTING = re.compile(
     r"(?P<name>steps|run_name|dtype|quantization)[\"']?(?:=|: )[\"']?(?P<value>[\w.-]{0,200})"

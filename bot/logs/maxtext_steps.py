@@ -25,9 +25,9 @@ _PROFILER = re.compile(r"completed profiler [\w/]{1,40} step: (?P<step>\d{1,12})
 _DISTILLATION = re.compile(
     r"\| step_time=(?P<seconds>\d{1,9}\.\d+)s \| TFLOPs/s/device: (?P<tflops>\d{1,9}\.\d+)"
 )
-_DISTILLATION_HEAD = re.compile(r"step (?P<step>\d{1,12}) $")
+_DISTILLATION_HEAD = re.compile(r"step (?P<step>\d{1,12}) \Z")
 # completed 5, per-step metrics {'learning/loss': 9.35, 'perf/step_time_seconds': 3.47}
-_FIRST_HEAD = re.compile(r"completed (?P<step>\d{1,12})$")
+_FIRST_HEAD = re.compile(r"completed (?P<step>\d{1,12})\Z")
 _FIRST_PAIR = re.compile(
     r"'(?P<name>[\w/]{1,60})': \D{0,12}?(?P<value>-?(?:\d[\d.]*(?:e[+-]?\d+)?|nan|inf))\b"
 )

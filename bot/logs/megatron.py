@@ -19,7 +19,7 @@ CUT = "The last record of the log is cut off in the middle: it was left out."
 
 # [2025-06-28 18:42:27] iteration        1/      20 |
 _HEAD = re.compile(
-    rf"(?:\[?{RFC}\]?)?\s{{0,3}}iteration +(?P<step>\d{{1,12}})/ *(?P<total>\d{{1,12}}) \|[ \t]*$"
+    rf"(?:\[?{RFC}\]?)?\s{{0,3}}iteration +(?P<step>\d{{1,12}})/ *(?P<total>\d{{1,12}}) \|[ \t]*\Z"
 )
 # consumed samples:           16 | elapsed time per iteration (ms): 4493.2/4500.1 | ... |
 _PAIR = re.compile(

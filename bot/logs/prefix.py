@@ -26,18 +26,18 @@ _BETWEEN = r"\s*(?:\[[^\[\]\n]{0,80}\]\s*)*"
 _PROCESS = re.compile(r"\[process=(\d{1,6})\]")
 
 # (run_maxtext_train pid=78967, ip=10.130.0.11)
-_RAY = re.compile(r"\((?:[\w.:-]+ )?pid=(?P<pid>\d+)(?:, ip=(?P<ip>[\w.:]+))?\)[ \t]*$")
+_RAY = re.compile(r"\((?:[\w.:-]+ )?pid=(?P<pid>\d+)(?:, ip=(?P<ip>[\w.:]+))?\)[ \t]*\Z")
 # [pod/mt-04-int8-wddlh-slice-job-0-3-abcde/jax-tpu]
-_POD = re.compile(r"\[pod/(?P<pod>[\w.-]+)(?:/[\w.-]+)?\]:?[ \t]*$")
+_POD = re.compile(r"\[pod/(?P<pod>[\w.-]+)(?:/[\w.-]+)?\]:?[ \t]*\Z")
 # [resource.labels.podName: mt-04-int8-wddlh-slice-job-0-3-abcde]
-_EXPLORER = re.compile(r"\[resource\.labels\.(?P<label>\w+): (?P<value>[\w.-]+)\][ \t]*$")
+_EXPLORER = re.compile(r"\[resource\.labels\.(?P<label>\w+): (?P<value>[\w.-]+)\][ \t]*\Z")
 # mt-04-int8-wddlh-slice-job-0-3-abcde jax-tpu | text     worker-3  | text
-_COMPOSE = re.compile(r"(?:^|[\n\r])(?P<name>[\w.-]+(?: [\w.-]+)?) *\| *$")
+_COMPOSE = re.compile(r"(?:^|[\n\r])(?P<name>[\w.-]+(?: [\w.-]+)?) *\| *\Z")
 # 12: text, as srun --label writes it
-_SLURM = re.compile(r"(?:^|\s)(?P<rank>\d{1,5}): +$")
-_RFC_LAST = re.compile(rf"(?<!\d){RFC}:?[ \t]*$")
+_SLURM = re.compile(r"(?:^|\s)(?P<rank>\d{1,5}):[ \t]+\Z")
+_RFC_LAST = re.compile(rf"(?<!\d){RFC}:?[ \t]*\Z")
 # mt-04-int8-wddlh-slice-job-0-3-abcde: host 3 of slice 0
-_POD_INDEX = re.compile(r"-job-\d+-(\d+)(?:-\w{5})?$")
+_POD_INDEX = re.compile(r"-job-\d+-(\d+)(?:-\w{5})?\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class Prefix:
 
 def lead_pattern(lead: str) -> re.Pattern[str]:
     """The pattern of a prefix whose message has `lead` (a regular expression) in front of the literal."""
-    return re.compile(rf"(?:(?:{GLOG}|{PYTHON}){_BETWEEN})?{lead}$")
+    return re.compile(rf"(?:(?:{GLOG}|{PYTHON}){_BETWEEN})?{lead}\Z")
 
 
 def read_prefix(before: str, lead: re.Pattern[str], almanac: Almanac) -> Prefix:

@@ -18,7 +18,7 @@ _TRAINERS = (
     ("megatron", re.compile(r"megatron|primus", re.IGNORECASE)),
 )
 # jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: ...      Barrier result: DEADLINE_EXCEEDED; ...
-_OPENING = re.compile(r"(?:[A-Za-z_][\w.]{0,80}: |Error from server [^\n]{0,200}|ERROR: |Barrier result: )$")
+_OPENING = re.compile(r"(?:[A-Za-z_][\w.]{0,80}: |Error from server [^\n]{0,200}|ERROR: |Barrier result: )\Z")
 _LINE_END = re.compile(r"[\r\n]|\\n|\s(?=[IWEF]\d{4} \d\d:\d\d:\d\d|XPK End: |EXIT_CODE=|Traceback \(most)")
 _MEMORY_LINES = re.compile(r"\s*\n(?=\s*(?:Ran out|Exceeded|Used))")
 
