@@ -113,29 +113,38 @@ def plan(
 ) -> int:
     """Want exactly these launched runs for a pull request, in this order; the number of new ones.
 
-    Runs that exist already (by key) are shared; ones that are not named any more are let go of.
+    Runs that exist already (by key) are shared; ones that are not named any more are let go of. One that was
+    cancelled when nobody wanted it counts as new: it starts from the beginning.
     """
-    known = set(
-        connection.execute(select(RUN.c.id).where(RUN.c.id.in_([one.record.id for one in planned]))).scalars()
-    )
+    ids = [one.record.id for one in planned]
+    states = select(RUN.c.id, RUN.c.state).where(RUN.c.id.in_(ids))
+    known = {row.id: row.state for row in connection.execute(states)}
+    new = 0
     for place, one in enumerate(planned):
-        if one.record.id not in known:
-            values = {name: getattr(one.record, name) for name in _COLUMNS}
-            values["job"] = msgspec.json.encode(one.job).decode()
-            # A little later each, so that they are started in this order.
-            due = now + place * ORDER_SECONDS
-            connection.execute(
-                insert(connection, RUN)
-                .values(**values, seen=due, due=due, lease_until=0.0, token=0, attempts=0)
-                .on_conflict_do_nothing()
-            )
+        # A little later each, so that they are started in this order.
+        due = now + place * ORDER_SECONDS
+        if known.get(one.record.id, RunState.CANCELLED) == RunState.CANCELLED:
+            _plan(connection, one, due)
+            new += 1
         connection.execute(
             insert(connection, WANT)
             .values(repository=repository, number=number, run=one.record.id)
             .on_conflict_do_nothing()
         )
-    drop_wants(connection, repository=repository, number=number, but={one.record.id for one in planned})
-    return sum(one.record.id not in known for one in planned)
+    drop_wants(connection, repository=repository, number=number, but=set(ids))
+    return new
+
+
+def _plan(connection: Connection, one: Planned, due: float) -> None:
+    """Insert a run that is to be started, or begin anew with one that was cancelled."""
+    values = {name: getattr(one.record, name) for name in _COLUMNS}
+    values |= {"job": msgspec.json.encode(one.job).decode(), "seen": due, "due": due, "standing": None}
+    inserted = insert(connection, RUN).values(**values, lease_until=0.0, token=0, attempts=0)
+    connection.execute(
+        inserted.on_conflict_do_update(
+            index_elements=["id"], set_=values, where=RUN.c.state == RunState.CANCELLED
+        )
+    )
 
 
 def planned_run(row: Mapping[Any, Any]) -> Planned:

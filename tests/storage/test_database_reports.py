@@ -1,0 +1,109 @@
+"""Reports: what the comment said is what the page shows, without the step lines."""
+
+from dataclasses import replace
+
+from bot.intake.delivery import Delivery
+from bot.report.model import CaseReport, ParityRow, Report, RowState
+from bot.storage import deliveries, queue, reports
+from bot.storage.counts import Counts, count
+from bot.storage.database import Database
+from bot.storage.reports import slim
+from bot.storage.tables import DELIVERY
+from bot.verdict.compare import compare
+from bot.verdict.measure import measure
+from tests.verdict.samples import Shape, run_log
+
+FIRST, SECOND = "a" * 40, "ab" + "c" * 38
+
+
+def _report(head: str = FIRST, made_at: float = 10.0, number: int = 7) -> Report:
+    base, changed = measure(run_log()), measure(run_log(Shape(step_seconds=0.2)))
+    comparison = compare((base,), (changed, changed))
+    return Report(
+        repository="acme/maxtext",
+        number=number,
+        title="A change",
+        head_sha=head,
+        head_branch="feat",
+        base_branch="main",
+        merge_base="b" * 40,
+        made_at=made_at,
+        rows=(
+            CaseReport(case="x", variant="linen", state=RowState(comparison.verdict), comparison=comparison),
+            CaseReport(case="y", variant="linen", state=RowState.NO_RUN),
+        ),
+        parity=(
+            ParityRow(
+                case="x",
+                first_variant="linen",
+                second_variant="nnx",
+                first_passes=True,
+                second_passes=None,
+                comparison=comparison,
+            ),
+        ),
+    )
+
+
+def test_a_report_comes_back_without_its_step_lines(database: Database) -> None:
+    """Everything but steps and marks survives; those stay with the runs."""
+    report = _report()
+    database.now(reports.save, report, headline="1 slower")
+    kept = database.now(reports.newest, "acme/maxtext", 7)
+    assert kept == slim(report)
+    assert kept is not None
+    comparison = kept.rows[0].comparison
+    assert comparison is not None
+    assert [run.log.steps for run in (*comparison.base, *comparison.head)] == [(), (), ()]
+    assert comparison.head[0].measurements == measure(run_log(Shape(step_seconds=0.2))).measurements
+    assert comparison.head[0].log.environment == run_log().environment
+
+
+def test_a_report_of_the_same_head_replaces_the_one_before(database: Database) -> None:
+    """Each head has one report, its newest."""
+    database.now(reports.save, _report(), headline="first")
+    later = replace(_report(), title="Renamed", made_at=20.0)
+    database.now(reports.save, later, headline="second")
+    assert database.now(reports.newest, "acme/maxtext", 7) == slim(later)
+
+
+def test_a_head_is_found_by_the_beginning_of_its_commit(database: Database) -> None:
+    """The newest report is that of the newest head; an older head is found by its digits."""
+    database.now(reports.save, _report(FIRST, 10.0), headline="old")
+    database.now(reports.save, _report(SECOND, 20.0), headline="new")
+    for digits, head in ((None, SECOND), ("aaaaaaa", FIRST), ("abcccc", SECOND)):
+        found = database.now(reports.newest, "acme/maxtext", 7, digits)
+        assert found is not None
+        assert found.head_sha == head
+    for unknown in ("%", "_", "f00"):
+        assert database.now(reports.newest, "acme/maxtext", 7, unknown) is None
+    assert database.now(reports.newest, "acme/maxtext", 8) is None
+
+
+def test_lists_show_the_newest_headline_of_each_pull_request(database: Database) -> None:
+    """One line a pull request, whatever the order its reports were made in."""
+    database.now(reports.save, _report(SECOND, 20.0), headline="new")
+    database.now(reports.save, _report(FIRST, 10.0), headline="old")
+    database.now(reports.save, _report(number=8), headline="other")
+    lines = database.now(reports.headlines, "acme/maxtext")
+    assert {number: line.headline for number, line in lines.items()} == {7: "new", 8: "other"}
+    assert database.now(reports.headlines, "octo/net") == {}
+
+
+def test_work_and_failures_are_counted(database: Database) -> None:
+    """The metrics see what waits and what fails, by table."""
+    assert database.now(count) == Counts(
+        deliveries={},
+        due={"delivery": 0, "pull_request": 0, "run": 0},
+        failing={"delivery": 0, "pull_request": 0, "run": 0},
+    )
+    received = [Delivery(id=name, event="push", payload=b"{}", received=1.0) for name in "ab"]
+    database.now(deliveries.record, received)
+    held = database.now(queue.claim, DELIVERY, owner="a", now=1.0, lease=30.0)
+    assert held is not None
+    database.now(queue.postpone, held, due=9.0, error="no")
+    assert database.now(count) == Counts(
+        deliveries={"received": 2},
+        due={"delivery": 2, "pull_request": 0, "run": 0},
+        failing={"delivery": 1, "pull_request": 0, "run": 0},
+    )

@@ -1,0 +1,207 @@
+"""Runs, their measurements and the wishes for them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.runs.clusters.port import Job
+from bot.runs.records import Origin, RunRecord, RunState
+from bot.storage import queue, runs
+from bot.storage.database import Database
+from bot.storage.queue import Claim
+from bot.storage.runs import Planned
+from bot.storage.tables import RUN
+from bot.verdict.judgement import MeasuredRun
+from bot.verdict.measure import measure
+from tests.verdict.samples import Shape, run_log
+
+ACME = "acme/maxtext"
+FOUND = RunRecord(
+    id="f1",
+    repository=ACME,
+    case="03_dropout",
+    variant="linen",
+    branch="main",
+    sha="574ad3f",
+    started=100.0,
+    log_uri="gs://runs/a.log",
+    generation="g1",
+)
+
+
+def _measured(losses: Sequence[float] | None = None, steps: int = 10) -> MeasuredRun:
+    return measure(run_log(Shape(steps=steps, losses=losses)))
+
+
+def _planned(name: str) -> Planned:
+    record = replace(
+        FOUND,
+        id=name,
+        key=name,
+        origin=Origin.LAUNCHED,
+        state=RunState.PLANNED,
+        log_uri=None,
+        generation=None,
+    )
+    job = Job(
+        name=f"mv-{name}",
+        repository="/code",
+        sha="a" * 40,
+        case="03_dropout",
+        variant="linen",
+        command="python3 train.py run_name={run_name}",
+        run_name=f"linen_main_{name}",
+        timeout_seconds=60.0,
+        environment=(("A", "1"),),
+    )
+    return Planned(record=record, job=job)
+
+
+def _plan(database: Database, number: int, *names: str, now: float = 10.0) -> int:
+    planned = [_planned(name) for name in names]
+    return database.now(runs.plan, planned, repository=ACME, number=number, now=now)
+
+
+def _wanted(database: Database, number: int) -> list[str]:
+    return [run.id for run in database.now(runs.wanted, ACME, number)]
+
+
+def _claim(database: Database, now: float) -> Claim | None:
+    return database.now(queue.claim, RUN, owner="a", now=now, lease=30.0)
+
+
+def _finish(database: Database, name: str, state: RunState, now: float = 11.0) -> None:
+    while (held := _claim(database, now)) is not None:
+        ended = held.row["id"] == name
+        due = None if ended else now + 100.0
+        database.now(queue.release, held, due=due, values={"state": state} if ended else {})
+
+
+def test_a_found_run_comes_back_as_it_was_saved(database: Database) -> None:
+    """The record and every measured value survive; saving again replaces them."""
+    first, second = _measured(), _measured(steps=30)
+    database.now(runs.save, FOUND, now=1.0, measured=first)
+    assert database.now(runs.by_id, "f1") == FOUND
+    assert database.now(runs.measured, ["f1", "unknown"]) == {"f1": first}
+    grown = replace(FOUND, generation="g2")
+    database.now(runs.save, grown, now=2.0, measured=second)
+    assert database.now(runs.by_id, "f1") == grown
+    assert database.now(runs.measured, ["f1"]) == {"f1": second}
+    assert database.now(runs.by_id, "unknown") is None
+    assert database.now(runs.measured, []) == {}
+
+
+def test_losses_that_are_no_numbers_survive(database: Database) -> None:
+    """NaN and both infinities come back as themselves, not as a failure and not as nothing."""
+    run = _measured([10.0, math.nan, math.inf, -math.inf, 9.0, 9.0, 9.0, 9.0, 9.0, 9.0])
+    database.now(runs.save, FOUND, now=1.0, measured=run)
+    kept = database.now(runs.measured, ["f1"])["f1"]
+    losses = [step.loss for step in kept.log.steps][1:4]
+    assert repr(losses) == "[nan, inf, -inf]"
+    assert repr(kept) == repr(run)
+
+
+@given(
+    losses=st.lists(st.floats(), min_size=4, max_size=4),
+    source=st.text(st.characters(exclude_categories=["Cs"])),
+)
+def test_any_measured_run_comes_back(losses: list[float], source: str) -> None:
+    """Encoding loses nothing of any run, whatever numbers and texts its log held."""
+    run = _measured(steps=4)
+    steps = [replace(step, loss=loss) for step, loss in zip(run.log.steps, losses, strict=True)]
+    run = replace(run, log=replace(run.log, source=source, steps=tuple(steps)))
+    assert repr(runs.decode(runs.encode(run))) == repr(run)
+
+
+def test_only_what_changed_is_read_again(database: Database) -> None:
+    """The content each found run was measured from is remembered, for this repository alone."""
+    database.now(runs.save, FOUND, now=1.0, measured=_measured())
+    database.now(runs.save, replace(FOUND, id="f2", generation="g9"), now=1.0)
+    elsewhere = replace(FOUND, id="f3", repository="octo/net")
+    database.now(runs.save, elsewhere, now=1.0, measured=_measured())
+    assert database.now(runs.generations, ACME) == {"f1": "g1"}
+
+
+def test_runs_of_a_branch_come_newest_first_with_those_of_no_branch(database: Database) -> None:
+    """A run that names a commit and no branch may be of any; one that names neither is of none."""
+    for record in (
+        FOUND,
+        replace(FOUND, id="f2", started=200.0),
+        replace(FOUND, id="other", branch="main_v2"),
+        replace(FOUND, id="nobranch", branch=None, started=150.0),
+        replace(FOUND, id="nothing", branch=None, sha=None),
+        replace(FOUND, id="elsewhere", repository="octo/net"),
+    ):
+        database.now(runs.save, record, now=1.0)
+    assert [run.id for run in database.now(runs.of_branch, ACME, "main")] == ["f2", "nobranch", "f1"]
+
+
+def test_steady_seconds_keep_the_order_asked_for(database: Database) -> None:
+    """The history comes in the order of its runs, without those that have no steady state."""
+    short = _measured(steps=3)
+    assert short.measurements.steady.seconds is None
+    for name, run in (("a", _measured(steps=12)), ("b", short), ("c", _measured(steps=14))):
+        database.now(runs.save, replace(FOUND, id=name), now=1.0, measured=run)
+    seconds = database.now(runs.steady_seconds, ["c", "b", "a", "unknown"])
+    assert seconds == tuple(
+        database.now(runs.measured, [name])[name].measurements.steady.seconds for name in ("c", "a")
+    )
+
+
+def test_planned_runs_are_started_in_their_order(database: Database) -> None:
+    """They are due one after the other, and each row carries the job that executes it."""
+    assert _plan(database, 7, "b", "a", "c") == 3
+    assert _wanted(database, 7) == ["b", "a", "c"]
+    order = []
+    for _ in range(3):
+        held = _claim(database, 11.0)
+        assert held is not None
+        order.append(runs.planned_run(held.row))
+    assert order == [_planned("b"), _planned("a"), _planned("c")]
+
+
+def test_planning_again_plans_nothing_twice(database: Database) -> None:
+    """The same plan, and a longer one, add only what is new."""
+    _plan(database, 7, "a", "b")
+    assert _plan(database, 7, "a", "b", now=20.0) == 0
+    assert _plan(database, 7, "a", "b", "c", now=30.0) == 1
+    assert _wanted(database, 7) == ["a", "b", "c"]
+
+
+def test_a_run_that_another_pull_request_wants_survives(database: Database) -> None:
+    """A shared run is let go of by one and stays wanted by the other; what nobody wants is due."""
+    _plan(database, 7, "shared", "mine")
+    assert _plan(database, 8, "shared") == 0
+    for name in ("shared", "mine"):
+        _finish(database, name, RunState.RUNNING)
+    database.now(runs.drop_wants, repository=ACME, number=7)
+    assert database.now(runs.wanters, "shared") == ((ACME, 8),)
+    held = _claim(database, 11.0)
+    assert held is not None
+    assert held.row["id"] == "mine"
+    assert database.now(runs.wanters, "mine") == ()
+
+
+def test_a_run_that_ended_is_not_woken_when_it_is_let_go_of(database: Database) -> None:
+    """Nothing is left to do about a finished run that nobody wants."""
+    _plan(database, 7, "a")
+    _finish(database, "a", RunState.ENDED)
+    database.now(runs.drop_wants, repository=ACME, number=7)
+    assert _claim(database, 1e9) is None
+
+
+def test_a_cancelled_run_that_is_wanted_again_begins_anew(database: Database) -> None:
+    """A pull request that was closed and opened again gets its runs, and those that ended are kept."""
+    _plan(database, 7, "gone", "done")
+    _finish(database, "done", RunState.ENDED)
+    database.now(runs.drop_wants, repository=ACME, number=7)
+    _finish(database, "gone", RunState.CANCELLED)
+    assert _plan(database, 7, "gone", "done", now=50.0) == 1
+    states = {run.id: run.state for run in database.now(runs.wanted, ACME, 7)}
+    assert states == {"gone": RunState.PLANNED, "done": RunState.ENDED}
+    held = _claim(database, 50.0)
+    assert held is not None
+    assert (held.row["id"], held.row["standing"]) == ("gone", None)
