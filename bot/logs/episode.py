@@ -41,6 +41,10 @@ FULL_TRACKS = 2
 """Hosts whose steps are kept in full: process 0, and one to fall back to."""
 MARKS = 1_000
 """Marks kept from the start of a run, and again from its end."""
+DEVICES = 256
+"""Devices of one host of which the memory is kept."""
+SITES = 64
+"""Call sites kept per host."""
 TROUBLES = 20
 """Possible causes kept from the start, and again from the end."""
 
@@ -77,20 +81,28 @@ class Host:
         self.first_marks: list[Mark] = []
         self.last_marks: deque[Mark] = deque(maxlen=MARKS)
 
-    def hear(self, said: Environment) -> None:
+    def hear(self, said: Statement) -> None:
         """Keep what was not said before: the first word counts."""
+        match said:
+            case CallSite() if len(self.sites) < SITES:
+                self.sites[said] = None
+            case Environment():
+                self._environment(said)
+            case Mark():
+                (self.first_marks if len(self.first_marks) < MARKS else self.last_marks).append(said)
+            case DeviceMemory() if len(self.memory) < DEVICES:
+                self.memory.setdefault(said.device, said)
+            case CompiledMemory() if self.compiled is None:
+                self.compiled = said
+            case _:
+                pass
+
+    def _environment(self, said: Environment) -> None:
         if said.process is not None and self.process is None:
             self.process = said.process
         if said.dtype is not None and len(self.dtypes) < 16:
             self.dtypes.add(said.dtype)
-        for site in said.call_sites:
-            if len(self.sites) < 64:
-                self.sites[site] = None
         self.said = completed(self.said, said)
-
-    def mark(self, mark: Mark) -> None:
-        """Keep the first and the last marks."""
-        (self.first_marks if len(self.first_marks) < MARKS else self.last_marks).append(mark)
 
     def marks(self) -> Iterator[Mark]:
         """What was kept, in order."""
@@ -129,20 +141,12 @@ class Collector:
         match said:
             case Step():
                 self._step(host, said, anonymous=not (prefix.host or prefix.thread) and self.form.per_host)
-            case Environment():
-                host.hear(said)
-            case Mark():
-                host.mark(said)
-            case DeviceMemory() if len(host.memory) < 256:
-                host.memory.setdefault(said.device, said)
-            case CompiledMemory() if host.compiled is None:
-                host.compiled = said
             case Quantity():
                 known = self.quantities.setdefault(said.figure, {})
                 if len(known) < 256:
                     known[said.value] = None
             case _:
-                pass
+                host.hear(said)
 
     def _step(self, host: Host, step: Step, *, anonymous: bool) -> None:
         if host.track.seen == 0:

@@ -42,7 +42,7 @@ def _restarts_joined(hosts: list[Host]) -> list[Host]:
         else:
             before.track.extend(host.track)
             for mark in host.marks():
-                before.mark(mark)
+                before.hear(mark)
     return sorted(joined, key=rank)
 
 

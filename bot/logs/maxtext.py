@@ -62,8 +62,7 @@ _STOPPED = re.compile(r"Training stopped: (?P<reason>[^\r\n]{0,200})")
 def _parameters(seen: Sighting) -> Iterator[Statement]:
     if found := _PARAMETERS.match(seen.text):
         yield Quantity(figure=Figure.PARAMETERS_BILLION, value=float(found["count"]))
-        if seen.site:
-            yield Environment(call_sites=seen.site)
+        yield from seen.site
 
 
 def _tflop(seen: Sighting) -> Iterator[Statement]:

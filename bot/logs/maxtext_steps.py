@@ -93,8 +93,7 @@ def _record(seen: Sighting, head: re.Match[str], kind: StepKind) -> Iterator[Sta
             yield Unsure(step=_step(seen, int(head["step"]), numbers.pairs, kind))
     elif numbers.pairs:
         yield _step(seen, int(head["step"]), numbers.pairs, kind)
-        if seen.site:
-            yield Environment(call_sites=seen.site)
+        yield from seen.site
 
 
 def _distilled(seen: Sighting) -> Iterator[Statement]:

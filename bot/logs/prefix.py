@@ -19,8 +19,11 @@ GLOG = (
     r"(?P<severity>[IWEF])(?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{1,6}) +"
     r"(?P<thread>\d{1,20}) (?P<file>[\w.<>/-]{1,120}):(?P<line>\d{1,7})\]"
 )
-# INFO:2026-04-19 06:42:30,884:jax._src.distributed:140:
-PYTHON = r"[A-Z]{4,8}:(?P<python>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}):[\w.]{1,80}:\d{1,7}:"
+_STAMP_START = re.compile(r"[IWEF]\d{4} \d\d:")
+_STAMP = 360
+"""Characters from the start of a stamp to the line number in it, at most, with the brackets behind it."""
+_LEAD = 100
+"""Characters of a message in front of its literal, at most."""
 # metric_logger.py:196] [process=4][thread=MainThread] Saving ...
 _BETWEEN = r"\s*(?:\[[^\[\]\n]{0,80}\]\s*)*"
 _PROCESS = re.compile(r"\[process=(\d{1,6})\]")
@@ -52,44 +55,62 @@ class Prefix:
     line: int = 0
     process: int | None = None
     implied: int | None = None
-    rest: str = ""
 
 
-def lead_pattern(lead: str) -> re.Pattern[str]:
-    """The pattern of a prefix whose message has `lead` (a regular expression) in front of the literal."""
-    return re.compile(rf"(?:(?:{GLOG}|{PYTHON}){_BETWEEN})?{lead}\Z")
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """What may stand between a prefix and a literal: patterns that end where the literal begins."""
+
+    stamped: re.Pattern[str]
+    bare: re.Pattern[str]
 
 
-def read_prefix(before: str, lead: re.Pattern[str], almanac: Almanac) -> Prefix:
+def lead_pattern(lead: str) -> Lead:
+    """The patterns of a message that has `lead` (a regular expression) in front of its literal."""
+    return Lead(re.compile(rf"{GLOG}{_BETWEEN}{lead}\Z"), re.compile(rf"{lead}\Z"))
+
+
+def read_prefix(before: str, lead: Lead, almanac: Almanac) -> Prefix:
     """The prefix at the end of `before`."""
-    found = lead.search(before)
+    stamped = _last_stamp(before, lead.stamped)
+    if stamped is not None:
+        return _stamped(before, stamped, almanac)
+    found = lead.bare.search(before, max(0, len(before) - _LEAD))
     if found is None:
         return Prefix()
-    rest = before[: found.start()]
-    host, implied, dated, rest = _labels(rest)
-    time, process = dated, None
+    host, implied, dated = _labels(before[: found.start()])
     if dated is not None:
         almanac.anchor(dated)
-    if found["month"]:
-        time = almanac.place(found["month"], found["day"], found["clock"])
-        if "[process=" in found[0] and (index := _PROCESS.search(found[0])):
-            process = int(index[1])
-    elif found["python"] and (date := _RFC_LAST.search(found["python"])):
-        time = rfc_time(date)
+    return Prefix(time=dated, host=host, implied=implied)
+
+
+def _last_stamp(before: str, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    """The stamp right in front of the message, if there is one."""
+    start = before.rfind(":", 0, before.rfind("]") + 1) - _STAMP
+    found = None
+    for candidate in _STAMP_START.finditer(before, max(0, start)):
+        found = pattern.match(before, candidate.start()) or found
+    return found
+
+
+def _stamped(before: str, found: re.Match[str], almanac: Almanac) -> Prefix:
+    host, implied, dated = _labels(before[: found.start()])
+    if dated is not None:
+        almanac.anchor(dated)
+    process = _PROCESS.search(found[0]) if "[process=" in found[0] else None
     return Prefix(
-        time=time,
+        time=almanac.place(found["month"], found["day"], found["clock"]),
         host=host,
-        thread=found["thread"] or "",
+        thread=found["thread"],
         file=found["file"],
-        line=int(found["line"] or 0),
-        process=process,
+        line=int(found["line"]),
+        process=int(process[1]) if process else None,
         implied=implied,
-        rest=rest,
     )
 
 
-def _labels(rest: str) -> tuple[str, int | None, float | None, str]:
-    """Host, its index, date, and what is left, from right to left: label and date in either order."""
+def _labels(rest: str) -> tuple[str, int | None, float | None]:
+    """Host, its index, and date, read from right to left: label and date in either order."""
     host, implied, dated = "", None, None
     for _ in range(3):
         if not rest or rest[-1] not in " ])\tZ:|0123456789":
@@ -101,7 +122,7 @@ def _labels(rest: str) -> tuple[str, int | None, float | None, str]:
             host, implied, rest = name or host, implied if index is None else index, rest[:start]
         else:
             break
-    return host, implied, dated, rest
+    return host, implied, dated
 
 
 def _label(rest: str) -> tuple[int, str, int | None] | None:

@@ -12,7 +12,7 @@ from functools import cached_property
 from bot.logs.almanac import Almanac
 from bot.logs.cloud import ENTRY, cloud_prefix
 from bot.logs.facts import CallSite
-from bot.logs.prefix import REACH, Prefix, lead_pattern, read_prefix
+from bot.logs.prefix import REACH, Lead, Prefix, lead_pattern, read_prefix
 from bot.logs.scan import BEHIND, Hit
 from bot.logs.statement import Statement
 
@@ -43,7 +43,7 @@ class Needle:
 class Sighting:
     """One literal in one place. Texts are free of terminal codes and NUL bytes."""
 
-    def __init__(self, hit: Hit, needle: Needle, lead: re.Pattern[str], almanac: Almanac) -> None:
+    def __init__(self, hit: Hit, needle: Needle, lead: Lead, almanac: Almanac) -> None:
         self._hit = hit
         self._needle = needle
         self._lead = lead
@@ -112,6 +112,6 @@ def plain(text: str) -> str:
     return _ANSI.sub("", text) if "\x1b" in text else text
 
 
-def lead_of(needle: Needle) -> re.Pattern[str]:
+def lead_of(needle: Needle) -> Lead:
     """The pattern of what may stand in front of this needle's literal."""
     return lead_pattern(needle.lead)

@@ -7,7 +7,7 @@ Out: the union `Statement`. Facts that `RunLog` holds as they are (steps, marks,
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.logs.facts import CompiledMemory, DeviceMemory, Environment, Mark, Step
+from bot.logs.facts import CallSite, CompiledMemory, DeviceMemory, Environment, Mark, Step
 
 
 class Figure(StrEnum):
@@ -105,6 +105,7 @@ class Trouble:
 Statement = (
     Step
     | Unsure
+    | CallSite
     | Mark
     | Environment
     | DeviceMemory
