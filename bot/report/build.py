@@ -26,6 +26,10 @@ from bot.runs.records import RunRecord, RunState
 from bot.verdict.compare import compare, is_comparable
 from bot.verdict.judgement import Comparison, Margins, MeasuredRun, Verdict
 
+BY_TIME = frozenset({Verdict.SAME, Verdict.FASTER, Verdict.SLOWER, Verdict.INCONCLUSIVE})
+"""Verdicts that rest on noisy times: they wait until every run of the round is in, since stopping at the
+first run that decides would raise the error rate."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
@@ -113,19 +117,31 @@ def build_report(request: Request, cases: Sequence[CaseRuns], measured: Mapping[
         practical_percent=request.margins.practical_percent,
         equivalence_percent=request.margins.equivalence_percent,
     )
-    return Built(report=report, looks={one.runs.key: one.looked for one in sides if one.head and one.base})
+    return Built(report=report, looks={one.runs.key: one.looked for one in sides if _was_looked_at(one)})
+
+
+def _was_looked_at(sides: _Sides) -> bool:
+    return bool(sides.runs.looked or (sides.head and sides.base and not sides.runs.unfinished))
 
 
 def _sides(case: CaseRuns, measured: Mapping[str, MeasuredRun]) -> _Sides:
     base = _measured(case.base.runs, measured)
     head = _measured(case.head.runs, measured)
     n = (len(base), len(head))
+    return _Sides(case, base, head, _look(case, n))
+
+
+def _look(case: CaseRuns, n: tuple[int, int]) -> Looked:
+    """The look that this report is: the same one as before on the same runs, else the next.
+
+    While runs are under way nothing is read from the times, so that no look is spent.
+    """
     before = case.looked
     if before is None:
-        looked = Looked(look=1, n=n)
-    else:
-        looked = before if before.n == n else Looked(look=before.look + 1, n=n)
-    return _Sides(case, base, head, looked)
+        return Looked(look=1, n=n)
+    if case.unfinished or before.n == n:
+        return before
+    return Looked(look=before.look + 1, n=n)
 
 
 def _measured(runs: Sequence[RunRecord], measured: Mapping[str, MeasuredRun]) -> tuple[MeasuredRun, ...]:
@@ -162,8 +178,7 @@ def _row(sides: _Sides, request: Request, comparable: int) -> CaseReport:
 
 def _state(sides: _Sides, comparison: Comparison | None) -> RowState:
     unfinished = sides.runs.unfinished
-    settled = comparison is not None and sides.base and comparison.verdict is not Verdict.INCONCLUSIVE
-    if comparison is not None and sides.base and (settled or not unfinished):
+    if comparison is not None and sides.base and not (unfinished and comparison.verdict in BY_TIME):
         return RowState(comparison.verdict)
     if any(run.state is RunState.RUNNING for run in unfinished):
         return RowState.RUNNING
