@@ -7,7 +7,8 @@ Out: `RunLog`s.
 from dataclasses import replace
 
 from bot.logs.almanac import UNDATED, in_year
-from bot.logs.episode import Collector, Episode, Host
+from bot.logs.collector import Collector, Host
+from bot.logs.episode import Episode
 from bot.logs.facts import Mark, MarkKind, Outcome, RunLog, State, Step
 from bot.logs.hosts import compiled, environment, measured, memory, warnings_of
 from bot.logs.outcome import outcome

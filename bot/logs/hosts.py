@@ -6,7 +6,8 @@ Out: the measured `Host`; environment, memory and warnings of the run.
 
 from dataclasses import replace
 
-from bot.logs.episode import Collector, Episode, Host, completed, rank
+from bot.logs.collector import Collector, Host, completed, rank
+from bot.logs.episode import Episode
 from bot.logs.facts import CompiledMemory, DeviceMemory, Environment
 from bot.logs.track import Track
 

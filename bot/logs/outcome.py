@@ -9,7 +9,8 @@ Exit code 0 is no success by itself: a termination signal, a failed checkpoint a
 import math
 from collections.abc import Sequence
 
-from bot.logs.episode import Collector, Episode
+from bot.logs.collector import Collector
+from bot.logs.episode import Episode
 from bot.logs.facts import Failure, Mark, MarkKind, Outcome, State
 from bot.logs.failure import FailureClass, classify, fingerprint, of_exit_code
 from bot.logs.statement import Figure, Trouble
