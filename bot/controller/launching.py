@@ -6,7 +6,7 @@ Out: rows of `run` that are due, each with the job that executes it; the number 
 Level-triggered: it names every run that should be there, so that repeating it plans nothing twice.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from bot.config import Cluster, Local, Suite
@@ -28,12 +28,14 @@ from bot.runs.plan import (
     repeats_wanted,
 )
 from bot.runs.records import Origin, RunRecord, RunState
+from bot.runs.states import TERMINAL
 from bot.storage import runs
 from bot.storage.database import Database
 from bot.storage.pulls import PullRow
 from bot.storage.runs import Planned
 
 FAILING = {RowState.NEW_FAILURE, RowState.FAILS_ON_BOTH}
+DECIDED = {*FAILING, RowState.DIVERGED, RowState.NOT_LIKE_FOR_LIKE, RowState.NOT_COMPARABLE}
 BUSY = {RowState.QUEUED, RowState.RUNNING, RowState.RETRYING}
 
 LOCAL_DEVICE = "cpu"
@@ -91,14 +93,15 @@ def plan(subject: Subject, local: Local, built: Built) -> tuple[Planned, ...]:
 
 
 def _repeats(line: CaseReport, subject: Subject) -> int:
-    """Runs a side: what is there or under way, what the verdict needs, what people asked for."""
-    there = max(
-        _there(line.base_runs, subject, line, subject.facts.merge_base.sha),
-        _there(line.head_runs, subject, line, subject.pull.head_sha),
-    )
+    """Runs a side: what is there or under way, what the verdict needs, what people asked for.
+
+    Where the verdict no longer hangs on times, runs that have not ended are not wanted any more.
+    """
     asked = _asked(line, subject.row, subject.pull.head_sha)
-    if asked:
-        there = max(there, min((1 + asked) * FIRST_ROUND_ON_A_NOISY_DEVICE, MOST_REPEATS))
+    rounds = min((1 + asked) * FIRST_ROUND_ON_A_NOISY_DEVICE, MOST_REPEATS) if asked else 0
+    if line.state in DECIDED:
+        return max(_there(line, subject, TERMINAL), rounds)
+    there = max(_there(line, subject, frozenset(RunState)), rounds)
     if line.state in BUSY and there:
         return there
     n = min(len(line.head_runs), len(line.base_runs))
@@ -106,14 +109,20 @@ def _repeats(line: CaseReport, subject: Subject) -> int:
     return max(there, repeats_wanted(comparison, n, device_is_known_quiet=False))
 
 
-def _there(found: Sequence[RunRecord], subject: Subject, line: CaseReport, sha: str) -> int:
-    """Runs of one side: those found ready-made, and those started, whatever became of them."""
-    started = [
-        run
-        for run in subject.started
-        if run.sha == sha and run.case == line.case and run.variant == line.variant
-    ]
-    return len(started) + sum(run.origin is Origin.FOUND for run in found)
+def _there(line: CaseReport, subject: Subject, states: Collection[RunState]) -> int:
+    """Runs of the side that has more: those found ready-made, and those started that stand so."""
+    sides = (
+        (line.base_runs, subject.facts.merge_base.sha),
+        (line.head_runs, subject.pull.head_sha),
+    )
+    return max(
+        sum(run.origin is Origin.FOUND for run in found)
+        + sum(
+            run.sha == sha and run.case == line.case and run.variant == line.variant and run.state in states
+            for run in subject.started
+        )
+        for found, sha in sides
+    )
 
 
 def _asked(line: CaseReport, row: PullRow, head_sha: str) -> int:
