@@ -5,6 +5,7 @@ Promises: what the log does not allow is None; where a person could do something
 """
 
 from bot.logs.facts import MarkKind, RunLog, State
+from bot.logs.ledger import ledger
 from bot.verdict.judgement import MeasuredRun, Measurements, Steady
 from bot.verdict.peaks import peak_tflops
 from bot.verdict.precision import precision
@@ -48,6 +49,7 @@ def measure(log: RunLog) -> MeasuredRun:
             wall_seconds=wall,
             chip_hours=_chip_hours(log.environment.devices, wall),
             dialect=dialect(steps),
+            ledger=ledger(log, state.seconds, state.kept_steps),
             warnings=(*log.warnings, *_warnings(log, state)),
         ),
     )
