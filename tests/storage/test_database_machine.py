@@ -145,7 +145,7 @@ def test_no_wish_is_lost_and_no_row_has_two_holders(
     """Whatever happens in whatever order, the model and the database agree."""
     kind = "sqlite" if database.is_sqlite else "postgresql"
     here = type("MachineHere", (Machine,), {"database": database})
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(
         here,
         settings=settings(
             max_examples=EXAMPLES[kind],
