@@ -1,0 +1,75 @@
+"""What the README claims, held against the program."""
+
+import re
+from pathlib import Path
+
+from bot import config
+from bot.intake.command import USAGE
+from bot.report.help_text import help_text
+from bot.settings import SETTINGS
+from bot.verdict import decide, noise, steady
+from bot.verdict.judgement import Margins
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def _between(name: str) -> list[list[str]]:
+    """The cells of the table between two comments of that name, without its head."""
+    table = README.partition(f"<!-- {name} -->\n")[2].partition(f"<!-- /{name} -->")[0]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()[2:]]
+
+
+def test_every_setting_is_in_the_readme() -> None:
+    """The table of settings is the one that the program reads."""
+    expected = [[f"`{setting.name}`", setting.meaning] for setting in SETTINGS]
+
+    assert expected == [row[:2] for row in _between("settings")]
+
+
+def test_the_thresholds_in_the_readme_are_the_ones_used() -> None:
+    """Each figure in the table is the constant's own."""
+    margins = Margins()
+    expected = {
+        "level of a report": f"{decide.ALPHA:.0%}",
+        "later looks": f"{decide.LATER_LOOKS:.0%} of that",
+        "practical margin": f"{margins.practical_percent:.0f} %",
+        "equivalence margin": f"{margins.equivalence_percent:.0f} %",
+        "default noise, TPU": f"{noise.TPU_SD:.1%}",
+        "default noise, GPU": f"{noise.GPU_SD:.0%}",
+        "history": f"{noise.SHORTEST_HISTORY} to {noise.HISTORY} runs",
+        "clean steps": f"{steady.FEWEST} or more",
+    }
+
+    assert expected == {row[0]: row[1] for row in _between("thresholds")}
+
+
+def test_every_command_is_in_the_readme() -> None:
+    """The commands that are understood, and no others."""
+    written = {
+        cell.replace("\\|", "|") for cell in re.findall(r"^\| `(/benchmark[^`]*)`", README, re.MULTILINE)
+    }
+
+    assert {*USAGE, "/benchmark"} == written
+    assert all(usage.split()[1] in help_text(cases=(), variants=(), launches=True) for usage in USAGE)
+
+
+def test_the_configuration_in_the_readme_is_valid() -> None:
+    """The example can be copied."""
+    example = README.partition("```yaml\n")[2].partition("```")[0]
+
+    suite = config.read_suite(example)
+
+    assert ("03_dropout", "04_int8") == suite.case_names
+    assert ("linen", "nnx") == suite.variant_names
+
+
+def test_what_the_readme_names_is_there() -> None:
+    """Every file, folder and make target that is named exists."""
+    named = set(re.findall(r"`((?:bot|tests|docs|\.ci)/[\w./]*)`", README))
+    named |= set(re.findall(r"\]\(((?!http)[\w./]+)\)", README))
+    targets = set(re.findall(r"make\s([a-z]+)", README)) - {"and", "environment"}
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+    assert [] == [name for name in sorted(named) if not (ROOT / name).exists()]
+    assert [] == [target for target in sorted(targets) if f"\n{target}:" not in makefile]
