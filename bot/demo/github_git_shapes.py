@@ -5,6 +5,7 @@ In:  what `github_git` read. Out: objects with every field that GitHub's OpenAPI
 
 import base64
 import re
+from urllib.parse import quote
 
 from dulwich.objects import Commit
 
@@ -44,7 +45,7 @@ def commit(world: World, made: Commit) -> Json:
 
 def content(world: World, path: str, found: File) -> Json:
     """A file of a commit."""
-    url = f"{world.url}/repos/{world.full_name}/contents/{path}"
+    url = f"{world.url}/repos/{world.full_name}/contents/{quote(path)}"
     short = len(found.content) <= LONGEST_FILE
     return {
         "type": "file",
@@ -62,7 +63,7 @@ def content(world: World, path: str, found: File) -> Json:
 
 def changed_file(world: World, changed: Changed) -> Json:
     """A file of a pull request."""
-    url = f"{world.url}/repos/{world.full_name}/contents/{changed.path}"
+    url = f"{world.url}/repos/{world.full_name}/contents/{quote(changed.path)}"
     return {
         "sha": changed.sha,
         "filename": changed.path,

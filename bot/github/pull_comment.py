@@ -7,11 +7,42 @@ ours only where our App wrote it; a marker alone proves nothing, since anyone ca
 where the text is equal already.
 """
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
-from bot.github.client import GitHub
 from bot.intake.pull import Comment, Repository
+
+
+class Commenting(Protocol):
+    """The part of `GitHub` that is needed here."""
+
+    app_id: int
+
+    async def app_slug(self) -> str:
+        """The App's name."""
+        ...
+
+    async def comment(self, repository: Repository, comment_id: int) -> Comment | None:
+        """One comment."""
+        ...
+
+    def comments(self, repository: Repository, number: int) -> AsyncIterator[Comment]:
+        """All comments of a pull request."""
+        ...
+
+    async def create_comment(self, repository: Repository, number: int, body: str) -> Comment:
+        """Write a comment."""
+        ...
+
+    async def edit_comment(self, repository: Repository, comment_id: int, body: str) -> Comment:
+        """Replace a text."""
+        ...
+
+    async def delete_comment(self, repository: Repository, comment_id: int) -> None:
+        """Delete a comment."""
+        ...
 
 
 class Kept(StrEnum):
@@ -32,7 +63,7 @@ class KeptComment:
 
 
 async def keep_comment(
-    github: GitHub,
+    github: Commenting,
     repository: Repository,
     number: int,
     *,
@@ -69,7 +100,7 @@ async def keep_comment(
 
 
 async def _renew(
-    github: GitHub, repository: Repository, number: int, newest: Comment, body: str, *, recreate: bool
+    github: Commenting, repository: Repository, number: int, newest: Comment, body: str, *, recreate: bool
 ) -> KeptComment:
     if _says(newest, body):
         return KeptComment(id=newest.id, done=Kept.UNCHANGED)

@@ -1,0 +1,96 @@
+"""What an error status of GitHub means to us."""
+
+import pytest
+
+from bot.errors import Broken, Told
+from bot.github.errors import Limited, Missing, TryLater, refusal
+
+NOW = 1_795_240_800.0
+
+
+def _refused(status: int, message: str = "", asked: str = "GET /x", **headers: str) -> Told | Broken:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return refusal(asked=asked, status=status, headers=named, message=message, now=NOW)
+
+
+@pytest.mark.parametrize("status", [404, 410, 451])
+def test_what_is_not_there_or_not_ours_to_see_is_missing(status: int) -> None:
+    """GitHub answers both alike."""
+    error = _refused(status, "Not Found")
+    assert isinstance(error, Missing)
+    assert f"GitHub answered {status} to GET /x: Not Found" in error.text
+
+
+@pytest.mark.parametrize(
+    ("status", "message"), [(422, "No commit found for SHA: x"), (409, "Git Repository is empty.")]
+)
+def test_a_commit_that_is_not_there_is_missing(status: int, message: str) -> None:
+    """Reading has these two ways of not finding."""
+    assert isinstance(_refused(status, message), Missing)
+    assert type(_refused(status, message, asked="POST /x")) is Broken
+
+
+def test_a_forbidden_act_names_the_permission() -> None:
+    """The operator is told what the App needs."""
+    error = _refused(
+        403, "Resource not accessible by integration", x_accepted_github_permissions="issues=write"
+    )
+    assert type(error) is Told
+    assert error.text == (
+        "GitHub answered 403 to GET /x: Resource not accessible by integration. "
+        "The App needs one of these permissions: issues=write"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "headers", "after"),
+    [
+        (
+            403,
+            "API rate limit exceeded",
+            {"x_ratelimit_remaining": "0", "x_ratelimit_reset": "1795240900"},
+            100.0,
+        ),
+        (429, "Too many", {"x_ratelimit_remaining": "0", "x_ratelimit_reset": "1795240700"}, 1.0),
+        (403, "You have exceeded a secondary rate limit", {"retry_after": "30"}, 30.0),
+        (403, "You have exceeded a secondary rate limit", {"x_ratelimit_remaining": "4000"}, 60.0),
+        (
+            403,
+            "You have exceeded a secondary rate limit",
+            {"x_ratelimit_remaining": "4000", "x_ratelimit_reset": "1795244400"},
+            60.0,
+        ),
+        (429, "", {}, 60.0),
+        (429, "", {"retry_after": "soon"}, 60.0),
+        (403, "", {"retry_after": "0"}, 1.0),
+    ],
+)
+def test_a_limit_says_when_to_come_back(
+    status: int, message: str, headers: dict[str, str], after: float
+) -> None:
+    """Retry-After first, then the reset of a spent limit, else a minute."""
+    error = _refused(status, message, **headers)
+    assert isinstance(error, Limited)
+    assert (after, False) == (error.after, error.may_have_acted)
+
+
+def test_trouble_of_github_passes_but_it_may_have_acted() -> None:
+    """A 502 can come after the write took effect."""
+    error, told = _refused(502), _refused(503, retry_after="120")
+    assert isinstance(error, TryLater)
+    assert isinstance(told, TryLater)
+    assert ((10.0, True), (120.0, True)) == (
+        (error.after, error.may_have_acted),
+        (told.after, told.may_have_acted),
+    )
+
+
+def test_other_refusals_are_our_fault() -> None:
+    """Nobody outside can put a wrong request right."""
+    assert type(_refused(400)) is Broken
+    assert type(_refused(422, "Validation Failed", asked="POST /x")) is Broken
+
+
+def test_a_long_message_is_cut() -> None:
+    """What GitHub says is shown, not all it could say."""
+    assert len(str(_refused(400, "x" * 10_000))) < 400

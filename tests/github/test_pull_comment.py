@@ -1,0 +1,245 @@
+"""The one comment of a pull request, whatever happens in between."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.errors import Broken
+from bot.github.errors import TryLater, Unclear
+from bot.github.pull_comment import Kept, KeptComment, keep_comment
+from bot.intake.pull import Comment, Person, Repository
+from tests.github.conftest import APP_ID, Hub
+
+pytestmark = pytest.mark.anyio
+
+MARKER = "<!-- maxview:report -->"
+BOT = Person(login="maxview[bot]", id=1, is_bot=True)
+
+Failing = tuple[str, str] | None
+"""A kind of call, and whether it fails before or after it acts."""
+
+
+async def _keep(hub: Hub, body: str, known_id: int | None, *, worse: bool = False) -> KeptComment:
+    text = f"{MARKER}\n{body}"
+    return await keep_comment(
+        hub.github, hub.repository, 1, body=text, known_id=known_id, marker=MARKER, worse=worse
+    )
+
+
+def _texts(hub: Hub) -> list[str]:
+    return [one.body.removeprefix(f"{MARKER}\n") for one in hub.stand_in.comments_of(1)]
+
+
+@pytest.fixture
+async def pulled(hub: Hub) -> Hub:
+    """The stand-in with one open pull request."""
+    await hub.stand_in.open_pull("feat/x#1", "Add a file", "alice")
+    return hub
+
+
+async def test_it_is_created_once_and_then_edited_in_place(pulled: Hub) -> None:
+    """The id stays."""
+    made = await _keep(pulled, "one", None)
+    edited = await _keep(pulled, "two", made.id)
+    assert (Kept.CREATED, Kept.EDITED, made.id) == (made.done, edited.done, edited.id)
+    assert ["two"] == _texts(pulled)
+
+
+async def test_nothing_is_written_when_nothing_changed(pulled: Hub) -> None:
+    """One request tells; not even a worse verdict writes the same text again."""
+    made = await _keep(pulled, "one", None)
+    for worse in (False, True):
+        before = len(pulled.stand_in.world.requests)
+        kept = await _keep(pulled, "one", made.id, worse=worse)
+        assert KeptComment(id=made.id, done=Kept.UNCHANGED) == kept
+        assert [f"GET /repos/acme/maxtext/issues/comments/{made.id}"] == pulled.asked(before)
+
+
+async def test_line_ends_do_not_count_as_a_change(pulled: Hub) -> None:
+    """GitHub may give a text back with other line ends."""
+    made = await _keep(pulled, "one\ntwo", None)
+    pulled.stand_in.world.comments[made.id].body = f"{MARKER}\r\none\r\ntwo"
+    assert Kept.UNCHANGED == (await _keep(pulled, "one\ntwo\n", made.id)).done
+
+
+async def test_a_worse_verdict_comes_as_a_new_comment(pulled: Hub) -> None:
+    """The new one is made before the old one goes, so there is never none."""
+    made = await _keep(pulled, "fine", None)
+    before = len(pulled.stand_in.world.requests)
+    kept = await _keep(pulled, "slower", made.id, worse=True)
+    assert Kept.RECREATED == kept.done
+    assert kept.id > made.id
+    assert ["slower"] == _texts(pulled)
+    assert ["GET", "GET", "POST", "DELETE"] == [one.partition(" ")[0] for one in pulled.asked(before)]
+
+
+async def test_a_deleted_comment_is_made_again(pulled: Hub) -> None:
+    """Someone may delete it; it comes back with the next report."""
+    made = await _keep(pulled, "one", None)
+    await pulled.github.delete_comment(pulled.repository, made.id)
+    assert Kept.CREATED == (await _keep(pulled, "one", made.id)).done
+    assert ["one"] == _texts(pulled)
+
+
+async def test_it_is_found_without_its_id(pulled: Hub) -> None:
+    """After the loss of a database the comment that is there is taken over."""
+    made = await _keep(pulled, "one", None)
+    assert KeptComment(id=made.id, done=Kept.EDITED) == await _keep(pulled, "two", None, worse=True)
+    assert KeptComment(id=made.id, done=Kept.UNCHANGED) == await _keep(pulled, "two", None)
+
+
+async def test_a_copied_marker_is_not_ours(pulled: Hub) -> None:
+    """A person who quotes our comment, marker and all, keeps their own."""
+    await pulled.stand_in.comment(1, "mallory", f"{MARKER}\nforged")
+    made = await _keep(pulled, "one", None)
+    assert Kept.CREATED == made.done
+    await _keep(pulled, "two", made.id)
+    assert ["forged", "two"] == _texts(pulled)
+
+
+async def test_another_bot_with_our_marker_is_not_ours(pulled: Hub) -> None:
+    """An App that copies texts is not this App."""
+    await pulled.stand_in.comment(1, "copycat[bot]", f"{MARKER}\ncopied")
+    assert Kept.CREATED == (await _keep(pulled, "one", None)).done
+    assert ["copied", "one"] == _texts(pulled)
+
+
+async def test_a_stored_id_of_someone_else_is_not_trusted(pulled: Hub) -> None:
+    """An id that does not lead to a comment of ours is as good as none."""
+    theirs = await pulled.stand_in.comment(1, "mallory", f"{MARKER}\ntheirs")
+    assert Kept.CREATED == (await _keep(pulled, "one", theirs)).done
+    assert ["theirs", "one"] == _texts(pulled)
+
+
+async def test_our_other_comments_stay(pulled: Hub) -> None:
+    """Without the marker a comment of ours is not the report."""
+    await pulled.github.create_comment(pulled.repository, 1, "welcome")
+    assert Kept.CREATED == (await _keep(pulled, "one", None)).done
+    assert ["welcome", "one"] == _texts(pulled)
+
+
+async def test_an_unclear_creation_is_found_the_next_time(pulled: Hub) -> None:
+    """A 502 after the write leaves a comment, which is taken over and not made twice."""
+    pulled.stand_in.fail_next("POST", "/comments", status=502, after=True)
+    with pytest.raises(Unclear):
+        await _keep(pulled, "one", None)
+    pulled.contract.violations.clear()
+    assert Kept.UNCHANGED == (await _keep(pulled, "one", None)).done
+    assert ["one"] == _texts(pulled)
+
+
+async def test_a_death_between_creating_and_deleting_leaves_one(pulled: Hub) -> None:
+    """The newest wins, whether or not the verdict is still worse."""
+    made = await _keep(pulled, "fine", None)
+    pulled.stand_in.fail_next("DELETE", f"/{made.id}", status=500)
+    with pytest.raises(Broken):
+        await _keep(pulled, "slower", made.id, worse=True)
+    pulled.contract.violations.clear()
+    assert ["fine", "slower"] == _texts(pulled)
+    kept = await _keep(pulled, "slower", made.id, worse=True)
+    assert (Kept.UNCHANGED, ["slower"]) == (kept.done, _texts(pulled))
+
+
+async def test_it_is_found_behind_a_hundred_others(pulled: Hub) -> None:
+    """The list is read to its end."""
+    for at in range(120):
+        await pulled.stand_in.comment(1, "alice", f"comment {at}")
+    made = await _keep(pulled, "one", None)
+    assert KeptComment(id=made.id, done=Kept.EDITED) == await _keep(pulled, "two", None)
+
+
+class Comments:
+    """The comments of one pull request, where the next call of a kind may fail before or after it acts."""
+
+    app_id = APP_ID
+
+    def __init__(self) -> None:
+        self.kept: dict[int, Comment] = {}
+        self.made = 0
+        self.failing: Failing = None
+
+    async def app_slug(self) -> str:
+        """Our name."""
+        return "maxview"
+
+    async def comment(self, _: Repository, comment_id: int) -> Comment | None:
+        """One comment."""
+        return self.kept.get(comment_id)
+
+    async def comments(self, _: Repository, __: int) -> AsyncIterator[Comment]:
+        """All of them."""
+        for comment in tuple(self.kept.values()):
+            yield comment
+
+    async def create_comment(self, _: Repository, __: int, body: str) -> Comment:
+        """Make one."""
+        with self._may_fail("create"):
+            self.made += 1
+            return self._put(self.made, body)
+
+    async def edit_comment(self, _: Repository, comment_id: int, body: str) -> Comment:
+        """Change one."""
+        with self._may_fail("edit"):
+            return self._put(comment_id, body)
+
+    async def delete_comment(self, _: Repository, comment_id: int) -> None:
+        """Remove one."""
+        with self._may_fail("delete"):
+            self.kept.pop(comment_id, None)
+
+    def _put(self, comment_id: int, body: str) -> Comment:
+        comment = Comment(id=comment_id, author=BOT, body=body, app_id=APP_ID, created_at=0.0)
+        self.kept[comment_id] = comment
+        return comment
+
+    @contextmanager
+    def _may_fail(self, what: str) -> Iterator[None]:
+        failing, self.failing = self.failing, None
+        if failing == (what, "before"):
+            raise TryLater("no", after=1)
+        yield
+        if failing == (what, "after"):
+            raise Unclear("lost", after=1, may_have_acted=True)
+
+
+_STEP = st.tuples(
+    st.sampled_from(["fine", "slower", "broken"]),
+    st.booleans(),
+    st.none()
+    | st.tuples(st.sampled_from(["create", "edit", "delete"]), st.sampled_from(["before", "after"])),
+    st.sampled_from(["store", "forget", "lose the comment"]),
+)
+
+
+@given(st.lists(_STEP, min_size=1, max_size=8))
+def test_any_failures_end_in_one_comment(steps: list[tuple[str, bool, Failing, str]]) -> None:
+    """Whatever fails, before or after it acts, one undisturbed repetition leaves one true comment."""
+    expected = f"{MARKER}\n{steps[-1][0]}"
+    assert [expected] == asyncio.run(_through(steps))
+
+
+async def _through(steps: list[tuple[str, bool, Failing, str]]) -> list[str]:
+    comments, known = Comments(), None
+    repository = Repository(full_name="acme/maxtext", installation=1)
+    for verdict, worse, failing, then in (*steps, (steps[-1][0], steps[-1][1], None, "store")):
+        comments.failing = failing
+        try:
+            kept = await keep_comment(
+                comments,
+                repository,
+                1,
+                body=f"{MARKER}\n{verdict}",
+                known_id=known,
+                marker=MARKER,
+                worse=worse,
+            )
+        except TryLater:
+            continue
+        known = kept.id if then == "store" else known
+        if then == "lose the comment":
+            comments.kept.pop(kept.id)
+    return [comment.body for comment in comments.kept.values()]
