@@ -14,6 +14,7 @@ import json
 import queue
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from bot.errors import Broken
@@ -21,6 +22,9 @@ from bot.intake.delivery import Delivery
 
 LARGEST_BODY = 25 * 1024 * 1024
 """GitHub does not send more (its documentation of webhook payloads)."""
+
+MOST_DIGITS = 10
+"""Of a length worth reading: Python refuses to read numbers of thousands of digits."""
 
 BATCH = 512
 PATIENCE_SECONDS = 9.0
@@ -68,7 +72,8 @@ class Recorder:
                 problem = caught
             for loop in {loop for _, _, loop in batch}:
                 futures = [future for _, future, its in batch if its is loop]
-                loop.call_soon_threadsafe(_settle, futures, problem)
+                with suppress(RuntimeError):  # a loop that was closed has nobody left who waits
+                    loop.call_soon_threadsafe(_settle, futures, problem)
 
     def _next_batch(self) -> list[_Waiting]:
         batch: list[_Waiting] = []
@@ -136,7 +141,8 @@ def signed(secret: bytes, body: bytes, signature: str) -> bool:
 
 async def _read(announced: str | None, chunks: AsyncIterator[bytes]) -> bytes | None:
     """The whole body, or None as soon as it is known to be too large."""
-    if announced and announced.isdigit() and int(announced) > LARGEST_BODY:
+    digits = (announced or "").lstrip("0")
+    if digits.isdecimal() and (len(digits) > MOST_DIGITS or int(digits) > LARGEST_BODY):
         return None
     body = bytearray()
     async for chunk in chunks:
