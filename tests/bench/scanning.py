@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.bench.logs import BenchLog, make
+from tests.bench.logs import BenchLog, Noise, make
 from tests.bench.measured import Measured, measured
 
 NEEDLE = "completed step: "
@@ -22,12 +22,13 @@ NEEDLE = "completed step: "
 SMALL = (
     BenchLog(name="noise-100mb", megabytes=100, between=10_000),
     BenchLog(name="dense-100mb", megabytes=100, between=4),
+    BenchLog(name="chatty-20mb", megabytes=20, between=10_000, noise=Noise.CHATTY),
 )
 LARGE = (
     BenchLog(name="noise-2gb", megabytes=2000, between=10_000),
-    BenchLog(name="dense-2gb", megabytes=2000, between=4),
+    BenchLog(name="mixed-2gb", megabytes=2000, between=100),
 )
-ROUNDS = {100: 7, 2000: 3}
+ROUNDS = {20: 3, 100: 5, 2000: 3}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +78,7 @@ def compare(wanted: BenchLog, folder: Path) -> None:
 
 def _print_table(wanted: BenchLog, size: int, results: dict[str, list[Measured]]) -> None:
     rounds = ROUNDS[wanted.megabytes]
-    print(f"\n{wanted.name}.log: {size / 1e6:.0f} MB, a step in {wanted.between + 1} lines, {rounds} rounds")
+    print(f"\n{wanted.name}.log: {size / 1e6:.0f} MB, 1 step in {wanted.between + 1} lines, {rounds} rounds")
     print(f"  {'':20} {'wall s':>8} {'GB/s':>6} {'x grep':>7} {'x rg':>7} {'cpu s':>7} {'peak MB':>8}  steps")
     for title, runs in results.items():
         wall = statistics.median(run.wall for run in runs)
