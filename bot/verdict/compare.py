@@ -50,9 +50,6 @@ def compare(
     cases of the report for which `is_comparable` holds; `look` counts the judgements of this head, from 1.
     """
     one, other = side("base", base), side("head", head)
-    source = provenance(base, head, base_commit, head_commit)
-    differences = (*_outcomes(one, other), *_differences(one, other), *source.caveats)
-    loss = compare_loss([run.log for run in one.usable], [run.log for run in other.usable])
     timing = decide(
         [run.measurements.steady for run in one.usable],
         [run.measurements.steady for run in other.usable],
@@ -62,18 +59,25 @@ def compare(
         margins=margins,
         look=look,
     )
-    timing = _never_against_itself(timing, source)
-    ruling = rule(one, other, differences, loss, timing)
-    timing = _withheld(timing, ruling)
-    shown = rows(one.usable, other.usable, None if _has_no_delta(ruling) else timing.verdict)
+    return _judged(one, other, timing, provenance(base, head, base_commit, head_commit))
+
+
+def _judged(base: Side, head: Side, decided: Timing, source: Provenance) -> Comparison:
+    """Put the clock's word in its place among the other evidence."""
+    differences = (*_outcomes(base, head), *_differences(base, head), *source.caveats)
+    loss = compare_loss([run.log for run in base.usable], [run.log for run in head.usable])
+    allowed = _never_against_itself(decided, source)
+    ruling = rule(base, head, differences, loss, allowed)
+    timing = _withheld(allowed, ruling)
+    shown = rows(base.usable, head.usable, None if _has_no_delta(ruling) else timing.verdict)
     return Comparison(
         verdict=ruling.verdict,
         timing=timing,
         loss=loss,
         caveats=differences,
         rows=shown,
-        base=tuple(base),
-        head=tuple(head),
+        base=tuple(base.runs),
+        head=tuple(head.runs),
         reason="; ".join(part for part in (ruling.reason, _moved(shown, ruling)) if part),
     )
 
