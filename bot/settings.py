@@ -17,6 +17,9 @@ from bot.errors import Told
 
 GITHUB_API = "https://api.github.com"
 
+POLL_LIMITS = (0.1, 86_400.0)
+"""Seconds: more often is never needed, and once a day is as good as never."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -100,15 +103,18 @@ class _Reading:
             self.problems.append(f"{name} is missing: {_meaning(name)}")
         return value
 
-    def number(self, name: str, default: str, read: Callable[[str], float], wanted: str) -> float:
-        value = self.text(name, default)
+    def number(
+        self, name: str, read: Callable[[str], float], limits: tuple[float, float], wanted: str
+    ) -> float:
+        low, high = limits
+        value = self.text(name, _default(name))
         try:
             number = read(value)
         except ValueError:
-            number = -1
-        if not 0 <= number < 1e9:
+            number = low - 1
+        if not low <= number <= high:
             self.problems.append(f"{name} is {value!r}: give {wanted}")
-            return 0
+            return low
         return number
 
     def url(self, name: str, default: str, schemes: tuple[str, ...]) -> str:
@@ -151,6 +157,10 @@ def _meaning(name: str) -> str:
     return next(setting.meaning for setting in SETTINGS if setting.name == name)
 
 
+def _default(name: str) -> str:
+    return next(setting.default for setting in SETTINGS if setting.name == name)
+
+
 def read_settings(environ: Mapping[str, str]) -> Settings:
     """Read and check every setting; raises `Told` with one line for each problem."""
     reading = _Reading(environ)
@@ -158,9 +168,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     if app_id and not app_id.isdigit():
         reading.problems.append(f"GITHUB_APP_ID is {app_id!r}: give the App's number")
     host = reading.text("HOST", "127.0.0.1")
-    port = int(reading.number("PORT", "8000", int, "a port between 1 and 65535"))
-    if not reading.problems and not 0 < port < 65536:
-        reading.problems.append(f"PORT is {port}: give a port between 1 and 65535")
+    port = int(reading.number("PORT", int, (1, 65535), "a port between 1 and 65535"))
     data_dir = Path(reading.text("DATA_DIR", ".data")).absolute()
     log_format = reading.text("LOG_FORMAT", "text")
     if log_format not in {"text", "json"}:
@@ -179,7 +187,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         port=port,
         data_dir=data_dir,
         log_format=log_format,
-        poll_seconds=reading.number("POLL_SECONDS", "60", float, "a number of seconds") or 60.0,
+        poll_seconds=reading.number("POLL_SECONDS", float, POLL_LIMITS, "a number of seconds above 0"),
     )
     if reading.problems:
         raise Told("the settings are incomplete:\n" + "\n".join(f"  {line}" for line in reading.problems))

@@ -1,0 +1,206 @@
+"""Settings: everything wrong is said at once, and no secret is ever shown."""
+
+import base64
+import json
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.cli.serve import set_up_logging
+from bot.errors import Told
+from bot.settings import SETTINGS, read_settings
+
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nc2VjcmV0IG9mIHRoZSBrZXk=\n-----END RSA PRIVATE KEY-----"
+COMPLETE = {
+    "GITHUB_APP_ID": "4242",
+    "GITHUB_PRIVATE_KEY": PEM,
+    "GITHUB_WEBHOOK_SECRET": "the webhook's secret",
+}
+
+
+def _problem(**changed: str) -> str:
+    environ = {name: value for name, value in {**COMPLETE, **changed}.items() if value}
+    with pytest.raises(Told) as caught:
+        read_settings(environ)
+    return caught.value.text
+
+
+def test_defaults_make_a_complete_installation(tmp_path: Path) -> None:
+    """What is not given has a default that works on one machine."""
+    settings = read_settings({**COMPLETE, "DATA_DIR": str(tmp_path)})
+    assert (settings.app_id, settings.host, settings.port, settings.log_format) == (
+        4242,
+        "127.0.0.1",
+        8000,
+        "text",
+    )
+    assert settings.database_url == f"sqlite:///{tmp_path}/maxview.sqlite"
+    assert settings.artifacts_url == f"file:{tmp_path}/artifacts"
+    assert (settings.api_url, settings.public_url) == ("https://api.github.com", "http://127.0.0.1:8000")
+    assert settings.poll_seconds == 60.0
+
+
+def test_everything_that_is_missing_is_said_at_once() -> None:
+    """Each required setting has its own line, with what it is for."""
+    with pytest.raises(Told) as caught:
+        read_settings({})
+    lines = caught.value.text.splitlines()
+    assert lines[0] == "the settings are incomplete:"
+    assert [line.split()[0] for line in lines[1:]] == [
+        "GITHUB_APP_ID",
+        "GITHUB_PRIVATE_KEY",
+        "GITHUB_WEBHOOK_SECRET",
+    ]
+    assert "the App's number, from its settings page" in lines[1]
+
+
+def test_everything_that_is_wrong_is_said_at_once() -> None:
+    """Bad values are reported together, each with what to give instead."""
+    text = _problem(
+        GITHUB_APP_ID="maxview",
+        GITHUB_PRIVATE_KEY="not a key",
+        GITHUB_WEBHOOK_SECRET="",
+        PORT="0",
+        LOG_FORMAT="xml",
+        DATABASE_URL="mysql://x",
+        ARTIFACTS_URL="/var/runs",
+        PUBLIC_URL="maxview.example",
+        POLL_SECONDS="often",
+    )
+    assert len(text.splitlines()) == 10
+    for name in (
+        "GITHUB_APP_ID is 'maxview': give the App's number",
+        "GITHUB_PRIVATE_KEY holds no private key: give PEM text, or that text in base64",
+        "GITHUB_WEBHOOK_SECRET is missing",
+        "PORT is '0': give a port between 1 and 65535",
+        "LOG_FORMAT is 'xml': give text or json",
+        "DATABASE_URL does not look like sqlite:… or postgresql:…",
+        "ARTIFACTS_URL does not look like file:… or gs:…",
+        "PUBLIC_URL does not look like https:… or http:…",
+        "POLL_SECONDS is 'often': give a number of seconds above 0",
+    ):
+        assert f"  {name}" in text
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1", "80.5"])
+def test_a_port_that_cannot_be_is_refused(port: str) -> None:
+    """Ports lie between 1 and 65535."""
+    assert f"PORT is {port!r}: give a port between 1 and 65535" in _problem(PORT=port)
+
+
+@pytest.mark.parametrize("seconds", ["0", "-5", "nan", "inf"])
+def test_a_pace_that_cannot_be_is_refused(seconds: str) -> None:
+    """A server cannot look every 0 s, nor never."""
+    assert f"POLL_SECONDS is {seconds!r}" in _problem(POLL_SECONDS=seconds)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [PEM, PEM.replace("\n", "\\n"), base64.b64encode(PEM.encode()).decode(), f"\n  {PEM}\n\n"],
+    ids=["lines", "escaped", "base64", "padded"],
+)
+def test_a_key_is_read_in_every_form_people_paste(text: str) -> None:
+    """PEM text, with real or written line ends, or all of it in base64, gives the same key."""
+    assert read_settings({**COMPLETE, "GITHUB_PRIVATE_KEY": text}).private_key == PEM + "\n"
+
+
+def test_a_key_is_read_from_a_file(tmp_path: Path) -> None:
+    """GITHUB_PRIVATE_KEY_PATH names a file that holds it."""
+    path = tmp_path / "key.pem"
+    path.write_text(PEM + "\n")
+    environ = {**COMPLETE, "GITHUB_PRIVATE_KEY": "", "GITHUB_PRIVATE_KEY_PATH": str(path)}
+    assert read_settings(environ).private_key == PEM + "\n"
+
+
+def test_a_key_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """The message says which file and why."""
+    text = _problem(GITHUB_PRIVATE_KEY="", GITHUB_PRIVATE_KEY_PATH=str(tmp_path / "none.pem"))
+    assert f"GITHUB_PRIVATE_KEY_PATH: {tmp_path / 'none.pem'} cannot be read: No such file" in text
+
+
+def test_a_key_file_that_holds_no_key_is_named_and_not_shown(tmp_path: Path) -> None:
+    """What the file holds does not appear in the message."""
+    path = tmp_path / "key.pem"
+    path.write_bytes(b"hunter2 \xff")
+    assert "hunter2" not in _problem(GITHUB_PRIVATE_KEY="", GITHUB_PRIVATE_KEY_PATH=str(path))
+
+
+def test_secrets_are_not_in_the_representation() -> None:
+    """Neither the key, nor the webhook's secret, nor the database's password is printed."""
+    settings = read_settings({**COMPLETE, "DATABASE_URL": "postgresql://bot:hunter2@db/maxview"})
+    for secret in (settings.webhook_secret, "c2VjcmV0", "hunter2"):
+        assert secret not in repr(settings)
+        assert secret not in str(settings)
+
+
+def test_secrets_are_not_in_messages() -> None:
+    """Whatever else is wrong, and even where the secrets are in the wrong place, they are not repeated."""
+    text = _problem(
+        GITHUB_PRIVATE_KEY="aHVudGVyMg== hunter2",
+        DATABASE_URL="hunter2://bot:hunter2@db",
+        GITHUB_WEBHOOK_SECRET="hunter2",
+        PORT="0",
+    )
+    assert "hunter2" not in text
+
+
+def test_addresses_lose_their_last_slash() -> None:
+    """PUBLIC_URL and GITHUB_API_URL are joined with paths that begin with one."""
+    settings = read_settings(
+        {**COMPLETE, "PUBLIC_URL": "https://maxview.example/", "GITHUB_API_URL": "https://ghe/api/v3/"}
+    )
+    assert (settings.public_url, settings.api_url) == ("https://maxview.example", "https://ghe/api/v3")
+
+
+def test_help_names_every_setting() -> None:
+    """`maxview serve --help` lists each variable with its meaning and default."""
+    shown = subprocess.run(
+        [sys.executable, "-m", "bot", "serve", "--help"], capture_output=True, text=True, check=True
+    )
+    for setting in SETTINGS:
+        assert setting.name in shown.stdout
+        assert setting.meaning in shown.stdout
+
+
+def test_serve_without_settings_ends_with_2_and_lists_them(tmp_path: Path) -> None:
+    """Bad use ends with status 2, one message on standard error, no traceback, and nothing made."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("GITHUB_")}
+    ended = subprocess.run(
+        [sys.executable, "-m", "bot", "serve"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    for name in ("GITHUB_APP_ID", "GITHUB_PRIVATE_KEY", "GITHUB_WEBHOOK_SECRET"):
+        assert f"{name} is missing" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def _quiet_root() -> object:
+    """Give the root logger back as it was."""
+    root = logging.getLogger()
+    before, level = list(root.handlers), root.level
+    yield
+    root.handlers[:], root.level = before, level
+
+
+@pytest.mark.usefixtures("_quiet_root")
+def test_log_lines_cannot_be_forged(capfd: pytest.CaptureFixture[str]) -> None:
+    """A text from outside with line ends in it stays on the one line of its event, in both formats."""
+    forged = "x\n2026-01-01T00:00:00Z ERROR all is lost"
+    for log_format in ("text", "json"):
+        set_up_logging(log_format)
+        logging.getLogger("test").warning("taken", extra={"branch": forged})
+    text, line = capfd.readouterr().err.splitlines()
+    assert text.endswith(f" WARNING taken branch={json.dumps(forged)}")
+    entry = json.loads(line)
+    assert (entry["level"], entry["message"], entry["branch"]) == ("WARNING", "taken", forged)
