@@ -3,8 +3,6 @@
 In:  a tree of `bot.config_yaml` and a `Record`. Out: a `Reading`: plain values, their lines, the problems.
 """
 
-import difflib
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -21,6 +19,7 @@ from bot.config_shapes import (
     Single,
     Text,
 )
+from bot.config_words import LONGEST_QUOTE, any_of, nearest, quoted, shown
 from bot.config_yaml import Branch, Items, Leaf, Node, Pair, Problem
 
 # Aliases let a small text stand for a huge one; no honest configuration has so many parts.
@@ -28,9 +27,6 @@ MOST_PARTS = 20_000
 
 # Somebody who makes more mistakes than this has given us the wrong file.
 MOST_PROBLEMS = 100
-
-# The most that is shown of something somebody wrote.
-LONGEST_QUOTE = 60
 
 
 @dataclass(slots=True)
@@ -49,7 +45,7 @@ class Reading:
 
     def refuse(self, place: Place, text: str) -> None:
         """Note a problem with the part at `place`."""
-        where = f"{'.'.join(map(_shown, place))}: " if place else ""
+        where = f"{'.'.join(map(shown, place))}: " if place else ""
         self.problems.append(Problem(line=self.lines.get(place, 1), text=where + text))
 
 
@@ -95,7 +91,7 @@ def _read_record(reading: Reading, shape: Record, node: Node, place: Place) -> o
             break
         if (key := shape.keys.get(pair.key)) is None:
             reading.lines[(*place, pair.key)] = pair.line
-            reading.refuse((*place, pair.key), f"unknown key; {_nearest(pair.key, shape.keys)}")
+            reading.refuse((*place, pair.key), f"unknown key; {nearest(pair.key, shape.keys)}")
         else:
             value[pair.key] = _read_at(reading, key.shape, pair.node, (*place, pair.key), pair.line)
     for name, key in shape.keys.items():
@@ -163,7 +159,7 @@ def _leaf_problem(shape: Single, leaf: Leaf) -> str | None:
         case Text() if value is not None and shape.fits(leaf.written):
             return f'must be text, not {_described(leaf)}; write it in quotes: "{leaf.written}"'
         case Choice():
-            return f"{_described(leaf)} is not a choice; {_nearest(leaf.written, shape.options)}"
+            return f"{_described(leaf)} is not a choice; {nearest(leaf.written, shape.options)}"
         case _:
             return f"{_wanted(shape)}, not {_described(leaf)}"
 
@@ -209,7 +205,7 @@ def _wanted(shape: Single) -> str:
         case Exactly():
             return f"must be {shape.value}"
         case Choice():
-            return f"must be {_any_of(shape.options)}"
+            return f"must be {any_of(shape.options)}"
         case _:
             assert_never(shape)
 
@@ -228,25 +224,3 @@ def _described(node: Node) -> str:
             return quoted(node.written)
         case _:
             assert_never(node)
-
-
-def quoted(text: str) -> str:
-    """What somebody wrote, in quotes, cut, with nothing in it that a terminal obeys."""
-    cut = text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}…"
-    return f"'{_shown(cut)}'"
-
-
-def _shown(part: str | int) -> str:
-    return "".join(letter if letter.isprintable() else "·" for letter in str(part)[: LONGEST_QUOTE + 1])
-
-
-def _nearest(written: str, valid: Iterable[str]) -> str:
-    options = list(valid)
-    near = difflib.get_close_matches(written.lower().replace("_", "-"), options, n=1)
-    near = near or difflib.get_close_matches(written.lower().replace("-", "_"), options, n=1)
-    return f"did you mean {near[0]}?" if near else f"valid are {_any_of(options)}"
-
-
-def _any_of(options: Iterable[str]) -> str:
-    *most, last = options
-    return f"{', '.join(most)} or {last}" if most else last

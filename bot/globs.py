@@ -42,3 +42,9 @@ def matches(glob: str, name: str) -> bool:
 def literal_prefix(glob: str) -> str:
     """What every matching name begins with: the text before the first wildcard."""
     return re.split(r"[*?]", glob, maxsplit=1)[0]
+
+
+def google_glob(glob: str) -> str:
+    """The glob as Google's service reads it: characters special only there become `?`, which matches them
+    (and a little more, which is to be left out again)."""
+    return glob.translate(dict.fromkeys(map(ord, "[]{}!^\\"), "?"))

