@@ -4,6 +4,7 @@ In:  the steps and marks of a `RunLog`. Out: durations in seconds, and what the 
 Promises: a missing or impossible timestamp gives no duration; a year end costs nothing.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -64,13 +65,24 @@ def gaps(steps: Sequence[Step]) -> dict[int, float]:
 
 
 def steps_that_span_an_eval(log: RunLog, steps: Sequence[Step]) -> set[int]:
-    """Return the steps whose line follows an evaluation that began or ended after the line before."""
+    """Return the steps whose line follows an evaluation that began or ended after the line before.
+
+    By the marks' times where they and the lines have them in order, else by their places in the log.
+    """
     evals = [mark for mark in log.marks if mark.kind in EVALS]
-    return {
-        after.step
-        for before, after in pairwise(steps)
-        if any(_lies_between(before, mark, after) for mark in evals)
-    }
+    times = sorted(mark.time for mark in evals if mark.time is not None)
+    places = sorted(mark.offset for mark in evals)
+    places_only = sorted(mark.offset for mark in evals if mark.time is None)
+    found: set[int] = set()
+    for before, after in pairwise(steps):
+        if before.time is not None and after.time is not None and before.time <= after.time:
+            spans = _any_within(times, before.time, after.time)
+            spans = spans or _any_within(places_only, before.offset, after.offset)
+        else:
+            spans = _any_within(places, before.offset, after.offset)
+        if spans:
+            found.add(after.step)
+    return found
 
 
 def dialect(steps: Sequence[Step]) -> Dialect | None:
@@ -103,8 +115,7 @@ def _alike(one: float, other: float) -> bool:
     return abs(one - other) <= JITTER + ALIKE * max(one, other)
 
 
-def _lies_between(before: Step, mark: Mark, after: Step) -> bool:
-    if before.time is None or mark.time is None or after.time is None:
-        return before.offset <= mark.offset <= after.offset
-    to_mark, whole = elapsed(before.time, mark.time), elapsed(before.time, after.time)
-    return to_mark is not None and whole is not None and to_mark <= whole
+def _any_within(values: Sequence[float], low: float, high: float) -> bool:
+    """Tell whether any of the sorted values lies between two others, by halving: logs hold thousands."""
+    place = bisect_left(values, low)
+    return place < len(values) and values[place] <= high
