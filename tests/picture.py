@@ -16,7 +16,7 @@ GOLDEN = Path(__file__).parent / "golden" / "comment"
 
 PAGE = """<!doctype html><meta charset="utf-8"><style>
 body {{ margin: 0; padding: 24px; background: #fff; color: #1f2328; width: 1000px;
-  font: 14px/1.5 -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", Helvetica, Arial, sans-serif, "Noto Color Emoji"; }}
+  font: 14px/1.5 "Segoe UI", "Noto Sans", "DejaVu Sans", Helvetica, Arial, sans-serif, "Noto Color Emoji"; }}
 article {{ border: 1px solid #d1d9e0; border-radius: 6px; padding: 16px; }}
 h2 {{ font-size: 21px; margin: 0 0 12px; padding-bottom: 6px; border-bottom: 1px solid #d1d9e0; }}
 table {{ border-collapse: collapse; margin: 12px 0; }}

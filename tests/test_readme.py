@@ -68,7 +68,9 @@ def test_what_the_readme_names_is_there() -> None:
     """Every file, folder and make target that is named exists."""
     named = set(re.findall(r"`((?:bot|tests|docs|\.ci)/[\w./]*)`", README))
     named |= set(re.findall(r"\]\(((?!http)[\w./]+)\)", README))
-    targets = set(re.findall(r"make\s([a-z]+)", README)) - {"and", "environment"}
+    targets = set(re.findall(r"`make\s([a-z]+)`", README)) | set(
+        re.findall(r"^make (\w+)", README, re.MULTILINE)
+    )
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
 
     assert [] == [name for name in sorted(named) if not (ROOT / name).exists()]

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from bot.config import Suite
 from bot.controller.facts import HeadFacts
 from bot.intake.pull import Pull
-from bot.report.build import CaseRuns, Looked
+from bot.report.material import CaseRuns, Looked
 from bot.report.model import Progress
 from bot.runs.baseline import choose_baseline, choose_head, history, same_commit
 from bot.runs.pattern import slug

@@ -10,7 +10,7 @@ from typing import Any
 from bot.config import Compare, Suite
 from bot.controller.facts import HeadFacts
 from bot.intake.pull import Pull
-from bot.report.build import Request
+from bot.report.material import Request
 from bot.report.model import LastCommand, Report, RowState
 from bot.runs.collect import Sought
 from bot.runs.pattern import slug

@@ -10,70 +10,17 @@ them; then the comparisons.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.intake.pull import Pull
-from bot.report.model import (
-    Baseline,
-    CaseReport,
-    LastCommand,
-    ParityRow,
-    Progress,
-    Report,
-    RowState,
-    Skipped,
-)
-from bot.runs.baseline import BaselineChoice, HeadChoice
-from bot.runs.records import RunRecord, RunState
+from bot.report.material import CaseRuns, Looked, Request, Sides, take_sides
+from bot.report.model import Baseline, CaseReport, Report, RowState
+from bot.report.parity import parity
+from bot.runs.baseline import BaselineChoice
+from bot.runs.records import RunState
 from bot.verdict.compare import compare, is_comparable
-from bot.verdict.judgement import Comparison, Margins, MeasuredRun, Verdict
+from bot.verdict.judgement import Comparison, MeasuredRun, Verdict
 
 BY_TIME = frozenset({Verdict.SAME, Verdict.FASTER, Verdict.SLOWER, Verdict.INCONCLUSIVE})
 """Verdicts that rest on noisy times: they wait until every run of the round is in, since stopping at the
 first run that decides would raise the error rate."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
-    """A look at a case's data: its number, and the runs of base and head that it saw."""
-
-    look: int
-    n: tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseRuns:
-    """One case in one variant: its runs, the steady step times of main's newest runs (seconds, oldest
-    first), the look before this one, and the runs that were started and have not ended, or were lost."""
-
-    case: str
-    variant: str
-    head: HeadChoice
-    base: BaselineChoice
-    history: tuple[float, ...] = ()
-    looked: Looked | None = None
-    unfinished: tuple[RunRecord, ...] = ()
-    lost: tuple[RunRecord, ...] = ()
-    progress: Progress | None = None
-
-    @property
-    def key(self) -> str:
-        """`case/variant`."""
-        return f"{self.case}/{self.variant}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What a report is made for and with; `made_at` in Unix seconds."""
-
-    pull: Pull
-    merge_base: str | None
-    made_at: float
-    margins: Margins = Margins()
-    variants: tuple[str, ...] = ()
-    compares_variants: bool = False
-    launches: bool = False
-    last_command: LastCommand | None = None
-    problem: str | None = None
-    skipped: tuple[Skipped, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,17 +31,9 @@ class Built:
     looks: Mapping[str, Looked]
 
 
-@dataclass(frozen=True, slots=True)
-class _Sides:
-    runs: CaseRuns
-    base: tuple[MeasuredRun, ...]
-    head: tuple[MeasuredRun, ...]
-    looked: Looked
-
-
 def build_report(request: Request, cases: Sequence[CaseRuns], measured: Mapping[str, MeasuredRun]) -> Built:
     """Compare every case and say it; runs without an entry in `measured` count as not there."""
-    sides = [_sides(case, measured) for case in cases]
+    sides = [take_sides(case, measured) for case in cases]
     comparable = max(1, sum(bool(s.base and s.head) and is_comparable(s.base, s.head) for s in sides))
     rows = tuple(_row(one, request, comparable) for one in sides)
     report = Report(
@@ -107,7 +46,7 @@ def build_report(request: Request, cases: Sequence[CaseRuns], measured: Mapping[
         merge_base=request.merge_base,
         made_at=request.made_at,
         rows=rows,
-        parity=_parity(sides, request),
+        parity=parity(sides, request),
         skipped=request.skipped,
         last_command=request.last_command,
         problem=request.problem,
@@ -120,35 +59,11 @@ def build_report(request: Request, cases: Sequence[CaseRuns], measured: Mapping[
     return Built(report=report, looks={one.runs.key: one.looked for one in sides if _was_looked_at(one)})
 
 
-def _was_looked_at(sides: _Sides) -> bool:
+def _was_looked_at(sides: Sides) -> bool:
     return bool(sides.runs.looked or (sides.head and sides.base and not sides.runs.unfinished))
 
 
-def _sides(case: CaseRuns, measured: Mapping[str, MeasuredRun]) -> _Sides:
-    base = _measured(case.base.runs, measured)
-    head = _measured(case.head.runs, measured)
-    n = (len(base), len(head))
-    return _Sides(case, base, head, _look(case, n))
-
-
-def _look(case: CaseRuns, n: tuple[int, int]) -> Looked:
-    """The look that this report is: the same one as before on the same runs, else the next.
-
-    While runs are under way nothing is read from the times, so that no look is spent.
-    """
-    before = case.looked
-    if before is None:
-        return Looked(look=1, n=n)
-    if case.unfinished or before.n == n:
-        return before
-    return Looked(look=before.look + 1, n=n)
-
-
-def _measured(runs: Sequence[RunRecord], measured: Mapping[str, MeasuredRun]) -> tuple[MeasuredRun, ...]:
-    return tuple(measured[run.id] for run in runs if run.id in measured)
-
-
-def _row(sides: _Sides, request: Request, comparable: int) -> CaseReport:
+def _row(sides: Sides, request: Request, comparable: int) -> CaseReport:
     runs = sides.runs
     comparison = None
     if sides.head:
@@ -176,7 +91,7 @@ def _row(sides: _Sides, request: Request, comparable: int) -> CaseReport:
     )
 
 
-def _state(sides: _Sides, comparison: Comparison | None) -> RowState:
+def _state(sides: Sides, comparison: Comparison | None) -> RowState:
     unfinished = sides.runs.unfinished
     if comparison is not None and sides.base and not (unfinished and comparison.verdict in BY_TIME):
         return RowState(comparison.verdict)
@@ -196,7 +111,7 @@ def _baseline(choice: BaselineChoice) -> Baseline:
     )
 
 
-def _note(sides: _Sides) -> str:
+def _note(sides: Sides) -> str:
     """What a person must know of the runs themselves before reading the verdict."""
     head = sides.runs.head
     notes = []
@@ -210,43 +125,7 @@ def _note(sides: _Sides) -> str:
     return "; ".join(notes)
 
 
-def _chip_hours(sides: Sequence[_Sides]) -> float | None:
+def _chip_hours(sides: Sequence[Sides]) -> float | None:
     spent = [run.measurements.chip_hours for one in sides for run in one.head]
     known = [hours for hours in spent if hours is not None]
     return sum(known) if known else None
-
-
-def _parity(sides: Sequence[_Sides], request: Request) -> tuple[ParityRow, ...]:
-    """The first two variants of the configuration, case by case, on the head commit."""
-    if not request.compares_variants or len(request.variants) < 2:
-        return ()
-    first, second, *_ = request.variants
-    by_key = {one.runs.key: one for one in sides}
-    cases = dict.fromkeys(one.runs.case for one in sides)
-    rows = [_parity_row(case, first, second, by_key, request) for case in cases]
-    return tuple(row for row in rows if row is not None)
-
-
-def _parity_row(
-    case: str, first: str, second: str, by_key: Mapping[str, _Sides], request: Request
-) -> ParityRow | None:
-    one, two = by_key.get(f"{case}/{first}"), by_key.get(f"{case}/{second}")
-    if one is None or two is None or not (one.head or two.head):
-        return None
-    comparison = None
-    if one.head and two.head:
-        comparison = compare(one.head, two.head, margins=request.margins)
-    return ParityRow(
-        case=case,
-        first_variant=first,
-        second_variant=second,
-        first_passes=_passes(one.head),
-        second_passes=_passes(two.head),
-        base_second_passes=_passes(two.base),
-        comparison=comparison,
-    )
-
-
-def _passes(runs: Sequence[MeasuredRun]) -> bool | None:
-    """Whether every run succeeded; None where there is none."""
-    return all(run.log.outcome.state == "succeeded" for run in runs) if runs else None

@@ -1,0 +1,93 @@
+"""What a report is made from: the pull request, its cases, and the runs of both sides.
+
+In:  runs and what was measured of them. Out: `Sides`, one for each case and variant. Pure.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.intake.pull import Pull
+from bot.report.model import LastCommand, Progress, Skipped
+from bot.runs.baseline import BaselineChoice, HeadChoice
+from bot.runs.records import RunRecord
+from bot.verdict.judgement import Margins, MeasuredRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """A look at a case's data: its number, and the runs of base and head that it saw."""
+
+    look: int
+    n: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRuns:
+    """One case in one variant: its runs, the steady step times of main's newest runs (seconds, oldest
+    first), the look before this one, and the runs that were started and have not ended, or were lost."""
+
+    case: str
+    variant: str
+    head: HeadChoice
+    base: BaselineChoice
+    history: tuple[float, ...] = ()
+    looked: Looked | None = None
+    unfinished: tuple[RunRecord, ...] = ()
+    lost: tuple[RunRecord, ...] = ()
+    progress: Progress | None = None
+
+    @property
+    def key(self) -> str:
+        """`case/variant`."""
+        return f"{self.case}/{self.variant}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a report is made for and with; `made_at` in Unix seconds."""
+
+    pull: Pull
+    merge_base: str | None
+    made_at: float
+    margins: Margins = Margins()
+    variants: tuple[str, ...] = ()
+    compares_variants: bool = False
+    launches: bool = False
+    last_command: LastCommand | None = None
+    problem: str | None = None
+    skipped: tuple[Skipped, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """One case with what was measured on both sides, and the look at it that this report is."""
+
+    runs: CaseRuns
+    base: tuple[MeasuredRun, ...]
+    head: tuple[MeasuredRun, ...]
+    looked: Looked
+
+
+def take_sides(case: CaseRuns, measured: Mapping[str, MeasuredRun]) -> Sides:
+    """The case with its measurements; runs without one count as not there."""
+    base = _measured(case.base.runs, measured)
+    head = _measured(case.head.runs, measured)
+    n = (len(base), len(head))
+    return Sides(case, base, head, _look(case, n))
+
+
+def _look(case: CaseRuns, n: tuple[int, int]) -> Looked:
+    """The look that this report is: the same one as before on the same runs, else the next.
+
+    While runs are under way nothing is read from the times, so that no look is spent.
+    """
+    before = case.looked
+    if before is None:
+        return Looked(look=1, n=n)
+    if case.unfinished or before.n == n:
+        return before
+    return Looked(look=before.look + 1, n=n)
+
+
+def _measured(runs: Sequence[RunRecord], measured: Mapping[str, MeasuredRun]) -> tuple[MeasuredRun, ...]:
+    return tuple(measured[run.id] for run in runs if run.id in measured)
