@@ -15,7 +15,9 @@ from bot.logs.statement import Figure, Quantity, Statement
 _VERSION = re.compile(r"System Information: (?P<what>Jax|Jaxlib) Version: (?P<version>\d[\w.+-]{0,60})")
 # Jax Backend: PJRT C API TFRT TPU v6 lite Built on Mar 4 2026 11:32:08 (1772652728) cl/878335365
 _BACKEND = re.compile(r"System Information: Jax Backend: (?P<what>[^\0]{0,240})")
-_DEVICE = re.compile(r"TFRT (?P<device>[A-Za-z][\w. ()-]{0,40}?)\s+Built on")
+_DEVICE = re.compile(
+    r"TFRT (?P<device>TPU ?v?\d\w{0,2}(?: lite)?|[A-Za-z][\w. ()-]{0,40}?(?=\s*[\r\n]|\s+Built on))"
+)
 _BUILD = re.compile(r"\bcl/\d{4,12}")
 _OTHER_DEVICE = re.compile(r"(?P<device>NVIDIA [\w .-]{1,40}|AMD [\w .-]{1,40})")
 # Num_devices: 32, shape (1, 1, 1, 32, 1)

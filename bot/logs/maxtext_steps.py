@@ -41,6 +41,8 @@ _FIELDS = {
     "perplexity": "perplexity", "learning/perplexity": "perplexity",
     "total_weights": "total_weights", "learning/total_weights": "total_weights",
 }  # fmt: skip
+_GOES_ON = frozenset({"", ",", ".", "e", "-"})
+"""How a text goes on behind the last whole number of a record that may be cut."""
 _NOT_GIVEN_WHEN_ZERO = frozenset({"lm_loss", "perplexity", "learning/perplexity", "learning/lm_loss"})
 _TFLOP = "perf/per_device_tflops"
 
@@ -86,7 +88,7 @@ def _record(seen: Sighting, head: re.Match[str], kind: StepKind) -> Iterator[Sta
     """The step that begins with `head`; one that is cut off by the end of the log is only mentioned."""
     numbers = read_numbers(seen.text, head.end())
     rest = seen.text[numbers.end :]
-    if seen.last and (not numbers.whole or (rest[:1] in {",", ""} and "\n" not in rest and len(rest) < 80)):
+    if seen.last and (not numbers.whole or (rest[:1] in _GOES_ON and "\n" not in rest and len(rest) < 80)):
         if rest or not numbers.whole or not numbers.pairs:
             yield Doubt(text=CUT)
         else:

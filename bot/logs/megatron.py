@@ -13,7 +13,7 @@ from dataclasses import replace
 from bot.logs.almanac import RFC, rfc_time
 from bot.logs.facts import Mark, MarkKind, Step
 from bot.logs.sighting import Needle, Sighting
-from bot.logs.statement import Doubt, Exited, Figure, Finished, Quantity, Statement
+from bot.logs.statement import Doubt, Exited, Figure, Finished, Quantity, Statement, Unsure
 
 CUT = "The last record of the log is cut off in the middle: it was left out."
 
@@ -30,6 +30,8 @@ _PAIR = re.compile(
 )
 # hip mem usage/free/total/usage_ratio: 232.82GB/55.17GB/287.98GB/80.84%  |
 _NOT_A_PAIR = re.compile(r"[ \t]*(?!validation|time)[A-Za-z][\w ()/.%-]{0,80}:[^|\r\n]{0,120}\|")
+_PARTIAL = 60
+"""Characters behind a record that may be the start of its next number, cut by the end of the log."""
 _TIME = "elapsed time per iteration (ms)"
 _FIELDS = {
     "throughput per GPU (TFLOP/s/GPU)": "tflops", "TFLOPs": "tflops",
@@ -53,33 +55,37 @@ def _iteration(seen: Sighting) -> Iterator[Statement]:
     head = _HEAD.search(seen.front)
     if head is None:
         return
-    pairs, mean, closed = _pairs(seen.text)
-    if seen.last and not closed:
-        yield Doubt(text=CUT)
-        return
+    pairs, mean, end = _pairs(seen.text)
+    rest = seen.text[end:]
+    if seen.last and "\n" not in seen.text[end - 1 :] and (len(rest) < _PARTIAL or not pairs):
+        if rest.strip() or not seen.text[:end].endswith("|"):
+            yield Doubt(text=CUT)
+            return
+        yield Unsure(step=_step(seen, head, pairs, mean))
+    else:
+        yield _step(seen, head, pairs, mean)
     yield Quantity(figure=Figure.EXPECTED_STEPS, value=float(head["total"]))
-    yield _step(seen, head, pairs, mean)
 
 
-def _pairs(text: str) -> tuple[dict[str, float], float | None, bool]:
-    """The numbers between the bars, the average beside the time, and whether the record ends."""
+def _pairs(text: str) -> tuple[dict[str, float], float | None, int]:
+    """The numbers between the bars, the average beside the time, and where the record ends."""
     pairs: dict[str, float] = {}
     mean: float | None = None
-    at, closed = 0, False
+    at = 0
     while at < len(text):
         found = _PAIR.match(text, at)
         if found and found["name"] not in pairs:
             pairs[found["name"]] = float(found["value"])
             if found["name"] == _TIME and found["mean"]:
                 mean = float(found["mean"])
-            at, closed = found.end(), found["end"] != ""
+            at = found.end()
             if found["end"] != "|":
                 break
         elif pairs and (skipped := _NOT_A_PAIR.match(text, at)):
             at = skipped.end()
         else:
             break
-    return pairs, mean, closed
+    return pairs, mean, at
 
 
 def _step(seen: Sighting, head: re.Match[str], pairs: dict[str, float], mean: float | None) -> Step:

@@ -56,6 +56,11 @@ class LogReader:
         runs = assemble(self._chapters.episodes, self._source, self._almanac.first_year, complaint)
         return runs or (nothing(self._source, self._why_nothing(), complaint),)
 
+    @property
+    def searched(self) -> int:
+        """Bytes searched so far: the work that was done."""
+        return self._scanner.searched
+
     def _scan(self, piece: bytes) -> None:
         if len(self._sample) < _SAMPLE:
             self._sample += piece[: _SAMPLE - len(self._sample)]

@@ -1,0 +1,45 @@
+"""The time ledger of runs whose phases are known."""
+
+import pytest
+
+from bot.logs.ledger import ledger
+from bot.logs.read import read_log
+from tests.writing import maxtext_log
+
+
+def _phases(steady: float | None, kept: tuple[int, ...], **scene: object) -> dict[str, float]:
+    text = maxtext_log(**scene)  # type: ignore[arg-type]  # fields of MaxText
+    (run,) = read_log([text.encode()], "x")
+    return {phase.name: round(phase.seconds, 1) for phase in ledger(run, steady, kept)}
+
+
+def test_every_phase_of_an_ordinary_run_has_its_seconds() -> None:
+    """Compilation, the stall and the final wait are what the writer put there."""
+    scene = {"eval_after": 4, "eval_seconds": 3.0, "stall": 9.0, "final_wait": 60.0, "noise": 0}
+    phases = _phases(0.2, (3, 4, 7, 8), **scene)
+    assert {
+        "start-up": 52.0, "compile": 28.3, "ramp": 0.7, "steady steps": 1.4, "checkpoint blocking": 0.6,
+        "checkpoint stalls": 8.8, "eval": 3.0, "final checkpoint wait": 60.0,
+        "teardown": 9.2, "residual": 0.2,
+    } == pytest.approx(phases, abs=0.3)  # fmt: skip
+
+
+def test_phases_that_did_not_happen_are_left_out() -> None:
+    """No checkpoint, no evaluation: no such rows."""
+    phases = _phases(0.2, tuple(range(3, 10)), checkpoints=False, noise=0)
+    assert ["start-up", "compile", "ramp", "steady steps", "teardown", "residual"] == list(phases)
+
+
+def test_without_a_steady_state_nothing_is_called_steady() -> None:
+    """Intervals that nobody can explain are in the residual."""
+    assert "steady steps" not in _phases(None, ())
+
+
+def test_a_run_that_failed_early_has_only_a_residual() -> None:
+    """Its wall time is known, its parts are not."""
+    assert {"residual"} == set(_phases(None, (), steps=0, exit_code=1))
+
+
+def test_a_log_without_times_has_no_ledger() -> None:
+    """No frame and no stamps: nothing to divide."""
+    assert {} == _phases(0.2, (3,), framed=False, absl=False)

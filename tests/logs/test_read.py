@@ -1,0 +1,287 @@
+"""The reader on whole logs: the facts of a run, in every dress a log comes in."""
+
+import gzip
+from dataclasses import replace
+
+import pytest
+
+from bot.logs.facts import MarkKind, RunLog, State, Step, StepKind
+from bot.logs.read import read_log
+from tests.writing import TRACEBACK, maxtext_log
+
+
+def _runs(text: str) -> tuple[RunLog, ...]:
+    return read_log([text.encode()], "test.log")
+
+
+def _run(text: str) -> RunLog:
+    (run,) = _runs(text)
+    return run
+
+
+def _facts(run: RunLog) -> RunLog:
+    """The run without the places where things stood."""
+    return replace(
+        run,
+        steps=tuple(replace(step, offset=0) for step in run.steps),
+        marks=tuple(replace(mark, offset=0) for mark in run.marks),
+    )
+
+
+def _lines(*lines: str) -> tuple[Step, ...]:
+    return tuple(replace(step, offset=0) for step in _run("\n".join((*lines, ""))).steps)
+
+
+def test_a_run_says_everything_that_its_lines_state() -> None:
+    """Versions, device, mesh, names, memory, parameters, steps and marks of an ordinary XPK log."""
+    run = _run(maxtext_log(process=4, commit="147168c3a0", steps=10))
+    said = run.environment
+    assert ("maxtext", State.SUCCEEDED, 0) == (run.format, run.outcome.state, run.outcome.exit_code)
+    assert ("0.9.2", "0.9.2", "cl/878335365", "0.11.34") == (said.jax, said.jaxlib, said.libtpu, said.orbax)
+    assert ("TPU v6 lite", 32, 13, 4) == (said.device_kind, said.devices, len(said.mesh or ()), said.process)
+    assert ("mt-03-dropout-e6fds", "147168c3a0", "bf16") == (said.workload, said.commit, said.dtype)
+    assert said.run_name == "linen_xpk_main_20260418_180002_03_dropout"
+    assert [("parameters", 301), ("step", 196)] == [(site.message, site.line) for site in said.call_sites]
+    assert (1.104, 13.59, 10, 9) == (
+        run.parameters_billion, run.tflop_per_step, run.outcome.expected_steps, run.outcome.last_step,
+    )  # fmt: skip
+    assert [1.408, 1.376, 1.376, 1.376] == [device.percent for device in run.memory]
+    assert run.compiled_memory is not None
+    assert run.compiled_memory.total_gb == 1.8
+
+
+def test_times_carry_the_year_of_the_frame() -> None:
+    """A stamp has no year of its own; XPK Start gives it, over New Year too."""
+    run = _run(maxtext_log(start="2025-12-31T23:59:00"))
+    assert run.dated
+    assert run.marks[0].time == 1767225540.0
+    assert all(0 < (step.time or 0) - 1767225540.0 < 300 for step in run.steps)
+
+
+def test_without_any_year_only_differences_mean_something() -> None:
+    """A log without a frame is not dated; its intervals are those of the framed one."""
+    bare, framed = _run(maxtext_log(framed=False)), _run(maxtext_log())
+    assert (False, True) == (bare.dated, framed.dated)
+    assert [(step.time or 0) - (bare.steps[0].time or 0) for step in bare.steps] == pytest.approx(
+        [(step.time or 0) - (framed.steps[0].time or 0) for step in framed.steps]
+    )
+
+
+def test_compilation_is_the_gap_before_the_compiled_memory_line() -> None:
+    """Nothing is printed while the program is compiled."""
+    (mark,) = [mark for mark in _run(maxtext_log(aot_seconds=14.0)).marks if mark.kind is MarkKind.COMPILED]
+    assert mark.seconds == pytest.approx(14.0)
+
+
+@pytest.mark.parametrize(
+    "dress",
+    [
+        {"flat": True}, {"crlf": True}, {"prefix": "# "}, {"prefix": "\x1b[32m"}, {"prefix": "^Bd"},
+        {"prefix": "(train pid=78967, ip=10.130.0.11) "}, {"prefix": " 0: "}, {"prefix": "worker-0  | "},
+        {"prefix": "[pod/mt-03-dropout-e6fds-slice-job-0-0-abcde/jax-tpu] "},
+        {"prefix": "2026-04-21T10:16:20.123456789Z "},
+        {"prefix": "ERROR 2026-04-21T10:16:20.1Z [resource.labels.containerName: jax-tpu] "},
+        {"prefix": "\0"}, {"prefix": "12: ", "flat": True}, {"prefix": "� "},
+    ],
+)  # fmt: skip
+def test_the_facts_do_not_depend_on_the_dress(dress: dict[str, object]) -> None:
+    """One line or many, any line ending, any prefix: the same run."""
+    plain = _facts(_run(maxtext_log(eval_after=4)))
+    dressed = _facts(_run(maxtext_log(eval_after=4, **dress)))  # type: ignore[arg-type]  # one field of MaxText each
+    assert plain == dressed
+
+
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize(
+    "label",
+    ["", " {host}: ", "[pod/w-slice-job-0-{host}-abcde/jax-tpu] ", "(f pid=7{host}, ip=10.0.0.{host}) "],
+)
+def test_interleaved_hosts_are_one_run_of_which_process_0_is_measured(label: str, flat: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    """Hosts are told apart by label or thread; the numbers are those of the log of process 0 alone."""
+    alone, together = _run(maxtext_log()), _run(maxtext_log(hosts=4, host_prefix=label, flat=flat))
+    assert (4, 0) == (together.hosts, together.environment.process)
+    assert _facts(alone).steps == _facts(together).steps
+    assert alone.memory == together.memory
+
+
+def test_missing_steps_of_process_0_are_said() -> None:
+    """A collector that dropped lines of one host must not go unnoticed."""
+    lines = maxtext_log(hosts=2, steps=30, host_prefix="[pod/w-slice-job-0-{host}-abcde/c] ").splitlines()
+    kept = [line for line in lines if not ("job-0-0-" in line and "completed step: 11," in line)]
+    run = _run("\n".join(kept))
+    assert (29, 0) == (run.steps_seen, run.environment.process)
+    assert any("1 steps of it are missing" in warning for warning in run.warnings)
+
+
+def test_a_host_that_is_almost_silent_is_not_measured() -> None:
+    """With most steps of process 0 gone the other host is measured, and the report says so."""
+    lines = maxtext_log(hosts=2, steps=30, host_prefix="[pod/w-slice-job-0-{host}-abcde/c] ").splitlines()
+    kept = [line for line in lines if not ("job-0-0-" in line and "completed step: 1" in line)]
+    run = _run("\n".join(kept))
+    assert (30, 1) == (run.steps_seen, run.environment.process)
+    assert any("that other host is measured" in warning for warning in run.warnings)
+
+
+def test_a_second_start_of_a_workload_is_another_attempt() -> None:
+    """Only the last attempt is measured, and a warning says so."""
+    run = _run(maxtext_log(steps=5, exit_code=None) + maxtext_log(steps=7, start="2026-04-21T11:00:00"))
+    assert (2, 7, State.SUCCEEDED) == (run.attempts, run.steps_seen, run.outcome.state)
+    assert any("only the last attempt" in warning for warning in run.warnings)
+
+
+def test_a_page_with_two_workloads_holds_two_runs_with_their_commits() -> None:
+    """Each XPK Start opens a run; the header in front of it, or the title, names its commit."""
+    one = maxtext_log(run_name="a", workload="mt-a-11111")
+    two = maxtext_log(run_name="b", workload="mt-b-22222", exit_code=1, failure=TRACEBACK, steps=0)
+    page = f"main (574ad3fb9) vs feat/x (aaaaaaa11)| Metric |\n{one}aaaaaaa11\n· feat_x_1 \n· full log\n{two}"
+    first, second = _runs(page)
+    assert ("574ad3fb9", "aaaaaaa11") == (first.environment.commit, second.environment.commit)
+    assert (State.SUCCEEDED, State.FAILED) == (first.outcome.state, second.outcome.state)
+    assert (1, 2) == (first.run, second.run)
+
+
+def test_pasted_logs_of_two_pods_are_one_run() -> None:
+    """Starts of one workload that overlap in time are hosts, not attempts."""
+    run = _run(maxtext_log(process=1) + maxtext_log(process=0))
+    assert (1, 2, 0) == (run.attempts, run.hosts, run.environment.process)
+
+
+LINES = {
+    "completed step: 7, seconds: 2.167, TFLOP/s: 36.722, loss 2.191":
+        Step(step=7, seconds=2.167, tflops_per_device=36.722, loss=2.191),
+    "completed step: 7, seconds: 2.167, TFLOP/s/device: 36.722, Tokens/s/device: 7.500, loss: 2.191":
+        Step(step=7, seconds=2.167, tflops_per_device=36.722, tokens_per_device=7.5, loss=2.191),
+    "completed step: 7, seconds: 0.100, live slice count: 2, loss: nan, moe_lb_loss: 0.012345":
+        Step(step=7, seconds=0.1, loss=float("nan"),
+             extras=(("live slice count", 2.0), ("moe_lb_loss", 0.012345))),
+    "[Rampup Batch Size Phase], completed step: 7, seconds: 0.100, total_weights: 4096, loss: 2.000":
+        Step(step=7, seconds=0.1, total_weights=4096.0, loss=2.0, kind=StepKind.RAMP_UP),
+    "[Rampup Batch Size Phase]: completed step: 7, seconds: 0.100, loss: 2.000":
+        Step(step=7, seconds=0.1, loss=2.0, kind=StepKind.RAMP_UP),
+    "completed profiler activation/deactivation step: 7, total_weights: 4096, loss: 2.000":
+        Step(step=7, total_weights=4096.0, loss=2.0, kind=StepKind.PROFILED),
+    "completed step: 7, loss: 0.693, lm_loss: 0.000, perplexity: 0.000, reward_accuracy: 0.500":
+        Step(step=7, loss=0.693, extras=(("reward_accuracy", 0.5),)),
+    "completed step: 7, seconds: 0.100, loss: 2.000, indexer_loss: 0.12345678901":
+        Step(step=7, seconds=0.1, loss=2.0, extras=(("indexer_loss", 0.12345678901),)),
+    "Completed step: 7, learning_rate: 0.001, loss: 2.000, step_time: 0.500, tflops: 9.000":
+        Step(step=7, seconds=0.5, tflops_per_device=9.0, loss=2.0, extras=(("learning_rate", 0.001),)),
+    "step 7 | step_time=1.23s | TFLOPs/s/device: 45.60 (student=30.00, teacher=15.60)":
+        Step(step=7, seconds=1.23, tflops_per_device=45.6),
+    "completed 7, per-step scalar metrics {'learning/loss': 2.5, 'perf/step_time_seconds': 0.25}":
+        Step(step=7, seconds=0.25, loss=2.5),
+    '{"step": 7.0, "perf/step_time_seconds": 0.25, "learning/loss": 2.5, "learning/grad_norm": 1.5}':
+        Step(step=7, seconds=0.25, loss=2.5, extras=(("learning/grad_norm", 1.5),)),
+    "completed step: 7, seconds: 0.100, loss: 2.0002026-04-18 00:54:48.104797: E external": # a glued date
+        Step(step=7, seconds=0.1, loss=2.0),
+    "completed step: 7, seconds: 0.100, loss: 2.0003: completed":
+        Step(step=7, seconds=0.1, loss=2.0),
+    "completed step: 7, seconds: 37.835,  TFLOP/s/device: 5.000 [repeated 9x across cluster]":
+        Step(step=7, seconds=37.835, tflops_per_device=5.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "expected"), LINES.items())
+def test_every_form_of_the_step_line_is_read(line: str, expected: Step) -> None:
+    """The forms since 2022, their siblings, and what gets glued to them."""
+    assert [repr(expected)] == [repr(step) for step in _lines(line)]
+
+
+def test_two_records_on_one_line_are_two_steps() -> None:
+    """A missing line break loses nothing."""
+    line = "completed step: 1, seconds: 0.100, loss: 2.000completed step: 2, seconds: 0.200, loss: 1.000\n"
+    assert [(1, 0.1, 2.0), (2, 0.2, 1.0)] == [(s.step, s.seconds, s.loss) for s in _run(line).steps]
+
+
+def test_a_number_cut_by_the_end_of_the_log_is_not_a_fact() -> None:
+    """However far the last record is cut, no plausible number comes of it."""
+    whole = maxtext_log(exit_code=None, framed=False)
+    start = whole.rindex("completed step: 9")
+    for end in range(start + 1, len(whole) - 1):
+        run = _run(whole[:end])
+        assert 8 == run.outcome.last_step, whole[start:end]
+    assert 9 == _run(whole[: len(whole) - 1]).outcome.last_step
+    assert 9 == _run(whole).outcome.last_step
+
+
+def test_a_long_run_keeps_its_start_and_its_end() -> None:
+    """Memory is bounded; what was dropped is counted and said."""
+    line = "completed step: {}, seconds: 0.500, loss: 2.000\n"
+    run = read_log((line.format(n).encode() for n in range(60_000)), "long")[0]
+    assert (60_000, 51_000) == (run.steps_seen, len(run.steps))
+    assert (0, 999, 10_000, 59_999) == tuple(run.steps[n].step for n in (0, 999, 1000, -1))
+    assert run.mean_seconds_after_first == pytest.approx(0.5)
+    assert any("9000 of 60000 step lines" in warning for warning in run.warnings)
+
+
+def test_a_rewind_keeps_all_steps_in_order() -> None:
+    """An elastic run goes back to its checkpoint; both passes are there, and the restore is marked."""
+    line = "completed step: {}, seconds: 0.100, loss: 2.000\n"
+    text = (
+        line.format(9)
+        + line.format(10)
+        + "Restoring checkpoint from gs://b/checkpoints/8.\n"
+        + line.format(9)
+    )
+    run = _run(text)
+    assert [9, 10, 9] == [step.step for step in run.steps]
+    assert [(MarkKind.RESTORED, 8)] == [(mark.kind, mark.step) for mark in run.marks]
+    assert any("goes back from 10 to 9" in warning for warning in run.warnings)
+
+
+def test_cloud_logging_entries_carry_time_and_place_beside_the_text() -> None:
+    """An export takes the stamp off the message and keeps it in the entry."""
+    entry = (
+        '{{\n "insertId": "a{n}",\n "jsonPayload": {{"pid": "1", "message": '
+        '"completed step: {n}, seconds: 0.100, loss: 2.000"}},\n'
+        ' "resource": {{"labels": {{"pod_name": "w-slice-job-0-0-abcde"}}}},\n'
+        ' "sourceLocation": {{"file": "metric_logger.py", "line": "196"}},\n'
+        ' "timestamp": "2026-07-30T19:22:{n}.580Z"\n}},\n'
+    )
+    run = _run("[" + "".join(entry.format(n=n) for n in range(10, 15)) + "]")
+    assert [10, 11, 12, 13, 14] == [step.step for step in run.steps]
+    assert 1785439330.58 == run.steps[0].time
+    assert [196] == [site.line for site in run.environment.call_sites]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "empty"),
+        (bytes(range(256)) * 400, "binary"),
+        (b"Dear reader, we trained for seven steps and the loss fell. iteration 7, 12.\n" * 50, "No line"),
+        (gzip.compress(b""), "empty"),
+        (b'Traceback (most recent call last):\n  File "/srv/web.py", line 3, in f\nKeyError: 1', "No"),
+    ],
+)  # fmt: skip
+def test_what_is_no_training_log_is_named(content: bytes, why: str) -> None:
+    """One answer, without a format, saying what was seen."""
+    (run,) = read_log([content], "x")
+    assert (State.NOT_A_TRAINING_LOG, None, 1) == (run.outcome.state, run.format, run.run)
+    assert why in run.warnings[0]
+
+
+def test_a_truncated_gzip_keeps_the_facts_so_far() -> None:
+    """The run is incomplete, and a warning says why."""
+    packed = gzip.compress(maxtext_log(steps=200).encode())
+    (run,) = read_log([packed[: len(packed) // 2]], "x.gz")
+    assert State.INCOMPLETE is run.outcome.state
+    assert 0 < run.steps_seen < 200
+    assert "truncated" in run.warnings[0]
+
+
+def test_a_corrupt_gzip_keeps_the_facts_so_far() -> None:
+    """Broken data is said, never raised; an end that was seen stays an end."""
+    packed = bytearray(gzip.compress(maxtext_log(steps=200).encode()))
+    packed[len(packed) // 2] ^= 0xFF
+    (run,) = read_log([bytes(packed)], "x.gz")
+    assert any("corrupt" in warning or "truncated" in warning for warning in run.warnings)
+    (whole,) = read_log([gzip.compress(maxtext_log().encode()) + b"rubbish"], "x.gz")
+    assert State.SUCCEEDED is whole.outcome.state
+
+
+def test_members_of_a_gzip_are_one_log() -> None:
+    """Logs are rotated and appended as separate members."""
+    text = maxtext_log().encode()
+    (run,) = read_log([gzip.compress(text[:3000]) + gzip.compress(text[3000:]) + b"\0" * 512], "x.gz")
+    assert (10, ()) == (run.steps_seen, run.warnings)
