@@ -34,7 +34,7 @@ _QUIET = (
 gserviceaccount.com with the default scopes of the instance and no delegation at all.
 """,
     b"""\
-@@.%06d 136676547327744 ocdbt_utils.py:49] Param validation support for Zarr3 will be added later (b/362328), \
+@@.%06d 136676547327744 ocdbt_utils.py:49] Param validation support for Zarr3 comes later (b/362328), \
 until then the values are taken over as they are.
 """,
     b"""\
