@@ -107,15 +107,21 @@ def _guessed(newest_first: Sequence[RunRecord], merge_base_time: float, branch: 
 def _nearness(distance: int) -> str:
     if distance == 0:
         return "it is the merge base"
-    commits = "1 commit" if distance == 1 else f"{distance} commits"
-    return f"it is {commits} before the merge base, the nearest with runs"
+    return f"it is {_counted(distance, 'commit')} before the merge base, the nearest with runs"
 
 
 def _absence(ended: int, looked_at: int, branch: str) -> str:
     if not ended:
         return f"no finished run of {branch} was found"
-    runs = "1 run" if ended == 1 else f"{ended} runs"
-    return f"{runs} of {branch} found, none of the merge base or the {looked_at - 1} commits before it"
+    were = "was" if ended == 1 else "were"
+    before = _counted(looked_at - 1, "commit")
+    return (
+        f"{_counted(ended, 'run')} of {branch} {were} found, none of the merge base or the {before} before it"
+    )
+
+
+def _counted(number: int, of: str) -> str:
+    return f"1 {of}" if number == 1 else f"{number} {of}s"
 
 
 def _is_other(run: RunRecord, head_sha: str, pushed_at: float) -> bool:

@@ -1,0 +1,131 @@
+"""`maxview config`: what a configuration means, what is wrong with it, and its schema."""
+
+import json
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+
+import pytest
+
+from bot.cli import config
+from bot.config import json_schema
+from bot.errors import Told
+
+FILE = """\
+version: 1
+runs:
+  source: gs://lance-maxtext
+  pattern: "{variant}_ckpt_xpk_{slug}_{date}_{time}/{variant}_xpk_{slug}_{date}_{time}_{case}/*.log"
+variants: {linen: , nnx: {args: pure_nnx=true}}
+compare: [ref, variant]
+cases: {03_dropout: , 04_int8: }
+triggers: {paths: ["src/**"]}
+"""
+
+MEANING = """\
+FILE: valid
+cases                 03_dropout, 04_int8
+variants              linen, nnx
+compare               ref and variant
+runs are found in     gs://lance-maxtext
+by the pattern        {variant}_ckpt_xpk_{slug}_{date}_{time}/{variant}_xpk_{slug}_{date}_{time}_{case}/*.log
+runs are launched     never (no launch: they are only found)
+answers on            pull requests that touch src/**; pushes to test_*, exported_pr_*
+labels                benchmark → all, benchmark:* → {case}
+checks                off
+a change counts from  1 %
+same means within     5 %
+"""
+
+
+def _run(*arguments: str) -> int:
+    parser = ArgumentParser()
+    config.add_arguments(parser)
+    return config.main(parser.parse_args(arguments))
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A valid configuration, and a terminal wide enough for its pattern."""
+    monkeypatch.setenv("COLUMNS", "160")
+    path = tmp_path / "maxview.yml"
+    path.write_text(FILE)
+    return path
+
+
+def test_a_valid_file_is_said_in_words(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Defaults included, so that one sees what was not written."""
+    assert 0 == _run("check", str(file))
+    said = "\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines()) + "\n"
+    assert MEANING == said.replace(str(file), "FILE")
+
+
+def test_a_narrow_terminal_cuts_nothing(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long pattern is folded."""
+    monkeypatch.setenv("COLUMNS", "50")
+    _run("check", str(file))
+    said = capsys.readouterr().out
+    assert "…" not in said
+    assert "{case}/*.log" in "".join(said.split())
+
+
+def test_launching_and_its_price_are_said(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Once runs are started, what they may cost matters."""
+    file.write_text(
+        "version: 1\ncases: {a: {command: x}}\nlaunch: {cluster: xpk, xpk: {cluster: c, project: p, "
+        'zone: z, device-type: v6e-32, docker-image: "i:{sha}", timeout: 45m}}\n'
+    )
+    assert 0 == _run("check", str(file))
+    said = capsys.readouterr().out
+    assert "by XPK on c (v6e-32), up to 45 min each" in said
+    assert "200 chip-hours a day, 4 runs at once" in said
+    file.write_text(
+        "version: 1\ncases: {a: {command: x}}\nlaunch: {cluster: local, local: {repository: r}}\n"
+        "triggers: {pull_request: false, branches: []}\n"
+    )
+    assert 0 == _run("check", str(file))
+    said = capsys.readouterr().out
+    assert "as processes on the server's machine" in said
+    assert "labels and comments only" in said
+
+
+def test_problems_are_told_with_file_and_line(file: Path) -> None:
+    """As a compiler says them, so that editors jump there."""
+    file.write_text(FILE.replace("compare", "compere"))
+    with pytest.raises(Told) as told:
+        _run("check", str(file))
+    assert f"{file}:6: compere: unknown key; did you mean compare?" == told.value.text
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"version: 1\n\xff", ":2: not UTF-8 text; save the file as UTF-8"),
+        (b"x" * (3 << 20), ": far too long for a configuration; is it the right file?"),
+    ],
+)
+def test_what_is_no_text_is_told(file: Path, content: bytes, said: str) -> None:
+    """A binary given by mistake ends in one line."""
+    file.write_bytes(content)
+    with pytest.raises(Told) as told:
+        _run("check", str(file))
+    assert f"{file}{said}" == told.value.text
+
+
+def test_standard_input_is_checked(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`git show branch:.github/maxview.yml | maxview config check -`, a byte order mark included."""
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    with file.open() as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert 0 == _run("check", "-")
+    assert capsys.readouterr().out.startswith("-: valid")
+
+
+def test_the_schema_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """The same that the server publishes."""
+    assert 0 == _run("schema")
+    assert json_schema() == json.loads(capsys.readouterr().out)
