@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Route
 
 from bot.errors import Broken, Told
 from bot.report.numbers import iso_time
+from bot.report.report_document import report_document
 from bot.report.run_document import run_document
 from bot.runs.records import RunRecord
 from bot.storage import pulls, reports, runs
@@ -29,8 +30,7 @@ from bot.web.log_source import TooFar
 from bot.web.log_view import read_span
 from bot.web.log_window import WINDOW, Span
 from bot.web.pages import asked_pull
-from bot.web.public import document_for_reader, for_reader
-from bot.web.run_view import shown_source
+from bot.web.public import document_for_reader, for_reader, with_key
 from bot.web.site_parts import LogAway, Parts, Render, json_endpoint, log_away
 
 SCHEMA = 1
@@ -86,9 +86,7 @@ async def pull_json(parts: Parts, request: Request) -> Response:
     report = await parts.database.read(reports.newest, here.repository, number, head)
     if report is None:
         raise Absent
-    from bot.report.report_document import report_document  # noqa: PLC0415 - not there yet
-
-    document = report_document(for_reader(report, here))
+    document = await run_in_threadpool(lambda: with_key(report_document(for_reader(report, here)), here))
     return json_answer(request, document, cache=here.cache)
 
 
@@ -99,7 +97,6 @@ async def run_json(parts: Parts, request: Request) -> Response:
     document: dict[str, object] = {"schema": SCHEMA}
     if measured is not None:
         document = run_document(measured)
-        document["source"] = shown_source(measured.log.source)
     document["record"] = _record(parts, here, record)
     return json_answer(request, document_for_reader(document, here), cache=here.cache)
 

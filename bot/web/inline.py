@@ -18,7 +18,7 @@ _TOKEN = re.compile(
     r"|(?P<bold>\*\*)"
     r"|\*(?P<emphasis>[^*\s][^*]*)\*"
     r"|\[(?P<words>(?:\\.|[^\]\\])*)\]\((?P<address>[^)\s]*)\)"
-    r"|\\(?P<escaped>[^\w\s])"
+    r"|\\(?P<escaped>[^0-9A-Za-z\s])"
     r"|(?P<entity>&(?:#\d{1,7}|[a-z]{2,6});)"
 )
 

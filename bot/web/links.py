@@ -53,6 +53,13 @@ class Links:
         """The whole log, as a file."""
         return self._path("", "runs", run, "log", "raw")
 
+    def keyed(self, path: str) -> str:
+        """A path of this site, made elsewhere, with the key added."""
+        if self.key is None:
+            return path
+        front, sign, anchor = path.partition("#")
+        return f"{front}{'&' if '?' in front else '?'}{urlencode({'key': self.key})}{sign}{anchor}"
+
     def _path(self, above: str, *parts: str, **query: str | None) -> str:
         path = above + "".join(f"/{quote(part, safe='')}" for part in parts)
         asked = {name: value for name, value in {**query, "key": self.key}.items() if value}

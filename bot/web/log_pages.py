@@ -47,7 +47,7 @@ async def log_page(parts: Parts, request: Request) -> Response:
         "line_gone": line_gone,
         "away": _elsewhere(marks, view),
     }
-    return parts.page(request, "log.html.j2", values, visit=visit)
+    return await parts.page(request, "log.html.j2", values, visit=visit)
 
 
 async def raw_log(parts: Parts, request: Request) -> Response:

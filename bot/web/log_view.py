@@ -11,7 +11,7 @@ from threading import Lock
 
 from bot.web.log_redaction import Redaction
 from bot.web.log_source import COUNTED_LIMIT, INFLATED_LIMIT, LogSource
-from bot.web.log_window import LOOK_BACK, WINDOW, LogLine, LogMark, Span, cut, lines
+from bot.web.log_window import LOOK_BACK, MOST_LINES, WINDOW, LogLine, LogMark, Span, cut, lines
 
 KEPT_LOGS = 64
 KEPT_PLACES = 512
@@ -65,8 +65,11 @@ class LogView:
 
     @property
     def previous(self) -> int | None:
-        """Where the window before this one begins."""
-        return max(self.start - WINDOW, 0) if self.start else None
+        """Where the window before this one begins, about: its lines are taken to be as long as these."""
+        if not self.start:
+            return None
+        line = (self.end - self.start) / max(len(self.lines), 1)
+        return max(self.start - min(WINDOW, round(line * MOST_LINES)), 0)
 
     @property
     def following(self) -> int | None:
@@ -103,8 +106,8 @@ def log_view(
     if first is not None:
         numbers.learn(identity, span.end, first + span.text.count(b"\n"))
     if redacts:
-        redaction = Redaction(before)
-        shown = tuple(replace(line, text=redaction.text(line.text)) for line in shown)
+        texts = Redaction(before).lines([line.text for line in shown])
+        shown = tuple(replace(line, text=text) for line, text in zip(shown, texts, strict=True))
     return LogView(
         lines=shown,
         start=span.at,

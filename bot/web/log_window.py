@@ -16,6 +16,9 @@ from dataclasses import dataclass
 WINDOW = 256 << 10
 """Bytes on one page: some thousand lines, which a browser shows at once."""
 
+MOST_LINES = 5_000
+"""Lines on one page: a browser lays these out in a moment, however short they are."""
+
 LOOK_BACK = 16 << 10
 """Bytes before the place asked for in which the begin of its line is looked for."""
 
@@ -76,6 +79,9 @@ def cut(around: bytes, *, base: int, wanted: int, most: int = WINDOW, ends: bool
     if base == 0 and wanted <= 0:
         start = 0
     whole = around[start : start + most]
+    rest = whole.split(b"\n", MOST_LINES)[MOST_LINES:]
+    if rest and rest[0]:
+        return Span(at=base + start, text=whole.removesuffix(rest[0]), ends=False)
     if ends and start + most >= len(around):
         return Span(at=base + start, text=whole, ends=True)
     return Span(at=base + start, text=whole[: _end(whole)], ends=False)
@@ -121,7 +127,7 @@ def _fold(line: bytes, start: int) -> int:
     """A space near the longest end, but not one between a name and its value: they are read together."""
     end = start + LONGEST_PIECE
     near = [place for place in range(end - 1, end - FOLD_BACK, -1) if line[place] in b" \r"]
-    space = next((place for place in near if not _BINDS.search(line[:place][-16:])), None)
+    space = next((place for place in near if not _BINDS.search(line[max(place - 16, 0) : place])), None)
     return _character_start(line, end) if space is None else space + 1
 
 

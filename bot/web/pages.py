@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -64,7 +65,7 @@ async def home(parts: Parts, request: Request) -> Response:
     """The public repositories that the App is installed on."""
     rows = await parts.database.read(pulls.repositories)
     listed = [row for row in rows if row.active and not row.private]
-    return parts.page(request, "home.html.j2", {"repositories": listed}, visit=None)
+    return await parts.page(request, "home.html.j2", {"repositories": listed}, visit=None)
 
 
 async def repository_page(parts: Parts, request: Request) -> Response:
@@ -73,7 +74,7 @@ async def repository_page(parts: Parts, request: Request) -> Response:
     rows = await parts.database.read(pulls.of_repository, here.repository)
     headlines = await parts.database.read(reports.headlines, here.repository)
     lines = pull_lines(rows, headlines, here, parts.now())
-    return parts.page(request, "repository.html.j2", {"visit": here, "pulls": lines}, visit=here)
+    return await parts.page(request, "repository.html.j2", {"visit": here, "pulls": lines}, visit=here)
 
 
 async def pull_page(parts: Parts, request: Request) -> Response:
@@ -90,9 +91,9 @@ async def pull_page(parts: Parts, request: Request) -> Response:
         "pull": row,
         "github": pull_on_github(here.repository, number),
         "live": _live_seconds(row, report, head),
-        **_shown(here, row, report, head),
+        **await run_in_threadpool(_shown, here, row, report, head),
     }
-    return parts.page(request, "pull.html.j2", values, visit=here)
+    return await parts.page(request, "pull.html.j2", values, visit=here)
 
 
 async def run_page(parts: Parts, request: Request) -> Response:
@@ -100,7 +101,7 @@ async def run_page(parts: Parts, request: Request) -> Response:
     here, record = await visit_run(request, parts.database, parts.key)
     measured = (await parts.database.read(runs.measured, [record.id])).get(record.id)
     view = run_view(record, for_reader(measured, here) if measured else None, here)
-    return parts.page(request, "run.html.j2", {"visit": here, "view": view}, visit=here)
+    return await parts.page(request, "run.html.j2", {"visit": here, "view": view}, visit=here)
 
 
 async def absent(_: Parts, __: Request) -> Response:

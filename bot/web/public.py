@@ -12,6 +12,9 @@ from bot.report.redact import redacted
 from bot.verdict.judgement import MeasuredRun
 from bot.web.access import Visit
 
+LINKS = frozenset({"page", "json", "log"})
+"""Names under which a report's document carries paths of this site."""
+
 Value = TypeVar("Value", Report, MeasuredRun)
 
 SHORTEST = 8
@@ -30,11 +33,35 @@ def document_for_reader(document: object, visit: Visit) -> object:
     return document if visit.private else _redacted(document)
 
 
+def shown_source(source: str) -> str:
+    """The last two parts of a log's address: its folder and its name. What lies above is the operator's."""
+    return "/".join(source.rstrip("/").split("/")[-2:])
+
+
 def _redacted(value: object) -> object:
     if isinstance(value, str):
         return value if len(value) < SHORTEST else redacted(value)
     if isinstance(value, dict):
-        return {key: _redacted(inner) for key, inner in value.items()}
+        shown = {key: _redacted(inner) for key, inner in value.items()}
+        if isinstance(source := shown.get("source"), str):
+            shown["source"] = shown_source(source)
+        return shown
     if isinstance(value, list | tuple):
         return [_redacted(inner) for inner in value]
     return value
+
+
+def with_key(document: object, visit: Visit) -> object:
+    """A JSON document whose links inside the site open for this visitor."""
+    if visit.links.key is None:
+        return document
+    if isinstance(document, dict):
+        return {
+            name: visit.links.keyed(inner)
+            if name in LINKS and isinstance(inner, str) and inner.startswith("/")
+            else with_key(inner, visit)
+            for name, inner in document.items()
+        }
+    if isinstance(document, list):
+        return [with_key(inner, visit) for inner in document]
+    return document

@@ -108,7 +108,7 @@ def run_view(record: RunRecord, run: MeasuredRun | None, visit: Visit) -> RunVie
         error_log=visit.links.log(record.id, start=log_start(failure.offset), anchor="error")
         if failure
         else None,
-        source=shown_source(run.log.source),
+        source=run.log.source,
         figures=tuple(_figures(run)),
         environment=_environment(run),
         bar=drawn,
@@ -125,12 +125,6 @@ def _error_log(record: RunRecord, run: MeasuredRun, visit: Visit) -> str | None:
     if failure is None or not record.log_uri:
         return None
     return visit.links.log(record.id, start=log_start(failure.offset), anchor="error")
-
-
-def shown_source(source: str) -> str:
-    """The last two parts of a log's address: its folder and its name. What lies above is the operator's."""
-    parts = source.rstrip("/").split("/")
-    return "/".join(parts[-2:]) if len(parts) > 2 else source
 
 
 def _figures(run: MeasuredRun) -> list[Fact]:

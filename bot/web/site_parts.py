@@ -6,6 +6,7 @@ In:  the parts the program joins. Out: `Parts`, and endpoints that turn every fa
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -44,12 +45,13 @@ class Parts:
     assets: Assets = field(default_factory=read_assets)
     numbers: LineNumbers = field(default_factory=LineNumbers)
 
-    def page(
+    async def page(
         self, request: Request, template: str, values: Mapping[str, object], *, visit: Visit | None
     ) -> Response:
-        """A page of the site."""
+        """A page of the site; long ones take a while to set, so that is done beside the event loop."""
         links = visit.links if visit else Links()
-        body = self.render(template, {"assets": self.assets.addresses, "links": links, **values})
+        given = {"assets": self.assets.addresses, "links": links, **values}
+        body = await run_in_threadpool(self.render, template, given)
         return tagged(request, body.encode(), kind=HTML, cache=visit.cache if visit else "no-cache")
 
     def problem(self, request: Request, status: int, what: str, why: str) -> Response:

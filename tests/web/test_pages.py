@@ -1,0 +1,156 @@
+"""What people read: golden pages for the main states, and what every page promises."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from bot.logs.facts import State
+from bot.report.headline import headline
+from bot.report.links import case_anchor
+from bot.storage.tables import PULL_REQUEST
+from tests.conftest import Accept
+from tests.report import parts, samples, states
+from tests.web.shop import PUBLIC, Page, Shop
+
+PULL = f"/{PUBLIC}/pull/4270"
+STATES = ("mixed", "all_same", "only_failures", "nothing_done_yet", "stale_runs", "configuration_problem")
+
+
+def settled(text: str) -> str:
+    """The page without the hashes of the stylesheet and the script, which change with every edit."""
+    return re.sub(r"(/static/\w+)\.[0-9a-f]{12}\.", r"\1.", text)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_pull_request_reads_as_its_golden_page(state: str, shop: Shop, accept: Accept) -> None:
+    """Every main state of a report is a page somebody has looked at."""
+    shop.report(states.every_state()[state])
+    accept(f"pages/pull_{state}.html", settled(shop.get(PULL).text))
+
+
+def test_the_lists_read_as_their_golden_pages(shop: Shop, accept: Accept) -> None:
+    """Home names public repositories; a repository has open pull requests first, with headlines and age."""
+    shop.report(samples.mixed())
+    for number in (4270, 4271, 4272):
+        shop.pull(number)
+    shop.keep("octo/gone", private=False, active=False)
+    accept("pages/home.html", settled(shop.get("/").text))
+    accept("pages/repository.html", settled(shop.get(f"/{PUBLIC}").text))
+
+
+def test_a_run_reads_as_its_golden_page(shop: Shop, accept: Accept) -> None:
+    """A run's page has its figures, environment, time and steps, or its failure."""
+    shop.run("good", b"a log\n", measured=parts.measured())
+    failed = parts.measured(None, end=parts.outcome(State.FAILED, parts.NNX_FAILURE))
+    shop.run("bad", b"a log\n", measured=failed)
+    shop.run("unread", b"a log\n")
+    for name in ("good", "bad", "unread"):
+        accept(f"pages/run_{name}.html", settled(shop.get(f"/runs/{name}").text))
+
+
+def test_the_page_begins_with_what_the_comment_says(shop: Shop) -> None:
+    """Headline and action line are the comment's own."""
+    shop.report(samples.mixed())
+    text = Page(shop.get(PULL).text).text
+    assert headline(samples.mixed()) in text
+    assert "Act on 2: 04_int8 is 6.1 % slower; 11_offload fails on nnx." in text
+
+
+def test_every_case_can_be_linked_to_as_the_comment_links(shop: Shop) -> None:
+    """The comment's anchors are ids of the page, each there once."""
+    shop.report(samples.mixed())
+    ids = Page(shop.get(PULL).text).values("id")
+    wanted = [case_anchor(row.case, row.variant) for row in samples.mixed().rows]
+    assert [ids.count(anchor) for anchor in wanted] == [1] * len(wanted)
+    assert sorted(set(ids)) == sorted(ids)
+
+
+def test_an_unfinished_page_looks_again_and_a_finished_one_does_not(shop: Shop) -> None:
+    """Only where something is awaited does a page ask again."""
+    shop.report(samples.mixed())
+    assert "data-live" in shop.get(PULL).text
+    shop.report(samples.report(samples.same("04_int8")))
+    assert "data-live" not in shop.get(PULL).text
+
+
+def test_a_pull_request_without_a_report_says_so(shop: Shop) -> None:
+    """A remembered pull request has a page before there is anything to say."""
+    shop.pull(7)
+    answer = shop.get(f"/{PUBLIC}/pull/7")
+    assert (200, True) == (answer.status_code, "nothing measured yet" in answer.text)
+
+
+def test_an_older_head_keeps_its_page(shop: Shop) -> None:
+    """`?head=` shows what was said about an older commit and says that it is not the newest."""
+    shop.report(samples.mixed())
+    shop.report(replace(samples.mixed(), head_sha=samples.OLDER, made_at=samples.NOW + 60))
+    assert "1 slower" in shop.get(f"{PULL}?head={samples.HEAD[:7]}").text
+    assert "newer commits may have reports" in shop.get(f"{PULL}?head={samples.HEAD}").text
+    assert 404 == shop.get(f"{PULL}?head=0123456").status_code
+    assert 404 == shop.get(f"{PULL}?head=%25").status_code
+
+
+def test_a_report_on_an_older_commit_says_that_it_is_outdated(shop: Shop) -> None:
+    """After a push the old verdict is not shown as the new commit's."""
+    shop.report(samples.report(samples.same("04_int8")))
+    shop.pull(4270)
+    shop.database.now(lambda c: c.execute(PULL_REQUEST.update().values(head_sha=samples.OLDER)))
+    text = shop.get(PULL).text
+    assert "was pushed after this report" in text
+    assert "data-live" in text
+
+
+NOWHERE = (
+    "/nowhere",
+    "/a/b",
+    "/a/b/c/d",
+    f"/{PUBLIC}/pull/999",
+    f"/{PUBLIC}/pull/99999999999999999999",
+    f"/{PUBLIC}/pull/x",
+    "/runs/none",
+    "/runs/none/log",
+    "/runs/%00",
+    "/runs/" + "x" * 5000,
+    "/static/../pages.py",
+    "/static/%2e%2e%2fpages.py",
+)
+
+
+@pytest.mark.parametrize("path", NOWHERE)
+def test_what_does_not_exist_is_one_clear_page(path: str, shop: Shop) -> None:
+    """404 in the site's own style wherever nothing is."""
+    answer = shop.get(path)
+    assert 404 == answer.status_code
+    if not path.startswith("/static"):
+        assert "There is no such page" in answer.text
+
+
+def test_a_missing_database_is_one_clear_page(shop: Shop) -> None:
+    """Where the database is away, the page says so with 503 and when to come back."""
+    shop.database.now(PULL_REQUEST.drop)
+    answer = shop.get(f"/{PUBLIC}")
+    assert (503, "30") == (answer.status_code, answer.headers["retry-after"])
+    assert "The pages cannot be read right now" in answer.text
+
+
+def test_head_answers_like_get_without_a_body(shop: Shop) -> None:
+    """HEAD carries the same tag and type."""
+    shop.report(samples.mixed())
+    got, head = shop.get(PULL), shop.get(PULL, "HEAD")
+    assert (200, got.headers["etag"]) == (head.status_code, head.headers["etag"])
+
+
+def test_what_did_not_change_is_not_sent_again(shop: Shop) -> None:
+    """The tag of a page answers 304, until the report changes."""
+    shop.report(samples.mixed())
+    tag = shop.get(PULL).headers["etag"]
+    assert 304 == shop.get(PULL, if_none_match=tag).status_code
+    shop.report(replace(samples.mixed(), title="Another"))
+    assert 200 == shop.get(PULL, if_none_match=tag).status_code
+
+
+def test_names_are_found_whatever_their_case(shop: Shop) -> None:
+    """GitHub's names do not tell upper from lower case, nor do the addresses."""
+    shop.report(samples.mixed())
+    assert 200 == shop.get("/Octo/MaxText/pull/4270").status_code

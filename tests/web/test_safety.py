@@ -1,0 +1,189 @@
+"""Nothing that comes from outside can act on a page, and no page tells more than its visitor may know."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from bot.logs.facts import State
+from bot.verdict.judgement import MeasuredRun
+from bot.web.link_key import LinkKey
+from tests.report import parts, samples
+from tests.report.hostile import HOSTILE_TEXT, hostile
+from tests.web.shop import KEY, PRIVATE, PUBLIC, Page, Shop
+
+OURS = """
+html head meta title link script noscript body a header nav ol li main footer p h1 h2 h3 h4 ul bdi div table
+caption thead tbody tr th td time code strong span details summary section figure figcaption svg rect pre form
+label input button
+"""
+PULL = f"/{PUBLIC}/pull/4270"
+NASTY = b"""<script>alert(1)</script> "quoted" 'single' &amp; {{ 7 * 7 }} <!-- x
+\x1b[31mred\x1b[0m \x00 nul \xff\xfe bytes \xe2\x80\xae backwards
+</li></ol><img src=x onerror=alert(1)>
+gs://secret-bucket/path someone@example.com password = hunter2hunter
+-----BEGIN RSA PRIVATE KEY-----
+AAAAB3NzaC1yc2EAAAADAQABAAABAQ
+-----END RSA PRIVATE KEY-----
+the end
+"""
+
+
+def nasty_failure() -> MeasuredRun:
+    """A run whose log tries to do something wherever it is shown."""
+    failure = replace(parts.NNX_FAILURE, error=HOSTILE_TEXT, excerpt=NASTY.decode("utf-8", "replace"))
+    run = parts.measured(None, end=parts.outcome(State.FAILED, failure))
+    return replace(run, log=replace(run.log, source="gs://secret-bucket/<b>.log", warnings=(HOSTILE_TEXT,)))
+
+
+@pytest.fixture
+def pages(shop: Shop) -> dict[str, str]:
+    """Every kind of page, made of hostile texts."""
+    shop.report(hostile())
+    shop.pull(4270)
+    shop.run("r", NASTY, measured=nasty_failure())
+    paths = ("/", f"/{PUBLIC}", PULL, "/runs/r", "/runs/r/log", "/nothing/<script>alert(1)</script>")
+    return {path: shop.get(path).text for path in paths}
+
+
+def test_foreign_text_makes_no_element(pages: dict[str, str]) -> None:
+    """Hostile titles, cases, errors and log lines add no tag and no handler to a page."""
+    for path, text in pages.items():
+        page = Page(text)
+        assert set() == {tag for tag, _ in page.tags} - {*OURS.split()}, path
+        assert [] == [name for _, attributes in page.tags for name in attributes if name.startswith("on")], (
+            path
+        )
+
+
+def test_links_lead_to_this_site_or_to_github(pages: dict[str, str]) -> None:
+    """No text can become an address."""
+    for path, text in pages.items():
+        page = Page(text)
+        links = [*page.values("href"), *page.values("src"), *page.values("action")]
+        assert [] == [link for link in links if not re.match(r"/(?!/)|#|https://github\.com/", link)], path
+
+
+def test_no_page_needs_inline_style_or_script(pages: dict[str, str]) -> None:
+    """The policy forbids both, so none is there."""
+    for path, text in pages.items():
+        page = Page(text)
+        assert [] == page.values("style"), path
+        assert [] == [
+            tag
+            for tag, attributes in page.tags
+            if tag == "style" or (tag == "script" and "src" not in attributes)
+        ]
+
+
+def test_hostile_text_is_shown_as_it_is(pages: dict[str, str]) -> None:
+    """What a log says can be read, with signs for what cannot be seen."""
+    text = Page(pages["/runs/r/log"]).text
+    assert "<script>alert(1)</script> \"quoted\" 'single' &amp; {{ 7 * 7 }} <!-- x" in text
+    assert "red ␀ nul \ufffd\ufffd bytes [U+202E RIGHT-TO-LEFT OVERRIDE] backwards" in text
+    assert "</li></ol><img src=x onerror=alert(1)>" in text
+
+
+def test_public_places_are_redacted(shop: Shop, pages: dict[str, str]) -> None:
+    """Secrets and internal names of a public repository's logs are in none of its pages, files or JSON."""
+    paths = (
+        "/runs/r/log/raw",
+        "/api/v1/runs/r",
+        "/api/v1/runs/r/log",
+        "/api/v1/runs/r/log?from=300&length=60",
+    )
+    shown = [*pages.values(), *(shop.get(path).text for path in paths)]
+    for text in shown:
+        for secret in ("secret-bucket", "hunter2", "someone@example", "AAAAB3NzaC1yc2E", str(shop.folder)):
+            assert secret not in text
+    assert 8 == pages["/runs/r/log"].count('<li id="L') + pages["/runs/r/log"].count('class="marked')
+
+
+def test_every_answer_carries_the_headers_of_safety(shop: Shop, pages: dict[str, str]) -> None:
+    """Pages, files, JSON, refusals: all of them."""
+    style = next(link for link in Page(pages["/"]).values("href") if link.endswith(".css"))
+    paths = [
+        *pages,
+        style,
+        "/runs/r/log/raw",
+        "/api/v1/",
+        "/api/v1/none",
+        "/static/none.css",
+        "/runs/none/log",
+    ]
+    for path in paths:
+        headers = shop.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy, path
+        assert "unsafe" not in policy, path
+        assert "frame-ancestors 'none'" in policy, path
+        assert ("nosniff", "no-referrer") == (
+            headers["x-content-type-options"],
+            headers["referrer-policy"],
+        ), path
+
+
+def private_pages(shop: Shop) -> list[str]:
+    """Addresses of a private repository."""
+    made = replace(samples.mixed(), repository=PRIVATE)
+    shop.report(made)
+    shop.pull(4270, PRIVATE)
+    shop.run("p", NASTY, measured=parts.measured(), repository=PRIVATE)
+    return [f"/{PRIVATE}", f"/{PRIVATE}/pull/4270", "/runs/p", "/runs/p/log", "/runs/p/log/raw",
+            f"/api/v1/{PRIVATE}", "/api/v1/runs/p", "/api/v1/runs/p/log"]  # fmt: skip
+
+
+def test_a_stranger_cannot_tell_private_from_absent(shop: Shop) -> None:
+    """Without the key, or with another's, the answer is byte for byte that for what does not exist."""
+    for path in private_pages(shop):
+        absent = shop.get(path.replace("secret", "nothing").replace("/p", "/q"))
+        for key in ("", "?key=", f"?key={KEY.key(PUBLIC)}", f"?key={KEY.key(PRIVATE)[:-1]}", "?key=é"):
+            answer = shop.get(path + key)
+            assert (404, absent.content) == (answer.status_code, answer.content), path + key
+            assert dict(absent.headers) == dict(answer.headers), path + key
+
+
+def test_the_key_opens_and_is_kept_in_links(shop: Shop) -> None:
+    """With its key a private repository's pages open, and their links carry the key on."""
+    key = KEY.key(PRIVATE)
+    for path in private_pages(shop):
+        answer = shop.get(f"{path}?key={key}")
+        assert (200, "private, no-cache") == (answer.status_code, answer.headers["cache-control"]), path
+        if "html" in answer.headers["content-type"]:
+            inner = [
+                link
+                for link in Page(answer.text).values("href")
+                if link.startswith(("/octo", "/runs", "/api"))
+            ]
+            assert inner
+            assert [] == [link for link in inner if f"key={key}" not in link], path
+
+
+def test_a_private_log_is_shown_to_its_readers_as_it_is(shop: Shop) -> None:
+    """Who may read the repository may read its bucket's name."""
+    private_pages(shop)
+    assert "gs://secret-bucket/path" in shop.get(f"/runs/p/log?key={KEY.key(PRIVATE)}").text
+
+
+def test_home_does_not_name_private_repositories(shop: Shop) -> None:
+    """Neither the page nor the JSON, with or without a key."""
+    private_pages(shop)
+    for path in ("/", "/api/v1/", f"/?key={KEY.key(PRIVATE)}"):
+        assert "secret" not in shop.get(path).text
+
+
+def test_a_repository_nobody_told_us_of_is_private(shop: Shop) -> None:
+    """What is not known to be public is not shown."""
+    shop.run("lost", b"x\n", repository="octo/unknown")
+    assert 404 == shop.get("/runs/lost").status_code
+    assert 200 == shop.get(f"/runs/lost?key={KEY.key('octo/unknown')}").status_code
+
+
+def test_a_key_belongs_to_one_installation_and_one_repository() -> None:
+    """Another secret or another name gives another key; upper and lower case do not."""
+    key = LinkKey("one").key("octo/secret")
+    assert 32 == len(key)
+    assert key == LinkKey("one").key("Octo/Secret")
+    assert len({key, LinkKey("two").key("octo/secret"), LinkKey("one").key("octo/other")}) == 3
+    assert LinkKey("one").opens("octo/secret", key)
+    assert not LinkKey("one").opens("octo/secret", key.upper())
