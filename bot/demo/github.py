@@ -70,13 +70,7 @@ class StandIn:
         self._heads = self._history.heads()
         self._hooks = Hooks(self.world, webhook_url=webhook_url, secret=secret, transport=transport)
         self._announcing: set[asyncio.Task[Delivery]] = set()
-        routes = (
-            *AppRoutes(self.world, self._hooks.redeliver).all(),
-            *CodeRoutes(self.world, self._history).all(),
-            *CommentRoutes(self.world, self._announce).all(),
-        )
-        missing = JSONResponse({"message": "Not Found"}, status_code=404)
-        self.application = Starlette(routes=routes, exception_handlers={404: lambda *_: missing})
+        self.application = self._application()
 
     def send_webhooks_to(self, webhook_url: str | None) -> None:
         """Set the App's address; None for one that nobody answers."""
@@ -194,6 +188,15 @@ class StandIn:
         """Wait until the webhooks that the App's own writes caused are delivered."""
         while self._announcing:
             await asyncio.gather(*self._announcing)
+
+    def _application(self) -> Starlette:
+        routes = (
+            *AppRoutes(self.world, self._hooks.redeliver).all(),
+            *CodeRoutes(self.world, self._history).all(),
+            *CommentRoutes(self.world, self._announce).all(),
+        )
+        missing = JSONResponse({"message": "Not Found"}, status_code=404)
+        return Starlette(routes=routes, exception_handlers={404: lambda *_: missing})
 
     def _announce(self, action: str, state: CommentState) -> None:
         task = asyncio.create_task(self._comment_event(action, state))

@@ -10,19 +10,8 @@ from bot.intake.pull import Permission
 
 def pull_in_list(world: World, state: PullState, base_sha: str) -> Json:
     """A pull request as lists hold it."""
-    url = f"{world.url}/repos/{world.full_name}/pulls/{state.number}"
-    issue = f"{world.url}/repos/{world.full_name}/issues/{state.number}"
-    page = f"{world.url}/{world.full_name}/pull/{state.number}"
-    links = {
-        "self": url,
-        "html": page,
-        "issue": issue,
-        "comments": f"{issue}/comments",
-        "commits": f"{url}/commits",
-        "review_comments": f"{url}/comments",
-        "review_comment": f"{url}/comments/1",
-        "statuses": f"{world.url}/repos/{world.full_name}/statuses/{state.head_sha}",
-    }
+    links = _links(world, state)
+    page = links["html"]
     return {
         "id": state.id,
         "node_id": f"PR_{state.id}",
@@ -35,12 +24,10 @@ def pull_in_list(world: World, state: PullState, base_sha: str) -> Json:
         "locked": False,
         "head": _side(world, state.head_branch, state.head_sha),
         "base": _side(world, state.base_branch, base_sha),
-        "url": url,
-        "html_url": page,
+        "url": links["self"],
         "diff_url": f"{page}.diff",
         "patch_url": f"{page}.patch",
-        "issue_url": issue,
-        **{f"{name}_url": links[name] for name in list(links)[3:]},
+        **{f"{name}_url": link for name, link in links.items() if name != "self"},
         "_links": {name: {"href": link} for name, link in links.items()},
         "created_at": at(state.created_at),
         "updated_at": at(state.updated_at),
@@ -112,6 +99,21 @@ def reaction(world: World, number: int, who: Account, content: str) -> Json:
         "user": user(world, who),
         "content": content,
         "created_at": at(world.now()),
+    }
+
+
+def _links(world: World, state: PullState) -> dict[str, str]:
+    url = f"{world.url}/repos/{world.full_name}/pulls/{state.number}"
+    issue_url = f"{world.url}/repos/{world.full_name}/issues/{state.number}"
+    return {
+        "self": url,
+        "html": f"{world.url}/{world.full_name}/pull/{state.number}",
+        "issue": issue_url,
+        "comments": f"{issue_url}/comments",
+        "commits": f"{url}/commits",
+        "review_comments": f"{url}/comments",
+        "review_comment": f"{url}/comments/1",
+        "statuses": f"{world.url}/repos/{world.full_name}/statuses/{state.head_sha}",
     }
 
 

@@ -55,7 +55,11 @@ class PullChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commented:
-    """A person wrote a new comment on a pull request. `body` is untrusted."""
+    """A person wrote a new comment. `body` is untrusted.
+
+    `on_pull` says that the delivery marks the issue as a pull request. GitHub marks every one; a GitHub in a
+    box may not, so where it is false only GitHub's own answer tells whether `number` is one.
+    """
 
     repository: Repository
     number: int
@@ -63,6 +67,7 @@ class Commented:
     author: Person
     body: str
     created_at: float
+    on_pull: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,8 +175,6 @@ def _read_issue_comment(fields: Fields) -> Commented | Ignored:
     action = fields.text("action")
     if action != "created":
         return Ignored(why=f"a comment was {action}: only new comments are read for commands")
-    if fields.find("issue.pull_request") is None:
-        return Ignored(why="the comment stands on an issue, not on a pull request")
     author = read_person(fields, "comment.user")
     if author.is_bot:
         return Ignored(why=f"{author.login} is a bot")
@@ -182,6 +185,7 @@ def _read_issue_comment(fields: Fields) -> Commented | Ignored:
         author=author,
         body=fields.text_or_none("comment.body") or "",
         created_at=fields.time("comment.created_at"),
+        on_pull=fields.find("issue.pull_request") is not None,
     )
 
 

@@ -41,7 +41,10 @@ class Close:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A person asks for something in a comment; nothing says yet that they may."""
+    """A person asks for something in a comment; nothing says yet that they may.
+
+    Where `on_pull` is false, nothing says yet that `number` is a pull request and not an issue either.
+    """
 
     repository: Repository
     number: int
@@ -49,6 +52,7 @@ class Command:
     author: Person
     commands: tuple[command.Command | command.Unclear, ...]
     created_at: float
+    on_pull: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +130,7 @@ def _of_comment(event: Commented) -> Command | Ignore:
         author=event.author,
         commands=commands,
         created_at=event.created_at,
+        on_pull=event.on_pull,
     )
 
 

@@ -14,6 +14,7 @@ from tests.github.gitting import GitRepository
 from tests.peers.emulate import Emulate, running_emulate
 from tests.peers.keys import private_key
 from tests.peers.openapi import Contract
+from tests.peers.receiver import Receiver, receiving
 
 APP_ID = 42
 SECRET = "It's a Secret to Everybody"
@@ -90,7 +91,14 @@ async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
 
 
 @pytest.fixture(scope="session")
-def emulate() -> Iterator[Emulate]:
+def receiver() -> Iterator[Receiver]:
+    """Where the emulator sends the App's webhooks."""
+    with receiving() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def emulate(receiver: Receiver) -> Iterator[Emulate]:
     """One running emulator for all tests here; each makes its own branches and pull requests."""
-    with running_emulate() as running:
+    with running_emulate(receiver.url, SECRET) as running:
         yield running

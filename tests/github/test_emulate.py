@@ -1,6 +1,7 @@
 """The client against emulate: a GitHub that no one here wrote, which checks keys and permissions."""
 
 import asyncio
+import json
 import re
 import time
 from collections.abc import AsyncIterator
@@ -9,14 +10,18 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
+from bot.demo.github_hooks import sign
 from bot.errors import Broken
 from bot.github.client import GitHub
 from bot.github.errors import Missing
 from bot.github.pull_comment import Kept, keep_comment
+from bot.intake.event import Commented, PullAction, PullChanged, Pushed, read_event
 from bot.intake.pull import Permission, Repository
+from tests.github.conftest import SECRET
 from tests.peers.emulate import APP_ID, INSTALLATION, KNOWN_VIOLATIONS, REPOSITORY, Emulate
 from tests.peers.keys import private_key
 from tests.peers.openapi import Contract, Violation
+from tests.peers.receiver import Receiver
 
 pytestmark = pytest.mark.anyio
 
@@ -140,6 +145,31 @@ async def test_comments_beyond_a_page_are_found(side: Side) -> None:
         side.emulate.comment(side.number, "alice", f"comment {at}")
     found = [one.body async for one in side.github.comments(MAXTEXT, side.number)]
     assert [f"comment {at}" for at in range(101)] == found
+
+
+async def test_its_webhooks_are_read_and_signed(side: Side, receiver: Receiver) -> None:
+    """What people do there becomes the events we know, signed with the App's secret."""
+    comment = side.emulate.comment(side.number, "bob", f"/benchmark run {side.number}")
+    opened = receiver.wait_for("pull_request", side.branch)
+    pushed = receiver.wait_for("push", side.branch)
+    commented = receiver.wait_for("issue_comment", f"/benchmark run {side.number}")
+    events = [
+        read_event(one.headers["x-github-event"], json.loads(one.body)) for one in (opened, pushed, commented)
+    ]
+    for one in (opened, pushed, commented):
+        assert one.headers["x-hub-signature-256"] == sign(SECRET.encode(), one.body)
+    change, push, said = events
+    assert isinstance(change, PullChanged)
+    assert isinstance(push, Pushed)
+    assert isinstance(said, Commented)
+    assert (PullAction.OPENED, side.number, side.branch) == (change.action, change.number, change.head_branch)
+    assert (side.branch, side.emulate.head(side.branch)) == (push.branch, push.after)
+    assert not said.on_pull, "it began to mark pull requests"
+    assert (comment, "bob", INSTALLATION) == (
+        said.comment_id,
+        said.author.login,
+        said.repository.installation,
+    )
 
 
 async def test_what_it_does_not_have_is_missing(side: Side) -> None:

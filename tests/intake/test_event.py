@@ -107,13 +107,19 @@ def test_a_comment_without_text_is_empty() -> None:
     [
         (issue_comment("x", "edited"), "a comment was edited: only new comments are read for commands"),
         (issue_comment("x", "deleted"), "a comment was deleted: only new comments are read for commands"),
-        (issue_comment("x", issue={"number": 3}), "the comment stands on an issue, not on a pull request"),
         (issue_comment("x", comment={"user": COPYBARA}), "copybara-service[bot] is a bot"),
     ],
 )
-def test_a_comment_that_no_person_newly_wrote_on_a_pull_request_is_ignored(payload: Json, why: str) -> None:
-    """Edits, plain issues and bots give no commands."""
+def test_a_comment_that_no_person_newly_wrote_is_ignored(payload: Json, why: str) -> None:
+    """Edits and bots give no commands."""
     assert Ignored(why=why) == read_event("issue_comment", payload)
+
+
+def test_a_comment_on_what_is_not_marked_as_a_pull_request_says_so() -> None:
+    """Whether it is an issue, GitHub's own answer tells later."""
+    event = read_event("issue_comment", issue_comment("x", issue={"number": 3}))
+    assert isinstance(event, Commented)
+    assert not event.on_pull
 
 
 def test_a_push_to_a_branch_is_read() -> None:

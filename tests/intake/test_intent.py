@@ -42,6 +42,13 @@ def test_a_comment_with_commands_asks_for_them() -> None:
     )
 
 
+def test_a_command_may_stand_on_an_issue() -> None:
+    """The delivery alone cannot always tell."""
+    intent = _intent("issue_comment", issue_comment("/benchmark", issue={"number": 3}))
+    assert isinstance(intent, Command)
+    assert not intent.on_pull
+
+
 def test_a_comment_without_commands_asks_nothing() -> None:
     """People may talk."""
     expected = Ignore(why="the comment holds no /benchmark command")

@@ -6,7 +6,8 @@ Seeded: the organization `acme` with its admin alice, its repository `acme/maxte
 writer bob, the stranger mallory, and the App `maxview` installed on `acme`.
 
 What it does not do, so tests of it need the stand-in: reactions, listing an installation's repositories,
-deliveries, `synchronize` after a push, the files of a pull request, rate limits, 401 for a wrong token.
+deliveries, the mark of pull requests in comment events, `synchronize` after a push, the files of a pull
+request, rate limits, 401 for a wrong token. The ids of its deliveries are milliseconds and may repeat.
 """
 
 import base64
