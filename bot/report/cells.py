@@ -5,7 +5,9 @@ Out: `RowView`: six cells, words beside symbols, foreign text redacted and escap
      nothing to say. A figure that was not judged says so.
 """
 
+from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import median
 
 from bot.report.detail import Detail
@@ -50,8 +52,18 @@ def row_view(report: Report, row: CaseReport, *, public_url: str, detail: Detail
 def label(report: Report, case: str, variant: str) -> str:
     """A case by its name, with the variant unless it is the usual one and the case's only one: plain text."""
     usual = report.variants[0] if report.variants else variant
-    others = any(row.case == case and row.variant != variant for row in report.rows)
-    return f"{case} · {variant}" if variant and (others or variant != usual) else case
+    return f"{case} · {variant}" if variant and (variant != usual or case in _several(report)) else case
+
+
+def _several(report: Report) -> frozenset[str]:
+    """The cases that this report has in more than one variant."""
+    return _cases_of(tuple((row.case, row.variant) for row in report.rows))
+
+
+@lru_cache(maxsize=16)
+def _cases_of(rows: tuple[tuple[str, str], ...]) -> frozenset[str]:
+    variants = Counter(case for case, _ in dict.fromkeys(rows))
+    return frozenset(case for case, count in variants.items() if count > 1)
 
 
 def case_cell(report: Report, row: CaseReport, *, public_url: str, detail: Detail) -> str:

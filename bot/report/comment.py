@@ -12,7 +12,7 @@ from bot.report.coverage import coverage_fold, notes
 from bot.report.detail import LEVELS, LONGEST_BODY, Detail
 from bot.report.differences import environment_fold, parity_fold
 from bot.report.figures import day, listed
-from bot.report.folds import Fold, open_rows, open_table, quiet_folds, views_of
+from bot.report.folds import Fold, open_rows, open_table, quiet_folds, rest_fold, views_of
 from bot.report.footer import footer_line
 from bot.report.headline import headline
 from bot.report.help_text import help_text
@@ -51,10 +51,9 @@ def comment_values(report: Report, detail: Detail, *, public_url: str) -> dict[s
         "action": action_line(report),
         "notes": note_lines(report),
         "table": open_table(views_of(report, shown, detail, public_url)) if shown else None,
-        "more_rows": len(rows) - len(shown),
         "quotes": said_quotes[: detail.quotes],
         "more_quotes": max(len(said_quotes) - detail.quotes, 0),
-        "folds": _folds(report, detail, public_url),
+        "folds": [*rest_fold(report, rows[detail.rows :], detail), *_folds(report, detail, public_url)],
         "page": page,
         "command": _command(report.last_command) if report.last_command else "",
         "footer": footer_line(report, public_url=public_url),

@@ -8,6 +8,7 @@ Out: one line of Markdown that shows those characters: no HTML, no mention, no i
 import re
 import unicodedata
 from collections.abc import Callable
+from functools import lru_cache
 
 ZERO_WIDTH = "\u200b"  # GitHub's mention and reference filters do not look across it
 ZERO_WIDTH_SHOWN = "&#8203;"  # the same as people see it in the source
@@ -15,7 +16,7 @@ ELLIPSIS = "…"
 
 _MARKDOWN = re.compile(r"[\\`*\[\]|~$]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])")
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_LINE_START = re.compile(r"^(?=[-+=#])")
+_LINE_START = re.compile(r"^(?=[-+](?:\s|$)|#{1,6}(?:\s|$)|[-=]+\s*$)")
 _TRIGGERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"@(?=\S)"), lambda found: found[0] + ZERO_WIDTH),  # @user, @org/team, a@b.c
     (re.compile(r"#(?=\d)"), lambda found: found[0] + ZERO_WIDTH),  # #123, owner/repo#123
@@ -36,7 +37,9 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,60}")
 
 def one_line(value: str, limit: int = 300) -> str:
     """`value` on one line, without control, format and unpaired characters, at most `limit` long."""
-    shown = "".join(_visible(character) for character in value[: 4 * limit + 64])
+    shown = value[: 4 * limit + 64]
+    if not (shown.isascii() and shown.isprintable()):
+        shown = "".join(_visible(character) for character in shown)
     return shortened(" ".join(shown.split()), limit)
 
 
@@ -45,6 +48,7 @@ def shortened(value: str, limit: int) -> str:
     return value if len(value) <= limit else value[: max(limit - 1, 0)].rstrip() + ELLIPSIS
 
 
+@lru_cache(maxsize=4096)
 def text(value: str, limit: int = 300) -> str:
     """Running text: every Markdown sign escaped, every autolink defused."""
     line = one_line(value, limit)
@@ -54,6 +58,7 @@ def text(value: str, limit: int = 300) -> str:
     return _LINE_START.sub(r"\\", escaped).replace(ZERO_WIDTH, ZERO_WIDTH_SHOWN)
 
 
+@lru_cache(maxsize=4096)
 def code(value: str, limit: int = 300) -> str:
     """A code span, in which GitHub links nothing; it holds in table cells, whatever is inside."""
     line = one_line(value, limit)

@@ -41,6 +41,7 @@ class Fold:
 
 OPEN_COLUMNS = ("Case", "Verdict", "Steady s/step (±band, n)", "Loss curve", "Checkpoint wait", "Memory")
 QUIET_COLUMNS = ("Case", "Verdict", "Steady s/step (±band, n)", "No change >", "Loss curve", "Memory")
+TIMED = frozenset({RowState.SAME, RowState.FASTER, RowState.SLOWER})
 _UNKNOWN = frozenset(
     {RowState.NO_RUN, RowState.NO_BASELINE, RowState.WAITING_FOR_APPROVAL, RowState.CANCELLED}
 )
@@ -52,6 +53,18 @@ def open_rows(report: Report) -> list[CaseReport]:
     rows = [row for row in report.rows if STATES[row.state].person or remarkable(row)]
     rows = [row for row in rows if row.state not in crowded]
     return sorted(rows, key=lambda row: -STATES[row.state].rank)
+
+
+def rest_fold(report: Report, rows: Sequence[CaseReport], detail: Detail) -> list[Fold]:
+    """The rows that need a person and for which the open table has no room, by name and state."""
+    if not rows:
+        return []
+    names = [f"{STATES[row.state].symbol} {_named(report, row, detail)}" for row in rows]
+    return [
+        Fold(
+            summary=f"{counted(len(rows), 'more case')} that need a person", names=listed(names, detail.named)
+        )
+    ]
 
 
 def quiet_folds(report: Report, detail: Detail, *, public_url: str) -> list[Fold]:
@@ -105,9 +118,7 @@ def _quiet_cells(report: Report, row: CaseReport, detail: Detail, public_url: st
 def _named(report: Report, row: CaseReport, detail: Detail) -> str:
     name = said(label(report, row.case, row.variant), detail.name)
     timing = row.comparison.timing if row.comparison else None
-    judged = (
-        timing is not None and timing.change is not None and row.state in {RowState.SAME, RowState.FASTER}
-    )
+    judged = timing is not None and timing.change is not None and row.state in TIMED
     return f"{name} {change(timing.change)}" if timing is not None and judged else name
 
 

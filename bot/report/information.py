@@ -28,7 +28,10 @@ LEDGER_NOTE = "The first run of each side; the phases add up to the run's wall t
 def ledger_fold(report: Report, detail: Detail) -> Fold | None:
     """Phase by phase, both sides, for the cases that need a person first."""
     first = open_rows(report)
-    rows = [row for row in (*first, *(row for row in report.rows if row not in first)) if _has_ledger(row)]
+    placed = {id(row) for row in first}
+    rows = [
+        row for row in (*first, *(row for row in report.rows if id(row) not in placed)) if _has_ledger(row)
+    ]
     shown = rows[: detail.ledgers]
     cells = [line for row in shown if row.comparison for line in _ledger(report, row, row.comparison, detail)]
     if not cells:

@@ -7,12 +7,14 @@ The rules look for shapes, so they also meet names nobody has listed. Each runs 
 """
 
 import re
+from functools import lru_cache
 
 LONGEST = 20_000  # characters looked at; nothing longer is ever shown
 
 # hf_api_token = "…"
 _KEY = r"(?<![A-Za-z0-9])((?:[a-z]{1,20}[_-]){0,4}"
-_EQUALS = r")(\s?[=:]\s?)(?!\[)"
+_VALUE = r")(\s?[=:]\s?)(?!\[)[^\s)\"',;&]{6,}"
+_ODD_VALUE = r")(\s?[=:]\s?)(?!\[)(?=\S{0,200}\d)[^\s)\"',;&]{8,}"  # "unexpected token: expected" is none
 
 # metadata.google.internal:80
 _LABELS = r"(?<![\w.-])[a-z0-9](?:[a-z0-9-]{0,62}\.){1,8}"
@@ -32,16 +34,8 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"), "[API key]"),
     (re.compile(r"\b(?:hf|sk|pk|rk|glpat|xox[abprs]|npm|pypi)[_-][A-Za-z0-9_-]{20,}"), "[token]"),
     (re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{12,}", re.IGNORECASE), r"\1 [token]"),
-    (
-        re.compile(_KEY + r"(?:password|passwd|secret|credential)" + _EQUALS + r"\S{6,}", re.IGNORECASE),
-        r"\1\2[secret]",
-    ),
-    (
-        re.compile(
-            _KEY + r"(?:token|api[_-]?key|access[_-]?key)" + _EQUALS + r"(?=\S{0,200}\d)\S{8,}", re.IGNORECASE
-        ),
-        r"\1\2[secret]",
-    ),
+    (re.compile(_KEY + r"(?:password|passwd|secret|credential)" + _VALUE, re.IGNORECASE), r"\1\2[secret]"),
+    (re.compile(_KEY + r"(?:token|api[_-]?key|access[_-]?key)" + _ODD_VALUE, re.IGNORECASE), r"\1\2[secret]"),
     (re.compile(r"(://)[^\s/@:]{1,80}:[^\s/@]{1,200}@"), r"\1[credentials]@"),
     (re.compile(r"\b(?:gs|gcs|s3|gcsfuse)://[^\s\"'`<>),;\]]+"), "[bucket]"),
     (re.compile(r"https?://storage\.(?:cloud\.google|googleapis)\.com/[^\s\"'`<>),;\]]+"), "[bucket]"),
@@ -70,6 +64,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 
 
+@lru_cache(maxsize=4096)  # a report says the same names and reasons many times over
 def redacted(value: str) -> str:
     """`value` without what is nobody else's business. Redacting twice changes nothing more."""
     shown = value[:LONGEST]

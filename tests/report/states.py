@@ -24,7 +24,7 @@ from tests.report.samples import (
 
 def every_state() -> dict[str, Report]:
     """A report for each state of the comment, by the name of its golden file."""
-    by_state = {f"row_{state.value}": report(_in_state(state), *several_same(2)) for state in RowState}
+    by_state = {f"row_{state.value}": report(row_in_state(state), *several_same(2)) for state in RowState}
     stale = (record("04_int8", "linen", OLDER, 1, age=30), record("04_int8", "linen", None, 2, age=40))
     unrecorded = "no run of this branch records its commit; the newest that began after the push is used"
     return {
@@ -38,7 +38,9 @@ def every_state() -> dict[str, Report]:
             *(case(f"0{n}_case", RowState.QUEUED) for n in range(1, 8)), launches=True
         ),
         "no_runs_found": report(*(case(f"0{n}_case", RowState.NO_RUN) for n in range(1, 8))),
-        "no_baseline_at_all": report(*(_in_state(RowState.NO_BASELINE, f"0{n}_case") for n in range(1, 4))),
+        "no_baseline_at_all": report(
+            *(row_in_state(RowState.NO_BASELINE, f"0{n}_case") for n in range(1, 4))
+        ),
         "stale_runs": report(
             case(
                 "04_int8",
@@ -90,7 +92,7 @@ def every_state() -> dict[str, Report]:
     }
 
 
-def _in_state(state: RowState, name: str = "04_int8") -> CaseReport:
+def row_in_state(state: RowState, name: str = "04_int8") -> CaseReport:
     """A row in that state, with what such a row has."""
     faster = compared(Verdict.FASTER, timing(TimingVerdict.FASTER, -4.2))
     made = {
