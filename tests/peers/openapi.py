@@ -8,6 +8,7 @@ The description is cut to the operations that we use, and kept in `.cache`.
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -201,7 +202,7 @@ def _cut_description() -> Json:
     kept = CACHE / f"openapi-{key}.json"
     if not kept.is_file():
         cut = _cut(json.loads(source.read_text()))
-        fresh = kept.with_suffix(".new")
+        fresh = kept.with_suffix(f".{os.getpid()}")
         fresh.write_text(json.dumps(cut))
         fresh.replace(kept)
     found: Json = json.loads(kept.read_text())
