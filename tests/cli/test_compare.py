@@ -1,0 +1,80 @@
+"""`maxview compare`: one verdict in four formats."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Maxview
+from tests.report.rendering import broken_tables
+from tests.writing import TRACEBACK, maxtext_log
+
+
+def test_a_slower_branch_is_said_first_and_with_its_figure(maxview: Maxview, good: Path, slow: Path) -> None:
+    """The verdict is the first line."""
+    ran = maxview("compare", good, slow)
+    assert ran.status == 0
+    assert ran.out.startswith("🔴 slower: +")
+    assert [line for line in ran.out.splitlines() if len(line) > 80 or line != line.rstrip()] == []
+
+
+def test_a_red_verdict_exits_1_only_where_that_was_asked_for(
+    maxview: Maxview, good: Path, slow: Path
+) -> None:
+    """A gate can be built on it."""
+    assert maxview("compare", good, slow, "--fail-on-regression").status == 1
+    assert maxview("compare", good, good, "--fail-on-regression").status == 0
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "json", "html"])
+def test_all_formats_say_the_same_verdict(maxview: Maxview, good: Path, slow: Path, form: str) -> None:
+    """They are renderings of one comparison."""
+    assert "slower" in maxview("compare", good, slow, "--format", form).out
+
+
+def test_json_is_the_contract(maxview: Maxview, good: Path, slow: Path) -> None:
+    """Programs read the verdict, its figures, and both runs."""
+    document = json.loads(maxview("compare", good, slow, "--format", "json").out)
+    assert document["verdict"] == "slower"
+    assert document["timing"]["change_percent"] == pytest.approx(20, abs=1.5)
+    assert {"schema", "timing", "loss", "caveats", "rows", "base", "head"} <= set(document)
+    assert document["rows"][0]["metric"] == "parameters_billion"
+
+
+def test_markdown_has_whole_tables(maxview: Maxview, good: Path, slow: Path) -> None:
+    """GitHub would render it."""
+    assert broken_tables(maxview("compare", good, slow, "--format", "markdown").out) == []
+
+
+def test_the_page_loads_nothing_and_escapes_everything(maxview: Maxview, good: Path, tmp_path: Path) -> None:
+    """One file, no script, no address, and a log cannot write tags into it."""
+    failed = tmp_path / "<b>failed.log"
+    failed.write_text(
+        maxtext_log(steps=0, exit_code=1, failure=TRACEBACK + "\nValueError: <script>x</script>"),
+        encoding="utf-8",
+    )
+    page = maxview("compare", good, failed, "--format", "html").out
+    assert "new failure" in page
+    for trap in ("<script", "<b>failed", "http://", "https://", "src=", "@import", "url("):
+        assert trap not in page
+
+
+def test_repeats_are_joined_by_commas(maxview: Maxview, good: Path, slow: Path) -> None:
+    """Three against two."""
+    ran = maxview("compare", f"{good},{good},{good}", f"{slow},{slow}", "--format", "json")
+    assert json.loads(ran.out)["timing"]["n"] == [3, 2]
+
+
+def test_a_source_of_several_runs_says_what_to_type(maxview: Maxview, good: Path, tmp_path: Path) -> None:
+    """The selectors stand in the message."""
+    page = tmp_path / "page.txt"
+    page.write_text("".join(maxtext_log(steps=5, workload=one, run_name=one) for one in ("one", "two")))
+    ran = maxview("compare", page, page)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err == f"maxview: {page} holds 2 runs: name one, for example {page}#1 and {page}#2\n"
+    assert maxview("compare", f"{page}#1", f"{page}#2").status == 0
+
+
+def test_both_sides_cannot_be_standard_input(maxview: Maxview) -> None:
+    """There is only one."""
+    assert maxview("compare", "-", "-").err == "maxview: BASE and HEAD cannot both be standard input\n"
