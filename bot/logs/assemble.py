@@ -24,6 +24,7 @@ def assemble(
     for episode in episodes:
         if not is_run(episode):
             continue
+        episode.turn()
         same = next((group for group in groups if _same_run(group[-1], episode)), None)
         if same is None:
             groups.append([episode])
@@ -100,7 +101,7 @@ def _run_log(group: list[Episode], source: str, run: int, year: int | None, comp
     episode = group[-1]
     collector = chosen(episode)
     host, hosts, doubts = measured(collector)
-    marks = tuple(sorted(_marks(episode, collector, host, year), key=lambda mark: mark.offset))
+    marks = _marks(episode, collector, host, year)
     known = host.track
     steps = tuple(_dated(step, year) for step in known.steps())
     settled = collector.form.settle(steps) if collector else steps
@@ -144,15 +145,17 @@ def _dated(step: Step, year: int | None) -> Step:
     return replace(step, time=in_year(step.time, year))
 
 
-def _marks(episode: Episode, collector: Collector | None, host: Host, year: int | None) -> list[Mark]:
+def _marks(episode: Episode, collector: Collector | None, host: Host, year: int | None) -> tuple[Mark, ...]:
     """The frame's marks, the measured host's, and those that no host can be told for."""
     marks = [*_frame_marks(episode), *host.marks()]
     nobody = collector.hosts.get("") if collector else None
     if nobody is not None and nobody is not host:
         marks += nobody.marks()
-    if year is None:
-        return marks
-    return [mark if mark.time is None else replace(mark, time=in_year(mark.time, year)) for mark in marks]
+    marks.sort(key=lambda mark: mark.offset)
+    if year is not None:
+        marks = [m if m.time is None else replace(m, time=in_year(m.time, year)) for m in marks]
+    newest_first = len(marks) > 1 and marks[-1].kind is MarkKind.START
+    return tuple(reversed(marks) if newest_first else marks)
 
 
 def _frame_marks(episode: Episode) -> list[Mark]:

@@ -57,6 +57,8 @@ class Chapters:
 
     def _joins(self, current: Episode, said: Began, host: str) -> bool:
         """Whether this start is another host of the current episode."""
+        if current.backwards and current.began is None:
+            return True
         if not current.framed or current.ended or current.began is None or said.time is None:
             return False
         if abs(said.time - current.began) > TOGETHER:

@@ -12,6 +12,7 @@ from bot.logs.formats import Format
 from bot.logs.maxtext_steps import CUT
 from bot.logs.prefix import Prefix
 from bot.logs.statement import Began, Doubt, Ended, Exited, Finished, Quit, Statement, Trouble, Unsure
+from bot.logs.track import turned
 
 TROUBLES = 20
 """Possible causes kept from the start, and again from the end."""
@@ -40,6 +41,19 @@ class Episode:
     def telling(self) -> bool:
         """Whether anything here belongs to a known format."""
         return any(collector.telling for collector in self.collectors.values())
+
+    @property
+    def backwards(self) -> bool:
+        """Whether this log begins with its newest line."""
+        hosts = (host for c in self.collectors.values() for host in c.hosts.values())
+        return any(host.track.backwards for host in hosts)
+
+    def turn(self) -> None:
+        """Put the steps into the order in which they happened."""
+        for collector in self.collectors.values():
+            for host in collector.hosts.values():
+                if host.track.backwards:
+                    host.track = turned(host.track)
 
     @property
     def troubles(self) -> list[tuple[Trouble, int]]:

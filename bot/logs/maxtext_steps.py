@@ -93,6 +93,7 @@ def _record(seen: Sighting, head: re.Match[str], kind: StepKind) -> Iterator[Sta
             yield Doubt(text=CUT)
         else:
             yield Unsure(step=_step(seen, int(head["step"]), numbers.pairs, kind))
+            yield from seen.site
     elif numbers.pairs:
         yield _step(seen, int(head["step"]), numbers.pairs, kind)
         yield from seen.site

@@ -22,6 +22,8 @@ _NEEDLES = [(None, needle) for needle in COMMON] + [
     (form, needle) for form in FORMATS for needle in form.needles
 ]
 _LITERALS = [needle.literal for _, needle in _NEEDLES]
+_OFTEN = 200
+"""Sightings of one literal after which its reader need not read far: tracebacks of a thousand hosts."""
 _SAMPLE = 64 * 1024
 """Bytes by which text is told from binary data."""
 _BINARY = 0.1
@@ -37,6 +39,7 @@ class LogReader:
         self._inflater = Inflater()
         self._scanner = Scanner(_LITERALS)
         self._leads = [lead_of(needle) for _, needle in _NEEDLES]
+        self._counts = [0] * len(_NEEDLES)
         self._almanac = Almanac()
         self._chapters = Chapters()
         self._sample = b""
@@ -69,7 +72,9 @@ class LogReader:
 
     def _read(self, hit: Hit) -> None:
         form, needle = _NEEDLES[hit.needle]
-        seen = Sighting(hit, needle, self._leads[hit.needle], self._almanac)
+        self._counts[hit.needle] += 1
+        often = self._counts[hit.needle] > _OFTEN
+        seen = Sighting(hit, needle, self._leads[hit.needle], self._almanac, often=often)
         for said in needle.read(seen):
             self._chapters.hear(said, seen, form, telling=needle.telling)
 

@@ -41,9 +41,13 @@ class Needle:
 
 
 class Sighting:
-    """One literal in one place. Texts are free of terminal codes and NUL bytes."""
+    """One literal in one place. Texts are free of terminal codes and NUL bytes.
 
-    def __init__(self, hit: Hit, needle: Needle, lead: Lead, almanac: Almanac) -> None:
+    `often`: this literal has been seen so many times that its reader should be brief.
+    """
+
+    def __init__(self, hit: Hit, needle: Needle, lead: Lead, almanac: Almanac, *, often: bool) -> None:
+        self.often = often
         self._hit = hit
         self._needle = needle
         self._lead = lead

@@ -48,13 +48,15 @@ class Stack:
 
 def read_stack(text: str, front: str) -> Stack:
     """The traceback at the start of `text`."""
+    front = re.split(r"[\r\n]", front)[-1]
+    text = _own_lines(text, front) if front.strip() else text
     end = _end(text)
     frames = list(_FRAME.finditer(text, 0, end))
     own = [frame for frame in frames if not _LIBRARY.search(frame["path"])]
     inner = own[-1] if own else None
     behind = frames[-1].end() if frames else len("Traceback (most recent call last):")
     flat = "\n" not in text[: frames[0].start()] if frames else False
-    error, stop = _pasted_error(text, behind, end) if flat else _lined_error(text, front, behind, end)
+    error, stop = _pasted_error(text, behind, end) if flat else _lined_error(text, behind, end)
     if not error:  # several ranks print at once: the error line stands behind the next one's traceback
         stamped = _COVERED.search(text)
         error, _ = _pasted_error(text, behind, stamped.start() if stamped else len(text))
@@ -85,14 +87,13 @@ def _pasted_error(text: str, start: int, end: int) -> tuple[str, int]:
     return error, found.start() + len(error)
 
 
-def _lined_error(text: str, front: str, start: int, end: int) -> tuple[str, int]:
-    """The first line behind the frames that is not indented, once the prefix of the lines is taken off."""
-    line_front = _front_pattern(re.split(r"[\r\n]", front)[-1])
+def _lined_error(text: str, start: int, end: int) -> tuple[str, int]:
+    """The first line behind the frames that is not indented."""
     at = text.find("\n", start, end) + 1
     while 0 < at < end:
         stop = text.find("\n", at, end)
         stop = end if stop < 0 else stop
-        line = line_front.sub("", text[at:stop].rstrip(), count=1)
+        line = text[at:stop].rstrip()
         if line.strip() and not line.startswith((" ", "\t", "|")) and (found := _LINE_ERROR.match(line)):
             return found["error"].strip(), stop
         if (found := _ERROR.search(line)) and not line.startswith("    "):
@@ -101,12 +102,19 @@ def _lined_error(text: str, front: str, start: int, end: int) -> tuple[str, int]
     return "", end
 
 
-def _front_pattern(front: str) -> re.Pattern[str]:
-    """What stands in front of every line of the traceback: the same words, other numbers."""
-    if not front.strip():
-        return re.compile(r"(?!)")
-    words = (r"\d+" if part.isdigit() else re.escape(part) for part in re.split(r"(\d+)", front[-200:]))
-    return re.compile("^" + "".join(words))
+def _own_lines(text: str, front: str) -> str:
+    """The lines with the first one's prefix, without it: other hosts print in between.
+
+    The words of the prefix must be the same; its numbers may only differ where it carries a time.
+    """
+    timed = re.search(r"\d[:.]\d", front) is not None
+    words = (
+        r"\d+" if part.isdigit() and timed else re.escape(part) for part in re.split(r"(\d+)", front[-200:])
+    )
+    pattern = re.compile("".join(words))
+    first, *rest = text.splitlines(keepends=True)
+    own = [line[found.end() :] for line in rest if (found := pattern.search(line))]
+    return "".join((first, *own)) if own else text
 
 
 def _excerpt(text: str, *, flat: bool) -> str:

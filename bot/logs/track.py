@@ -13,6 +13,8 @@ HEAD = 1_000
 """Steps kept from the start: the ramp and the first evaluations of any run."""
 TAIL = 50_000
 """Steps kept from the end, on the measured host: a day of steps of two seconds."""
+REWINDS = 8
+"""Rewinds that are remembered one by one."""
 SPARE_TAIL = 1_000
 """Steps kept from the end of a host that will hardly be measured."""
 
@@ -26,6 +28,7 @@ class Track:
         self.first: Step | None = None
         self.last: Step | None = None
         self.not_finite: Step | None = None
+        self.back = 0  # lines whose step is not beyond the one before
         self.rewinds: list[tuple[int, int]] = []
         self.seconds_sum = 0.0
         self.seconds_count = 0
@@ -41,8 +44,10 @@ class Track:
             if again or (anonymous and step.loss is not None and step.loss == last.loss):
                 self.repeats += not again
                 return
-        if last is not None and step.step <= last.step and len(self.rewinds) < 100:
-            self.rewinds.append((last.step, step.step))
+        if last is not None and step.step <= last.step:
+            self.back += 1
+            if len(self.rewinds) < REWINDS:
+                self.rewinds.append((last.step, step.step))
         if self.first is None:
             self.first = step
         elif step.seconds is not None:
@@ -53,6 +58,14 @@ class Track:
         self.last = step
         self.seen += 1
         (self._head if len(self._head) < HEAD else self._tail).append(step)
+
+    @property
+    def backwards(self) -> bool:
+        """Whether every line stands before the one it followed: an export that begins with the newest."""
+        first, last = self.first, self.last
+        if first is None or last is None or first.time is None or last.time is None:
+            return False
+        return 2 < self.seen == self.back + 1 and last.time < first.time
 
     def spare(self) -> None:
         """Keep less from now on."""
@@ -75,6 +88,15 @@ class Track:
         if self.last is None:
             return step.loss is not None
         return _shape(self.last) == _shape(step)
+
+
+def turned(track: Track) -> Track:
+    """The steps of a track that runs backwards, in the order in which they happened."""
+    forwards = Track()
+    for step in reversed(track.steps()):
+        forwards.add(step, anonymous=False)
+    forwards.seen = track.seen
+    return forwards
 
 
 def _said(step: Step) -> tuple[object, ...]:

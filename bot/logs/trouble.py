@@ -17,6 +17,8 @@ _TRAINERS = (
     ("maxtext", re.compile(r"/deps/|maxtext|maxdiffusion", re.IGNORECASE)),
     ("megatron", re.compile(r"megatron|primus", re.IGNORECASE)),
 )
+SPARE = 2048
+"""Bytes read of each traceback where there are very many of them."""
 # jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: ...      Barrier result: DEADLINE_EXCEEDED; ...
 _OPENING = re.compile(r"(?:[A-Za-z_][\w.]{0,80}: |Error from server [^\n]{0,200}|ERROR: |Barrier result: )\Z")
 _LINE_END = re.compile(r"[\r\n]|\\n|\s(?=[IWEF]\d{4} \d\d:\d\d:\d\d|XPK End: |EXIT_CODE=|Traceback \(most)")
@@ -28,7 +30,7 @@ _ANYBODYS = frozenset({FailureClass.CRASH, FailureClass.TERMINATED, FailureClass
 
 
 def _traceback(seen: Sighting) -> Iterator[Statement]:
-    text = seen.after(AHEAD)
+    text = seen.after(SPARE if seen.often else AHEAD)
     if '"textPayload"' in seen.front or '"message"' in seen.front:
         text = text.partition('",\n')[0].replace("\\n", "\n").replace('\\"', '"')
     stack = read_stack(text, seen.front)

@@ -285,3 +285,27 @@ def test_members_of_a_gzip_are_one_log() -> None:
     text = maxtext_log().encode()
     (run,) = read_log([gzip.compress(text[:3000]) + gzip.compress(text[3000:]) + b"\0" * 512], "x.gz")
     assert (10, ()) == (run.steps_seen, run.warnings)
+
+
+def test_an_export_that_begins_with_the_newest_line_is_turned_around() -> None:
+    """Cloud Logging lists the newest entries first unless it is asked otherwise."""
+    plain = _run(maxtext_log(steps=200))
+    turned = _run("\n".join(reversed(maxtext_log(steps=200).splitlines())))
+    assert [(step.step, step.time) for step in plain.steps] == [
+        (step.step, step.time) for step in turned.steps
+    ]
+    assert (State.SUCCEEDED, 199, ()) == (turned.outcome.state, turned.outcome.last_step, turned.warnings)
+
+
+def test_a_trace_between_other_hosts_lines_is_read_whole() -> None:
+    """The lines of one pod belong together, whatever stands between them."""
+    label = "[pod/w-slice-job-0-{host}-abcde/c] "
+    broken = maxtext_log(process=2, host_prefix=label, exit_code=1, failure=TRACEBACK).splitlines()
+    other = maxtext_log(process=0, host_prefix=label, exit_code=1).splitlines()
+    start = next(n for n, line in enumerate(broken) if "Traceback" in line)
+    mixed = [
+        line for pair in zip(broken[start:], other[-len(broken) + start :], strict=True) for line in pair
+    ]
+    run = _run("\n".join((*broken[:start], *other[: start - len(broken)], *mixed)))
+    assert run.outcome.failure is not None
+    assert ("code", "train_utils.py:217") == (run.outcome.failure.kind, run.outcome.failure.where)
