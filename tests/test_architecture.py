@@ -79,7 +79,7 @@ DOORS = {
     "sqlalchemy": ("storage/", "controller/choosing.py", "controller/loop.py"),
     "starlette": ("web/", "app.py", "demo/"),
     "uvicorn": ("cli/serve.py", "demo/"),
-    "yaml": ("config",),
+    "yaml": ("config/document.py",),
 }
 """Each library's doors; a library that is not named here may not be used at all."""
 
@@ -90,7 +90,7 @@ def _files() -> list[Path]:
 
 def _room(path: Path) -> str:
     first = path.relative_to(BOT).parts[0].removesuffix(".py")
-    return "config" if first.startswith("config") else first
+    return first
 
 
 def _imports(path: Path) -> Iterator[str]:

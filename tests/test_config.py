@@ -21,9 +21,10 @@ from bot.config import (
     problems_of,
     read_suite,
 )
-from bot.config_check import MOST_PARTS, MOST_PROBLEMS, check
-from bot.config_schema import DEFAULT_LABELS, DOCUMENT
-from bot.config_shapes import (
+from bot.config.check import MOST_PARTS, MOST_PROBLEMS, check
+from bot.config.document import LONGEST_TEXT, Problem, parse
+from bot.config.schema import DEFAULT_LABELS, DOCUMENT
+from bot.config.shapes import (
     Choice,
     Exactly,
     Flag,
@@ -36,7 +37,6 @@ from bot.config_shapes import (
     Text,
     schema_of,
 )
-from bot.config_yaml import LONGEST_TEXT, Problem, parse
 from bot.errors import Told
 
 FULL = """\

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.config import FILE, Launch, Suite, json_schema, read_suite
-from bot.config_yaml import LONGEST_TEXT
+from bot.config.document import LONGEST_TEXT
 from bot.errors import Told
 from bot.storage.sources import open_source
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from bot.config_check import check
-from bot.config_rules import RULES, json_schema
-from bot.config_schema import (
+from bot.config.check import check
+from bot.config.document import Problem, parse
+from bot.config.rules import RULES, json_schema
+from bot.config.schema import (
     COPYBARA_BRANCHES,
     DEFAULT_CHIP_HOURS_PER_DAY,
     DEFAULT_CONCURRENT_RUNS,
@@ -21,7 +22,6 @@ from bot.config_schema import (
     DOCUMENT,
     UNITS,
 )
-from bot.config_yaml import Problem, parse
 from bot.errors import Told
 from bot.globs import matches
 from bot.runs.pattern import RunPattern

@@ -1,12 +1,13 @@
 """Holds a tree of values against the shape of a document and notes every problem with its line.
 
-In:  a tree of `bot.config_yaml` and a `Record`. Out: a `Reading`: plain values, their lines, the problems.
+In:  a tree of `bot.config.document` and a `Record`. Out: a `Reading`: plain values, their lines, the problems.
 """
 
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from bot.config_shapes import (
+from bot.config.document import Branch, Items, Leaf, Node, Pair, Problem
+from bot.config.shapes import (
     Choice,
     Exactly,
     Flag,
@@ -19,8 +20,7 @@ from bot.config_shapes import (
     Single,
     Text,
 )
-from bot.config_words import LONGEST_QUOTE, any_of, nearest, quoted, shown
-from bot.config_yaml import Branch, Items, Leaf, Node, Pair, Problem
+from bot.config.words import LONGEST_QUOTE, any_of, nearest, quoted, shown
 
 # Aliases let a small text stand for a huge one; no honest configuration has so many parts.
 MOST_PARTS = 20_000

@@ -5,8 +5,8 @@ In:  the plain value of a document. Out: the problems found, and the same condit
 
 from collections.abc import Iterator, Mapping
 
-from bot.config_schema import DOCUMENT
-from bot.config_shapes import Json, Place, Rule, schema_of
+from bot.config.schema import DOCUMENT
+from bot.config.shapes import Json, Place, Rule, schema_of
 
 
 def _mapping(value: object) -> Mapping[str, object]:

@@ -1,12 +1,12 @@
 """Every key of `.github/maxview.yml`: its shape, its meaning, its default.
 
 In:  nothing. Out: `DOCUMENT`, the one table that validation, the published JSON Schema and the defaults are
-read from; conditions that span several keys are in `bot.config_rules`.
+read from; conditions that span several keys are in `bot.config.rules`.
 """
 
 import re
 
-from bot.config_shapes import Choice, Exactly, Flag, Key, Named, Number, Record, Several, Text
+from bot.config.shapes import Choice, Exactly, Flag, Key, Named, Number, Record, Several, Text
 from bot.globs import GLOB_FORM
 from bot.runs.pattern import PATTERN_FORM, RunPattern
 
