@@ -33,7 +33,7 @@ def _traceback(seen: Sighting) -> Iterator[Statement]:
     text = seen.after(SPARE if seen.often else AHEAD)
     if '"textPayload"' in seen.front or '"message"' in seen.front:
         text = text.partition('",\n')[0].replace("\\n", "\n").replace('\\"', '"')
-    stack = read_stack(text, seen.front)
+    stack = read_stack(text, "" if seen.often else seen.front)
     error = stack.error or "Traceback without an error line"
     paths = "\n".join(stack.paths)
     form = next((name for name, pattern in _TRAINERS if pattern.search(paths)), None)
