@@ -16,6 +16,7 @@ from bot.runs.records import RunRecord
 from bot.storage import pulls, runs
 from bot.storage.database import Database
 from bot.web.answers import PRIVATE, PUBLIC
+from bot.web.legible import legible
 from bot.web.link_key import LinkKey
 from bot.web.links import Links
 
@@ -41,8 +42,8 @@ class Visit:
         return PRIVATE if self.private else PUBLIC
 
     def text(self, value: str) -> str:
-        """Foreign text as this visitor may read it: redacted in public places."""
-        return value if self.private else redacted(value)
+        """Foreign text as this visitor may read it: legible, and redacted in public places."""
+        return legible(value if self.private else redacted(value))
 
 
 async def visit(request: Request, database: Database, key: LinkKey) -> Visit:

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from bot.errors import Broken, Told
+from bot.report.model import Report
 from bot.report.numbers import iso_time
 from bot.report.report_document import report_document
 from bot.report.run_document import run_document
@@ -30,7 +31,7 @@ from bot.web.log_source import TooFar
 from bot.web.log_view import read_span
 from bot.web.log_window import WINDOW, Span
 from bot.web.pages import asked_pull
-from bot.web.public import document_for_reader, for_reader, with_key
+from bot.web.public import document_for_reader, with_key
 from bot.web.site_parts import LogAway, Parts, Render, json_endpoint, log_away
 
 SCHEMA = 1
@@ -86,7 +87,9 @@ async def pull_json(parts: Parts, request: Request) -> Response:
     report = await parts.database.read(reports.newest, here.repository, number, head)
     if report is None:
         raise Absent
-    document = await run_in_threadpool(lambda: with_key(report_document(for_reader(report, here)), here))
+    document = await run_in_threadpool(
+        lambda: with_key(document_for_reader(report_document(report), here), here)
+    )
     return json_answer(request, document, cache=here.cache)
 
 
@@ -115,6 +118,10 @@ async def log_text(parts: Parts, request: Request) -> Response:
 async def absent(_: Parts, __: Request) -> Response:
     """There is nothing under this address."""
     raise Absent
+
+
+def _report_for_reader(report: Report, here: Visit) -> object:
+    return with_key(document_for_reader(report_document(report), here), here)
 
 
 def _part(request: Request, here: Visit, record: RunRecord) -> tuple[Span, bytes]:

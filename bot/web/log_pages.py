@@ -20,6 +20,7 @@ from bot.web.log_redaction import Redaction
 from bot.web.log_source import LogSource, TooFar, open_log
 from bot.web.log_view import LogView, log_view, place_of_line
 from bot.web.log_window import LogMark
+from bot.web.public import for_page
 from bot.web.site_parts import LogAway, Parts, log_away
 
 LARGEST_NUMBER = 2**53
@@ -40,7 +41,8 @@ async def log_page(parts: Parts, request: Request) -> Response:
         return parts.problem(request, away.status, away.what, away.why)
     shown = [mark for mark in marks if view.start <= mark.offset < max(view.end, view.start + 1)]
     values = {
-        "record": record,
+        "run": record.id,
+        "record": for_page(record, visit),
         "visit": visit,
         "view": view,
         "marks": shown,

@@ -4,14 +4,15 @@ In:  bytes around the place that was asked for, and where the log's marks (error
 Out: a `Window` of `LogLine`s: numbered, marked, with nothing in them that a browser could act on. Pure.
 
 A window begins and ends between lines. Where a line is longer than a window (a log pasted as one line), it
-is broken softly: at its marks, at spaces, and never inside a character.
+is broken softly: at its stamps and marks, at spaces, and never inside a character.
 """
 
 import re
-import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+from bot.web.legible import legible
 
 WINDOW = 256 << 10
 """Bytes on one page: some thousand lines, which a browser shows at once."""
@@ -28,8 +29,11 @@ LONGEST_PIECE = 2_000
 FOLD_BACK = 300
 """A piece ends at a space, where one stands this close before its longest end."""
 
-# A terminal's colours and cursor moves: ESC [ 31 m, ESC ] 0 ; title BEL
-_TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+# I0421 10:17:39.824857 136682829195072 metric_logger.py:196] …
+_STAMP = re.compile(rb"(?<![^\s])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} ")
+
+STAMP_REACH = 160
+"""Bytes behind a stamp that belong to it: a mark there needs no piece of its own."""
 
 # What belongs to the word behind it: `token = …`, `Authorization: Bearer …`
 _BINDS = re.compile(rb"(?:[=:]|bearer|basic)\Z", re.IGNORECASE)
@@ -101,7 +105,7 @@ def _pieces(
     line: bytes, begin: int, number: int | None, marks: Sequence[LogMark], offsets: list[int]
 ) -> Iterator[LogLine]:
     here = marks[bisect_left(offsets, begin) : bisect_right(offsets, begin + max(len(line) - 1, 0))]
-    breaks = _breaks(line, [mark.offset - begin for mark in here] if len(line) > LONGEST_PIECE else [])
+    breaks = _breaks(line, [mark.offset - begin for mark in here])
     for index, (start, end) in enumerate(zip(breaks, [*breaks[1:], len(line)], strict=True)):
         inside = [mark for mark in here if start <= mark.offset - begin < max(end, start + 1)]
         yield LogLine(
@@ -113,14 +117,28 @@ def _pieces(
 
 
 def _breaks(line: bytes, marked: Sequence[int]) -> list[int]:
-    """Where the pieces of a line begin."""
+    """Where the pieces of a line begin: at its stamps and marks, and where a piece would be too long."""
     breaks = [0]
-    for end in [*(place for place in marked if place > 0), len(line)]:
+    for end in [*_places(line, marked), len(line)]:
         while end - breaks[-1] > LONGEST_PIECE:
             breaks.append(_fold(line, breaks[-1]))
         if breaks[-1] < end < len(line):
             breaks.append(end)
     return breaks
+
+
+def _places(line: bytes, marked: Sequence[int]) -> list[int]:
+    """The stamps of a long line, where it was many lines once, and the marks that stand far from one."""
+    if len(line) <= LONGEST_PIECE:
+        return []
+    stamps = [found.start() for found in _STAMP.finditer(line)]
+    before = [bisect_right(stamps, place) for place in marked]
+    apart = [
+        place
+        for place, count in zip(marked, before, strict=True)
+        if not count or place - stamps[count - 1] > STAMP_REACH
+    ]
+    return sorted({*stamps, *apart} - {0})
 
 
 def _fold(line: bytes, start: int) -> int:
@@ -157,15 +175,4 @@ def _character_start(text: bytes, place: int) -> int:
 
 def readable(text: bytes) -> str:
     """The bytes as text that shows what it holds: no terminal codes, and a sign for what cannot be seen."""
-    shown = _TERMINAL.sub("", text.decode("utf-8", errors="replace"))
-    return _UNSEEN.sub(_named, shown)
-
-
-def _named(found: re.Match[str]) -> str:
-    """A control picture, or the code point of a character that would change how its neighbours read."""
-    code = ord(found[0])
-    if code == 0x0D:
-        return " "
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"[U+{code:04X} {unicodedata.name(found[0], 'CONTROL')}]"
+    return legible(text.decode("utf-8", errors="replace"))

@@ -26,7 +26,7 @@ from bot.web.links import commit_on_github, pull_on_github
 from bot.web.lists import pull_lines
 from bot.web.log_pages import log_page, raw_log
 from bot.web.moments import moment
-from bot.web.public import for_reader
+from bot.web.public import for_page
 from bot.web.pull_view import pull_view
 from bot.web.run_view import run_view
 from bot.web.site_parts import Parts, Render, page_endpoint
@@ -100,8 +100,9 @@ async def run_page(parts: Parts, request: Request) -> Response:
     """Everything known of a run."""
     here, record = await visit_run(request, parts.database, parts.key)
     measured = (await parts.database.read(runs.measured, [record.id])).get(record.id)
-    view = run_view(record, for_reader(measured, here) if measured else None, here)
-    return await parts.page(request, "run.html.j2", {"visit": here, "view": view}, visit=here)
+    shown = for_page(measured, here) if measured else None
+    values = {"visit": here, "run": record.id, "view": run_view(for_page(record, here), shown, here)}
+    return await parts.page(request, "run.html.j2", values, visit=here)
 
 
 async def absent(_: Parts, __: Request) -> Response:
@@ -120,7 +121,7 @@ def asked_pull(request: Request) -> tuple[int, str | None]:
 def _shown(here: Visit, row: PullRow | None, report: Report | None, head: str | None) -> dict[str, object]:
     if report is None:
         return {"view": None, "title": here.text(row.title) if row else "", "notices": (), "made": None}
-    shown = for_reader(report, here)
+    shown = for_page(report, here)
     return {
         "view": pull_view(shown, here),
         "title": shown.title,

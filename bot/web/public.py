@@ -1,6 +1,7 @@
 """Values as strangers may read them: every text in them redacted by the rules for public places.
 
-In:  a report, a measured run, or a JSON document. Out: the same kind of value.
+In:  a report, a measured run, or a JSON document. Out: the same kind of
+value. Texts for a page are made legible besides.
 """
 
 from typing import TypeVar
@@ -9,23 +10,24 @@ import msgspec
 
 from bot.report.model import Report
 from bot.report.redact import redacted
+from bot.runs.records import RunRecord
 from bot.verdict.judgement import MeasuredRun
 from bot.web.access import Visit
+from bot.web.legible import legible
 
 LINKS = frozenset({"page", "json", "log"})
 """Names under which a report's document carries paths of this site."""
 
-Value = TypeVar("Value", Report, MeasuredRun)
+Value = TypeVar("Value", Report, MeasuredRun, RunRecord)
 
 SHORTEST = 8
 """Characters: nothing shorter is long enough for any rule (the shortest is an address, 10.0.0.1)."""
 
 
-def for_reader(value: Value, visit: Visit) -> Value:
-    """`value` as this visitor may read it."""
-    if visit.private:
-        return value
-    return msgspec.convert(_redacted(msgspec.to_builtins(value)), type=type(value))
+def for_page(value: Value, visit: Visit) -> Value:
+    """`value` as this visitor may read it, in signs that can be seen."""
+    shown = document_for_reader(msgspec.to_builtins(value), visit)
+    return msgspec.convert(_legible(shown), type=type(value))
 
 
 def document_for_reader(document: object, visit: Visit) -> object:
@@ -49,6 +51,14 @@ def _redacted(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_redacted(inner) for inner in value]
     return value
+
+
+def _legible(value: object) -> object:
+    if isinstance(value, str):
+        return legible(value)
+    if isinstance(value, dict):
+        return {key: _legible(inner) for key, inner in value.items()}
+    return [_legible(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def with_key(document: object, visit: Visit) -> object:

