@@ -1,6 +1,7 @@
 """Holds a tree of values against the shape of a document and notes every problem with its line.
 
-In:  a tree of `bot.config.document` and a `Record`. Out: a `Reading`: plain values, their lines, the problems.
+In:  a tree of `bot.config.document` and a `Record`.
+Out: a `Reading`: plain values, their lines, the problems.
 """
 
 from dataclasses import dataclass, field

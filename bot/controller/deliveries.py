@@ -15,7 +15,7 @@ from typing import assert_never
 from bot.controller import commands
 from bot.controller.ports import Forge
 from bot.controller.suites import Suites
-from bot.errors import Told
+from bot.errors import Missing, Told
 from bot.intake import intent as intents
 from bot.intake.event import read_event
 from bot.intake.pull import Repository
@@ -83,6 +83,8 @@ class DeliveryStep:
         )
 
     async def _command(self, intent: intents.Command) -> str:
+        if not intent.on_pull and not await self._is_pull(intent):
+            return f"#{intent.number} is an issue, not a pull request"
         await self._remember(intent.repository)
         await self._react(intent, "eyes")
         permission = await self.forge.permission(intent.repository, intent.author.login)
@@ -98,6 +100,14 @@ class DeliveryStep:
         )
         await self._react(intent, "confused" if record.refused else "rocket")
         return f"{record.text} by {record.by}: {record.result}"
+
+    async def _is_pull(self, intent: intents.Command) -> bool:
+        """Ask, where the delivery does not say whether the comment stands on a pull request."""
+        try:
+            await self.forge.pull(intent.repository, intent.number)
+        except Missing:
+            return False
+        return True
 
     async def _react(self, intent: intents.Command, content: str) -> None:
         """Acknowledge a command; where reactions cannot be had, the comment still says what came of it."""

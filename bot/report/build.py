@@ -107,7 +107,10 @@ def _state(sides: Sides, comparison: Comparison | None) -> RowState:
 def _baseline(choice: BaselineChoice) -> Baseline:
     started = [run.started for run in choice.runs if run.started is not None]
     return Baseline(
-        sha=choice.sha, why=choice.why, distance=choice.distance, newest_started=max(started, default=None)
+        sha=choice.sha,
+        why=choice.why,
+        distance=choice.distance,
+        newest_started=max(started, default=None),
     )
 
 
@@ -120,6 +123,8 @@ def _note(sides: Sides) -> str:
     if not head.runs and head.stale:
         count = len(head.stale)
         notes.append(f"{count} run{'s' if count > 1 else ''} of other commits of this branch are not used")
+    if head.runs and not sides.runs.base.runs:
+        notes.append(sides.runs.base.why)
     if len(sides.head) < len(head.runs):
         notes.append(f"{len(head.runs) - len(sides.head)} of the head's logs could not be read")
     return "; ".join(notes)

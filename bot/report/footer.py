@@ -29,7 +29,7 @@ def _base(report: Report) -> str:
         return f"merge base {report.merge_base}, no runs of it" if report.merge_base else ""
     baseline, _ = counts.most_common(1)[0]
     sha = baseline.sha or "a commit that is not recorded"
-    behind = f", {baseline.distance} commits behind the merge base" if baseline.distance else ""
+    behind = f", {counted(baseline.distance, 'commit')} behind the merge base" if baseline.distance else ""
     return f"base {sha} because it is {said(baseline.why, 160)}{behind}"
 
 

@@ -29,7 +29,8 @@ class HeadChoice:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineChoice:
     """The runs compared with, newest first. `distance` counts commits behind the merge base, None where
-    their commit is not recorded; `why` completes "compared with …: "."""
+    their commit is not recorded. `why` completes "compared with … because it is …"; where there are no runs
+    it is a clause of its own."""
 
     sha: str | None
     distance: int | None
@@ -99,15 +100,15 @@ def _guessed(newest_first: Sequence[RunRecord], merge_base_time: float, branch: 
     return BaselineChoice(
         sha=None,
         distance=None,
-        why=f"{why}; this is the newest that {when} the merge base was committed",
+        why=f"the newest run that {when} the merge base was committed; {why}",
         runs=((after or unrecorded)[0],),
     )
 
 
 def _nearness(distance: int) -> str:
     if distance == 0:
-        return "it is the merge base"
-    return f"it is {_counted(distance, 'commit')} before the merge base, the nearest with runs"
+        return "the merge base"
+    return "the nearest commit before the merge base that has runs"
 
 
 def _absence(ended: int, looked_at: int, branch: str) -> str:

@@ -5,6 +5,7 @@ In:  deliveries as they arrived. Out: rows of `delivery`.
 A delivery that was recorded is never lost and never done twice: GitHub keeps the id when it redelivers.
 """
 
+import hashlib
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
@@ -32,10 +33,11 @@ def insert(connection: Connection, table: Any) -> Any:
 
 
 def record(connection: Connection, deliveries: Sequence[Delivery]) -> None:
-    """Keep these deliveries; ones whose id is known are left as they are."""
+    """Keep these deliveries; ones that are known are left as they are."""
     rows = [
         {
             "id": delivery.id,
+            "digest": digest(delivery),
             "event": delivery.event,
             "payload": delivery.payload,
             "received": delivery.received,
@@ -47,4 +49,12 @@ def record(connection: Connection, deliveries: Sequence[Delivery]) -> None:
         }
         for delivery in deliveries
     ]
-    connection.execute(insert(connection, DELIVERY).on_conflict_do_nothing(index_elements=["id"]), rows)
+    connection.execute(
+        insert(connection, DELIVERY).on_conflict_do_nothing(index_elements=["id", "digest"]), rows
+    )
+
+
+def digest(delivery: Delivery) -> str:
+    """What tells two deliveries of one id apart: a redelivery has the same body, and some servers that speak
+    GitHub's language give out an id twice."""
+    return hashlib.sha256(delivery.event.encode() + b"\n" + delivery.payload).hexdigest()[:16]

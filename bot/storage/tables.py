@@ -44,6 +44,7 @@ DELIVERY = Table(
     "delivery",
     METADATA,
     Column("id", String, primary_key=True),
+    Column("digest", String, primary_key=True),
     Column("event", String, nullable=False),
     Column("payload", LargeBinary, nullable=False),
     Column("received", Float, nullable=False),

@@ -76,7 +76,7 @@ def test_runs_of_the_merge_base_are_the_baseline() -> None:
     """All of them, newest first, whatever newer main runs there are."""
     one, two = _run("1", BASE, 900), _run("2", BASE[:12], 950)
     chosen = _baseline(one, two, _run("3", OLD, 999), _run("4", OTHER, 2000))
-    assert BaselineChoice(sha=BASE, distance=0, why="it is the merge base", runs=(two, one)) == chosen
+    assert BaselineChoice(sha=BASE, distance=0, why="the merge base", runs=(two, one)) == chosen
 
 
 def test_else_the_nearest_ancestor_with_runs_is() -> None:
@@ -86,10 +86,10 @@ def test_else_the_nearest_ancestor_with_runs_is() -> None:
         assert BaselineChoice(
             sha=OLD,
             distance=3,
-            why="it is 3 commits before the merge base, the nearest with runs",
+            why="the nearest commit before the merge base that has runs",
             runs=(run,),
         ) == _baseline(run, ancestors=ancestors)
-    assert "it is 1 commit before the merge base, the nearest with runs" == _baseline(run).why
+    assert "the nearest commit before the merge base that has runs" == _baseline(run).why
 
 
 def test_else_the_newest_unrecorded_run_since_the_merge_base_is() -> None:
@@ -98,8 +98,7 @@ def test_else_the_newest_unrecorded_run_since_the_merge_base_is() -> None:
     assert BaselineChoice(
         sha=None,
         distance=None,
-        why="no run of main records its commit; this is the newest that began after the merge base "
-        "was committed",
+        why="the newest run that began after the merge base was committed; no run of main records its commit",
         runs=(late,),
     ) == _baseline(early, late)
 
@@ -109,15 +108,15 @@ def test_else_the_newest_unrecorded_run_before_it_is() -> None:
     early, late = _run("1", None, 800), _run("2", None, 900)
     chosen = _baseline(early, late)
     assert ((late,), None) == (chosen.runs, chosen.sha)
-    assert chosen.why.endswith("this is the newest that began before the merge base was committed")
+    assert chosen.why.startswith("the newest run that began before the merge base was committed")
 
 
 def test_a_clause_never_says_that_nothing_is_recorded_where_something_is() -> None:
     """A run of a commit that is no ancestor is recorded, and of no use."""
     chosen = _baseline(_run("1", OTHER, 1200), _run("2", None, 1100))
     assert (
-        "no run of main is recorded for the merge base or a commit before it, and some record none; this is "
-        "the newest that began after the merge base was committed"
+        "the newest run that began after the merge base was committed; no run of main is recorded for the "
+        "merge base or a commit before it, and some record none"
     ) == chosen.why
 
 

@@ -14,6 +14,7 @@ def upgrade() -> None:
     op.create_table(
         "delivery",
         sa.Column("id", sa.String(), nullable=False),
+        sa.Column("digest", sa.String(), nullable=False),
         sa.Column("event", sa.String(), nullable=False),
         sa.Column("payload", sa.LargeBinary(), nullable=False),
         sa.Column("received", sa.Float(), nullable=False),
@@ -25,7 +26,7 @@ def upgrade() -> None:
         sa.Column("token", sa.Integer(), server_default="0", nullable=False),
         sa.Column("attempts", sa.Integer(), server_default="0", nullable=False),
         sa.Column("error", sa.Text(), nullable=True),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_delivery")),
+        sa.PrimaryKeyConstraint("id", "digest", name=op.f("pk_delivery")),
     )
     op.create_index(op.f("ix_delivery_due"), "delivery", ["due"], unique=False)
     op.create_table(
