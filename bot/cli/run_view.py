@@ -71,7 +71,8 @@ def _state(outcome: Outcome) -> str:
         return "succeeded"
     if outcome.state is State.NOT_A_TRAINING_LOG:
         return "not a training log"
-    return f"{outcome.state.value}: {ended(outcome)}"
+    how = ended(outcome)
+    return how if how.startswith(outcome.state.value) else f"{outcome.state.value}: {how}"
 
 
 def _name(log: RunLog) -> str:

@@ -3,6 +3,7 @@
 In:  a `MeasuredRun`. Out: a table with lines for what was left out.
 """
 
+import math
 from itertools import pairwise
 
 from bot.cli.screen import DIM, Screen
@@ -46,12 +47,18 @@ def interesting(seconds: list[float | None]) -> list[int]:
     return sorted({*range(ENDS), *slowest, *range(count - ENDS, count)})
 
 
+def decimals(steps: tuple[Step, ...]) -> int:
+    """As many decimals as the loss was printed with, so that points stand below each other."""
+    losses = (f"{step.loss:g}" for step in steps if step.loss is not None and math.isfinite(step.loss))
+    return max((len(loss.partition(".")[2]) for loss in losses if "e" not in loss), default=0)
+
+
 def _row(step: Step, gap: float | None, run: MeasuredRun) -> tuple[str, ...]:
     return (
         str(step.step),
         significant(step.seconds, 4),
         significant(gap, 4),
-        NONE if step.loss is None else f"{step.loss:g}",
+        NONE if step.loss is None else f"{step.loss:.{decimals(run.log.steps)}f}",
         NONE if step.tokens_per_device is None else f"{step.tokens_per_device:,.0f}",
         _remark(step, gap, run),
     )

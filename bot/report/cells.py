@@ -18,7 +18,16 @@ from bot.report.model import CaseReport, Progress, Report, RowState
 from bot.report.quoting import quoted, said
 from bot.report.states import STATES, word
 from bot.verdict.fields import FIELDS
-from bot.verdict.judgement import Caveat, Comparison, Direction, MeasuredRun, Row, Timing, TimingVerdict
+from bot.verdict.judgement import (
+    Caveat,
+    Comparison,
+    Direction,
+    MeasuredRun,
+    Row,
+    Timing,
+    TimingVerdict,
+    Verdict,
+)
 from bot.verdict.metrics import BY_KEY
 
 TITLES = {field.name: field.title for field in FIELDS}
@@ -102,14 +111,15 @@ def steady_cell(row: CaseReport, detail: Detail) -> str:
 def loss_cell(comparison: Comparison | None) -> str:
     """The loss verdict, in bold where the curve is outside its tolerance."""
     words = loss_words(comparison)
-    if words is None:
+    if comparison is None or words is None or comparison.verdict is Verdict.NOT_COMPARABLE:
         return NONE
-    return f"**{words}**" if loss_changed(comparison) else words
+    judged = comparison.verdict is not Verdict.NOT_LIKE_FOR_LIKE
+    return f"**{words}**" if judged and loss_changed(comparison) else words
 
 
 def checkpoint_cell(comparison: Comparison | None) -> str:
     """The wait for the last checkpoint on both sides, or the blocking of a save; information only."""
-    if comparison is None or bad_end(comparison.head):
+    if comparison is None or bad_end(comparison.head) or _without_delta(comparison):
         return NONE
     base, head = _checkpoint(comparison.base), _checkpoint(comparison.head)
     if base is None or head is None:
@@ -120,7 +130,9 @@ def checkpoint_cell(comparison: Comparison | None) -> str:
 
 def memory_cell(comparison: Comparison | None) -> str:
     """What the exact memory figures say: the first one that moved, else that they are the same."""
-    rows = [row for row in comparison.rows if row.judged and is_memory(row)] if comparison else []
+    if comparison is None or _without_delta(comparison):
+        return NONE
+    rows = [row for row in comparison.rows if row.judged and is_memory(row)]
     rows = [row for row in rows if row.base is not None and row.head is not None]
     moved = next((row for row in rows if row.direction is not Direction.SAME), None)
     return _moved(moved) if moved else "same" if rows else NONE
@@ -169,6 +181,11 @@ def _progress(progress: Progress) -> str | None:
     if progress.runs_wanted > 1:
         return f"{progress.runs_done} of {progress.runs_wanted} runs"
     return None
+
+
+def _without_delta(comparison: Comparison) -> bool:
+    """Whether the sides cannot be compared at all; one side alone may still be shown."""
+    return comparison.verdict is Verdict.NOT_COMPARABLE and bool(comparison.base)
 
 
 def _checkpoint(runs: tuple[MeasuredRun, ...]) -> float | None:

@@ -16,6 +16,9 @@ from bot.report.states import GREEN, PENDING, STATES, Tier, word
 from bot.verdict.judgement import LossVerdict
 
 RED = frozenset({RowState.SLOWER, RowState.DIVERGED})
+JUDGED = frozenset(
+    {RowState.SAME, RowState.FASTER, RowState.SLOWER, RowState.INCONCLUSIVE, RowState.FIXED}
+)  # the states whose figures may be news: elsewhere they are not judged, or said already
 RANK_OF_NEWS = 75  # between the red states and the unfair comparisons
 
 
@@ -60,7 +63,7 @@ def symbol(report: Report) -> str:
 
 def remarkable(row: CaseReport) -> bool:
     """Whether a row has news that its state does not tell: a changed loss curve or more memory."""
-    if row.state in {RowState.CARRIED, RowState.ACKNOWLEDGED, RowState.DIVERGED}:
+    if row.state not in JUDGED:
         return False
     return loss_changed(row.comparison) or bool(worse_memory(row.comparison))
 

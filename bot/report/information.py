@@ -9,7 +9,7 @@ from bot.report.figures import NONE, counted, seconds
 from bot.report.folds import Fold, Table, open_rows
 from bot.report.model import CaseReport, Report
 from bot.report.quoting import said
-from bot.verdict.judgement import Comparison, MeasuredRun, Row
+from bot.verdict.judgement import Comparison, MeasuredRun, Row, Verdict
 
 PAGE_FIGURES = (
     ("Avg s/step", "avg_step_seconds"),
@@ -18,6 +18,7 @@ PAGE_FIGURES = (
     ("Final loss", "final_loss"),
     ("Memory %", "memory_percent"),
 )
+_NO_DELTA = frozenset({Verdict.NOT_COMPARABLE, Verdict.NEW_FAILURE, Verdict.FAILS_ON_BOTH, Verdict.FIXED})
 PAGE_NOTE = (
     "Avg s/step is the mean of the printed seconds over all steps but the first, stalls included; "
     "TFLOP/s, Tok/s and loss are those of the last step."
@@ -88,9 +89,11 @@ def ledger_lines(base: MeasuredRun | None, head: MeasuredRun | None) -> list[tup
 
 
 def _has_ledger(row: CaseReport) -> bool:
-    return row.comparison is not None and any(
-        phases(run) for run in (*row.comparison.head, *row.comparison.base)
-    )
+    """Whether there is a ledger, and the two sides are at all comparable."""
+    comparison = row.comparison
+    if comparison is None or comparison.verdict in _NO_DELTA:
+        return False
+    return any(phases(run) for run in (*comparison.head, *comparison.base))
 
 
 def _ledger(report: Report, row: CaseReport, comparison: Comparison, detail: Detail) -> list[tuple[str, ...]]:

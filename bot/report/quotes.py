@@ -65,7 +65,7 @@ def _failed(report: Report, comparison: Comparison, detail: Detail) -> str:
     if comparison.base and not bad_end(comparison.base):
         parts.append(f"succeeds on {said(report.base_branch, 40)}")
     if end.failure:
-        parts.append(next_step(end.failure.kind))
+        parts.append(next_step(end.failure.kind).removesuffix("."))
     return " · ".join(part for part in parts if part)
 
 

@@ -1,6 +1,5 @@
 """The comment as GitHub renders it: cmark-gfm's HTML, read back into tags, text and tables."""
 
-import html
 import re
 from html.parser import HTMLParser
 
@@ -44,7 +43,7 @@ def rendered(markdown: str) -> Page:
 
 def seen(markdown: str) -> str:
     """The text that a reader of `markdown` sees, zero-width breaks left out."""
-    return html.unescape(rendered(markdown).seen).replace("\u200b", "").strip()
+    return rendered(markdown).seen.replace("\u200b", "").strip()
 
 
 def broken_tables(markdown: str) -> list[str]:
