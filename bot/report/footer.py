@@ -6,7 +6,6 @@ In:  a `Report`. Out: one line of Markdown.
 from collections import Counter
 
 from bot.report.figures import counted
-from bot.report.figures import counted
 from bot.report.links import absolute, json_path, page_path
 from bot.report.model import Report
 from bot.report.quoting import said
