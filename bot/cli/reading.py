@@ -5,6 +5,7 @@ Out: `MeasuredRun`s. Raises `Told` for what cannot be read and for a run that is
 """
 
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,8 +63,9 @@ def _how_many(runs: tuple[MeasuredRun, ...], source: str) -> str:
 
 def _watched(pieces: Iterator[bytes], source: str) -> Iterator[bytes]:
     """The same pieces, with a progress bar on standard error for long reads on a terminal."""
-    total = source_size(source) if source != "-" else None
-    return progress(pieces, name=source, total=total, least=SLOW_ENOUGH)
+    if not sys.stderr.isatty():
+        return pieces  # asking a bucket for a size that nobody sees takes time
+    return progress(pieces, name=source, total=source_size(source), least=SLOW_ENOUGH)
 
 
 def _exists(text: str) -> bool:

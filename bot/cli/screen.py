@@ -111,8 +111,8 @@ def blocks(share: float, room: int) -> str:
 
 
 def progress(pieces: Iterator[bytes], *, name: str, total: int | None, least: int) -> Iterator[bytes]:
-    """The same pieces; on a terminal, and from `least` bytes on, with a progress bar on standard error."""
-    if not sys.stderr.isatty() or (total is not None and total < least):
+    """The same pieces; from `least` bytes on, or where nobody knows, with a progress bar on standard error."""
+    if total is not None and total < least:
         yield from pieces
         return
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
