@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from bot.runs.clusters import frame
@@ -59,6 +60,19 @@ class _Ears:
         return frozenset(os.read(self._reading, 64)) if ready else frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """A started program and the process group that it and its children are in."""
+
+    process: subprocess.Popen[bytes]
+    group: int
+
+    def signal(self, number: signal.Signals) -> None:
+        """Signal the whole group; one whose members are all gone is what we want."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.group, number)
+
+
 def main(root: str, name: str) -> None:
     """Do one job from its first line to its exit code, then let the next one start."""
     folder = JobFolder(Path(root), name)
@@ -99,6 +113,10 @@ def _run(folder: JobFolder, order: Order, *, log: int, ears: _Ears) -> int:
     words = argument_list(order.job)
     if folder.has("cancel"):
         return KILLED_BY_SIGNAL + signal.SIGTERM
+    # The program inherits our process group, and we leave it afterwards: so its number is on disk before
+    # the program lives, and whoever finds us killed can end it.
+    group = os.getpgrp()
+    folder.write("program", str(group))
     try:
         with _memory_limit(order.job.memory_mb):
             program = subprocess.Popen(
@@ -108,48 +126,43 @@ def _run(folder: JobFolder, order: Order, *, log: int, ears: _Ears) -> int:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,
             )
     except OSError as problem:
         _say(log, f"{words[0]}: {problem.strerror}\n")
         return NOT_FOUND if isinstance(problem, FileNotFoundError) else CANNOT_START
-    folder.write("program", str(program.pid))
-    return _watch(program, order, log=log, ears=ears, named=words[0])
+    finally:
+        os.setpgid(0, 0)
+    return _watch(_Program(program, group), order, log=log, ears=ears, named=words[0])
 
 
-def _watch(program: subprocess.Popen[bytes], order: Order, *, log: int, ears: _Ears, named: str) -> int:
+def _watch(program: _Program, order: Order, *, log: int, ears: _Ears, named: str) -> int:
     """Wait for the program's end, or bring it about when its time is over or somebody asks for it."""
     deadline = time.monotonic() + order.job.timeout_seconds
     over_time = False
-    while program.poll() is None:
+    process = program.process
+    while process.poll() is None:
         heard = ears.listen(deadline - time.monotonic())
-        over_time = program.poll() is None and time.monotonic() >= deadline
+        over_time = process.poll() is None and time.monotonic() >= deadline
         if over_time:
             _say(log, frame.over_time(named))
         if over_time or signal.SIGTERM in heard:
             _end(program, grace_seconds=order.grace_seconds, ears=ears)
-    _signal_group(program, signal.SIGKILL)
-    code = program.wait()
+    program.signal(signal.SIGKILL)
+    code = process.wait()
     if over_time and code != -signal.SIGKILL:
         return OVER_TIME
     return code if code >= 0 else KILLED_BY_SIGNAL - code
 
 
-def _end(program: subprocess.Popen[bytes], *, grace_seconds: float, ears: _Ears) -> None:
+def _end(program: _Program, *, grace_seconds: float, ears: _Ears) -> None:
     """Ask the whole group to end, and after the grace make it."""
-    _signal_group(program, signal.SIGTERM)
+    program.signal(signal.SIGTERM)
     deadline = time.monotonic() + grace_seconds
-    while program.poll() is None and time.monotonic() < deadline:
+    while program.process.poll() is None and time.monotonic() < deadline:
         ears.listen(deadline - time.monotonic())
-    if program.poll() is None:
-        _signal_group(program, signal.SIGKILL)
-        program.wait()
-
-
-def _signal_group(program: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    # A group whose members are all gone, or are dead and not yet reaped, is what we want.
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(program.pid, number)
+    if program.process.poll() is None:
+        program.signal(signal.SIGKILL)
+        program.process.wait()
 
 
 @contextmanager
@@ -191,6 +204,19 @@ def _say(log: int, text: str) -> None:
         rest = rest[os.write(log, rest) :]
 
 
+def _detach() -> None:
+    """Go on as a child of nobody in particular: whoever started us need not reap us.
+
+    The child waits until its parent is gone, whose process group the program will be in.
+    """
+    reading, writing = os.pipe()
+    if os.fork():
+        os._exit(0)
+    os.close(writing)
+    os.read(reading, 1)
+    os.close(reading)
+
+
 if __name__ == "__main__":
-    if os.fork() == 0:
-        main(sys.argv[1], sys.argv[2])
+    _detach()
+    main(sys.argv[1], sys.argv[2])

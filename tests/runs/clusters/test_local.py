@@ -269,6 +269,16 @@ def test_a_job_whose_supervisor_was_killed_has_ended_without_an_exit_code(bench:
         time.sleep(0.01)
 
 
+def test_a_program_that_kills_its_supervisor_is_ended_all_the_same(bench: Bench) -> None:
+    """Its process group is known before it lives, so nothing it does first can hide it."""
+    bench.launch("mv-a", "kill -9 $PPID; sleep 100")
+    assert bench.ended("mv-a").exit_code is None
+    limit = time.monotonic() + PATIENCE
+    while held(JobFolder(bench.root, "mv-a").log):
+        assert time.monotonic() < limit
+        time.sleep(0.01)
+
+
 def test_several_jobs_run_at_once_where_that_is_allowed(bench: Bench) -> None:
     """Two that wait for each other both end."""
     bench.cluster = LocalCluster(bench.root, limit=2)
