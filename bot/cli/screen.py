@@ -111,7 +111,7 @@ def blocks(share: float, room: int) -> str:
 
 
 def progress(pieces: Iterator[bytes], *, name: str, total: int | None, least: int) -> Iterator[bytes]:
-    """The same pieces; from `least` bytes on, or where nobody knows, with a progress bar on standard error."""
+    """The same pieces, with a progress bar on standard error unless they are fewer than `least` bytes."""
     if total is not None and total < least:
         yield from pieces
         return
