@@ -15,7 +15,7 @@ from bot.settings import SETTINGS, Settings, read_settings
 GRACE_SECONDS = 2
 """What open requests are given at SIGTERM; streams of logs are cut then."""
 
-_PLAIN = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+_PLAIN = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

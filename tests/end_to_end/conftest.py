@@ -1,0 +1,143 @@
+"""The scene of the end-to-end tests: emulate as GitHub, an emulated bucket, and the real server between."""
+
+import logging
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.end_to_end.runs import Runs, configuration
+from tests.end_to_end.server import Server, free_port
+from tests.peers.bucket import Bucket, Emulator, serve_buckets
+from tests.peers.emulate import APP_ID, REPOSITORY, SECRET, Emulate, running_emulate
+from tests.peers.keys import private_key
+
+CASES = ("03_dropout", "04_int8", "10_shardy_true", "11_offload")
+BRANCH = "feat/faster-attention"
+
+
+@dataclass(slots=True, kw_only=True)
+class Scene:
+    """Everything of one test. `base` and `head` are commits of main and of `BRANCH`."""
+
+    github: Emulate
+    bucket: Bucket
+    runs: Runs
+    server: Server
+    base: str
+    head: str
+
+    def configure(self, text: str) -> None:
+        """Replace the configuration on main, which sends a push."""
+        path = f"/repos/{REPOSITORY}/contents/.github/maxview.yml"
+        body = {
+            "message": "Configure",
+            "content": b64encode(text.encode()).decode(),
+            "branch": "main",
+            "sha": self.github.ask("alice", "GET", path)["sha"],
+        }
+        self.github.ask("alice", "PUT", path, body)
+
+    def open_pull(self, branch: str = BRANCH) -> int:
+        """Open a pull request, which sends a webhook."""
+        return self.github.open_pull(branch, "Make attention faster")
+
+    def ours(self, number: int) -> list[dict[str, Any]]:
+        """The comments that the App wrote on a pull request."""
+        return [one for one in self.github.comments_of(number) if one["user"]["login"] == "maxview[bot]"]
+
+    def comment(self, number: int, holds: str = "MaxView") -> dict[str, Any]:
+        """The one comment of ours, once it holds a text."""
+
+        def found() -> dict[str, Any] | None:
+            ours = self.ours(number)
+            # Two stand there for the moment in which a worse verdict is created and the old one deleted.
+            return ours[0] if len(ours) == 1 and holds in ours[0]["body"] else None
+
+        try:
+            comment = self.server.until(found, f"the comment holds {holds!r}")
+        except AssertionError as problem:
+            bodies = [one["body"][:3000] for one in self.ours(number)]
+            raise AssertionError(f"{problem}\n{bodies}") from problem
+        return comment
+
+    def usual_runs(self) -> None:
+        """One case slower by a tenth, one the same, one failing, one without a run on the head."""
+        for case in CASES:
+            self.runs.several(case, "main", self.base, 4)
+        self.runs.several("03_dropout", BRANCH, self.head, 3, since=0.5, step_seconds=0.22)
+        self.runs.several("04_int8", BRANCH, self.head, 3, since=0.5)
+        self.runs.finished("10_shardy_true", BRANCH, self.head, hours_ago=0.5, ends="failing")
+
+
+@pytest.fixture(scope="session")
+def emulator() -> Iterator[Emulator]:
+    """One emulator of buckets for all tests of this process; it logs an error for every object asked for
+    that is not there, which would hide what failed."""
+    logging.getLogger("gcp_storage_emulator").setLevel(logging.CRITICAL)
+    with serve_buckets() as running:
+        yield running
+
+
+@pytest.fixture
+def make_scene(tmp_path: Path, emulator: Emulator) -> Iterator[Callable[..., Scene]]:
+    """Makes a scene; the server is not started yet, so that deliveries before that are missed."""
+    with ExitStack() as stack:
+
+        def make(source: str | None = None, **settings: str) -> Scene:
+            bucket, port = emulator.bucket(), free_port()
+            github = stack.enter_context(running_emulate(f"http://127.0.0.1:{port}/webhook"))
+            text = configuration(source or bucket.url, CASES)
+            base = github.commit("main", ".github/maxview.yml", text, "Measure")
+            github.branch(BRANCH)
+            head = github.commit(BRANCH, "src/attention.py", "FAST = True\n", "Make attention faster")
+            server = Server(
+                folder=tmp_path,
+                port=port,
+                secret=SECRET,
+                settings={
+                    "GITHUB_APP_ID": str(APP_ID),
+                    "GITHUB_PRIVATE_KEY": private_key(),
+                    "GITHUB_API_URL": github.url,
+                    "POLL_SECONDS": "1",
+                    **bucket.env,
+                    **settings,
+                },
+            )
+            stack.callback(_end, server)
+            runs = Runs(put=bucket.upload)
+            return Scene(github=github, bucket=bucket, runs=runs, server=server, base=base, head=head)
+
+        yield make
+
+
+@pytest.fixture
+def scene(make_scene: Callable[..., Scene]) -> Scene:
+    """A scene with the usual runs, and a server that answers."""
+    made = make_scene()
+    made.usual_runs()
+    made.server.start()
+    return made
+
+
+def _end(server: Server) -> None:
+    if server.process is not None:
+        with suppress(ProcessLookupError):
+            server.kill()
+
+
+def delivered_pull(scene: Scene, number: int, action: str = "opened") -> dict[str, Any]:
+    """The payload of a `pull_request` delivery, as far as it is read."""
+    pull = scene.github.ask("alice", "GET", f"/repos/{REPOSITORY}/pulls/{number}")
+    return {
+        "action": action,
+        "number": number,
+        "pull_request": pull,
+        "repository": pull["base"]["repo"],
+        "installation": {"id": 100},
+        "sender": {"login": "alice", "id": 1, "type": "User"},
+    }

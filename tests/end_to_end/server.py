@@ -1,0 +1,140 @@
+"""The real server as its own process, and what people and GitHub see of it.
+
+In:  settings. Out: a `Server` that can be started, asked, ended and killed, always on the same address.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import httpx
+
+ROOT = Path(__file__).parents[2]
+# What takes a second on a quiet machine may take long on one that runs other tests.
+PATIENCE = 40.0
+STEP = 0.05
+
+T = TypeVar("T")
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@dataclass(slots=True, kw_only=True)
+class Server:
+    """`maxview serve` on a loopback port; `settings` are its environment besides the address."""
+
+    folder: Path
+    secret: str
+    settings: dict[str, str]
+    port: int = field(default_factory=free_port)
+    process: "subprocess.Popen[bytes] | None" = None
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> str:
+        """What it said so far, in all its lives."""
+        path = self.folder / "server.log"
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
+    def start(self) -> "Server":
+        """Start it, and wait until it answers."""
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("GITHUB_")}
+        own = {
+            "PUBLIC_URL": self.url,
+            "HOST": "127.0.0.1",
+            "PORT": str(self.port),
+            "DATA_DIR": str(self.folder / "data"),
+            "GITHUB_WEBHOOK_SECRET": self.secret,
+            "PYTHONPATH": str(ROOT),
+        }
+        with (self.folder / "server.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "bot", "serve"],
+                cwd=self.folder,
+                env={**environ, **own, **self.settings},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        self.until(self._answers, "the server answers")
+        return self
+
+    def kill(self) -> None:
+        """End it at once, as a power cut does."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
+    def stop(self) -> tuple[int, float]:
+        """End it as an operator does; its exit status and how long that took."""
+        assert self.process is not None
+        begun = time.monotonic()
+        self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(timeout=PATIENCE)
+        self.process = None
+        return status, time.monotonic() - begun
+
+    def status(self, path: str) -> int:
+        """The status of one page."""
+        url = path if path.startswith("http") else self.url + path
+        return httpx.get(url, timeout=PATIENCE).status_code
+
+    def deliver(
+        self, event: str, payload: Mapping[str, object] | bytes, *, name: str, secret: str | None = None
+    ) -> httpx.Response:
+        """Send one delivery of our own, signed as GitHub signs."""
+        body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+        digest = hmac.new((secret or self.secret).encode(), body, hashlib.sha256).hexdigest()
+        headers = {
+            "Content-Type": "application/json",
+            "X-GitHub-Event": event,
+            "X-GitHub-Delivery": name,
+            "X-Hub-Signature-256": f"sha256={digest}",
+        }
+        return httpx.post(f"{self.url}/webhook", content=body, headers=headers, timeout=PATIENCE)
+
+    def until(self, found: Callable[[], T | None], what: str) -> T:
+        """Wait until something is found (not None, not False, not empty), and return it."""
+        deadline = time.monotonic() + PATIENCE
+        while not (seen := found()):
+            alive = self.process is None or self.process.poll() is None
+            assert alive, f"the server ended while waiting until {what}:\n{self.log[-4000:]}"
+            assert time.monotonic() < deadline, f"not in time: {what}:\n{self.log[-4000:]}"
+            time.sleep(STEP)
+        return seen
+
+    def quiet(self) -> None:
+        """Wait until every delivery is done and no pull request is due now: nothing is on its way."""
+        self.until(lambda: self._waiting() == 0, "nothing waits")
+
+    def _waiting(self) -> float:
+        text = httpx.get(f"{self.url}/metrics", timeout=PATIENCE).text
+        lines = [line for line in text.splitlines() if 'state="received"' in line]
+        return sum(float(line.rpartition(" ")[2]) for line in lines)
+
+    def _answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/healthz", timeout=PATIENCE).is_success
+        except httpx.TransportError:
+            return False
