@@ -87,9 +87,7 @@ async def pull_json(parts: Parts, request: Request) -> Response:
     report = await parts.database.read(reports.newest, here.repository, number, head)
     if report is None:
         raise Absent
-    document = await run_in_threadpool(
-        lambda: with_key(document_for_reader(report_document(report), here), here)
-    )
+    document = await run_in_threadpool(_report_for_reader, report, here)
     return json_answer(request, document, cache=here.cache)
 
 

@@ -10,18 +10,20 @@ from dataclasses import dataclass
 from bot.logs.facts import Failure
 from bot.logs.ledger import Phase
 from bot.report.cells import label, rerun
-from bot.report.figures import NONE, change, counted, percent, significant, size
+from bot.report.figures import NONE, counted
 from bot.report.information import ledger_lines, phases
-from bot.report.judged import bad_end, bound_percent, ended, loss_words
-from bot.report.model import Baseline, CaseReport, Report, RowState
+from bot.report.judged import bad_end, ended
+from bot.report.model import Baseline, CaseReport, Report
 from bot.report.states import STATES, word
 from bot.runs.records import RunRecord
-from bot.verdict.judgement import Caveat, Comparison, Direction, MeasuredRun, Row, Timing
+from bot.verdict.judgement import Comparison, Direction, MeasuredRun, Row
 from bot.verdict.metrics import BY_KEY
 from bot.web.access import Visit
+from bot.web.case_words import caveat_text, sentences
 from bot.web.charts import Bar, bar, fills
 from bot.web.inline import plain
 from bot.web.links import commit_on_github
+from bot.web.log_marks import log_start
 from bot.web.moments import Moment, moment
 
 MOVED = {Direction.WORSE: "worse", Direction.BETTER: "better", Direction.DIFFERENT: "differs"}
@@ -108,11 +110,11 @@ def case_view(report: Report, row: CaseReport, visit: Visit, *, anchor: str) -> 
         word=word(row.state, report.base_branch),
         person=STATES[row.state].person,
         reason=(comparison.reason if comparison else "") or row.note,
-        sentences=_sentences(row),
+        sentences=sentences(row),
         rerun=plain(rerun(report, row)),
         baseline=_baseline(baseline) if baseline else "",
         baseline_link=_commit_link(report.repository, baseline.sha if baseline else None),
-        caveats=tuple(_caveat(caveat) for caveat in comparison.caveats) if comparison else (),
+        caveats=tuple(caveat_text(caveat) for caveat in comparison.caveats) if comparison else (),
         figures=tuple(_figure(one) for one in comparison.rows) if comparison else (),
         troubles=_troubles(report, row, visit),
         time=_time(comparison) if comparison else None,
@@ -129,59 +131,6 @@ def _baseline(baseline: Baseline) -> str:
 
 def _commit_link(repository: str, sha: str | None) -> str | None:
     return commit_on_github(repository, sha) if sha else None
-
-
-def _sentences(row: CaseReport) -> tuple[str, ...]:
-    comparison = row.comparison
-    if comparison is None:
-        return ()
-    said = [_timing(comparison.timing), _bound(row), _loss(comparison), row.note if comparison.reason else ""]
-    return tuple(sentence for sentence in said if sentence)
-
-
-def _timing(timing: Timing) -> str:
-    if timing.change is None:
-        return timing.reason and f"Step time: {timing.reason}."
-    heads, bases = counted(timing.n[1], "run"), counted(timing.n[0], "run")
-    said = f"Step time {change(timing.change)}, {heads} against {bases}."
-    if timing.band is not None:
-        said += f" It counts as changed from ±{size(timing.band)} on."
-    if timing.mde is not None:
-        said += f" A change of {size(timing.mde)} would be seen in 4 of 5 such comparisons."
-    if timing.look > 1:
-        said += f" This is look {timing.look} at these data; the threshold is adjusted for it."
-    if timing.more_runs:
-        said += f" {counted(timing.more_runs, 'more run')} a side would settle it."
-    return said + (f" {timing.reason}." if timing.reason else "")
-
-
-def _bound(row: CaseReport) -> str:
-    bound = bound_percent(row.comparison)
-    if bound is None or row.state is not RowState.SAME:
-        return ""
-    return f"With 95 % confidence the change is at most {percent(bound)}."
-
-
-def _loss(comparison: Comparison) -> str:
-    loss = comparison.loss
-    words = loss_words(comparison)
-    if words is None:
-        return loss.reason and f"Loss curve: {loss.reason}."
-    said = f"Loss curve {words}, {counted(loss.compared_steps, 'step')} compared"
-    said += f" on {loss.digits}" if loss.digits else ""
-    if loss.max_relative:
-        said += f"; largest difference {significant(loss.max_relative * 100)} %"
-        said += f" at step {loss.worst_step}" if loss.worst_step is not None else ""
-    if loss.first_difference_step is not None:
-        said += f"; first difference at step {loss.first_difference_step}"
-    return said + "."
-
-
-def _caveat(caveat: Caveat) -> str:
-    sides = ""
-    if caveat.base is not None or caveat.head is not None:
-        sides = f"{caveat.field}: {caveat.base or 'not stated'} → {caveat.head or 'not stated'}"
-    return ". ".join(part for part in (sides, caveat.text) if part) or caveat.field
 
 
 def _figure(row: Row) -> FigureLine:
@@ -236,18 +185,6 @@ def _trouble(
         excerpt=failure.excerpt,
         log=log,
     )
-
-
-def log_start(offset: int) -> int | None:
-    """Where a log page begins that shows the byte at `offset`: at the start of the log, if it can."""
-    return None if offset < FIRST_PAGE else offset - BEFORE
-
-
-FIRST_PAGE = 250_000
-"""Bytes of a log that its first page shows for certain."""
-
-BEFORE = 20_000
-"""Bytes shown before the place that a link leads to."""
 
 
 def _time(comparison: Comparison) -> Time | None:

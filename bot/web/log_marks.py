@@ -19,6 +19,12 @@ WORDS = {
     MarkKind.RESTORED: "restored",
 }
 
+FIRST_PAGE = 100_000
+"""Bytes of a log that its first page shows, unless its lines are shorter than 20 bytes on average."""
+
+BEFORE = 20_000
+"""Bytes shown before the place that a link leads to."""
+
 
 def log_marks(run: MeasuredRun | None) -> tuple[LogMark, ...]:
     """The marks in the order of the log; where two stand at one place the first error, then a step, leads."""
@@ -48,3 +54,8 @@ def _unique(places: list[tuple[int, int, str, str, str]]) -> list[LogMark]:
         own = anchor if counts[anchor] == 1 else f"{anchor}-again-{counts[anchor]}"
         marks.append(LogMark(offset=offset, anchor=own, words=words, kind=kind))
     return marks
+
+
+def log_start(offset: int) -> int | None:
+    """Where a log page begins that shows the byte at `offset`: at the start of the log, if it can."""
+    return None if offset < FIRST_PAGE else offset - BEFORE

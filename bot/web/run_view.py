@@ -15,10 +15,10 @@ from bot.runs.records import RunRecord
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.metrics import METRICS
 from bot.web.access import Visit
-from bot.web.case_view import ledger, log_start
+from bot.web.case_view import ledger
 from bot.web.charts import Bar, bar, fills
 from bot.web.links import commit_on_github
-from bot.web.log_marks import log_marks
+from bot.web.log_marks import log_marks, log_start
 from bot.web.moments import Moment, moment
 
 ENVIRONMENT = {

@@ -1,0 +1,64 @@
+"""What a case's decisions amount to, in whole sentences for its page.
+
+In:  a `CaseReport`, or one caveat of it. Out: plain text; every figure is that of the decision.
+"""
+
+from bot.report.figures import change, counted, percent, significant, size
+from bot.report.judged import bound_percent, loss_words
+from bot.report.model import CaseReport, RowState
+from bot.verdict.judgement import Caveat, Comparison, Timing
+
+
+def sentences(row: CaseReport) -> tuple[str, ...]:
+    """Step time, the bound on its change, the loss curve, and what to know of the runs."""
+    comparison = row.comparison
+    if comparison is None:
+        return ()
+    said = [_timing(comparison.timing), _bound(row), _loss(comparison), row.note if comparison.reason else ""]
+    return tuple(sentence for sentence in said if sentence)
+
+
+def _timing(timing: Timing) -> str:
+    if timing.change is None:
+        return timing.reason and f"Step time: {timing.reason}."
+    heads, bases = counted(timing.n[1], "run"), counted(timing.n[0], "run")
+    said = f"Step time {change(timing.change)}, {heads} against {bases}."
+    if timing.band is not None:
+        said += f" It counts as changed from ±{size(timing.band)} on."
+    if timing.mde is not None:
+        said += f" A change of {size(timing.mde)} would be seen in 4 of 5 such comparisons."
+    if timing.look > 1:
+        said += f" This is look {timing.look} at these data; the threshold is adjusted for it."
+    if timing.more_runs:
+        said += f" {counted(timing.more_runs, 'more run')} a side would settle it."
+    return said + (f" {timing.reason}." if timing.reason else "")
+
+
+def _bound(row: CaseReport) -> str:
+    bound = bound_percent(row.comparison)
+    if bound is None or row.state is not RowState.SAME:
+        return ""
+    return f"With 95 % confidence the change is at most {percent(bound)}."
+
+
+def _loss(comparison: Comparison) -> str:
+    loss = comparison.loss
+    words = loss_words(comparison)
+    if words is None:
+        return loss.reason and f"Loss curve: {loss.reason}."
+    said = f"Loss curve {words}, {counted(loss.compared_steps, 'step')} compared"
+    said += f" on {loss.digits}" if loss.digits else ""
+    if loss.max_relative:
+        said += f"; largest difference {significant(loss.max_relative * 100)} %"
+        said += f" at step {loss.worst_step}" if loss.worst_step is not None else ""
+    if loss.first_difference_step is not None:
+        said += f"; first difference at step {loss.first_difference_step}"
+    return said + "."
+
+
+def caveat_text(caveat: Caveat) -> str:
+    """What differs, on which side how, and what that means."""
+    sides = ""
+    if caveat.base is not None or caveat.head is not None:
+        sides = f"{caveat.field}: {caveat.base or 'not stated'} → {caveat.head or 'not stated'}"
+    return ". ".join(part for part in (sides, caveat.text) if part) or caveat.field
