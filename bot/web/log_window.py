@@ -55,12 +55,15 @@ class LogMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLine:
-    """One line, or a piece of a long one (`number` is then None but for the first)."""
+    """One line, or a piece of a long one (`number` is then None but for the first).
+
+    `mark` leads; `also` are the anchors of further marks that stand in it."""
 
     number: int | None
     offset: int
     text: str
     mark: LogMark | None = None
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +116,7 @@ def _pieces(
             offset=begin + start,
             text=readable(line[start:end]),
             mark=inside[0] if inside else None,
+            also=tuple(mark.anchor for mark in inside[1:]),
         )
 
 

@@ -98,6 +98,7 @@ def test_a_marked_line_knows_its_mark() -> None:
     second = LogMark(offset=8, anchor="end", words="end", kind="mark")
     shown = list(lines(span("one\ntwo three\nfour\n"), (first, second), 1))
     assert [None, first, None] == [line.mark for line in shown]
+    assert ("end",) == shown[1].also
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tests.web.shop import KEY, PRIVATE, PUBLIC, Page, Shop
 OURS = """
 html head meta title link script noscript body a header nav ol li main footer p h1 h2 h3 h4 ul bdi div table
 caption thead tbody tr th td time code strong span details summary section figure figcaption svg rect pre form
-label input button
+label input button i
 """
 PULL = f"/{PUBLIC}/pull/4270"
 NASTY = b"""<script>alert(1)</script> "quoted" 'single' &amp; {{ 7 * 7 }} <!-- x
