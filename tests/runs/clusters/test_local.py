@@ -1,109 +1,15 @@
 """Jobs on this machine, with real processes."""
 
-import asyncio
-import os
 import re
-import signal
 import time
-from collections.abc import Awaitable
-from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
 from bot.errors import Told
-from bot.runs.clusters.checkout import create_repository, record
-from bot.runs.clusters.jobfolder import JobFolder, held
+from bot.runs.clusters.jobfolder import JobFolder
 from bot.runs.clusters.local import LocalCluster
-from bot.runs.clusters.port import Job, JobState, Observation
-
-T = TypeVar("T")
-
-PATIENCE = 20.0
-MARK = "mark.txt"
-
-
-def now(awaitable: Awaitable[T]) -> T:
-    """The result of an asynchronous call."""
-
-    async def wait() -> T:
-        return await awaitable
-
-    return asyncio.run(wait())
-
-
-class Bench:
-    """A repository with one commit, and a cluster in a path with spaces."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder / "a place with spaces"
-        self.root = self.folder / "cluster"
-        create_repository(self.folder / "r.git")
-        self.sha = record(
-            self.folder / "r.git",
-            branch="main",
-            files={MARK: b"here\n", "code/say.py": b"import os, sys\nprint(sorted(os.environ))\n"},
-            message="m",
-            author="A <a@example.com>",
-            at=1,
-        ).sha
-        self.cluster = LocalCluster(self.root, grace_seconds=0.3)
-
-    def job(self, name: str, command: str, timeout: float = PATIENCE, memory_mb: int | None = None) -> Job:
-        """A job of this repository's commit."""
-        return Job(
-            name=name,
-            repository=str(self.folder / "r.git"),
-            sha=self.sha,
-            case="01_base",
-            variant="default",
-            command=command,
-            run_name=f"run-{name}",
-            timeout_seconds=timeout,
-            memory_mb=memory_mb,
-            environment=(("GREETING", "good day"),),
-        )
-
-    def launch(
-        self, name: str, command: str, timeout: float = PATIENCE, memory_mb: int | None = None
-    ) -> None:
-        """Launch a job."""
-        now(self.cluster.launch(self.job(name, command, timeout, memory_mb)))
-
-    def until(self, name: str, *states: JobState) -> Observation:
-        """Look until the job is in one of these states."""
-        limit = time.monotonic() + PATIENCE
-        while time.monotonic() < limit:
-            seen = now(self.cluster.observe(name))
-            if seen.state in states:
-                return seen
-            time.sleep(0.01)
-        raise AssertionError(f"{name} did not come to {states}: {seen}")
-
-    def ended(self, name: str) -> Observation:
-        """Look until the job has ended."""
-        return self.until(name, JobState.ENDED)
-
-    def log(self, name: str) -> str:
-        """The job's log."""
-        return JobFolder(self.root, name).log.read_text()
-
-    def said(self, name: str) -> list[str]:
-        """The log's lines between the frame's."""
-        return self.log(name).splitlines()[2:-2]
-
-    def until_logged(self, name: str, text: str) -> None:
-        """Look until the log holds a text."""
-        limit = time.monotonic() + PATIENCE
-        while text not in (self.log(name) if JobFolder(self.root, name).log.exists() else ""):
-            assert time.monotonic() < limit
-            time.sleep(0.01)
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    """A cluster of one's own."""
-    return Bench(tmp_path)
+from bot.runs.clusters.port import JobState, Observation
+from tests.runs.clusters.workbench import MARK, PATIENCE, Bench, now
 
 
 def test_a_log_is_framed_as_xpk_frames_it(bench: Bench) -> None:
@@ -160,30 +66,6 @@ def test_a_waiting_job_is_queued(bench: Bench) -> None:
     assert bench.ended("mv-b").exit_code == 0
 
 
-def test_over_time_ends_as_timeout_ends_it(bench: Bench) -> None:
-    """124 where the program ends when asked, 137 where it has to be made to."""
-    bench.launch("mv-a", "sleep 100", timeout=0.2)
-    bench.launch("mv-b", "trap '' TERM; echo deaf; sleep 100 & wait; sleep 100", timeout=0.2)
-    assert bench.ended("mv-a").exit_code == 124
-    assert bench.ended("mv-b").exit_code == 137
-    assert bench.said("mv-a") == ["timeout: sending signal TERM to command 'sleep'"]
-    assert bench.log("mv-b").endswith("EXIT_CODE=137\n")
-
-
-def test_a_program_that_cannot_start_says_so(bench: Bench) -> None:
-    """As a shell would: 127 and a line."""
-    bench.launch("mv-a", "no-such-program")
-    assert bench.ended("mv-a").exit_code == 127
-    assert bench.said("mv-a") == ["no-such-program: No such file or directory"]
-
-
-def test_memory_is_limited(bench: Bench) -> None:
-    """A program that wants more than its share fails, the machine does not."""
-    bench.launch("mv-a", "python3 -c 'bytearray(900 * 2**20)'", memory_mb=400)
-    assert bench.ended("mv-a").exit_code == 1
-    assert "MemoryError" in bench.log("mv-a")
-
-
 def test_a_program_sees_few_variables(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bot's secrets are in its environment; a pull request's code runs in the program."""
     monkeypatch.setenv("GITHUB_PRIVATE_KEY", "secret")
@@ -212,71 +94,12 @@ def test_the_newest_step_is_seen_while_it_runs(bench: Bench) -> None:
     now(bench.cluster.delete("mv-a"))
 
 
-def test_deleting_ends_every_process_and_keeps_the_log(bench: Bench) -> None:
-    """Children and children's children are gone, the name is forgotten, the log has its end."""
-    bench.launch("mv-a", "sleep 100 & (trap '' TERM; sleep 100) & echo up; wait")
-    bench.until_logged("mv-a", "up")
-    now(bench.cluster.delete("mv-a"))
-    assert not held(JobFolder(bench.root, "mv-a").log)
-    assert now(bench.cluster.observe("mv-a")) == Observation(state=JobState.ABSENT)
-    assert now(bench.cluster.names()) == frozenset()
-    assert bench.log("mv-a").endswith("EXIT_CODE=143\n")
-    now(bench.cluster.delete("mv-a"))
-
-
-def test_a_job_in_the_queue_can_be_deleted(bench: Bench) -> None:
-    """It never starts."""
-    bench.launch("mv-a", "sleep 100")
-    bench.launch("mv-b", "true")
-    now(bench.cluster.delete("mv-b"))
-    now(bench.cluster.delete("mv-a"))
-    assert not JobFolder(bench.root, "mv-b").log.exists()
-
-
-def test_a_deleted_name_can_be_launched_again(bench: Bench) -> None:
-    """The name is free, and the log is the new run's."""
-    bench.launch("mv-a", "echo first")
-    bench.ended("mv-a")
-    now(bench.cluster.delete("mv-a"))
-    bench.launch("mv-a", "echo second")
-    bench.ended("mv-a")
-    assert bench.said("mv-a") == ["second"]
-
-
 def test_another_process_finds_the_job_by_name(bench: Bench) -> None:
     """All there is to know is in files: a new cluster object adopts what an old one started."""
     bench.launch("mv-a", "sleep 0.3; exit 5")
     bench.cluster = LocalCluster(bench.root)
     assert bench.until("mv-a", JobState.RUNNING).exit_code is None
     assert bench.ended("mv-a").exit_code == 5
-
-
-def test_a_job_whose_supervisor_was_killed_has_ended_without_an_exit_code(bench: Bench) -> None:
-    """Its log has no end, what it left running is ended, and the queue moves on."""
-    bench.launch("mv-a", "echo up; sleep 100")
-    bench.launch("mv-b", "true")
-    bench.until_logged("mv-a", "up")
-    folder = JobFolder(bench.root, "mv-a")
-    supervisor = folder.read("supervisor")
-    assert supervisor is not None
-    os.kill(supervisor, signal.SIGKILL)
-    assert bench.ended("mv-a").exit_code is None
-    assert "XPK End" not in bench.log("mv-a")
-    assert bench.ended("mv-b").exit_code == 0
-    limit = time.monotonic() + PATIENCE
-    while held(folder.log):
-        assert time.monotonic() < limit
-        time.sleep(0.01)
-
-
-def test_a_program_that_kills_its_supervisor_is_ended_all_the_same(bench: Bench) -> None:
-    """Its process group is known before it lives, so nothing it does first can hide it."""
-    bench.launch("mv-a", "kill -9 $PPID; sleep 100")
-    assert bench.ended("mv-a").exit_code is None
-    limit = time.monotonic() + PATIENCE
-    while held(JobFolder(bench.root, "mv-a").log):
-        assert time.monotonic() < limit
-        time.sleep(0.01)
 
 
 def test_several_jobs_run_at_once_where_that_is_allowed(bench: Bench) -> None:
