@@ -48,7 +48,7 @@ _SAVE = re.compile(r"(?:asynchronous checkpoint save for|saved a checkpoint at) 
 # Completed eval step 0
 # eval metrics after step: 4, loss=9.855     average loss after step=4: eval_step_count=10
 _EVAL_STEP = re.compile(r"[a-z ]{1,40} step[:=]? ?(?P<step>\d{1,12})")
-_FIRST_EVAL_STEP = re.compile(r"ompleted eval step:? 0(?!\d)")
+_FIRST_EVAL_STEP = re.compile(r"ed eval step:? 0(?!\d)")
 _OLD_EVAL = re.compile(r"(?:eval metric|average los)\Z")
 # restoring from this run's directory step 5      Restoring checkpoint from gs://.../checkpoints/100.
 _RESTORE = re.compile(
@@ -141,18 +141,20 @@ def _eval_step(seen: Sighting) -> int | None:
     return int(found["step"]) if found else None
 
 
-def _eval_started(seen: Sighting) -> Iterator[Statement]:
-    yield _mark(seen, MarkKind.EVAL_STARTED, _eval_step(seen))
+def _eval(seen: Sighting) -> Iterator[Statement]:
+    """The two ends of an evaluation around a train step."""
+    kind = MarkKind.EVAL_STARTED if seen.front.endswith("Starting") else MarkKind.EVAL_ENDED
+    yield _mark(seen, kind, _eval_step(seen))
 
 
-def _eval_ended(seen: Sighting) -> Iterator[Statement]:
-    # Completed eval after train step 4, ...    and not the line of one eval step: Completed eval step: 3
+def _eval_steps(seen: Sighting) -> Iterator[Statement]:
+    """The first step of an evaluation: older programs do not say that one begins."""
     if _FIRST_EVAL_STEP.match(seen.text):
         yield _mark(seen, MarkKind.EVAL_STARTED, None)
-    elif seen.text.startswith("s after"):
-        if _OLD_EVAL.search(seen.front):
-            yield _mark(seen, MarkKind.EVAL_ENDED, _eval_step(seen))
-    elif not seen.text.startswith("ompleted eval step"):
+
+
+def _old_eval_ended(seen: Sighting) -> Iterator[Statement]:
+    if _OLD_EVAL.search(seen.front):
         yield _mark(seen, MarkKind.EVAL_ENDED, _eval_step(seen))
 
 
@@ -181,9 +183,9 @@ MAXTEXT = (
     Needle(literal=b"Waited ", read=_waited),
     Needle(literal=b"asynchronous checkpoint save for step ", read=_save_started, lead="Started an "),
     Needle(literal=b"saved a checkpoint at step ", read=_saved),
-    Needle(literal=b"ing eval after train step ", read=_eval_started, lead="Start"),
-    Needle(literal=b"ompleted eval ", read=_eval_ended, lead="[cC]"),
-    Needle(literal=b"s after step", read=_eval_ended, lead="(?:eval metric|average los)"),
+    Needle(literal=b" eval after train step ", read=_eval, lead="(?:Starting|[cC]ompleted)"),
+    Needle(literal=b"ed eval step", read=_eval_steps, lead="[cC]omplet"),
+    Needle(literal=b"s after step", read=_old_eval_ended, lead="(?:eval metric|average los)"),
     Needle(literal=b"estoring ", read=_restored, lead="[rR]"),
     Needle(literal=b"Training stopped: ", read=_stopped),
     Needle(literal=b"'reached_preemption': True", read=_preempted),
