@@ -7,6 +7,7 @@ Out: a `CommandRecord`, whose one sentence is what the pull request's comment wi
 from typing import assert_never
 
 from bot.config import Suite
+from bot.controller.deciding import starts_runs
 from bot.intake import command, trust
 from bot.intake.intent import Command
 from bot.intake.pull import Permission
@@ -32,7 +33,8 @@ def decide(intent: Command, *, permission: Permission, suite: Suite | None) -> C
     )
 
 
-FETCHES_ONLY = "This repository starts no runs: its .github/maxview.yml has no launch section."
+NO_LAUNCH = "This repository starts no runs: its .github/maxview.yml has no launch section."
+NOT_HERE = "MaxView does not start runs on this repository's cluster yet; it reads those that finished there."
 
 _Answer = tuple[str, bool, tuple[str, ...]]
 
@@ -65,8 +67,9 @@ def _run(one: command.Run | command.Rerun, suite: Suite | None) -> _Answer:
     keys = tuple(f"{case}/{variant}" for case in meant.cases for variant in meant.variants)
     asked = keys if meant.scope is not command.Scope.FAILED else (FAILED, *keys)
     what = _what(meant, suite)
-    if suite.launch is None:
-        return f"{what}: the finished runs were read again. {FETCHES_ONLY}", False, ()
+    if not starts_runs(suite):
+        why = NOT_HERE if suite.launch else NO_LAUNCH
+        return f"{what}: finished runs were looked for again. {why}", False, ()
     if isinstance(one, command.Run):
         return f"{what}: runs that are missing are started.", False, ()
     return f"{what}: fresh runs are started, on this head and on its baseline.", False, asked

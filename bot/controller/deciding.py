@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from bot.config import Compare, Suite
+from bot.config import Cluster, Compare, Suite
 from bot.controller.facts import HeadFacts
 from bot.intake.pull import Pull
 from bot.report.material import Request
@@ -26,6 +26,11 @@ SETTLED_SECONDS = 900.0
 """How often a finished pull request is looked at: repeats may be added to a bucket at any time."""
 
 UNFINISHED = {RowState.NO_RUN, RowState.NO_BASELINE, RowState.QUEUED, RowState.RUNNING, RowState.RETRYING}
+
+
+def starts_runs(suite: Suite) -> bool:
+    """Whether this program starts runs for the suite: so far on the local cluster alone."""
+    return suite.launch is not None and suite.launch.cluster is Cluster.LOCAL
 
 
 def speaks(suite: Suite, row: PullRow, pull: Pull, changed_paths: Sequence[str]) -> bool:
@@ -93,7 +98,7 @@ def request(row: PullRow, pull: Pull, *, suite: Suite | None, problem: str | Non
         margins=suite.margins,
         variants=suite.variant_names,
         compares_variants=Compare.VARIANT in suite.compare,
-        launches=suite.launch is not None,
+        launches=starts_runs(suite),
     )
 
 

@@ -9,8 +9,9 @@ Level-triggered: it names every run that should be there, so that repeating it p
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from bot.config import Cluster, Local, Suite
+from bot.config import Local, Suite
 from bot.controller.commands import FAILED
+from bot.controller.deciding import starts_runs
 from bot.controller.facts import HeadFacts
 from bot.intake.pull import Pull
 from bot.report.build import Built
@@ -69,11 +70,6 @@ class Launcher:
         return await self.database.write(
             runs.plan, planned, repository=pull.repository, number=pull.number, now=self.now()
         )
-
-
-def starts_runs(suite: Suite) -> bool:
-    """Whether this program starts runs for the suite: so far on the local cluster alone."""
-    return suite.launch is not None and suite.launch.cluster is Cluster.LOCAL
 
 
 def plan(subject: Subject, local: Local, built: Built) -> tuple[Planned, ...]:

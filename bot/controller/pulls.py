@@ -29,6 +29,8 @@ from bot.storage.database import Database
 from bot.storage.pulls import Look, PullRow
 from bot.storage.queue import Claim
 
+NO_SUITE = "The default branch has no .github/maxview.yml, so there is nothing to run or to compare."
+
 LOG = logging.getLogger(__name__)
 
 
@@ -104,12 +106,14 @@ class PullStep:
     async def _look(self, subject: _Subject) -> tuple[float | None, Mapping[str, Any]]:
         """Make the report and say it; when to look again, and what to remember."""
         read = await self.suites.read(subject.repository)
-        if read.suite is None and read.problem is None:
-            return None, {}
+        problem = read.problem
+        if read.suite is None and problem is None:
+            if not subject.row.commands:
+                return None, {}
+            problem = NO_SUITE
         if read.suite is None:
-            built = build_report(
-                request(subject.row, subject.pull, suite=None, problem=read.problem, now=self.now()), (), {}
-            )
+            asked = request(subject.row, subject.pull, suite=None, problem=problem, now=self.now())
+            built = build_report(asked, (), {})
         else:
             facts = await self.heads.read(subject.repository, subject.pull)
             if not speaks(read.suite, subject.row, subject.pull, facts.changed_paths):

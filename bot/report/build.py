@@ -87,7 +87,7 @@ def _row(sides: Sides, request: Request, comparable: int) -> CaseReport:
         head_runs=tuple(runs.head.runs),
         stale_runs=tuple(runs.head.stale),
         progress=runs.progress,
-        note=_note(sides),
+        note=_note(sides, request),
     )
 
 
@@ -114,7 +114,7 @@ def _baseline(choice: BaselineChoice) -> Baseline:
     )
 
 
-def _note(sides: Sides) -> str:
+def _note(sides: Sides, request: Request) -> str:
     """What a person must know of the runs themselves before reading the verdict."""
     head = sides.runs.head
     notes = []
@@ -125,6 +125,8 @@ def _note(sides: Sides) -> str:
         notes.append(f"{count} run{'s' if count > 1 else ''} of other commits of this branch are not used")
     if head.runs and not sides.runs.base.runs:
         notes.append(sides.runs.base.why)
+    if not head.runs and request.launches and request.pull.from_fork:
+        notes.append("this pull request comes from a fork, whose code is not run here")
     if len(sides.head) < len(head.runs):
         notes.append(f"{len(head.runs) - len(sides.head)} of the head's logs could not be read")
     return "; ".join(notes)

@@ -59,7 +59,7 @@ def test_a_writers_command_is_answered_in_the_same_comment(scene: Scene) -> None
     scene.github.comment(number, "bob", "/benchmark rerun 03_dropout")
     after = scene.comment(number, "`/benchmark rerun 03_dropout` by bob")
     assert after["id"] == before["id"]
-    assert "03_dropout: the finished runs were read again." in after["body"]
+    assert "03_dropout: finished runs were looked for again." in after["body"]
 
 
 def test_a_strangers_command_is_refused_with_the_reason(scene: Scene) -> None:
