@@ -16,7 +16,7 @@ def help_text(*, cases: Sequence[str], variants: Sequence[str], launches: bool) 
     """Every command on its line, then what may stand for CASE and VARIANT."""
     example = cases[0] if cases else "CASE"
     starts = "start what is missing" if launches else "look for new runs and read them"
-    again = "measure again" if launches else "read the newest runs again"
+    again = "measure again" if launches else "look for new runs again"
     rerun = quoted(f"/benchmark rerun {example}")
     lines = [
         f"* `/benchmark` or `/benchmark run [CASE…]{' [VARIANT]' if len(variants) > 1 else ''}`: {starts}",

@@ -46,10 +46,16 @@ def test_a_second_delivery_of_an_id_changes_nothing(database: Database) -> None:
     held = database.now(queue.claim, DELIVERY, owner="x", now=5.0, lease=30.0)
     assert held is not None
     database.now(queue.release, held, due=None, values={"state": DeliveryState.DONE})
-    database.now(deliveries.record, [_delivery("a", 6.0, b"second")])
+    database.now(deliveries.record, [_delivery("a", 6.0, b"first")])
     assert database.now(_kept) == {"a": (b"first", 5.0)}
     assert database.now(queue.claim, DELIVERY, owner="x", now=1e9, lease=30.0) is None
     assert database.now(count).deliveries == {"done": 1}
+
+
+def test_two_deliveries_that_were_given_one_id_are_both_kept(database: Database) -> None:
+    """Some servers count deliveries by the millisecond: an id alone does not say which one it is."""
+    database.now(deliveries.record, [_delivery("a", 5.0, b"first"), _delivery("a", 5.0, b"other")])
+    assert database.now(count).deliveries == {"received": 2}
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -63,7 +69,7 @@ def test_every_id_is_kept_once_as_it_came_first(database: Database, batches: Seq
         made = []
         for name in batch:
             moment += 1.0
-            made.append(_delivery(name, moment, str(moment).encode()))
+            made.append(_delivery(name, moment, name.encode()))
             first.setdefault(name, (made[-1].payload, moment))
         database.now(deliveries.record, made)
     assert database.now(_kept) == first

@@ -102,9 +102,9 @@ class Machine(RuleBasedStateMachine):
     def hand_back(self, owner: str) -> None:
         """A process ends in good order; its unfinished rows are free."""
         self.database.now(queue.hand_back, PULL_REQUEST, owner=owner)
-        for name, held in self.held:
-            if name == owner and self._is_newest(held):
-                self.known[held.row["number"]].free = True
+        for known in self.known.values():
+            if known.newest is not None and known.newest.row["lease_owner"] == owner:
+                known.free = True
         self.held = [(name, held) for name, held in self.held if name != owner]
 
     @rule(seconds=st.sampled_from([0.5, 10.0, 31.0, 5000.0, -20.0, -3600.0]))
