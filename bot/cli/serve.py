@@ -7,6 +7,7 @@ import argparse
 import json
 import logging
 import os
+import signal
 import sys
 from datetime import UTC, datetime
 
@@ -45,6 +46,9 @@ def serve(settings: Settings) -> None:
 
     from bot.app import make_app  # noqa: PLC0415 - the other commands start faster without it
 
+    # uvicorn ends in good order and then raises the signal anew, which would look like a failure.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _stopped)
     uvicorn.run(
         make_app(settings),
         host=settings.host,
@@ -54,6 +58,10 @@ def serve(settings: Settings) -> None:
         timeout_graceful_shutdown=GRACE_SECONDS,
         server_header=False,
     )
+
+
+def _stopped(_number: int, _frame: object) -> None:
+    raise SystemExit(0)
 
 
 def set_up_logging(log_format: str) -> None:

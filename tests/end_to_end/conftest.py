@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.end_to_end.between import Between, standing_between
 from tests.end_to_end.runs import Runs, configuration
 from tests.end_to_end.server import Server, free_port
 from tests.peers.bucket import Bucket, Emulator, serve_buckets
@@ -25,11 +26,21 @@ class Scene:
     """Everything of one test. `base` and `head` are commits of main and of `BRANCH`."""
 
     github: Emulate
+    between: Between
     bucket: Bucket
     runs: Runs
     server: Server
     base: str
     head: str
+    stack: ExitStack
+
+    def another_server(self) -> Server:
+        """A second server with the same settings, on a port and in a folder of its own."""
+        folder = self.server.folder / "another"
+        folder.mkdir()
+        server = Server(folder=folder, secret=SECRET, settings=self.server.settings)
+        self.stack.callback(_end, server)
+        return server
 
     def configure(self, text: str) -> None:
         """Replace the configuration on main, which sends a push."""
@@ -92,6 +103,7 @@ def make_scene(tmp_path: Path, emulator: Emulator) -> Iterator[Callable[..., Sce
             bucket, port = emulator.bucket(), free_port()
             github = stack.enter_context(running_emulate(f"http://127.0.0.1:{port}/webhook"))
             text = configuration(source or bucket.url, CASES)
+            between = stack.enter_context(standing_between(github.url))
             base = github.commit("main", ".github/maxview.yml", text, "Measure")
             github.branch(BRANCH)
             head = github.commit(BRANCH, "src/attention.py", "FAST = True\n", "Make attention faster")
@@ -102,7 +114,7 @@ def make_scene(tmp_path: Path, emulator: Emulator) -> Iterator[Callable[..., Sce
                 settings={
                     "GITHUB_APP_ID": str(APP_ID),
                     "GITHUB_PRIVATE_KEY": private_key(),
-                    "GITHUB_API_URL": github.url,
+                    "GITHUB_API_URL": between.url,
                     "POLL_SECONDS": "1",
                     **bucket.env,
                     **settings,
@@ -110,7 +122,16 @@ def make_scene(tmp_path: Path, emulator: Emulator) -> Iterator[Callable[..., Sce
             )
             stack.callback(_end, server)
             runs = Runs(put=bucket.upload)
-            return Scene(github=github, bucket=bucket, runs=runs, server=server, base=base, head=head)
+            return Scene(
+                github=github,
+                between=between,
+                bucket=bucket,
+                runs=runs,
+                server=server,
+                base=base,
+                head=head,
+                stack=stack,
+            )
 
         yield make
 

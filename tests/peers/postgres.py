@@ -52,12 +52,20 @@ class Postgres:
             for statement in statements:
                 connection.execute(statement.encode())
 
+    def shut(self, url: str) -> None:
+        """Let nobody into a database any more, and put out who is in."""
+        self.run(f"ALTER DATABASE {_name(url)} ALLOW_CONNECTIONS false")
+        self.disconnect(url)
+
+    def open(self, url: str) -> None:
+        """Let everybody into a database again."""
+        self.run(f"ALTER DATABASE {_name(url)} ALLOW_CONNECTIONS true")
+
     def disconnect(self, url: str) -> None:
         """End every connection to a database."""
-        name = url.partition("?")[0].rpartition("/")[2]
         everyone = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
         with psycopg.connect(self.url("postgres")) as connection:
-            connection.execute(everyone, [name])
+            connection.execute(everyone, [_name(url)])
 
     def _create(self, template: str) -> str:
         name = f"test_{next(self._names)}"
@@ -124,6 +132,10 @@ def postgres_database(postgres: Postgres) -> Iterator[Database]:
     opened = Database(postgres.with_tables())
     yield opened
     opened.close()
+
+
+def _name(url: str) -> str:
+    return url.partition("?")[0].rpartition("/")[2]
 
 
 def _migrate(url: str) -> None:

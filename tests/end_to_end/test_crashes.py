@@ -1,0 +1,190 @@
+"""Whatever dies, and whenever: after the restart there is exactly one comment, and it is true."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from tests.end_to_end.between import Cut, Moment
+from tests.end_to_end.conftest import BRANCH, Scene, delivered_pull
+from tests.peers.emulate import REPOSITORY
+from tests.peers.postgres import Postgres
+
+POINTS = (
+    (Moment.AFTER, "GET", r"/contents/"),
+    (Moment.BEFORE, "GET", r"/pulls/\d+$"),
+    (Moment.BEFORE, "GET", r"/compare/"),
+    (Moment.BEFORE, "POST", r"/comments$"),
+    (Moment.AFTER, "POST", r"/comments$"),
+)
+
+
+def _killer(scene: Scene, died: threading.Event) -> Callable[[], None]:
+    def kill() -> None:
+        scene.server.kill()
+        died.set()
+        raise Cut
+
+    return kill
+
+
+def test_a_kill_anywhere_between_receipt_and_comment_leaves_one_comment(
+    make_scene: Callable[..., Scene],
+) -> None:
+    """Before and after GitHub was asked, before and after the comment was written: one true comment."""
+    scene = make_scene()
+    scene.runs.several("04_int8", "main", scene.base, 2)
+    scene.server.start()
+    for n, (moment, method, path) in enumerate(POINTS):
+        branch, died = f"feat/{n}", threading.Event()
+        scene.github.branch(branch, BRANCH)
+        scene.between.once(moment, method, path, _killer(scene, died))
+        number = scene.open_pull(branch)
+        assert died.wait(timeout=30), (moment, method, path)
+        scene.server.leases_end()
+        scene.server.start()
+        body = scene.comment(number, "no run")["body"]
+        assert f"head {scene.head}" in body
+    scene.server.quiet()
+    assert [len(scene.ours(number)) for number in range(1, len(POINTS) + 1)] == [1] * len(POINTS)
+
+
+def test_a_kill_right_after_the_acknowledgement_loses_nothing(make_scene: Callable[..., Scene]) -> None:
+    """What was answered with 202 is worked on by the next process."""
+    scene = make_scene()
+    number = scene.open_pull()
+    payload = delivered_pull(scene, number)
+    scene.server.start()
+    assert scene.server.deliver("pull_request", payload, name="only-one").status_code == 202
+    scene.server.kill()
+    scene.server.leases_end()
+    scene.server.start()
+    scene.comment(number, "no run")
+
+
+def test_a_kill_while_an_edit_is_answered_writes_nothing_twice(make_scene: Callable[..., Scene]) -> None:
+    """The command that was being answered is answered once, in the same comment."""
+    scene = make_scene()
+    scene.server.start()
+    number, died = scene.open_pull(), threading.Event()
+    before = scene.comment(number, "no run")
+    scene.between.once(Moment.AFTER, "PATCH", "/comments/", _killer(scene, died))
+    scene.github.comment(number, "bob", "/benchmark status")
+    assert died.wait(timeout=30)
+    scene.server.leases_end()
+    edits = scene.between.count("PATCH", "/comments/")
+    scene.server.start()
+    scene.server.until(lambda: "done=unchanged" in scene.server.log, "the edit is found to be done")
+    assert scene.comment(number, "by bob")["id"] == before["id"]
+    assert scene.between.count("PATCH", "/comments/") == edits
+
+
+def test_nothing_is_written_while_nothing_changes(make_scene: Callable[..., Scene]) -> None:
+    """The bucket is looked at again and again, and the comment is left alone, also after a restart."""
+    scene = make_scene(POLL_SECONDS="0.2")
+    scene.usual_runs()
+    scene.server.start()
+    number = scene.open_pull()
+    before = scene.comment(number, "1 new failure")
+    writes, looks = scene.between.writes(), scene.between.count("GET", "/pulls/1$")
+    scene.server.until(lambda: scene.between.count("GET", "/pulls/1$") >= looks + 3, "it is looked at")
+    assert scene.server.stop()[0] == 0
+    looks = scene.between.count("GET", "/pulls/1$")
+    scene.server.start()
+    scene.server.until(lambda: scene.between.count("GET", "/pulls/1$") >= looks + 2, "it is looked at")
+    assert scene.between.writes() == writes
+    assert scene.comment(number) == before
+
+
+def test_the_end_in_good_order_is_quick_and_hands_back(make_scene: Callable[..., Scene]) -> None:
+    """SIGTERM while GitHub does not answer: status 0 within 10 s, and the next process need not wait."""
+    scene = make_scene()
+    scene.server.start()
+    asked, answer = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        asked.set()
+        answer.wait(timeout=30)
+        raise Cut
+
+    scene.between.once(Moment.BEFORE, "GET", "/compare/", hang)
+    number = scene.open_pull()
+    assert asked.wait(timeout=30)
+    status, seconds = scene.server.stop()
+    answer.set()
+    assert status == 0
+    assert seconds < 10
+    begun = time.monotonic()
+    scene.server.start()
+    scene.comment(number, "no run")
+    assert time.monotonic() - begun < 25
+
+
+def test_an_idle_server_ends_at_once(make_scene: Callable[..., Scene]) -> None:
+    """With nothing to finish, SIGTERM takes a moment, and the log ends without a traceback."""
+    scene = make_scene()
+    status, seconds = scene.server.start().stop()
+    assert (status, seconds < 5) == (0, True)
+    assert "Traceback" not in scene.server.log
+
+
+def test_a_database_that_goes_away_costs_nothing_that_was_acknowledged(
+    make_scene: Callable[..., Scene], postgres: Postgres
+) -> None:
+    """503 at once while it is away, 202 for the same delivery when it is back, and then the comment."""
+    url = postgres.empty()
+    scene = make_scene(DATABASE_URL=url)
+    number = scene.open_pull()
+    payload = delivered_pull(scene, number)
+    server = scene.server.start()
+    postgres.shut(url)
+    begun = time.monotonic()
+    assert server.deliver("pull_request", payload, name="kept").status_code == 503
+    assert time.monotonic() - begun < 9
+    assert (server.status("/healthz"), server.status("/readyz")) == (200, 503)
+    assert server.status(f"/{REPOSITORY}/pull/{number}") == 503
+    postgres.open(url)
+    server.until(lambda: server.status("/readyz") == 200, "the database is back")
+    assert server.deliver("pull_request", payload, name="kept").status_code == 202
+    scene.comment(number, "no run")
+
+
+def test_two_servers_on_one_database_write_one_comment(
+    make_scene: Callable[..., Scene], postgres: Postgres
+) -> None:
+    """Both receive the same deliveries and others, both look for work: one comment is created."""
+    scene = make_scene(DATABASE_URL=postgres.empty())
+    scene.usual_runs()
+    number = scene.open_pull()
+    payload = delivered_pull(scene, number)
+    first = scene.server.start()
+    second = scene.another_server().start()
+    for server in (first, second):
+        for name in ("same", f"own-{server.port}"):
+            assert server.deliver("pull_request", payload, name=name).status_code == 202
+    scene.comment(number, "1 new failure")
+    for n in range(4):
+        scene.github.comment(number, "bob", f"/benchmark rerun {('03_*', '04_int8')[n % 2]}")
+    scene.comment(number, "by bob")
+    first.quiet()
+    second.quiet()
+    assert scene.between.count("POST", f"/{number}/comments$") == 1
+    assert scene.between.count("DELETE", "/comments/") == 0
+    assert first.stop()[0] == 0
+    scene.server = second
+    scene.runs.several("11_offload", BRANCH, scene.head, 3, since=0.3)
+    scene.comment(number, "2 same")
+
+
+def test_a_github_that_does_not_answer_is_asked_again(make_scene: Callable[..., Scene]) -> None:
+    """A connection that breaks off after the comment was written does not make a second one."""
+    scene = make_scene()
+    scene.server.start()
+
+    def cut() -> None:
+        raise Cut
+
+    scene.between.once(Moment.AFTER, "POST", "/comments$", cut)
+    number = scene.open_pull()
+    scene.comment(number, "no run")
+    scene.server.until(lambda: scene.server.log.count("comment kept") >= 1, "it is known to be written")
+    assert len(scene.ours(number)) == 1
