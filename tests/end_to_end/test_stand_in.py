@@ -1,0 +1,181 @@
+"""What emulate cannot show: pushes to a pull request, reactions, private repositories."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from bot.demo.github_state import CommentState
+from tests.end_to_end.between import Between, Moment, standing_between
+from tests.end_to_end.hosted import Hosted, hosting
+from tests.end_to_end.runs import Runs, configuration
+from tests.end_to_end.server import Server, free_port
+from tests.github.gitting import GitRepository
+from tests.peers.keys import private_key
+
+SECRET = "a secret of these tests"
+APP_ID = 42
+CASES = ("03_dropout", "04_int8")
+BRANCH = "feat/x"
+
+
+@dataclass(slots=True, kw_only=True)
+class Stand:
+    """A server that works for the stand-in. `head` is the first commit of `BRANCH`."""
+
+    hosted: Hosted
+    between: Between
+    server: Server
+    runs: Runs
+    head: str
+
+    def comment(self, number: int, holds: str) -> CommentState:
+        """The one comment of ours, once it holds a text."""
+
+        def found() -> CommentState | None:
+            ours = [one for one in self.hosted.github.comments_of(number) if one.by_app]
+            return ours[0] if len(ours) == 1 and holds in ours[0].body else None
+
+        return self.server.until(found, f"the comment holds {holds!r}")
+
+
+@pytest.fixture
+def make_stand(tmp_path: Path) -> Iterator[Callable[..., Stand]]:
+    """Makes a stand-in with a repository, a folder of runs, and a server that answers."""
+    with ExitStack() as stack:
+
+        def make(*, private: bool = False) -> Stand:
+            git, folder, port = GitRepository(tmp_path / "git"), tmp_path / "runs", free_port()
+            folder.mkdir()
+            git.write("main", {".github/maxview.yml": configuration(f"file:{folder}", CASES)})
+            head = git.write(BRANCH, {"src/a.py": "A = 1\n"}, git.head("main"))
+            hosted = stack.enter_context(
+                hosting(
+                    git,
+                    webhook_url=f"http://127.0.0.1:{port}/webhook",
+                    secret=SECRET,
+                    app_id=APP_ID,
+                    private=private,
+                )
+            )
+            between = stack.enter_context(standing_between(hosted.url))
+            settings = {
+                "GITHUB_APP_ID": str(APP_ID),
+                "GITHUB_PRIVATE_KEY": private_key(),
+                "GITHUB_API_URL": between.url,
+                "POLL_SECONDS": "1",
+            }
+            server = Server(folder=tmp_path, port=port, secret=SECRET, settings=settings).start()
+            stack.callback(server.kill)
+            return Stand(
+                hosted=hosted, between=between, server=server, runs=Runs(put=_putter(folder)), head=head
+            )
+
+        yield make
+
+
+def _putter(folder: Path) -> Callable[[str, bytes], None]:
+    def put(name: str, content: bytes) -> None:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+    return put
+
+
+def _open(stand: Stand) -> int:
+    return stand.hosted.does(stand.hosted.github.open_pull(BRANCH, "A change", "alice"))
+
+
+def test_a_push_is_answered_for_the_new_head(make_stand: Callable[..., Stand]) -> None:
+    """After a push the same comment speaks of the new commit, and the old commit's runs are stale."""
+    stand = make_stand()
+    stand.runs.finished("04_int8", BRANCH, stand.head, hours_ago=1)
+    number = _open(stand)
+    before = stand.comment(number, f"head {stand.head}")
+    new = stand.hosted.git.write(BRANCH, {"src/a.py": "A = 2\n"})
+    stand.hosted.does(stand.hosted.github.push(BRANCH))
+    after = stand.comment(number, f"head {new}")
+    assert after.id == before.id
+    assert f"no run of {new[:7]}" in after.body
+
+
+@pytest.mark.parametrize("path", [r"/compare/", r"/commits"])
+def test_a_head_that_is_force_pushed_during_the_work_is_never_commented(
+    make_stand: Callable[..., Stand], path: str
+) -> None:
+    """The report of the old head is thrown away: the first comment there is speaks of the new one."""
+    stand = make_stand()
+    moved: list[str] = []
+
+    def force_push() -> None:
+        rewritten = stand.hosted.git.write(BRANCH, {"src/a.py": "A = 3\n"}, stand.hosted.git.head("main"))
+        stand.hosted.does(stand.hosted.github.push(BRANCH))
+        moved.append(rewritten)
+
+    stand.between.once(Moment.AFTER, "GET", path, force_push)
+    number = _open(stand)
+    new = stand.server.until(lambda: moved, "it moved")[0]
+    body = stand.comment(number, f"head {new}").body
+    assert stand.head not in body
+    assert stand.between.count("POST", f"/{number}/comments$") == 1
+    assert stand.between.count("PATCH", "/comments/") == 0
+
+
+def test_commands_are_acknowledged_by_a_reaction(make_stand: Callable[..., Stand]) -> None:
+    """Eyes at once, then a rocket for what was accepted and a frown for what was refused."""
+    stand = make_stand()
+    github, number = stand.hosted.github, _open(stand)
+    first = stand.comment(number, "MaxView")
+    accepted = stand.hosted.does(github.comment(number, "bob", "/benchmark rerun 03_dropout"))
+    stand.comment(number, "by bob")
+    refused = stand.hosted.does(github.comment(number, "mallory", "/benchmark"))
+    last = stand.comment(number, "mallory has read permission on this repository and benchmarks need write")
+    stand.server.until(lambda: len(github.reactions_to(refused)) == 2, "both are acknowledged")
+    assert set(github.reactions_to(accepted)) == {"eyes", "rocket"}
+    assert set(github.reactions_to(refused)) == {"eyes", "confused"}
+    assert last.id == first.id
+
+
+def test_pages_of_a_private_repository_need_the_key_of_its_links(make_stand: Callable[..., Stand]) -> None:
+    """Links in its comment answer 200 and carry the key; without it there is no such page."""
+    stand = make_stand(private=True)
+    stand.runs.finished("04_int8", BRANCH, stand.head, hours_ago=1, ends="failing")
+    body = stand.comment(_open(stand), "/log").body
+    links = set(re.findall(r"\]\((http://127\.0\.0\.1:\d+/[^)]*)\)", body))
+    assert len(links) >= 3
+    for link in links:
+        assert "key=" in link
+        assert stand.server.status(link) == 200
+        assert httpx.get(re.sub(r"\?key=\w+", "", link)).status_code == 404
+        assert httpx.get(re.sub(r"\?key=\w", "?key=x", link)).status_code == 404
+
+
+def test_a_delivery_that_was_missed_is_repeated_by_github(make_stand: Callable[..., Stand]) -> None:
+    """A delivery that found the server away is taken when GitHub delivers it again, under its own id."""
+    stand = make_stand()
+    github = stand.hosted.github
+    github.send_webhooks_to(None)
+    number = _open(stand)
+    missed = github.world.deliveries[-1]
+    assert missed.status != "OK"
+    answer = stand.server.deliver(missed.event, missed.payload, name=missed.guid)
+    assert answer.json() == {"delivery": missed.guid}
+    stand.comment(number, "MaxView")
+    assert stand.server.log.count(f"delivery={missed.guid}") == 1
+
+
+def test_a_draft_waits_until_it_wants_review(make_stand: Callable[..., Stand]) -> None:
+    """Nothing is said on a draft; when it is ready the comment comes."""
+    stand = make_stand()
+    github = stand.hosted.github
+    number = stand.hosted.does(github.open_pull(BRANCH, "A draft", "alice", draft=True))
+    stand.server.until(lambda: f"#{number} is looked at" in stand.server.log, "it is looked at")
+    stand.server.quiet()
+    assert github.comments_of(number) == ()
+    stand.hosted.does(github.ready(number))
+    stand.comment(number, "MaxView")
