@@ -45,7 +45,7 @@ def _answer(one: command.Command | command.Unclear, allowed: trust.Trust, suite:
         return f"Refused: {allowed.why}", True, ()
     match one:
         case command.Unclear():
-            return f"Not understood: {one.why} Did you mean `{one.nearest}`?", True, ()
+            return f"Not understood: {one.why} Did you mean “{one.nearest}”?", True, ()
         case command.NotOffered():
             return one.why, True, ()
         case command.Help():
@@ -63,7 +63,7 @@ def _run(one: command.Run | command.Rerun, suite: Suite | None) -> _Answer:
         return "Nothing can be run: the default branch has no valid .github/maxview.yml.", True, ()
     meant = command.resolve(one, suite.case_names, suite.variant_names)
     if isinstance(meant, command.Unclear):
-        return f"Not understood: {meant.why} Did you mean `{meant.nearest}`?", True, ()
+        return f"Not understood: {meant.why} Did you mean “{meant.nearest}”?", True, ()
     keys = tuple(f"{case}/{variant}" for case in meant.cases for variant in meant.variants)
     asked = keys if meant.scope is not command.Scope.FAILED else (FAILED, *keys)
     what = _what(meant, suite)

@@ -6,21 +6,13 @@ generation from its first byte to its last; and that a failure a person can mend
 The calls block: callers run them in a thread.
 """
 
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 from bot.errors import Told
 from bot.runs.records import RunFile
-
-# Largest piece of a log handed on at once: the scanner is fastest above 128 KB, and memory stays flat.
-PIECE = 1 << 20
-
-# A manifest or a summary is a few KB; beyond this it is something else.
-SMALL = 1 << 20
-
-GZIP_MAGIC = b"\x1f\x8b"
+from bot.storage.pieces import SMALL
 
 
 class RunStore(Protocol):
@@ -92,14 +84,3 @@ def own_store(url: str) -> RunStore:
         except OSError as problem:
             raise Told(f"{url}: the folder cannot be made: {problem.strerror}") from problem
     return open_store(url)
-
-
-def inflated_small(stored: bytes, limit: int) -> bytes:
-    """`stored`, or where it is gzip the first `limit` bytes of what it holds; cut gzip gives what it can."""
-    if not stored.startswith(GZIP_MAGIC):
-        return stored
-    inflate = zlib.decompressobj(wbits=31)
-    try:
-        return inflate.decompress(stored, limit)
-    except zlib.error:
-        return stored

@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote
 from bot.errors import Broken, Told
 from bot.globs import compiled, literal_prefix
 from bot.runs.records import RunFile
-from bot.storage.artifacts import PIECE, SMALL, inflated_small
+from bot.storage.pieces import PIECE, SMALL, inflated_small
 
 # Files being written carry this in front and are never found.
 UNFINISHED = ".maxview-writing-"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from bot.errors import Broken, Told
 from bot.globs import google_glob, literal_prefix, matches
 from bot.runs.records import RunFile
-from bot.storage.artifacts import PIECE, SMALL, inflated_small
+from bot.storage.pieces import PIECE, SMALL, inflated_small
 
 if TYPE_CHECKING:
     from google.cloud.storage import Blob, Bucket, Client

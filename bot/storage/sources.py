@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from bot.errors import Broken, Told
-from bot.storage.artifacts import PIECE, split_uri
+from bot.storage.artifacts import split_uri
 from bot.storage.folder import open_regular, path_of
+from bot.storage.pieces import PIECE
 
 if TYPE_CHECKING:
     from bot.storage.gcs import GcsStore

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from bot.errors import Told
-from bot.storage.artifacts import GZIP_MAGIC, PIECE, RunStore, open_store
+from bot.storage.artifacts import RunStore, open_store
+from bot.storage.pieces import GZIP_MAGIC, PIECE
 
 INFLATED_LIMIT = 256 << 20
 """A gzip can only be read from its start: this much takes about a second; what lies behind it is told to be

@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.errors import Told
-from bot.storage.artifacts import PIECE, open_store
+from bot.storage.artifacts import open_store
+from bot.storage.pieces import PIECE
 from bot.storage.sources import open_source, source_size
 from tests.storage.conftest import Place
 
