@@ -109,6 +109,9 @@ def _span(run: RunLog) -> tuple[float, float] | None:
     starts = [m.time for m in run.marks if m.kind is MarkKind.START and m.time is not None]
     ends = [m.time for m in run.marks if m.kind is MarkKind.END and m.time is not None]
     start, end = min(starts or times, default=None), max(ends or times, default=None)
+    last = max(times, default=None)
+    if end is not None and last is not None and 0 < last - end < 1:
+        end = last  # the frame is written in whole seconds, lines in millionths
     if start is None or end is None or end <= start:
         return None
     return start, end

@@ -19,7 +19,7 @@ _DEVICE = re.compile(
     r"TFRT (?P<device>TPU ?v?\d\w{0,2}(?: lite)?|[A-Za-z][\w. ()-]{0,40}?(?=\s*[\r\n]|\s+Built on))"
 )
 _BUILD = re.compile(r"\bcl/\d{4,12}")
-_OTHER_DEVICE = re.compile(r"(?P<device>NVIDIA [\w .-]{1,40}|AMD [\w .-]{1,40})")
+_OTHER_DEVICE = re.compile(r"(?P<device>NVIDIA [\w .-]{1,40}|AMD [\w .-]{1,40}|\A\s*cpu\b)")
 # Num_devices: 32, shape (1, 1, 1, 32, 1)
 _DEVICES = re.compile(r"Num_devices: (?P<count>\d{1,9})(?:, shape \((?P<shape>[\d, ]{1,200})\))?")
 # orbax-checkpoint version: 0.11.34

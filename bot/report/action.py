@@ -6,6 +6,7 @@ Out: Markdown: who has to act on what, then which commits were compared and why 
 """
 
 from collections import Counter
+from dataclasses import replace
 
 from bot.report.cells import caveat_words, label
 from bot.report.figures import age, counted, day, listed, size
@@ -27,24 +28,32 @@ def action_line(report: Report) -> str:
 def compared(report: Report) -> str:
     """`cdc765a` vs main `574ad3f` (merge base, 6 runs, newest 14 h old)."""
     head = f"`{report.head_sha[:7]}`"
-    counts = Counter(row.baseline for row in report.rows if row.baseline)
+    counts = Counter(_place(row.baseline) for row in report.rows if row.baseline)
     if not counts:
         return head
-    baseline, rows = counts.most_common(1)[0]
-    sha = f" `{baseline.sha[:7]}`" if baseline.sha else ""
+    place, rows = counts.most_common(1)[0]
+    sha = f" `{place.sha[:7]}`" if place.sha else ""
     others = (
         f", other baselines for {counted(sum(counts.values()) - rows, 'case')}" if len(counts) > 1 else ""
     )
-    return f"{head} vs {said(report.base_branch)}{sha} ({_about(report, baseline)}{others})"
+    return f"{head} vs {said(report.base_branch)}{sha} ({_about(report, place)}{others})"
 
 
-def _about(report: Report, baseline: Baseline) -> str:
-    numbers = {len(row.base_runs) for row in report.rows if row.baseline == baseline} - {0}
+def _place(baseline: Baseline) -> Baseline:
+    """The baseline without the age of its runs, by which the cases of one commit differ."""
+    return replace(baseline, newest_started=None)
+
+
+def _about(report: Report, place: Baseline) -> str:
+    here = [row for row in report.rows if row.baseline and _place(row.baseline) == place]
+    numbers = {len(row.base_runs) for row in here} - {0}
     runs = ""
     if numbers:
         least, most = min(numbers), max(numbers)
         runs = counted(most, "run") if least == most else f"{least} to {most} runs a case"
-    return ", ".join(part for part in (said(baseline.why, 160), runs, _newest(report, baseline)) if part)
+    started = [row.baseline.newest_started for row in here if row.baseline and row.baseline.newest_started]
+    newest = replace(place, newest_started=max(started, default=None))
+    return ", ".join(part for part in (said(place.why, 160), runs, _newest(report, newest)) if part)
 
 
 def _newest(report: Report, baseline: Baseline) -> str:
