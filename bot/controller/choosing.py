@@ -3,8 +3,8 @@
 In:  the runs kept for its two branches. Out: one `CaseRuns` for every case and variant.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
@@ -18,6 +18,8 @@ from bot.runs.pattern import slug
 from bot.runs.records import Origin, RunRecord, RunState
 from bot.storage import runs
 from bot.storage.pulls import PullRow
+from bot.storage.runs import Figures
+from bot.verdict.history import PastRun
 from bot.verdict.judgement import MeasuredRun
 
 UNFINISHED = frozenset({RunState.PLANNED, RunState.LAUNCHED, RunState.QUEUED, RunState.RUNNING})
@@ -38,9 +40,10 @@ def choose(connection: Connection, *, row: PullRow, pull: Pull, facts: HeadFacts
         launched=launched,
         of_head=_of_head(connection, pull),
         of_base=_of_base(connection, pull, {run.id for run in launched}),
+        figures=runs.figures_of_branch(connection, pull.repository, slug(pull.base_branch)),
     )
     cases = tuple(
-        _case(connection, kept.only(case, variant), (case, variant), row, (pull, facts))
+        _case(kept.only(case, variant), (case, variant), row, (pull, facts))
         for case in suite.case_names
         for variant in suite.variant_names
     )
@@ -50,24 +53,25 @@ def choose(connection: Connection, *, row: PullRow, pull: Pull, facts: HeadFacts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kept:
-    """The runs that matter to a pull request: launched for it, of its head's branch, of its base's."""
+    """The runs that matter to a pull request: launched for it, of its head's branch, of its base's; and the
+    figures of the base's, by run id."""
 
     launched: Sequence[RunRecord]
     of_head: Sequence[RunRecord]
     of_base: Sequence[RunRecord]
+    figures: Mapping[str, Figures]
 
     def only(self, case: str, variant: str) -> "_Kept":
         """Those of one case and variant."""
-        return _Kept(
-            **{
-                name: [run for run in getattr(self, name) if run.case == case and run.variant == variant]
-                for name in ("launched", "of_head", "of_base")
-            }
+        return replace(
+            self,
+            launched=_only(self.launched, case, variant),
+            of_head=_only(self.of_head, case, variant),
+            of_base=_only(self.of_base, case, variant),
         )
 
 
 def _case(
-    connection: Connection,
     kept: _Kept,
     names: tuple[str, str],
     row: PullRow,
@@ -75,22 +79,39 @@ def _case(
 ) -> CaseRuns:
     pull, facts = subject
     looked = row.looks.get("/".join(names))
+    base = choose_baseline(
+        kept.of_base,
+        facts.merge_base.sha,
+        facts.merge_base.committed_at,
+        facts.ancestors,
+        branch=pull.base_branch,
+    )
     return CaseRuns(
         case=names[0],
         variant=names[1],
         head=choose_head(kept.of_head, pull.head_sha, row.head_seen or facts.committed_at),
-        base=choose_baseline(
-            kept.of_base,
-            facts.merge_base.sha,
-            facts.merge_base.committed_at,
-            facts.ancestors,
-            branch=pull.base_branch,
-        ),
-        history=runs.steady_seconds(connection, [run.id for run in history(kept.of_base)]),
+        base=base,
+        history=main_runs(kept.of_base, kept.figures, like=base.runs),
         looked=Looked(look=looked.look, n=looked.n) if looked else None,
         unfinished=tuple(run for run in kept.launched if run.state in UNFINISHED),
         lost=tuple(run for run in kept.launched if run.state is RunState.LOST),
         progress=_progress(kept.launched),
+    )
+
+
+def main_runs(
+    of_base: Sequence[RunRecord], figures: Mapping[str, Figures], *, like: Sequence[RunRecord]
+) -> tuple[PastRun, ...]:
+    """The newest runs on main with a steady step time that were measured as the newest of `like` was: on the
+    same devices and mesh, with the same versions. Oldest first; none where nothing of `like` was measured."""
+    under = next((figures[run.id].conditions for run in like if run.id in figures), None)
+    known = {run.id: figures[run.id] for run in of_base if run.id in figures}
+    alike = [run for run in of_base if run.id in known and known[run.id].conditions == under]
+    timed = [run for run in alike if known[run.id].steady_seconds]
+    return tuple(
+        PastRun(seconds=seconds, sha=run.sha, started=run.started)
+        for run in history(timed)
+        if (seconds := known[run.id].steady_seconds)
     )
 
 

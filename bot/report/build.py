@@ -16,6 +16,7 @@ from bot.report.parity import parity
 from bot.runs.baseline import BaselineChoice
 from bot.runs.records import RunState
 from bot.verdict.compare import compare, is_comparable
+from bot.verdict.history import past
 from bot.verdict.judgement import Comparison, MeasuredRun, Verdict
 
 BY_TIME = frozenset({Verdict.SAME, Verdict.FASTER, Verdict.SLOWER, Verdict.INCONCLUSIVE})
@@ -70,7 +71,7 @@ def _row(sides: Sides, request: Request, comparable: int) -> CaseReport:
         comparison = compare(
             sides.base,
             sides.head,
-            history=runs.history,
+            history=[run.seconds for run in runs.history],
             comparable_cases=comparable,
             margins=request.margins,
             base_commit=runs.base.sha,
@@ -88,6 +89,7 @@ def _row(sides: Sides, request: Request, comparable: int) -> CaseReport:
         stale_runs=tuple(runs.head.stale),
         progress=runs.progress,
         note=_note(sides, request),
+        past=past(runs.history) if comparison and comparison.timing.history else None,
     )
 
 

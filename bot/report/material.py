@@ -10,6 +10,7 @@ from bot.intake.pull import Pull
 from bot.report.model import LastCommand, Progress, Skipped
 from bot.runs.baseline import BaselineChoice, HeadChoice
 from bot.runs.records import RunRecord
+from bot.verdict.history import PastRun
 from bot.verdict.judgement import Margins, MeasuredRun
 
 
@@ -23,14 +24,14 @@ class Looked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseRuns:
-    """One case in one variant: its runs, the steady step times of main's newest runs (seconds, oldest
+    """One case in one variant: its runs, main's newest runs that were measured as the baseline was (oldest
     first), the look before this one, and the runs that were started and have not ended, or were lost."""
 
     case: str
     variant: str
     head: HeadChoice
     base: BaselineChoice
-    history: tuple[float, ...] = ()
+    history: tuple[PastRun, ...] = ()
     looked: Looked | None = None
     unfinished: tuple[RunRecord, ...] = ()
     lost: tuple[RunRecord, ...] = ()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.runs.records import RunRecord
+from bot.verdict.history import Past
 from bot.verdict.judgement import Comparison
 
 
@@ -62,7 +63,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseReport:
-    """One row: a case in one variant."""
+    """One row: a case in one variant. `past` names the main runs that its noise was measured from."""
 
     case: str
     variant: str
@@ -74,6 +75,7 @@ class CaseReport:
     stale_runs: tuple[RunRecord, ...] = ()
     progress: Progress | None = None
     note: str = ""
+    past: Past | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from bot.runs.pattern import SHORTEST_SHA
 from bot.runs.records import RunRecord, RunState
 
-# VERDICT.md section 3: as many main runs as the noise is measured from.
-HISTORY = 20
+HISTORY = 40
+"""Newest main runs that are looked at: the 20 that the noise is measured from, and as many before them, by
+which a change of main's level is told from noise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ def choose_baseline(
 
 
 def history(runs: Sequence[RunRecord]) -> Sequence[RunRecord]:
-    """The newest ended runs of one case and variant on the base branch, oldest first."""
+    """The newest `HISTORY` ended runs of one case key on the base branch, oldest first."""
     ended = [run for run in _newest_first(runs) if run.state is RunState.ENDED]
     return tuple(reversed(ended[:HISTORY]))
 

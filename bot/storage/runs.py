@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, and_, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, or_, select
 
 from bot.runs.clusters.port import Job
 from bot.runs.records import RunRecord, RunState
 from bot.storage.deliveries import insert
 from bot.storage.tables import MEASUREMENT, RUN, WANT
+from bot.verdict.conditions import conditions
 from bot.verdict.judgement import MeasuredRun
 
 _COLUMNS = tuple(RunRecord.__dataclass_fields__)
@@ -41,9 +42,12 @@ def save(
     statement = insert(connection, RUN).values(**values, seen=now, lease_until=0.0, token=0, attempts=0)
     connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
     if measured is not None:
+        failure = measured.log.outcome.failure
         row = {
             "document": encode(measured),
             "steady_seconds": measured.measurements.steady.seconds,
+            "conditions": conditions(measured),
+            "fingerprint": (failure.fingerprint or None) if failure else None,
             "made": now,
         }
         found = insert(connection, MEASUREMENT).values(run=record.id, **row)
@@ -52,13 +56,37 @@ def save(
 
 def of_branch(connection: Connection, repository: str, branch: str) -> tuple[RunRecord, ...]:
     """Every run of a branch (by its slug), newest first, with those that name a commit but no branch."""
-    unnamed = and_(RUN.c.branch.is_(None), RUN.c.sha.is_not(None))
     rows = connection.execute(
         select(*(RUN.c[name] for name in _COLUMNS))
-        .where(RUN.c.repository == repository, or_(RUN.c.branch == branch, unnamed))
+        .where(_on_branch(repository, branch))
         .order_by(RUN.c.started.desc(), RUN.c.id)
     )
     return tuple(_record(row) for row in rows.mappings())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What of a measurement can be asked of many runs at once: the steady step time in seconds, what it was
+    measured under (see `bot.verdict.conditions`), and the fingerprint of its failure."""
+
+    steady_seconds: float | None
+    conditions: str
+    fingerprint: str | None
+
+
+def figures_of_branch(connection: Connection, repository: str, branch: str) -> dict[str, Figures]:
+    """The figures of every measured run that `of_branch` names, by run id."""
+    rows = connection.execute(
+        select(MEASUREMENT.c.run, *(MEASUREMENT.c[name] for name in Figures.__dataclass_fields__))
+        .join(RUN, RUN.c.id == MEASUREMENT.c.run)
+        .where(_on_branch(repository, branch))
+    )
+    return {row.pop("run"): Figures(**row) for row in map(dict, rows.mappings())}
+
+
+def _on_branch(repository: str, branch: str) -> ColumnElement[bool]:
+    unnamed = and_(RUN.c.branch.is_(None), RUN.c.sha.is_not(None))
+    return and_(RUN.c.repository == repository, or_(RUN.c.branch == branch, unnamed))
 
 
 def by_id(connection: Connection, run: str) -> RunRecord | None:
@@ -89,15 +117,6 @@ def measured(connection: Connection, ids: Collection[str]) -> dict[str, Measured
         select(MEASUREMENT.c.run, MEASUREMENT.c.document).where(MEASUREMENT.c.run.in_(sorted(ids)))
     )
     return {run: decode(document) for run, document in rows}
-
-
-def steady_seconds(connection: Connection, ids: Sequence[str]) -> tuple[float, ...]:
-    """The steady step times of these runs, in their order; runs without one are left out."""
-    rows = connection.execute(
-        select(MEASUREMENT.c.run, MEASUREMENT.c.steady_seconds).where(MEASUREMENT.c.run.in_(ids))
-    )
-    found = {run: seconds for run, seconds in rows if seconds is not None}
-    return tuple(found[run] for run in ids if run in found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

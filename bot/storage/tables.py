@@ -128,7 +128,20 @@ MEASUREMENT = Table(
     Column("run", String, ForeignKey("run.id"), primary_key=True),
     Column("document", LargeBinary, nullable=False),
     Column("steady_seconds", Float, nullable=True),
+    Column("conditions", Text, nullable=False),
+    Column("fingerprint", String, nullable=True),
     Column("made", Float, nullable=False),
+)
+
+FAILURE = Table(
+    "failure",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("case", String, primary_key=True),
+    Column("variant", String, primary_key=True),
+    Column("fingerprint", String, nullable=False),
+    Index(None, "repository", "fingerprint"),
 )
 
 REPORT = Table(

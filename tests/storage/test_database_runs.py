@@ -7,13 +7,15 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.logs.facts import Failure, Outcome, State
 from bot.runs.clusters.port import Job
 from bot.runs.records import Origin, RunRecord, RunState
 from bot.storage import queue, runs
 from bot.storage.database import Database
 from bot.storage.queue import Claim
-from bot.storage.runs import Planned
+from bot.storage.runs import Figures, Planned
 from bot.storage.tables import RUN
+from bot.verdict.conditions import conditions
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.measure import measure
 from tests.verdict.samples import Shape, run_log
@@ -139,16 +141,22 @@ def test_runs_of_a_branch_come_newest_first_with_those_of_no_branch(database: Da
     assert [run.id for run in database.now(runs.of_branch, ACME, "main")] == ["f2", "nobranch", "f1"]
 
 
-def test_steady_seconds_keep_the_order_asked_for(database: Database) -> None:
-    """The history comes in the order of its runs, without those that have no steady state."""
-    short = _measured(steps=3)
-    assert short.measurements.steady.seconds is None
-    for name, run in (("a", _measured(steps=12)), ("b", short), ("c", _measured(steps=14))):
+def test_figures_say_under_what_a_branchs_runs_were_measured(database: Database) -> None:
+    """Steady seconds, conditions and the failure's fingerprint are read without the documents."""
+    timed, short = _measured(steps=12), _measured(steps=3)
+    failure = Failure(kind="code", error="KeyError: 'x'", fingerprint="f00d")
+    outcome = Outcome(state=State.FAILED, exit_code=1, failure=failure)
+    failed = replace(short, log=replace(short.log, outcome=outcome))
+    for name, run in (("timed", timed), ("failed", failed)):
         database.now(runs.save, replace(FOUND, id=name), now=1.0, measured=run)
-    seconds = database.now(runs.steady_seconds, ["c", "b", "a", "unknown"])
-    assert seconds == tuple(
-        database.now(runs.measured, [name])[name].measurements.steady.seconds for name in ("c", "a")
-    )
+    database.now(runs.save, replace(FOUND, id="unread"), now=1.0)
+    database.now(runs.save, replace(FOUND, id="else", branch="x"), now=1.0, measured=timed)
+    assert database.now(runs.figures_of_branch, ACME, "main") == {
+        "timed": Figures(
+            steady_seconds=timed.measurements.steady.seconds, conditions=conditions(timed), fingerprint=None
+        ),
+        "failed": Figures(steady_seconds=None, conditions=conditions(short), fingerprint="f00d"),
+    }
 
 
 def test_planned_runs_are_started_in_their_order(database: Database) -> None:

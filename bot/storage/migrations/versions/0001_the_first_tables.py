@@ -30,6 +30,18 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_delivery_due"), "delivery", ["due"], unique=False)
     op.create_table(
+        "failure",
+        sa.Column("repository", sa.String(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("case", sa.String(), nullable=False),
+        sa.Column("variant", sa.String(), nullable=False),
+        sa.Column("fingerprint", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("repository", "number", "case", "variant", name=op.f("pk_failure")),
+    )
+    op.create_index(
+        op.f("ix_failure_repository_fingerprint"), "failure", ["repository", "fingerprint"], unique=False
+    )
+    op.create_table(
         "pull_request",
         sa.Column("repository", sa.String(), nullable=False),
         sa.Column("number", sa.Integer(), nullable=False),
@@ -115,6 +127,8 @@ def upgrade() -> None:
         sa.Column("run", sa.String(), nullable=False),
         sa.Column("document", sa.LargeBinary(), nullable=False),
         sa.Column("steady_seconds", sa.Float(), nullable=True),
+        sa.Column("conditions", sa.Text(), nullable=False),
+        sa.Column("fingerprint", sa.String(), nullable=True),
         sa.Column("made", sa.Float(), nullable=False),
         sa.ForeignKeyConstraint(["run"], ["run.id"], name=op.f("fk_measurement_run")),
         sa.PrimaryKeyConstraint("run", name=op.f("pk_measurement")),
