@@ -1,0 +1,241 @@
+"""A delivery becomes a wish, once, however often it is worked on."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pytest
+from sqlalchemy import Connection, select
+
+from bot.controller.deliveries import DeliveryStep
+from bot.controller.suites import KEPT_SECONDS, Suites
+from bot.errors import Missing
+from bot.intake.delivery import Delivery
+from bot.intake.pull import Permission, Repository
+from bot.storage import deliveries, pulls, queue
+from bot.storage.database import Database
+from bot.storage.tables import DELIVERY, PULL_REQUEST
+from tests.controller.forge import FakeForge
+from tests.controller.samples import ACME, FETCHES, HEAD, NOW, PULL
+
+WHO = {"login": "bob", "id": 8, "type": "User"}
+WHERE = {"full_name": "acme/maxtext", "private": False, "default_branch": "main", "id": 5}
+INSTALLATION = {"id": 1}
+
+
+class NoReactions(FakeForge):
+    """A GitHub that knows no reactions."""
+
+    async def react(self, repository: Repository, comment_id: int, content: str) -> None:
+        """Refuse."""
+        raise Missing(f"{repository.full_name} has no reactions for {comment_id}: {content}")
+
+
+@dataclass(slots=True, kw_only=True)
+class Scene:
+    """A delivery step over a database and a forge."""
+
+    database: Database
+    forge: FakeForge
+    woken: int = 0
+
+    def take(self, event: str, payload: dict[str, Any], *, name: str = "d1") -> tuple[str, str]:
+        """Record a delivery, work on it, and say what came of it."""
+        received = Delivery(id=name, event=event, payload=msgspec.json.encode(payload), received=NOW)
+        self.database.now(deliveries.record, [received])
+        held = self.database.now(queue.claim, DELIVERY, owner="me", now=NOW, lease=30.0)
+        assert held is not None
+        step = DeliveryStep(
+            database=self.database,
+            forge=self.forge,
+            suites=Suites(forge=self.forge, now=lambda: NOW),
+            now=lambda: NOW,
+            wake=self._wake,
+        )
+        asyncio.run(step(held))
+        return self.database.now(_outcome, name)
+
+    def wanted(self) -> int:
+        """How often pull request 7 was wished for."""
+        row = self.database.now(pulls.find, "acme/maxtext", 7)
+        return row.wanted if row else 0
+
+    def _wake(self) -> None:
+        self.woken += 1
+
+
+def _outcome(connection: Connection, name: str) -> tuple[str, str]:
+    row = connection.execute(select(DELIVERY).where(DELIVERY.c.id == name)).mappings().one()
+    assert row["due"] is None
+    return row["state"], row["outcome"]
+
+
+@pytest.fixture
+def scene(database: Database) -> Scene:
+    """A repository with a configuration, a writer and a stranger."""
+    forge = FakeForge(
+        pulls={7: PULL},
+        files={".github/maxview.yml": FETCHES},
+        permissions={"bob": Permission.WRITE, "eve": Permission.READ},
+    )
+    return Scene(database=database, forge=forge)
+
+
+def _pull(action: str, head: str = HEAD) -> dict[str, Any]:
+    side = {"sha": head, "ref": "feat/x", "repo": WHERE}
+    subject = {"number": 7, "head": side, "base": {"ref": "main"}, "draft": False, "merged": False}
+    return {
+        "action": action,
+        "pull_request": subject,
+        "repository": WHERE,
+        "installation": INSTALLATION,
+        "sender": WHO,
+    }
+
+
+def _comment(body: str, login: str = "bob", action: str = "created") -> dict[str, Any]:
+    return {
+        "action": action,
+        "issue": {"number": 7, "pull_request": {"url": "u"}},
+        "comment": {
+            "id": 99,
+            "user": {**WHO, "login": login},
+            "body": body,
+            "created_at": "2026-11-18T00:00:00Z",
+        },
+        "repository": WHERE,
+        "installation": INSTALLATION,
+        "sender": WHO,
+    }
+
+
+@pytest.mark.parametrize("action", ["opened", "synchronize", "reopened", "ready_for_review", "closed"])
+def test_a_changed_pull_request_is_wished_for(scene: Scene, action: str) -> None:
+    """Every action that may change the answer has the pull request looked at, and wakes the workers."""
+    assert scene.take("pull_request", _pull(action)) == ("done", "acme/maxtext#7 is looked at")
+    assert (scene.wanted(), scene.woken) == (1, 1)
+    kept = scene.database.now(pulls.repository, "acme/maxtext")
+    assert kept is not None
+    assert (kept.installation, kept.private, kept.active) == (1, False, True)
+
+
+def test_what_changes_nothing_is_ignored_with_the_reason(scene: Scene) -> None:
+    """Labels, edits and foreign events leave a note in the row and nothing else."""
+    state, outcome = scene.take("pull_request", _pull("assigned"))
+    assert (state, scene.wanted()) == ("ignored", 0)
+    assert "changes nothing that is measured" in outcome
+
+
+def test_a_delivery_without_what_is_needed_fails_once(scene: Scene) -> None:
+    """A payload that lacks a field is put aside with the field's name, and not tried again."""
+    broken = _pull("opened")
+    del broken["pull_request"]["head"]
+    state, outcome = scene.take("pull_request", broken)
+    assert state == "failed"
+    assert "head.sha" in outcome
+
+
+def test_a_push_wakes_the_pull_requests_of_its_branch(scene: Scene) -> None:
+    """The open pull requests of the branch are looked at, for their new head."""
+    scene.take("pull_request", _pull("opened"))
+    held = scene.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=1.0)
+    assert held is not None
+    values = {"head_branch": "feat/x", "head_sha": HEAD}
+    scene.database.now(pulls.let_go, held, now=NOW, due=None, values=values)
+    push = {
+        "ref": "refs/heads/feat/x",
+        "before": HEAD,
+        "after": "d" * 40,
+        "deleted": False,
+        "repository": WHERE,
+        "installation": INSTALLATION,
+        "sender": WHO,
+    }
+    assert scene.take("push", push, name="d2") == ("done", "1 pull requests of feat/x are looked at")
+    row = scene.database.now(pulls.find, "acme/maxtext", 7)
+    assert row is not None
+    assert (row.head_sha, row.head_seen) == ("d" * 40, NOW)
+
+
+def test_a_command_is_acknowledged_and_remembered(scene: Scene) -> None:
+    """Eyes, then a rocket; the pull request is looked at, with the command in its row."""
+    state, outcome = scene.take("issue_comment", _comment("/benchmark rerun 03_dropout"))
+    assert state == "done"
+    assert outcome.startswith("/benchmark rerun 03_dropout by bob: 03_dropout")
+    assert scene.forge.reactions == [(99, "eyes"), (99, "rocket")]
+    row = scene.database.now(pulls.find, "acme/maxtext", 7)
+    assert row is not None
+    assert [(one.comment_id, one.refused) for one in row.commands] == [(99, False)]
+
+
+def test_a_refused_command_is_acknowledged_as_such(scene: Scene) -> None:
+    """Eyes, then a frown; the refusal is remembered, so that the comment can say it."""
+    scene.take("issue_comment", _comment("/benchmark", login="eve"))
+    assert scene.forge.reactions == [(99, "eyes"), (99, "confused")]
+    row = scene.database.now(pulls.find, "acme/maxtext", 7)
+    assert row is not None
+    assert row.commands[0].result.startswith("Refused: eve has read permission")
+
+
+def test_a_command_is_carried_out_where_reactions_cannot_be_had(database: Database) -> None:
+    """A server without reactions does not stop a command."""
+    forge = NoReactions(pulls={7: PULL}, permissions={"bob": Permission.WRITE})
+    scene = Scene(database=database, forge=forge)
+    assert scene.take("issue_comment", _comment("/benchmark status"))[0] == "done"
+    assert scene.wanted() == 1
+
+
+def test_working_on_a_delivery_twice_remembers_one_command(scene: Scene) -> None:
+    """A process that died after the wish and before the end repeats it: one command, one more look."""
+    for name in ("d1", "d2"):
+        payload = _comment("/benchmark status")
+        scene.take("issue_comment", payload if name == "d1" else {**payload, "again": 1}, name=name)
+    row = scene.database.now(pulls.find, "acme/maxtext", 7)
+    assert row is not None
+    assert (len(row.commands), row.wanted) == (1, 2)
+
+
+def test_an_installation_that_lists_nothing_is_asked_for_its_repositories(scene: Scene) -> None:
+    """After unsuspending GitHub names no repository: they are asked for, and active again."""
+    payload = {"action": "unsuspend", "installation": {"id": 1, "account": {"login": "acme"}}, "sender": WHO}
+    scene.take("installation", payload)
+    assert "repositories 1" in scene.forge.asked
+    kept = scene.database.now(pulls.repository, "acme/maxtext")
+    assert kept is not None
+    assert kept.active
+
+
+def test_an_installation_that_goes_takes_its_wishes_along(scene: Scene) -> None:
+    """After removal nothing is due, and the repository is not listed as active."""
+    scene.take("pull_request", _pull("opened"))
+    payload = {
+        "action": "deleted",
+        "installation": {"id": 1, "account": {"login": "acme"}},
+        "repositories": [WHERE],
+        "sender": WHO,
+    }
+    scene.take("installation", payload, name="d2")
+    held = scene.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW + 1e6, lease=1.0)
+    assert held is None
+
+
+def test_a_configuration_is_read_once_a_minute() -> None:
+    """Within a minute GitHub is not asked again, unless the default branch was pushed to."""
+    forge = FakeForge(files={".github/maxview.yml": FETCHES})
+    now = [NOW]
+    suites = Suites(forge=forge, now=lambda: now[0])
+
+    def asked() -> int:
+        asyncio.run(_read(suites))
+        return len(forge.asked)
+
+    assert [asked(), asked()] == [1, 1]
+    now[0] += KEPT_SECONDS
+    assert asked() == 2
+    suites.forget(ACME)
+    assert asked() == 3
+
+
+async def _read(suites: Suites) -> None:
+    assert (await suites.read(ACME)).suite is not None

@@ -1,0 +1,188 @@
+"""The state of each row of a report, from the runs of both sides and what they measured."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from bot.config import Suite
+from bot.controller.deciding import request
+from bot.logs.facts import State
+from bot.report.build import Built, build_report
+from bot.report.material import CaseRuns, Looked
+from bot.report.model import RowState
+from bot.runs.baseline import BaselineChoice, HeadChoice
+from bot.runs.records import RunRecord, RunState
+from bot.verdict.judgement import MeasuredRun
+from bot.verdict.measure import measure
+from tests.controller.samples import BASE, HEAD, NOW, PULL, ROW, suite
+from tests.verdict.samples import CPU, Shape, run_log
+
+NOTHING = BaselineChoice(sha=None, distance=None, why="no finished run of main was found")
+SLOW = 0.17
+
+
+def _run(seed: int, seconds: float = 0.147) -> MeasuredRun:
+    return measure(run_log(Shape(seed=seed, step_seconds=seconds)))
+
+
+def _failed() -> MeasuredRun:
+    log = run_log()
+    return measure(
+        replace(log, steps=(), steps_seen=0, outcome=replace(log.outcome, state=State.FAILED, exit_code=1))
+    )
+
+
+def _record(name: str, sha: str = HEAD, state: RunState = RunState.ENDED) -> RunRecord:
+    return RunRecord(
+        id=name, repository="acme/maxtext", case="x", variant="linen", sha=sha, started=NOW, state=state
+    )
+
+
+def _base(*names: str) -> BaselineChoice:
+    runs = tuple(_record(name, BASE) for name in names)
+    return BaselineChoice(sha=BASE, distance=0, why="the merge base", runs=runs)
+
+
+def _head(*names: str) -> HeadChoice:
+    return HeadChoice(runs=tuple(_record(name) for name in names))
+
+
+def _build(
+    *cases: CaseRuns, of: Suite | None = None, measured: Mapping[str, MeasuredRun] | None = None
+) -> Built:
+    asked = request(ROW, PULL, suite=of or suite(), problem=None, now=NOW)
+    return build_report(replace(asked, merge_base=BASE), cases, measured or {})
+
+
+def _case(head: HeadChoice, base: BaselineChoice, **more: object) -> CaseRuns:
+    return replace(CaseRuns(case="x", variant="linen", head=head, base=base), **more)  # type: ignore[arg-type]
+
+
+RUNS = {
+    **{f"b{n}": _run(n) for n in range(3)},
+    **{f"h{n}": _run(10 + n) for n in range(3)},
+    **{f"s{n}": _run(20 + n, SLOW) for n in range(3)},
+    "failed": _failed(),
+}
+BASES, HEADS, SLOWER = _base("b0", "b1", "b2"), _head("h0", "h1", "h2"), _head("s0", "s1", "s2")
+
+
+@pytest.mark.parametrize(
+    ("head", "base", "expected"),
+    [
+        (HEADS, BASES, RowState.SAME),
+        (SLOWER, BASES, RowState.SLOWER),
+        (_head("failed"), BASES, RowState.NEW_FAILURE),
+        (HEADS, _base("failed"), RowState.FIXED),
+        (_head("failed"), _base("failed"), RowState.FAILS_ON_BOTH),
+        (HEADS, NOTHING, RowState.NO_BASELINE),
+        (_head("failed"), NOTHING, RowState.NO_BASELINE),
+        (HeadChoice(), BASES, RowState.NO_RUN),
+        (HeadChoice(), NOTHING, RowState.NO_RUN),
+        (_head("not measured"), BASES, RowState.NO_RUN),
+        (HEADS, _base("not measured"), RowState.NO_BASELINE),
+    ],
+)
+def test_finished_runs_give_the_verdict_and_missing_ones_are_named(
+    head: HeadChoice, base: BaselineChoice, expected: RowState
+) -> None:
+    """Every mixture of succeeded, failed and missing sides has its own word, and none of them is green."""
+    (line,) = _build(_case(head, base), measured=RUNS).report.rows
+    assert expected == line.state
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        ([RunState.RUNNING, RunState.PLANNED], RowState.RUNNING),
+        ([RunState.QUEUED], RowState.QUEUED),
+        ([RunState.PLANNED], RowState.QUEUED),
+        ([RunState.LAUNCHED], RowState.QUEUED),
+    ],
+)
+@pytest.mark.parametrize("head", [HeadChoice(), HEADS, SLOWER])
+def test_times_are_not_judged_before_the_round_is_in(
+    head: HeadChoice, states: list[RunState], expected: RowState
+) -> None:
+    """While runs are under way a verdict on times waits: stopping early would find more than there is."""
+    unfinished = tuple(_record(f"u{n}", state=state) for n, state in enumerate(states))
+    built = _build(_case(head, BASES, unfinished=unfinished), measured=RUNS)
+    assert (built.report.rows[0].state, built.looks) == (expected, {})
+
+
+def test_a_failure_is_said_at_once() -> None:
+    """A crash does not wait for the other runs of its round."""
+    unfinished = (_record("u", state=RunState.RUNNING),)
+    (line,) = _build(_case(_head("failed"), BASES, unfinished=unfinished), measured=RUNS).report.rows
+    assert line.state is RowState.NEW_FAILURE
+
+
+def test_runs_that_were_lost_are_said_to_be_lost() -> None:
+    """Where the cluster lost every run, that is the state; with a run that ended it is not."""
+    lost = (_record("l", state=RunState.LOST),)
+    assert _build(_case(HeadChoice(), BASES, lost=lost)).report.rows[0].state is RowState.LOST
+    assert _build(_case(HEADS, BASES, lost=lost), measured=RUNS).report.rows[0].state is RowState.SAME
+
+
+def test_a_look_is_spent_when_new_runs_are_seen() -> None:
+    """The first look, the same again on the same runs, the next one on more runs."""
+    first = _build(_case(HEADS, BASES), measured=RUNS).looks["x/linen"]
+    assert first == Looked(look=1, n=(3, 3))
+    assert _build(_case(HEADS, BASES, looked=first), measured=RUNS).looks["x/linen"] == first
+    fewer = Looked(look=4, n=(3, 1))
+    again = _build(_case(HEADS, BASES, looked=fewer), measured=RUNS)
+    assert again.looks["x/linen"] == Looked(look=5, n=(3, 3))
+    comparison = again.report.rows[0].comparison
+    assert comparison is not None
+    assert comparison.timing.look == 5
+
+
+def test_the_error_rate_is_shared_by_the_cases_that_can_be_compared() -> None:
+    """Cases without runs on a side, or on other devices, do not take a share."""
+    runs = {**RUNS, "cpu": measure(run_log(environment=CPU))}
+    cases = [
+        _case(HEADS, BASES),
+        replace(_case(SLOWER, BASES), case="y"),
+        replace(_case(HeadChoice(), BASES), case="z"),
+        replace(_case(_head("cpu"), BASES), case="w"),
+    ]
+    rows = _build(*cases, measured=runs).report.rows
+    counted = [row.comparison.timing.comparable_cases for row in rows if row.comparison]
+    assert counted == [2, 2, 2]
+    assert rows[3].state is RowState.NOT_COMPARABLE
+
+
+def test_what_must_be_known_before_believing_is_noted() -> None:
+    """Unrecorded commits, stale runs and unreadable logs are said in the row."""
+    guessed = _case(replace(HEADS, commit_recorded=False), BASES)
+    assert "no run of this branch records its commit" in _build(guessed, measured=RUNS).report.rows[0].note
+    stale = _case(HeadChoice(stale=(_record("old", "f" * 40),)), BASES)
+    assert "1 run of other commits of this branch are not used" in _build(stale).report.rows[0].note
+    unread = _case(_head("h0", "not measured"), BASES)
+    assert "1 of the head's logs could not be read" in _build(unread, measured=RUNS).report.rows[0].note
+
+
+def test_the_baseline_carries_its_reason_and_age() -> None:
+    """The row says which commit, why, and when its newest run began."""
+    (line,) = _build(_case(HEADS, BASES), measured=RUNS).report.rows
+    assert line.baseline is not None
+    assert (line.baseline.sha, line.baseline.distance, line.baseline.newest_started) == (BASE, 0, NOW)
+    assert "merge base" in line.baseline.why
+    (bare,) = _build(_case(HEADS, NOTHING), measured=RUNS).report.rows
+    assert bare.baseline is None
+
+
+def test_variants_are_held_against_each_other_on_the_head() -> None:
+    """A case that passes in the first variant and fails in the second is one parity row."""
+    cases = [_case(HEADS, BASES), replace(_case(_head("failed"), BASES), variant="nnx")]
+    (line,) = _build(*cases, of=suite(compare="[ref, variant]"), measured=RUNS).report.parity
+    assert (line.first_passes, line.second_passes, line.base_second_passes) == (True, False, True)
+    assert _build(*cases, of=suite(compare="[ref]"), measured=RUNS).report.parity == ()
+
+
+def test_a_problem_makes_a_report_without_rows() -> None:
+    """Where the configuration cannot be read, the report says that and nothing else."""
+    asked = request(ROW, PULL, suite=None, problem="maxview.yml:3: no", now=NOW)
+    report = build_report(asked, (), {}).report
+    assert (report.problem, report.rows, report.head_sha) == ("maxview.yml:3: no", (), HEAD)

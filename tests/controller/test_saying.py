@@ -1,0 +1,124 @@
+"""The comment is written when there is something to say, and never for a head that has moved on."""
+
+import asyncio
+from dataclasses import dataclass, field, replace
+
+from bot.controller.pulls import Said
+from bot.controller.saying import PROGRESS_SECONDS, Speaker, Text
+from bot.intake.pull import Pull, Repository
+from bot.report.model import Report
+from bot.storage.pulls import PullRow
+from tests.controller.forge import FakeForge
+from tests.controller.samples import ACME, HEAD, NOW, PULL, row
+
+REPORT = Report(
+    repository="acme/maxtext",
+    number=7,
+    title="A change",
+    head_sha=HEAD,
+    head_branch="feat/x",
+    base_branch="main",
+    merge_base=None,
+    made_at=NOW,
+)
+
+
+FIRST = Text(body="one", marker="m", headline="h", decided="d", severity=1)
+
+
+@dataclass(slots=True, kw_only=True)
+class Wall:
+    """Where comments are kept, and the pull request beside them."""
+
+    pull: Pull = PULL
+    written: list[tuple[str, int | None, bool]] = field(default_factory=list)
+
+    async def keep(
+        self, repository: Repository, number: int, *, text: Text, known_id: int | None, worse: bool
+    ) -> int:
+        """Keep a text; comments are numbered from 1."""
+        assert (repository, number) == (ACME, 7)
+        self.written.append((text.body, known_id, worse))
+        return len(self.written)
+
+
+@dataclass(slots=True, kw_only=True)
+class Scene:
+    """A speaker over a wall, with a text that tests choose."""
+
+    wall: Wall = field(default_factory=Wall)
+    text: Text = FIRST
+    now: float = NOW
+
+    def say(self, said: Said | None = None) -> Said | None:
+        """Say the report; `said` is what the row remembers."""
+        known = row() if said is None else _remembering(said)
+
+        async def render(_report: Report) -> Text:
+            return self.text
+
+        forge = FakeForge(pulls={7: self.wall.pull})
+        speaker = Speaker(forge=forge, render=render, keep=self.wall.keep, now=lambda: self.now)
+        return asyncio.run(speaker(ACME, known, REPORT))
+
+
+def _remembering(said: Said) -> PullRow:
+    return row(
+        comment_id=said.comment_id,
+        comment_hash=said.comment_hash,
+        comment_severity=said.comment_severity,
+        comment_decided=said.comment_decided,
+        comment_written=said.comment_written,
+    )
+
+
+def test_the_first_report_is_written() -> None:
+    """A comment is made, and what it says is remembered."""
+    scene = Scene()
+    said = scene.say()
+    assert said is not None
+    assert (said.comment_id, said.comment_severity, said.headline) == (1, 1, "h")
+    assert scene.wall.written == [("one", None, False)]
+
+
+def test_the_same_text_is_not_written_again() -> None:
+    """Nothing changed: GitHub is not even asked."""
+    scene = Scene()
+    said = scene.say()
+    scene.now += 10_000
+    assert scene.say(said) == said
+    assert len(scene.wall.written) == 1
+
+
+def test_a_worse_verdict_is_told_as_worse() -> None:
+    """Worse than what stands there: a new comment may notify people; better or equal: an edit."""
+    scene = Scene()
+    said = scene.say()
+    for severity, worse in ((3, True), (3, False), (0, False)):
+        scene.text = replace(
+            scene.text, body=f"{severity}{worse}", decided=f"{severity}{worse}", severity=severity
+        )
+        said = scene.say(said)
+        assert scene.wall.written[-1][2] == worse
+
+
+def test_progress_is_written_once_a_minute_and_decisions_at_once() -> None:
+    """A text that only tells progress waits; one that decides something does not."""
+    scene = Scene()
+    said = scene.say()
+    scene.text = replace(scene.text, body="step 2")
+    scene.now += PROGRESS_SECONDS / 2
+    assert scene.say(said) == said
+    scene.now += PROGRESS_SECONDS
+    said = scene.say(said)
+    scene.text = replace(scene.text, body="done", decided="other")
+    scene.say(said)
+    assert [body for body, _, _ in scene.wall.written] == ["one", "step 2", "done"]
+
+
+def test_a_report_on_a_head_that_moved_is_never_written() -> None:
+    """Right before writing the head is asked for once more; None says that nothing was said."""
+    scene = Scene()
+    scene.wall.pull = replace(PULL, head_sha="f" * 40)
+    assert scene.say() is None
+    assert scene.wall.written == []
