@@ -1,0 +1,115 @@
+"""The parts are joined: one application that receives, shows and says how it is."""
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from bot.app import make_app
+from bot.errors import Broken, Told
+from bot.settings import read_settings
+from bot.storage.database import Away
+from tests.peers.keys import private_key
+
+SECRET = "a secret of these tests"
+
+
+def _environ(folder: Path, **more: str) -> dict[str, str]:
+    return {
+        "GITHUB_APP_ID": "42",
+        "GITHUB_PRIVATE_KEY": private_key(),
+        "GITHUB_WEBHOOK_SECRET": SECRET,
+        "GITHUB_API_URL": "http://127.0.0.1:9",
+        "DATA_DIR": str(folder),
+        **more,
+    }
+
+
+class Client:
+    """Asks the application, which lives on the same loop."""
+
+    def __init__(self, runner: asyncio.Runner, client: httpx.AsyncClient) -> None:
+        self._runner = runner
+        self._client = client
+
+    def get(self, path: str) -> httpx.Response:
+        """Ask for a page."""
+        return self._runner.run(self._client.get(path))
+
+    def post(self, path: str, content: bytes, headers: dict[str, str] | None = None) -> httpx.Response:
+        """Send a body."""
+        return self._runner.run(self._client.post(path, content=content, headers=headers))
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[Client]:
+    """The application, from the beginning of its life to the end."""
+    app = make_app(read_settings(_environ(tmp_path)))
+    transport, life = httpx.ASGITransport(app), app.router.lifespan_context(app)
+    with asyncio.Runner() as runner:
+        runner.run(life.__aenter__())
+        yield Client(runner, httpx.AsyncClient(transport=transport, base_url="http://maxview.test"))
+        runner.run(life.__aexit__(None, None, None))
+
+
+def _deliver(client: Client, body: bytes, event: str = "push") -> int:
+    digest = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+    headers = {
+        "X-GitHub-Event": event,
+        "X-GitHub-Delivery": "d1",
+        "X-Hub-Signature-256": f"sha256={digest}",
+    }
+    return client.post("/webhook", content=body, headers=headers).status_code
+
+
+def test_a_fresh_installation_is_ready(client: Client) -> None:
+    """Process, database and store are well; the tables and folders were made."""
+    assert client.get("/healthz").json() == {"process": "ok"}
+    ready = client.get("/readyz")
+    assert (ready.status_code, ready.json()) == (200, {"database": "ok", "artifacts": "ok"})
+
+
+def test_a_webhook_is_received(client: Client) -> None:
+    """Signed deliveries are taken, pings answered, and only POST is a delivery."""
+    assert _deliver(client, b"{}") == 202
+    assert _deliver(client, b"{}", "ping") == 200
+    assert client.post("/webhook", content=b"{}").status_code == 401
+    assert client.get("/webhook").status_code in {404, 405}
+
+
+def test_deliveries_are_counted(client: Client) -> None:
+    """The metrics tell answers by status and rows by table, in Prometheus' format."""
+    _deliver(client, b"{}")
+    text = client.get("/metrics").text
+    assert 'maxview_webhook_answers_total{status="202"} 1.0' in text
+    assert "maxview_database_up 1.0" in text
+    assert 'maxview_rows_waiting{table="pull_request"} 0.0' in text
+
+
+def test_the_configurations_schema_is_published(client: Client) -> None:
+    """Editors find the JSON Schema where the documents say."""
+    schema = client.get("/schema/maxview.json").json()
+    assert "cases" in schema["properties"]
+
+
+def test_pages_and_their_json_are_there(client: Client) -> None:
+    """The first page is one for people, its JSON for programs, and the unknown is said to be so."""
+    assert client.get("/").status_code == 200
+    assert client.get("/api/v1/").json()["repositories"] == []
+    for path in ("/no/such", "/runs/none", "/runs/none/log", "/api/v1/runs/none", "/api/nothing"):
+        assert client.get(path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"DATABASE_URL": "postgresql://nobody@127.0.0.1:9/none"}, {"DATABASE_URL": "sqlite:////dev/null/x"}],
+)
+def test_without_its_database_it_does_not_start(tmp_path: Path, more: dict[str, str]) -> None:
+    """The reason is one clear exception of ours, for the one who starts it."""
+    with pytest.raises((Away, Told, Broken)) as caught:
+        make_app(read_settings(_environ(tmp_path, **more)))
+    assert len(str(caught.value).splitlines()) == 1
