@@ -55,7 +55,8 @@ def chosen(episode: Episode) -> Collector | None:
     collectors = list(episode.collectors.values())
     if not episode.telling and not episode.framed:
         return None
-    return max(collectors, key=lambda c: (_steps(c), c.telling, len(c.hosts)), default=None)
+    own = [collector for collector in collectors if not collector.form.library and _steps(collector)]
+    return max(own or collectors, key=lambda c: (_steps(c), c.telling, len(c.hosts)), default=None)
 
 
 def _steps(collector: Collector) -> int:

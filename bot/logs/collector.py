@@ -16,6 +16,7 @@ from bot.logs.facts import (
     Mark,
     Step,
 )
+from bot.logs.follower import Follower
 from bot.logs.formats import Format
 from bot.logs.prefix import Prefix
 from bot.logs.statement import (
@@ -56,8 +57,9 @@ def completed(known: Environment, said: Environment) -> Environment:
 class Host:
     """What one host said."""
 
-    def __init__(self, order: int) -> None:
+    def __init__(self, order: int, follower: Follower | None = None) -> None:
         self.order = order
+        self.follower = follower
         self.process: int | None = None
         self.implied: int | None = None
         self.track = Track()
@@ -114,7 +116,8 @@ class Collector:
         if found is None:
             if len(self.hosts) >= HOSTS:
                 return None
-            found = self.hosts[key] = Host(len(self.hosts))
+            follower = self.form.follow() if self.form.follow else None
+            found = self.hosts[key] = Host(len(self.hosts), follower)
         if prefix.process is not None and found.process is None:
             found.process = prefix.process
         if prefix.implied is not None:
@@ -136,7 +139,10 @@ class Collector:
             case _:
                 host.hear(said)
 
-    def _step(self, host: Host, step: Step, *, anonymous: bool) -> None:
+    def _step(self, host: Host, said: Step, *, anonymous: bool) -> None:
+        step = host.follower(said, self.quantities) if host.follower else said
+        if step is None:
+            return
         if host.track.seen == 0:
             ranked = sorted((h for h in self.hosts.values() if h.track.seen or h is host), key=rank)
             for other in ranked[FULL_TRACKS:]:

@@ -69,12 +69,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A moment that cuts the time line: `seconds` is a duration that the line states or spans."""
+    """A moment that cuts the time line: `seconds` is a duration that the line states or spans, `loss` what
+    an evaluation found."""
 
     kind: MarkKind
     time: float | None = None
     step: int | None = None
     seconds: float | None = None
+    loss: float | None = None
     offset: int = 0
 
 

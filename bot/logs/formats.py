@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.logs.facts import Step
+from bot.logs.follower import Follower
 from bot.logs.frame import FRAME
 from bot.logs.maxtext import MAXTEXT
 from bot.logs.megatron import MEGATRON, own_times
@@ -20,13 +21,17 @@ from bot.logs.trouble import TROUBLE
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
     """`per_host`: every host prints every step, so hosts must be told apart. `first_step` is what a fresh
-    run counts from. `settle` corrects steps by what only the whole series tells."""
+    run counts from. `settle` corrects steps by what only the whole series tells; `follow` makes, for each
+    host, what completes a step line by the lines before it. `library`: its lines also stand in the logs of
+    other trainers, whose own lines say more."""
 
     name: str
     needles: tuple[Needle, ...]
     per_host: bool
     first_step: int
     settle: Callable[[tuple[Step, ...]], tuple[Step, ...]] = tuple
+    follow: Callable[[], Follower] | None = None
+    library: bool = False
 
 
 COMMON = (*FRAME, *TROUBLE)

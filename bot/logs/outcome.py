@@ -30,7 +30,10 @@ def outcome(
     expected = _expected(episode, collector, track, marks)
     exit_code = _exit_code(episode)
     cause = _cause(episode)
-    state = _state(episode, track, cause, exit_code, missing=_missing(collector, last, expected))
+    missing = _missing(collector, track, expected, orderly=episode.finished or exit_code == 0)
+    if episode.finished and (expected is None or last is None):
+        missing = False  # the program's own word, and nothing to hold against it
+    state = _state(episode, track, cause, exit_code, missing=missing)
     if state is State.SUCCEEDED and not (intact or episode.ended or episode.exit_codes or episode.finished):
         state = State.INCOMPLETE
     failing = state in (State.FAILED, State.KILLED, State.STOPPED)
@@ -50,12 +53,18 @@ def _exit_code(episode: Episode) -> int | None:
     return next((code for code in episode.exit_codes if code), 0)
 
 
-def _missing(collector: Collector | None, last: int | None, expected: int | None) -> bool | None:
-    """Whether steps are missing at the end; `None` where nothing says how many there should be."""
+def _missing(
+    collector: Collector | None, track: Track, expected: int | None, *, orderly: bool
+) -> bool | None:
+    """Whether steps are missing at the end; `None` where nothing says how many there should be.
+
+    A log of every tenth step may end in order up to nine steps after its last line.
+    """
     if expected is None:
         return None
     first = collector.form.first_step if collector else 0
-    return last is None or last < expected - 1 + first
+    unseen = track.stride - 1 if orderly else 0
+    return track.last is None or track.last.step + unseen < expected - 1 + first
 
 
 def _state(
@@ -70,7 +79,7 @@ def _state(
         return State.STOPPED if missing or (episode.quits and missing is None) else State.SUCCEEDED
     if cause is not None and not (missing is False and cause.echo):
         return State.FAILED
-    if episode.quits and missing is not False:
+    if missing is not False and (episode.quits or episode.finished):
         return State.STOPPED
     orderly = episode.finished or not episode.framed or episode.ended
     return State.SUCCEEDED if orderly and missing is False else State.INCOMPLETE

@@ -36,6 +36,8 @@ _POD = re.compile(r"\[pod/(?P<pod>[\w.-]+)(?:/[\w.-]+)?\]:?[ \t]*\Z")
 _EXPLORER = re.compile(r"\[resource\.labels\.(?P<label>\w+): (?P<value>[\w.-]+)\][ \t]*\Z")
 # mt-04-int8-wddlh-slice-job-0-3-abcde jax-tpu | text     worker-3  | text
 _COMPOSE = re.compile(r"(?:^|[\n\r])(?P<name>[\w.-]+(?: [\w.-]+)?) *\| *\Z")
+# [rank0]:[rank0]:[titan]     [default3]:, as torchrun writes it
+_TORCHRUN = re.compile(r"\[[a-z]{1,20}(?P<rank>\d{1,6})\]:[ \t]*(?:\[titan\][ \t]*)?\Z")
 # 12: text, as srun --label writes it
 _SLURM = re.compile(r"(?:^|\s)(?P<rank>\d{1,5}):[ \t]+\Z")
 _RFC_LAST = re.compile(rf"(?<!\d){RFC}:?[ \t]*\Z")
@@ -136,6 +138,8 @@ def _label(rest: str) -> tuple[int, str, int | None] | None:
         return found.start(), found["value"] if named else "", _index(found["value"])
     if found := _COMPOSE.search(rest):
         return found.start(), found["name"], _index(found["name"].split()[0])
+    if found := _TORCHRUN.search(rest):
+        return found.start(), f"rank {int(found['rank'])}", int(found["rank"])
     if found := _SLURM.search(rest):
         return found.start(), f"rank {int(found['rank'])}", int(found["rank"])
     return None

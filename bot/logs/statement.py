@@ -18,6 +18,9 @@ class Figure(StrEnum):
     MAX_ALLOCATED_MB = "max_allocated_mb"
     EXPECTED_STEPS = "expected_steps"
     SAVE_INTERVAL = "save_interval"
+    STEPS_PER_EPOCH = "steps_per_epoch"
+    SAMPLES_PER_STEP = "samples_per_step"
+    TOKENS_PER_SAMPLE = "tokens_per_sample"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,7 @@ class Track:
         self.first: Step | None = None
         self.last: Step | None = None
         self.not_finite: Step | None = None
+        self.stride = 1  # from the line before to the last one
         self.back = 0  # lines whose step is not beyond the one before
         self.rewinds: list[tuple[int, int]] = []
         self.seconds_sum = 0.0
@@ -48,6 +49,8 @@ class Track:
             self.back += 1
             if len(self.rewinds) < REWINDS:
                 self.rewinds.append((last.step, step.step))
+        if last is not None:
+            self.stride = max(step.step - last.step, 1)
         if self.first is None:
             self.first = step
         elif step.seconds is not None:
