@@ -15,6 +15,7 @@ from bot.logs.frame import FRAME
 from bot.logs.maxtext import MAXTEXT
 from bot.logs.megatron import MEGATRON, own_times
 from bot.logs.sighting import Needle
+from bot.logs.torchtitan import TORCHTITAN
 from bot.logs.trouble import TROUBLE
 
 
@@ -38,5 +39,6 @@ COMMON = (*FRAME, *TROUBLE)
 
 FORMATS = (
     Format(name="maxtext", needles=MAXTEXT, per_host=True, first_step=0),
+    Format(name="torchtitan", needles=TORCHTITAN, per_host=True, first_step=1),
     Format(name="megatron", needles=MEGATRON, per_host=False, first_step=1, settle=own_times),
 )

@@ -22,7 +22,7 @@ GLOG = (
 _STAMP_START = re.compile(r"[IWEF]\d{4} \d\d:")
 _STAMP = 360
 """Characters from the start of a stamp to the line number in it, at most, with the brackets behind it."""
-_LEAD = 100
+_LEAD = 160
 """Characters of a message in front of its literal, at most."""
 # metric_logger.py:196] [process=4][thread=MainThread] Saving ...
 _BETWEEN = r"\s*(?:\[[^\[\]\n]{0,80}\]\s*)*"
@@ -138,9 +138,7 @@ def _label(rest: str) -> tuple[int, str, int | None] | None:
         return found.start(), found["value"] if named else "", _index(found["value"])
     if found := _COMPOSE.search(rest):
         return found.start(), found["name"], _index(found["name"].split()[0])
-    if found := _TORCHRUN.search(rest):
-        return found.start(), f"rank {int(found['rank'])}", int(found["rank"])
-    if found := _SLURM.search(rest):
+    if found := _TORCHRUN.search(rest) or _SLURM.search(rest):
         return found.start(), f"rank {int(found['rank'])}", int(found["rank"])
     return None
 
