@@ -184,6 +184,8 @@ def _page(run: MeasuredRun) -> str:
         if isinstance(value, float | int):
             unit = " %" if BY_KEY[key].unit == "%" else ""
             parts.append(f"{BY_KEY[key].title} {value:.{BY_KEY[key].digits}f}{unit}")
+    if run.measurements.implausible:
+        parts.append(f"✗ made of {counted(len(run.measurements.implausible), 'implausible value')} too")
     return " · ".join(parts)
 
 

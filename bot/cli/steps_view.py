@@ -4,11 +4,13 @@ In:  a `MeasuredRun`. Out: a table with lines for what was left out.
 """
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 
 from bot.cli.screen import DIM, Screen
 from bot.logs.facts import Step, StepKind
 from bot.report.figures import NONE, counted, significant
+from bot.verdict.implausible import SHORT, Implausible
 from bot.verdict.judgement import MeasuredRun
 
 ALL = 14  # up to so many steps are shown
@@ -22,29 +24,34 @@ def show_steps(screen: Screen, run: MeasuredRun) -> None:
     steps = run.log.steps
     if not steps:
         return
-    places = interesting([step.seconds for step in steps])
+    odd = {one.step: one for one in run.measurements.implausible}
+    marked = [place for place, step in enumerate(steps) if step.step in odd]
+    places = interesting([step.seconds for step in steps], marked)
     gaps = _gaps(steps)
     rows: list[tuple[str, ...]] = []
     last = -1
     for place in places:
         if place > last + 1:
             rows.append(("⋯", counted(place - last - 1, "step"), "", "", "", ""))
-        rows.append(_row(steps[place], gaps[place], run))
+        rows.append(_row(steps[place], gaps[place], run, odd.get(steps[place].step)))
         last = place
     screen.gap()
     screen.table(("step", "printed s", "line to line s", "loss", "tokens/s", ""), "rrrrrl", rows)
     if run.measurements.steady.kept_steps:
         screen.paragraph("• measured for the steady step", DIM)
+    if odd:
+        screen.paragraph("✗ its printed seconds and rates are struck out: see below", DIM)
 
 
-def interesting(seconds: list[float | None]) -> list[int]:
-    """The places of the steps worth a line: all of few; of many the ends and the slowest between them."""
+def interesting(seconds: list[float | None], marked: Sequence[int] = ()) -> list[int]:
+    """The places of the steps worth a line: all of few; of many the ends, the slowest between them, and the
+    first of those that are `marked`."""
     count = len(seconds)
     if count <= ALL:
         return list(range(count))
     between = range(ENDS, count - ENDS)
     slowest = sorted(between, key=lambda place: -(seconds[place] or 0.0))[:ODDEST]
-    return sorted({*range(ENDS), *slowest, *range(count - ENDS, count)})
+    return sorted({*range(ENDS), *slowest, *marked[:ODDEST], *range(count - ENDS, count)})
 
 
 def decimals(steps: tuple[Step, ...]) -> int:
@@ -53,14 +60,14 @@ def decimals(steps: tuple[Step, ...]) -> int:
     return max((len(loss.partition(".")[2]) for loss in losses if "e" not in loss), default=0)
 
 
-def _row(step: Step, gap: float | None, run: MeasuredRun) -> tuple[str, ...]:
+def _row(step: Step, gap: float | None, run: MeasuredRun, odd: Implausible | None) -> tuple[str, ...]:
     return (
         str(step.step),
         significant(step.seconds, 4),
         significant(gap, 4),
         NONE if step.loss is None else f"{step.loss:.{decimals(run.log.steps)}f}",
         NONE if step.tokens_per_device is None else f"{step.tokens_per_device:,.0f}",
-        _remark(step, gap, run),
+        f"{_remark(step, gap, run)} ✗ {SHORT[odd.why]}".strip() if odd else _remark(step, gap, run),
     )
 
 

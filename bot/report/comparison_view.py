@@ -16,6 +16,7 @@ from bot.report.judged import bad_end, ended, loss_words, next_step
 from bot.report.method import method_lines
 from bot.report.model import RowState
 from bot.report.states import STATES
+from bot.report.struck import struck_words
 from bot.verdict.fields import FIELDS
 from bot.verdict.judgement import (
     Caveat,
@@ -90,7 +91,6 @@ class ComparisonView:
 
 def comparison_view(comparison: Comparison) -> ComparisonView:
     """`comparison` in plain words."""
-    timings = [comparison.timing] if comparison.timing.change is not None else []
     both = comparison.base and comparison.head
     failures = tuple(_failures(comparison))
     reason = one_line(comparison.reason, 600)
@@ -108,8 +108,16 @@ def comparison_view(comparison: Comparison) -> ComparisonView:
         caveats=tuple(caveat_view(caveat, comparison.reason) for caveat in comparison.caveats),
         rows=tuple(metric_view(row, timing) for row in comparison.rows if None not in {row.base, row.head}),
         ledger=tuple(ledger_lines(comparison.base[0], comparison.head[0])) if both else (),
-        method=tuple(method_lines(timings)) if timings else (),
+        method=_method(comparison),
     )
+
+
+def _method(comparison: Comparison) -> tuple[str, ...]:
+    """How it was measured, where anything was, and what was struck out."""
+    if comparison.timing.change is None:
+        return ()
+    struck = struck_words((*comparison.base, *comparison.head))
+    return (*method_lines([comparison.timing]), *([struck] if struck else []))
 
 
 def caveat_view(caveat: Caveat, reason: str = "") -> CaveatView:

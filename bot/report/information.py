@@ -3,12 +3,15 @@
 In:  a `Report`. Out: `Fold`s; None where the logs state none of it.
 """
 
+from collections.abc import Sequence
+
 from bot.report.cells import label, metric_side
 from bot.report.detail import Detail
 from bot.report.figures import NONE, counted, seconds
 from bot.report.folds import Fold, Table, open_rows
 from bot.report.model import CaseReport, Report
 from bot.report.quoting import said
+from bot.report.struck import spoiled_words
 from bot.verdict.judgement import Comparison, MeasuredRun, Row, Verdict
 
 PAGE_FIGURES = (
@@ -57,8 +60,15 @@ def page_fold(report: Report, detail: Detail) -> Fold | None:
         table=Table(
             columns=("Case", *(title for title, _ in PAGE_FIGURES)), align="lrrrrr", rows=tuple(cells)
         ),
-        lines=(PAGE_NOTE,),
+        lines=(PAGE_NOTE, *_spoiled(rows)),
     )
+
+
+def _spoiled(rows: Sequence[CaseReport]) -> tuple[str, ...]:
+    """Say that these figures hold values which the others leave out."""
+    compared = [row.comparison for row in rows if row.comparison]
+    words = spoiled_words(run for one in compared for run in (*one.base, *one.head))
+    return (words,) if words else ()
 
 
 def phases(run: MeasuredRun | None) -> dict[str, float]:

@@ -6,6 +6,7 @@ Out: a dictionary of JSON values. Every documented key is always there; what the
 
 from bot.logs.facts import CallSite, CompiledMemory, Environment, Outcome, RunLog, Step, StepKind
 from bot.report.numbers import iso_time, number, odd_number
+from bot.verdict.implausible import Implausible
 from bot.verdict.judgement import MeasuredRun, Measurements
 
 SCHEMA = 1
@@ -29,6 +30,7 @@ def run_document(run: MeasuredRun) -> dict[str, object]:
         "ledger": [
             {"phase": phase.name, "seconds": number(phase.seconds, 3)} for phase in run.measurements.ledger
         ],
+        "implausible": [_implausible(one) for one in run.measurements.implausible],
         "warnings": warnings_of(run),
     }
 
@@ -70,6 +72,16 @@ def _step(step: Step, log: RunLog) -> dict[str, object]:
     if step.extras:
         document["extras"] = {name: number(value) for name, value in step.extras}
     return document
+
+
+def _implausible(one: Implausible) -> dict[str, object]:
+    return {
+        "step": one.step,
+        "field": one.field,
+        "value": number(one.value),
+        "why": one.why.value,
+        "text": one.text,
+    }
 
 
 def _measurements(run: MeasuredRun) -> dict[str, object]:

@@ -1,9 +1,11 @@
 """How finely a log prints its numbers, told from the numbers themselves.
 
-In:  values as read. Out: a count of decimals. Promises: no assumption about who wrote the log.
+In:  values as read. Out: a count of decimals, or the last digit of timestamps.
+Promises: no assumption about who wrote the log.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from math import sqrt
 
 MOST_DECIMALS = 9
 """Finer than any trainer prints; past it a float's own error would be counted as digits."""
@@ -17,6 +19,17 @@ def printed_decimals(values: Iterable[float], *, at_least: int = 0) -> int:
     known = list(values)
     shown = max((_decimals(value) for value in known), default=0)
     return max(shown, at_least) if len(known) < ENOUGH_VALUES else shown
+
+
+def time_resolution(times: Sequence[float]) -> float:
+    """Return the seconds of the last digit of timestamps (Unix seconds); two of them bound a gap."""
+    digit = next((digit for digit in (1.0, 0.1, 0.01, 0.001) if _are_multiples(times, digit)), 1e-6)
+    return sqrt(2) * digit
+
+
+def _are_multiples(times: Sequence[float], digit: float) -> bool:
+    """Tell whether all times are whole numbers of a digit; a float of today's date is good to 1e-6 s."""
+    return all(abs(time / digit - round(time / digit)) * digit < 2e-6 for time in times)
 
 
 def _decimals(value: float) -> int:

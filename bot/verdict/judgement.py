@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from bot.logs.facts import RunLog
 from bot.logs.ledger import Phase
+from bot.verdict.implausible import Implausible
 
 
 class Verdict(StrEnum):
@@ -128,6 +129,7 @@ class Measurements:
     chip_hours: float | None = None
     dialect: Dialect | None = None
     ledger: tuple[Phase, ...] = ()
+    implausible: tuple[Implausible, ...] = ()
     warnings: tuple[str, ...] = ()
 
 

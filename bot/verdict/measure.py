@@ -4,10 +4,14 @@ In:  a `RunLog`. Out: `MeasuredRun`, every figure in the unit its name states.
 Promises: what the log does not allow is None; where a person could do something about it a warning says what.
 """
 
-from bot.logs.facts import MarkKind, RunLog, State
+from collections.abc import Collection, Sequence
+
+from bot.logs.facts import MarkKind, RunLog, State, Step
 from bot.logs.ledger import ledger
+from bot.verdict.implausible import Implausible
 from bot.verdict.judgement import MeasuredRun, Measurements, Steady
 from bot.verdict.peaks import peak_tflops
+from bot.verdict.plausibility import implausible, struck, summary
 from bot.verdict.precision import precision
 from bot.verdict.recover import Constants, constants
 from bot.verdict.steady import steady
@@ -22,9 +26,11 @@ FIRST_STEPS = (0, 1)
 
 def measure(log: RunLog) -> MeasuredRun:
     """Measure one run."""
-    state = steady(log)
+    odd = implausible(log)
+    out = struck(odd)
+    state = steady(log, out)
     steps = last_segment(log.steps)
-    work = constants(steps, log.environment.devices)
+    work = constants([step for step in steps if step.step not in out], log.environment.devices)
     last = log.steps[-1] if log.steps else None
     wall = _wall_seconds(log)
     tflops = _rate(work.tflop or log.tflop_per_step, state)
@@ -40,7 +46,7 @@ def measure(log: RunLog) -> MeasuredRun:
             final_loss=next((step.loss for step in reversed(log.steps) if step.loss is not None), None),
             memory_percent=log.memory[0].percent if log.memory else None,
             compile_seconds=next((m.seconds for m in log.marks if m.kind is MarkKind.COMPILED), None),
-            step0_seconds=steps[0].seconds if steps and steps[0].step in FIRST_STEPS else None,
+            step0_seconds=_first_seconds(steps, out),
             checkpoint_blocking_seconds=_checkpoint_blocking(log),
             final_checkpoint_wait_seconds=_final_wait(log),
             avg_step_seconds=log.mean_seconds_after_first,
@@ -50,9 +56,16 @@ def measure(log: RunLog) -> MeasuredRun:
             chip_hours=_chip_hours(log.environment.devices, wall),
             dialect=dialect(steps),
             ledger=ledger(log, state.seconds, state.kept_steps),
-            warnings=(*log.warnings, *_warnings(log, state)),
+            implausible=odd,
+            warnings=(*log.warnings, *_warnings(log, state), *_struck_out(odd)),
         ),
     )
+
+
+def _first_seconds(steps: Sequence[Step], out: Collection[int]) -> float | None:
+    """Return the printed seconds of the run's first step, if it is shown and to be believed."""
+    first = steps[0] if steps else None
+    return None if first is None or first.step not in FIRST_STEPS or first.step in out else first.seconds
 
 
 def _rate(amount: float | None, state: Steady) -> float | None:
@@ -99,6 +112,11 @@ def _final_wait(log: RunLog) -> float | None:
         return None
     waited = first_mark(log, MarkKind.CHECKPOINT_WAITED, step=log.steps[-1].step)
     return elapsed(waited.time, log.steps[-1].time) if waited else None
+
+
+def _struck_out(odd: Sequence[Implausible]) -> tuple[str, ...]:
+    """Say which values no figure uses; the page's own figures are computed as that page does."""
+    return (f"struck out of all figures but the page's own: {summary(odd)}",) if odd else ()
 
 
 def _warnings(log: RunLog, state: Steady) -> tuple[str, ...]:

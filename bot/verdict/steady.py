@@ -8,13 +8,13 @@ The printed `seconds` of a line belong to another step (they are taken at dispat
 the time is read from the moments at which the host saw each step's loss, the completion clock.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import hypot, isfinite, sqrt
 from statistics import median, stdev
 
 from bot.logs.facts import RunLog, Step, StepKind
-from bot.verdict.digits import printed_decimals
+from bot.verdict.digits import printed_decimals, time_resolution
 from bot.verdict.judgement import Clock, Dialect, Steady
 from bot.verdict.peaks import fastest_tflops
 from bot.verdict.recover import Constants, constants, recovered_seconds
@@ -49,28 +49,32 @@ class Samples:
     shortest_possible: float
 
 
-def steady(log: RunLog) -> Steady:
-    """Return the steady step time of a run, by `VERDICT.md` section 2."""
+def steady(log: RunLog, struck: Collection[int] = ()) -> Steady:
+    """Return the steady step time of a run, by `VERDICT.md` section 2.
+
+    `struck` names the steps whose printed seconds and rates are implausible: nothing is read from them.
+    """
     steps = last_segment(log.steps)
     if not steps:
         return Steady(problem="the log has no step lines")
-    work = constants(steps, log.environment.devices)
-    samples = _samples(log, steps, work)
+    believed = [step for step in steps if step.step not in struck]
+    work = constants(believed, log.environment.devices)
+    samples = _samples(log, steps, believed, work)
     if samples is None:
         return Steady(problem="the step lines carry neither timestamps nor seconds")
     found = _settle(samples)
     if found.seconds is None or samples.clock is Clock.LOGGER:
         return found
-    return _confirmed(found, steps, work)
+    return _confirmed(found, _logger_seconds(steps, believed, work))
 
 
-def _samples(log: RunLog, steps: Sequence[Step], work: Constants) -> Samples | None:
+def _samples(log: RunLog, steps: Sequence[Step], believed: Sequence[Step], work: Constants) -> Samples | None:
     """Choose the clock: completion where most lines have a fine timestamp, else the logger's own."""
     shortest = _shortest_possible(log, work)
     logger = Samples(
         clock=Clock.LOGGER,
-        seconds=_logger_seconds(steps, work),
-        resolution=_seconds_resolution(steps, work),
+        seconds=_logger_seconds(steps, believed, work),
+        resolution=_seconds_resolution(believed, work),
         shortest_possible=shortest,
     )
     times = [step.time for step in steps if step.time is not None]
@@ -79,7 +83,7 @@ def _samples(log: RunLog, steps: Sequence[Step], work: Constants) -> Samples | N
     completion = Samples(
         clock=Clock.COMPLETION,
         seconds=_completion_seconds(log, steps),
-        resolution=_time_resolution(times),
+        resolution=time_resolution(times),
         shortest_possible=shortest,
     )
     return logger if _is_coarse(completion) and logger.seconds else completion
@@ -93,11 +97,12 @@ def _completion_seconds(log: RunLog, steps: Sequence[Step]) -> dict[int, float]:
     return {step: gap for step, gap in gaps(steps).items() if step in usable and step >= first + WARM_UP}
 
 
-def _logger_seconds(steps: Sequence[Step], work: Constants) -> dict[int, float]:
+def _logger_seconds(steps: Sequence[Step], believed: Sequence[Step], work: Constants) -> dict[int, float]:
     """Return the candidate printed intervals, the last line's too unless it is known to hold a checkpoint."""
-    usable = steps[:-1] if dialect(steps) is Dialect.FLUSH else steps
-    found = {step.step: recovered_seconds(step, work) for step in usable if step.kind is StepKind.PLAIN}
-    first = steps[0].step
+    first, last = steps[0].step, steps[-1].step
+    flush = dialect(steps) is Dialect.FLUSH
+    usable = [step for step in believed if step.kind is StepKind.PLAIN and not (flush and step.step == last)]
+    found = {step.step: recovered_seconds(step, work) for step in usable}
     return {
         step: seconds for step, seconds in found.items() if seconds is not None and step >= first + WARM_UP
     }
@@ -133,9 +138,9 @@ def _kept(samples: Samples) -> tuple[int, ...]:
     return tuple(sorted(step for step, seconds in samples.seconds.items() if low <= seconds <= high))
 
 
-def _confirmed(found: Steady, steps: Sequence[Step], work: Constants) -> Steady:
+def _confirmed(found: Steady, logger: Mapping[int, float]) -> Steady:
     """Hold the completion clock against the printed seconds: they tick elsewhere, but as fast."""
-    second = _second_clock(steps, work)
+    second = _second_clock(logger)
     if second is None or found.seconds is None or abs(second / found.seconds - 1) <= CLOCKS_AGREE:
         return found
     return Steady(
@@ -147,14 +152,9 @@ def _confirmed(found: Steady, steps: Sequence[Step], work: Constants) -> Steady:
     )
 
 
-def _second_clock(steps: Sequence[Step], work: Constants) -> float | None:
+def _second_clock(logger: Mapping[int, float]) -> float | None:
     """Return the median of the undisturbed printed seconds, None where the log prints too few to say."""
-    printed = Samples(
-        clock=Clock.LOGGER,
-        seconds=_logger_seconds(steps, work),
-        resolution=0.0,
-        shortest_possible=0.0,
-    )
+    printed = Samples(clock=Clock.LOGGER, seconds=logger, resolution=0.0, shortest_possible=0.0)
     kept = _kept(printed)
     return median(printed.seconds[step] for step in kept) if kept else None
 
@@ -164,17 +164,6 @@ def _shortest_possible(log: RunLog, work: Constants) -> float:
     tflop = work.tflop if work.tflop is not None else log.tflop_per_step
     peak = fastest_tflops(log.environment.device_kind)
     return tflop / peak if tflop and peak and isfinite(tflop) else 0.0
-
-
-def _time_resolution(times: Sequence[float]) -> float:
-    """Return the seconds of the last digit of the timestamps; two of them bound a gap."""
-    digit = next((digit for digit in (1.0, 0.1, 0.01, 0.001) if _are_multiples(times, digit)), 1e-6)
-    return sqrt(2) * digit
-
-
-def _are_multiples(times: Sequence[float], digit: float) -> bool:
-    """Tell whether all times are whole numbers of a digit; a float of today's date is good to 1e-6 s."""
-    return all(abs(time / digit - round(time / digit)) * digit < 2e-6 for time in times)
 
 
 def _seconds_resolution(steps: Sequence[Step], work: Constants) -> float:

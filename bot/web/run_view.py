@@ -11,6 +11,7 @@ from bot.report.figures import NONE, seconds
 from bot.report.information import phases
 from bot.report.judged import ended
 from bot.report.run_document import run_document, warnings_of
+from bot.report.struck import PAGE_SPEEDS, spoiled_words
 from bot.runs.records import RunRecord
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.metrics import METRICS
@@ -50,7 +51,8 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepLine:
-    """One printed step. `use` says whether its interval was used for the steady step time."""
+    """One printed step. `use` says whether its interval was used for the steady step time, `odd` what of its
+    line cannot be true."""
 
     step: int
     seconds: str
@@ -60,6 +62,7 @@ class StepLine:
     time: str
     use: str
     log: str | None
+    odd: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,11 +132,13 @@ def _error_log(record: RunRecord, run: MeasuredRun, visit: Visit) -> str | None:
 
 def _figures(run: MeasuredRun) -> list[Fact]:
     facts = []
+    spoiled = spoiled_words([run])
     for metric in METRICS:
         value = metric.read(run)
         if value is not None and metric.key != "jax":
             shown = value if isinstance(value, str) else f"{value:.{metric.digits}f}"
-            facts.append(Fact(name=metric.title, value=f"{shown} {metric.unit}".rstrip(), how=metric.how))
+            how = f"{metric.how} {spoiled}".rstrip() if metric.key in PAGE_SPEEDS else metric.how
+            facts.append(Fact(name=metric.title, value=f"{shown} {metric.unit}".rstrip(), how=how))
     steady = run.measurements.steady
     if steady.se is not None:
         facts.append(
@@ -179,6 +184,7 @@ def _ledger(run: MeasuredRun) -> tuple[Bar | None, tuple[tuple[str, str, str], .
 def _steps(record: RunRecord, run: MeasuredRun, visit: Visit) -> tuple[StepLine, ...]:
     steady = run.measurements.steady
     kept, candidates = set(steady.kept_steps), set(steady.candidate_steps)
+    odd = {one.step: one.text for one in run.measurements.implausible}
     anchors = {mark.offset: mark.anchor for mark in log_marks(run) if mark.kind == "step"}
     lines = []
     for step in run.log.steps:
@@ -192,11 +198,8 @@ def _steps(record: RunRecord, run: MeasuredRun, visit: Visit) -> tuple[StepLine,
                 tokens=_figure(step.tokens_per_device, 1),
                 loss=_figure(step.loss, 3),
                 time=at.machine[11:19] if at else "",
-                use="kept"
-                if step.step in kept
-                else "left out"
-                if step.step in candidates
-                else "not considered",
+                use=_use(step.step, kept, candidates),
+                odd=odd.get(step.step, ""),
                 log=link if record.log_uri and step.offset in anchors else None,
             )
         )

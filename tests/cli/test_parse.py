@@ -1,6 +1,7 @@
 """`maxview parse`: for people, for programs, and with bad input."""
 
 import json
+import re
 from pathlib import Path
 
 from tests.cli.conftest import Maxview
@@ -70,3 +71,24 @@ def test_a_log_cannot_write_to_the_terminal(maxview: Maxview, tmp_path: Path) ->
     ran = maxview("parse", path)
     assert "\x1b" not in ran.out
     assert "\x07" not in ran.out
+
+
+def test_what_cannot_be_true_is_marked_counted_and_listed(maxview: Maxview, tmp_path: Path) -> None:
+    """In the table of steps, beside the page's own figures, among the warnings, and in the JSON."""
+    text = maxtext_log(steps=12, seed=1)
+    line = next(line for line in text.splitlines() if "completed step: 8," in line)
+    path = tmp_path / "odd.log"
+    path.write_text(text.replace(line, re.sub(r"seconds: [\d.]+", "seconds: -0.200", line)), encoding="utf-8")
+    shown = " ".join(maxview("parse", path).out.split())
+    assert "✗ not above zero" in shown
+    assert "✗ made of 1 implausible value too" in shown
+    assert "struck out of all figures but the page's own: a time or rate that is not above zero" in shown
+    assert json.loads(maxview("parse", "--json", path).out)["implausible"] == [
+        {
+            "step": 8,
+            "field": "seconds",
+            "value": -0.2,
+            "why": "not_positive",
+            "text": "-0.2 s is no step time",
+        }
+    ]
