@@ -13,13 +13,13 @@ from bot.controller.facts import HeadFacts
 from bot.intake.pull import Pull
 from bot.report.material import CaseRuns, Looked
 from bot.report.model import Progress
-from bot.runs.baseline import choose_baseline, choose_head, history, same_commit
+from bot.runs.baseline import choose_baseline, choose_head, same_commit
 from bot.runs.pattern import slug
 from bot.runs.records import Origin, RunRecord, RunState
 from bot.storage import runs
+from bot.storage.histories import main_runs
 from bot.storage.pulls import PullRow
 from bot.storage.runs import Figures
-from bot.verdict.history import PastRun
 from bot.verdict.judgement import MeasuredRun
 
 UNFINISHED = frozenset({RunState.PLANNED, RunState.LAUNCHED, RunState.QUEUED, RunState.RUNNING})
@@ -96,22 +96,6 @@ def _case(
         unfinished=tuple(run for run in kept.launched if run.state in UNFINISHED),
         lost=tuple(run for run in kept.launched if run.state is RunState.LOST),
         progress=_progress(kept.launched),
-    )
-
-
-def main_runs(
-    of_base: Sequence[RunRecord], figures: Mapping[str, Figures], *, like: Sequence[RunRecord]
-) -> tuple[PastRun, ...]:
-    """The newest runs on main with a steady step time that were measured as the newest of `like` was: on the
-    same devices and mesh, with the same versions. Oldest first; none where nothing of `like` was measured."""
-    under = next((figures[run.id].conditions for run in like if run.id in figures), None)
-    known = {run.id: figures[run.id] for run in of_base if run.id in figures}
-    alike = [run for run in of_base if run.id in known and known[run.id].conditions == under]
-    timed = [run for run in alike if known[run.id].steady_seconds]
-    return tuple(
-        PastRun(seconds=seconds, sha=run.sha, started=run.started)
-        for run in history(timed)
-        if (seconds := known[run.id].steady_seconds)
     )
 
 

@@ -9,6 +9,9 @@ from collections import Counter
 from bot.report.figures import counted, percent, size
 from bot.report.folds import Fold
 from bot.report.model import Report
+from bot.report.past import past_line
+from bot.report.quoting import said
+from bot.report.struck import struck_words
 from bot.verdict.decide import ALPHA, LATER_LOOKS
 from bot.verdict.judgement import Spread, Timing
 from bot.verdict.noise import ENOUGH_FREEDOM, GPU_SD, HISTORY, TPU_SD
@@ -25,7 +28,7 @@ LEVEL = """\
 At most {alpha} of the reports on harmless changes flag any case: that level is shared by {cases}."""
 DEFAULTS = f"{percent(TPU_SD * 100)} on TPU, {percent(GPU_SD * 100)} on GPU"
 NOISE = {
-    Spread.MEASURED: f"measured, on these runs and up to {HISTORY} earlier ones of the base branch",
+    Spread.MEASURED: f"measured, on these runs and up to {HISTORY} others of the base branch",
     Spread.DEVICE_DEFAULT: f"the device's default ({DEFAULTS}), because the repeats give fewer than "
     f"{ENOUGH_FREEDOM} degrees of freedom",
     Spread.UNKNOWN: "unknown on this device, and none is assumed",
@@ -43,6 +46,10 @@ def method_fold(report: Report) -> Fold:
     lines = method_lines(
         timings, practical_percent=report.practical_percent, equivalence_percent=report.equivalence_percent
     )
+    past = past_line(report, said(report.base_branch, 40))
+    lines += [past] if past else []
+    struck = struck_words(run for one in comparisons for run in (*one.base, *one.head))
+    lines += [struck] if struck else []
     return Fold(summary="How this was measured", lines=tuple(f"* {line}" for line in lines))
 
 

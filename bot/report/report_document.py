@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from bot.report.comparison_document import comparison_document
 from bot.report.headline import headline, is_green, is_settled, severity
+from bot.report.history_document import past_document
 from bot.report.links import case_path, json_path, log_path, page_path
 from bot.report.model import Baseline, CaseReport, LastCommand, ParityRow, Report
 from bot.report.numbers import iso_time, number
@@ -59,6 +60,7 @@ def _row(report: Report, row: CaseReport) -> dict[str, object]:
         "state": row.state.value,
         "note": row.note,
         "baseline": _baseline(row.baseline),
+        "history": past_document(row.past),
         "base_runs": [_run(run) for run in row.base_runs],
         "head_runs": [_run(run) for run in row.head_runs],
         "stale_runs": [_run(run) for run in row.stale_runs],

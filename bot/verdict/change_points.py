@@ -4,13 +4,15 @@ In:  one figure per main run, oldest first. Out: the runs since the last change.
 Promises: pure, quadratic in the length at worst; a single glitch is no change.
 
 Binary segmentation: the best split by a pooled t test, corrected for the number of splits looked at, then the
-same within both parts. Measured against Apache Otava on 300 simulated series with 0.15 % noise between runs:
-it finds the same shifts of 2 % and 5 %, and takes fewer glitches for shifts.
+same within both parts; lone glitches are set aside first. Measured against Apache Otava on 300 simulated
+series with 0.15 % noise between runs: it finds the same shifts of 2 % and 5 %, and takes fewer glitches for
+shifts.
 """
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from math import inf, log, sqrt
+from statistics import median
 
 from bot.verdict.student import upper_tail
 
@@ -23,6 +25,16 @@ SHORTEST = 4
 SMALLEST = log(1.01)
 """A shift below the practical margin is no news, and cutting there would only shorten the history."""
 
+GLITCH = 10.0
+"""Median residuals off its neighbours' median past which a run is a glitch. One of 20 % hides a shift of 5 %
+in two thirds of the series of 40; without it 97 % are found (400 simulated series each)."""
+
+GLITCHES = 0.1
+"""Share of glitches up to which they are set aside: what befalls more of the runs is how the case is."""
+
+NEIGHBOURS = 2
+"""Runs on either side: the median of five follows a change of level, and one glitch does not move it."""
+
 
 def since_last_change(values: Sequence[float]) -> Sequence[float]:
     """Return the tail of `values` (all > 0, oldest first) that follows the last change of level."""
@@ -32,9 +44,20 @@ def since_last_change(values: Sequence[float]) -> Sequence[float]:
 
 def change_points(values: Sequence[float]) -> tuple[int, ...]:
     """Return the places at which a new level begins, oldest first."""
-    logs = [log(value) for value in values]
+    logs = _calmed([log(value) for value in values])
     splits = _splits(logs, 0, len(logs))
     return tuple(_merge(logs, splits)) if splits else ()
+
+
+def _calmed(logs: Sequence[float]) -> Sequence[float]:
+    """Return the values with each lone glitch at its neighbours' median."""
+    middles = [median(logs[max(0, at - NEIGHBOURS) : at + NEIGHBOURS + 1]) for at in range(len(logs))]
+    off = [abs(value - middle) for value, middle in zip(logs, middles, strict=True)]
+    limit = GLITCH * median(off) if off else 0.0
+    glitches = {at for at, distance in enumerate(off) if distance > limit > 0}
+    if len(glitches) > GLITCHES * len(logs):
+        return logs
+    return [middles[at] if at in glitches else value for at, value in enumerate(logs)]
 
 
 def _splits(logs: Sequence[float], start: int, end: int) -> list[int]:

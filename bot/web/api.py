@@ -18,7 +18,7 @@ from bot.report.numbers import iso_time
 from bot.report.report_document import report_document
 from bot.report.run_document import run_document
 from bot.runs.records import RunRecord
-from bot.storage import pulls, reports, runs
+from bot.storage import histories, pulls, reports, runs
 from bot.storage.database import Database
 from bot.web.access import Absent, Visit, visit, visit_run
 from bot.web.answers import TEXT, json_answer, tagged
@@ -30,7 +30,8 @@ from bot.web.log_redaction import Redaction
 from bot.web.log_source import TooFar
 from bot.web.log_view import read_span
 from bot.web.log_window import WINDOW, Span
-from bot.web.pages import asked_pull
+from bot.web.main_view import main_document
+from bot.web.pages import asked_pull, default_branch
 from bot.web.public import document_for_reader, with_key
 from bot.web.site_parts import LogAway, Parts, Render, json_endpoint, log_away
 
@@ -67,15 +68,17 @@ async def home(parts: Parts, request: Request) -> Response:
 
 
 async def repository_json(parts: Parts, request: Request) -> Response:
-    """The pull requests of a repository, open ones first."""
+    """The pull requests of a repository, open ones first, and where main itself moved."""
     here = await visit(request, parts.database, parts.key)
     rows = await parts.database.read(pulls.of_repository, here.repository)
     headlines = await parts.database.read(reports.headlines, here.repository)
     lines = pull_lines(rows, headlines, here, parts.now())
+    series = await parts.database.read(histories.of_main, here.repository, await default_branch(parts, here))
     document = {
         "schema": SCHEMA,
         "repository": here.repository,
         "pull_requests": [_pull(parts, here, line) for line in lines],
+        "main": document_for_reader(await run_in_threadpool(main_document, series), here),
     }
     return json_answer(request, document, cache=here.cache)
 

@@ -110,7 +110,7 @@ def case_view(report: Report, row: CaseReport, visit: Visit, *, anchor: str) -> 
         word=word(row.state, report.base_branch),
         person=STATES[row.state].person,
         reason=(comparison.reason if comparison else "") or row.note,
-        sentences=sentences(row),
+        sentences=sentences(row, report.base_branch),
         rerun=plain(rerun(report, row)),
         baseline=_baseline(baseline) if baseline else "",
         baseline_link=_commit_link(report.repository, baseline.sha if baseline else None),

@@ -6,15 +6,18 @@ In:  a `CaseReport`, or one caveat of it. Out: plain text; every figure is that 
 from bot.report.figures import change, counted, percent, significant, size
 from bot.report.judged import bound_percent, loss_words
 from bot.report.model import CaseReport, RowState
+from bot.report.past import past_words
 from bot.verdict.judgement import Caveat, Comparison, Timing
 
 
-def sentences(row: CaseReport) -> tuple[str, ...]:
-    """Step time, the bound on its change, the loss curve, and what to know of the runs."""
+def sentences(row: CaseReport, branch: str = "main") -> tuple[str, ...]:
+    """Step time, the bound on its change, its noise, the loss curve, and what to know of the runs."""
     comparison = row.comparison
     if comparison is None:
         return ()
-    said = [_timing(comparison.timing), _bound(row), _loss(comparison), row.note if comparison.reason else ""]
+    noise = past_words(row, branch)
+    note = row.note if comparison.reason else ""
+    said = [_timing(comparison.timing), _bound(row), noise, _loss(comparison), note]
     return tuple(sentence for sentence in said if sentence)
 
 

@@ -74,3 +74,8 @@ def pull_on_github(repository: str, number: int) -> str:
 def commit_on_github(repository: str, sha: str) -> str:
     """A commit."""
     return f"{GITHUB}/{quote(repository)}/commit/{quote(sha, safe='')}"
+
+
+def comparison_on_github(repository: str, before: str, after: str) -> str:
+    """The commits after one up to another."""
+    return f"{GITHUB}/{quote(repository)}/compare/{quote(before, safe='')}...{quote(after, safe='')}"

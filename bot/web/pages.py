@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Route
 
 from bot.report.headline import is_settled
 from bot.report.model import Report
-from bot.storage import pulls, reports, runs
+from bot.storage import histories, pulls, reports, runs
 from bot.storage.database import Database
 from bot.storage.pulls import PullRow
 from bot.web.access import Absent, Visit, visit, visit_run
@@ -25,6 +25,7 @@ from bot.web.link_key import LinkKey
 from bot.web.links import commit_on_github, pull_on_github
 from bot.web.lists import pull_lines
 from bot.web.log_pages import log_page, raw_log
+from bot.web.main_view import main_lines
 from bot.web.moments import moment
 from bot.web.public import for_page
 from bot.web.pull_view import pull_view
@@ -69,12 +70,22 @@ async def home(parts: Parts, request: Request) -> Response:
 
 
 async def repository_page(parts: Parts, request: Request) -> Response:
-    """The pull requests of a repository, open ones first, with their headlines."""
+    """The pull requests of a repository, open ones first, with their headlines; where main itself moved."""
     here = await visit(request, parts.database, parts.key)
     rows = await parts.database.read(pulls.of_repository, here.repository)
     headlines = await parts.database.read(reports.headlines, here.repository)
     lines = pull_lines(rows, headlines, here, parts.now())
-    return await parts.page(request, "repository.html.j2", {"visit": here, "pulls": lines}, visit=here)
+    branch = await default_branch(parts, here)
+    series = await parts.database.read(histories.of_main, here.repository, branch)
+    moved = await run_in_threadpool(main_lines, series, here)
+    values = {"visit": here, "pulls": lines, "branch": here.text(branch), "moved": moved}
+    return await parts.page(request, "repository.html.j2", values, visit=here)
+
+
+async def default_branch(parts: Parts, here: Visit) -> str:
+    """The branch whose runs are main's."""
+    row = await parts.database.read(pulls.repository, here.repository)
+    return (row.default_branch if row else None) or "main"
 
 
 async def pull_page(parts: Parts, request: Request) -> Response:

@@ -9,6 +9,7 @@ from typing import Any
 from bot.logs.facts import Failure, State
 from bot.report.model import Baseline, CaseReport, LastCommand, ParityRow, Progress, Report, RowState, Skipped
 from bot.runs.records import RunRecord
+from bot.verdict.history import Past
 from bot.verdict.judgement import Caveat, CaveatKind, Comparison, TimingVerdict, Verdict, Weight
 from tests.report.parts import (
     JAX_CAVEATS,
@@ -63,8 +64,13 @@ def case(
         baseline=MERGE_BASE if based else None,
         base_runs=tuple(record(name, variant, BASE, n, age=15) for n in range(6)) if based else (),
         head_runs=tuple(record(name, variant, HEAD, n) for n in range(3)) if ran else (),
+        past=Past(runs=20, oldest_started=NOW - 9 * 24 * HOUR - HOUR) if _has_noise(comparison) else None,
     )
     return replace(made, **more)
+
+
+def _has_noise(comparison: Comparison | None) -> bool:
+    return comparison is not None and comparison.timing.history > 0
 
 
 def same(name: str, percent: float = 0.2, **more: Any) -> CaseReport:

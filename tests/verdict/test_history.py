@@ -44,6 +44,15 @@ def test_several_shifts_come_oldest_first_each_on_its_own_levels() -> None:
 
 
 @given(st.integers(0, 400))
+def test_one_glitch_does_not_hide_a_shift(seed: int) -> None:
+    """A run that took half as long again stands on neither level."""
+    runs = _series((0.2, 20), (0.21, 15), seed=seed)
+    runs[seed % 35] = replace(runs[seed % 35], seconds=0.3)
+    (shift,) = shifts(runs)
+    assert abs(shift.runs_before - 20) <= 1
+
+
+@given(st.integers(0, 400))
 def test_a_steady_main_has_not_moved(seed: int) -> None:
     """Noise of real TPUs alone is no shift."""
     assert shifts(_series((0.2, 40), seed=seed)) == ()

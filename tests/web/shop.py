@@ -5,6 +5,7 @@ In:  reports, runs and logs to show. Out: answers, and what a page is made of.
 
 import asyncio
 import gzip
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -24,6 +25,7 @@ from bot.verdict.judgement import MeasuredRun
 from bot.web.api import api_routes
 from bot.web.link_key import LinkKey
 from bot.web.pages import page_routes
+from tests.report.parts import measured
 from tests.report.samples import BASE, NOW
 
 PUBLIC = "octo/maxtext"
@@ -98,6 +100,20 @@ class Shop:
         )
         self.database.now(runs.save, made, now=NOW, measured=measured)
         return made
+
+    def main_runs(self, case: str, times: Sequence[float]) -> None:
+        """Keep a run of main for each of these steady step times, an hour apart, every one on its commit."""
+        for n, seconds in enumerate(times):
+            made = RunRecord(
+                id=f"{case}-{n}",
+                repository=PUBLIC,
+                case=case,
+                variant="linen",
+                branch="main",
+                sha=f"{n:02x}" * 20,
+                started=NOW + 3600.0 * n,
+            )
+            self.database.now(runs.save, made, now=NOW, measured=measured(seconds))
 
     def change(self, record: RunRecord, **values: object) -> None:
         """Keep a run with other values."""

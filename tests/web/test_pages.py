@@ -154,3 +154,28 @@ def test_names_are_found_whatever_their_case(shop: Shop) -> None:
     """GitHub's names do not tell upper from lower case, nor do the addresses."""
     shop.report(samples.mixed())
     assert 200 == shop.get("/Octo/MaxText/pull/4270").status_code
+
+
+def test_a_repository_says_where_main_itself_moved(shop: Shop) -> None:
+    """One line for each case whose level changed, with the commits between; none for a steady one."""
+    shop.main_runs("04_int8", [0.2] * 12 + [0.2042] * 12)
+    shop.main_runs("03_dropout", [0.2] * 24)
+    page = Page(shop.get(f"/{PUBLIC}").text)
+    (moved,) = [line for line in page.text.splitlines() if line.startswith("main: ")]
+    assert moved.startswith("main: 04_int8 · linen +2.1 % slower at ")
+    assert "12 runs after" in moved
+    assert [link for link in page.values("href") if "/compare/" in link] == [
+        f"https://github.com/{PUBLIC}/compare/{'0b' * 20}...{'0c' * 20}"
+    ]
+    steady, shifted = shop.get(f"/api/v1/{PUBLIC}").json()["main"]
+    assert (steady["case"], steady["shifts"]) == ("03_dropout", [])
+    assert shifted["shifts"] == [
+        {
+            "change_percent": 2.1,
+            "before": "0b" * 20,
+            "at": "0c" * 20,
+            "runs_before": 12,
+            "runs_after": 12,
+            "started": "2026-04-21T23:13:20.000000Z",
+        }
+    ]

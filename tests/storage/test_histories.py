@@ -2,10 +2,16 @@
 
 from dataclasses import replace
 
-from bot.controller.choosing import main_runs
-from bot.runs.records import RunRecord, RunState
+from bot.runs.records import Origin, RunRecord, RunState
+from bot.storage import runs
+from bot.storage.database import Database
+from bot.storage.histories import Series, main_runs, of_main
 from bot.storage.runs import Figures
+from bot.verdict.conditions import conditions
 from bot.verdict.history import PastRun
+from bot.verdict.judgement import MeasuredRun
+from bot.verdict.measure import measure
+from tests.verdict.samples import Shape, run_log
 
 V6E = Figures(steady_seconds=0.2, conditions="TPU v6 lite · 32 · 0.9.2", fingerprint=None)
 RUNS = tuple(
@@ -41,3 +47,31 @@ def test_runs_that_have_not_ended_are_no_history() -> None:
     """A run that is still printing may be anything."""
     runs = (replace(RUNS[0], state=RunState.RUNNING), RUNS[1])
     assert main_runs(runs, {"r0": V6E, "r1": V6E}, like=[RUNS[1]]) == (_past(1),)
+
+
+def _measured(jax: str = "0.9.2") -> MeasuredRun:
+    log = run_log(Shape(steps=12))
+    return measure(replace(log, environment=replace(log.environment, jax=jax)))
+
+
+def test_a_series_is_of_the_newest_runs_conditions(database: Database) -> None:
+    """Of each case on main the runs like its newest one, oldest first; of no branch, and none we started."""
+    new, old = _measured(), _measured("0.8.1")
+    seconds = new.measurements.steady.seconds
+    assert seconds is not None
+    kept = [replace(run, branch="main") for run in RUNS]
+    for run, measured in (
+        (kept[0], new),
+        (kept[1], old),
+        (kept[2], new),
+        (replace(kept[3], branch="feat"), new),
+        (replace(kept[4], origin=Origin.LAUNCHED), new),
+        (replace(kept[5], case="b", variant="nnx"), old),
+        (replace(kept[5], id="unread"), None),
+    ):
+        database.now(runs.save, run, now=1.0, measured=measured)
+    assert database.now(of_main, "acme/x", "main") == (
+        Series(case="a", variant="", conditions=conditions(new), runs=(_past(0, seconds), _past(2, seconds))),
+        Series(case="b", variant="nnx", conditions=conditions(old), runs=(_past(5, seconds),)),
+    )
+    assert database.now(of_main, "acme/else", "main") == ()
