@@ -14,8 +14,26 @@ LONGEST_SECONDS = 120.0
 """The promise of the README, on two cores."""
 
 
+PLAYS = 3
+"""A verdict of "inconclusive" is right on a machine that is too noisy to tell; then it is played again."""
+
+
 def main() -> int:
-    """Play, compare, and say what came out."""
+    """Play until every verdict is decided, and say what came out."""
+    for _ in range(PLAYS):
+        seconds, answers = play()
+        failed, undecided = compare(answers)
+        late = seconds > LONGEST_SECONDS
+        print(f"{seconds:.0f} s{' - more than the two minutes that are promised' if late else ''}")
+        if failed or not (undecided or late):
+            break
+    wrong = failed + undecided + late
+    print(f"{len(answers) - failed - undecided} passed, {wrong} failed")
+    return 1 if wrong else 0
+
+
+def play() -> tuple[float, list[dict[str, str]]]:
+    """One demonstration: how long it took, and its answers."""
     began = time.monotonic()
     played = subprocess.run(
         [sys.executable, "-m", "bot", "demo", "--once", "--json"],
@@ -23,17 +41,19 @@ def main() -> int:
         check=True,
         timeout=600,
     )
-    seconds = time.monotonic() - began
-    answers = json.loads(played.stdout)["pull_requests"]
-    expected = [(pull.title, str(pull.expected)) for pull in pull_requests()]
-    found = [(answer["title"], answer["verdict"]) for answer in answers]
-    failed = sum(one != other for one, other in zip(expected, found, strict=True))
-    for (title, verdict), answer in zip(expected, answers, strict=True):
-        print(f"{answer['verdict']:<20} expected {verdict:<20} {title}")
-    late = seconds > LONGEST_SECONDS
-    print(f"{seconds:.0f} s{' - more than the two minutes that are promised' if late else ''}")
-    print(f"{len(expected) - failed} passed, {failed + late} failed")
-    return 1 if failed or late else 0
+    return time.monotonic() - began, json.loads(played.stdout)["pull_requests"]
+
+
+def compare(answers: list[dict[str, str]]) -> tuple[int, int]:
+    """How many verdicts are wrong, and how many are left open by noise."""
+    failed = undecided = 0
+    for pull, answer in zip(pull_requests(), answers, strict=True):
+        print(f"{answer['verdict']:<20} expected {pull.expected:<20} {answer['title']}")
+        if answer["title"] != pull.title or answer["verdict"] not in {pull.expected, "inconclusive"}:
+            failed += 1
+        elif answer["verdict"] != pull.expected:
+            undecided += 1
+    return failed, undecided
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ later, and the others go on meanwhile. A process that dies needs nothing but its
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Table
@@ -55,12 +55,19 @@ class Controller:
         self._now = now
         self._woken = asyncio.Event()
         self._stopping = False
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
         """Begin; returns at once."""
         for work in self._works:
-            self._tasks += [asyncio.create_task(self._work(work)) for _ in range(work.at_once)]
+            self._keep(self._work(work))
+
+    def _keep(self, going: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        """Hold the task until it is done: the event loop alone would let it be collected."""
+        task = asyncio.create_task(going)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     def wake(self) -> None:
         """Look for work now instead of at the next poll."""
@@ -70,21 +77,28 @@ class Controller:
         """Take no more; give what runs `patience` seconds, then let go of it for another process."""
         self._stopping = True
         self.wake()
-        if self._tasks:
-            _, running = await asyncio.wait(self._tasks, timeout=patience)
-            for task in running:
-                task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
+        clock = asyncio.get_running_loop()
+        end = clock.time() + patience
+        while self._tasks and (left := end - clock.time()) > 0:
+            await asyncio.wait(set(self._tasks), timeout=left)
+        running = set(self._tasks)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
         for work in self._works:
             await self._database.write(queue.hand_back, work.table, owner=self._owner)
 
     async def _work(self, work: Work) -> None:
+        """Claim row after row; each is moved by a task of its own, `at_once` of them at the most."""
+        places = asyncio.Semaphore(work.at_once)
         while not self._stopping:
-            held = await self._claim(work)
+            await places.acquire()
+            held = None if self._stopping else await self._claim(work)
             if held is None:
+                places.release()
                 await self._rest()
             else:
-                await self._move(work, held)
+                self._keep(self._move(work, held)).add_done_callback(lambda _: places.release())
 
     async def _claim(self, work: Work) -> Claim | None:
         try:
@@ -96,7 +110,7 @@ class Controller:
             return None
 
     async def _rest(self) -> None:
-        """Sleep until woken or for one poll, each task at its own moment."""
+        """Sleep until woken or for one poll, each process and kind of work at its own moment."""
         try:
             await asyncio.wait_for(self._woken.wait(), POLL_SECONDS * random.uniform(0.7, 1.3))  # noqa: S311
         except TimeoutError:
