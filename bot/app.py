@@ -36,7 +36,7 @@ from bot.intake.webhook import Receiver, Recorder
 from bot.render import Renderer
 from bot.report.comment import comment_body
 from bot.report.decided import decided
-from bot.report.headline import headline, severity
+from bot.report.headline import severity
 from bot.report.marks import pull_mark
 from bot.report.model import Report
 from bot.runs.clusters.local import LocalCluster
@@ -181,7 +181,6 @@ class _Rendering:
         return Text(
             body=body,
             marker=pull_mark(report.repository, report.number),
-            headline=headline(report),
             decided=decided(report),
             severity=severity(report),
         )

@@ -23,6 +23,7 @@ from bot.controller.suites import Suites
 from bot.errors import Broken, Missing, Told
 from bot.intake.pull import Pull, Repository
 from bot.report.build import Built, build_report
+from bot.report.headline import headline
 from bot.report.model import Report
 from bot.storage import pulls, reports, runs
 from bot.storage.database import Database
@@ -43,7 +44,6 @@ class Said:
     comment_severity: int
     comment_decided: str | None
     comment_written: float | None
-    headline: str
 
 
 class Say(Protocol):
@@ -150,12 +150,13 @@ class PullStep:
         return build_report(asked, chosen.cases, chosen.measured)
 
     async def _say(self, subject: _Subject, built: Built) -> tuple[float | None, Mapping[str, Any]]:
+        # Before the comment, so that its links lead somewhere from its first moment on.
+        await self.database.write(reports.save, built.report, headline=headline(built.report))
         said = await self.say(subject.repository, subject.row, built.report)
         if said is None:
             return self.now(), {}
-        await self.database.write(reports.save, built.report, headline=said.headline)
         looks = {key: Look(look=one.look, n=one.n) for key, one in built.looks.items()}
-        remembered = {name: getattr(said, name) for name in Said.__dataclass_fields__ if name != "headline"}
+        remembered = {name: getattr(said, name) for name in Said.__dataclass_fields__}
         due = next_look(subject.row, built.report, self.poll_seconds)
         return due, {**remembered, "looks": msgspec.json.encode(looks).decode()}
 

@@ -20,12 +20,10 @@ from bot.storage.pulls import PullRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """A comment to be: its body, the marker it holds, its headline, a digest of what it decides, and how bad
-    the news is."""
+    """A comment to be: its body, its marker, a digest of what it decides, and how bad the news is."""
 
     body: str
     marker: str
-    headline: str
     decided: str
     severity: int
 
@@ -66,7 +64,6 @@ class Speaker:
             comment_severity=row.comment_severity,
             comment_decided=row.comment_decided,
             comment_written=row.comment_written,
-            headline=text.headline,
         )
         if row.comment_id is not None and (digest == row.comment_hash or self._may_wait(row, text)):
             return said

@@ -23,7 +23,7 @@ REPORT = Report(
 )
 
 
-FIRST = Text(body="one", marker="m", headline="h", decided="d", severity=1)
+FIRST = Text(body="one", marker="m", decided="d", severity=1)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,7 +77,7 @@ def test_the_first_report_is_written() -> None:
     scene = Scene()
     said = scene.say()
     assert said is not None
-    assert (said.comment_id, said.comment_severity, said.headline) == (1, 1, "h")
+    assert (said.comment_id, said.comment_severity, said.comment_decided) == (1, 1, "d")
     assert scene.wall.written == [("one", None, False)]
 
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 
 import httpx
-import pytest
 
 from tests.end_to_end.conftest import BRANCH, CASES, Scene, delivered_pull
 from tests.end_to_end.runs import configuration
@@ -169,11 +168,10 @@ def test_closing_a_pull_request_ends_the_looking(scene: Scene) -> None:
     assert scene.comment(number) == before
 
 
-@pytest.mark.parametrize("signed_with", ["another secret", ""])
-def test_the_server_stays_up_whatever_is_sent(scene: Scene, signed_with: str) -> None:
+def test_the_server_stays_up_whatever_is_sent(scene: Scene) -> None:
     """Forged, broken and foreign deliveries are refused one by one, and the next good one is taken."""
     server = scene.server
-    assert server.deliver("pull_request", {}, name="d1", secret=signed_with or "x").status_code == 401
+    assert server.deliver("pull_request", {}, name="d1", secret="x").status_code == 401
     assert server.deliver("pull_request", b"payload=%7B%7D", name="d2").status_code == 400
     assert server.deliver("pull_request", b"[]", name="d3").status_code == 400
     assert server.deliver("ping", {"zen": "Keep it logically awesome."}, name="d4").status_code == 200
