@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test bench clean help
+.PHONY: install demo test bench verdictbench clean help
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -34,6 +34,9 @@ test: $(VENV)/.test  ## lint, types and every test
 
 bench: $(VENV)/.bench  ## speed, as ratios against named peers
 	$(BIN)/python -m tests.bench
+
+verdictbench: $(VENV)/.test  ## how often verdicts are wrong, beside other tools' rules
+	$(BIN)/python -m tests.verdictbench --markdown docs/verdictbench.md
 
 clean:  ## everything that was made
 	rm -rf $(VENV) .cache .data .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -158,6 +158,8 @@ def _training(run: MaxText, host: int, ready: float) -> list[Record]:
             records += _checkpoint(run, host, step, at, min(run.blocking, run.final_wait))
             at += 0.001 + run.final_wait
         seconds = printed[n] if run.clock == "dispatch" or n == 0 else at - before
+        if run.printed is not None:
+            seconds = run.printed[n]
         text = _step_line(run, step, max(seconds, 0.001), loss)
         records.append((at, host, _stamp(run, at, host, f"metric_logger.py:{run.logger_line}", text)))
         if step == run.eval_after:

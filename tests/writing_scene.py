@@ -18,6 +18,7 @@ class MaxText:
     seed: int = 0
     first_step: int = 0
     losses: Sequence[float] | None = None  # default: a falling curve from 10.9
+    printed: Sequence[float] | None = None  # the seconds that the lines print, where the clock is not to say
     clock: str = "dispatch"  # or "flush"
     stall: float = 9.0  # what the background save of step 0 costs `stall_step`; 0: none
     stall_step: int = 6

@@ -1,0 +1,35 @@
+"""`make verdictbench`, or `python -m tests.verdictbench [--quick] [--markdown FILE] [--workers N]`.
+
+In:  options. Out: tables on standard output or in FILE, progress on standard error.
+"""
+
+import argparse
+from pathlib import Path
+
+from tests.verdictbench.running import FULL, QUICK, run
+from tests.verdictbench.tables import document, summary
+
+
+def main() -> None:
+    """Run it, and print or write what it found."""
+    asked = _arguments()
+    amount = QUICK if asked.quick else FULL
+    results = run(amount, workers=asked.workers)
+    if asked.markdown is None:
+        print(summary(results))
+        return
+    asked.markdown.parent.mkdir(parents=True, exist_ok=True)
+    asked.markdown.write_text(document(results, amount), encoding="utf-8")
+    print(f"wrote {asked.markdown}")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.verdictbench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of it, in less than a minute")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the page instead of printing")
+    parser.add_argument("--workers", type=int, help="processes; as many as there are cores unless given")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""The rules of other tools, written from their documentation, on one case.
+
+In:  `Shown`, a metric's values on base, head and main's history (seconds: more is slower).
+Out: `Call`.
+Promises: each figure is named with its source. None of them corrects for the number of cases looked at;
+where its metric is missing, a rule says nothing (inconclusive).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from math import sqrt
+from statistics import fmean, median, stdev
+
+from bot.verdict.student import t_quantile
+from tests.verdictbench.ranks import kolmogorov_smirnov, mann_whitney
+
+
+class Call(StrEnum):
+    """What a rule says of a case."""
+
+    SLOWER = "slower"
+    FASTER = "faster"
+    SAME = "same"
+    INCONCLUSIVE = "inconclusive"
+
+
+ALARMS = frozenset({Call.SLOWER, Call.FASTER})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A metric's values; `history` is main's, oldest first, the base runs not among them."""
+
+    base: Sequence[float]
+    head: Sequence[float]
+    history: Sequence[float] = ()
+
+
+def _moved(change: float, *, at_least: float) -> Call:
+    if abs(change) < at_least:
+        return Call.SAME
+    return Call.SLOWER if change > 0 else Call.FASTER
+
+
+# rustc-perf, docs/comparison-analysis.md and site/src/comparison.rs
+RUSTC_COMMITS = 30  # NUM_PREVIOUS_COMMITS
+RUSTC_FENCE = 3.0  # IQR_MULTIPLIER
+RUSTC_DEFAULT = 0.002  # the significance threshold where there is no history
+
+
+def rustc_perf(shown: Shown) -> Call:
+    """A change is significant past Q3 + 3 IQR of the relative changes between adjacent commits of main.
+
+    Q3 and Q1 are the medians of the upper and the lower half. One run a commit.
+    """
+    past = [*shown.history, shown.base[-1]][-RUSTC_COMMITS:]
+    deltas = sorted(abs(after / before - 1) for before, after in pairwise(past))
+    fence = RUSTC_DEFAULT
+    if len(deltas) >= 4:
+        half = len(deltas) // 2
+        low, high = median(deltas[:half]), median(deltas[-half:])
+        fence = high + RUSTC_FENCE * (high - low)
+    return _moved(shown.head[-1] / shown.base[-1] - 1, at_least=fence)
+
+
+# Bencher, explanation/thresholds: Student's t-test; its example has these two
+BENCHER_BOUNDARY = 0.99
+BENCHER_SAMPLES = 64
+
+
+def bencher(shown: Shown) -> Call:
+    """An alert is a new value outside the prediction interval of main's: mean and t quantile."""
+    past = [*shown.history, *shown.base][-BENCHER_SAMPLES:]
+    if len(past) < 2:
+        return Call.SAME
+    reach = t_quantile(BENCHER_BOUNDARY, len(past) - 1) * stdev(past) * sqrt(1 + 1 / len(past))
+    return _moved(shown.head[-1] - fmean(past), at_least=reach)
+
+
+# Conbench, docs/pages/lookback_zscore.md
+CONBENCH_COMMITS = 100  # DISTRIBUTION_COMMITS
+CONBENCH_Z = 5.0  # the default threshold
+
+
+def conbench(shown: Shown) -> Call:
+    """A regression is a z-score past 5 against the base commit and its ancestors."""
+    past = [*shown.history, *shown.base][-CONBENCH_COMMITS:]
+    if len(past) < 2 or stdev(past) == 0:
+        return Call.SAME
+    return _moved((shown.head[-1] - fmean(past)) / stdev(past), at_least=CONBENCH_Z)
+
+
+# CodSpeed, features/customization: the regression threshold
+CODSPEED_DEFAULT = 0.10
+CODSPEED_STRICT = 0.05  # a stricter setting that its users choose
+
+
+def codspeed(shown: Shown) -> Call:
+    """A flat percentage, 10 % unless set otherwise."""
+    return _moved(fmean(shown.head) / fmean(shown.base) - 1, at_least=CODSPEED_DEFAULT)
+
+
+def codspeed_strict(shown: Shown) -> Call:
+    """A flat percentage of 5 %."""
+    return _moved(fmean(shown.head) / fmean(shown.base) - 1, at_least=CODSPEED_STRICT)
+
+
+def any_difference(shown: Shown) -> Call:
+    """Today's page: whatever differs in the printed digits is coloured."""
+    change = shown.head[-1] - shown.base[-1]
+    return _moved(change, at_least=1e-9)
+
+
+# benchstat, cmd/benchstat/main.go
+BENCHSTAT_ALPHA = 0.05
+BENCHSTAT_LEAST = 4  # "need >= 4 samples to detect a difference at alpha level 0.05"
+
+
+def benchstat(shown: Shown) -> Call:
+    """Mann-Whitney U at 0.05 on the runs of both sides; with fewer than four a side it cannot tell."""
+    if min(len(shown.base), len(shown.head)) < BENCHSTAT_LEAST:
+        return Call.INCONCLUSIVE
+    if mann_whitney(shown.base, shown.head) >= BENCHSTAT_ALPHA:
+        return Call.SAME
+    return _moved(median(shown.head) - median(shown.base), at_least=0.0)
+
+
+# Pinpoint, models/compare/compare.py, thresholds.py, models/job_state.py
+PINPOINT_LOW = 0.01
+PINPOINT_FIRST = 10  # attempts a side at first, doubled while unknown
+PINPOINT_HIGH = {10: 0.57, 20: 0.086, 40: 0.003}
+"""The 99th percentile of Mann-Whitney's p between normal samples 1.0 IQR apart, by attempts a side: the
+definition of thresholds_performance.py; a test computes them again. At 40 it lies below the low threshold."""
+
+
+def pinpoint(shown: Shown) -> Call:
+    """The smaller p of Kolmogorov-Smirnov and Mann-Whitney: different up to 0.01, the same past the upper
+    threshold, between them unknown, and the attempts are doubled. `shown` holds 40 runs a side to take from.
+    """
+    for attempts, high in PINPOINT_HIGH.items():
+        base, head = shown.base[:attempts], shown.head[:attempts]
+        if len(base) < attempts or len(head) < attempts:
+            return Call.INCONCLUSIVE
+        p = min(kolmogorov_smirnov(base, head), mann_whitney(base, head))
+        if p <= PINPOINT_LOW:
+            return _moved(median(head) - median(base), at_least=0.0)
+        if p > high:
+            return Call.SAME
+    return Call.SAME

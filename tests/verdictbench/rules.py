@@ -1,0 +1,173 @@
+"""Every rule with the metric that it is fed: one table, from which trials and tables are made.
+
+In:  a comparison's runs. Out: `RULES` for one run a side, `REPEATED` for repeats, each a `Rule`.
+Promises: a rival that is fed our steady time is marked as such; it would not have it by itself.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bot.verdict.judgement import MeasuredRun, Steady
+from tests.verdictbench import ours
+from tests.verdictbench.kinds import Kind
+from tests.verdictbench.rivals import (
+    Call,
+    Shown,
+    any_difference,
+    bencher,
+    benchstat,
+    codspeed,
+    codspeed_strict,
+    conbench,
+    pinpoint,
+    rustc_perf,
+)
+from tests.verdictbench.seen import Seen
+
+
+class Fed(StrEnum):
+    """What a rule reads of a run."""
+
+    MEAN = "Avg s/step"
+    LAST = "last TFLOP/s"
+    STEADY = "our steady time"
+    LOGS = "the logs"
+
+
+class Whose(StrEnum):
+    """Whose rule it is."""
+
+    OURS = "ours"
+    PROPOSED = "proposed"
+    RIVAL = "rival"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One comparison: runs of base and head, main's runs (oldest first, the base not among them).
+    `logs` holds the two whole runs where base and head have one each."""
+
+    kind: Kind
+    base: Sequence[Seen]
+    head: Sequence[Seen]
+    past: Sequence[Seen]
+    logs: tuple[MeasuredRun, MeasuredRun] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule, what it is fed, and how it answers a trial."""
+
+    key: str
+    name: str
+    fed: Fed
+    whose: Whose
+    decide: Callable[[Trial], Call]
+
+
+def _ours(trial: Trial) -> Call:
+    assert trial.logs is not None
+    return ours.whole(*trial.logs, main_runs(trial))
+
+
+def _repeated(trial: Trial) -> Call:
+    return ours.clock(*_sides(trial), main_runs(trial), trial.kind)
+
+
+def _alone(trial: Trial) -> Call:
+    return ours.clock(*_sides(trial), (), trial.kind)
+
+
+def _strict(trial: Trial) -> Call:
+    return ours.proposed(*_sides(trial), main_runs(trial), trial.kind, near=0)
+
+
+def _near(trial: Trial) -> Call:
+    return ours.proposed(*_sides(trial), main_runs(trial), trial.kind)
+
+
+def _strictest(trial: Trial) -> Call:
+    return ours.proposed(*_sides(trial), main_runs(trial), trial.kind, alpha=ours.STRICTEST)
+
+
+def main_runs(trial: Trial) -> list[float]:
+    """Return the steady seconds of main's newest runs, the base's the newest of all."""
+    known = [run.clean for run in (*trial.past, *trial.base) if run.clean is not None]
+    return known[-ours.MAIN_RUNS :]
+
+
+def _sides(trial: Trial) -> tuple[list[Steady], list[Steady]]:
+    return [run.steady for run in trial.base], [run.steady for run in trial.head]
+
+
+def _mean(run: Seen) -> float | None:
+    return round(run.printed_mean, 3)
+
+
+def _last(run: Seen) -> float | None:
+    return 1 / run.last_tflops if run.last_tflops > 0 else None
+
+
+def _clean(run: Seen) -> float | None:
+    return run.clean
+
+
+METRICS = {Fed.MEAN: _mean, Fed.LAST: _last, Fed.STEADY: _clean}
+
+
+def _shown(trial: Trial, fed: Fed) -> Shown | None:
+    metric = METRICS[fed]
+    sides = [
+        [value for run in side if (value := metric(run)) is not None] for side in (trial.base, trial.head)
+    ]
+    if not all(sides):
+        return None
+    past = [value for run in trial.past if (value := metric(run)) is not None]
+    return Shown(base=sides[0], head=sides[1], history=past)
+
+
+def _rival(key: str, name: str, judge: Callable[[Shown], Call], *metrics: Fed) -> list[Rule]:
+    def fed_with(fed: Fed) -> Callable[[Trial], Call]:
+        def answer(trial: Trial) -> Call:
+            shown = _shown(trial, fed)
+            return Call.INCONCLUSIVE if shown is None else judge(shown)
+
+        return answer
+
+    return [
+        Rule(key=f"{key}/{fed.name.lower()}", name=name, fed=fed, whose=Whose.RIVAL, decide=fed_with(fed))
+        for fed in metrics
+    ]
+
+
+def _own(key: str, name: str, decide: Callable[[Trial], Call], whose: Whose = Whose.OURS) -> Rule:
+    return Rule(key=key, name=name, fed=Fed.LOGS, whose=whose, decide=decide)
+
+
+PROPOSALS = [
+    _own("level", "*proposed:* level 1 %", _strict, Whose.PROPOSED),
+    _own("near", "*proposed:* level 1 %, base of 8 main runs", _near, Whose.PROPOSED),
+    _own("strictest", "*proposed:* level 0.5 %, base of 8 main runs", _strictest, Whose.PROPOSED),
+]
+
+RULES = [
+    _own("ours", "**MaxView**, 20 main runs", _ours),
+    _own("ours-alone", "**MaxView**, no history", _alone),
+    *PROPOSALS,
+    *_rival("page", "today's page: any difference", any_difference, Fed.MEAN, Fed.LAST),
+    *_rival("codspeed", "CodSpeed, 10 %", codspeed, Fed.MEAN, Fed.STEADY),
+    *_rival("codspeed5", "CodSpeed, 5 %", codspeed_strict, Fed.MEAN, Fed.LAST, Fed.STEADY),
+    *_rival("rustc", "rustc-perf, 30 main runs", rustc_perf, Fed.MEAN, Fed.STEADY),
+    *_rival("bencher", "Bencher t 0.99, 30 main runs", bencher, Fed.MEAN, Fed.STEADY),
+    *_rival("conbench", "Conbench z > 5, 30 main runs", conbench, Fed.MEAN, Fed.STEADY),
+]
+"""One run a side, and main's history."""
+
+REPEATED = [
+    _own("ours", "**MaxView**, 10 v 10 and 20 main runs", _repeated),
+    _own("ours-alone", "**MaxView**, 10 v 10, no history", _alone),
+    *_rival("benchstat", "benchstat, 10 v 10", benchstat, Fed.MEAN, Fed.STEADY),
+    *_rival("pinpoint", "Pinpoint, 10 to 40 a side", pinpoint, Fed.MEAN, Fed.STEADY),
+]
+"""Ten runs a side; Pinpoint takes up to forty while it does not know."""
