@@ -17,7 +17,7 @@ from bot.runs.baseline import BaselineChoice
 from bot.runs.records import RunState
 from bot.verdict.compare import compare, is_comparable
 from bot.verdict.history import past
-from bot.verdict.judgement import Comparison, MeasuredRun, Verdict
+from bot.verdict.judgement import Across, Comparison, MeasuredRun, Verdict
 
 BY_TIME = frozenset({Verdict.SAME, Verdict.FASTER, Verdict.SLOWER, Verdict.INCONCLUSIVE})
 """Verdicts that rest on noisy times: they wait until every run of the round is in, since stopping at the
@@ -77,6 +77,7 @@ def _row(sides: Sides, request: Request, comparable: int) -> CaseReport:
             base_commit=runs.base.sha,
             head_commit=request.pull.head_sha if runs.head.commit_recorded else None,
             look=sides.looked.look,
+            across=Across.COMMITS,
         )
     return CaseReport(
         case=runs.case,

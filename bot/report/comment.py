@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from bot.report.action import action_line
 from bot.report.coverage import coverage_fold, notes
 from bot.report.detail import LEVELS, LONGEST_BODY, Detail
-from bot.report.differences import environment_fold, parity_fold
+from bot.report.differences import environment_fold
 from bot.report.figures import day, listed
 from bot.report.folds import Fold, open_rows, open_table, quiet_folds, rest_fold, views_of
 from bot.report.footer import footer_line
@@ -21,6 +21,7 @@ from bot.report.links import absolute, page_path
 from bot.report.marks import head_mark, pull_mark
 from bot.report.method import method_fold
 from bot.report.model import LastCommand, Report
+from bot.report.parity_fold import parity_fold
 from bot.report.quotes import quote
 from bot.report.quoting import LONGEST_ERROR, quoted, said
 

@@ -78,16 +78,31 @@ class CaseReport:
     past: Past | None = None
 
 
+class Transition(StrEnum):
+    """What became of a case in one variant since the baseline; `unknown` where a side has no run to tell."""
+
+    STILL_PASSES = "still_passes"
+    PASSES_NOW = "fail_to_pass"
+    FAILS_NOW = "pass_to_fail"
+    FAILS_THE_SAME = "fails_the_same"
+    FAILS_OTHERWISE = "fails_otherwise"
+    UNKNOWN = "unknown"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParityRow:
-    """One case in two variants on the head commit: did it pass in each, and did it on the baseline."""
+    """One case in two variants on the head commit: did it pass in each, did it on the baseline, and what
+    became of it since. `comparison` is of the second variant against the first, both on the head."""
 
     case: str
     first_variant: str
     second_variant: str
     first_passes: bool | None
     second_passes: bool | None
+    base_first_passes: bool | None = None
     base_second_passes: bool | None = None
+    first_transition: Transition = Transition.UNKNOWN
+    second_transition: Transition = Transition.UNKNOWN
     comparison: Comparison | None = None
 
 

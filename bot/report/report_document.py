@@ -5,7 +5,7 @@ Out: a dictionary of JSON values with everything the comment says and what it re
      the public address. Texts are redacted as in the comment, since whoever reads the one may read the other.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from bot.report.comparison_document import comparison_document
 from bot.report.headline import headline, is_green, is_settled, severity
@@ -13,6 +13,7 @@ from bot.report.history_document import past_document
 from bot.report.links import case_path, json_path, log_path, page_path
 from bot.report.model import Baseline, CaseReport, LastCommand, ParityRow, Report
 from bot.report.numbers import iso_time, number
+from bot.report.parity import tally
 from bot.report.redact import redacted
 from bot.report.run_document import SCHEMA
 from bot.runs.records import RunRecord
@@ -35,6 +36,7 @@ def report_document(report: Report) -> dict[str, object]:
         "problem": report.problem,
         "rows": [_row(report, row) for row in report.rows],
         "parity": [_parity(row) for row in report.parity],
+        "parity_tally": _tally(report.parity),
         "skipped": [{"case": one.case, "variant": one.variant, "why": one.why} for one in report.skipped],
         "last_command": _command(report.last_command),
         "variants": list(report.variants),
@@ -107,8 +109,24 @@ def _parity(row: ParityRow) -> dict[str, object]:
         "second_variant": row.second_variant,
         "first_passes": row.first_passes,
         "second_passes": row.second_passes,
+        "base_first_passes": row.base_first_passes,
         "base_second_passes": row.base_second_passes,
+        "first_transition": row.first_transition.value,
+        "second_transition": row.second_transition.value,
         "comparison": comparison_document(row.comparison) if row.comparison else None,
+    }
+
+
+def _tally(rows: Sequence[ParityRow]) -> dict[str, object] | None:
+    if not rows:
+        return None
+    counted = tally(rows)
+    return {
+        "cases": counted.cases,
+        "head": counted.head,
+        "head_unknown": counted.head_unknown,
+        "base": counted.base,
+        "base_unknown": counted.base_unknown,
     }
 
 

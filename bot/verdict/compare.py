@@ -12,6 +12,7 @@ from dataclasses import replace
 from bot.verdict.comparable import caveats
 from bot.verdict.decide import decide
 from bot.verdict.judgement import (
+    Across,
     Caveat,
     CaveatKind,
     Comparison,
@@ -43,8 +44,9 @@ def compare(
     base_commit: str | None = None,
     head_commit: str | None = None,
     look: int = 1,
+    across: Across = Across.UNSTATED,
 ) -> Comparison:
-    """Compare the runs of a case on two commits.
+    """Compare the runs of a case on two commits, or in two variants of one.
 
     `history` holds steady seconds of main runs of this case, oldest first; `comparable_cases` counts the
     cases of the report for which `is_comparable` holds; `look` counts the judgements of this head, from 1.
@@ -59,7 +61,7 @@ def compare(
         margins=margins,
         look=look,
     )
-    return _judged(one, other, timing, provenance(base, head, base_commit, head_commit))
+    return _judged(one, other, timing, provenance(base, head, base_commit, head_commit, across=across))
 
 
 def _judged(base: Side, head: Side, decided: Timing, source: Provenance) -> Comparison:

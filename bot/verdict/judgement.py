@@ -47,6 +47,15 @@ class LossVerdict(StrEnum):
     NOT_COMPARABLE = "not_comparable"
 
 
+class Across(StrEnum):
+    """What the two sides of a comparison are. Sides of one commit in one variant cannot be a regression; two
+    variants of one commit may well differ. Where nothing is stated, the run names have to tell."""
+
+    UNSTATED = "unstated"
+    COMMITS = "commits"
+    VARIANTS = "variants"
+
+
 class CaveatKind(StrEnum):
     """Why to doubt a comparison."""
 
@@ -118,6 +127,8 @@ class Measurements:
     tokens_per_step: float | None = None
     final_loss: float | None = None
     memory_percent: float | None = None
+    memory_headroom_gb: float | None = None
+    memory_growth_gb: float | None = None
     compile_seconds: float | None = None
     step0_seconds: float | None = None
     checkpoint_blocking_seconds: float | None = None

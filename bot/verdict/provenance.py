@@ -9,9 +9,10 @@ The `file.py:line` in front of a message is a fingerprint of the source that rea
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from bot.logs.facts import RunLog, Step
-from bot.verdict.judgement import Caveat, CaveatKind, MeasuredRun
+from bot.verdict.judgement import Across, Caveat, CaveatKind, MeasuredRun
 
 SHORTEST_SHA = 7
 """Git's own abbreviation: fewer digits may belong to two commits."""
@@ -33,13 +34,18 @@ class Provenance:
 
 
 def provenance(
-    base: Sequence[MeasuredRun], head: Sequence[MeasuredRun], base_commit: str | None, head_commit: str | None
+    base: Sequence[MeasuredRun],
+    head: Sequence[MeasuredRun],
+    base_commit: str | None,
+    head_commit: str | None,
+    *,
+    across: Across = Across.UNSTATED,
 ) -> Provenance:
     """Compare what both sides say they ran with what their lines show."""
     claims = (base_commit or _claimed(base), head_commit or _claimed(head))
     unlike = _unlike(base, head)
     one_claim = claims[0] is not None and claims[1] is not None and same_commit(claims[0], claims[1])
-    same_claim = one_claim and not _variants_differ(base, head)
+    same_claim = one_claim and not _of_two_variants(base, head, across)
     caveats = [*_misfiled("base", base, base_commit), *_misfiled("head", head, head_commit)]
     if unlike is not None and one_claim:
         caveats.append(_caveat("commit", unlike, f"both sides claim commit {claims[0]}, but {unlike.text}"))
@@ -146,6 +152,18 @@ def _misfiled(name: str, side: Sequence[MeasuredRun], commit: str | None) -> lis
     return [
         Caveat(kind=CaveatKind.PROVENANCE, field="commit", base=values[0], head=values[1], text=text),
     ]
+
+
+def _of_two_variants(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun], across: Across) -> bool:
+    match across:
+        case Across.VARIANTS:
+            return True
+        case Across.COMMITS:
+            return False
+        case Across.UNSTATED:
+            return _variants_differ(base, head)
+        case _:
+            assert_never(across)
 
 
 def _variants_differ(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]) -> bool:

@@ -7,11 +7,12 @@ In:  a `Report`. Out: `Sheet`s made of the comment's own folded parts.
 from dataclasses import dataclass
 
 from bot.report.detail import Detail
-from bot.report.differences import environment_fold, parity_fold
+from bot.report.differences import environment_fold
 from bot.report.folds import Fold
 from bot.report.information import page_fold
 from bot.report.method import method_fold
 from bot.report.model import Report
+from bot.report.parity_fold import parity_fold
 from bot.web.inline import Piece, inline, plain
 
 ALIGN = {"l": "left", "r": "right", "c": "middle"}

@@ -7,7 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from bot.logs.facts import Failure, State
-from bot.report.model import Baseline, CaseReport, LastCommand, ParityRow, Progress, Report, RowState, Skipped
+from bot.report.model import (
+    Baseline,
+    CaseReport,
+    LastCommand,
+    ParityRow,
+    Progress,
+    Report,
+    RowState,
+    Skipped,
+    Transition,
+)
 from bot.runs.records import RunRecord
 from bot.verdict.history import Past
 from bot.verdict.judgement import Caveat, CaveatKind, Comparison, TimingVerdict, Verdict, Weight
@@ -173,7 +183,10 @@ def mixed() -> Report:
                 second_variant="nnx",
                 first_passes=True,
                 second_passes=True,
-                base_second_passes=True,
+                base_first_passes=True,
+                base_second_passes=False,
+                first_transition=Transition.STILL_PASSES,
+                second_transition=Transition.PASSES_NOW,
                 comparison=compared(Verdict.SAME, timing(TimingVerdict.SAME, -0.3)),
             ),
             ParityRow(
@@ -182,7 +195,10 @@ def mixed() -> Report:
                 second_variant="nnx",
                 first_passes=True,
                 second_passes=False,
-                base_second_passes=None,
+                base_first_passes=True,
+                base_second_passes=False,
+                first_transition=Transition.STILL_PASSES,
+                second_transition=Transition.FAILS_THE_SAME,
             ),
         ),
         skipped=(Skipped(case="99_huge", variant="linen", why="not in the configuration of this branch"),),

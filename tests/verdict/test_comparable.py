@@ -6,7 +6,7 @@ import pytest
 
 from bot.logs.facts import CallSite, Environment
 from bot.verdict.comparable import caveats, summary
-from bot.verdict.judgement import Caveat, CaveatKind, Dialect, MeasuredRun, Weight
+from bot.verdict.judgement import Across, Caveat, CaveatKind, Dialect, MeasuredRun, Weight
 from bot.verdict.measure import measure
 from bot.verdict.provenance import provenance, same_commit
 from tests.verdict.samples import TPU, Shape, run, run_log
@@ -216,3 +216,11 @@ def test_seven_digits_make_a_commit(other: str) -> None:
 def test_fewer_digits_may_be_two_commits(other: str) -> None:
     """And another digit is another commit."""
     assert not same_commit(SHA, other)
+
+
+@pytest.mark.parametrize("names", [("linen", "linen"), ("linen", "nnx")])
+def test_what_the_sides_are_said_to_be_outranks_their_run_names(names: tuple[str, str]) -> None:
+    """Two variants are never one code, two sides in one variant are, whatever the runs are called."""
+    base, head = ([_at(replace(TPU, run_name=CASE.replace("linen", name)))] for name in names)
+    assert not provenance(base, head, SHA, SHA, across=Across.VARIANTS).same_claim
+    assert provenance(base, head, SHA, SHA, across=Across.COMMITS).same_claim
