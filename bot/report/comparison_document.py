@@ -9,6 +9,8 @@ from bot.report.run_document import SCHEMA, run_document
 from bot.verdict.judgement import Caveat, Comparison, Loss, MeasuredRun, Row, Timing
 from bot.verdict.metrics import BY_KEY
 
+DIFFERENCE_DIGITS = 3
+
 
 def comparison_document(comparison: Comparison) -> dict[str, object]:
     """The verdict, what it rests on, and the documents of the runs of both sides."""
@@ -83,7 +85,7 @@ def _row(row: Row) -> dict[str, object]:
         "metric": row.key,
         "base": _figure(row.key, row.base),
         "head": _figure(row.key, row.head),
-        "diff": _figure(row.key, row.diff),
+        "diff": number(row.diff, _digits(row.key)),
         "judged": row.judged,
         "direction": row.direction.value,
     }
@@ -92,3 +94,9 @@ def _row(row: Row) -> dict[str, object]:
 def _figure(key: str, value: float | str | None) -> float | str | None:
     metric = BY_KEY.get(key)
     return value if isinstance(value, str) else number(value, metric.digits if metric else None)
+
+
+def _digits(key: str) -> int | None:
+    """Decimals of a difference: as many as the page that people know shows, or as the figure has."""
+    metric = BY_KEY.get(key)
+    return max(metric.digits, DIFFERENCE_DIGITS) if metric and metric.digits is not None else None
