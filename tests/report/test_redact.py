@@ -1,10 +1,11 @@
 """What never stands in a public comment."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.report.redact import redacted
+from bot.report.redact import LONGEST, redacted
+from bot.report.redaction_rules import RULES
 
 SECRETS = {
     "gs://lance-maxtext/linen_ckpt/run/x.log": "[bucket]",
@@ -38,6 +39,18 @@ HARMLESS = (
     "file src/maxtext/layers/attentions.py, line 12, in __call__",
 )
 
+MARKS = sorted({mark for rule in RULES for mark in rule.marks})
+ODD = (" ", "\n", "\t", "\u2003", "=", ":", "@", ".", "-", "_", "//", "[token]", "\ud83d", "é", "ſecret",
+       "toKen", "ı", "a" * 90, "10.2.3.4", "A1" * 12, "abcdefgh1234")  # fmt: skip
+"""What stands between shapes, and what breaks or completes them."""
+
+
+def _ruled(text: str) -> str:
+    """One rule after the other over the whole text: what the search for marks must not change."""
+    for rule in RULES:
+        text = rule.pattern.sub(rule.shown, text)
+    return text
+
 
 @pytest.mark.parametrize(("secret", "shown"), SECRETS.items())
 def test_a_secret_is_named_by_its_kind_only(secret: str, shown: str) -> None:
@@ -56,6 +69,45 @@ def test_what_a_reader_needs_is_left_alone(text: str) -> None:
 def test_redacting_twice_changes_nothing_more(text: str) -> None:
     """The result is stable, so it does not matter who redacts first."""
     assert redacted(redacted(text)) == redacted(text)
+
+
+@given(
+    st.lists(
+        st.sampled_from([*SECRETS, *HARMLESS, *MARKS, *(mark.upper() for mark in MARKS), *ODD]), max_size=14
+    ).map("".join),
+    st.sampled_from(["", "x" * 1_001]),
+)
+@settings(max_examples=400, deadline=None)
+def test_the_search_for_marks_changes_nothing(text: str, behind: str) -> None:
+    """What comes out is what the rules make of the whole text, remembered or not."""
+    assert _ruled(text + behind) == redacted(text + behind)
+
+
+def test_no_mark_hides_another_one() -> None:
+    """Marks of rules over several words do not overlap: behind one the search would miss the next."""
+    marks = [mark for rule in RULES if rule.tail for mark in rule.marks]
+    hidden = [
+        (one, other)
+        for one in marks
+        for other in marks
+        for n in range(1 if one == other else 0, len(one))
+        if one[n:].startswith(other[: len(one) - n])
+    ]
+    assert [] == hidden
+
+
+def test_a_rule_shown_single_words_matches_no_white_space() -> None:
+    """Only a rule with a tail may match over the end of a word; every rule has a mark."""
+    for rule in RULES:
+        assert rule.marks
+        for secret in SECRETS:
+            found = rule.pattern.search(f"failed ({secret}) today")
+            assert rule.tail or not found or len(found[0].split()) == 1
+
+
+def test_only_so_much_is_looked_at() -> None:
+    """What is longer is cut, as nothing longer is shown."""
+    assert LONGEST == len(redacted("a b" * LONGEST))
 
 
 def test_long_text_without_a_secret_takes_no_time() -> None:
