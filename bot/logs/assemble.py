@@ -10,7 +10,7 @@ from bot.logs.almanac import UNDATED, in_year
 from bot.logs.collector import Collector, Host
 from bot.logs.episode import Episode
 from bot.logs.facts import Mark, MarkKind, Outcome, RunLog, State, Step
-from bot.logs.hosts import compiled, environment, measured, memory, warnings_of
+from bot.logs.hosts import compiled, environment, measured, memory, memory_most, warnings_of
 from bot.logs.outcome import outcome
 from bot.logs.statement import Figure
 from bot.logs.track import Track
@@ -127,6 +127,7 @@ def _run_log(group: list[Episode], source: str, run: int, year: int | None, comp
         parameters_billion=_quantity(collector, Figure.PARAMETERS_BILLION),
         tflop_per_step=_quantity(collector, Figure.TFLOP_PER_STEP),
         memory=memory(collector, host),
+        memory_most=memory_most(collector, host),
         compiled_memory=compiled(collector, host),
         max_allocated_mb=_largest(collector, Figure.MAX_ALLOCATED_MB),
         warnings=warnings_of(group, known, doubts, complaint),

@@ -67,6 +67,7 @@ class Host:
         self.dtypes: set[str] = set()
         self.sites: dict[CallSite, None] = {}
         self.memory: dict[str, DeviceMemory] = {}
+        self.memory_most: dict[str, DeviceMemory] = {}
         self.compiled: CompiledMemory | None = None
         self.first_marks: list[Mark] = []
         self.last_marks: deque[Mark] = deque(maxlen=MARKS)
@@ -80,12 +81,22 @@ class Host:
                 self._environment(said)
             case Mark():
                 (self.first_marks if len(self.first_marks) < MARKS else self.last_marks).append(said)
-            case DeviceMemory() if len(self.memory) < DEVICES:
-                self.memory.setdefault(said.device, said)
+            case DeviceMemory():
+                self._memory(said)
             case CompiledMemory() if self.compiled is None:
                 self.compiled = said
             case _:
                 pass
+
+    def _memory(self, said: DeviceMemory) -> None:
+        """Keep a device's first reading, and of the later ones the largest."""
+        if said.device not in self.memory:
+            if len(self.memory) < DEVICES:
+                self.memory[said.device] = said
+            return
+        most = self.memory_most.get(said.device)
+        if most is None or said.used_gb > most.used_gb:
+            self.memory_most[said.device] = said
 
     def _environment(self, said: Environment) -> None:
         if said.process is not None and self.process is None:

@@ -116,6 +116,7 @@ class DeviceMemory:
     used_gb: float
     limit_gb: float
     percent: float
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +167,7 @@ class RunLog:
     order printed, rewinds included. `steps_seen` counts the step lines of that host; where it is larger
     than `len(steps)` the middle was dropped to keep memory flat, and a warning says so.
     `mean_seconds_after_first` is the mean of the printed `seconds` over all steps but the first.
+    `memory` is the first reading of each device, `memory_most` the largest later one where there are several.
     """
 
     source: str
@@ -183,6 +185,7 @@ class RunLog:
     parameters_billion: float | None = None
     tflop_per_step: float | None = None
     memory: tuple[DeviceMemory, ...] = ()
+    memory_most: tuple[DeviceMemory, ...] = ()
     compiled_memory: CompiledMemory | None = None
     max_allocated_mb: float | None = None
     warnings: tuple[str, ...] = ()

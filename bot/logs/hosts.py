@@ -100,6 +100,12 @@ def memory(collector: Collector | None, host: Host) -> tuple[DeviceMemory, ...]:
     return tuple(next((h.memory for h in hosts if h.memory), {}).values())
 
 
+def memory_most(collector: Collector | None, host: Host) -> tuple[DeviceMemory, ...]:
+    """The largest later reading of the same devices, of those that have several."""
+    hosts = _by_closeness(collector, host) if collector else []
+    return tuple(next((h.memory_most for h in hosts if h.memory), {}).values())
+
+
 def compiled(collector: Collector | None, host: Host) -> CompiledMemory | None:
     """The compiler's memory sizes: equal on all hosts."""
     hosts = _by_closeness(collector, host) if collector else []

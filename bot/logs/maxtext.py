@@ -77,6 +77,7 @@ def _memory(seen: Sighting) -> Iterator[Statement]:
             used_gb=float(found["used"]),
             limit_gb=float(found["limit"]),
             percent=float(found["percent"]),
+            offset=seen.offset,
         )
         if found["process"]:
             yield Environment(process=int(found["process"]))

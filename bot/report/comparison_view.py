@@ -27,7 +27,8 @@ from bot.verdict.judgement import (
     TimingVerdict,
     Verdict,
 )
-from bot.verdict.metrics import BY_KEY, Metric
+from bot.verdict.metric import Metric
+from bot.verdict.metrics import BY_KEY
 
 RED = frozenset({Verdict.SLOWER, Verdict.DIVERGED, Verdict.NEW_FAILURE})
 GREEN = frozenset({Verdict.SAME, Verdict.FASTER, Verdict.FIXED})

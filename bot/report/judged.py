@@ -8,7 +8,8 @@ from bot.logs.failure import FailureClass, advice
 from bot.report.model import CaseReport
 from bot.verdict.decide import EQUIVALENCE_ALPHA, level, percent
 from bot.verdict.judgement import Caveat, Comparison, Direction, LossVerdict, MeasuredRun, Row, Weight
-from bot.verdict.metrics import BY_KEY, Better, Judging
+from bot.verdict.metric import Better, Judging
+from bot.verdict.metrics import BY_KEY
 from bot.verdict.student import normal_quantile
 
 

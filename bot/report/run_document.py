@@ -100,6 +100,8 @@ def _measurements(run: MeasuredRun) -> dict[str, object]:
         "tflop_per_step": number(measured.tflop_per_step, 3),
         "tokens_per_step": number(measured.tokens_per_step, 1),
         "memory_percent": number(measured.memory_percent, 2),
+        "memory_headroom_gb": number(measured.memory_headroom_gb, 2),
+        "memory_growth_gb": number(measured.memory_growth_gb, 2),
         "max_allocated_mb": number(log.max_allocated_mb, 1),
         "compiled_memory_gb": _compiled(log.compiled_memory),
         "compile_seconds": number(measured.compile_seconds, 2),

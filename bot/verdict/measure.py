@@ -10,6 +10,7 @@ from bot.logs.facts import MarkKind, RunLog, State, Step
 from bot.logs.ledger import ledger
 from bot.verdict.implausible import Implausible
 from bot.verdict.judgement import MeasuredRun, Measurements, Steady
+from bot.verdict.memory import growth_gb, headroom_gb
 from bot.verdict.peaks import peak_tflops
 from bot.verdict.plausibility import implausible, struck, summary
 from bot.verdict.precision import precision
@@ -45,6 +46,8 @@ def measure(log: RunLog) -> MeasuredRun:
             tokens_per_step=_tokens(log, work),
             final_loss=next((step.loss for step in reversed(log.steps) if step.loss is not None), None),
             memory_percent=log.memory[0].percent if log.memory else None,
+            memory_headroom_gb=headroom_gb(log),
+            memory_growth_gb=growth_gb(log),
             compile_seconds=next((m.seconds for m in log.marks if m.kind is MarkKind.COMPILED), None),
             step0_seconds=_first_seconds(steps, out),
             checkpoint_blocking_seconds=_checkpoint_blocking(log),

@@ -4,61 +4,7 @@ In:  a `MeasuredRun`. Out: `METRICS`, in the order in which rows are shown; repo
 Promises: every figure that a comparison shows is a row here; an informational one is never coloured.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
-
-from bot.verdict.judgement import MeasuredRun
-
-
-class Better(StrEnum):
-    """Which way is good news."""
-
-    LOWER = "lower"
-    HIGHER = "higher"
-    EQUAL = "equal"
-    NONE = "none"
-
-
-class Judging(StrEnum):
-    """How a metric is judged, if it is: by the timing decision, or exactly because it is deterministic."""
-
-    INFORMATIONAL = "informational"
-    TIMING = "timing"
-    EXACT = "exact"
-
-
-class Repeats(StrEnum):
-    """Which figure stands for several runs of one side."""
-
-    MEDIAN = "median"
-    FIRST = "first"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
-    """One row: `digits` are decimals shown, `how` is one sentence for readers, `read` takes it from a run.
-
-    An exact metric has moved when it changed by at least `least` (in its unit) and `least_percent`.
-    """
-
-    key: str
-    title: str
-    how: str
-    read: Callable[[MeasuredRun], float | str | None]
-    unit: str = ""
-    digits: int = 3
-    better: Better = Better.NONE
-    judging: Judging = Judging.INFORMATIONAL
-    repeats: Repeats = Repeats.FIRST
-    least: float = 0.0
-    least_percent: float = 0.0
-
-    @property
-    def judged(self) -> bool:
-        """Whether the metric may be coloured at all."""
-        return self.judging is not Judging.INFORMATIONAL
-
+from bot.verdict.metric import Better, Judging, Metric, Repeats
 
 COMPILER_GB = 0.2
 """The compiler's figures are printed to 0.1 GB: one digit may be rounding, two are not."""
@@ -226,6 +172,36 @@ METRICS: tuple[Metric, ...] = (
         read=lambda run: run.log.compiled_memory.temp_gb if run.log.compiled_memory else None,
     ),
     Metric(
+        key="compiled_argument_gb",
+        title="Compiled argument memory",
+        unit="GB",
+        digits=1,
+        better=Better.LOWER,
+        judging=Judging.EXACT,
+        least=COMPILER_GB,
+        least_percent=COMPILER_PERCENT,
+        how="The compiler's own figure for the step's arguments: parameters and optimizer state, mostly.",
+        read=lambda run: run.log.compiled_memory.argument_gb if run.log.compiled_memory else None,
+    ),
+    Metric(
+        key="memory_headroom_gb",
+        title="Memory headroom",
+        unit="GB",
+        digits=2,
+        better=Better.HIGHER,
+        how="The limit minus the memory in use, on the device that has least left.",
+        read=lambda run: run.measurements.memory_headroom_gb,
+    ),
+    Metric(
+        key="memory_growth_gb",
+        title="Memory growth",
+        unit="GB",
+        digits=2,
+        better=Better.LOWER,
+        how="The most by which a device's memory in use rose above its first reading in the run.",
+        read=lambda run: run.measurements.memory_growth_gb,
+    ),
+    Metric(
         key="max_allocated_mb",
         title="Peak allocated memory",
         unit="MB",
@@ -237,7 +213,7 @@ METRICS: tuple[Metric, ...] = (
         key="chip_hours",
         title="Chip-hours",
         digits=2,
-        how="Devices times the hours from start to end.",
+        how="Devices times the hours from XPK Start to XPK End.",
         read=lambda run: run.measurements.chip_hours,
     ),
 )

@@ -9,7 +9,8 @@ from statistics import median
 from typing import assert_never
 
 from bot.verdict.judgement import Direction, MeasuredRun, Row, TimingVerdict
-from bot.verdict.metrics import METRICS, PAGE_METRICS, Better, Judging, Metric, Repeats
+from bot.verdict.metric import Better, Judging, Metric, Repeats
+from bot.verdict.metrics import METRICS, PAGE_METRICS
 
 Figure = float | str | None
 

@@ -6,7 +6,8 @@ import pytest
 
 from bot.logs.facts import Environment, Mark, MarkKind, Outcome, RunLog, State
 from bot.verdict.measure import measure
-from bot.verdict.metrics import BY_KEY, METRICS, Better, Judging
+from bot.verdict.metric import Better, Judging
+from bot.verdict.metrics import BY_KEY, METRICS
 from bot.verdict.peaks import Family, family, fastest_tflops, peak_tflops
 from bot.verdict.precision import Precision, precision
 from tests.verdict.samples import DEVICES, TFLOP, TOKENS, TPU, Shape, run, run_log
