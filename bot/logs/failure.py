@@ -122,7 +122,15 @@ class Signature:
 
 _ECHOES = frozenset({FailureClass.HANG, FailureClass.PEER_DIED, FailureClass.TERMINATED})
 _OUT_OF_MEMORY = r"RESOURCE_EXHAUSTED|CUDA out of memory|HIP out of memory|OutOfMemoryError"
+# train.py: error: argument --fp16: Truthy value expected: got s but expected one of yes/no
+_USAGE = r"error: (?:argument -|unrecognized arguments: |the following arguments are required: )"
 _HARDWARE = r"SLICE_FAILURE_\w+|Session is failing with|TPU session error|missed \d+ health checks"
+# RuntimeError: The checkpoint step 20 is at or beyond config.steps=10      Checkpointing failed. ...
+_CHECKPOINT = (
+    r"[Cc]heckpoint.{0,60}(?:exists|not found|corrupt|mismatch)|Checkpointing failed"
+    r"|[Cc]heckpoint step.{0,40}(?:beyond|>=|past|greater)"
+)
+_SUBMIT = r"cannot be handled as a JobSet|error when creating|have a resource type|when podFailurePolicy"
 _SIGNATURES = tuple(
     Signature(kind=kind, pattern=re.compile(pattern), echo=kind in _ECHOES)
     for kind, pattern in (
@@ -132,7 +140,7 @@ _SIGNATURES = tuple(
         (FailureClass.SPARSE_CORE_OOM, r"SparseCore Hbm usage"),
         # RESOURCE_EXHAUSTED: Out of memory while trying to allocate 2.28TiB
         (FailureClass.DEVICE_OOM, _OUT_OF_MEMORY),
-        (FailureClass.CONFIG, r"MAXTEXT CONFIG ERROR|pydantic\S*ValidationError|error: argument "),
+        (FailureClass.CONFIG, r"MAXTEXT CONFIG ERROR|pydantic\S*ValidationError|" + _USAGE),
         (FailureClass.TPU_BUSY, r"TPU is already in use|Unable to initialize backend 'tpu'.{0,80}ABORTED"),
         (FailureClass.HANG, r"Barrier (?:result: |timed out)|DEADLINE_EXCEEDED.{0,40}barrier"),
         (FailureClass.PEER_DIED, r"another task died|tasks are unhealthy|coordination service"),
@@ -140,13 +148,16 @@ _SIGNATURES = tuple(
         (FailureClass.HARDWARE_OR_COMPILER, r"A program or fatal error occurred, all pending programs"),
         (FailureClass.HOST_OOM, r"OOMKilled|^MemoryError|Cannot allocate memory"),
         (FailureClass.IMAGE, r"ErrImagePull|ImagePullBackOff|failed to build: |validate your docker image"),
-        (FailureClass.SUBMIT, r"cannot be handled as a JobSet|error when creating|have a resource type"),
+        (FailureClass.SUBMIT, _SUBMIT),
         (FailureClass.QUEUE, r"insufficient unused quota"),
         (FailureClass.PREEMPTED, r"Preempted to accommodate"),
         (FailureClass.NOT_FINITE, r"due to (?:NaN|Inf) loss|due to NaN|loss is (?:nan|inf)"),
         (FailureClass.TERMINATED, r"got signal: 15|SIGTERM|termination signal"),
-        (FailureClass.CHECKPOINT, r"[Cc]heckpoint.{0,60}(?:exists|not found|corrupt|mismatch)"),
-        (FailureClass.CRASH, r"Fatal Python error|Segmentation fault|SIGSEGV|SIGABRT"),
+        (FailureClass.CHECKPOINT, _CHECKPOINT),
+        # torch.distributed.elastic.multiprocessing.errors.ChildFailedError: torchrun tells of a worker's end
+        (FailureClass.PEER_DIED, r"ChildFailedError"),
+        # CUDA error: an illegal memory access was encountered
+        (FailureClass.CRASH, r"Fatal Python error|Segmentation fault|SIGSEGV|SIGABRT|CUDA error: "),
     )
 )
 

@@ -15,12 +15,20 @@ from bot.logs.statement import Statement, Trouble
 
 _TRAINERS = (
     ("maxtext", re.compile(r"/deps/|maxtext|maxdiffusion", re.IGNORECASE)),
+    ("torchtitan", re.compile(r"torchtitan")),
     ("megatron", re.compile(r"megatron|primus", re.IGNORECASE)),
+    ("nemo", re.compile(r"/nemo/")),
+    ("hugging_face", re.compile(r"/transformers/trainer\.py|/llamafactory/")),
 )
 SPARE = 2048
 """Bytes read of each traceback where there are very many of them."""
 # jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: ...      Barrier result: DEADLINE_EXCEEDED; ...
-_OPENING = re.compile(r"(?:[A-Za-z_][\w.]{0,80}: |Error from server [^\n]{0,200}|ERROR: |Barrier result: )\Z")
+# couldn't assign flavors to pod set slice-job: insufficient ...  error: the server doesn\'t have a ...
+_OPENING = re.compile(
+    r"(?:couldn't assign flavors [^\n]{0,120}|error: the server doesn\\?'|Status: |Reason: |"
+    r"Job\.batch \"[^\n]{0,80}\" is invalid: [^\n]{0,120}|"
+    r"[A-Za-z_][\w.]{0,80}: |Error from server [^\n]{0,200}|ERROR: |Barrier result: )\Z"
+)
 _LINE_END = re.compile(r"[\r\n]|\\n|\s(?=[IWEF]\d{4} \d\d:\d\d:\d\d|XPK End: |EXIT_CODE=|Traceback \(most)")
 _MEMORY_LINES = re.compile(r"\s*\n(?=\s*(?:Ran out|Exceeded|Used))")
 
@@ -93,8 +101,15 @@ _MESSAGES = (
     b"t have a resource type",
     b"insufficient unused quota",
     b"Fatal Python error",
+    b"Aborting training due to ",
+    b"Failed to validate your docker image",
+    b"is supported when podFailurePolicy",
     b"Preempted to accommodate",
     b"received SIGTERM",
+    b"error: argument -",
+    b"error: unrecognized arguments: ",
+    b"error: the following arguments are required: ",
+    b"CUDA error: ",
 )
 
 TROUBLE = (

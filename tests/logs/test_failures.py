@@ -1,0 +1,143 @@
+"""Every known way to fail, from a whole log: class, fault, first cause, place, fingerprint."""
+
+import gzip
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.logs.facts import Failure, RunLog
+from bot.logs.failure import FailureClass, Fault, advice, fingerprint
+from bot.logs.read import read_log
+from tests.writing_failures import ECHO, FAILED, Day, traceback
+
+NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=5, max_size=5)
+DAYS = st.builds(
+    Day,
+    start=st.datetimes().map(lambda moment: f"2026-{moment:%m-%dT%H:%M:%S}"),
+    workload=NAMES.map(lambda name: f"mt-03-dropout-{name}"),
+    run_name=st.dates().map(lambda day: f"linen_xpk_main_2026{day:%m%d}_180002_03_dropout"),
+    shift=st.integers(0, 900),
+    pid=st.integers(1, 4_000_000),
+    task=st.integers(0, 99),
+    thread=st.integers(16**9, 16**12 - 1).map(hex),
+    address=st.tuples(*[st.integers(0, 255)] * 3).map(lambda parts: "10.{}.{}.{}".format(*parts)),
+)
+TODAY = Day()
+WHOSE = {
+    Fault.CHANGE: {
+        "code",
+        "hbm_oom",
+        "vmem_oom",
+        "sparse_core_oom",
+        "device_oom",
+        "loss_not_finite",
+        "host_oom",
+    },
+    Fault.CONFIGURATION: {"config", "stopped_early", "image", "submit", "checkpoint"},
+    Fault.CLUSTER: {"terminated", "preempted", "bad_hardware", "tpu_busy", "queue"},
+    Fault.UNKNOWN: {"peer_died", "hang", "hardware_or_compiler", "crash", "timeout", "unknown"},
+}
+RETRIED = {*WHOSE[Fault.CLUSTER], *WHOSE[Fault.UNKNOWN]} - {"unknown"}
+
+
+def _read(text: str) -> RunLog:
+    (run,) = read_log([text.encode()], "x")
+    return run
+
+
+def _failure(text: str) -> Failure:
+    failure = _read(text).outcome.failure
+    assert failure is not None
+    return failure
+
+
+@pytest.mark.parametrize("name", FAILED)
+def test_a_whole_log_gives_the_first_cause_with_its_class_and_place(name: str) -> None:
+    """What the log ends with is often an echo; what a person has to read is the beginning."""
+    failed = FAILED[name]
+    run = _read(failed.log(TODAY))
+    failure = run.outcome.failure
+    assert failure is not None
+    assert (failed.kind, failed.where, failed.state) == (failure.kind, failure.where, run.outcome.state)
+    assert failure.error.startswith(failed.error)
+
+
+def test_every_class_is_written_here() -> None:
+    """None of the documented classes is without a log; nothing is known of an unknown one."""
+    assert {failed.kind for failed in FAILED.values()} == set(FailureClass) - {FailureClass.UNKNOWN}
+
+
+@pytest.mark.parametrize("kind", list(FailureClass))
+def test_a_class_says_whose_fault_it_is_and_whether_to_try_again(kind: FailureClass) -> None:
+    """What a change or a setting did, it will do again."""
+    known = advice(kind)
+    assert kind in WHOSE[known.fault]
+    assert known.retry == (kind in RETRIED)
+
+
+@given(name=st.sampled_from(sorted(FAILED)), day=DAYS)
+@settings(max_examples=150, deadline=None)
+def test_the_same_failure_on_another_day_has_the_same_fingerprint(name: str, day: Day) -> None:
+    """Day, host, process, address, run name and a shift of all lines leave it as it is."""
+    one, other = (_failure(FAILED[name].log(when)) for when in (TODAY, day))
+    assert one.fingerprint == other.fingerprint, (one.error, other.error)
+
+
+def test_no_two_failures_have_one_fingerprint() -> None:
+    """Each of the ways to fail is told from every other."""
+    prints = {name: _failure(failed.log(TODAY)).fingerprint for name, failed in FAILED.items()}
+    assert "" not in prints.values()
+    assert len(set(prints.values())) == len(prints)
+
+
+@given(
+    error=st.sampled_from(["KeyError: 'embed'", "ValueError: bad axis", "TypeError: no config"]),
+    places=st.tuples(*[st.sampled_from(["a.py:10:f", "a.py:10:g", "b.py:10:f"])] * 2),
+    others=st.sampled_from(["KeyError: 'embed'", "ValueError: bad axis", "TypeError: no config"]),
+)
+def test_another_error_or_another_function_is_another_failure(
+    error: str, places: tuple[str, str], others: str
+) -> None:
+    """Two tracebacks are one failure exactly where exception, words, file and function agree."""
+    one, other = (
+        _failure("XPK Start: Tue Apr 21 10:19:24 UTC 2026\n" + traceback(TODAY, text, where=place))
+        for text, place in ((error, places[0]), (others, places[1]))
+    )
+    alike = (error, places[0]) == (others, places[1])
+    assert alike == (one.fingerprint == other.fingerprint)
+
+
+@pytest.mark.parametrize("name", FAILED)
+def test_a_failure_reads_the_same_however_the_log_was_kept(name: str) -> None:
+    """Packed, with Windows' line ends, or with a host's name in front of every line."""
+    plain = FAILED[name].log(TODAY)
+    expected = _failure(plain)
+    dressed = [
+        gzip.compress(plain.encode()),
+        plain.replace("\n", "\r\n").encode(),
+        "".join(f"[mt-0-3] {line}\n" for line in plain.splitlines()).encode(),
+    ]
+    for content in dressed:
+        (run,) = read_log([content], "x")
+        failure = run.outcome.failure
+        assert failure is not None
+        assert (failure.kind, failure.fingerprint) == (expected.kind, expected.fingerprint)
+
+
+@given(before=st.integers(0, 5), after=st.integers(0, 5), day=DAYS)
+@settings(max_examples=40, deadline=None)
+def test_however_many_hosts_echo_it_the_cause_stays_the_cause(before: int, after: int, day: Day) -> None:
+    """Hosts that noticed another's death, before it printed its own error or after, change nothing."""
+    echo = ECHO.format(day=day) + "\n"
+    cause = traceback(day, "KeyError: 'embed'") + "\n"
+    failure = _failure("XPK Start: Tue Apr 21 10:19:24 UTC 2026\n" + echo * before + cause + echo * after)
+    assert (FailureClass.CODE, "KeyError: 'embed'") == (failure.kind, failure.error)
+
+
+@given(st.text(max_size=200), st.text(max_size=40))
+def test_any_text_has_a_fingerprint(error: str, place: str) -> None:
+    """Sixteen digits whatever was printed, the same every time."""
+    found = fingerprint("code", error, place)
+    assert len(found) == 16
+    assert found == fingerprint("code", error, place)
