@@ -40,6 +40,7 @@ class Gatherer:
         """Read every run that is new or has grown; raises `Told` where the store cannot be listed."""
         store = self._store(source.source)
         known = await self.database.read(runs.generations, repository)
+        manifests = collect.Manifests(store)
         for one in sought:
             found = await asyncio.to_thread(collect.find_runs, store, source.pattern, one)
             fresh = [
@@ -47,12 +48,14 @@ class Gatherer:
                 for run in newest(found)
                 if known.get(collect.run_id(store, repository, run)) != collect.generation(run)
             ]
-            await asyncio.gather(*(self._read(store, repository, run) for run in fresh))
+            await asyncio.gather(*(self._read(store, repository, run, manifests) for run in fresh))
 
-    async def _read(self, store: RunStore, repository: str, found: FoundRun) -> None:
+    async def _read(
+        self, store: RunStore, repository: str, found: FoundRun, manifests: collect.Manifests
+    ) -> None:
         async with self._readers:
             try:
-                collected = await asyncio.to_thread(collect.read_run, store, repository, found)
+                collected = await asyncio.to_thread(collect.read_run, store, repository, found, manifests)
             except (Told, Broken) as problem:
                 LOG.warning("a run in %s could not be read: %s", found.folder, problem)
                 return

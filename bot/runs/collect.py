@@ -8,7 +8,7 @@ The calls block: callers run them in a thread. Listings never descend below the 
 
 import hashlib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from bot.logs.read import LogReader
@@ -62,7 +62,26 @@ def generation(found: FoundRun) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def read_run(store: RunStore, repository: str, found: FoundRun) -> Collected:
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """What the small files beside runs record; each is asked for once, since many runs share a folder."""
+
+    store: RunStore
+    _known: dict[str, str | None] = field(default_factory=dict)
+
+    def commit(self, folder: str) -> str | None:
+        """The commit that a manifest in a run's folder, or in the one above, records."""
+        for name in names_to_look_for(folder):
+            if name not in self._known:
+                content = self.store.read_small(name)
+                text = None if content is None else content.decode("utf-8", "replace")
+                self._known[name] = None if text is None else commit_of(name, text)
+            if sha := self._known[name]:
+                return sha
+        return None
+
+
+def read_run(store: RunStore, repository: str, found: FoundRun, manifests: Manifests) -> Collected:
     """Read and measure a run's log: process 0's where there are several, else the fullest."""
     file, measured = _measured_log(store, found.files)
     claimed = measured.log.environment.commit
@@ -72,7 +91,7 @@ def read_run(store: RunStore, repository: str, found: FoundRun) -> Collected:
         case=found.case,
         variant=found.variant,
         branch=found.slug,
-        sha=found.sha or _commit_beside(store, found) or claimed,
+        sha=found.sha or manifests.commit(found.folder) or claimed,
         started=found.started or started(measured) or file.updated,
         log_uri=store.uri(file.name),
         generation=generation(found),
@@ -113,15 +132,6 @@ def _measured_log(store: RunStore, files: Collection[RunFile]) -> tuple[RunFile,
         if read[-1][1].log.environment.process == 0:
             return read[-1]
     return max(read, key=lambda one: len(one[1].log.steps))
-
-
-def _commit_beside(store: RunStore, found: FoundRun) -> str | None:
-    """The commit that a manifest in the run's folder, or in the one above, records."""
-    for name in names_to_look_for(found.folder):
-        content = store.read_small(name)
-        if content is not None and (sha := commit_of(name, content.decode("utf-8", "replace"))):
-            return sha
-    return None
 
 
 def started(measured: MeasuredRun) -> float | None:
