@@ -60,7 +60,8 @@ def claims(results: Results) -> Iterator[Claim]:
         yield _direction(name, results.single[name]["ours"])
     better = list(better_on_both(results.single))
     yield Claim(
-        text="no rival is better on both false flags and power, on any kind of noise",
+        text="no rival, even fed our steady time, is better on both false flags and power at +5 %, "
+        "on any noise",
         measured="; ".join(better) or "none is",
         met=not better,
     )
@@ -108,9 +109,9 @@ def _patience(name: str, does: str, found: Patience) -> Iterator[Claim]:
 
 
 def better_on_both(single: Mapping[str, Mapping[str, Tally]]) -> Iterator[str]:
-    """Name the rivals that flag surely fewer reports and see surely more, or as much, at 2 and at 5 %.
+    """Name the rivals that flag surely fewer reports at no change and see 5 % surely as often or more.
 
-    "Surely" is outside the 95 % intervals of both; as much is within them.
+    Surely fewer: the 95 % intervals do not meet. As often: that of the rival's does not lie below ours.
     """
     for name, tallies in single.items():
         for rule in RULES:
@@ -120,8 +121,7 @@ def better_on_both(single: Mapping[str, Mapping[str, Tally]]) -> Iterator[str]:
 
 def _is_better(rival: Tally, own: Tally) -> bool:
     quieter = _below(rival.false_reports, own.false_reports)
-    sees = [not _below(rival.share(at, Call.SLOWER), own.share(at, Call.SLOWER)) for at in (2.0, 5.0)]
-    return quieter and all(sees)
+    return quieter and not _below(rival.share(5.0, Call.SLOWER), own.share(5.0, Call.SLOWER))
 
 
 def _below(one: Share, other: Share) -> bool:

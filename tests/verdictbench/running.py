@@ -36,7 +36,7 @@ class Amount:
     kinds: tuple[str, ...] = tuple(kind.name for kind in KINDS)
 
 
-FULL = Amount(targets=600, others=120, repeats=100, adversary=200, chunk=10)
+FULL = Amount(targets=400, others=80, repeats=60, adversary=100, chunk=10)
 QUICK = Amount(targets=50, others=10, repeats=10, adversary=10, chunk=10)
 
 Found = tuple[Task, Mapping[str, Tally] | Mapping[str, Patience]]

@@ -65,6 +65,9 @@ PROPOSALS = """\
   not robust: this, not the noise between runs, costs the last points of power at +5 % on TPU-like noise.
 * **Steps that remember.** Without history, the within-run error takes steps for independent and the
   device's default for the noise between runs: flags are then false. Twenty runs of main cure it.
+* **Two kinds of slices.** Some histories of 20 runs hold no or one slow run by chance, and without \
+history the
+  device's default knows nothing of them. More than one run a side averages over slices.
 * **Glitches.** One run a side cannot tell a slow machine from a slow commit. Repeats can.
 * **Running again.** The level of later looks is spent on the normal law; where the noise is measured, t
   has the wider tail, so that one who shows only the newest run gains more than the point that is meant.
