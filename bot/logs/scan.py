@@ -79,7 +79,7 @@ class Scanner:
         self._filled = 0
         self._start = 0  # of the stream, the offset of the buffer's first byte
         self._from = [0] * len(groups)  # per automaton, where its next search begins in the buffer
-        self.searched = 0  # bytes handed to an automaton: the work done
+        self.searched = 0  # bytes handed to each automaton: the work done
 
     def feed(self, chunk: bytes) -> Iterator[Hit]:
         """Take the next bytes of the stream."""
@@ -108,7 +108,7 @@ class Scanner:
     def _search(self, group: int, limit: int) -> Iterator[tuple[int, int]]:
         origin = self._from[group]
         following = max(origin, limit)
-        self.searched += self._filled - origin
+        self.searched += self._filled - origin if group == 0 else 0
         matches = self._automata[group].find_matches_as_indexes(self._view[origin : self._filled])
         for needle, first, end in matches:
             if origin + first >= limit:

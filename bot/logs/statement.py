@@ -9,6 +9,9 @@ from enum import StrEnum
 
 from bot.logs.facts import CallSite, CompiledMemory, DeviceMemory, Environment, Mark, Step
 
+CUT = "The last record of the log is cut off in the middle: it was left out."
+"""The `Doubt` of a log that ends within a step line."""
+
 
 class Figure(StrEnum):
     """A number that a log states once, about the whole run."""

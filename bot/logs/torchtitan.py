@@ -13,11 +13,10 @@ from math import prod
 
 from bot.logs.facts import DeviceMemory, Environment, Mark, MarkKind, Step
 from bot.logs.sighting import Needle, Sighting
-from bot.logs.statement import Doubt, Figure, Finished, Quantity, Quit, Statement
+from bot.logs.statement import CUT, Doubt, Figure, Finished, Quantity, Quit, Statement
 
 _DEVICES = 10_000_000
 """A product of sizes beyond this is no count of devices."""
-CUT = "The last record of the log is cut off in the middle: it was left out."
 
 # step: 10  loss:  7.31813  grad_norm: 56.2500  memory: 169.10
 # validate step: 10  loss:  7.11052  memory: 169.10
@@ -82,7 +81,7 @@ def _gib(seen: Sighting) -> Iterator[Statement]:
         return
     extras, _ = _numbers(head["rest"])
     yield _step(seen, head, loss, extras | {"memory_gib": float(head["used"])} | rates)
-    yield from _memory(float(head["used"]), float(memory["percent"]))
+    yield from _memory(float(head["used"]), float(memory["percent"]), seen.offset)
 
 
 def _step(seen: Sighting, head: re.Match[str], loss: float | None, numbers: dict[str, float]) -> Step:
@@ -98,11 +97,15 @@ def _step(seen: Sighting, head: re.Match[str], loss: float | None, numbers: dict
     )
 
 
-def _memory(used: float, percent: float) -> Iterator[Statement]:
+def _memory(used: float, percent: float, offset: int) -> Iterator[Statement]:
     """The peak that this line states; its part of the limit gives the limit."""
     if percent > 0:
         yield DeviceMemory(
-            device="device", used_gb=used, limit_gb=round(100 * used / percent, 2), percent=percent
+            device="device",
+            used_gb=used,
+            limit_gb=round(100 * used / percent, 2),
+            percent=percent,
+            offset=offset,
         )
 
 

@@ -58,9 +58,9 @@ def _without_places(runs: tuple[RunLog, ...]) -> list[str]:
         failure = run.outcome.failure and replace(run.outcome.failure, offset=0, excerpt="")
         steps = tuple(replace(step, offset=0) for step in run.steps)
         marks = tuple(replace(mark, offset=0) for mark in run.marks)
-        found.append(
-            repr(replace(run, steps=steps, marks=marks, outcome=replace(run.outcome, failure=failure)))
-        )
+        memory = tuple(replace(device, offset=0) for device in run.memory)
+        outcome = replace(run.outcome, failure=failure)
+        found.append(repr(replace(run, steps=steps, marks=marks, memory=memory, outcome=outcome)))
     return found
 
 

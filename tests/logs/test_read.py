@@ -24,6 +24,7 @@ def _facts(run: RunLog) -> RunLog:
         run,
         steps=tuple(replace(step, offset=0) for step in run.steps),
         marks=tuple(replace(mark, offset=0) for mark in run.marks),
+        memory=tuple(replace(device, offset=0) for device in run.memory),
     )
 
 

@@ -1,0 +1,77 @@
+"""Reads the logs of modded-nanogpt.
+
+In:  sightings of the literals in `MODDED_NANOGPT`.
+Out: statements. `train_time` is the time of all steps so far and `step_avg` its mean: a step's own seconds
+     are the difference to the line before, to a millisecond. A line with `val_loss` repeats a step number:
+     it is an evaluation, whose time is not counted.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from bot.logs.facts import Mark, MarkKind, Step
+from bot.logs.follower import Figures, Follower
+from bot.logs.sighting import Needle, Sighting
+from bot.logs.statement import CUT, Doubt, Figure, Quantity, Statement
+
+# step:1370/1375 train_time:78017ms step_avg:56.95ms
+# step:250/1390 val_loss:4.4709 train_time:7893ms step_avg:31.57ms
+_HEAD = re.compile(
+    r"step:(?P<step>\d{1,12})/(?P<total>\d{1,12})(?: (?P<name>val|train)_loss:(?P<loss>nan|inf|[\d.]{1,20}))?"
+    r" train_time:(?P<time>\d{1,15}(?:\.\d{1,6})?)\Z"
+)
+_MEAN = re.compile(r"ms step_avg:(?P<mean>nan|inf|\d{1,12}(?:\.\d{1,6})?)ms")
+# peak memory allocated: 30908 MiB reserved: 46332 MiB
+_PEAK = re.compile(r"peak memory allocated: (?P<count>\d{1,12}) MiB")
+_SO_FAR = "train_time"
+"""The extra that holds the seconds of all steps so far."""
+
+
+def _line(seen: Sighting) -> Iterator[Statement]:
+    head = _HEAD.search(seen.front)
+    if head is None:
+        return
+    if not _MEAN.match(seen.text):
+        if seen.last:
+            yield Doubt(text=CUT)
+        return
+    number, loss = int(head["step"]), float(head["loss"]) if head["loss"] else None
+    yield Quantity(figure=Figure.EXPECTED_STEPS, value=float(head["total"]))
+    if head["name"] == "val":
+        yield Mark(kind=MarkKind.EVAL_ENDED, time=seen.time, step=number, loss=loss, offset=seen.offset)
+        return
+    yield Step(
+        step=number,
+        loss=loss,
+        time=seen.time,
+        offset=seen.offset,
+        extras=((_SO_FAR, float(head["time"]) / 1000),),
+    )
+
+
+def _peak(seen: Sighting) -> Iterator[Statement]:
+    if found := _PEAK.match(seen.text):
+        yield Quantity(figure=Figure.MAX_ALLOCATED_MB, value=float(found["count"]))
+
+
+def own_seconds() -> Follower:
+    """A fresh clock: each step's own seconds out of the time of all so far."""
+    before: Step | None = None
+
+    def follow(said: Step, _: Figures) -> Step:
+        nonlocal before
+        last, before = before, said
+        if last is None or said.step != last.step + 1:
+            return said
+        seconds = dict(said.extras)[_SO_FAR] - dict(last.extras)[_SO_FAR]
+        return replace(said, seconds=round(seconds, 6)) if seconds > 0 else said
+
+    return follow
+
+
+MODDED_NANOGPT = (
+    Needle(literal=b"ms step_avg:", read=_line, telling=True,
+           lead=r"step:\d{1,12}/\d{1,12} [^\n]{0,40}train_time:[\d.]{1,20}"),
+    Needle(literal=b"peak memory allocated: ", read=_peak),
+)  # fmt: skip

@@ -1,0 +1,85 @@
+"""Reads the lines that NeMo prints while it trains: those of version 2, and the progress bar of version 1.
+
+In:  sightings of the literals in `NEMO`.
+Out: statements. Steps count from 0. A bar is drawn again and again: equal lines are one.
+"""
+
+import re
+from collections.abc import Iterator
+
+from bot.logs.facts import Mark, MarkKind, Step
+from bot.logs.sighting import Needle, Sighting
+from bot.logs.statement import CUT, Doubt, Figure, Finished, Quantity, Statement
+
+# Training epoch 0, iteration 120/149 | lr: 3e-05 | consumed_samples: 121 | global_step: 120 | reduced_train_l
+_LINE = re.compile(
+    r"Training epoch \d{1,9}, iteration (?P<step>\d{1,12})/(?P<last>\d{1,12})(?P<pairs> \| [^\n]{0,300})\Z"
+)
+# Epoch 0:   1%|▏ | 795/77225 [9:07:58<878:01:48, 41.36s/it, loss=3.1, v_num=, reduced_train_loss=3.090]
+_BAR = re.compile(
+    r"Epoch \d{1,9}: [^\n\r|]{0,12}\|[^\n\r|]{0,120}\| *(?P<count>\d{1,12})/\d{1,12} \[[^\]\n\r]{0,60}?"
+    r"(?:it/s|s/it)(?P<pairs>, [^\n\r\]]{0,300})\Z"
+)
+_PAIR = re.compile(
+    r"(?:\||,)? *(?P<name>[A-Za-z_][\w/]{0,60}(?: in s)?)(?:: |=)"
+    r"(?P<value>-?(?:nan|inf|\d{1,24}(?:\.\d{0,24})?(?:e[+-]?\d{1,3})?))?(?= \||,|\]|\s|\Z)",
+    re.IGNORECASE,
+)
+# `Trainer.fit` stopped: `max_steps=150` reached.
+_REACHED = re.compile(r"`Trainer\.fit` stopped: `max_(?P<what>\w{1,12})=(?P<count>\d{1,12})` reached")
+
+
+def _line(seen: Sighting) -> Iterator[Statement]:
+    line, bar = _LINE.search(seen.front), _BAR.search(seen.front)
+    head = line or bar
+    if head is None:
+        return
+    rest = re.split(r"[\r\n]|\]" if bar else r"[\r\n]", seen.text, maxsplit=1)
+    if len(rest) == 1 and seen.last and (bar or "timing in s" not in seen.text):
+        yield Doubt(text=CUT)
+        return
+    texts = {pair["name"]: pair["value"] for pair in _PAIR.finditer(head["pairs"] + rest[0]) if pair["value"]}
+    yield _step(seen, int(line["step"]) if line else _counted(texts, head), texts)
+    if line:
+        yield Quantity(figure=Figure.EXPECTED_STEPS, value=float(line["last"]) + 1)
+
+
+def _counted(texts: dict[str, str], bar: re.Match[str]) -> int:
+    """The step of a bar: it counts batches that are done, and shortens large numbers of its own."""
+    stated = texts.get("global_step", "e")
+    return int(bar["count"]) - 1 if "e" in stated.lower() or "n" in stated.lower() else int(float(stated))
+
+
+def _step(seen: Sighting, number: int, texts: dict[str, str]) -> Step:
+    pairs = {name: float(text) for name, text in texts.items()}
+    loss, seconds = pairs.pop("reduced_train_loss", None), pairs.pop("train_step_timing in s", None)
+    for name in ("global_step", "loss"):  # said already; a mean of the last losses
+        pairs.pop(name, None)
+    return Step(
+        step=max(number, 0),
+        seconds=seconds,
+        loss=loss,
+        time=seen.time,
+        offset=seen.offset,
+        extras=tuple(pairs.items()),
+    )
+
+
+def _validated(seen: Sighting) -> Iterator[Statement]:
+    # Validation: iteration 1/32      Validation DataLoader 0:  10%|
+    yield Mark(kind=MarkKind.EVAL_STARTED, time=seen.time, offset=seen.offset)
+
+
+def _reached(seen: Sighting) -> Iterator[Statement]:
+    if found := _REACHED.match(seen.text):
+        if found["what"] == "steps":
+            yield Quantity(figure=Figure.EXPECTED_STEPS, value=float(found["count"]))
+        yield Finished()
+
+
+NEMO = (
+    Needle(literal=b"reduced_train_loss", read=_line, telling=True,
+           lead=r"(?:Training e|E)poch [^\n\r]{1,200}[|,] "),
+    Needle(literal=b"Validation: iteration 1/", read=_validated),
+    Needle(literal=b"`Trainer.fit` stopped: ", read=_reached),
+)  # fmt: skip
