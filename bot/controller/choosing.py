@@ -11,12 +11,13 @@ from sqlalchemy import Connection
 from bot.config import Suite
 from bot.controller.facts import HeadFacts
 from bot.intake.pull import Pull
-from bot.report.material import CaseRuns, Looked
+from bot.report.kinship import fingerprints
+from bot.report.material import CaseRuns, Looked, MainFailure, take_sides
 from bot.report.model import Progress
 from bot.runs.baseline import choose_baseline, choose_head, same_commit
 from bot.runs.pattern import slug
 from bot.runs.records import Origin, RunRecord, RunState
-from bot.storage import runs
+from bot.storage import failures, runs
 from bot.storage.histories import main_runs
 from bot.storage.pulls import PullRow
 from bot.storage.runs import Figures
@@ -27,10 +28,12 @@ UNFINISHED = frozenset({RunState.PLANNED, RunState.LAUNCHED, RunState.QUEUED, Ru
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The cases with their runs, and what was measured of those."""
+    """The cases with their runs, what was measured of those, and by fingerprint of a head's failure the
+    other open pull requests that have it."""
 
     cases: tuple[CaseRuns, ...]
     measured: dict[str, MeasuredRun]
+    elsewhere: dict[str, tuple[int, ...]]
 
 
 def choose(connection: Connection, *, row: PullRow, pull: Pull, facts: HeadFacts, suite: Suite) -> Chosen:
@@ -48,7 +51,15 @@ def choose(connection: Connection, *, row: PullRow, pull: Pull, facts: HeadFacts
         for variant in suite.variant_names
     )
     ids = {run.id for one in cases for run in (*one.head.runs, *one.base.runs)}
-    return Chosen(cases=cases, measured=runs.measured(connection, ids))
+    measured = runs.measured(connection, ids)
+    known = {print_ for case in cases for print_ in fingerprints(take_sides(case, measured))}
+    return Chosen(
+        cases=cases,
+        measured=measured,
+        elsewhere=failures.elsewhere(
+            connection, repository=pull.repository, number=pull.number, fingerprints=known
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +103,20 @@ def _case(
         head=choose_head(kept.of_head, pull.head_sha, row.head_seen or facts.committed_at),
         base=base,
         history=main_runs(kept.of_base, kept.figures, like=base.runs),
+        main_failures=_failures(kept),
         looked=Looked(look=looked.look, n=looked.n) if looked else None,
         unfinished=tuple(run for run in kept.launched if run.state in UNFINISHED),
         lost=tuple(run for run in kept.launched if run.state is RunState.LOST),
         progress=_progress(kept.launched),
+    )
+
+
+def _failures(kept: _Kept) -> tuple[MainFailure, ...]:
+    """The base's failed runs, newest first."""
+    return tuple(
+        MainFailure(run=run.id, sha=run.sha, fingerprint=known.fingerprint)
+        for run in kept.of_base
+        if (known := kept.figures.get(run.id)) is not None and known.fingerprint
     )
 
 

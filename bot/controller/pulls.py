@@ -146,7 +146,7 @@ class PullStep:
             choose, row=subject.row, pull=subject.pull, facts=facts, suite=suite
         )
         asked = request(subject.row, subject.pull, suite=suite, problem=problem, now=self.now())
-        asked = replace(asked, merge_base=facts.merge_base.sha)
+        asked = replace(asked, merge_base=facts.merge_base.sha, elsewhere=chosen.elsewhere)
         return build_report(asked, chosen.cases, chosen.measured)
 
     async def _say(self, subject: _Subject, built: Built) -> tuple[float | None, Mapping[str, Any]]:

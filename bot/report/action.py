@@ -11,7 +11,7 @@ from dataclasses import replace
 from bot.report.cells import caveat_words, label
 from bot.report.figures import age, counted, day, listed, size
 from bot.report.headline import is_green, remarkable
-from bot.report.judged import loss_changed, loss_words, weighty
+from bot.report.judged import another_failure, loss_changed, loss_words, weighty
 from bot.report.model import Baseline, CaseReport, Report, RowState
 from bot.report.quoting import LONGEST_ERROR, quoted, said
 from bot.report.states import PENDING, STATES, Tier
@@ -132,7 +132,14 @@ def _clause(report: Report, row: CaseReport) -> str:
         case RowState.INCONCLUSIVE:
             return f"{name}{_needs(row)}"
         case _:
-            return f"{name} {'has a changed loss curve' if loss_changed(comparison) else 'uses more memory'}"
+            return f"{name} {_news(report, row)}"
+
+
+def _news(report: Report, row: CaseReport) -> str:
+    """What a row tells beside its state."""
+    if another_failure(row):
+        return f"fails otherwise than on {said(report.base_branch, 40)}"
+    return "has a changed loss curve" if loss_changed(row.comparison) else "uses more memory"
 
 
 def _because(row: CaseReport) -> str:

@@ -10,6 +10,7 @@ them; then the comparisons.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bot.report.kinship import failure_news
 from bot.report.material import CaseRuns, Looked, Request, Sides, take_sides
 from bot.report.model import Baseline, CaseReport, Report, RowState
 from bot.report.parity import parity
@@ -17,7 +18,8 @@ from bot.runs.baseline import BaselineChoice
 from bot.runs.records import RunState
 from bot.verdict.compare import compare, is_comparable
 from bot.verdict.history import past
-from bot.verdict.judgement import Across, Comparison, MeasuredRun, Verdict
+from bot.verdict.judgement import Comparison, MeasuredRun, Verdict
+from bot.verdict.provenance import Across
 
 BY_TIME = frozenset({Verdict.SAME, Verdict.FASTER, Verdict.SLOWER, Verdict.INCONCLUSIVE})
 """Verdicts that rest on noisy times: they wait until every run of the round is in, since stopping at the
@@ -90,6 +92,7 @@ def _row(sides: Sides, request: Request, comparable: int) -> CaseReport:
         stale_runs=tuple(runs.head.stale),
         progress=runs.progress,
         note=_note(sides, request),
+        failure=failure_news(sides, request) if comparison else None,
         past=past(runs.history) if comparison and comparison.timing.history else None,
     )
 

@@ -12,7 +12,7 @@ from statistics import median
 
 from bot.report.detail import Detail
 from bot.report.figures import NONE, change, counted, pair, seconds, significant, size
-from bot.report.judged import bad_end, ended, is_memory, loss_changed, loss_words, weighty
+from bot.report.judged import another_failure, bad_end, ended, is_memory, loss_changed, loss_words, weighty
 from bot.report.links import absolute, case_path
 from bot.report.model import CaseReport, Progress, Report, RowState
 from bot.report.quoting import quoted, said
@@ -86,6 +86,8 @@ def case_cell(report: Report, row: CaseReport, *, public_url: str, detail: Detai
 def verdict_cell(report: Report, row: CaseReport) -> str:
     """`🔴 slower`, or how far a running case is."""
     words = word(row.state, report.base_branch)
+    if another_failure(row):
+        words = f"fails otherwise on {said(report.base_branch, 40)}"
     if row.progress and row.state in {RowState.RUNNING, RowState.QUEUED, RowState.RETRYING}:
         words = _progress(row.progress) or words
     return f"{STATES[row.state].symbol} {words}"

@@ -9,8 +9,9 @@ It never contradicts the rows: its symbol is that of the worst row, and it is gr
 
 from collections import Counter
 
+from bot.report.escape import plain_name
 from bot.report.figures import counted, percent_up
-from bot.report.judged import bound_percent, loss_changed, worse_memory
+from bot.report.judged import another_failure, bound_percent, loss_changed, worse_memory
 from bot.report.model import CaseReport, Report, RowState
 from bot.report.states import GREEN, PENDING, STATES, Tier, word
 from bot.verdict.judgement import LossVerdict
@@ -30,7 +31,8 @@ def headline(report: Report) -> str:
 def severity(report: Report) -> int:
     """How bad the news is, larger is worse. What is still awaited counts as no news."""
     tiers = [STATES[row.state].tier for row in report.rows]
-    tiers += [Tier.UNFAIR for row in report.rows if remarkable(row) and row.state in GREEN]
+    quiet = {*GREEN, RowState.FAILS_ON_BOTH}
+    tiers += [Tier.UNFAIR for row in report.rows if remarkable(row) and row.state in quiet]
     tiers += [Tier.UNFAIR] if report.problem else []
     return int(max(tiers, default=Tier.QUIET))
 
@@ -62,7 +64,10 @@ def symbol(report: Report) -> str:
 
 
 def remarkable(row: CaseReport) -> bool:
-    """Whether a row has news that its state does not tell: a changed loss curve or more memory."""
+    """Whether a row has news that its state does not tell: another failure than the base's, a changed loss
+    curve or more memory."""
+    if another_failure(row):
+        return True
     if row.state not in JUDGED:
         return False
     return loss_changed(row.comparison) or bool(worse_memory(row.comparison))
@@ -96,7 +101,7 @@ def _mixed(report: Report) -> str:
 
 def _counts(report: Report) -> str:
     """How many rows are in each state, worst first; news that no state tells stands below the red ones."""
-    number = Counter(row.state for row in report.rows)
+    number = Counter(row.state for row in report.rows if not another_failure(row))
     words = [
         (STATES[state].rank, f"{count} {word(state, report.base_branch)}") for state, count in number.items()
     ]
@@ -104,13 +109,16 @@ def _counts(report: Report) -> str:
 
 
 def _news(report: Report) -> list[tuple[int, str]]:
+    others = sum(another_failure(row) for row in report.rows)
     changed = sum(remarkable(row) and loss_changed(row.comparison) for row in report.rows)
     memory = sum(remarkable(row) and bool(worse_memory(row.comparison)) for row in report.rows)
+    branch = plain_name(report.base_branch, "the base branch")
     news = [
+        (RANK_OF_NEWS + 1, f"{others} with another failure than {branch}"),
         (RANK_OF_NEWS, f"{changed} with a changed loss curve"),
         (RANK_OF_NEWS - 1, f"{memory} with more memory"),
     ]
-    return [said for said, count in zip(news, (changed, memory), strict=True) if count]
+    return [said for said, count in zip(news, (others, changed, memory), strict=True) if count]
 
 
 def _all_same(report: Report) -> str:

@@ -5,7 +5,7 @@ In:  a `CaseReport` or its `Comparison`. Out: single facts: a bound, a failure, 
 
 from bot.logs.facts import Failure, Outcome, State
 from bot.logs.failure import FailureClass, advice
-from bot.report.model import CaseReport
+from bot.report.model import CaseReport, Kinship
 from bot.verdict.decide import EQUIVALENCE_ALPHA, level, percent
 from bot.verdict.judgement import Caveat, Comparison, Direction, LossVerdict, MeasuredRun, Row, Weight
 from bot.verdict.metric import Better, Judging
@@ -32,6 +32,11 @@ def head_failure(row: CaseReport) -> Failure | None:
     """The first cause of the candidate's failure."""
     end = bad_end(row.comparison.head) if row.comparison else None
     return end.failure if end else None
+
+
+def another_failure(row: CaseReport) -> bool:
+    """Whether the head fails in another way than the base: a failure that the base's own hides."""
+    return row.failure is not None and row.failure.kinship is Kinship.OTHER_ON_BASE
 
 
 def ended(end: Outcome) -> str:

@@ -4,7 +4,7 @@ In:  runs and what was measured of them. Out: `Sides`, one for each case and var
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bot.intake.pull import Pull
 from bot.report.model import LastCommand, Progress, Skipped
@@ -23,15 +23,26 @@ class Looked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MainFailure:
+    """A failed run on main: which one, at which commit, and how it failed."""
+
+    run: str
+    sha: str | None
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaseRuns:
     """One case in one variant: its runs, main's newest runs that were measured as the baseline was (oldest
-    first), the look before this one, and the runs that were started and have not ended, or were lost."""
+    first), main's failed ones (newest first), the look before this one, and the runs that were started and
+    have not ended, or were lost."""
 
     case: str
     variant: str
     head: HeadChoice
     base: BaselineChoice
     history: tuple[PastRun, ...] = ()
+    main_failures: tuple[MainFailure, ...] = ()
     looked: Looked | None = None
     unfinished: tuple[RunRecord, ...] = ()
     lost: tuple[RunRecord, ...] = ()
@@ -45,7 +56,8 @@ class CaseRuns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a report is made for and with; `made_at` in Unix seconds."""
+    """What a report is made for and with; `made_at` in Unix seconds. `elsewhere` names, by fingerprint of a
+    failure, the other open pull requests that have it."""
 
     pull: Pull
     merge_base: str | None
@@ -57,6 +69,7 @@ class Request:
     last_command: LastCommand | None = None
     problem: str | None = None
     skipped: tuple[Skipped, ...] = ()
+    elsewhere: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

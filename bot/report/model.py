@@ -61,9 +61,35 @@ class Progress:
     runs_wanted: int = 0
 
 
+class Kinship(StrEnum):
+    """How a failure of the head relates to the baseline. `unknown`: the baseline has no run to tell."""
+
+    NEW = "new"
+    SAME_ON_BASE = "same_on_base"
+    OTHER_ON_BASE = "other_on_base"
+    FIXED = "fixed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureNews:
+    """Where a failure is known from: the head's, or the baseline's where it is fixed.
+
+    `pulls` are other open pull requests whose newest report has the same failure; `main_sha` is the commit
+    of main's newest run outside the baseline that fails in the same way.
+    """
+
+    kinship: Kinship
+    kind: str
+    fingerprint: str
+    pulls: tuple[int, ...] = ()
+    main_sha: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseReport:
-    """One row: a case in one variant. `past` names the main runs that its noise was measured from."""
+    """One row: a case in one variant. `past` names the main runs that its noise was measured from, `failure`
+    where its failure is known from."""
 
     case: str
     variant: str
@@ -76,6 +102,7 @@ class CaseReport:
     progress: Progress | None = None
     note: str = ""
     past: Past | None = None
+    failure: FailureNews | None = None
 
 
 class Transition(StrEnum):

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from bot.report.material import Request, Sides
 from bot.report.model import ParityRow, Transition
 from bot.verdict.compare import compare, is_comparable
-from bot.verdict.judgement import Across, MeasuredRun
+from bot.verdict.judgement import MeasuredRun
 from bot.verdict.outcome import Fate, side
+from bot.verdict.provenance import Across
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ Out: Markdown blockquotes, one per row, with the command that measures the row a
 from bot.logs.facts import Failure
 from bot.report.cells import caveat_words, label, rerun
 from bot.report.detail import Detail
-from bot.report.judged import bad_end, ended, next_step, weighty
+from bot.report.judged import another_failure, bad_end, ended, next_step, weighty
+from bot.report.kinship import news_words
 from bot.report.links import absolute, log_path
 from bot.report.model import CaseReport, Report, RowState
 from bot.report.quoting import quoted, said
@@ -46,9 +47,11 @@ def _text(report: Report, row: CaseReport, detail: Detail) -> str | None:
 def _of_state(report: Report, row: CaseReport, comparison: Comparison, detail: Detail) -> str:
     match row.state:
         case RowState.NEW_FAILURE:
-            return _failed(report, comparison, detail)
+            return _failed(report, row, comparison, detail)
+        case RowState.FAILS_ON_BOTH if another_failure(row):
+            return _failed(report, row, comparison, detail)
         case RowState.DIVERGED if bad_end(comparison.head):
-            return _failed(report, comparison, detail)
+            return _failed(report, row, comparison, detail)
         case RowState.DIVERGED | RowState.NOT_COMPARABLE | RowState.NOT_LIKE_FOR_LIKE:
             return _why(comparison, detail)
         case RowState.INCONCLUSIVE if comparison.timing.change is None or comparison.timing.band is None:
@@ -57,12 +60,14 @@ def _of_state(report: Report, row: CaseReport, comparison: Comparison, detail: D
             return ""
 
 
-def _failed(report: Report, comparison: Comparison, detail: Detail) -> str:
+def _failed(report: Report, row: CaseReport, comparison: Comparison, detail: Detail) -> str:
     end = bad_end(comparison.head)
     if end is None:
         return said(comparison.reason, detail.error)
     parts = [_error(end.failure, detail) if end.failure else ended(end)]
-    if comparison.base and not bad_end(comparison.base):
+    if row.failure is not None:
+        parts.append(news_words(row, report.base_branch))
+    elif comparison.base and not bad_end(comparison.base):
         parts.append(f"succeeds on {said(report.base_branch, 40)}")
     if end.failure:
         parts.append(next_step(end.failure.kind).removesuffix("."))

@@ -8,6 +8,7 @@ Out: a dictionary of JSON values with everything the comment says and what it re
 from collections.abc import Mapping, Sequence
 
 from bot.report.comparison_document import comparison_document
+from bot.report.failure_document import failure_document
 from bot.report.headline import headline, is_green, is_settled, severity
 from bot.report.history_document import past_document
 from bot.report.links import case_path, json_path, log_path, page_path
@@ -74,6 +75,7 @@ def _row(report: Report, row: CaseReport) -> dict[str, object]:
             "runs_done": progress.runs_done,
             "runs_wanted": progress.runs_wanted,
         },
+        "failure": failure_document(row.failure),
         "comparison": comparison_document(row.comparison) if row.comparison else None,
         "links": {"page": case_path(report, row.case, row.variant)},
     }

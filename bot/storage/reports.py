@@ -11,6 +11,7 @@ import msgspec
 from sqlalchemy import Connection, select
 
 from bot.report.model import CaseReport, ParityRow, Report
+from bot.storage import failures
 from bot.storage.deliveries import insert
 from bot.storage.tables import REPORT
 from bot.verdict.judgement import Comparison, MeasuredRun
@@ -36,6 +37,7 @@ def save(connection: Connection, report: Report, *, headline: str) -> None:
     keys = {"repository": report.repository, "number": report.number, "head_sha": report.head_sha}
     statement = insert(connection, REPORT).values(**keys, **values)
     connection.execute(statement.on_conflict_do_update(index_elements=list(keys), set_=values))
+    failures.keep(connection, report)
 
 
 def newest(

@@ -9,10 +9,11 @@ The `file.py:line` in front of a message is a fingerprint of the source that rea
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import assert_never
 
 from bot.logs.facts import RunLog, Step
-from bot.verdict.judgement import Across, Caveat, CaveatKind, MeasuredRun
+from bot.verdict.judgement import Caveat, CaveatKind, MeasuredRun
 
 SHORTEST_SHA = 7
 """Git's own abbreviation: fewer digits may belong to two commits."""
@@ -22,6 +23,15 @@ MOST_PLACES = 4
 
 # linen_xpk_main_20260418_180002_03_dropout
 VARIANT = re.compile(r"^(?P<variant>[A-Za-z0-9]+)_xpk_")
+
+
+class Across(StrEnum):
+    """What the two sides of a comparison are. Sides of one commit in one variant cannot be a regression; two
+    variants of one commit may well differ. Where nothing is stated, the run names have to tell."""
+
+    UNSTATED = "unstated"
+    COMMITS = "commits"
+    VARIANTS = "variants"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

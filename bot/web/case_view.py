@@ -5,7 +5,7 @@ Out: `CaseView`. Pure.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.logs.facts import Failure
 from bot.logs.ledger import Phase
@@ -13,6 +13,7 @@ from bot.report.cells import label, rerun
 from bot.report.figures import NONE, counted
 from bot.report.information import ledger_lines, phases
 from bot.report.judged import bad_end, ended
+from bot.report.kinship import news_words
 from bot.report.model import Baseline, CaseReport, Report
 from bot.report.states import STATES, word
 from bot.runs.records import RunRecord
@@ -21,7 +22,7 @@ from bot.verdict.metrics import BY_KEY
 from bot.web.access import Visit
 from bot.web.case_words import caveat_text, sentences
 from bot.web.charts import Bar, bar, fills
-from bot.web.inline import plain
+from bot.web.inline import Piece, inline, plain
 from bot.web.links import commit_on_github
 from bot.web.log_marks import log_start
 from bot.web.moments import Moment, moment
@@ -53,6 +54,8 @@ class Trouble:
     kind: str
     excerpt: str
     log: str | None
+    news: tuple[Piece, ...] = ()
+    pulls: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +164,12 @@ def _troubles(report: Report, row: CaseReport, visit: Visit) -> tuple[Trouble, .
         (f"This change ({report.head_sha[:7]})", row.comparison.head, row.head_runs),
         (f"{report.base_branch}", row.comparison.base, row.base_runs),
     )
-    return tuple(one for side in sides if (one := _trouble(*side, visit)) is not None)
+    found = [one for side in sides if (one := _trouble(*side, visit)) is not None]
+    if not found or row.failure is None:
+        return tuple(found)
+    others = tuple((number, visit.links.pull(report.repository, number)) for number in row.failure.pulls)
+    news = inline(news_words(row, report.base_branch))
+    return (replace(found[0], news=news, pulls=others), *found[1:])
 
 
 def _trouble(

@@ -10,6 +10,8 @@ from bot.logs.facts import Failure, State
 from bot.report.model import (
     Baseline,
     CaseReport,
+    FailureNews,
+    Kinship,
     LastCommand,
     ParityRow,
     Progress,
@@ -117,7 +119,26 @@ def failing(name: str = "11_offload", variant: str = "nnx", failure: Failure = N
         ),
         reason="the head fails",
     )
-    return case(name, RowState.NEW_FAILURE, comparison, variant=variant)
+    news = FailureNews(kinship=Kinship.NEW, kind=failure.kind, fingerprint=failure.fingerprint)
+    return case(name, RowState.NEW_FAILURE, comparison, variant=variant, failure=news)
+
+
+def failing_elsewhere(name: str = "11_offload") -> CaseReport:
+    """A case that fails on the head as it does on two other pull requests and at main's tip."""
+    row = failing(name, "linen")
+    assert row.failure is not None
+    return replace(row, failure=replace(row.failure, pulls=(4266, 4271), main_sha=OLDER))
+
+
+def failing_otherwise(name: str = "12_ring") -> CaseReport:
+    """A case that fails on both sides, in two ways."""
+    there = Failure(kind="config", error="ValueError: 'ring' is no axis of the mesh", where="mesh.py:12")
+    base = measured(None, end=outcome(State.FAILED, there))
+    head = measured(None, end=outcome(State.FAILED, NNX_FAILURE))
+    withheld = timing(TimingVerdict.WITHHELD, None)
+    both = compared(Verdict.FAILS_ON_BOTH, withheld, NO_LOSS, base=base, head=head, metrics=())
+    news = FailureNews(kinship=Kinship.OTHER_ON_BASE, kind="code", fingerprint=NNX_FAILURE.fingerprint)
+    return case(name, RowState.FAILS_ON_BOTH, both, failure=news)
 
 
 def unlike(name: str = "03_dropout") -> CaseReport:

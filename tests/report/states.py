@@ -11,6 +11,8 @@ from tests.report.samples import (
     OLDER,
     case,
     failing,
+    failing_elsewhere,
+    failing_otherwise,
     mixed,
     record,
     report,
@@ -30,6 +32,8 @@ def every_state() -> dict[str, Report]:
     return {
         **by_state,
         "mixed": mixed(),
+        "failures_elsewhere": report(failing_elsewhere(), failing_otherwise(), *several_same(2)),
+        "another_failure": report(failing_otherwise(), *several_same(2)),
         "all_same": report(*several_same(14)),
         "only_failures": report(
             failing("04_int8", "linen"), failing("11_offload", "linen"), variants=("linen",)

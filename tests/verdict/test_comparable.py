@@ -6,9 +6,9 @@ import pytest
 
 from bot.logs.facts import CallSite, Environment
 from bot.verdict.comparable import caveats, summary
-from bot.verdict.judgement import Across, Caveat, CaveatKind, Dialect, MeasuredRun, Weight
+from bot.verdict.judgement import Caveat, CaveatKind, Dialect, MeasuredRun, Weight
 from bot.verdict.measure import measure
-from bot.verdict.provenance import provenance, same_commit
+from bot.verdict.provenance import Across, provenance, same_commit
 from tests.verdict.samples import TPU, Shape, run, run_log
 
 CASE = "linen_xpk_main_20260418_180002_03_dropout"
