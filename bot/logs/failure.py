@@ -170,6 +170,11 @@ def classify(error: str, default: FailureClass = FailureClass.UNKNOWN) -> tuple[
     return default, False
 
 
+def refuses_arguments(error: str) -> bool:
+    """Whether a program says that it was called wrongly."""
+    return re.search(_USAGE, error) is not None
+
+
 # ValueError: 'steps' not in ...
 _EXCEPTION = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?=:|$)")
 _MASKS = tuple(

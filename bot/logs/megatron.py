@@ -41,6 +41,8 @@ _FIELDS = {
 AVERAGE = "average_seconds"
 """The extra that holds the running average of a current/average pair."""
 
+# setting training iterations to 171661
+_ITERATIONS = re.compile(r"setting training iterations to (?P<count>\d{1,12})\b")
 # Total number of parameters in billions: 0.91
 _PARAMETERS = re.compile(r"parameters in billions: (?P<count>\d{1,9}(?:\.\d+)?)")
 # [Rank 1] (after 1 iterations) memory (MB) | allocated: 1941.8 | max allocated: 7706.1 | reserved: 8178.0
@@ -123,6 +125,11 @@ def own_times(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     )
 
 
+def _iterations(seen: Sighting) -> Iterator[Statement]:
+    if found := _ITERATIONS.match(seen.text):
+        yield Quantity(figure=Figure.EXPECTED_STEPS, value=float(found["count"]))
+
+
 def _parameters(seen: Sighting) -> Iterator[Statement]:
     if found := _PARAMETERS.match(seen.text):
         yield Quantity(figure=Figure.PARAMETERS_BILLION, value=float(found["count"]))
@@ -157,6 +164,7 @@ def _exiting(_: Sighting) -> Iterator[Statement]:
 MEGATRON = (
     Needle(literal=b"consumed samples:", read=_iteration, telling=True,
            lead=r"iteration +\d{1,12}/ *\d{1,12} \|[ \t]{0,4}"),
+    Needle(literal=b"setting training iterations to ", read=_iterations, telling=True),
     Needle(literal=b"parameters in billions: ", read=_parameters, telling=True),
     Needle(literal=b"max allocated: ", read=_allocated),
     Needle(literal=b"validation loss at iteration ", read=_validated),

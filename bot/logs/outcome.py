@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from bot.logs.collector import Collector
 from bot.logs.episode import Episode
 from bot.logs.facts import Failure, Mark, MarkKind, Outcome, State
-from bot.logs.failure import FailureClass, classify, fingerprint, of_exit_code
+from bot.logs.failure import FailureClass, classify, fingerprint, of_exit_code, refuses_arguments
 from bot.logs.statement import Figure, Trouble
 from bot.logs.track import Track
 
@@ -109,6 +109,8 @@ def _cause(episode: Episode) -> Trouble | None:
     """The first thing that went wrong and was not survived; an echo only where nothing else is known."""
     fatal = [trouble for trouble, before in episode.troubles if episode.steps_seen - before < SURVIVED]
     own = [trouble for trouble in fatal if not trouble.echo]
+    if own and refuses_arguments(own[-1].error):
+        return own[-1]  # that ends a program at once: what failed before was an earlier start
     known = [trouble for trouble in own if trouble.training or trouble.kind != FailureClass.UNKNOWN]
     return next(iter(known or own or fatal), None)
 
