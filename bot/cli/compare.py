@@ -31,6 +31,7 @@ examples:
   maxview compare main.log branch.log
   maxview compare page.txt#1 page.txt#2
   maxview compare main1.log,main2.log,main3.log branch1.log,branch2.log,branch3.log
+  maxview compare --explain main.log branch.log
   maxview compare --format json main.log branch.log | jq .verdict
 """
 
@@ -44,6 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format", choices=FORMATS, default="text", help="text (default), markdown, json, html"
     )
     parser.add_argument(
+        "--explain", action="store_true", help="why: samples, noise, arithmetic, places in the logs"
+    )
+    parser.add_argument(
         "--fail-on-regression", action="store_true", help="exit 1 on slower, diverged or new_failure"
     )
 
@@ -53,6 +57,8 @@ def main(args: argparse.Namespace) -> int:
     if args.base == args.head == "-":
         raise Told("BASE and HEAD cannot both be standard input")
     comparison = compare(side(args.base), side(args.head))
+    if not args.explain:
+        comparison = replace(comparison, explanation=None)
     _print(comparison, args.format)
     return 1 if args.fail_on_regression and comparison.verdict in RED else 0
 

@@ -31,6 +31,10 @@ def show_comparison(screen: Screen, view: ComparisonView) -> None:
     if view.ledger:
         _title(screen, "where the time went")
         screen.table(("", "base", "head", "difference"), "lrrr", view.ledger)
+    for section in view.why:
+        _title(screen, f"why: {section.title}")
+        for line in section.lines:
+            screen.paragraph(line, indent=4)
 
 
 def _title(screen: Screen, words: str) -> None:

@@ -4,6 +4,7 @@ In:  a `Comparison`.
 Out: a dictionary of JSON values. Changes are percent of head against base; what cannot be had is None.
 """
 
+from bot.report.explanation_document import explanation_document
 from bot.report.numbers import number, percent_of_log
 from bot.report.run_document import SCHEMA, run_document
 from bot.verdict.judgement import Caveat, Comparison, Loss, MeasuredRun, Row, Timing
@@ -22,9 +23,16 @@ def comparison_document(comparison: Comparison) -> dict[str, object]:
         "loss": _loss(comparison.loss),
         "caveats": [_caveat(caveat) for caveat in comparison.caveats],
         "rows": [_row(row) for row in comparison.rows],
+        **_why(comparison),
         **_side("base", comparison.base),
         **_side("head", comparison.head),
     }
+
+
+def _why(comparison: Comparison) -> dict[str, object]:
+    """The explanation, where the comparison carries one."""
+    document = explanation_document(comparison.explanation)
+    return {} if document is None else {"explanation": document}
 
 
 def _side(name: str, runs: tuple[MeasuredRun, ...]) -> dict[str, object]:
@@ -63,6 +71,7 @@ def _loss(loss: Loss) -> dict[str, object]:
         "first_outside_step": loss.first_outside_step,
         "max_relative": number(loss.max_relative, 8),
         "worst_step": loss.worst_step,
+        "allowed_relative": number(loss.allowed_relative, 8),
         "compared_steps": loss.compared_steps,
         "digits": loss.digits,
         "reason": loss.reason,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from bot.logs.facts import State
 from bot.report.comparison_words import headline_words, loss_sentence, side_words, timing_words
 from bot.report.escape import one_line
+from bot.report.explanation_view import Section, explanation_sections
 from bot.report.figures import NONE, change
 from bot.report.information import ledger_lines
 from bot.report.judged import bad_end, ended, loss_words, next_step
@@ -88,6 +89,7 @@ class ComparisonView:
     rows: tuple[MetricView, ...]
     ledger: tuple[tuple[str, str, str, str], ...]
     method: tuple[str, ...]
+    why: tuple[Section, ...] = ()
 
 
 def comparison_view(comparison: Comparison) -> ComparisonView:
@@ -110,6 +112,7 @@ def comparison_view(comparison: Comparison) -> ComparisonView:
         rows=tuple(metric_view(row, timing) for row in comparison.rows if None not in {row.base, row.head}),
         ledger=tuple(ledger_lines(comparison.base[0], comparison.head[0])) if both else (),
         method=_method(comparison),
+        why=explanation_sections(comparison),
     )
 
 

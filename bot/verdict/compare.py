@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.verdict.comparable import caveats
-from bot.verdict.decide import decide
+from bot.verdict.decide import decide, held_to
+from bot.verdict.explain import Given, explain
 from bot.verdict.judgement import (
-    Across,
     Caveat,
     CaveatKind,
     Comparison,
@@ -29,7 +29,7 @@ from bot.verdict.loss import compare_loss
 from bot.verdict.metrics import BY_KEY
 from bot.verdict.outcome import Fate, Side, side
 from bot.verdict.peaks import Family, family
-from bot.verdict.provenance import Provenance, provenance
+from bot.verdict.provenance import Across, Provenance, provenance
 from bot.verdict.rows import rows
 from bot.verdict.ruling import Ruling, rule, said
 
@@ -52,16 +52,19 @@ def compare(
     cases of the report for which `is_comparable` holds; `look` counts the judgements of this head, from 1.
     """
     one, other = side("base", base), side("head", head)
+    kind = _family((*one.usable, *other.usable))
     timing = decide(
         [run.measurements.steady for run in one.usable],
         [run.measurements.steady for run in other.usable],
-        family=_family((*one.usable, *other.usable)),
+        family=kind,
         history=history,
         comparable_cases=comparable_cases,
         margins=margins,
         look=look,
     )
-    return _judged(one, other, timing, provenance(base, head, base_commit, head_commit, across=across))
+    found = _judged(one, other, timing, provenance(base, head, base_commit, head_commit, across=across))
+    given = Given(family=kind, history=history, rules=held_to(margins, comparable_cases, look))
+    return replace(found, explanation=explain(one, other, given, found))
 
 
 def _judged(base: Side, head: Side, decided: Timing, source: Provenance) -> Comparison:

@@ -57,11 +57,14 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
-    """One application of the rules: verdict, threshold and standard error on the log scale."""
+    """One application of the rules: verdict, threshold and standard error on the log scale, and the quantiles
+    of the two tests."""
 
     verdict: TimingVerdict
     band: float
     se: float
+    quantile: float
+    z: float
 
 
 def percent(log_ratio: float) -> float:
@@ -85,12 +88,7 @@ def decide(
     look: int = 1,
 ) -> Timing:
     """Return the timing decision by `VERDICT.md` section 3; runs without a steady state do not count."""
-    rules = Rules(
-        practical=log1p(margins.practical_percent / 100),
-        equivalence=log1p(margins.equivalence_percent / 100),
-        cases=max(comparable_cases, 1),
-        look=max(look, 1),
-    )
+    rules = held_to(margins, comparable_cases, look)
     base_times, head_times = _seconds(base), _seconds(head)
     known = Timing(
         verdict=TimingVerdict.INCONCLUSIVE,
@@ -102,7 +100,7 @@ def decide(
     )
     if not base_times or not head_times:
         return replace(known, reason=_missing(base, base_times, head))
-    evidence = _evidence(base, head)
+    evidence = weigh(base, head)
     noise = run_to_run(base_times, head_times, history, family)
     known = replace(
         known,
@@ -112,6 +110,16 @@ def decide(
         history=noise.history,
     )
     return _ruled(known, evidence, noise, rules)
+
+
+def held_to(margins: Margins, comparable_cases: int, look: int) -> Rules:
+    """Return what a decision is held to, from margins in percent."""
+    return Rules(
+        practical=log1p(margins.practical_percent / 100),
+        equivalence=log1p(margins.equivalence_percent / 100),
+        cases=max(comparable_cases, 1),
+        look=max(look, 1),
+    )
 
 
 def _ruled(known: Timing, evidence: Evidence, noise: Noise, rules: Rules) -> Timing:
@@ -139,7 +147,8 @@ def rule(evidence: Evidence, noise: Noise, rules: Rules) -> Ruling | None:
     se = _standard_error(evidence, noise, noise.sd)
     p = 1 - level(ALPHA, rules.look) / (2 * rules.cases)
     measured = noise.spread is Spread.MEASURED
-    band = max(rules.practical, (t_quantile(p, noise.nu) if measured else normal_quantile(p)) * se)
+    quantile = t_quantile(p, noise.nu) if measured else normal_quantile(p)
+    band = max(rules.practical, quantile * se)
     z = normal_quantile(1 - level(EQUIVALENCE_ALPHA, rules.look))
     size = abs(evidence.change)
     if size >= band:
@@ -148,7 +157,7 @@ def rule(evidence: Evidence, noise: Noise, rules: Rules) -> Ruling | None:
         verdict = TimingVerdict.SAME
     else:
         verdict = TimingVerdict.INCONCLUSIVE
-    return Ruling(verdict=verdict, band=band, se=se)
+    return Ruling(verdict=verdict, band=band, se=se, quantile=quantile, z=z)
 
 
 def more_runs(evidence: Evidence, noise: Noise, rules: Rules) -> int | None:
@@ -172,14 +181,21 @@ def more_runs(evidence: Evidence, noise: Noise, rules: Rules) -> int | None:
 
 def _standard_error(evidence: Evidence, noise: Noise, sd: float) -> float:
     """Return the standard error of the change: between runs, and within them where that adds or dwarfs."""
-    between = sd**2 * sum(1 / n for n in evidence.n)
-    within = sum(square / n for square, n in zip(evidence.within, evidence.n, strict=True))
+    between, within = variances(evidence, sd)
     if noise.spread is Spread.MEASURED:  # a measured spread between runs already holds that within them
         return sqrt(within if within > DWARFS * between else between)
     return sqrt(between + within)
 
 
-def _evidence(base: Sequence[Steady], head: Sequence[Steady]) -> Evidence:
+def variances(evidence: Evidence, sd: float) -> tuple[float, float]:
+    """Return the variance of the change between runs, and within them."""
+    between = sd**2 * sum(1 / n for n in evidence.n)
+    within = sum(square / n for square, n in zip(evidence.within, evidence.n, strict=True))
+    return between, within
+
+
+def weigh(base: Sequence[Steady], head: Sequence[Steady]) -> Evidence:
+    """Return the change between two sides that each have a steady step time."""
     base_times, head_times = _seconds(base), _seconds(head)
     return Evidence(
         change=fmean(map(log, head_times)) - fmean(map(log, base_times)),

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from bot.logs.facts import RunLog
 from bot.logs.ledger import Phase
+from bot.verdict.explanation import Explanation
 from bot.verdict.implausible import Implausible
 
 
@@ -45,15 +46,6 @@ class LossVerdict(StrEnum):
     DRIFTED = "drifted"
     DIVERGED = "diverged"
     NOT_COMPARABLE = "not_comparable"
-
-
-class Across(StrEnum):
-    """What the two sides of a comparison are. Sides of one commit in one variant cannot be a regression; two
-    variants of one commit may well differ. Where nothing is stated, the run names have to tell."""
-
-    UNSTATED = "unstated"
-    COMMITS = "commits"
-    VARIANTS = "variants"
 
 
 class CaveatKind(StrEnum):
@@ -104,8 +96,7 @@ class Steady:
 
     `seconds` is the median of the kept intervals, `se` its relative within-run standard error.
     `kept_steps` and `candidate_steps` name the steps whose intervals were used and considered.
-    `seconds` is None where there is no steady state; `problem` then says why.
-    """
+    `seconds` is None where there is no steady state; `problem` then says why."""
 
     seconds: float | None = None
     se: float | None = None
@@ -166,12 +157,9 @@ class Caveat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """The decision on steady step time.
-
-    `change` is ln(head/base); `band` the threshold T, `mde` the effect seen in 4 of 5 comparisons and `se`
-    the standard error, all on the same log scale (`percent()` turns them into what people read).
-    `n` is runs of base and head. `more_runs` is how many further runs a side would settle it, if any can.
-    """
+    """The decision on steady step time: `change` is ln(head/base), `band` the threshold T, `mde` the effect
+    seen in 4 of 5 comparisons, `se` the standard error, all on the log scale (`percent()` makes it readable).
+    `n` is runs of base and head; `more_runs` is how many further runs a side would settle it, if any can."""
 
     verdict: TimingVerdict
     change: float | None = None
@@ -192,15 +180,15 @@ class Timing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """The decision on the loss curves. `max_relative` is |head/base - 1| at its largest, at `worst_step`.
-
-    `digits` says what identity was checked on ("loss to 3 decimals", "perplexity")."""
+    """The decision on the loss curves. `max_relative` is |head/base - 1| at its largest, at `worst_step`, and
+    `allowed_relative` what is tolerated there; `digits` is what identity was checked on ("perplexity")."""
 
     verdict: LossVerdict
     first_difference_step: int | None = None
     first_outside_step: int | None = None
     max_relative: float | None = None
     worst_step: int | None = None
+    allowed_relative: float | None = None
     compared_steps: int = 0
     digits: str = ""
     reason: str = ""
@@ -240,6 +228,7 @@ class Comparison:
     base: tuple[MeasuredRun, ...] = ()
     head: tuple[MeasuredRun, ...] = ()
     reason: str = ""
+    explanation: Explanation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -88,7 +88,9 @@ def _judge(judged: Judged, base: Curve, head: Curve) -> Loss:
     outside = [
         item.step for item, allowed in zip(pairs, judged.allowed, strict=True) if _is_outside(item, allowed)
     ]
-    worst = max((item for item in pairs if item.finite), key=_relative, default=None)
+    finite = [place for place, item in enumerate(pairs) if item.finite]
+    place = max(finite, key=lambda place: _relative(pairs[place]), default=None)
+    worst = None if place is None else pairs[place]
     bad = _bad_step(base, head)
     starts_together = pairs[0].step == min(base.points) == min(head.points)
     if bad is not None or any(_is_outside(item, DIVERGED * item.smaller) for item in pairs if _is_far(item)):
@@ -106,6 +108,9 @@ def _judge(judged: Judged, base: Curve, head: Curve) -> Loss:
         first_outside_step=outside[0] if outside else bad,
         max_relative=None if worst is None else _relative(worst),
         worst_step=None if worst is None else worst.step,
+        allowed_relative=judged.allowed[place] / worst.smaller
+        if place is not None and worst is not None and worst.smaller
+        else None,
         compared_steps=len(pairs),
         digits=judged.digits,
         reason="; ".join(remarks),

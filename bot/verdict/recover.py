@@ -105,7 +105,8 @@ def _middle(products: Sequence[Product]) -> float:
 
 
 def _clearest(products: Sequence[Product]) -> Sequence[Product]:
-    usable = (one for one in products if _is_positive(one.seconds) and _is_positive(one.rate))
+    positive = (one for one in products if _is_positive(one.seconds) and _is_positive(one.rate))
+    usable = (one for one in positive if _is_positive(one.seconds * one.rate))
     return sorted(usable, key=_blur)[:CLEAREST]
 
 

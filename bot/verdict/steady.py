@@ -59,13 +59,29 @@ def steady(log: RunLog, struck: Collection[int] = ()) -> Steady:
         return Steady(problem="the log has no step lines")
     believed = [step for step in steps if step.step not in struck]
     work = constants(believed, log.environment.devices)
-    samples = _samples(log, steps, believed, work)
-    if samples is None:
+    chosen = _samples(log, steps, believed, work)
+    if chosen is None:
         return Steady(problem="the step lines carry neither timestamps nor seconds")
-    found = _settle(samples)
-    if found.seconds is None or samples.clock is Clock.LOGGER:
+    found = _settle(chosen)
+    if found.seconds is None or chosen.clock is Clock.LOGGER:
         return found
     return _confirmed(found, _logger_seconds(steps, believed, work))
+
+
+def samples(log: RunLog, struck: Collection[int] = ()) -> Samples | None:
+    """Return the intervals that `steady` considers, None where the log has none."""
+    steps = last_segment(log.steps)
+    believed = [step for step in steps if step.step not in struck]
+    work = constants(believed, log.environment.devices)
+    return _samples(log, steps, believed, work) if steps else None
+
+
+def bounds(considered: Samples) -> tuple[float, float] | None:
+    """Return the shortest and the longest interval that is kept, seconds; None where none is considered."""
+    if not considered.seconds:
+        return None
+    middle = median(considered.seconds.values())
+    return max(SHORTEST * middle, considered.shortest_possible), LONGEST * middle
 
 
 def _samples(log: RunLog, steps: Sequence[Step], believed: Sequence[Step], work: Constants) -> Samples | None:
@@ -108,34 +124,35 @@ def _logger_seconds(steps: Sequence[Step], believed: Sequence[Step], work: Const
     }
 
 
-def _settle(samples: Samples) -> Steady:
+def _settle(considered: Samples) -> Steady:
     """Keep the intervals near the median of all candidates, and take their median."""
-    candidates = tuple(sorted(samples.seconds))
-    kept = _kept(samples)
+    candidates = tuple(sorted(considered.seconds))
+    kept = _kept(considered)
     if len(kept) < FEWEST:
         return Steady(
-            clock=samples.clock,
+            clock=considered.clock,
             candidate_steps=candidates,
             problem=f"too few clean steps: {len(kept)} of {len(candidates)} intervals after warm-up are "
             f"undisturbed, {FEWEST} are needed",
         )
-    values = [samples.seconds[step] for step in kept]
+    values = [considered.seconds[step] for step in kept]
     seconds = median(values)
     return Steady(
         seconds=seconds,
-        se=hypot(MEDIAN_ERROR * stdev(values) / sqrt(len(values)), samples.resolution / sqrt(12)) / seconds,
-        clock=samples.clock,
+        se=hypot(MEDIAN_ERROR * stdev(values) / sqrt(len(values)), considered.resolution / sqrt(12))
+        / seconds,
+        clock=considered.clock,
         kept_steps=kept,
         candidate_steps=candidates,
     )
 
 
-def _kept(samples: Samples) -> tuple[int, ...]:
-    if not samples.seconds:
+def _kept(considered: Samples) -> tuple[int, ...]:
+    within = bounds(considered)
+    if within is None:
         return ()
-    middle = median(samples.seconds.values())
-    low, high = max(SHORTEST * middle, samples.shortest_possible), LONGEST * middle
-    return tuple(sorted(step for step, seconds in samples.seconds.items() if low <= seconds <= high))
+    low, high = within
+    return tuple(sorted(step for step, seconds in considered.seconds.items() if low <= seconds <= high))
 
 
 def _confirmed(found: Steady, logger: Mapping[int, float]) -> Steady:
@@ -173,6 +190,6 @@ def _seconds_resolution(steps: Sequence[Step], work: Constants) -> float:
     return 10.0 ** -printed_decimals([step.seconds for step in steps if step.seconds is not None], at_least=3)
 
 
-def _is_coarse(samples: Samples) -> bool:
-    values = samples.seconds.values()
-    return bool(values) and samples.resolution > COARSE * median(values)
+def _is_coarse(considered: Samples) -> bool:
+    values = considered.seconds.values()
+    return bool(values) and considered.resolution > COARSE * median(values)

@@ -1,6 +1,7 @@
 """`maxview compare`: one verdict in four formats."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,31 @@ def test_a_source_of_several_runs_says_what_to_type(maxview: Maxview, good: Path
 def test_both_sides_cannot_be_standard_input(maxview: Maxview) -> None:
     """There is only one."""
     assert maxview("compare", "-", "-").err == "maxview: BASE and HEAD cannot both be standard input\n"
+
+
+def test_explain_says_why_in_every_format_and_only_when_asked(
+    maxview: Maxview, good: Path, slow: Path
+) -> None:
+    """Samples, arithmetic and places in the log, in 80 columns; without the flag nothing is longer."""
+    ran = maxview("compare", "--explain", good, slow)
+    for part in ("why: base run", "kept: steps", "dropped: steps 0–2 (warm-up", "at byte", "T = max("):
+        assert part in ran.out
+    assert [line for line in ran.out.splitlines() if len(line) > 80 or line != line.rstrip()] == []
+    assert "why:" not in maxview("compare", good, slow).out
+    for form, sign in (("markdown", "<summary>Why</summary>"), ("html", "<h2>Why</h2>")):
+        assert sign in maxview("compare", "--explain", good, slow, "--format", form).out
+        assert sign not in maxview("compare", good, slow, "--format", form).out
+
+
+def test_the_explanation_is_in_the_json_with_the_decisions_own_numbers(
+    maxview: Maxview, good: Path, slow: Path
+) -> None:
+    """Programs can repeat the arithmetic."""
+    document = json.loads(maxview("compare", "--explain", good, slow, "--format", "json").out)
+    why = document["explanation"]
+    assert why["arithmetic"]["decision"] == document["timing"]["verdict"] == "slower"
+    assert 100 * (math.exp(why["arithmetic"]["change"]) - 1) == pytest.approx(
+        document["timing"]["change_percent"], abs=0.01
+    )
+    assert why["base"][0]["kept_count"] == document["base"]["measurements"]["steady_kept"]
+    assert "explanation" not in json.loads(maxview("compare", good, slow, "--format", "json").out)
