@@ -98,6 +98,7 @@ class Almanac:
         self._year: int | None = None
         self._midnights: dict[tuple[int, str, str], float] = {}
         self.first_year: int | None = None  # of the lines that had no year when they were read
+        self.turns = 0  # while it stays the same, a day and a clock have one time
 
     def anchor(self, time: float) -> None:
         """A line with a whole date: the lines after it are of that year."""
@@ -106,9 +107,11 @@ class Almanac:
         moment = datetime.fromtimestamp(time, UTC)
         if self.first_year is None:
             self.first_year = moment.year - self._later - (self._month > moment.month + _HALF)
+            self.turns += 1
         if self._year == moment.year - self._later and self._month == moment.month:
             return
         self._year, self._later, self._month = moment.year, 0, moment.month
+        self.turns += 1
 
     def place(self, month: str, day: str, clock: str) -> float | None:
         """The time of a line stamped `0421 10:17:39.824857`, or `None` where that is no date."""
@@ -116,10 +119,12 @@ class Almanac:
         if self._month and number < self._month - _HALF:
             self._later = later = later + 1
             self._month = number
+            self.turns += 1
         elif self._month and number > self._month + _HALF:
             later -= 1
-        else:
+        elif number != self._month:
             self._month = number
+            self.turns += 1
         midnight = self._midnight(later, month, day)
         if midnight is None:
             return None

@@ -24,12 +24,15 @@ class Chapters:
 
     def __init__(self) -> None:
         self.episodes = [Episode()]
+        self.turns = 0  # while it stays the same, statements go where the ones before them went
         self._starts = 0
         self._claims: list[str] = []  # of the page, in the order of its runs
         self._claim: str | None = None  # of the run that begins next
 
     def hear(self, said: Statement, seen: Sighting, form: Format | None, *, telling: bool) -> None:
         """Take the next statement."""
+        if isinstance(said, Claimed | Began):
+            self.turns += 1
         match said:
             case Claimed(commits=(only,)):
                 self._claim = only

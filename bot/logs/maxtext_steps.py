@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from bot.logs.facts import Environment, Step, StepKind
-from bot.logs.number import read_numbers
+from bot.logs.layout import Layout, layout_of
+from bot.logs.number import places, read_numbers
 from bot.logs.sighting import Needle, Sighting
 from bot.logs.statement import Doubt, Figure, Quantity, Statement, Unsure
 
@@ -77,6 +78,14 @@ def _completed(seen: Sighting) -> Iterator[Statement]:
     if head := _HEAD.match(seen.text):
         ramp = seen.front.rstrip("cC, :").endswith("[Rampup Batch Size Phase]")
         yield from _record(seen, head, StepKind.RAMP_UP if ramp else StepKind.PLAIN)
+
+
+def _layout(text: str) -> Layout | None:
+    """How the step lines like this one look."""
+    head = _HEAD.match(text)
+    if head is None:
+        return None
+    return layout_of(text, head.span("step"), places(text, head.end()), _FIELDS, _NOT_GIVEN_WHEN_ZERO)
 
 
 def _profiled(seen: Sighting) -> Iterator[Statement]:
@@ -153,7 +162,14 @@ def _structured(
 _RAMPED = r"(?:\[Rampup Batch Size Phase\][:,]? )?"
 
 STEPS = (
-    Needle(literal=b"ompleted step: ", read=_completed, lead=_RAMPED + "[cC]", telling=True, message="step"),
+    Needle(
+        literal=b"ompleted step: ",
+        read=_completed,
+        lead=_RAMPED + "[cC]",
+        telling=True,
+        message="step",
+        layout=_layout,
+    ),
     Needle(literal=b"completed profiler ", read=_profiled, lead=_RAMPED, telling=True, message="step"),
     Needle(literal=b"| step_time=", read=_distilled, lead=r"step \d{1,12} ", telling=True),
     Needle(literal=b", per-step ", read=_first_form, lead=r"completed \d{1,12}", telling=True),

@@ -5,6 +5,7 @@ Out: names and numbers in the order printed, and where the record ends.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 # , TFLOP/s/device: 59.366     , loss 8.174     , live slice count: 2     ,  loss: nan
@@ -27,6 +28,14 @@ class Numbers:
     pairs: dict[str, float]
     end: int
     whole: bool
+
+
+def places(text: str, start: int) -> Iterator[tuple[str, int, int]]:
+    """The names of the same pairs, and from where to where their numbers stand."""
+    for name in read_numbers(text, start).pairs:
+        if found := _PAIR.match(text, start):
+            yield name, found.start("value"), found.end("value")
+            start = found.end()
 
 
 def read_numbers(text: str, start: int) -> Numbers:

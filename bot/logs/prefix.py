@@ -35,11 +35,11 @@ _POD = re.compile(r"\[pod/(?P<pod>[\w.-]+)(?:/[\w.-]+)?\]:?[ \t]*\Z")
 # [resource.labels.podName: mt-04-int8-wddlh-slice-job-0-3-abcde]
 _EXPLORER = re.compile(r"\[resource\.labels\.(?P<label>\w+): (?P<value>[\w.-]+)\][ \t]*\Z")
 # mt-04-int8-wddlh-slice-job-0-3-abcde jax-tpu | text     worker-3  | text
-_COMPOSE = re.compile(r"(?:^|[\n\r])(?P<name>[\w.-]+(?: [\w.-]+)?) *\| *\Z")
+_COMPOSE = re.compile(r"(?:^|(?<=[\n\r]))(?P<name>[\w.-]+(?: [\w.-]+)?) *\| *\Z")
 # [rank0]:[rank0]:[titan]     [default3]:, as torchrun writes it
 _TORCHRUN = re.compile(r"\[[a-z]{1,20}(?P<rank>\d{1,6})\]:[ \t]*(?:\[titan\][ \t]*)?\Z")
 # 12: text, as srun --label writes it
-_SLURM = re.compile(r"(?:^|\s)(?P<rank>\d{1,5}):[ \t]+\Z")
+_SLURM = re.compile(r"(?:^|(?<=\s))(?P<rank>\d{1,5}):[ \t]+\Z")
 _RFC_LAST = re.compile(rf"(?<!\d){RFC}:?[ \t]*\Z")
 # mt-04-int8-wddlh-slice-job-0-3-abcde: host 3 of slice 0
 _POD_INDEX = re.compile(r"-job-\d+-(\d+)(?:-\w{5})?\Z")

@@ -16,6 +16,7 @@ from bot.logs.facts import RunLog
 from bot.logs.formats import COMMON, FORMATS
 from bot.logs.inflate import Inflater
 from bot.logs.scan import Hit, Scanner
+from bot.logs.shortcut import Shortcuts
 from bot.logs.sighting import Sighting, lead_of
 
 _NEEDLES = [(None, needle) for needle in COMMON] + [
@@ -42,6 +43,7 @@ class LogReader:
         self._counts = [0] * len(_NEEDLES)
         self._almanac = Almanac()
         self._chapters = Chapters()
+        self._shortcuts = Shortcuts(self._almanac, self._chapters, len(_NEEDLES))
         self._sample = b""
 
     def feed(self, chunk: bytes) -> None:
@@ -72,11 +74,18 @@ class LogReader:
 
     def _read(self, hit: Hit) -> None:
         form, needle = _NEEDLES[hit.needle]
+        frequent = needle.again is not None or needle.layout is not None
+        if frequent and self._shortcuts.takes(hit, needle):
+            return
         self._counts[hit.needle] += 1
         often = self._counts[hit.needle] > _OFTEN
         seen = Sighting(hit, needle, self._leads[hit.needle], self._almanac, often=often)
+        statements = []
         for said in needle.read(seen):
             self._chapters.hear(said, seen, form, telling=needle.telling)
+            statements.append(said)
+        if frequent:
+            self._shortcuts.learn(hit, seen, form, needle, statements)
 
     def _why_nothing(self) -> str:
         if not self._inflater.total:
