@@ -19,12 +19,12 @@ def deepspeed_lines(
     for step in range(every, steps + 1, every):
         at += timedelta(seconds=every * seconds)
         stamp = f"[{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03}] [INFO]"
-        lines += [
-            f"{stamp} [logging.py:96:log_dist] [Rank 0] step={step}, skipped=6, lr=[9.6e-06], mom=[(0.9, 0.95)]",
-            f"{stamp} [timer.py:199:stop] epoch=0/micro_step={step}/global_step={step}, "
-            f"RunningAvgSamplesPerSec={128 / seconds + 1:.6f}, CurrSamplesPerSec={128 / seconds:.6f}, "
-            "MemAllocated=3.96GB, MaxMemAllocated=22.95GB",
-        ]
+        rates = f"RunningAvgSamplesPerSec={128 / seconds + 1:.6f}, CurrSamplesPerSec={128 / seconds:.6f}"
+        where = f"epoch=0/micro_step={step}/global_step={step}"
+        lines.append(f"{stamp} [logging.py:96:log_dist] [Rank 0] step={step}, skipped=6, lr=[9.6e-06]")
+        lines.append(
+            f"{stamp} [timer.py:199:stop] {where}, {rates}, MemAllocated=3.96GB, MaxMemAllocated=22.95GB"
+        )
     return lines
 
 
@@ -43,13 +43,12 @@ def deepspeed_chat_log(*, steps: int = 12, seconds: float = 3.8, ending: Sequenc
     lines = []
     for step in range(steps):
         own = seconds + step / 100
-        lines.append(f"|E2E latency={own:.2f}s |Gather latency=0.00s (0.00%) |Generate time=2.54s (66.86%) "
-                     "|Training time=1.03s (27.06%) |Others=0.23 (6.08%)|CurSamplesPerSec=16.82 |AvgSamplesPerSec=16.52")  # fmt: skip
+        lines.append(
+            f"|E2E latency={own:.2f}s |Gather latency=0.00s (0.00%) |Generate time=2.54s (66.86%) |Training "
+            "time=1.03s (27.06%) |Others=0.23 (6.08%)|CurSamplesPerSec=16.82 |AvgSamplesPerSec=16.52"
+        )
         if step % 10 == 9:
             lines += deepspeed_lines(steps=step + 1, every=step + 1)
-        lines += [
-            f"epoch: 0|step: {step}|ppo_ep: 1|act_loss: {-0.1 + step / 100:.6f}|cri_loss: 0.036376|unsuper_loss: 0.0",
-            "average reward score: 1.7939453125",
-            "-" * 85,
-        ]
+        losses = f"act_loss: {-0.1 + step / 100:.6f}|cri_loss: 0.036376|unsuper_loss: 0.0"
+        lines += [f"epoch: 0|step: {step}|ppo_ep: 1|{losses}", "average reward score: 1.79", "-" * 85]
     return "\n".join([*lines, *ending, ""])

@@ -29,8 +29,14 @@ def mlperf_log(
     lines: list[str] = []
 
     def say(key: str, value: object = None, **metadata: object) -> None:
-        record = {"namespace": "", "time_ms": round(now * 1000), "event_type": "POINT_IN_TIME", "key": key,
-                  "value": value, "metadata": {"file": "/workspace/llm/custom.py", "lineno": 277, **metadata}}  # fmt: skip
+        record = {
+            "namespace": "",
+            "time_ms": round(now * 1000),
+            "event_type": "POINT_IN_TIME",
+            "key": key,
+            "value": value,
+            "metadata": {"file": "/workspace/llm/custom.py", "lineno": 277, **metadata},
+        }
         lines.append(f":::MLLOG {json.dumps(record)}")
 
     for _ in range(ranks):

@@ -7,8 +7,10 @@ Out: the text of a log, as torchtitan writes it under torchrun.
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-_COLOURS = {"step": "31", "loss": "32", "grad_norm": "38;2;180;60;0", "memory": "38;2;54;234;195", "tps": "34",
-            "tflops": "36", "mfu": "35"}  # fmt: skip
+_COLOURS = {
+    "step": "31", "loss": "32", "grad_norm": "38;2;180;60;0", "memory": "38;2;54;234;195",
+    "tps": "34", "tflops": "36", "mfu": "35",
+}  # fmt: skip
 
 
 def torchtitan_log(

@@ -27,7 +27,11 @@ _PAIR = re.compile(
 )
 _NO_NUMBER = re.compile(r"'[^'\n]{1,80}': (?:'[^'\n]{0,200}'|\[[^\[\]\n]{0,200}\]|\w{1,20})(?P<end>, |\})")
 # 5%|▌         | 5/100 [00:01<00:19,  5.00it/s]
-_BAR = re.compile(r"\s*\d{1,3}%\|[^|\n]{0,120}\| *(?P<step>\d{1,12})/(?P<total>\d{1,12}) \[")
+# A label in front of it, as in "config.json: 45%|", makes it another one's; a prefix of the line does not.
+_BAR = re.compile(
+    r"(?:(?:[ \t]*[\r\n][^\r\n{}|%]{0,120}){0,3}[\r\n][^\r\n{}|%:]{0,120}?|[ \t]+)(?<!\d)\d{1,3}%\|"
+    r"[^|\n]{0,120}\| *(?P<step>\d{1,12})/(?P<total>\d{1,12}) \["
+)
 _AFTER_A_DICT = re.compile(r"\}\s*\Z")
 # [INFO|2024-11-26 22:09:01] logging.py:157 >>      [INFO|trainer.py:2313] 2024-11-26 22:09:01,123 >>
 _WHEN = re.compile(rf"{RFC}(?:\] [\w./]{{1,80}}:\d{{1,7}})? >>\s{{1,3}}\Z")

@@ -95,6 +95,8 @@ def _line(seen: Sighting) -> Iterator[Statement]:
             yield Mark(kind=MarkKind.EVAL_STARTED, time=event.time, offset=seen.offset)
         case "run_stop":
             yield from _stopped(seen, event)
+        case "":
+            return
         case _:
             yield from _stated(seen, event)
 

@@ -27,6 +27,7 @@ _HEAD = re.compile(
 # GiB(94.81%)  tps: 10,288  tflops: 866.87  mfu: 38.53%
 _MEMORY = re.compile(r"GiB\((?P<percent>\d{1,6}(?:\.\d+)?)%\)")
 _PAIR = re.compile(r" +(?P<name>[a-z][\w/]{0,60}): *(?P<value>N/A|[^\s:%]{1,24})(?P<percent>%)?")
+_UNFINISHED = re.compile(r"[ ]*(?:\x1b[\[\d;]*)?[a-z]{0,8}:? *[\d.,/NA]{0,12}\Z")
 _NUMBER = re.compile(r"-?(?:nan|inf|\d[\d,]{0,20}(?:\.\d{1,20})?(?:e[+-]?\d{1,3})?)\Z", re.IGNORECASE)
 _FIELDS = {"tflops": "tflops", "tps": "tokens", "wps": "tokens"}
 # Trainer is initialized with local batch size 160, ..., sequence length 128, total steps 10 (warmup 600)
@@ -76,7 +77,7 @@ def _gib(seen: Sighting) -> Iterator[Statement]:
         return
     rates, end = _numbers(seen.text[memory.end() :])
     rest = seen.text[memory.end() + end :]
-    if seen.last and not rest and not seen.text.endswith(("%", "N/A")):
+    if seen.last and _UNFINISHED.match(rest) and not seen.text.endswith(("%", "N/A")):
         yield Doubt(text=CUT)
         return
     extras, _ = _numbers(head["rest"])
