@@ -142,7 +142,10 @@ _SIGNATURES = tuple(
         (FailureClass.DEVICE_OOM, _OUT_OF_MEMORY),
         (FailureClass.CONFIG, r"MAXTEXT CONFIG ERROR|pydantic\S*ValidationError|" + _USAGE),
         (FailureClass.TPU_BUSY, r"TPU is already in use|Unable to initialize backend 'tpu'.{0,80}ABORTED"),
-        (FailureClass.HANG, r"Barrier (?:result: |timed out)|DEADLINE_EXCEEDED.{0,40}barrier"),
+        (
+            FailureClass.HANG,
+            r"Watchdog caught collective op|Barrier (?:result: |timed out)|DEADLINE_EXCEEDED.{0,40}barrier",
+        ),
         (FailureClass.PEER_DIED, r"another task died|tasks are unhealthy|coordination service"),
         (FailureClass.BAD_HARDWARE, _HARDWARE),
         (FailureClass.HARDWARE_OR_COMPILER, r"A program or fatal error occurred, all pending programs"),
@@ -156,8 +159,8 @@ _SIGNATURES = tuple(
         (FailureClass.CHECKPOINT, _CHECKPOINT),
         # torch.distributed.elastic.multiprocessing.errors.ChildFailedError: torchrun tells of a worker's end
         (FailureClass.PEER_DIED, r"ChildFailedError"),
-        # CUDA error: an illegal memory access was encountered
-        (FailureClass.CRASH, r"Fatal Python error|Segmentation fault|SIGSEGV|SIGABRT|CUDA error: "),
+        # Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was
+        (FailureClass.CRASH, r"Fatal Python error|Segmentation fault|SIGSEGV|SIGABRT|watchdog thread term"),
     )
 )
 

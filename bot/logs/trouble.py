@@ -109,7 +109,7 @@ _MESSAGES = (
     b"error: argument -",
     b"error: unrecognized arguments: ",
     b"error: the following arguments are required: ",
-    b"CUDA error: ",
+    b"watchdog thread terminated with exception: ",
 )
 
 TROUBLE = (
