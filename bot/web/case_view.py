@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from bot.logs.facts import Failure
 from bot.logs.ledger import Phase
 from bot.report.cells import label, rerun
+from bot.report.explanation_view import Section, explanation_sections
 from bot.report.figures import NONE, counted
 from bot.report.information import ledger_lines, phases
 from bot.report.judged import bad_end, ended
@@ -25,7 +26,7 @@ from bot.web.charts import Bar, bar, fills
 from bot.web.inline import Piece, inline, plain
 from bot.web.links import commit_on_github
 from bot.web.log_marks import log_start
-from bot.web.moments import Moment, moment
+from bot.web.run_lines import Reference, RunLine, references, run_lines
 
 MOVED = {Direction.WORSE: "worse", Direction.BETTER: "better", Direction.DIFFERENT: "differs"}
 
@@ -59,19 +60,6 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunLine:
-    """One run with its links."""
-
-    id: str
-    commit: str
-    commit_link: str | None
-    started: Moment | None
-    state: str
-    page: str
-    log: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Time:
     """The time ledger of both sides: two bars to one scale, and the figures."""
 
@@ -100,6 +88,8 @@ class CaseView:
     base_runs: tuple[RunLine, ...]
     head_runs: tuple[RunLine, ...]
     stale_runs: tuple[RunLine, ...]
+    why: tuple[Section, ...] = ()
+    references: tuple[Reference, ...] = ()
 
 
 def case_view(report: Report, row: CaseReport, visit: Visit, *, anchor: str) -> CaseView:
@@ -121,9 +111,11 @@ def case_view(report: Report, row: CaseReport, visit: Visit, *, anchor: str) -> 
         figures=tuple(_figure(one) for one in comparison.rows) if comparison else (),
         troubles=_troubles(report, row, visit),
         time=_time(comparison) if comparison else None,
-        base_runs=_runs(row.base_runs, visit),
-        head_runs=_runs(row.head_runs, visit),
-        stale_runs=_runs(row.stale_runs, visit),
+        base_runs=run_lines(row.base_runs, visit, comparison.base if comparison else ()),
+        head_runs=run_lines(row.head_runs, visit, comparison.head if comparison else ()),
+        stale_runs=run_lines(row.stale_runs, visit),
+        why=explanation_sections(comparison) if comparison else (),
+        references=_references(row, visit),
     )
 
 
@@ -222,16 +214,9 @@ def ledger(spent: Mapping[str, float]) -> list[Phase]:
     return [Phase(name=name, seconds=seconds) for name, seconds in spent.items()]
 
 
-def _runs(records: tuple[RunRecord, ...], visit: Visit) -> tuple[RunLine, ...]:
-    return tuple(
-        RunLine(
-            id=record.id,
-            commit=record.sha[:7] if record.sha else "not recorded",
-            commit_link=_commit_link(record.repository, record.sha),
-            started=moment(record.started),
-            state=record.state.value,
-            page=visit.links.run(record.id),
-            log=visit.links.log(record.id) if record.log_uri else None,
-        )
-        for record in records
-    )
+def _references(row: CaseReport, visit: Visit) -> tuple[Reference, ...]:
+    why = row.comparison.explanation if row.comparison else None
+    if why is None:
+        return ()
+    base = references("base", why.base, row.base_runs, visit)
+    return (*base, *references("head", why.head, row.head_runs, visit))
