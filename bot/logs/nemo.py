@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from bot.logs.facts import Mark, MarkKind, Step
 from bot.logs.sighting import Needle, Sighting
-from bot.logs.statement import CUT, Doubt, Figure, Finished, Quantity, Statement
+from bot.logs.statement import CUT, Doubt, Figure, Finished, Quantity, Statement, Unsure
 
 # Training epoch 0, iteration 120/149 | lr: 3e-05 | consumed_samples: 121 | global_step: 120 | reduced_train_l
 _LINE = re.compile(
@@ -35,11 +35,13 @@ def _line(seen: Sighting) -> Iterator[Statement]:
     if head is None:
         return
     rest = re.split(r"[\r\n]|\]" if bar else r"[\r\n]", seen.text, maxsplit=1)
-    if len(rest) == 1 and seen.last and (bar or "timing in s" not in seen.text):
+    ends = len(rest) == 1 and seen.last  # where the log ends
+    if ends and bar:
         yield Doubt(text=CUT)
         return
     texts = {pair["name"]: pair["value"] for pair in _PAIR.finditer(head["pairs"] + rest[0]) if pair["value"]}
-    yield _step(seen, int(line["step"]) if line else _counted(texts, head), texts)
+    step = _step(seen, int(line["step"]) if line else _counted(texts, head), texts)
+    yield Unsure(step=step) if ends else step
     if line:
         yield Quantity(figure=Figure.EXPECTED_STEPS, value=float(line["last"]) + 1)
 

@@ -108,7 +108,7 @@ def test_packing_and_line_ends_change_nothing(log: str) -> None:
 @settings(max_examples=40, deadline=None)
 def test_a_prefix_changes_nothing(log: str, prefix: str) -> None:
     """Whatever stands in front of each line."""
-    prefixed = "".join(prefix + line for line in log.splitlines(keepends=True) if line != "\r")
+    prefixed = "".join(f"{prefix}{line}\n" for line in log.removesuffix("\n").split("\n"))
     assert _facts(log) == _facts(prefixed)
 
 
