@@ -20,12 +20,14 @@ from bot.report.states import STATES, word
 from bot.runs.records import RunRecord
 from bot.verdict.judgement import Comparison, Direction, MeasuredRun, Row
 from bot.verdict.metrics import BY_KEY
+from bot.verdict.outcome import side
 from bot.web.access import Visit
 from bot.web.case_words import caveat_text, sentences
 from bot.web.charts import Bar, bar, fills
 from bot.web.inline import Piece, inline, plain
 from bot.web.links import commit_on_github
 from bot.web.log_marks import log_start
+from bot.web.plots import Plot, plots
 from bot.web.run_lines import Reference, RunLine, references, run_lines
 
 MOVED = {Direction.WORSE: "worse", Direction.BETTER: "better", Direction.DIFFERENT: "differs"}
@@ -90,10 +92,18 @@ class CaseView:
     stale_runs: tuple[RunLine, ...]
     why: tuple[Section, ...] = ()
     references: tuple[Reference, ...] = ()
+    plots: tuple[Plot, ...] = ()
 
 
-def case_view(report: Report, row: CaseReport, visit: Visit, *, anchor: str) -> CaseView:
-    """Everything about one row."""
+def case_view(
+    report: Report,
+    row: CaseReport,
+    visit: Visit,
+    *,
+    anchor: str,
+    measured: Mapping[str, MeasuredRun] | None = None,
+) -> CaseView:
+    """Everything about one row; `measured` holds runs with their step lines, by id."""
     comparison = row.comparison
     baseline = row.baseline
     return CaseView(
@@ -116,6 +126,7 @@ def case_view(report: Report, row: CaseReport, visit: Visit, *, anchor: str) -> 
         stale_runs=run_lines(row.stale_runs, visit),
         why=explanation_sections(comparison) if comparison else (),
         references=_references(row, visit),
+        plots=plots(_drawn(report, row, measured or {})),
     )
 
 
@@ -126,6 +137,17 @@ def _baseline(baseline: Baseline) -> str:
 
 def _commit_link(repository: str, sha: str | None) -> str | None:
     return commit_on_github(repository, sha) if sha else None
+
+
+def _drawn(report: Report, row: CaseReport, measured: Mapping[str, MeasuredRun]) -> dict[str, MeasuredRun]:
+    """The run that stands for each side in the loss verdict, by the side's name."""
+    if row.comparison is None:
+        return {}
+    chosen: dict[str, MeasuredRun] = {}
+    for name, records in ((report.base_branch, row.base_runs), ("this change", row.head_runs)):
+        usable = side(name, [measured[run.id] for run in records if run.id in measured]).usable
+        chosen |= {name: usable[0]} if usable else {}
+    return chosen
 
 
 def _figure(row: Row) -> FigureLine:

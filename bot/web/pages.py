@@ -7,7 +7,7 @@ No page says more than its visitor may know: see `bot.web.access`.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from starlette.concurrency import run_in_threadpool
@@ -20,6 +20,7 @@ from bot.report.model import Report
 from bot.storage import histories, pulls, reports, runs
 from bot.storage.database import Database
 from bot.storage.pulls import PullRow
+from bot.verdict.judgement import MeasuredRun
 from bot.web.access import Absent, Visit, visit, visit_run
 from bot.web.link_key import LinkKey
 from bot.web.links import commit_on_github, pull_on_github
@@ -34,6 +35,12 @@ from bot.web.site_parts import Parts, Render, page_endpoint
 
 LIVE_SECONDS = 15
 """How often an unfinished report is looked at again by an open page; most runs take minutes."""
+
+MOST_DRAWN = 60
+"""Cases with curves on one page; the pages of the runs draw every one."""
+
+RUNS_OF_A_SIDE = 3
+"""Looked through for one that passed; the first that did is drawn, as the loss verdict reads it."""
 
 LARGEST_PULL = 2**31 - 1
 SHA = re.compile(r"[0-9a-f]{4,64}")
@@ -96,15 +103,23 @@ async def pull_page(parts: Parts, request: Request) -> Response:
     report = await parts.database.read(reports.newest, here.repository, number, head)
     if report is None and (row is None or head):
         raise Absent
+    drawn = await parts.database.read(runs.measured, drawn_runs(report)) if report else {}
     values = {
         "visit": here,
         "number": number,
         "pull": row,
         "github": pull_on_github(here.repository, number),
         "live": _live_seconds(row, report, head),
-        **await run_in_threadpool(_shown, here, row, report, head),
+        **await run_in_threadpool(_shown, here, (row, report, head), drawn),
     }
     return await parts.page(request, "pull.html.j2", values, visit=here)
+
+
+def drawn_runs(report: Report) -> tuple[str, ...]:
+    """The runs whose curves the page draws: the newest of each side first, and few enough to read at once."""
+    rows = [row for row in report.rows if row.comparison][:MOST_DRAWN]
+    sides = [records for row in rows for records in (row.base_runs, row.head_runs)]
+    return tuple(run.id for records in sides for run in records[:RUNS_OF_A_SIDE])
 
 
 async def run_page(parts: Parts, request: Request) -> Response:
@@ -129,12 +144,15 @@ def asked_pull(request: Request) -> tuple[int, str | None]:
     return number, head
 
 
-def _shown(here: Visit, row: PullRow | None, report: Report | None, head: str | None) -> dict[str, object]:
+def _shown(
+    here: Visit, found: tuple[PullRow | None, Report | None, str | None], drawn: Mapping[str, MeasuredRun]
+) -> dict[str, object]:
+    row, report, head = found
     if report is None:
         return {"view": None, "title": here.text(row.title) if row else "", "notices": (), "made": None}
     shown = for_page(report, here)
     return {
-        "view": pull_view(shown, here),
+        "view": pull_view(shown, here, drawn),
         "title": shown.title,
         "notices": _notices(row, report, head),
         "made": moment(report.made_at),

@@ -16,6 +16,7 @@ from bot.report.headline import headline, is_settled, remarkable
 from bot.report.links import case_anchor
 from bot.report.model import CaseReport, Report
 from bot.report.states import STATES, Tier, word
+from bot.verdict.judgement import MeasuredRun
 from bot.web.access import Visit
 from bot.web.case_view import CaseView, case_view
 from bot.web.inline import Piece, inline, plain
@@ -63,8 +64,9 @@ class PullView:
     sheets: tuple[Sheet, ...]
 
 
-def pull_view(report: Report, visit: Visit) -> PullView:
-    """The page's words. `report` is as this visitor may read it."""
+def pull_view(report: Report, visit: Visit, measured: Mapping[str, MeasuredRun] | None = None) -> PullView:
+    """The page's words. `report` is as this visitor may read it; `measured` holds its runs with their step
+    lines, by id, of which only figures are drawn."""
     ordered = sorted(report.rows, key=lambda row: (-STATES[row.state].rank, row.case, row.variant))
     anchors = _anchors(ordered)
     return PullView(
@@ -73,7 +75,10 @@ def pull_view(report: Report, visit: Visit) -> PullView:
         action=inline(action_line(report)),
         settled=is_settled(report),
         rows=tuple(_line(report, row, anchors[row.case, row.variant]) for row in ordered),
-        cases=tuple(case_view(report, row, visit, anchor=anchors[row.case, row.variant]) for row in ordered),
+        cases=tuple(
+            case_view(report, row, visit, anchor=anchors[row.case, row.variant], measured=measured)
+            for row in ordered
+        ),
         sheets=sheets(report, FULL),
     )
 

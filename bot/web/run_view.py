@@ -21,6 +21,7 @@ from bot.web.charts import Bar, bar, fills
 from bot.web.links import commit_on_github
 from bot.web.log_marks import log_marks, log_start
 from bot.web.moments import Moment, moment
+from bot.web.plots import Plot, plots
 
 ENVIRONMENT = {
     "jax": "JAX",
@@ -88,6 +89,7 @@ class RunView:
     steps_missing: int = 0
     steady_problem: str = ""
     warnings: tuple[str, ...] = ()
+    plots: tuple[Plot, ...] = ()
 
 
 def run_view(record: RunRecord, run: MeasuredRun | None, visit: Visit) -> RunView:
@@ -120,6 +122,7 @@ def run_view(record: RunRecord, run: MeasuredRun | None, visit: Visit) -> RunVie
         steps_missing=max(run.log.steps_seen - len(run.log.steps), 0),
         steady_problem=run.measurements.steady.problem or "",
         warnings=tuple(warnings_of(run)),
+        plots=plots({"this run": run}),
     )
 
 

@@ -8,9 +8,12 @@ import pytest
 from bot.logs.facts import State
 from bot.report.headline import headline
 from bot.report.links import case_anchor
+from bot.storage import runs
 from bot.storage.tables import PULL_REQUEST
+from bot.verdict.measure import measure
 from tests.conftest import Accept
 from tests.report import parts, samples, states
+from tests.verdict.samples import Shape, run_log
 from tests.web.shop import PUBLIC, Page, Shop
 
 PULL = f"/{PUBLIC}/pull/4270"
@@ -178,4 +181,24 @@ def test_a_repository_says_where_main_itself_moved(shop: Shop) -> None:
             "runs_after": 12,
             "started": "2026-04-21T23:13:20.000000Z",
         }
+    ]
+
+
+def test_a_case_draws_its_curves_from_the_runs_themselves(shop: Shop) -> None:
+    """Reports keep no step lines; the page reads those of one run a side, and says the curves in words."""
+    row = samples.slower()
+    shop.report(samples.report(row))
+    for record, seconds in ((row.base_runs[0], 0.2294), (row.head_runs[0], 0.2434)):
+        measured = measure(run_log(Shape(step_seconds=seconds, steps=40, stalls={12: 9.0})))
+        shop.database.now(runs.save, record, now=samples.NOW, measured=measured)
+    page = Page(shop.get(PULL).text)
+    losses, times = [words for words in page.values("aria-label") if "by step." in words]
+    assert losses.startswith("Loss by step. main: 10.87 at step 0")
+    assert losses.endswith("Relative difference: none at any common step.")
+    assert times.startswith("Step time by step. main: median 0.229 s")
+    assert "this change: median 0.24" in times
+    own = Page(shop.get(f"/runs/{row.head_runs[0].id}").text)
+    assert [words[:30] for words in own.values("aria-label") if "by step." in words] == [
+        "Loss by step. this run: 10.87 ",
+        "Step time by step. this run: m",
     ]

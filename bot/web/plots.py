@@ -1,0 +1,224 @@
+"""Curves as shapes: loss by step with the relative difference below it, and step times with the kept steps.
+
+In:  measured runs with their step lines. Out: `Plot`s, paths in units of a drawing 1000 wide. Pure.
+
+Everything drawn is also said in words. What is no number interrupts a line; what lies far outside is drawn
+at the edge and counted.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from statistics import median
+
+from bot.report.figures import counted, seconds, significant
+from bot.verdict.curve import curve, pair
+from bot.verdict.judgement import MeasuredRun
+from bot.verdict.steady import LONGEST, SHORTEST
+from bot.verdict.timeline import gaps, last_segment
+
+WIDTH = 1000.0
+MOST_BINS = 400
+"""Stretches of steps drawn apart: each by its lowest and highest value, so that no spike is lost."""
+
+Points = Sequence[tuple[int, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stroke:
+    """One path and its style; `name` stands in the legend where it is not empty."""
+
+    style: str
+    path: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """A drawing `height` high; `rules` are the heights of its frame lines, `words` say it to those who do not
+    see it, `notes` give the scales."""
+
+    title: str
+    words: str
+    height: float
+    rules: tuple[float, ...]
+    strokes: tuple[Stroke, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """A panel: the steps from left to right, the values from `low` at the bottom to `high` at the top."""
+
+    first: int
+    last: int
+    low: float
+    high: float
+    top: float
+    bottom: float
+
+    def place(self, step: int, value: float) -> str:
+        """`12.5 40`, with values outside at the edge."""
+        x = (step - self.first) / max(self.last - self.first, 1) * WIDTH
+        within = min(max(value, self.low), self.high)
+        y = self.bottom - (within - self.low) / (self.high - self.low) * (self.bottom - self.top)
+        return f"{x:.1f} {y:.1f}"
+
+
+def plots(sides: Mapping[str, MeasuredRun]) -> tuple[Plot, ...]:
+    """Every plot that there is something to draw in."""
+    return tuple(drawn for drawn in (loss_plot(sides), step_plot(sides)) if drawn is not None)
+
+
+def loss_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
+    """The loss curves of one or two sides, by name; of two also the relative difference, head to base."""
+    curves = {name: curve(run.log) for name, run in sides.items()}
+    lines = {name: _losses(run) for name, run in sides.items()}
+    numbers = [value for line in lines.values() for _, value in line if isfinite(value)]
+    steps = [step for line in lines.values() for step, _ in line]
+    if len(set(steps)) < 2 or not numbers:
+        return None
+    apart: Points = ()
+    if len(curves) == 2:
+        one, other = curves.values()
+        pairs = [pair(one, other, step) for step in sorted(one.points.keys() & other.points.keys())]
+        apart = [(it.step, it.head / it.base - 1) for it in pairs if it.finite and it.base]
+    upper = _frame(steps, numbers, 8.0, 150.0)
+    strokes = [
+        Stroke(style=f"line-{style}", path=_path(upper, line), name=name)
+        for style, (name, line) in zip(_styles(lines), lines.items(), strict=True)
+    ]
+    said = [_loss_words(name, line) for name, line in lines.items()]
+    notes = [f"Loss from {significant(min(numbers))} to {significant(max(numbers))}, {_span(steps)}."]
+    if apart:
+        furthest = max(apart, key=lambda point: abs(point[1]))
+        bound = abs(furthest[1]) or 1e-9
+        lower = _Frame(min(steps), max(steps), -bound, bound, 182.0, 232.0)
+        strokes.append(Stroke(style="line-apart", path=_path(lower, apart), name="relative difference"))
+        said.append(_apart_words(furthest))
+        notes.append(_apart_words(furthest))
+    rules = (upper.top, upper.bottom, *((182.0, 207.0, 232.0) if apart else ()))
+    return Plot(
+        title="Loss by step",
+        words="Loss by step. " + " ".join(said),
+        height=240.0 if apart else 158.0,
+        rules=rules,
+        strokes=tuple(strokes),
+        notes=tuple(notes),
+    )
+
+
+def step_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
+    """The step times of one or two sides, by name; the steps that the steady step time rests on are dots."""
+    lines = {name: _times(run) for name, run in sides.items()}
+    lines = {name: line for name, line in lines.items() if len(line) > 1}
+    if not lines:
+        return None
+    middles = [sides[name].measurements.steady.seconds or _middle(line) for name, line in lines.items()]
+    steps = [step for line in lines.values() for step, _ in line]
+    frame = _Frame(min(steps), max(steps), SHORTEST * min(middles), LONGEST * max(middles), 8.0, 150.0)
+    strokes, said = [], []
+    for style, (name, line) in zip(_styles(lines), lines.items(), strict=True):
+        kept = set(sides[name].measurements.steady.kept_steps)
+        dots = [point for point in line if point[0] in kept]
+        strokes.append(Stroke(style=f"line-{style}", path=_path(frame, line), name=name))
+        strokes.append(Stroke(style=f"dots-{style}", path=_dots(frame, dots)))
+        said.append(_time_words(name, line, len(dots), frame))
+    low, high = significant(frame.low), significant(frame.high)
+    scale = f"From {low} to {high} s, {_span(steps)}. Dots: kept steps."
+    return Plot(
+        title="Step time by step",
+        words="Step time by step. " + " ".join(said),
+        height=158.0,
+        rules=(frame.top, frame.bottom),
+        strokes=tuple(strokes),
+        notes=(scale, *said),
+    )
+
+
+def _styles(lines: Mapping[str, Points]) -> Sequence[str]:
+    """The base is drawn dashed where there is one."""
+    return ("base", "head")[-len(lines) :]
+
+
+def _losses(run: MeasuredRun) -> Points:
+    known = curve(run.log).points
+    return [(step, point.loss) for step, point in sorted(known.items()) if point.loss is not None]
+
+
+def _times(run: MeasuredRun) -> Points:
+    """Seconds between the lines of consecutive steps; as printed where the lines carry no time."""
+    steps = last_segment(run.log.steps)
+    measured = sorted(gaps(steps).items())
+    return measured or [(step.step, step.seconds) for step in steps if step.seconds is not None]
+
+
+def _middle(line: Points) -> float:
+    return median(value for _, value in line)
+
+
+def _frame(steps: Sequence[int], values: Sequence[float], top: float, bottom: float) -> _Frame:
+    low, high = min(values), max(values)
+    room = (high - low) * 0.05 or abs(high) * 0.05 or 1.0
+    return _Frame(min(steps), max(steps), low - room, high + room, top, bottom)
+
+
+def _path(frame: _Frame, line: Points) -> str:
+    """A line through the points; where one is no number it begins anew."""
+    parts, pen = [], "M"
+    for step, value in _thinned(line):
+        if isfinite(value):
+            parts.append(f"{pen}{frame.place(step, value)}" + ("h0" if pen == "M" else ""))
+            pen = "L"
+        else:
+            pen = "M"
+    return "".join(parts)
+
+
+def _dots(frame: _Frame, points: Points) -> str:
+    return "".join(f"M{frame.place(step, value)}h0" for step, value in _thinned(points))
+
+
+def _thinned(line: Points) -> Points:
+    """At most two points a bin, the lowest and the highest; one that is no number where none other is."""
+    if len(line) <= 2 * MOST_BINS:
+        return line
+    first, last = line[0][0], line[-1][0]
+    bins: dict[int, list[tuple[int, float]]] = {}
+    for step, value in line:
+        bins.setdefault((step - first) * MOST_BINS // (last - first + 1), []).append((step, value))
+    kept: set[tuple[int, float]] = set()
+    for points in bins.values():
+        finite = [point for point in points if isfinite(point[1])]
+        kept |= {min(finite, key=_value), max(finite, key=_value)} if finite else {points[0]}
+    return sorted(kept, key=lambda point: point[0])
+
+
+def _value(point: tuple[int, float]) -> float:
+    return point[1]
+
+
+def _span(steps: Sequence[int]) -> str:
+    return f"steps {min(steps)} to {max(steps)}"
+
+
+def _loss_words(name: str, line: Points) -> str:
+    (first, start), (last, end) = line[0], line[-1]
+    bad = next((step for step, value in line if not isfinite(value)), None)
+    words = f"{name}: {significant(start, 4)} at step {first}, {significant(end, 4)} at step {last}"
+    return words + ("." if bad is None else f"; not a number at step {bad}.")
+
+
+def _apart_words(furthest: tuple[int, float]) -> str:
+    step, value = furthest
+    if value == 0:
+        return "Relative difference: none at any common step."
+    return f"Largest relative difference {significant(abs(value) * 100)} % at step {step}."
+
+
+def _time_words(name: str, line: Points, kept: int, frame: _Frame) -> str:
+    outside = [value for _, value in line if not frame.low <= value <= frame.high]
+    words = f"{name}: median {significant(_middle(line))} s, {counted(kept, 'step')} of {len(line)} kept"
+    if not outside:
+        return words + "."
+    return f"{words}; {counted(len(outside), 'step')} outside the drawing, up to {seconds(max(outside))}."
