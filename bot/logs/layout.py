@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
+from typing import Any
 
 _FRACTION = rb"(-?\d{1,24}\.\d{1,24})"
 _WHOLE = rb"(-?\d{1,24})"
@@ -28,7 +29,7 @@ class Layout:
 
     pattern: re.Pattern[bytes]
     fields: Callable[[Sequence[float | None]], Numbers]
-    others: Callable[[Sequence[float | None]], Numbers]
+    others: Callable[[Sequence[float | None]], tuple[Any, ...]]
     extras: tuple[str, ...]
     absent: tuple[int, ...]
 
@@ -38,8 +39,9 @@ class Layout:
         if 0.0 in values:
             for n in self.absent:
                 values[n] = values[n] or None
-        extras = zip(self.extras, self.others(values), strict=False)
-        return int(digits[0]), self.fields(values), tuple([(n, v) for n, v in extras if v is not None])
+            extras = zip(self.extras, self.others(values), strict=False)
+            return int(digits[0]), self.fields(values), tuple(pair for pair in extras if pair[1] is not None)
+        return int(digits[0]), self.fields(values), tuple(zip(self.extras, self.others(values), strict=False))
 
 
 def layout_of(

@@ -1,43 +1,50 @@
 """What a line begins with, apart from the time of day: lines of one place of a program begin alike.
 
-In:  bytes around a literal.
+In:  the bytes around a literal.
 Out: the opening of its line, to be compared with other ones, and the clock that was left out of it.
 
-Where the text in front of the line could change what is read in it, or the line has terminal codes, there is
-no opening to rely on: `None`.
+Where the text in front of the line could change what is read in it, there is no opening to rely on: `None`.
 """
 
 import re
+from mmap import mmap
 
 REACH = 400
-"""Bytes read in front of a literal: as many as are read of a prefix."""
+"""Bytes in front of a literal in which its line must begin: as many as are read of a prefix."""
 
 # I0421 10:17:39.824857 136682829195072 metric_logger.py:196]
-CLOCK = re.compile(rb"([IWEF]\d{4} )(\d\d:\d\d:)(\d\d\.\d{6})(?= )")
+_STAMP = b"I0000 00:00:00.000000 "
+_STAMPS = frozenset(severity + _STAMP[1:] for severity in (b"I", b"W", b"E", b"F"))
+_ANY_DIGIT = bytes(ord("0") if chr(n) in "123456789" else n for n in range(256))
+_CLOCK = re.compile(rb"(?P<day>[IWEF]\d{4} )(?P<minute>\d\d:\d\d:)(?P<second>\d\d\.\d{6})(?= )")
 # 2026-07-30T19:22:14.580032463Z I0730 ...
 _DATE = re.compile(rb"(\d{4}-\d\d-\d\d[T ])\d\d:\d\d:\d\d[.,]\d{1,9}")
 _SETTLED = frozenset(range(33, 127)) - frozenset(b']"')
 """Ends of the line before that do not make it part of this one, as a stamp alone on its line does, or the
 start of an entry of an export."""
 
-Opening = tuple[bytes, re.Match[bytes] | None]
+Opening = tuple[bytes, bytes, bytes]
 
 
-def opening(raw: bytes, at: int, end: int) -> Opening | None:
-    """The line from its start to byte `end`, without the clock; the literal is at byte `at`."""
-    start = raw.rfind(b"\n", 0, at) + 1
+def opening(buffer: bytes | mmap, at: int, end: int) -> Opening | None:
+    """The line from its start to byte `end`, without the clock, of the literal at byte `at`; then the day
+    with the minute, and the second: both empty where the line has no stamp."""
+    start = buffer.rfind(b"\n", max(0, at - REACH), at) + 1
     if not start:
         return None
-    clock = CLOCK.search(raw, start, at)
+    line = buffer[start:end]
+    if line[: len(_STAMP)].translate(_ANY_DIGIT) in _STAMPS and start + len(_STAMP) <= at:
+        return line[:6] + line[21:], line[:12], line[12:21]
+    clock = _CLOCK.search(line, 0, at - start)
     if clock is not None:
-        front = raw[start : clock.end(1)]
-        if front[:2] == b"20" and (date := _DATE.match(front)):
+        front = line[: clock.end("day")]
+        if date := _DATE.match(front):
             front = date[1] + front[date.end() :]
-        return front + raw[clock.end() : end], clock
-    before = raw[: start - 1].removesuffix(b"\r")
+        return front + line[clock.end() :], clock["day"] + clock["minute"], clock["second"]
+    before = buffer[max(0, start - 3) : start - 1].removesuffix(b"\r")
     if not before or before[-1] not in _SETTLED:
         return None
-    return raw[start:end], None
+    return line, b"", b""
 
 
 def reliable(words: bytes) -> bool:

@@ -38,12 +38,13 @@ class LogReader:
     def __init__(self, source: str) -> None:
         self._source = source
         self._inflater = Inflater()
-        self._scanner = Scanner(_LITERALS)
         self._leads = [lead_of(needle) for _, needle in _NEEDLES]
         self._counts = [0] * len(_NEEDLES)
         self._almanac = Almanac()
         self._chapters = Chapters()
-        self._shortcuts = Shortcuts(self._almanac, self._chapters, len(_NEEDLES))
+        needles = {n: needle for n, (_, needle) in enumerate(_NEEDLES)}
+        self._shortcuts = Shortcuts(self._almanac, self._chapters, needles)
+        self._scanner = Scanner(_LITERALS, self._shortcuts.passing())
         self._sample = b""
 
     def feed(self, chunk: bytes) -> None:
@@ -74,9 +75,6 @@ class LogReader:
 
     def _read(self, hit: Hit) -> None:
         form, needle = _NEEDLES[hit.needle]
-        frequent = needle.again is not None or needle.layout is not None
-        if frequent and self._shortcuts.takes(hit, needle):
-            return
         self._counts[hit.needle] += 1
         often = self._counts[hit.needle] > _OFTEN
         seen = Sighting(hit, needle, self._leads[hit.needle], self._almanac, often=often)
@@ -84,7 +82,7 @@ class LogReader:
         for said in needle.read(seen):
             self._chapters.hear(said, seen, form, telling=needle.telling)
             statements.append(said)
-        if frequent:
+        if self._shortcuts.learns(hit.needle):
             self._shortcuts.learn(hit, seen, form, needle, statements)
 
     def _why_nothing(self) -> str:

@@ -8,8 +8,7 @@ been seen or the stream has ended, and is valid until the next one is asked for.
 """
 
 import mmap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import ahocorasick_rs
 
@@ -26,51 +25,32 @@ pass over bytes that are in the cache costs half as much as the first."""
 _CONTROL = {0: None}
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """The part of the stream that is in memory: its first `filled` bytes; `ended`: they are the last."""
-
-    buffer: mmap.mmap
-    filled: int
-    ended: bool
-
-
 class Hit:
     """One literal found: `needle` is its index, `offset` its first byte in the stream.
 
     It is the same object for every literal of a block: making one for each costs as much as finding them.
+    The bytes as they are: the first `filled` ones of `buffer`, where the literal begins at `at`.
     """
 
-    __slots__ = ("_at", "_text", "needle", "offset")
+    __slots__ = ("_ended", "at", "buffer", "filled", "needle", "offset")
 
-    def __init__(self, text: "_Text") -> None:
-        self._text = text
-        self._at = self.needle = self.offset = 0
-
-    def move(self, needle: int, offset: int, at: int) -> None:
-        """Stand at the next literal: byte `at` of the text in memory."""
-        self.needle = needle
-        self.offset = offset
-        self._at = at
-
-    def around(self, behind: int, ahead: int) -> tuple[bytes, int]:
-        """The bytes from up to `behind` in front of the literal's first one to up to `ahead` after it, as
-        they are, and where among them the literal begins."""
-        at, text = self._at, self._text
-        start = at - behind if at > behind else 0
-        return text.buffer[start : min(text.filled, at + ahead)], at - start
+    def __init__(self, buffer: mmap.mmap, filled: int, *, ended: bool) -> None:
+        self.at = self.needle = self.offset = 0
+        self.buffer = buffer
+        self.filled = filled
+        self._ended = ended
 
     def before(self, count: int) -> str:
         """Up to `count` bytes of text in front of the literal."""
-        return _plain(self._text.buffer[max(0, self._at - count) : self._at])
+        return _plain(self.buffer[max(0, self.at - count) : self.at])
 
     def after(self, count: int) -> str:
         """Up to `count` bytes of text from the literal's first byte on."""
-        return _plain(self._text.buffer[self._at : min(self._text.filled, self._at + count)])
+        return _plain(self.buffer[self.at : min(self.filled, self.at + count)])
 
     def reaches_end(self, count: int) -> bool:
         """Whether `after(count)` shows the last byte of the whole stream."""
-        return self._text.ended and self._at + count >= self._text.filled
+        return self._ended and self.at + count >= self.filled
 
 
 def _plain(piece: bytes) -> str:
@@ -79,9 +59,16 @@ def _plain(piece: bytes) -> str:
 
 
 class Scanner:
-    """Feed it chunks, then close it; both give the hits that have become certain."""
+    """Feed it chunks, then close it; both give the hits that have become certain.
 
-    def __init__(self, needles: Sequence[bytes]) -> None:
+    Of literals in `passing`, by index, those hits are left out of which the function says that they are done
+    with: where they are many, giving them out costs as much as looking at them.
+    """
+
+    def __init__(
+        self, needles: Sequence[bytes], passing: Mapping[int, Callable[[Hit], bool]] | None = None
+    ) -> None:
+        self._passing = passing or {}
         count = -(-len(needles) // AT_ONCE) or 1
         self._size = -(-len(needles) // count) or 1  # as many in each: fewer at once are found faster
         groups = [needles[n : n + self._size] for n in range(0, len(needles), self._size)]
@@ -118,10 +105,12 @@ class Scanner:
         """Hits that begin before `limit`; later ones are found again when more is known."""
         found = [place for group in range(len(self._automata)) for place in self._search(group, limit)]
         found.sort()
-        hit = Hit(_Text(self._buffer, self._filled, ended))
+        hit = Hit(self._buffer, self._filled, ended=ended)
+        start, passing = self._start, self._passing
         for at, needle in found:
-            hit.move(needle, self._start + at, at)
-            yield hit
+            hit.at, hit.needle, hit.offset = at, needle, start + at
+            if needle not in passing or not passing[needle](hit):
+                yield hit
 
     def _search(self, group: int, limit: int) -> list[tuple[int, int]]:
         """Where the literals of a group begin, and which they are."""

@@ -6,7 +6,8 @@ Out: whether the hit is done with. The answer is the one that the reader would h
 What was learnt holds as long as statements go to the same run and a day has the same date.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.logs.almanac import Almanac
@@ -15,7 +16,7 @@ from bot.logs.collector import Collector
 from bot.logs.facts import CallSite, Environment, Step, StepKind
 from bot.logs.formats import Format
 from bot.logs.layout import Layout
-from bot.logs.opening import REACH, Opening, opening, reliable
+from bot.logs.opening import Opening, opening, reliable
 from bot.logs.scan import Hit
 from bot.logs.sighting import WINDOW, Needle, Sighting
 from bot.logs.statement import Quantity, Statement
@@ -24,12 +25,15 @@ from bot.logs.track import Row, Track, row_of
 KEPT = 4_096
 """Openings remembered of each needle: a thousand hosts' lines, from several places of the program."""
 
+_tuple = tuple.__new__  # of a named tuple, without its own check of the length
+
 
 @dataclass(frozen=True, slots=True)
 class _Course:
     """Where the step lines of one opening go. `telling`: the statements that each of them makes."""
 
     layout: Layout
+    pattern: re.Pattern[bytes]
     kind: StepKind
     track: Track
     anonymous: bool
@@ -40,38 +44,62 @@ class _Course:
 class Shortcuts:
     """What has been learnt of one log."""
 
-    def __init__(self, almanac: Almanac, chapters: Chapters, needles: int) -> None:
+    def __init__(self, almanac: Almanac, chapters: Chapters, needles: Mapping[int, Needle]) -> None:
         self._almanac = almanac
         self._chapters = chapters
-        self._said: list[set[bytes]] = [set() for _ in range(needles)]
-        self._courses: list[dict[bytes, _Course]] = [{} for _ in range(needles)]
-        self._minutes: dict[bytes, float | None] = {}
+        self._again = {n: needle.again for n, needle in needles.items() if needle.again is not None}
+        self._laid_out = [n for n, needle in needles.items() if needle.layout is not None]
+        self._said: dict[int, set[bytes]] = {n: set() for n in self._again}
+        self._courses: dict[int, dict[bytes, _Course]] = {n: {} for n in self._laid_out}
+        self._minutes: dict[bytes, float | None] = {b"": None}
         self._turns = 0
         self._opening: Opening | None = None  # of the hit that was asked for last
         self.taken = 0  # hits that were not read with care: the work saved
 
-    def takes(self, hit: Hit, needle: Needle) -> bool:
-        """Whether this hit is done with."""
+    def passing(self) -> dict[int, Callable[[Hit], bool]]:
+        """By needle, what says whether a hit is done with."""
+        found: dict[int, Callable[[Hit], bool]] = dict.fromkeys(self._again, self._known)
+        found.update(dict.fromkeys(self._laid_out, self._followed))
+        return found
+
+    def learns(self, needle: int) -> bool:
+        """Whether it wants to know what the reader of this needle said."""
+        return needle in self._said or needle in self._courses
+
+    def _known(self, hit: Hit) -> bool:
+        """Whether these words were read before."""
         if self._turns != self._almanac.turns + self._chapters.turns:
             self._forget()
-        if needle.again is not None:
-            raw, at = hit.around(REACH, needle.again)
-            self._opening = found = opening(raw, at, at + needle.again)
-            known = found is not None and found[0] in self._said[hit.needle]
-        else:
-            raw, at = hit.around(REACH, WINDOW)
-            self._opening = found = opening(raw, at, at)
-            course = self._courses[hit.needle].get(found[0]) if found is not None else None
-            known = course is not None and found is not None and self._follows(course, hit, found, raw, at)
-        self.taken += known
-        return known
+        needle, at = hit.needle, hit.at
+        end = at + self._again[needle]
+        self._opening = found = opening(hit.buffer, at, end if end < hit.filled else hit.filled)
+        if found is None or found[0] not in self._said[needle]:
+            return False
+        self.taken += 1
+        return True
+
+    def _followed(self, hit: Hit) -> bool:
+        """Whether this step line is laid out like one before it; if so it goes where that one went."""
+        if self._turns != self._almanac.turns + self._chapters.turns:
+            self._forget()
+        self._opening = found = opening(hit.buffer, hit.at, hit.at)
+        course = self._courses[hit.needle].get(found[0]) if found is not None else None
+        if course is None or found is None:
+            return False
+        row = self._row(course, hit, found)
+        if row is None:
+            return False
+        course.track.take(row, anonymous=course.anonymous)
+        course.collector.telling += course.telling
+        self.taken += 1
+        return True
 
     def learn(
         self, hit: Hit, seen: Sighting, form: Format | None, needle: Needle, said: list[Statement]
     ) -> None:
         """Remember what the hit that was not done with was found to say."""
         found = self._opening
-        if found is None or not reliable(found[0]) or not said:
+        if found is None or not said or not reliable(found[0]):
             return
         if self._turns != self._almanac.turns + self._chapters.turns:
             return
@@ -80,17 +108,17 @@ class Shortcuts:
             if len(known) < KEPT and not needle.telling and all(map(_counts_once, said)):
                 known.add(found[0])
         elif form is not None and isinstance(step := said[0], Step):
+            courses = self._courses[hit.needle]
             course = self._course(seen, form, needle, step, said)
-            if course is not None and len(self._courses[hit.needle]) < KEPT:
-                raw, at = hit.around(REACH, WINDOW)
-                if row_of(step) == self._row(course, hit, found, raw, at):
-                    self._courses[hit.needle][found[0]] = course
+            if course and len(courses) < KEPT and row_of(step) == self._row(course, hit, found):
+                courses[found[0]] = course
 
     def _forget(self) -> None:
         self._turns = self._almanac.turns + self._chapters.turns
-        self._minutes.clear()
-        for said, courses in zip(self._said, self._courses, strict=True):
+        self._minutes = {b"": None}
+        for said in self._said.values():
             said.clear()
+        for courses in self._courses.values():
             courses.clear()
 
     def _course(
@@ -105,6 +133,7 @@ class Shortcuts:
             return None
         return _Course(
             layout=layout,
+            pattern=layout.pattern,
             kind=step.kind,
             track=host.track,
             anonymous=form.per_host and not (seen.prefix.host or seen.prefix.thread),
@@ -112,37 +141,26 @@ class Shortcuts:
             telling=len(said) * needle.telling,
         )
 
-    def _follows(self, course: _Course, hit: Hit, found: Opening, raw: bytes, at: int) -> bool:
-        row = self._row(course, hit, found, raw, at)
-        if row is None:
-            return False
-        course.track.take(row, anonymous=course.anonymous)
-        course.collector.telling += course.telling
-        return True
-
-    def _row(self, course: _Course, hit: Hit, found: Opening, raw: bytes, at: int) -> Row | None:
+    def _row(self, course: _Course, hit: Hit, found: Opening) -> Row | None:
         """The step that stands here, or `None` where it is not laid out like this."""
-        record = course.layout.pattern.match(raw, at)
-        if record is None:
+        _, minute, second = found
+        if minute not in self._minutes:
+            self._minutes[minute] = self._minute(minute)
+        time = self._minutes[minute]
+        record = course.pattern.match(hit.buffer, hit.at, min(hit.filled, hit.at + WINDOW))
+        if record is None or (minute and time is None):
             return None
-        clock, time = found[1], None
-        if clock is not None:
-            minute = clock[1] + clock[2]
-            if minute not in self._minutes:
-                self._minutes[minute] = self._minute(minute)
-            whole = self._minutes[minute]
-            if whole is None:
-                return None
-            time = whole + float(clock[3])
+        if time is not None:
+            time += float(second)
         step, fields, extras = course.layout.numbers(record.groups())
-        return Row._make((step, *fields, time, course.kind, hit.offset, extras))
+        return _tuple(Row, (step, *fields, time, course.kind, hit.offset, extras))
 
     def _minute(self, text: bytes) -> float | None:
-        """The time of `I0421 10:17:`, if that is a date and asking for it turns no page of the calendar."""
+        """The time of `I0421 10:17:`, if that is a date."""
         if len(self._minutes) > KEPT:
-            self._minutes.clear()
+            self._minutes = {b"": None}
         day = text.decode("ascii")
-        return self._almanac.place(day[1:3], day[3:5], f"{day[6:11]}:00")
+        return self._almanac.place(day[1:3], day[3:5], f"{day[6:]}00")
 
 
 def _counts_once(said: Statement) -> bool:

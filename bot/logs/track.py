@@ -46,7 +46,22 @@ def row_of(step: Step) -> Row:
 
 
 def _step_of(row: Row | Step) -> Step:
-    return row if isinstance(row, Step) else Step(**row._asdict())
+    if isinstance(row, Step):
+        return row
+    number, seconds, tflops, tokens, loss, perplexity, weights, time, kind, offset, extras = row
+    return Step(
+        step=number,
+        seconds=seconds,
+        tflops_per_device=tflops,
+        tokens_per_device=tokens,
+        loss=loss,
+        perplexity=perplexity,
+        total_weights=weights,
+        time=time,
+        kind=kind,
+        offset=offset,
+        extras=extras,
+    )
 
 
 class Track:
@@ -74,17 +89,18 @@ class Track:
     def take(self, step: Row, *, anonymous: bool) -> None:
         """Take the next step line as a row."""
         last = self.last
-        if last is not None and last.step == step.step:
-            again = _said(last) == _said(step)
-            if again or (anonymous and step.loss is not None and step.loss == last.loss):
-                self.repeats += not again
-                return
-        if last is not None and step.step <= last.step:
-            self.back += 1
-            if len(self.rewinds) < REWINDS:
-                self.rewinds.append((last.step, step.step))
         if last is not None:
-            self.stride = max(step.step - last.step, 1)
+            stride = step.step - last.step
+            if stride == 0:
+                again = _said(last) == _said(step)
+                if again or (anonymous and step.loss is not None and step.loss == last.loss):
+                    self.repeats += not again
+                    return
+            self.stride = stride if stride > 1 else 1
+            if stride <= 0:
+                self.back += 1
+                if len(self.rewinds) < REWINDS:
+                    self.rewinds.append((last.step, step.step))
         if self.first is None:
             self.first = step
         elif step.seconds is not None:
