@@ -6,13 +6,13 @@ Everything drawn is also said in words. What is no number interrupts a line; wha
 at the edge and counted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from statistics import median
 
 from bot.report.figures import counted, seconds, significant
-from bot.verdict.curve import curve, pair
+from bot.verdict.curve import Curve, curve, pair
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.steady import LONGEST, SHORTEST
 from bot.verdict.timeline import gaps, last_segment
@@ -73,20 +73,19 @@ def plots(sides: Mapping[str, MeasuredRun]) -> tuple[Plot, ...]:
 def loss_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
     """The loss curves of one or two sides, by name; of two also the relative difference, head to base."""
     curves = {name: curve(run.log) for name, run in sides.items()}
-    lines = {name: _losses(run) for name, run in sides.items()}
+    lines = {name: line for name, run in sides.items() if (line := _losses(run))}
     numbers = [value for line in lines.values() for _, value in line if isfinite(value)]
     steps = [step for line in lines.values() for step, _ in line]
     if len(set(steps)) < 2 or not numbers:
         return None
     apart: Points = ()
     if len(curves) == 2:
-        one, other = curves.values()
-        pairs = [pair(one, other, step) for step in sorted(one.points.keys() & other.points.keys())]
-        apart = [(it.step, it.head / it.base - 1) for it in pairs if it.finite and it.base]
+        apart = _apart(*curves.values())
     upper = _frame(steps, numbers, 8.0, 150.0)
+    styles = _styles(sides)
     strokes = [
-        Stroke(style=f"line-{style}", path=_path(upper, line), name=name)
-        for style, (name, line) in zip(_styles(lines), lines.items(), strict=True)
+        Stroke(style=f"line-{styles[name]}", path=_path(upper, line), name=name)
+        for name, line in lines.items()
     ]
     said = [_loss_words(name, line) for name, line in lines.items()]
     notes = [f"Loss from {significant(min(numbers))} to {significant(max(numbers))}, {_span(steps)}."]
@@ -117,12 +116,13 @@ def step_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
     middles = [sides[name].measurements.steady.seconds or _middle(line) for name, line in lines.items()]
     steps = [step for line in lines.values() for step, _ in line]
     frame = _Frame(min(steps), max(steps), SHORTEST * min(middles), LONGEST * max(middles), 8.0, 150.0)
+    styles = _styles(sides)
     strokes, said = [], []
-    for style, (name, line) in zip(_styles(lines), lines.items(), strict=True):
+    for name, line in lines.items():
         kept = set(sides[name].measurements.steady.kept_steps)
         dots = [point for point in line if point[0] in kept]
-        strokes.append(Stroke(style=f"line-{style}", path=_path(frame, line), name=name))
-        strokes.append(Stroke(style=f"dots-{style}", path=_dots(frame, dots)))
+        strokes.append(Stroke(style=f"line-{styles[name]}", path=_path(frame, line), name=name))
+        strokes.append(Stroke(style=f"dots-{styles[name]}", path=_dots(frame, dots)))
         said.append(_time_words(name, line, len(dots), frame))
     low, high = significant(frame.low), significant(frame.high)
     scale = f"From {low} to {high} s, {_span(steps)}. Dots: kept steps."
@@ -136,9 +136,17 @@ def step_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
     )
 
 
-def _styles(lines: Mapping[str, Points]) -> Sequence[str]:
+def _apart(base: Curve, head: Curve) -> Points:
+    """The relative difference at every step that both sides state a finite loss for."""
+    pairs = [pair(base, head, step) for step in sorted(base.points.keys() & head.points.keys())]
+    ratios = [(it.step, it.head / it.base - 1) for it in pairs if it.finite and it.base]
+    return [point for point in ratios if isfinite(point[1])]
+
+
+def _styles(sides: Iterable[str]) -> dict[str, str]:
     """The base is drawn dashed where there is one."""
-    return ("base", "head")[-len(lines) :]
+    names = list(sides)
+    return dict(zip(names, ("base", "head")[-len(names) :], strict=True))
 
 
 def _losses(run: MeasuredRun) -> Points:

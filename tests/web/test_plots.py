@@ -82,11 +82,23 @@ def test_a_long_run_is_thinned_without_losing_its_spike() -> None:
     assert min(float(y) for _, y in places) < 15
 
 
+def test_a_side_without_steps_is_not_drawn() -> None:
+    """Where the head failed before its first step, the base's curves stand alone, as the base's."""
+    bare = run_log()
+    failed = measure(replace(bare, steps=(), steps_seen=0))
+    for sides in ({"main": _run(), "this change": failed}, {"main": failed, "this change": _run()}):
+        drawn = plots(sides)
+        expected = "line-base" if sides["this change"] is failed else "line-head"
+        assert [one.strokes[0].style for one in drawn] == [expected, expected]
+        assert not any("difference" in one.words for one in drawn)
+
+
 @given(st.lists(st.one_of(st.floats(), st.floats(0, 20)), min_size=2, max_size=60))
 def test_any_losses_can_be_drawn(values: list[float]) -> None:
     """Every place lies in the drawing, whatever the numbers are."""
-    for sides in ({"this run": _run(steps=len(values), losses=values, perplexity=False)},):
-        drawn = loss_plot(sides)
+    run = _run(steps=len(values), losses=values, perplexity=False)
+    turned = _run(steps=len(values), losses=values[::-1], perplexity=False)
+    for drawn in (loss_plot({"this run": run}), loss_plot({"main": run, "this change": turned})):
         for stroke in drawn.strokes if drawn else ():
             for x, y in PLACE.findall(stroke.path):
                 assert 0 <= float(x) <= WIDTH
