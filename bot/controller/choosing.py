@@ -104,7 +104,7 @@ def _case(
         base=base,
         history=main_runs(kept.of_base, kept.figures, like=base.runs),
         main_failures=_failures(kept),
-        looked=Looked(look=looked.look, n=looked.n) if looked else None,
+        looked=Looked(look=looked.look, runs=looked.runs) if looked else None,
         unfinished=tuple(run for run in kept.launched if run.state in UNFINISHED),
         lost=tuple(run for run in kept.launched if run.state is RunState.LOST),
         progress=_progress(kept.launched),

@@ -155,7 +155,7 @@ class PullStep:
         said = await self.say(subject.repository, subject.row, built.report)
         if said is None:
             return self.now(), {}
-        looks = {key: Look(look=one.look, n=one.n) for key, one in built.looks.items()}
+        looks = {key: Look(look=one.look, runs=one.runs) for key, one in built.looks.items()}
         remembered = {name: getattr(said, name) for name in Said.__dataclass_fields__}
         due = next_look(subject.row, built.report, self.poll_seconds)
         return due, {**remembered, "looks": msgspec.json.encode(looks).decode()}

@@ -3,6 +3,7 @@
 In:  runs and what was measured of them. Out: `Sides`, one for each case and variant. Pure.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,10 +17,10 @@ from bot.verdict.judgement import Margins, MeasuredRun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """A look at a case's data: its number, and the runs of base and head that it saw."""
+    """A look at a case's data: its number, and a digest of the runs that it saw."""
 
     look: int
-    n: tuple[int, int]
+    runs: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,21 +87,27 @@ def take_sides(case: CaseRuns, measured: Mapping[str, MeasuredRun]) -> Sides:
     """The case with its measurements; runs without one count as not there."""
     base = _measured(case.base.runs, measured)
     head = _measured(case.head.runs, measured)
-    n = (len(base), len(head))
-    return Sides(case, base, head, _look(case, n))
+    return Sides(case, base, head, _look(case, _which(case, measured)))
 
 
-def _look(case: CaseRuns, n: tuple[int, int]) -> Looked:
+def _which(case: CaseRuns, measured: Mapping[str, MeasuredRun]) -> str:
+    """A digest of the very runs that are compared: a new one in an old one's place is another look."""
+    sides = (case.base.runs, case.head.runs)
+    ids = [sorted(run.id for run in side if run.id in measured) for side in sides]
+    return hashlib.sha256(repr(ids).encode()).hexdigest()[:16]
+
+
+def _look(case: CaseRuns, runs: str) -> Looked:
     """The look that this report is: the same one as before on the same runs, else the next.
 
     While runs are under way nothing is read from the times, so that no look is spent.
     """
     before = case.looked
     if before is None:
-        return Looked(look=1, n=n)
-    if case.unfinished or before.n == n:
+        return Looked(look=1, runs=runs)
+    if case.unfinished or before.runs == runs:
         return before
-    return Looked(look=before.look + 1, n=n)
+    return Looked(look=before.look + 1, runs=runs)
 
 
 def _measured(runs: Sequence[RunRecord], measured: Mapping[str, MeasuredRun]) -> tuple[MeasuredRun, ...]:

@@ -38,10 +38,10 @@ class CommandRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """How often a case's data was looked at, and at how many runs of base and head the last time."""
+    """How often a case's data was looked at, and a digest of the runs that the last look saw."""
 
     look: int
-    n: tuple[int, int]
+    runs: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -149,7 +149,7 @@ def rule(evidence: Evidence, noise: Noise, rules: Rules) -> Ruling | None:
     measured = noise.spread is Spread.MEASURED
     quantile = t_quantile(p, noise.nu) if measured else normal_quantile(p)
     band = max(rules.practical, quantile * se)
-    z = normal_quantile(1 - level(EQUIVALENCE_ALPHA, rules.look))
+    z = _equivalence_quantile(noise, rules)
     size = abs(evidence.change)
     if size >= band:
         verdict = TimingVerdict.SLOWER if evidence.change > 0 else TimingVerdict.FASTER
@@ -158,6 +158,17 @@ def rule(evidence: Evidence, noise: Noise, rules: Rules) -> Ruling | None:
     else:
         verdict = TimingVerdict.INCONCLUSIVE
     return Ruling(verdict=verdict, band=band, se=se, quantile=quantile, z=z)
+
+
+def _equivalence_quantile(noise: Noise, rules: Rules) -> float:
+    """Return the standard errors that must fit below the equivalence margin: 1.645 at the first look.
+
+    Later looks spend so little that they lie in the tail, where measured noise makes t far wider than z:
+    with z, ten looks at a head 5 % slower found "same" 1.6 points more often than one, with t 0.7.
+    """
+    p = 1 - level(EQUIVALENCE_ALPHA, rules.look)
+    tail = rules.look > 1 and noise.nu >= ENOUGH_FREEDOM
+    return t_quantile(p, noise.nu) if tail else normal_quantile(p)
 
 
 def more_runs(evidence: Evidence, noise: Noise, rules: Rules) -> int | None:

@@ -67,7 +67,7 @@ def test_who_was_spoken_to_or_asks_gets_an_answer() -> None:
 
 def test_the_head_that_github_names_is_the_one_that_counts() -> None:
     """A head we had not heard of was pushed about now, and looks at the one before do not count for it."""
-    looked = row(looks={"x/linen": Look(look=2, n=(3, 3))}, head_seen=5.0)
+    looked = row(looks={"x/linen": Look(look=2, runs="abc")}, head_seen=5.0)
     assert on_this_head(looked, PULL, NOW) == looked
     moved = on_this_head(looked, pull(head_sha="d" * 40), NOW)
     assert (moved.head_sha, moved.head_seen, moved.looks) == ("d" * 40, NOW, {})

@@ -37,7 +37,7 @@ def _news(
 ) -> FailureNews | None:
     choice = BaselineChoice(sha="b" * 40, distance=0, why="the merge base", runs=(BASE_RUN,))
     runs = CaseRuns(case="a", variant="", head=HeadChoice(), base=choice, main_failures=failures)
-    return failure_news(Sides(runs, tuple(base), tuple(head), Looked(look=1, n=(1, 1))), REQUEST)
+    return failure_news(Sides(runs, tuple(base), tuple(head), Looked(look=1, runs="")), REQUEST)
 
 
 @pytest.mark.parametrize(

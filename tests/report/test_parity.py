@@ -44,7 +44,7 @@ def _sides(case: str, variant: str, base: MeasuredRun | None, head: MeasuredRun 
         head=HeadChoice(),
         base=BaselineChoice(sha="b" * 40, distance=0, why="the merge base"),
     )
-    return Sides(runs, (base,) if base else (), (head,) if head else (), Looked(look=1, n=(1, 1)))
+    return Sides(runs, (base,) if base else (), (head,) if head else (), Looked(look=1, runs=""))
 
 
 def _row(base: MeasuredRun | None, head: MeasuredRun | None) -> ParityRow:

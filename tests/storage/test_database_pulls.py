@@ -95,9 +95,9 @@ def test_a_new_head_is_seen_from_now_on(database: Database) -> None:
     """A push that we hear of starts the head's clock anew and drops the looks at the old one."""
     _want(database, 10.0, head_sha="a" * 40)
     held = _taken(database, 10.0)
-    values = {"head_sha": "a" * 40, "head_seen": 5.0, "looks": '{"x/y":{"look":2,"n":[1,3]}}'}
+    values = {"head_sha": "a" * 40, "head_seen": 5.0, "looks": '{"x/y":{"look":2,"runs":"abc"}}'}
     database.now(pulls.let_go, held, now=11.0, due=None, values=values)
-    assert _found(database).looks == {"x/y": Look(look=2, n=(1, 3))}
+    assert _found(database).looks == {"x/y": Look(look=2, runs="abc")}
     _want(database, 20.0, head_sha="a" * 40)
     assert _found(database).head_seen == 5.0
     _want(database, 30.0, head_sha="b" * 40)

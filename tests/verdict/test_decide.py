@@ -47,7 +47,7 @@ def test_a_change_beyond_the_band_is_called(change: float, verdict: TimingVerdic
 def test_noise_that_cannot_rule_out_five_percent_is_inconclusive() -> None:
     """The reader is told how many runs would settle it."""
     found = _decide(1.4, se=0.02)
-    assert (found.verdict, found.more_runs) == (TimingVerdict.INCONCLUSIVE, 4)
+    assert (found.verdict, found.more_runs) == (TimingVerdict.INCONCLUSIVE, 6)
     assert found.reason == (
         "inside the band of ±5.8 %, but the noise is too large to rule out a change of 5 %: "
         "4 more runs a side would settle it"
