@@ -4,7 +4,6 @@ In:  the text of an error.
 Out: `FailureClass` and its `Advice`; `classify` by the signature table; `fingerprint` and `masked`.
 """
 
-import hashlib
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -209,6 +208,8 @@ def fingerprint(kind: str, error: str, place: str) -> str:
     """
     found = _EXCEPTION.match(error)
     name = found["name"].rpartition(".")[2] if found else ""
+    import hashlib  # noqa: PLC0415 - 4 MB of a library that a log without a failure does not need
+
     content = "\n".join((kind, name, masked(error[:400]), place))
     return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()[:16]
 
