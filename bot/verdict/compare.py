@@ -163,5 +163,6 @@ def _moved(shown: Sequence[Row], ruling: Ruling) -> str:
 
 
 def _family(runs: Sequence[MeasuredRun]) -> Family | None:
-    kinds = [family(run.log.environment.device_kind) for run in runs]
-    return next((kind for kind in kinds if kind is not None), None)
+    """Return the family of all runs; one run that does not name its device may be of any, so None."""
+    kinds = {family(run.log.environment.device_kind) for run in runs}
+    return kinds.pop() if len(kinds) == 1 else None

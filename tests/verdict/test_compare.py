@@ -220,6 +220,17 @@ def test_a_cpu_earns_its_verdict_by_repeats() -> None:
     assert compare(base, head).verdict is Verdict.SAME
 
 
+@pytest.mark.parametrize("silent", ["base", "head"])
+def test_a_side_that_does_not_name_its_device_gets_no_assumed_noise(silent: str) -> None:
+    """What one side states may not be assumed of the other: it may have run on a CPU."""
+    named, unnamed = run(), run(Shape(seed=2), environment=replace(TPU, device_kind=None))
+    base, head = (unnamed, named) if silent == "base" else (named, unnamed)
+    found = compare([base], [head])
+    assert (found.verdict, found.timing.band) == (Verdict.INCONCLUSIVE, None)
+    assert "the noise between runs is unknown on this device" in found.reason
+    assert compare([named, unnamed], [named]).timing.band is None
+
+
 def test_the_rows_keep_the_order_of_the_metrics() -> None:
     """The table that people know comes first, whole even on a side that failed."""
     keys = [row.key for row in compare([run()], [failed()]).rows]
