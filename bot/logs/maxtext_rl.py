@@ -1,4 +1,4 @@
-"""Reads what MaxText's reinforcement learning prints: evaluations and an end, no step lines.
+"""Reads what MaxText's post-training prints besides step lines: evaluations of reinforcement learning, ends.
 
 In:  sightings of the literals in `REINFORCEMENT`.
 Out: statements.
@@ -29,7 +29,13 @@ def _between(seen: Sighting) -> Iterator[Statement]:
         yield Mark(kind=MarkKind.EVAL_ENDED, time=seen.time, step=int(found["step"]), offset=seen.offset)
 
 
+def _distilled(_: Sighting) -> Iterator[Statement]:
+    # Distillation Complete.
+    yield Finished()
+
+
 REINFORCEMENT = (
     Needle(literal=b"RL Training", read=_around, lead="(?:Pre |Post )?", telling=True),
     Needle(literal=b"Intermediate Eval (step=", read=_between, telling=True),
+    Needle(literal=b"Distillation Complete.", read=_distilled),
 )

@@ -15,7 +15,7 @@ _FRAME = re.compile(
     r'File "(?P<path>[^"\n]{1,400})", line (?P<line>\d{1,7})(?:, in (?P<name>[\w<>.]{1,120}))?'
 )
 _LIBRARY = re.compile(
-    r"^<|/(?:site|dist)-packages/|/lib(?:64)?/python\d|/python\d[\d.]*/(?!.*/src/)|^importlib|/runpy\.py$|/bin/[\w.-]+$"
+    r"^<|/(?:site|dist)-packages/|/lib(?:64)?/python\d|/python\d[\d.]*/(?!.*/src/)|^importlib|/runpy\.py$|/pytorch/torch/|/bin/[\w.-]+$"
 )
 # NotImplementedError: Pure NNX support has not been implemented yet.
 _ERROR = re.compile(

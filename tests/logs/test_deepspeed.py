@@ -79,3 +79,24 @@ def test_a_start_of_megatron_that_came_to_no_iteration_is_one() -> None:
         run.outcome.state,
         run.outcome.expected_steps,
     )
+
+
+def test_distillation_of_maxtext_ends_with_its_word() -> None:
+    """Its step lines have a form of their own, and count no steps to come."""
+    lines = [
+        f"step {n} | step_time=1.2{n}s | TFLOPs/s/device: 45.60 (student=30.00, teacher=15.60)"
+        for n in (1, 2)
+    ]
+    run = _run("\n".join([*lines, "Distillation Complete.", ""]))
+    assert ("maxtext", State.SUCCEEDED) == (run.format, run.outcome.state)
+    assert [(1, 1.21, 45.6), (2, 1.22, 45.6)] == [
+        (step.step, step.seconds, step.tflops_per_device) for step in run.steps
+    ]
+
+
+def test_a_line_of_maxtexts_training_engine_is_a_step() -> None:
+    """It begins with a capital and has no `seconds`."""
+    (step,) = _run(
+        "Completed step: 3, learning_rate: 0.001, loss: 2.134, step_time: 1.234, tflops: 45.600\n"
+    ).steps
+    assert (3, 1.234, 45.6, 2.134) == (step.step, step.seconds, step.tflops_per_device, step.loss)
