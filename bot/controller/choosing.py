@@ -17,7 +17,7 @@ from bot.report.model import Progress
 from bot.runs.baseline import choose_baseline, choose_head, same_commit
 from bot.runs.pattern import slug
 from bot.runs.records import Origin, RunRecord, RunState
-from bot.storage import failures, runs
+from bot.storage import failures, pulls, runs
 from bot.storage.histories import main_runs
 from bot.storage.pulls import PullRow
 from bot.storage.runs import Figures
@@ -39,9 +39,11 @@ class Chosen:
 def choose(connection: Connection, *, row: PullRow, pull: Pull, facts: HeadFacts, suite: Suite) -> Chosen:
     """Choose for every case and variant of the suite, in its order."""
     launched = runs.wanted(connection, pull.repository, pull.number)
+    of_head, left_out = _of_head(connection, pull)
     kept = _Kept(
         launched=launched,
-        of_head=_of_head(connection, pull),
+        of_head=of_head,
+        left_out=left_out,
         of_base=_of_base(connection, pull, {run.id for run in launched}),
         figures=runs.figures_of_branch(connection, pull.repository, slug(pull.base_branch)),
     )
@@ -69,6 +71,7 @@ class _Kept:
 
     launched: Sequence[RunRecord]
     of_head: Sequence[RunRecord]
+    left_out: str
     of_base: Sequence[RunRecord]
     figures: Mapping[str, Figures]
 
@@ -107,6 +110,8 @@ def _case(
         looked=Looked(look=looked.look, runs=looked.runs) if looked else None,
         unfinished=tuple(run for run in kept.launched if run.state in UNFINISHED),
         lost=tuple(run for run in kept.launched if run.state is RunState.LOST),
+        began_after="the push" if row.head_seen else "the commit was made",
+        left_out=kept.left_out,
         progress=_progress(kept.launched),
     )
 
@@ -135,12 +140,29 @@ def _of_base(connection: Connection, pull: Pull, mine: Collection[str]) -> list[
     return [run for run in _ended(found) if run.origin is Origin.FOUND or run.id in mine]
 
 
-def _of_head(connection: Connection, pull: Pull) -> list[RunRecord]:
-    """Runs of the head's branch. A fork's branch may have the base's name: then only the commit counts."""
+def _of_head(connection: Connection, pull: Pull) -> tuple[list[RunRecord], str]:
+    """Runs of the head's branch, and why some of its name were left out.
+
+    Where the name may be another's too, a run counts only by the commit that it records.
+    """
     ended = _ended(runs.of_branch(connection, pull.repository, slug(pull.head_branch)))
+    doubt = _doubt(connection, pull)
+    if not doubt:
+        return ended, ""
+    own = [run for run in ended if same_commit(run.sha, pull.head_sha)]
+    return own, f"{doubt}: only runs that record this commit are used" if len(own) < len(ended) else ""
+
+
+def _doubt(connection: Connection, pull: Pull) -> str:
+    """Whose else a run of the head's branch name may be."""
+    if pull.from_fork:
+        return "the branch of this name is a fork's, and the repository may have one of the same name"
     if slug(pull.head_branch) == slug(pull.base_branch):
-        return [run for run in ended if same_commit(run.sha, pull.head_sha)]
-    return ended
+        return f"in the names of runs this branch is spelt like {pull.base_branch}"
+    for other in pulls.open_branches(connection, pull.repository):
+        if other != pull.head_branch and slug(other) == slug(pull.head_branch):
+            return f"in the names of runs this branch is spelt like {other}"
+    return ""
 
 
 def _ended(found: Sequence[RunRecord]) -> list[RunRecord]:

@@ -125,10 +125,17 @@ def _note(sides: Sides, request: Request) -> str:
     head = sides.runs.head
     notes = []
     if head.runs and not head.commit_recorded:
-        notes.append("no run of this branch records its commit; the newest that began after the push is used")
+        after = sides.runs.began_after
+        notes.append(f"no run of this branch records its commit; the newest that began after {after} is used")
     if not head.runs and head.stale:
-        count = len(head.stale)
-        notes.append(f"{count} run{'s' if count > 1 else ''} of other commits of this branch are not used")
+        are = (
+            "1 run of this branch is"
+            if len(head.stale) == 1
+            else f"{len(head.stale)} runs of this branch are"
+        )
+        notes.append(f"{are} older than this commit or of another one, and not used")
+    if not head.runs and sides.runs.left_out:
+        notes.append(sides.runs.left_out)
     if head.runs and not sides.runs.base.runs:
         notes.append(sides.runs.base.why)
     if not head.runs and request.launches and request.pull.from_fork:

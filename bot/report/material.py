@@ -47,6 +47,8 @@ class CaseRuns:
     looked: Looked | None = None
     unfinished: tuple[RunRecord, ...] = ()
     lost: tuple[RunRecord, ...] = ()
+    began_after: str = "the push"
+    left_out: str = ""
     progress: Progress | None = None
 
     @property

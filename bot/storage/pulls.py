@@ -149,6 +149,17 @@ def find(connection: Connection, repository: str, number: int) -> PullRow | None
     return pull_row(row) if row else None
 
 
+def open_branches(connection: Connection, repository: str) -> tuple[str, ...]:
+    """The head branches of a repository's open pull requests, by name."""
+    rows = connection.execute(
+        select(PULL_REQUEST.c.head_branch)
+        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.open)
+        .where(PULL_REQUEST.c.head_branch.is_not(None))
+        .distinct()
+    )
+    return tuple(sorted(rows.scalars()))
+
+
 def of_repository(connection: Connection, repository: str) -> tuple[PullRow, ...]:
     """Every remembered pull request of a repository, newest first."""
     rows = connection.execute(

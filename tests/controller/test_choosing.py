@@ -3,12 +3,14 @@
 from dataclasses import replace
 
 from bot.controller.choosing import choose
+from bot.intake.pull import Pull
 from bot.logs.facts import Failure, State
-from bot.report.material import MainFailure
+from bot.report.material import CaseRuns, MainFailure
 from bot.report.model import CaseReport, FailureNews, Kinship, Report, RowState
 from bot.runs.records import RunRecord
-from bot.storage import pulls, reports, runs
+from bot.storage import pulls, queue, reports, runs
 from bot.storage.database import Database
+from bot.storage.tables import PULL_REQUEST
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.measure import measure
 from tests.controller.samples import ACME, BASE, FACTS, HEAD, NOW, PULL, ROW, suite
@@ -17,7 +19,9 @@ from tests.verdict.samples import TPU, Shape, run_log
 CASE, HOUR = "04_int8", 3600.0
 
 
-def _keep(database: Database, name: str, sha: str, measured: MeasuredRun, *, branch: str, age: float) -> None:
+def _keep(
+    database: Database, name: str, sha: str | None, measured: MeasuredRun, *, branch: str, age: float
+) -> None:
     record = RunRecord(
         id=name,
         repository=ACME.full_name,
@@ -73,3 +77,34 @@ def test_a_failing_head_is_given_what_main_and_others_know_of_it(database: Datab
     assert [run.sha for run in case.history] == ["c" * 40, BASE]
     assert case.main_failures == (MainFailure(run="broken", sha="f" * 40, fingerprint="f1"),)
     assert chosen.elsewhere == {"f1": (12,)}
+
+
+def _chosen(database: Database, pull: Pull = PULL) -> CaseRuns:
+    chosen = database.now(choose, row=ROW, pull=pull, facts=FACTS, suite=suite())
+    return next(one for one in chosen.cases if (one.case, one.variant) == (CASE, "linen"))
+
+
+def test_a_run_without_a_commit_counts_for_the_branch_that_its_name_means(database: Database) -> None:
+    """The newest that began after the push is taken, where the name can mean one branch only."""
+    _keep(database, "newest", None, _run(), branch="feat_x", age=-1)
+    assert [run.id for run in _chosen(database).head.runs] == ["newest"]
+
+
+def test_a_fork_takes_no_run_that_does_not_record_its_commit(database: Database) -> None:
+    """The repository's own branch may have the same name: its runs say nothing of the fork's code."""
+    _keep(database, "upstream", None, _run(), branch="feat_x", age=-1)
+    case = _chosen(database, replace(PULL, head_repository="evil/maxtext"))
+    assert case.head.runs == ()
+    assert case.left_out.startswith("the branch of this name is a fork's")
+
+
+def test_two_branches_with_one_spelling_share_no_run_without_a_commit(database: Database) -> None:
+    """`feat/x` and `feat-x` are one name in a bucket: a run counts for who is recorded in it."""
+    _keep(database, "whose", None, _run(), branch="feat_x", age=-1)
+    database.now(pulls.want, repository=ACME.full_name, number=8, installation=1, now=NOW)
+    held = database.now(queue.claim, PULL_REQUEST, owner="x", now=NOW, lease=30.0)
+    assert held is not None
+    database.now(pulls.let_go, held, now=NOW, due=None, values={"head_branch": "feat-x"})
+    case = _chosen(database)
+    assert case.head.runs == ()
+    assert "is spelt like feat-x" in case.left_out
