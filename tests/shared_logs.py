@@ -124,7 +124,7 @@ ROWS = (
     _row("llmc_gpt2_2024-10-13.head.log", "incomplete", 3770, form="llmc", last=3769, loss=3.6555),
     _row("modded_nanogpt_adamw_2024-06-06.log", "incomplete", 9536, form="llmc", last=9535, loss=3.34018,
          seconds=None),
-    *(_row(f"base_{n:02}.tail.txt", "succeeded", 1390, form="modded_nanogpt", expected=1390)
+    *(_row(f"base_{n:02}.tail.txt", "succeeded", 1390, form="modded_nanogpt", expected=1390, devices=8)
       for n in range(1, 11)),
     *(_row(f"cand_{n:02}.tail.txt", "succeeded", 1375, form="modded_nanogpt", expected=1375)
       for n in range(1, 11)),

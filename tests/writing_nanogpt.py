@@ -60,7 +60,9 @@ def modded_nanogpt_log(
 ) -> str:
     """Times add up from line to line; an evaluation repeats the number of the step before it."""
     count, spent = total or len(milliseconds), 0.0
+    row = "|   {}  NVIDIA H100 80GB HBM3          On  |   00000000:05:00.0 Off |                    0 |"
     lines = [
+        *(row.format(n) for n in range(8)),
         "for step in range(train_steps + 1):",
         f"step:0/{count} val_loss:10.8275 train_time:0ms step_avg:0.03ms",
     ]

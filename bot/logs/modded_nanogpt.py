@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bot.logs.facts import Mark, MarkKind, Step
+from bot.logs.facts import Environment, Mark, MarkKind, Step
 from bot.logs.follower import Figures, Follower
 from bot.logs.sighting import Needle, Sighting
 from bot.logs.statement import CUT, Doubt, Figure, Quantity, Statement
@@ -24,6 +24,12 @@ _HEAD = re.compile(
 _MEAN = re.compile(r"ms step_avg:(?P<mean>nan|inf|\d{1,12}(?:\.\d{1,6})?)ms")
 # peak memory allocated: 30908 MiB reserved: 46332 MiB
 _PEAK = re.compile(r"peak memory allocated: (?P<count>\d{1,12}) MiB")
+# |   0  NVIDIA H100 80GB HBM3          On  |   00000000:05:00.0 Off |                    0 |
+_DEVICE = re.compile(
+    r"\| {1,3}\d{1,3}  (?P<kind>NVIDIA [\w.-]{1,20}(?: [\w.-]{1,20}){0,4}) {2,}(?:On|Off) +\|"
+)
+_DEVICES = 8192
+"""Bytes of the table that nvidia-smi prints of sixteen devices."""
 _SO_FAR = "train_time"
 """The extra that holds the seconds of all steps so far."""
 
@@ -50,6 +56,12 @@ def _line(seen: Sighting) -> Iterator[Statement]:
     )
 
 
+def _devices(seen: Sighting) -> Iterator[Statement]:
+    kinds = [found["kind"] for found in _DEVICE.finditer(seen.after(_DEVICES))]
+    if kinds:
+        yield Environment(device_kind=kinds[0], devices=len(kinds))
+
+
 def _peak(seen: Sighting) -> Iterator[Statement]:
     if found := _PEAK.match(seen.text):
         yield Quantity(figure=Figure.MAX_ALLOCATED_MB, value=float(found["count"]))
@@ -73,5 +85,6 @@ def own_seconds() -> Follower:
 MODDED_NANOGPT = (
     Needle(literal=b"ms step_avg:", read=_line, telling=True,
            lead=r"step:\d{1,12}/\d{1,12} [^\n]{0,40}train_time:[\d.]{1,20}"),
+    Needle(literal=b"|   0  NVIDIA ", read=_devices),
     Needle(literal=b"peak memory allocated: ", read=_peak),
 )  # fmt: skip

@@ -67,6 +67,7 @@ def test_a_step_of_modded_nanogpt_took_the_difference() -> None:
     assert [None, 0.028, 0.024, 0.036, 0.027, 0.036, 0.027, 0.035] == [step.seconds for step in run.steps]
     assert pytest.approx(0.213 / 7) == run.mean_seconds_after_first
     assert [(0, 10.8275), (4, 4.4709), (8, 4.4709)] == [(mark.step, mark.loss) for mark in run.marks]
+    assert ("NVIDIA H100 80GB HBM3", 8) == (run.environment.device_kind, run.environment.devices)
     assert (30908.0, ()) == (run.max_allocated_mb, run.warnings)
 
 
