@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bot.config import FILE, Launch, Suite, json_schema, read_suite
+from bot.config import FILE, Checks, Launch, Suite, json_schema, read_suite
 from bot.config.document import LONGEST_TEXT
 from bot.errors import Told
 from bot.storage.sources import open_source
@@ -67,14 +67,8 @@ def _meaning(suite: Suite) -> Iterator[tuple[str, str]]:
         yield "by the pattern", suite.runs.pattern.text
     yield "runs are launched", _launched(suite.launch)
     yield "answers on", _answers(suite)
-    yield "labels", ", ".join(f"{label} → {cases}" for label, cases in suite.triggers.labels.items())
-    yield "checks", suite.checks
-    if suite.launch is not None:
-        budget = suite.budget
-        yield (
-            "budget",
-            f"{budget.chip_hours_per_day:g} chip-hours a day, {budget.concurrent_runs} runs at once",
-        )
+    if unused := _unused(suite):
+        yield "not used yet", f"{', '.join(unused)}: checked and kept for a later version"
     margins = suite.margins
     yield "a change counts from", f"{margins.practical_percent:g} %"
     yield "same means within", f"{margins.equivalence_percent:g} %"
@@ -84,8 +78,7 @@ def _launched(launch: Launch | None) -> str:
     if launch is None:
         return "never (no launch: they are only found)"
     if launch.xpk is not None:
-        xpk = launch.xpk
-        return f"by XPK on {xpk.cluster} ({xpk.device_type}), up to {xpk.timeout_seconds / 60:g} min each"
+        return f"not by this version: runs that XPK finished on {launch.xpk.cluster} are read"
     return "as processes on the server's machine"
 
 
@@ -94,9 +87,18 @@ def _answers(suite: Suite) -> str:
     drafts = " and drafts" if triggers.drafts else ""
     touching = f" that touch {_few(triggers.paths)}" if triggers.paths else ""
     parts = [f"pull requests{drafts}{touching}"] if triggers.pull_request else []
-    if triggers.branches:
-        parts.append(f"pushes to {_few(triggers.branches)}")
-    return "; ".join(parts) or "labels and comments only"
+    return "; ".join([*parts, "commands in comments"])
+
+
+def _unused(suite: Suite) -> list[str]:
+    """What the file may say and this version does not act on."""
+    said = {
+        "labels": suite.triggers.labels,
+        "pushes without a pull request (branches)": suite.triggers.branches,
+        "checks": suite.checks is not Checks.OFF,
+        "budget": suite.launch,
+    }
+    return [name for name, there in said.items() if there]
 
 
 def _few(names: tuple[str, ...]) -> str:

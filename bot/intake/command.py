@@ -27,6 +27,9 @@ from bot.intake.markdown import plain_lines
 # /benchmark rerun 03_dropout nnx
 _COMMAND = re.compile(r"^ {0,3}/benchmark(?:\s+(?P<words>.*))?$", re.IGNORECASE | re.DOTALL)
 
+# 03_dropout   04_*   where `run` was left out
+_LIKE_A_CASE = re.compile(r"[0-9_*?]")
+
 # A comment of GitHub's full length could hold thousands: nobody means that, and answering costs.
 MOST_COMMANDS = 10
 MOST_WORDS = 100
@@ -206,8 +209,10 @@ def _read_other(text: str, verb: str, after: list[str]) -> NotOffered | Unclear:
         nearest = " ".join(["/benchmark", close[0], *after])
     elif close and close[0] in VERBS:
         nearest = f"/benchmark {close[0]}"
-    else:
+    elif _LIKE_A_CASE.search(verb):
         nearest = " ".join(["/benchmark run", verb, *after])
+    else:
+        nearest = "/benchmark help"
     return Unclear(text=text, why=f"{verb} is not a command: {OFFERED} are.", nearest=nearest)
 
 

@@ -156,7 +156,7 @@ READ = (
     ("/benchmark 03_dropout nnx", "unclear: /benchmark run 03_dropout nnx"),
     ("/benchmark rerun 03_dropout failed", "unclear: /benchmark rerun failed"),
     ("/benchmark rerun 03_dropout ALL", "unclear: /benchmark rerun all"),
-    ("/benchmark cancl", "unclear: /benchmark run cancl"),
+    ("/benchmark cancl", "unclear: /benchmark help"),
 )
 
 # A command, and what it means in the suite above.
