@@ -67,6 +67,11 @@ class LogReader:
         """Bytes searched so far: the work that was done."""
         return self._scanner.searched
 
+    @property
+    def careful(self) -> int:
+        """Places that were read with care so far: the others said again what was known, or looked alike."""
+        return sum(self._counts)
+
     def _scan(self, piece: bytes) -> None:
         if len(self._sample) < _SAMPLE:
             self._sample += piece[: _SAMPLE - len(self._sample)]
