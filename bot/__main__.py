@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from bot import __version__
-from bot.errors import Told
+from bot.errors import Broken, Told
 
 DONE, RED, BAD_INPUT, OUR_FAILURE, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -62,6 +62,9 @@ def main(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         _forget_stdout()
         return DONE
+    except Broken as broken:
+        _complain(f"maxview failed: {broken}")
+        return OUR_FAILURE
     except Exception as error:  # noqa: BLE001 - the last line of defence: a person gets one line
         _complain(f"maxview failed: {type(error).__name__}: {error}")
         if os.environ.get("MAXVIEW_DEBUG") == "1":

@@ -8,9 +8,11 @@ import json
 import logging
 import os
 import signal
+import socket
 import sys
 from datetime import UTC, datetime
 
+from bot.errors import Told
 from bot.settings import SETTINGS, Settings, read_settings
 
 GRACE_SECONDS = 2
@@ -46,18 +48,32 @@ def serve(settings: Settings) -> None:
 
     from bot.app import make_app  # noqa: PLC0415 - the other commands start faster without it
 
+    try:
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise Told(f"DATA_DIR: {settings.data_dir} cannot be made: {problem.strerror}") from problem
     # uvicorn ends in good order and then raises the signal anew, which would look like a failure.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _stopped)
-    uvicorn.run(
-        make_app(settings),
-        host=settings.host,
-        port=settings.port,
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-        server_header=False,
-    )
+    with _listening(settings.host, settings.port) as place:
+        config = uvicorn.Config(
+            make_app(settings),
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            server_header=False,
+        )
+        uvicorn.Server(config).run(sockets=[place])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket at this address; taken before anything is opened, so that a wrong one is one clear line."""
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family, backlog=2048)
+    except OSError as problem:
+        reason = problem.strerror or problem
+        raise Told(f"HOST {host}, PORT {port}: cannot listen there ({reason}); give others") from problem
 
 
 def _stopped(_number: int, _frame: object) -> None:

@@ -56,6 +56,7 @@ def site(
     return Starlette(
         routes=[
             Route("/webhook", webhook, methods=["POST"]),
+            Route("/webhook", _only_post),
             Route("/healthz", lambda _request: JSONResponse({"process": "ok"})),
             Route("/readyz", ready),
             Route("/metrics", metrics),
@@ -64,6 +65,10 @@ def site(
         ],
         lifespan=lifespan,
     )
+
+
+def _only_post(_request: Request) -> Response:
+    return JSONResponse({"error": "webhooks are posted here"}, status_code=405, headers={"allow": "POST"})
 
 
 async def _asked(name: str, check: Check) -> str:
