@@ -272,7 +272,7 @@ FAILED: dict[str, Failed] = {
     "terminated": Failed(
         log=_said("", steps=6, exit_code=143),
         kind=FailureClass.TERMINATED,
-        error="exit code 143",
+        error="",
         state=State.KILLED,
     ),
     "preempted": Failed(
@@ -340,10 +340,10 @@ FAILED: dict[str, Failed] = {
         error="Reason: OOMKilled",
         state=State.KILLED,
     ),
-    "host_oom, exit code": Failed(
+    "killed, exit code": Failed(
         log=_said("", steps=6, exit_code=137),
-        kind=FailureClass.HOST_OOM,
-        error="exit code 137",
+        kind=FailureClass.TERMINATED,
+        error="",
         state=State.KILLED,
     ),
     "crash": Failed(
@@ -351,12 +351,8 @@ FAILED: dict[str, Failed] = {
         kind=FailureClass.CRASH,
         error="Fatal Python error: Segmentation fault",
     ),
-    "crash, exit code": Failed(
-        log=_said("", steps=6, exit_code=134), kind=FailureClass.CRASH, error="exit code 134"
-    ),
-    "timeout": Failed(
-        log=_said("", steps=6, exit_code=124), kind=FailureClass.TIMEOUT, error="exit code 124"
-    ),
+    "crash, exit code": Failed(log=_said("", steps=6, exit_code=134), kind=FailureClass.CRASH, error=""),
+    "timeout": Failed(log=_said("", steps=6, exit_code=124), kind=FailureClass.TIMEOUT, error=""),
     "image, pull": Failed(
         log=_bare(
             "NAME READY STATUS\n{day.workload}-slice-job-0-0-x7k2p 0/2 ImagePullBackOff\n"

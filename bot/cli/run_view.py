@@ -41,7 +41,8 @@ def show_run(screen: Screen, run: MeasuredRun) -> None:
     symbol, style = SYMBOLS[log.outcome.state]
     screen.headline(symbol, f"{_state(log.outcome)} · {_name(log)}", style)
     if log.outcome.failure:
-        screen.paragraph(log.outcome.failure.error, BAD)
+        if log.outcome.failure.error:
+            screen.paragraph(log.outcome.failure.error, BAD)
         screen.paragraph(_next_step(log.outcome), DIM)
     if log.outcome.state is State.NOT_A_TRAINING_LOG:
         return

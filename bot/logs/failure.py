@@ -72,7 +72,7 @@ _ADVICE: dict[FailureClass, Advice] = {
         (FailureClass.NOT_FINITE, Fault.CHANGE, False,
          "The loss became NaN or infinite: compare the loss curve with main from the step named on."),
         (FailureClass.TERMINATED, Fault.CLUSTER, True,
-         "The run was told to stop from outside: run it again."),
+         "The run was stopped from outside: run it again."),
         (FailureClass.PREEMPTED, Fault.CLUSTER, True,
          "A workload of higher priority took the machines: run it again."),
         (FailureClass.STOPPED, Fault.CONFIGURATION, False,
@@ -88,7 +88,7 @@ _ADVICE: dict[FailureClass, Advice] = {
         (FailureClass.TPU_BUSY, Fault.CLUSTER, True,
          "Another process holds the TPU: run it again once that process is gone."),
         (FailureClass.HOST_OOM, Fault.CHANGE, False,
-         "The container ran out of host memory or was killed: compare host memory with main."),
+         "The container ran out of host memory: compare host memory with main."),
         (FailureClass.CRASH, Fault.UNKNOWN, True,
          "The process crashed without a Python error: run it once more, then read its last lines."),
         (FailureClass.IMAGE, Fault.CONFIGURATION, False,
@@ -221,9 +221,7 @@ def of_exit_code(code: int) -> FailureClass:
             return FailureClass.TIMEOUT
         case 134 | 139:
             return FailureClass.CRASH
-        case 137:
-            return FailureClass.HOST_OOM
-        case 143:
+        case 137 | 143:  # SIGKILL may be want of memory, preemption or deletion: from outside is all it says
             return FailureClass.TERMINATED
         case 2:
             return FailureClass.CONFIG

@@ -135,9 +135,8 @@ def _failure(episode: Episode, track: Track, cause: Trouble | None, exit_code: i
     if episode.quits:
         return _quit(episode.quits[0])
     if exit_code:
-        kind = of_exit_code(exit_code)
-        error = f"exit code {exit_code}"
-        return Failure(kind=kind, error=error, fingerprint=fingerprint(kind, error, str(exit_code)))
+        kind, code = of_exit_code(exit_code), str(exit_code)
+        return Failure(kind=kind, error="", fingerprint=fingerprint(kind, f"exit code {code}", code))
     return None
 
 

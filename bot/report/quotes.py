@@ -64,7 +64,7 @@ def _failed(report: Report, row: CaseReport, comparison: Comparison, detail: Det
     end = bad_end(comparison.head)
     if end is None:
         return said(comparison.reason, detail.error)
-    parts = [_error(end.failure, detail) if end.failure else ended(end)]
+    parts = [_error(end.failure, detail) if end.failure and end.failure.error else ended(end)]
     if row.failure is not None:
         parts.append(news_words(row, report.base_branch))
     elif comparison.base and not bad_end(comparison.base):

@@ -46,7 +46,7 @@ def _outcome(outcome: Outcome) -> dict[str, object]:
         "state": outcome.state.value,
         "exit_code": outcome.exit_code,
         "class": failure.kind if failure else None,
-        "error": failure.error if failure else None,
+        "error": (failure.error or None) if failure else None,
         "where": failure.where if failure else None,
         "fingerprint": (failure.fingerprint or None) if failure else None,
         "last_step": outcome.last_step,

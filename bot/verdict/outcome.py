@@ -14,6 +14,9 @@ from bot.logs.failure import FailureClass, Fault, advice
 from bot.verdict.curve import goes_bad
 from bot.verdict.judgement import MeasuredRun
 
+SIGKILL_EXIT = 137
+"""128 + 9: the kernel for want of memory, an eviction, or a person; the code does not tell which."""
+
 SIGTERM_EXIT = 143
 """128 + 15: the scheduler asked the run to go; training code does not send itself SIGTERM."""
 
@@ -33,7 +36,7 @@ class Side:
     """One side of a comparison: its runs, those that can be measured, and the fate that stands for it.
 
     `telling` is the run that the fate was read from. `flaky` is set where runs of the same code passed and
-    failed, the cluster's failures not counted.
+    failed, the cluster's failures not counted; a kill that nobody explains is not known to be one of those.
     """
 
     name: str
@@ -50,7 +53,8 @@ def side(name: str, runs: Sequence[MeasuredRun]) -> Side:
     fates = [fate(run.log) for run in runs]
     passed = [run for run, its in zip(runs, fates, strict=True) if its is Fate.PASSED]
     overall = next((candidate for candidate in Fate if candidate in fates), Fate.ABSENT)
-    failed = [run for run, its in zip(runs, fates, strict=True) if its is Fate.FAILED]
+    pairs = zip(runs, fates, strict=True)
+    failed = [run for run, its in pairs if its is Fate.FAILED or killed_without_a_word(run.log)]
     first = next((run for run, its in zip(runs, fates, strict=True) if its is overall), None)
     return Side(
         name=name,
@@ -83,6 +87,12 @@ def fate(log: RunLog) -> Fate:
 def is_cluster_fault(failure: Failure | None) -> bool:
     """Tell whether a failure is the cluster's, so that a rerun is the remedy."""
     return failure is not None and advice(_kind(failure)).fault is Fault.CLUSTER
+
+
+def killed_without_a_word(log: RunLog) -> bool:
+    """Tell whether a run was killed and no line of its log says why, so that nobody can be blamed."""
+    said = log.outcome.failure is not None and log.outcome.failure.error
+    return log.outcome.exit_code == SIGKILL_EXIT and not said
 
 
 def loss_goes_bad(log: RunLog) -> bool:
@@ -123,7 +133,8 @@ def _failed(log: RunLog) -> str:
     if outcome.failure is None:
         return f"{verb} {_progress(log)}{code}"
     where = f" at {outcome.failure.where}" if outcome.failure.where else ""
-    return f"{verb} {_progress(log)}{code}: {outcome.failure.error}{where}"
+    error = f": {outcome.failure.error}" if outcome.failure.error else ""
+    return f"{verb} {_progress(log)}{code}{error}{where}"
 
 
 def _progress(log: RunLog) -> str:

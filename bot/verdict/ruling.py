@@ -10,7 +10,7 @@ from typing import assert_never
 
 from bot.verdict.comparable import summary
 from bot.verdict.judgement import Caveat, Loss, LossVerdict, Timing, TimingVerdict, Verdict, Weight
-from bot.verdict.outcome import Fate, Side, describe
+from bot.verdict.outcome import Fate, Side, describe, killed_without_a_word
 
 GREEN = frozenset({Verdict.SAME, Verdict.FASTER})
 """Verdicts that tell a person there is nothing to do: each needs the loss curve's word too."""
@@ -119,6 +119,8 @@ def said(its: Side) -> str:
 
 
 def _way_out(its: Side) -> str:
+    if its.telling is not None and killed_without_a_word(its.telling.log):
+        return "its log does not say why: rerun it, and if it happens again compare host memory"
     if its.fate is Fate.CLUSTER_FAILED:
         return "the cluster failed it: rerun"
     return "wait for it or run it" if its.fate is Fate.ABSENT else "rerun it to its last step"

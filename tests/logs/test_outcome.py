@@ -104,7 +104,17 @@ def test_the_noise_of_a_healthy_start_is_no_cause() -> None:
     noise = "2026-04-21 10:16:43: E cuda_platform.cc:51] failed call to cuInit: INTERNAL: CUDA error: UNKNOWN"
     outcome = _outcome(maxtext_log(config=[noise], exit_code=1))
     assert outcome.failure is not None
-    assert "exit code 1" == outcome.failure.error
+    assert "" == outcome.failure.error
+
+
+def test_a_kill_without_a_word_is_nobodys_memory() -> None:
+    """SIGKILL is also eviction, preemption and deletion; only a line about memory makes it one of memory."""
+    bare, told = (_outcome(maxtext_log(exit_code=137, failure=text)) for text in ("", "Reason: OOMKilled"))
+    assert (State.KILLED, State.KILLED) == (bare.state, told.state)
+    assert bare.failure is not None
+    assert told.failure is not None
+    assert (FailureClass.TERMINATED, "") == (bare.failure.kind, bare.failure.error)
+    assert (FailureClass.HOST_OOM, "Reason: OOMKilled") == (told.failure.kind, told.failure.error)
 
 
 def test_the_step_of_a_loss_that_is_not_finite_is_named() -> None:

@@ -97,7 +97,12 @@ def run(shape: Shape = Shape(), *, environment: Environment = TPU) -> MeasuredRu
 
 
 def failed(
-    kind: str = "code", *, after: int | None = None, exit_code: int = 1, fingerprint: str = ""
+    kind: str = "code",
+    *,
+    after: int | None = None,
+    exit_code: int = 1,
+    fingerprint: str = "",
+    error: str = "NotImplementedError: no such path",
 ) -> MeasuredRun:
     """Build a run that failed, before its first step or after `after`."""
     log = run_log()
@@ -105,7 +110,7 @@ def failed(
     outcome = Outcome(
         state=State.KILLED if exit_code in {137, 143} else State.FAILED,
         exit_code=exit_code,
-        failure=Failure(kind=kind, error="NotImplementedError: no such path", fingerprint=fingerprint),
+        failure=Failure(kind=kind, error=error, fingerprint=fingerprint),
         last_step=after,
         expected_steps=20,
     )

@@ -183,6 +183,19 @@ def test_a_run_the_cluster_failed_does_not_make_a_head_flaky() -> None:
     assert compare([run()], [run(Shape(seed=2)), failed("preempted")]).verdict is Verdict.SAME
 
 
+def test_a_kill_without_a_word_blames_nobody_and_excuses_nothing() -> None:
+    """Alone it is a reason to run again; beside runs that passed it keeps the answer from being green."""
+    killed = failed("terminated", after=5, exit_code=137, error="")
+    alone = compare([run()], [killed])
+    assert alone.verdict is Verdict.NOT_COMPARABLE
+    assert alone.reason == (
+        "head was killed after step 5 of 20 steps (exit code 137); its log does not say why: "
+        "rerun it, and if it happens again compare host memory"
+    )
+    beside = compare([run()], [run(Shape(seed=2)), killed])
+    assert (beside.verdict, "(1 of 2 runs)" in beside.reason) == (Verdict.INCONCLUSIVE, True)
+
+
 @pytest.mark.parametrize("head", [SLOW, FAST])
 def test_one_commit_is_never_slower_than_itself(head: Shape) -> None:
     """Outside the band it is noise or the machines."""
