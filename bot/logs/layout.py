@@ -13,7 +13,7 @@ from typing import Any
 _FRACTION = rb"(-?\d{1,24}\.\d{1,24})"
 _WHOLE = rb"(-?\d{1,24})"
 _STEP = rb"(\d{1,12})"
-_MANY = 8_192
+_MANY = 4_096
 """Numbers remembered: the figures of a steady run come again and again."""
 _numbers: dict[bytes, float] = {}
 """One number for equal digits, as a cache: of the steps that are kept it saves a third of the memory."""

@@ -13,8 +13,7 @@ REACH = 400
 """Bytes in front of a literal in which its line must begin: as many as are read of a prefix."""
 
 # I0421 10:17:39.824857 136682829195072 metric_logger.py:196]
-_STAMP = b"I0000 00:00:00.000000 "
-_STAMPS = frozenset(severity + _STAMP[1:] for severity in (b"I", b"W", b"E", b"F"))
+_STAMPS = frozenset(severity + b"0000 00:00:00.000000 " for severity in (b"I", b"W", b"E", b"F"))
 _ANY_DIGIT = bytes(ord("0") if chr(n) in "123456789" else n for n in range(256))
 _CLOCK = re.compile(rb"(?P<day>[IWEF]\d{4} )(?P<minute>\d\d:\d\d:)(?P<second>\d\d\.\d{6})(?= )")
 # 2026-07-30T19:22:14.580032463Z I0730 ...
@@ -33,7 +32,7 @@ def opening(buffer: bytes | mmap, at: int, end: int) -> Opening | None:
     if not start:
         return None
     line = buffer[start:end]
-    if line[: len(_STAMP)].translate(_ANY_DIGIT) in _STAMPS and start + len(_STAMP) <= at:
+    if line[:22].translate(_ANY_DIGIT) in _STAMPS and start + 22 <= at:
         return line[:6] + line[21:], line[:12], line[12:21]
     clock = _CLOCK.search(line, 0, at - start)
     if clock is not None:
@@ -45,6 +44,16 @@ def opening(buffer: bytes | mmap, at: int, end: int) -> Opening | None:
     if not before or before[-1] not in _SETTLED:
         return None
     return line, b"", b""
+
+
+def words(buffer: bytes | mmap, at: int, end: int) -> bytes | None:
+    """The line alone, as `opening` has it, in half the time."""
+    start = buffer.rfind(b"\n", at - REACH if at > REACH else 0, at) + 1
+    line = buffer[start:end]
+    if start and line[:22].translate(_ANY_DIGIT) in _STAMPS and start + 22 <= at:
+        return line[:6] + line[21:]
+    found = opening(buffer, at, end)
+    return found and found[0]
 
 
 def reliable(words: bytes) -> bool:

@@ -16,7 +16,7 @@ from bot.logs.collector import Collector
 from bot.logs.facts import CallSite, Environment, Step, StepKind
 from bot.logs.formats import Format
 from bot.logs.layout import Layout
-from bot.logs.opening import Opening, opening, reliable
+from bot.logs.opening import Opening, opening, reliable, words
 from bot.logs.scan import Hit
 from bot.logs.sighting import WINDOW, Needle, Sighting
 from bot.logs.statement import Quantity, Statement
@@ -49,12 +49,10 @@ class Shortcuts:
         self._chapters = chapters
         self._again = {n: needle.again for n, needle in needles.items() if needle.again is not None}
         self._laid_out = [n for n, needle in needles.items() if needle.layout is not None]
-        self._said: dict[int, set[bytes]] = {n: set() for n in self._again}
+        self._said: dict[int, set[bytes | None]] = {n: set() for n in self._again}
         self._courses: dict[int, dict[bytes, _Course]] = {n: {} for n in self._laid_out}
         self._minutes: dict[bytes, float | None] = {b"": None}
         self._turns = 0
-        self._opening: Opening | None = None  # of the hit that was asked for last
-        self.taken = 0  # hits that were not read with care: the work saved
 
     def passing(self) -> dict[int, Callable[[Hit], bool]]:
         """By needle, what says whether a hit is done with."""
@@ -72,17 +70,13 @@ class Shortcuts:
             self._forget()
         needle, at = hit.needle, hit.at
         end = at + self._again[needle]
-        self._opening = found = opening(hit.buffer, at, end if end < hit.filled else hit.filled)
-        if found is None or found[0] not in self._said[needle]:
-            return False
-        self.taken += 1
-        return True
+        return words(hit.buffer, at, end if end < hit.filled else hit.filled) in self._said[needle]
 
     def _followed(self, hit: Hit) -> bool:
         """Whether this step line is laid out like one before it; if so it goes where that one went."""
         if self._turns != self._almanac.turns + self._chapters.turns:
             self._forget()
-        self._opening = found = opening(hit.buffer, hit.at, hit.at)
+        found = opening(hit.buffer, hit.at, hit.at)
         course = self._courses[hit.needle].get(found[0]) if found is not None else None
         if course is None or found is None:
             return False
@@ -91,14 +85,13 @@ class Shortcuts:
             return False
         course.track.take(row, anonymous=course.anonymous)
         course.collector.telling += course.telling
-        self.taken += 1
         return True
 
     def learn(
         self, hit: Hit, seen: Sighting, form: Format | None, needle: Needle, said: list[Statement]
     ) -> None:
         """Remember what the hit that was not done with was found to say."""
-        found = self._opening
+        found = opening(hit.buffer, hit.at, min(hit.filled, hit.at + (needle.again or 0)))
         if found is None or not said or not reliable(found[0]):
             return
         if self._turns != self._almanac.turns + self._chapters.turns:
