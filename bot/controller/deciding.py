@@ -9,6 +9,7 @@ from typing import Any
 
 from bot.config import Cluster, Compare, Suite
 from bot.controller.facts import HeadFacts
+from bot.controller.suites import ReadSuite
 from bot.intake.pull import Pull
 from bot.report.material import Request
 from bot.report.model import LastCommand, Report, RowState
@@ -31,6 +32,13 @@ UNFINISHED = {RowState.NO_RUN, RowState.NO_BASELINE, RowState.QUEUED, RowState.R
 def starts_runs(suite: Suite) -> bool:
     """Whether this program starts runs for the suite: so far on the local cluster alone."""
     return suite.launch is not None and suite.launch.cluster is Cluster.LOCAL
+
+
+def wants_words(read: ReadSuite, row: PullRow, pull: Pull, changed_paths: Sequence[str]) -> bool:
+    """Whether there is anything to say where the pull request leaves the configuration alone."""
+    if read.suite is None:
+        return read.problem is not None or bool(row.commands)
+    return speaks(read.suite, row, pull, changed_paths)
 
 
 def speaks(suite: Suite, row: PullRow, pull: Pull, changed_paths: Sequence[str]) -> bool:

@@ -15,11 +15,11 @@ import msgspec
 
 from bot.config import Suite
 from bot.controller.choosing import Chosen, choose
-from bot.controller.deciding import known, next_look, on_this_head, request, sought, speaks
+from bot.controller.deciding import known, next_look, on_this_head, request, sought, wants_words
 from bot.controller.facts import HeadFacts, HeadReader
 from bot.controller.gathering import Gatherer
 from bot.controller.ports import Forge
-from bot.controller.suites import Suites
+from bot.controller.suites import PATH, Suites
 from bot.errors import Broken, Missing, Told
 from bot.intake.pull import Pull, Repository
 from bot.report.build import Built, build_report
@@ -106,19 +106,19 @@ class PullStep:
     async def _look(self, subject: _Subject) -> tuple[float | None, Mapping[str, Any]]:
         """Make the report and say it; when to look again, and what to remember."""
         read = await self.suites.read(subject.repository)
-        problem = read.problem
-        if read.suite is None and problem is None:
-            if not subject.row.commands:
-                return None, {}
-            problem = NO_SUITE
+        facts = await self.heads.read(subject.repository, subject.pull)
+        edits = PATH in facts.changed_paths
+        if not (edits or wants_words(read, subject.row, subject.pull, facts.changed_paths)):
+            return None, {}
         if read.suite is None:
+            problem = read.problem or NO_SUITE
             asked = request(subject.row, subject.pull, suite=None, problem=problem, now=self.now())
             built = build_report(asked, (), {})
         else:
-            facts = await self.heads.read(subject.repository, subject.pull)
-            if not speaks(read.suite, subject.row, subject.pull, facts.changed_paths):
-                return None, {}
             built = await self._build(subject, facts, read.suite)
+        if edits:
+            preview = await self.suites.preview(subject.repository, subject.pull.head_sha)
+            built = replace(built, report=replace(built.report, preview=preview))
         return await self._say(subject, built)
 
     async def _build(self, subject: _Subject, facts: HeadFacts, suite: Suite) -> Built:

@@ -41,6 +41,20 @@ class Suites:
         self._kept[repository.full_name] = (self.now(), found)
         return found
 
+    async def preview(self, repository: Repository, head_sha: str) -> str:
+        """What a pull request's own copy would mean, in one clause; it has no effect before it is merged."""
+        text = await self.forge.file(repository, PATH, head_sha)
+        if text is None:
+            return f"this pull request removes {PATH}: without it nothing is measured"
+        try:
+            suite = read_suite(text, PATH)
+        except Told as told:
+            return f"{PATH} as this pull request leaves it is not valid: {'; '.join(told.text.splitlines())}"
+        return (
+            f"this pull request edits {PATH}: its copy is valid, with {len(suite.cases)} cases in "
+            f"{len(suite.variants)} variants, and takes effect once it is on the default branch"
+        )
+
     def forget(self, repository: Repository) -> None:
         """Read it anew the next time."""
         self._kept.pop(repository.full_name, None)

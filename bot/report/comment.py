@@ -63,12 +63,16 @@ def comment_values(report: Report, detail: Detail, *, public_url: str) -> dict[s
 
 def note_lines(report: Report) -> list[str]:
     """What must be known of the runs themselves before the verdict is believed, once for all its cases."""
-    lines = []
+    lines = [f"⚠️ {_sentence(report.preview)}."] if report.preview else []
     for note, rows in list(notes(report).items())[:3]:
         names = listed([quoted(row.case, 40) for row in rows], 3)
         whose = "" if len(rows) == len(report.rows) else f" ({names})"
-        lines.append(f"⚠️ {said(note[:1].upper() + note[1:], LONGEST_ERROR)}{whose}.")
+        lines.append(f"⚠️ {_sentence(note)}{whose}.")
     return lines
+
+
+def _sentence(clause: str) -> str:
+    return said(clause[:1].upper() + clause[1:], LONGEST_ERROR)
 
 
 def _folds(report: Report, detail: Detail, public_url: str) -> list[Fold]:

@@ -158,7 +158,10 @@ def test_what_must_be_known_before_believing_is_noted() -> None:
     guessed = _case(replace(HEADS, commit_recorded=False), BASES)
     assert "no run of this branch records its commit" in _build(guessed, measured=RUNS).report.rows[0].note
     stale = _case(HeadChoice(stale=(_record("old", "f" * 40),)), BASES)
-    assert "1 run of this branch is older than this commit or of another one, and not used" in _build(stale).report.rows[0].note
+    assert (
+        "1 run of this branch is older than this commit or of another one, and not used"
+        in _build(stale).report.rows[0].note
+    )
     unread = _case(_head("h0", "not measured"), BASES)
     assert "1 of the head's logs could not be read" in _build(unread, measured=RUNS).report.rows[0].note
 

@@ -1,0 +1,45 @@
+"""The configuration of a repository, and what a pull request would make of it."""
+
+import asyncio
+
+import pytest
+
+from bot.controller.suites import PATH, Suites
+from tests.controller.forge import FakeForge
+from tests.controller.samples import ACME, FETCHES, HEAD
+
+
+def _preview(files: dict[str, str]) -> str:
+    suites = Suites(forge=FakeForge(files=files), now=lambda: 0.0)
+    return asyncio.run(suites.preview(ACME, HEAD))
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, f"this pull request removes {PATH}: without it nothing is measured"),
+        (
+            {PATH: FETCHES},
+            f"this pull request edits {PATH}: its copy is valid, with 3 cases in 2 variants, and takes effect "
+            "once it is on the default branch",
+        ),
+        (
+            {PATH: FETCHES + "chekcs: off\n"},
+            f"{PATH} as this pull request leaves it is not valid: {PATH}:5: chekcs: unknown key; did you mean "
+            "checks?",
+        ),
+    ],
+)
+def test_an_edited_configuration_is_previewed(files: dict[str, str], said: str) -> None:
+    """Its errors are told before they are on the default branch, with their lines."""
+    assert _preview(files) == said
+
+
+def test_a_configuration_is_asked_for_once_a_minute() -> None:
+    """Every look at a pull request needs it, and GitHub counts requests."""
+    forge, clock = FakeForge(files={PATH: FETCHES}), [0.0]
+    suites = Suites(forge=forge, now=lambda: clock[0])
+    for moment in (0.0, 30.0, 61.0):
+        clock[0] = moment
+        asyncio.run(suites.read(ACME))
+    assert len(forge.asked) == 2
