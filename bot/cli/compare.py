@@ -2,12 +2,11 @@
 
 In:  two sides, each one source or several joined by commas (repeats).
 Out: the verdict as text, Markdown, JSON or a page of HTML. Exit status 1 only where it was asked for and the
-     verdict is red.
+     verdict is red, 2 where a side is no training log: nothing was compared, and no gate may pass on it.
 """
 
 import argparse
 import json
-import sys
 from dataclasses import asdict, replace
 
 from bot import __version__
@@ -81,7 +80,8 @@ def _only_run(text: str) -> MeasuredRun:
         )
     run = runs[0]
     if run.log.outcome.state is State.NOT_A_TRAINING_LOG:
-        print(f"maxview: {text}: not a training log: no step lines of a known format", file=sys.stderr)
+        why = " ".join(run.log.warnings) or "No step line of a known format was found."
+        raise Told(f"{text} is not a training log: {why}")
     return run
 
 

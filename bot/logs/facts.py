@@ -134,10 +134,10 @@ class CompiledMemory:
 class Failure:
     """The first cause of a failure.
 
-    `kind` is one of the documented failure classes (`bot.logs.failure`), `error` the first error line, empty
-    where an exit code is all there is, `where` the innermost frame of the project as `file.py:line`, `excerpt`
-    up to 40 lines around it, `fingerprint` a hash that is equal for the same failure on another day, host and
-    line shift.
+    `kind` is one of the documented failure classes (`bot.logs.failure`), `error` the first error line,
+    empty where an exit code is all there is, `where` the innermost frame of the project as `file.py:line`,
+    `excerpt` up to 40 lines around it, `fingerprint` a hash that is equal for the same failure on another
+    day, host and line shift.
     """
 
     kind: str

@@ -149,7 +149,7 @@ def _outcomes(base: Side, head: Side) -> tuple[Caveat, ...]:
 
 
 def _state(its: Side) -> str | None:
-    return its.telling.log.outcome.state.value if its.telling else None
+    return its.telling.log.outcome.state.value.replace("_", " ") if its.telling else None
 
 
 def _moved(shown: Sequence[Row], ruling: Ruling) -> str:

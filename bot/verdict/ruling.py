@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from bot.logs.facts import State
 from bot.verdict.comparable import summary
 from bot.verdict.judgement import Caveat, Loss, LossVerdict, Timing, TimingVerdict, Verdict, Weight
 from bot.verdict.outcome import Fate, Side, describe, killed_without_a_word
@@ -121,6 +122,8 @@ def said(its: Side) -> str:
 def _way_out(its: Side) -> str:
     if its.telling is not None and killed_without_a_word(its.telling.log):
         return "its log does not say why: rerun it, and if it happens again compare host memory"
+    if its.telling is not None and its.telling.log.outcome.state is State.NOT_A_TRAINING_LOG:
+        return "name the file into which the trainer printed its step lines"
     if its.fate is Fate.CLUSTER_FAILED:
         return "the cluster failed it: rerun"
     return "wait for it or run it" if its.fate is Fate.ABSENT else "rerun it to its last step"

@@ -76,6 +76,26 @@ def test_a_source_of_several_runs_says_what_to_type(maxview: Maxview, good: Path
     assert maxview("compare", f"{page}#1", f"{page}#2").status == 0
 
 
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "The log is empty."),
+        (bytes(range(256)) * 400, "This is binary data, not a log."),
+        (b"Dear reader, the loss fell.\n" * 50, "No line of a format that is known was found."),
+    ],
+)
+def test_no_gate_passes_on_a_side_that_is_no_training_log(
+    maxview: Maxview, good: Path, tmp_path: Path, content: bytes, why: str
+) -> None:
+    """Nothing was compared: bad input, whichever side it is, and one line says so."""
+    odd = tmp_path / "odd.log"
+    odd.write_bytes(content)
+    for sides in ((good, odd), (odd, good), (good, f"{good},{odd}")):
+        ran = maxview("compare", *sides, "--fail-on-regression")
+        assert (ran.status, ran.out) == (2, "")
+        assert ran.err == f"maxview: {odd} is not a training log: {why}\n"
+
+
 def test_both_sides_cannot_be_standard_input(maxview: Maxview) -> None:
     """There is only one."""
     assert maxview("compare", "-", "-").err == "maxview: BASE and HEAD cannot both be standard input\n"

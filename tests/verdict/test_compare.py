@@ -127,7 +127,7 @@ def test_other_devices_have_no_delta() -> None:
             run(),
             ended(State.NOT_A_TRAINING_LOG, steps=0),
             Verdict.NOT_COMPARABLE,
-            "head is not a training log",
+            "head is not a training log; name the file into which the trainer printed its step lines",
         ),
     ],
 )
