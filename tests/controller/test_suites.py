@@ -14,20 +14,17 @@ def _preview(files: dict[str, str]) -> str:
     return asyncio.run(suites.preview(ACME, HEAD))
 
 
+GONE = f"this pull request removes {PATH}: without it nothing is measured"
+VALID = "its copy is valid, with 3 cases in 2 variants, and takes effect once it is on the default branch"
+WRONG = f"as this pull request leaves it is not valid: {PATH}:5: chekcs: unknown key; did you mean checks?"
+
+
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({}, f"this pull request removes {PATH}: without it nothing is measured"),
-        (
-            {PATH: FETCHES},
-            f"this pull request edits {PATH}: its copy is valid, with 3 cases in 2 variants, and takes effect "
-            "once it is on the default branch",
-        ),
-        (
-            {PATH: FETCHES + "chekcs: off\n"},
-            f"{PATH} as this pull request leaves it is not valid: {PATH}:5: chekcs: unknown key; did you mean "
-            "checks?",
-        ),
+        ({}, GONE),
+        ({PATH: FETCHES}, f"this pull request edits {PATH}: {VALID}"),
+        ({PATH: FETCHES + "chekcs: off\n"}, f"{PATH} {WRONG}"),
     ],
 )
 def test_an_edited_configuration_is_previewed(files: dict[str, str], said: str) -> None:
