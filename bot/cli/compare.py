@@ -7,23 +7,26 @@ Out: the verdict as text, Markdown, JSON or a page of HTML. Exit status 1 only w
 
 import argparse
 import json
+import sys
 from dataclasses import asdict, replace
 
 from bot import __version__
 from bot.cli.comparison_text import show_comparison
 from bot.cli.reading import runs_of, selected
-from bot.cli.screen import Screen
+from bot.cli.screen import Screen, plain
 from bot.errors import Told
 from bot.logs.facts import State
 from bot.report.comparison_document import comparison_document
 from bot.report.comparison_markdown import comparison_markdown
 from bot.report.comparison_view import RED, comparison_view
 from bot.verdict.compare import compare
+from bot.verdict.distinct import distinct
 from bot.verdict.judgement import Comparison, MeasuredRun
 
 FORMATS = ("text", "markdown", "json", "html")
 EPILOG = """\
-BASE and HEAD are sources as in `maxview parse`; several joined by commas are repeats.
+BASE and HEAD are sources as in `maxview parse`; several joined by commas are repeats: other runs,
+not copies of one.
 A source that holds several runs needs a selector: page.txt#1.
 
 examples:
@@ -63,11 +66,17 @@ def main(args: argparse.Namespace) -> int:
 
 
 def side(text: str) -> tuple[MeasuredRun, ...]:
-    """The runs of one side, one per source named."""
+    """The runs of one side, one per source named; a run that is given twice is no repeat and counts once."""
     sources = [text] if selected(text).source == "-" else [part for part in text.split(",") if part.strip()]
     if not sources:
         raise Told(f"no source named in '{text}'")
-    return tuple(_only_run(source) for source in sources)
+    runs, again = distinct([_only_run(source) for source in sources])
+    for first, copy in again:
+        print(
+            plain(f"maxview: {sources[copy]} is the same run as {sources[first]}: it counts once"),
+            file=sys.stderr,
+        )
+    return runs
 
 
 def _only_run(text: str) -> MeasuredRun:

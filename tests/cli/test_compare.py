@@ -1,5 +1,6 @@
 """`maxview compare`: one verdict in four formats."""
 
+import gzip
 import json
 import math
 from pathlib import Path
@@ -60,10 +61,25 @@ def test_the_page_loads_nothing_and_escapes_everything(maxview: Maxview, good: P
         assert trap not in page
 
 
-def test_repeats_are_joined_by_commas(maxview: Maxview, good: Path, slow: Path) -> None:
+def test_repeats_are_joined_by_commas(maxview: Maxview, good: Path, slow: Path, tmp_path: Path) -> None:
     """Three against two."""
-    ran = maxview("compare", f"{good},{good},{good}", f"{slow},{slow}", "--format", "json")
-    assert json.loads(ran.out)["timing"]["n"] == [3, 2]
+    others = [tmp_path / f"{n}.log" for n in range(3)]
+    for n, other in enumerate(others):
+        other.write_text(maxtext_log(steps=12, seed=10 + n), encoding="utf-8")
+    base, head = ",".join(map(str, (good, *others[:2]))), f"{slow},{others[2]}"
+    ran = maxview("compare", base, head, "--format", "json")
+    assert (json.loads(ran.out)["timing"]["n"], ran.err) == ([3, 2], "")
+
+
+def test_a_run_that_is_given_twice_is_no_repeat(maxview: Maxview, good: Path, tmp_path: Path) -> None:
+    """Copies have no noise between them: whatever the copy is called or packed in, the run counts once."""
+    copy = tmp_path / "copy.log.gz"
+    copy.write_bytes(gzip.compress(good.read_bytes().replace(b"\n", b"\r\n")))
+    ran = maxview("compare", f"{good},{copy},{good}", good, "--format", "json")
+    assert json.loads(ran.out)["timing"]["n"] == [1, 1]
+    assert ran.err.splitlines() == [
+        f"maxview: {again} is the same run as {good}: it counts once" for again in (copy, good)
+    ]
 
 
 def test_a_source_of_several_runs_says_what_to_type(maxview: Maxview, good: Path, tmp_path: Path) -> None:
