@@ -106,20 +106,24 @@ class CaseReport:
 
 
 class Transition(StrEnum):
-    """What became of a case in one variant since the baseline; `unknown` where a side has no run to tell."""
+    """What became of a case in one variant since the baseline; `unknown` where a side has no run to tell,
+    `mixed` where a side has runs that pass beside runs that fail, and no more than that can be said."""
 
     STILL_PASSES = "still_passes"
     PASSES_NOW = "fail_to_pass"
     FAILS_NOW = "pass_to_fail"
     FAILS_THE_SAME = "fails_the_same"
     FAILS_OTHERWISE = "fails_otherwise"
+    MIXED = "mixed"
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParityRow:
     """One case in two variants on the head commit: did it pass in each, did it on the baseline, and what
-    became of it since. `comparison` is of the second variant against the first, both on the head."""
+    became of it since. `comparison` is of the second variant against the first, both on the head.
+
+    A side neither passes nor fails (None) where it has no run to tell, and where its runs are mixed."""
 
     case: str
     first_variant: str
@@ -131,6 +135,10 @@ class ParityRow:
     first_transition: Transition = Transition.UNKNOWN
     second_transition: Transition = Transition.UNKNOWN
     comparison: Comparison | None = None
+    first_mixed: bool = False
+    second_mixed: bool = False
+    base_first_mixed: bool = False
+    base_second_mixed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +178,7 @@ class Report:
     skipped: tuple[Skipped, ...] = ()
     last_command: LastCommand | None = None
     problem: str | None = None
+    preview: str = ""
     launches: bool = False
     variants: tuple[str, ...] = ()
     chip_hours_used: float | None = None

@@ -5,9 +5,11 @@ In:  the sides of every case. Out: `ParityRow`s for the first two variants, and 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
+from bot.report.kinship import failure_news
 from bot.report.material import Request, Sides
-from bot.report.model import ParityRow, Transition
+from bot.report.model import FailureNews, Kinship, ParityRow, Transition
 from bot.verdict.compare import compare, is_comparable
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.outcome import Fate, side
@@ -16,14 +18,34 @@ from bot.verdict.provenance import Across
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """How many of `cases` pass in both variants on the head and on the baseline, and in how many of them a
-    run to tell it is missing. `base` is None where the baseline tells of no case."""
+    """How many of the `known` cases pass in both variants on the head and on the baseline.
+
+    Both figures are of the same cases, so that one can be set against the other: those that both sides tell
+    of; where the baseline tells of none of the head's (`base` is None), those that the head tells of.
+    `cases` is all of them; `head_unknown` and `base_unknown` have no run to tell, in one variant at least;
+    `head_mixed` and `base_mixed` are those of the known whose runs pass and fail.
+    """
 
     cases: int
+    known: int
     head: int
     head_unknown: int
     base: int | None
     base_unknown: int
+    head_mixed: int = 0
+    base_mixed: int = 0
+
+
+class _Standing(StrEnum):
+    """How the runs of one side stand together."""
+
+    PASSES = "passes"
+    FAILS = "fails"
+    MIXED = "mixed"
+    UNKNOWN = "unknown"
+
+
+_PASSES = {_Standing.PASSES: True, _Standing.FAILS: False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +74,29 @@ def parity(sides: Sequence[Sides], request: Request) -> tuple[ParityRow, ...]:
 
 
 def tally(rows: Sequence[ParityRow]) -> Tally:
-    """Count the cases that pass in both variants; one that is not known to pass does not count."""
-    head = [(row.first_passes, row.second_passes) for row in rows]
-    base = [(row.base_first_passes, row.base_second_passes) for row in rows]
-    known = any(None not in passes for passes in base)
+    """Count the cases that pass in both variants; one that is not known, or mixed, does not pass."""
+    head = [row for row in rows if _told(row, base=False)]
+    both = [row for row in head if _told(row, base=True)]
+    known = both or head
     return Tally(
         cases=len(rows),
-        head=sum(all(passes) for passes in head),
-        head_unknown=sum(None in passes for passes in head),
-        base=sum(all(passes) for passes in base) if known else None,
-        base_unknown=sum(None in passes for passes in base),
+        known=len(known),
+        head=sum(bool(row.first_passes and row.second_passes) for row in known),
+        head_unknown=len(rows) - len(head),
+        base=sum(bool(row.base_first_passes and row.base_second_passes) for row in both) if both else None,
+        base_unknown=sum(not _told(row, base=True) for row in rows),
+        head_mixed=sum(row.first_mixed or row.second_mixed for row in known),
+        base_mixed=sum(row.base_first_mixed or row.base_second_mixed for row in both),
     )
+
+
+def _told(row: ParityRow, *, base: bool) -> bool:
+    """Whether a side has runs that tell, in both variants."""
+    if base:
+        sides = (row.base_first_passes, row.base_first_mixed), (row.base_second_passes, row.base_second_mixed)
+    else:
+        sides = (row.first_passes, row.first_mixed), (row.second_passes, row.second_mixed)
+    return all(passes is not None or mixed for passes, mixed in sides)
 
 
 def _comparable(pair: _Pair) -> bool:
@@ -87,40 +121,49 @@ def _row(pair: _Pair, request: Request, comparable: int) -> ParityRow:
         case=one.runs.case,
         first_variant=one.runs.variant,
         second_variant=two.runs.variant,
-        first_passes=_passes(one.head),
-        second_passes=_passes(two.head),
-        base_first_passes=_passes(one.base),
-        base_second_passes=_passes(two.base),
-        first_transition=_transition(one),
-        second_transition=_transition(two),
+        first_passes=_PASSES.get(_standing(one.head)),
+        second_passes=_PASSES.get(_standing(two.head)),
+        base_first_passes=_PASSES.get(_standing(one.base)),
+        base_second_passes=_PASSES.get(_standing(two.base)),
+        first_transition=_transition(one, request),
+        second_transition=_transition(two, request),
         comparison=comparison,
+        first_mixed=_standing(one.head) is _Standing.MIXED,
+        second_mixed=_standing(two.head) is _Standing.MIXED,
+        base_first_mixed=_standing(one.base) is _Standing.MIXED,
+        base_second_mixed=_standing(two.base) is _Standing.MIXED,
     )
 
 
-def _passes(runs: Sequence[MeasuredRun]) -> bool | None:
-    """Whether every run passed; None where none could, or the cluster failed them."""
+def _standing(runs: Sequence[MeasuredRun]) -> _Standing:
+    """How a side's runs stand; unknown where none could pass, or the cluster failed them."""
     its = side("", runs)
     if its.fate not in {Fate.PASSED, Fate.FAILED}:
-        return None
-    return its.fate is Fate.PASSED and not its.flaky
+        return _Standing.UNKNOWN
+    if its.flaky:
+        return _Standing.MIXED
+    return _Standing.PASSES if its.fate is Fate.PASSED else _Standing.FAILS
 
 
-def _transition(sides: Sides) -> Transition:
-    match _passes(sides.base), _passes(sides.head):
-        case (True, True):
-            return Transition.STILL_PASSES
-        case (False, True):
-            return Transition.PASSES_NOW
-        case (True, False):
-            return Transition.FAILS_NOW
-        case (False, False):
-            base, head = _prints(sides.base), _prints(sides.head)
-            return Transition.FAILS_THE_SAME if base & head or base == head else Transition.FAILS_OTHERWISE
-        case _:
+def _transition(sides: Sides, request: Request) -> Transition:
+    """What became of the case; of a failure it says what the case's row says, by the same function."""
+    match _standing(sides.base), _standing(sides.head):
+        case (_Standing.UNKNOWN, _) | (_, _Standing.UNKNOWN):
             return Transition.UNKNOWN
+        case (_, _Standing.MIXED) | (_Standing.MIXED, _Standing.PASSES):
+            return Transition.MIXED
+        case (base, _Standing.PASSES):
+            return Transition.STILL_PASSES if base is _Standing.PASSES else Transition.PASSES_NOW
+        case (base, _):
+            return _failing(base, failure_news(sides, request))
 
 
-def _prints(runs: Sequence[MeasuredRun]) -> set[str]:
-    """The fingerprints of the failures of these runs."""
-    failures = [run.log.outcome.failure for run in runs]
-    return {failure.fingerprint for failure in failures if failure is not None and failure.fingerprint}
+def _failing(base: _Standing, news: FailureNews | None) -> Transition:
+    """A case that fails on the head; a failure of which the log says nothing is told by the fates alone."""
+    match news.kinship if news else None:
+        case Kinship.SAME_ON_BASE:
+            return Transition.FAILS_THE_SAME
+        case Kinship.OTHER_ON_BASE:
+            return Transition.FAILS_OTHERWISE
+        case _:
+            return Transition.FAILS_THE_SAME if base is _Standing.FAILS else Transition.FAILS_NOW

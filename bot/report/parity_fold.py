@@ -20,12 +20,14 @@ _WORDS = {
     Transition.FAILS_NOW: "**pass → fail**",
     Transition.FAILS_THE_SAME: "fails the same",
     Transition.FAILS_OTHERWISE: "**fails otherwise**",
+    Transition.MIXED: "passes and fails",
     Transition.UNKNOWN: NONE,
 }
 _RANK = (
     Transition.FAILS_NOW,
     Transition.FAILS_OTHERWISE,
     Transition.PASSES_NOW,
+    Transition.MIXED,
     Transition.FAILS_THE_SAME,
     Transition.UNKNOWN,
     Transition.STILL_PASSES,
@@ -55,32 +57,31 @@ def parity_fold(report: Report, detail: Detail) -> Fold | None:
 
 
 def _summary(report: Report) -> str:
-    """`parity 11/14 → 12/14: 1 fail → pass`."""
+    """`parity 11/14 → 12/14: 1 fail → pass`; figures only of the cases that are known."""
     counted = tally(report.parity)
-    head = _of(counted.head, counted.cases, counted.head_unknown)
-    base = "" if counted.base is None else _of(counted.base, counted.cases, counted.base_unknown) + " → "
+    if not counted.known:
+        return "parity: no case is known in both variants yet"
+    head = _of(counted.head, counted.known, counted.head_mixed)
+    base = "" if counted.base is None else f"{_of(counted.base, counted.known, counted.base_mixed)} → "
+    part = "" if counted.known == counted.cases else f" ({counted.known} of {counted.cases} cases known)"
     moves = Counter(row.second_transition for row in report.parity)
     news = [f"{moves[one]} {_WORDS[one].strip('*')}" for one in NEWS if moves[one]]
-    return f"parity {base}{head}" + (f": {', '.join(news)}" if news else "")
+    return f"parity {base}{head}{part}" + (f": {', '.join(news)}" if news else "")
 
 
-def _of(passing: int, cases: int, unknown: int) -> str:
-    return f"{passing}/{cases}" + (f" ({unknown} without a run)" if unknown else "")
+def _of(passing: int, known: int, mixed: int) -> str:
+    return f"{passing}/{known}" + (f" and {mixed} mixed" if mixed else "")
 
 
 def _rank(row: ParityRow) -> int:
     return min(_RANK.index(row.first_transition), _RANK.index(row.second_transition))
 
 
-def _alike(row: ParityRow) -> bool:
-    return row.second_passes is row.first_passes
-
-
 def _cells(row: ParityRow, detail: Detail) -> tuple[str, ...]:
     return (
         said(row.case, detail.name),
         _first(row),
-        _PASSED[row.second_passes],
+        _passed(passes=row.second_passes, mixed=row.second_mixed),
         _WORDS[row.second_transition],
         _figures(row),
     )
@@ -90,7 +91,11 @@ def _first(row: ParityRow) -> str:
     """How the first variant does, with what became of it where that is news."""
     if row.first_transition in NEWS:
         return _WORDS[row.first_transition]
-    return _PASSED[row.first_passes]
+    return _passed(passes=row.first_passes, mixed=row.first_mixed)
+
+
+def _passed(*, passes: bool | None, mixed: bool) -> str:
+    return "mixed" if mixed else _PASSED[passes]
 
 
 def _figures(row: ParityRow) -> str:
@@ -104,4 +109,5 @@ def _figures(row: ParityRow) -> str:
 
 
 def _brief(row: ParityRow) -> str:
-    return f"{_PASSED[row.first_passes]} → {_PASSED[row.second_passes]}"
+    first = _passed(passes=row.first_passes, mixed=row.first_mixed)
+    return f"{first} → {_passed(passes=row.second_passes, mixed=row.second_mixed)}"

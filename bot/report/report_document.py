@@ -113,6 +113,10 @@ def _parity(row: ParityRow) -> dict[str, object]:
         "second_passes": row.second_passes,
         "base_first_passes": row.base_first_passes,
         "base_second_passes": row.base_second_passes,
+        "first_mixed": row.first_mixed,
+        "second_mixed": row.second_mixed,
+        "base_first_mixed": row.base_first_mixed,
+        "base_second_mixed": row.base_second_mixed,
         "first_transition": row.first_transition.value,
         "second_transition": row.second_transition.value,
         "comparison": comparison_document(row.comparison) if row.comparison else None,
@@ -125,10 +129,13 @@ def _tally(rows: Sequence[ParityRow]) -> dict[str, object] | None:
     counted = tally(rows)
     return {
         "cases": counted.cases,
+        "known": counted.known,
         "head": counted.head,
         "head_unknown": counted.head_unknown,
+        "head_mixed": counted.head_mixed,
         "base": counted.base,
         "base_unknown": counted.base_unknown,
+        "base_mixed": counted.base_mixed,
     }
 
 
