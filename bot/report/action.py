@@ -10,10 +10,11 @@ from dataclasses import replace
 
 from bot.report.cells import caveat_words, label
 from bot.report.figures import age, counted, day, listed, size
-from bot.report.headline import is_green, remarkable
-from bot.report.judged import another_failure, loss_changed, loss_words, weighty
+from bot.report.headline import is_green
+from bot.report.judged import another_failure, loss_changed, loss_words, sometimes_on_base, weighty
 from bot.report.model import Baseline, CaseReport, Report, RowState
 from bot.report.quoting import LONGEST_ERROR, quoted, said
+from bot.report.row_words import remarkable, row_words, some_failed
 from bot.report.states import PENDING, STATES, Tier
 
 NAMED = 3  # cases named in the line; the table has the rest
@@ -109,7 +110,7 @@ def _no_runs(report: Report, missing: list[CaseReport]) -> str:
 
 
 def _clauses(report: Report, rows: list[CaseReport]) -> str:
-    ordered = sorted(rows, key=lambda row: -STATES[row.state].rank)
+    ordered = sorted(rows, key=lambda row: -row_words(row, report.base_branch).rank)
     clauses = [_clause(report, row) for row in ordered[:NAMED]]
     more = len(rows) - len(clauses)
     return "; ".join(clauses) + (f"; and {more} more" if more else "")
@@ -129,7 +130,7 @@ def _clause(report: Report, row: CaseReport) -> str:
             return f"the loss of {name} {loss_words(comparison) or 'diverged'}"
         case RowState.NOT_COMPARABLE | RowState.NOT_LIKE_FOR_LIKE:
             return f"{name} is {STATES[row.state].word}{_because(row)}"
-        case RowState.INCONCLUSIVE:
+        case RowState.INCONCLUSIVE if not remarkable(row):
             return f"{name}{_needs(row)}"
         case _:
             return f"{name} {_news(report, row)}"
@@ -139,6 +140,10 @@ def _news(report: Report, row: CaseReport) -> str:
     """What a row tells beside its state."""
     if another_failure(row):
         return f"fails otherwise than on {said(report.base_branch, 40)}"
+    if failed := some_failed(row):
+        return f"has {failed.replace(' failed', ' that failed')}"
+    if sometimes_on_base(row):
+        return f"fails as some runs of {said(report.base_branch, 40)} do"
     return "has a changed loss curve" if loss_changed(row.comparison) else "uses more memory"
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bot.report.kinship import failure_news
 from bot.report.material import CaseRuns, Looked, Request, Sides, take_sides
-from bot.report.model import Baseline, CaseReport, Report, RowState
+from bot.report.model import Baseline, CaseReport, FailureNews, Kinship, Report, RowState
 from bot.report.parity import parity
 from bot.runs.baseline import BaselineChoice
 from bot.runs.records import RunState
@@ -81,10 +81,11 @@ def _row(sides: Sides, request: Request, comparable: int) -> CaseReport:
             look=sides.looked.look,
             across=Across.COMMITS,
         )
+    failure = failure_news(sides, request) if comparison else None
     return CaseReport(
         case=runs.case,
         variant=runs.variant,
-        state=_state(sides, comparison),
+        state=_state(sides, comparison, failure),
         comparison=comparison,
         baseline=_baseline(runs.base) if runs.base.runs else None,
         base_runs=tuple(runs.base.runs),
@@ -92,15 +93,15 @@ def _row(sides: Sides, request: Request, comparable: int) -> CaseReport:
         stale_runs=tuple(runs.head.stale),
         progress=runs.progress,
         note=_note(sides, request),
-        failure=failure_news(sides, request) if comparison else None,
+        failure=failure,
         past=past(runs.history) if comparison and comparison.timing.history else None,
     )
 
 
-def _state(sides: Sides, comparison: Comparison | None) -> RowState:
+def _state(sides: Sides, comparison: Comparison | None, failure: FailureNews | None) -> RowState:
     unfinished = sides.runs.unfinished
     if comparison is not None and sides.base and not (unfinished and comparison.verdict in BY_TIME):
-        return RowState(comparison.verdict)
+        return _of_verdict(comparison.verdict, failure)
     if any(run.state is RunState.RUNNING for run in unfinished):
         return RowState.RUNNING
     if unfinished:
@@ -108,6 +109,20 @@ def _state(sides: Sides, comparison: Comparison | None) -> RowState:
     if sides.head:
         return RowState.NO_BASELINE
     return RowState.LOST if sides.runs.lost else RowState.NO_RUN
+
+
+def _of_verdict(verdict: Verdict, failure: FailureNews | None) -> RowState:
+    """The state of a verdict, as far as main's other runs and the head's bear it out.
+
+    A failure that some of the baseline's runs have too is not new; a case of which a run still fails is not
+    fixed.
+    """
+    kinship = failure.kinship if failure else None
+    if verdict is Verdict.NEW_FAILURE and kinship is Kinship.SAME_ON_BASE:
+        return RowState.FAILS_ON_BOTH
+    if verdict is Verdict.FIXED and kinship not in {None, Kinship.FIXED}:
+        return RowState.INCONCLUSIVE
+    return RowState(verdict)
 
 
 def _baseline(choice: BaselineChoice) -> Baseline:

@@ -12,11 +12,18 @@ from statistics import median
 
 from bot.report.detail import Detail
 from bot.report.figures import NONE, change, counted, pair, seconds, significant, size
-from bot.report.judged import another_failure, bad_end, ended, is_memory, loss_changed, loss_words, weighty
+from bot.report.judged import (
+    bad_end,
+    ended,
+    is_memory,
+    loss_changed,
+    loss_words,
+    weighty,
+)
 from bot.report.links import absolute, case_path
 from bot.report.model import CaseReport, Progress, Report, RowState
 from bot.report.quoting import quoted, said
-from bot.report.states import STATES, word
+from bot.report.row_words import row_words
 from bot.verdict.fields import FIELDS
 from bot.verdict.judgement import (
     Caveat,
@@ -85,12 +92,11 @@ def case_cell(report: Report, row: CaseReport, *, public_url: str, detail: Detai
 
 def verdict_cell(report: Report, row: CaseReport) -> str:
     """`🔴 slower`, or how far a running case is."""
-    words = word(row.state, report.base_branch)
-    if another_failure(row):
-        words = f"fails otherwise on {said(report.base_branch, 40)}"
+    words = row_words(row, report.base_branch)
+    text = words.word
     if row.progress and row.state in {RowState.RUNNING, RowState.QUEUED, RowState.RETRYING}:
-        words = _progress(row.progress) or words
-    return f"{STATES[row.state].symbol} {words}"
+        text = _progress(row.progress) or text
+    return f"{words.symbol} {text}"
 
 
 def steady_cell(row: CaseReport, detail: Detail) -> str:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from bot.report.cells import RowView, case_cell, label, loss_cell, memory_cell, row_view, steady_cell
 from bot.report.detail import Detail
 from bot.report.figures import change, counted, listed, percent_up
-from bot.report.headline import remarkable
 from bot.report.judged import bound_percent
 from bot.report.model import CaseReport, Report, RowState
 from bot.report.quoting import said
+from bot.report.row_words import remarkable, row_words
 from bot.report.states import STATES, word
 
 FEW = 5  # rows of a state in which nothing is known stand in the open table up to this number
@@ -52,14 +52,14 @@ def open_rows(report: Report) -> list[CaseReport]:
     crowded = {state for state in _UNKNOWN if sum(row.state is state for row in report.rows) > FEW}
     rows = [row for row in report.rows if STATES[row.state].person or remarkable(row)]
     rows = [row for row in rows if row.state not in crowded]
-    return sorted(rows, key=lambda row: -STATES[row.state].rank)
+    return sorted(rows, key=lambda row: -row_words(row, report.base_branch).rank)
 
 
 def rest_fold(report: Report, rows: Sequence[CaseReport], detail: Detail) -> list[Fold]:
     """The rows that need a person and for which the open table has no room, by name and state."""
     if not rows:
         return []
-    names = [f"{STATES[row.state].symbol} {_named(report, row, detail)}" for row in rows]
+    names = [f"{row_words(row, report.base_branch).symbol} {_named(report, row, detail)}" for row in rows]
     return [
         Fold(
             summary=f"{counted(len(rows), 'more case')} that need a person", names=listed(names, detail.named)

@@ -9,18 +9,14 @@ It never contradicts the rows: its symbol is that of the worst row, and it is gr
 
 from collections import Counter
 
-from bot.report.escape import plain_name
 from bot.report.figures import counted, percent_up
-from bot.report.judged import another_failure, bound_percent, loss_changed, worse_memory
-from bot.report.model import CaseReport, Report, RowState
-from bot.report.states import GREEN, PENDING, STATES, Tier, word
+from bot.report.judged import bound_percent
+from bot.report.model import Report, RowState
+from bot.report.row_words import WARNING, remarkable, row_words
+from bot.report.states import GREEN, PENDING, STATES, Tier
 from bot.verdict.judgement import LossVerdict
 
 RED = frozenset({RowState.SLOWER, RowState.DIVERGED})
-JUDGED = frozenset(
-    {RowState.SAME, RowState.FASTER, RowState.SLOWER, RowState.INCONCLUSIVE, RowState.FIXED}
-)  # the states whose figures may be news: elsewhere they are not judged, or said already
-RANK_OF_NEWS = 75  # between the red states and the unfair comparisons
 
 
 def headline(report: Report) -> str:
@@ -56,21 +52,11 @@ def symbol(report: Report) -> str:
     if RowState.NEW_FAILURE in states:
         return STATES[RowState.NEW_FAILURE].symbol
     if report.problem or not report.rows:
-        return "⚠️" if report.problem else "⚪"
+        return WARNING if report.problem else "⚪"
     worst = max(states, key=lambda state: STATES[state].rank)
     if STATES[worst].tier < Tier.UNFAIR and any(remarkable(row) for row in report.rows):
-        return "⚠️"
+        return WARNING
     return STATES[worst].symbol
-
-
-def remarkable(row: CaseReport) -> bool:
-    """Whether a row has news that its state does not tell: another failure than the base's, a changed loss
-    curve or more memory."""
-    if another_failure(row):
-        return True
-    if row.state not in JUDGED:
-        return False
-    return loss_changed(row.comparison) or bool(worse_memory(row.comparison))
 
 
 def _words(report: Report) -> str:
@@ -100,25 +86,14 @@ def _mixed(report: Report) -> str:
 
 
 def _counts(report: Report) -> str:
-    """How many rows are in each state, worst first; news that no state tells stands below the red ones."""
-    number = Counter(row.state for row in report.rows if not another_failure(row))
-    words = [
-        (STATES[state].rank, f"{count} {word(state, report.base_branch)}") for state, count in number.items()
-    ]
-    return " · ".join(text for _, text in sorted([*words, *_news(report)], reverse=True))
-
-
-def _news(report: Report) -> list[tuple[int, str]]:
-    others = sum(another_failure(row) for row in report.rows)
-    changed = sum(remarkable(row) and loss_changed(row.comparison) for row in report.rows)
-    memory = sum(remarkable(row) and bool(worse_memory(row.comparison)) for row in report.rows)
-    branch = plain_name(report.base_branch, "the base branch")
-    news = [
-        (RANK_OF_NEWS + 1, f"{others} with another failure than {branch}"),
-        (RANK_OF_NEWS, f"{changed} with a changed loss curve"),
-        (RANK_OF_NEWS - 1, f"{memory} with more memory"),
-    ]
-    return [said for said, count in zip(news, (others, changed, memory), strict=True) if count]
+    """How many rows say which words, worst first; every row is counted once."""
+    number = Counter(row_words(row, report.base_branch) for row in report.rows)
+    spoken: dict[tuple[str, str], tuple[int, int]] = {}
+    for words, count in number.items():
+        rank, before = spoken.get((words.one, words.many), (words.rank, 0))
+        spoken[words.one, words.many] = (max(rank, words.rank), before + count)
+    ordered = sorted(spoken.items(), key=lambda item: -item[1][0])
+    return " · ".join(f"{count} {one if count == 1 else many}" for (one, many), (_, count) in ordered)
 
 
 def _all_same(report: Report) -> str:

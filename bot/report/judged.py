@@ -10,6 +10,7 @@ from bot.verdict.decide import EQUIVALENCE_ALPHA, level, percent
 from bot.verdict.judgement import Caveat, Comparison, Direction, LossVerdict, MeasuredRun, Row, Weight
 from bot.verdict.metric import Better, Judging
 from bot.verdict.metrics import BY_KEY
+from bot.verdict.outcome import Fate, fate
 from bot.verdict.student import normal_quantile
 
 
@@ -23,7 +24,8 @@ def bound_percent(comparison: Comparison | None) -> float | None:
 
 
 def bad_end(runs: tuple[MeasuredRun, ...]) -> Outcome | None:
-    """How the first run that did not succeed ended; None where all did."""
+    """How the first run that did not succeed ended, one that the cluster failed last; None where all did."""
+    runs = tuple(sorted(runs, key=lambda run: fate(run.log) is not Fate.FAILED))
     ends = [run.log.outcome for run in runs if run.log.outcome.state is not State.SUCCEEDED]
     return next((end for end in ends if end.failure), ends[0] if ends else None)
 
@@ -37,6 +39,21 @@ def head_failure(row: CaseReport) -> Failure | None:
 def another_failure(row: CaseReport) -> bool:
     """Whether the head fails in another way than the base: a failure that the base's own hides."""
     return row.failure is not None and row.failure.kinship is Kinship.OTHER_ON_BASE
+
+
+def failed_runs(runs: tuple[MeasuredRun, ...], fingerprint: str | None = None) -> tuple[int, int]:
+    """How many of a side's runs failed (in that way, where one is named), of how many that tell."""
+    told = [run.log.outcome for run in runs if fate(run.log) in {Fate.PASSED, Fate.FAILED}]
+    prints = [end.failure.fingerprint if end.failure else "" for end in told if end.state in _FAILED]
+    return sum(fingerprint in {None, one} for one in prints), len(told)
+
+
+def sometimes_on_base(row: CaseReport) -> tuple[int, int] | None:
+    """In how many of the baseline's runs the head's failure is met, where that is not all of them."""
+    if row.failure is None or row.failure.kinship is not Kinship.SAME_ON_BASE or row.comparison is None:
+        return None
+    failed, told = failed_runs(row.comparison.base, row.failure.fingerprint)
+    return (failed, told) if 0 < failed < told else None
 
 
 def ended(end: Outcome) -> str:
@@ -102,6 +119,7 @@ def loss_changed(comparison: Comparison | None) -> bool:
     return comparison is not None and comparison.loss.verdict in _CHANGED
 
 
+_FAILED = frozenset({State.FAILED, State.KILLED})
 _LOSS = {
     LossVerdict.IDENTICAL: "identical",
     LossVerdict.WITHIN_TOLERANCE: "within tolerance",

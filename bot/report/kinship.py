@@ -10,7 +10,7 @@ from typing import assert_never
 
 from bot.logs.facts import Failure
 from bot.report.figures import listed
-from bot.report.judged import bad_end
+from bot.report.judged import bad_end, sometimes_on_base
 from bot.report.material import Request, Sides
 from bot.report.model import CaseReport, FailureNews, Kinship
 from bot.report.quoting import quoted, said
@@ -92,7 +92,8 @@ def _words(row: CaseReport, news: FailureNews, branch: str) -> str:
         case Kinship.NEW:
             return f"new: succeeds on {branch}"
         case Kinship.SAME_ON_BASE:
-            return f"the same on {branch}"
+            some = sometimes_on_base(row)
+            return f"also on {branch} ({some[0]} of {some[1]} runs)" if some else f"the same on {branch}"
         case Kinship.OTHER_ON_BASE:
             return f"{branch} fails otherwise{_base_error(row)}"
         case Kinship.FIXED:
@@ -105,7 +106,7 @@ def _words(row: CaseReport, news: FailureNews, branch: str) -> str:
 
 def _base_error(row: CaseReport) -> str:
     end = bad_end(row.comparison.base) if row.comparison else None
-    return f": {quoted(end.failure.error, 120)}" if end and end.failure else ""
+    return f": {quoted(end.failure.error, 120)}" if end and end.failure and end.failure.error else ""
 
 
 def _pulls(news: FailureNews) -> str:

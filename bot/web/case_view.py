@@ -16,7 +16,8 @@ from bot.report.information import ledger_lines, phases
 from bot.report.judged import bad_end, ended
 from bot.report.kinship import news_words
 from bot.report.model import Baseline, CaseReport, Report
-from bot.report.states import STATES, word
+from bot.report.row_words import remarkable, row_words
+from bot.report.states import STATES
 from bot.runs.records import RunRecord
 from bot.verdict.judgement import Comparison, Direction, MeasuredRun, Row
 from bot.verdict.metrics import BY_KEY
@@ -106,12 +107,13 @@ def case_view(
     """Everything about one row; `measured` holds runs with their step lines, by id."""
     comparison = row.comparison
     baseline = row.baseline
+    words = row_words(row, report.base_branch)
     return CaseView(
         anchor=anchor,
         name=label(report, row.case, row.variant),
-        symbol=STATES[row.state].symbol,
-        word=word(row.state, report.base_branch),
-        person=STATES[row.state].person,
+        symbol=words.symbol,
+        word=words.word,
+        person=STATES[row.state].person or remarkable(row),
         reason=(comparison.reason if comparison else "") or row.note,
         sentences=sentences(row, report.base_branch),
         rerun=plain(rerun(report, row)),

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from bot.report.action import action_line
 from bot.report.cells import label, row_view
 from bot.report.detail import Detail
-from bot.report.headline import headline, is_settled, remarkable
+from bot.report.headline import headline, is_settled
 from bot.report.links import case_anchor
 from bot.report.model import CaseReport, Report
-from bot.report.states import STATES, Tier, word
+from bot.report.row_words import remarkable, row_words
+from bot.report.states import STATES, Tier
 from bot.verdict.judgement import MeasuredRun
 from bot.web.access import Visit
 from bot.web.case_view import CaseView, case_view
@@ -67,7 +68,9 @@ class PullView:
 def pull_view(report: Report, visit: Visit, measured: Mapping[str, MeasuredRun] | None = None) -> PullView:
     """The page's words. `report` is as this visitor may read it; `measured` holds its runs with their step
     lines, by id, of which only figures are drawn."""
-    ordered = sorted(report.rows, key=lambda row: (-STATES[row.state].rank, row.case, row.variant))
+    ordered = sorted(
+        report.rows, key=lambda row: (-row_words(row, report.base_branch).rank, row.case, row.variant)
+    )
     anchors = _anchors(ordered)
     return PullView(
         report=report,
@@ -106,12 +109,12 @@ def _anchors(rows: list[CaseReport]) -> Mapping[tuple[str, str], str]:
 
 def _line(report: Report, row: CaseReport, anchor: str) -> RowLine:
     cells = row_view(report, row, public_url="", detail=FULL)
+    words = row_words(row, report.base_branch)
     return RowLine(
         anchor=anchor,
         name=label(report, row.case, row.variant),
-        symbol=STATES[row.state].symbol,
-        word=plain(cells.verdict).removeprefix(STATES[row.state].symbol).strip()
-        or word(row.state, report.base_branch),
+        symbol=words.symbol,
+        word=plain(cells.verdict).removeprefix(words.symbol).strip() or words.word,
         tone=tone(row),
         steady=inline(cells.steady),
         loss=inline(cells.loss),

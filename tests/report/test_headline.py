@@ -28,7 +28,7 @@ def test_all_the_same_states_the_bound() -> None:
 def test_more_memory_is_news_though_the_step_time_is_the_same() -> None:
     """A row that got worse in an exact metric is never under a green headline."""
     said = STATES["more_memory"]
-    assert headline(said) == "⚠️ MaxView: 1 with more memory · 4 same (4 of 4 cases done)"
+    assert headline(said) == "⚠️ MaxView: 1 same time, more memory · 3 same (4 of 4 cases done)"
     assert not is_green(said)
 
 
