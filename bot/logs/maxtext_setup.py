@@ -44,6 +44,8 @@ _NOT_A_NAME_BEFORE = re.compile(r"[\w.-]\Z")
 _SETTING = re.compile(
     r"(?P<name>steps|run_name|dtype|quantization)[\"']?(?:=|: )[\"']?(?P<value>[\w.-]{0,200})"
 )
+MOST_STEPS = 10**9 - 1
+"""Steps that a configuration may ask for: no run takes more, and a number cut to fit would be invented."""
 _UNSET = frozenset({"", "None", "none", "null"})
 _SHORT = {"bfloat16": "bf16", "float32": "f32", "float16": "f16"}
 
@@ -107,8 +109,8 @@ def _config(seen: Sighting) -> Iterator[Statement]:
     if found is None:
         return
     match found["name"], found["value"]:
-        case "steps", value if value.isdecimal() and int(value[:9]) > 0:
-            yield Quantity(figure=Figure.EXPECTED_STEPS, value=float(value[:9]))
+        case "steps", value if value.isdecimal() and 0 < int(value) <= MOST_STEPS:
+            yield Quantity(figure=Figure.EXPECTED_STEPS, value=float(value))
         case "run_name", value if value not in _UNSET:
             yield Environment(run_name=value)
         case "dtype", value if value:

@@ -17,9 +17,11 @@ from bot.logs.sighting import Needle, Sighting
 from bot.logs.statement import Doubt, Figure, Quantity, Statement, Unsure
 
 CUT = "The last record of the log is cut off in the middle: it was left out."
+NO_STEP = "A step line whose step number has more than 12 digits was left out: no training has as many steps."
 
 # completed step: 3, seconds: 0.414, TFLOP/s/device: 32.831, Tokens/s/device: 4948.713, loss: 9.728
 _HEAD = re.compile(r"ompleted step: (?P<step>\d{1,12})(?=,|\s)")
+_TOO_LONG = re.compile(r"ompleted step: \d{13}")
 # completed profiler activation/deactivation step: 5, total_weights: 4096, loss: 7.924
 _PROFILER = re.compile(r"completed profiler [\w/]{1,40} step: (?P<step>\d{1,12})(?=,)")
 # step 12 | step_time=1.23s | TFLOPs/s/device: 45.60 (student=30.00, teacher=15.60)
@@ -78,6 +80,8 @@ def _completed(seen: Sighting) -> Iterator[Statement]:
     if head := _HEAD.match(seen.text):
         ramp = seen.front.rstrip("cC, :").endswith("[Rampup Batch Size Phase]")
         yield from _record(seen, head, StepKind.RAMP_UP if ramp else StepKind.PLAIN)
+    elif _TOO_LONG.match(seen.text):
+        yield Doubt(text=NO_STEP)
 
 
 def _layout(text: str) -> Layout | None:

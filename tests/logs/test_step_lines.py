@@ -99,3 +99,29 @@ def test_a_rewind_keeps_all_steps_in_order() -> None:
     assert [9, 10, 9] == [step.step for step in run.steps]
     assert [(MarkKind.RESTORED, 8)] == [(mark.kind, mark.step) for mark in run.marks]
     assert any("goes back from 10 to 9" in warning for warning in run.warnings)
+
+
+@pytest.mark.parametrize(
+    ("digits", "expected"),
+    [
+        ("20", 20),
+        ("999999999", 999_999_999),
+        ("1000000000", None),
+        ("1000000000000002", None),
+        ("9" * 200, None),
+    ],
+)
+def test_the_number_of_steps_is_read_whole_or_not_at_all(digits: str, expected: int | None) -> None:
+    """A number that was cut to fit is one that the log does not state."""
+    text = maxtext_log(config=[f"Config param steps: {digits}"], checkpoints=False)
+    assert _run(text).outcome.expected_steps == expected
+
+
+def test_a_step_number_that_no_training_has_is_left_out_and_said() -> None:
+    """The lines around it are read."""
+    line = "completed step: {}, seconds: 0.100, loss: 2.000\n"
+    run = _run(line.format(0) + line.format("9" * 5000) + line.format(1) + line.format(2))
+    assert [0, 1, 2] == [step.step for step in run.steps]
+    assert (
+        "A step line whose step number has more than 12 digits was left out: no training has as many steps.",
+    ) == run.warnings
