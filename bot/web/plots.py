@@ -46,6 +46,10 @@ class Plot:
     notes: tuple[str, ...]
 
 
+DRAWN = 1e300
+"""Values beyond are drawn at the edge: their differences would overflow."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Frame:
     """A panel: the steps from left to right, the values from `low` at the bottom to `high` at the top."""
@@ -166,7 +170,7 @@ def _middle(line: Points) -> float:
 
 
 def _frame(steps: Sequence[int], values: Sequence[float], top: float, bottom: float) -> _Frame:
-    low, high = min(values), max(values)
+    low, high = (min(max(value, -DRAWN), DRAWN) for value in (min(values), max(values)))
     room = (high - low) * 0.05 or abs(high) * 0.05 or 1.0
     return _Frame(min(steps), max(steps), low - room, high + room, top, bottom)
 

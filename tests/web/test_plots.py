@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.verdict.judgement import MeasuredRun
@@ -94,6 +94,8 @@ def test_a_side_without_steps_is_not_drawn() -> None:
 
 
 @given(st.lists(st.one_of(st.floats(), st.floats(0, 20)), min_size=2, max_size=60))
+@example([0.0, 1.7e308])
+@example([-1.7e308, 1.7e308])
 def test_any_losses_can_be_drawn(values: list[float]) -> None:
     """Every place lies in the drawing, whatever the numbers are."""
     run = _run(steps=len(values), losses=values, perplexity=False)
