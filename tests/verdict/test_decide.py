@@ -50,7 +50,7 @@ def test_noise_that_cannot_rule_out_five_percent_is_inconclusive() -> None:
     assert (found.verdict, found.more_runs) == (TimingVerdict.INCONCLUSIVE, 6)
     assert found.reason == (
         "inside the band of ±5.8 %, but the noise is too large to rule out a change of 5 %: "
-        "4 more runs a side would settle it"
+        "6 more runs a side would settle it"
     )
 
 
