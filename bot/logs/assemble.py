@@ -11,6 +11,7 @@ from bot.logs.collector import Collector, Host
 from bot.logs.episode import Episode
 from bot.logs.facts import Mark, MarkKind, Outcome, RunLog, State, Step
 from bot.logs.hosts import compiled, environment, measured, memory, memory_most, warnings_of
+from bot.logs.inflate import CORRUPT
 from bot.logs.outcome import outcome
 from bot.logs.statement import Figure
 from bot.logs.track import Track
@@ -112,7 +113,9 @@ def _run_log(group: list[Episode], source: str, run: int, year: int | None, comp
         source=source,
         run=run,
         format=_format(episode, collector),
-        outcome=outcome(episode, collector, known, marks, intact=complaint is None),
+        outcome=outcome(
+            episode, collector, known, marks, intact=complaint is None, sound=complaint != CORRUPT
+        ),
         attempts=len(group),
         hosts=hosts,
         dated=any(

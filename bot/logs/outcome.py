@@ -23,9 +23,15 @@ SURVIVED = 3
 
 
 def outcome(
-    episode: Episode, collector: Collector | None, track: Track, marks: Sequence[Mark], *, intact: bool
+    episode: Episode,
+    collector: Collector | None,
+    track: Track,
+    marks: Sequence[Mark],
+    *,
+    intact: bool,
+    sound: bool = True,
 ) -> Outcome:
-    """How the run ended. `intact`: the whole source could be read."""
+    """How the run ended. `intact`: the whole source could be read; `sound`: as it was written."""
     last = track.last.step if track.last else None
     expected = _expected(episode, collector, track, marks)
     exit_code = _exit_code(episode)
@@ -34,8 +40,11 @@ def outcome(
     if episode.finished and (expected is None or last is None):
         missing = False  # the program's own word, and nothing to hold against it
     state = _state(episode, track, cause, exit_code, missing=missing)
-    if state is State.SUCCEEDED and not (intact or episode.ended or episode.exit_codes or episode.finished):
+    shown = intact or episode.ended or episode.exit_codes or episode.finished
+    if state is State.SUCCEEDED and not shown:
         state = State.INCOMPLETE
+    if state in (State.SUCCEEDED, State.STOPPED) and not sound:
+        state = State.INCOMPLETE  # neither the steps nor the end can be believed
     failing = state in (State.FAILED, State.KILLED, State.STOPPED)
     return Outcome(
         state=state,

@@ -11,6 +11,7 @@ from typing import assert_never
 
 from bot.logs.facts import Failure, RunLog, State
 from bot.logs.failure import FailureClass, Fault, advice
+from bot.logs.inflate import CORRUPT, TRUNCATED
 from bot.verdict.curve import goes_bad
 from bot.verdict.judgement import MeasuredRun
 
@@ -119,11 +120,23 @@ def describe(run: MeasuredRun | None) -> str:
         case State.STOPPED:
             return f"stopped {_progress(run.log)} with exit code 0"
         case State.INCOMPLETE:
-            return f"has no end in its log, which breaks off {_progress(run.log)}"
+            return _incomplete(run.log)
         case State.NOT_A_TRAINING_LOG:
             return "is not a training log"
         case _:
             assert_never(outcome.state)
+
+
+def _incomplete(log: RunLog) -> str:
+    if damaged := damage(log):
+        return f"has a damaged log: {damaged} {_progress(log)}"
+    return f"has no end in its log, which breaks off {_progress(log)}"
+
+
+def damage(log: RunLog) -> str | None:
+    """Say what is wrong with the file that holds a log, None where nothing is."""
+    known = {TRUNCATED: "its gzip data is truncated", CORRUPT: "its gzip data is corrupt"}
+    return next((known[warning] for warning in log.warnings if warning in known), None)
 
 
 def _failed(log: RunLog) -> str:

@@ -11,7 +11,7 @@ from typing import assert_never
 from bot.logs.facts import State
 from bot.verdict.comparable import summary
 from bot.verdict.judgement import Caveat, Loss, LossVerdict, Timing, TimingVerdict, Verdict, Weight
-from bot.verdict.outcome import Fate, Side, describe, killed_without_a_word
+from bot.verdict.outcome import Fate, Side, damage, describe, killed_without_a_word
 
 GREEN = frozenset({Verdict.SAME, Verdict.FASTER})
 """Verdicts that tell a person there is nothing to do: each needs the loss curve's word too."""
@@ -124,6 +124,8 @@ def _way_out(its: Side) -> str:
         return "its log does not say why: rerun it, and if it happens again compare host memory"
     if its.telling is not None and its.telling.log.outcome.state is State.NOT_A_TRAINING_LOG:
         return "name the file into which the trainer printed its step lines"
+    if its.telling is not None and damage(its.telling.log):
+        return "copy the file again, or rerun it"
     if its.fate is Fate.CLUSTER_FAILED:
         return "the cluster failed it: rerun"
     return "wait for it or run it" if its.fate is Fate.ABSENT else "rerun it to its last step"

@@ -6,6 +6,7 @@ from math import nan
 import pytest
 
 from bot.logs.facts import CompiledMemory, DeviceMemory, State
+from bot.logs.inflate import CORRUPT, TRUNCATED
 from bot.verdict.compare import compare, is_comparable
 from bot.verdict.judgement import (
     CaveatKind,
@@ -181,6 +182,18 @@ def test_a_flaky_head_is_not_green() -> None:
 def test_a_run_the_cluster_failed_does_not_make_a_head_flaky() -> None:
     """The runs that passed are judged as if it had not been."""
     assert compare([run()], [run(Shape(seed=2)), failed("preempted")]).verdict is Verdict.SAME
+
+
+@pytest.mark.parametrize(("warning", "said"), [(CORRUPT, "corrupt"), (TRUNCATED, "truncated")])
+def test_a_damaged_log_is_said_to_be_one(warning: str, said: str) -> None:
+    """The run may have ended well: it is the file that has to be copied again."""
+    cut = ended(State.INCOMPLETE)
+    found = compare([run()], [replace(cut, log=replace(cut.log, warnings=(warning,)))])
+    assert found.verdict is Verdict.NOT_COMPARABLE
+    assert found.reason == (
+        f"head has a damaged log: its gzip data is {said} after step 4 of 20 steps; "
+        "copy the file again, or rerun it"
+    )
 
 
 def test_a_kill_without_a_word_blames_nobody_and_excuses_nothing() -> None:
