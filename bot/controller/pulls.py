@@ -25,6 +25,7 @@ from bot.intake.pull import Pull, Repository
 from bot.report.build import Built, build_report
 from bot.report.headline import headline
 from bot.report.model import Report
+from bot.report.trouble import unread
 from bot.storage import pulls, reports, runs
 from bot.storage.database import Database
 from bot.storage.pulls import Look, PullRow
@@ -138,7 +139,7 @@ class PullStep:
             )
         except (Told, Broken) as problem:
             LOG.warning("%s#%s: %s", subject.row.repository, subject.row.number, problem)
-            return f"The runs could not be read: {problem}"
+            return unread(problem)
         return None
 
     async def _choose(self, subject: _Subject, facts: HeadFacts, suite: Suite, problem: str | None) -> Built:

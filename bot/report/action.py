@@ -16,6 +16,7 @@ from bot.report.model import Baseline, CaseReport, Report, RowState
 from bot.report.quoting import LONGEST_ERROR, quoted, said
 from bot.report.row_words import remarkable, row_words, some_failed
 from bot.report.states import PENDING, STATES, Tier
+from bot.report.trouble import UNREAD
 
 NAMED = 3  # cases named in the line; the table has the rest
 
@@ -68,13 +69,20 @@ def _newest(report: Report, baseline: Baseline) -> str:
 
 def _what_to_do(report: Report) -> str:
     if report.problem:
-        return f"**To put right:** {said(report.problem, LONGEST_ERROR)}"
+        return _problem(report.problem)
     urgent = [row for row in report.rows if STATES[row.state].tier is Tier.RED or remarkable(row)]
     if urgent:
         return f"**Act on {len(urgent)}:** {_clauses(report, urgent)}."
     if unfair := _in_tier(report, Tier.UNFAIR):
         return f"**Look at {len(unfair)}:** {_clauses(report, unfair)}."
     return _nothing_urgent(report)
+
+
+def _problem(problem: str) -> str:
+    """The problem as a sentence with its end; what passes by itself is nobody's to put right."""
+    text = said(problem, LONGEST_ERROR)
+    end = "" if text.endswith((".", "?", "!", "…")) else "."
+    return f"{text}{end}" if problem.startswith(UNREAD) else f"**To put right:** {text}{end}"
 
 
 def _nothing_urgent(report: Report) -> str:
