@@ -11,9 +11,10 @@ from functools import lru_cache
 from statistics import median
 
 from bot.report.detail import Detail
-from bot.report.figures import NONE, change, counted, pair, seconds, significant, size
+from bot.report.figures import NONE, change, counted, pair, percent_up, seconds, significant, size
 from bot.report.judged import (
     bad_end,
+    bound_percent,
     ended,
     is_memory,
     loss_changed,
@@ -58,7 +59,7 @@ def row_view(report: Report, row: CaseReport, *, public_url: str, detail: Detail
     return RowView(
         case=case_cell(report, row, public_url=public_url, detail=detail),
         verdict=verdict_cell(report, row),
-        steady=steady_cell(row, detail),
+        steady=steady_cell(row, detail) + _bound(row),
         loss=loss_cell(row.comparison),
         checkpoint=checkpoint_cell(row.comparison),
         memory=memory_cell(row.comparison),
@@ -113,7 +114,7 @@ def steady_cell(row: CaseReport, detail: Detail) -> str:
     if comparison.timing.verdict is TimingVerdict.WITHHELD:
         reasons = _reasons(comparison, detail)
         return _figures(comparison.timing) + ", not judged" + (f": {reasons}" if reasons else "")
-    return _figures(comparison.timing) + _more_runs(comparison.timing)
+    return _figures(comparison.timing) + _more_runs(row, comparison.timing)
 
 
 def loss_cell(comparison: Comparison | None) -> str:
@@ -170,8 +171,9 @@ def _figures(timing: Timing) -> str:
     return f"{pair(timing.base_seconds, timing.head_seconds)} {figures}"
 
 
-def _more_runs(timing: Timing) -> str:
-    if timing.verdict is not TimingVerdict.INCONCLUSIVE or not timing.more_runs:
+def _more_runs(row: CaseReport, timing: Timing) -> str:
+    """How many runs would settle it, where the row still hangs on its time."""
+    if row.state is not RowState.INCONCLUSIVE or not timing.more_runs:
         return ""
     return f": {counted(timing.more_runs, 'more run')} a side"
 
@@ -181,6 +183,12 @@ def _reasons(comparison: Comparison, detail: Detail) -> str:
     words = [caveat_words(caveat, min(detail.name, 40)) for caveat in caveats[:CAVEATS_IN_A_CELL]]
     more = len(caveats) - len(words)
     return ", ".join(words) + (f" and {more} more" if more > 0 else "")
+
+
+def _bound(row: CaseReport) -> str:
+    """What the word *same* rules out, beside the band from which a change would count."""
+    bound = bound_percent(row.comparison)
+    return f": no change > {percent_up(bound)}" if bound is not None and row.state is RowState.SAME else ""
 
 
 def _progress(progress: Progress) -> str | None:

@@ -8,7 +8,14 @@ Out: `ComparisonView`: plain text in the order in which it is read. Nothing is e
 from dataclasses import dataclass, replace
 
 from bot.logs.facts import State
-from bot.report.comparison_words import headline_words, loss_sentence, side_words, timing_words
+from bot.report.comparison_words import (
+    bound_words,
+    headline_words,
+    hides_memory,
+    loss_sentence,
+    side_words,
+    timing_words,
+)
 from bot.report.escape import one_line
 from bot.report.explanation_view import Section, explanation_sections
 from bot.report.figures import NONE, change
@@ -16,7 +23,7 @@ from bot.report.information import ledger_lines
 from bot.report.judged import bad_end, ended, loss_words, next_step
 from bot.report.method import method_lines
 from bot.report.model import RowState
-from bot.report.states import STATES
+from bot.report.states import STATES, WARNING
 from bot.report.struck import struck_words
 from bot.verdict.fields import FIELDS
 from bot.verdict.judgement import (
@@ -99,11 +106,11 @@ def comparison_view(comparison: Comparison) -> ComparisonView:
     reason = one_line(comparison.reason, 600)
     timing = comparison.timing
     return ComparisonView(
-        symbol=STATES[RowState(comparison.verdict)].symbol,
-        tone="bad" if comparison.verdict in RED else "good" if comparison.verdict in GREEN else "odd",
+        symbol=WARNING if hides_memory(comparison) else STATES[RowState(comparison.verdict)].symbol,
+        tone=_tone(comparison),
         headline=headline_words(comparison),
         reason="" if any(failure.error and failure.error in reason for failure in failures) else reason,
-        timing=timing_words(replace(timing, reason="") if timing.reason == comparison.reason else timing),
+        timing=timing_words(_as_far_as_it_counts(comparison)) + bound_words(comparison),
         loss=loss_sentence(comparison.loss, loss_words(comparison)),
         base=side_words(comparison.base, comparison.head),
         head=side_words(comparison.head, comparison.base),
@@ -114,6 +121,22 @@ def comparison_view(comparison: Comparison) -> ComparisonView:
         method=_method(comparison),
         why=explanation_sections(comparison),
     )
+
+
+def _as_far_as_it_counts(comparison: Comparison) -> Timing:
+    """The timing without what is said already, and without more runs where they would settle nothing."""
+    timing = comparison.timing
+    return replace(
+        timing,
+        reason="" if timing.reason == comparison.reason else timing.reason,
+        more_runs=timing.more_runs if comparison.verdict is Verdict.INCONCLUSIVE else None,
+    )
+
+
+def _tone(comparison: Comparison) -> str:
+    if comparison.verdict in RED:
+        return "bad"
+    return "good" if comparison.verdict in GREEN and not hides_memory(comparison) else "odd"
 
 
 def _method(comparison: Comparison) -> tuple[str, ...]:

@@ -7,15 +7,19 @@ from collections.abc import Sequence
 
 from bot.report.escape import one_line
 from bot.report.figures import change, counted, percent_up, size
-from bot.report.judged import bound_percent, loss_words
+from bot.report.judged import bound_percent, loss_words, worse_memory
 from bot.report.model import RowState
 from bot.report.states import STATES
 from bot.verdict.judgement import Comparison, Loss, MeasuredRun, Timing, TimingVerdict, Verdict
+
+QUIET = frozenset({Verdict.SAME, Verdict.FASTER, Verdict.FIXED, Verdict.INCONCLUSIVE})
 
 
 def headline_words(comparison: Comparison) -> str:
     """`slower: +6.1 % (±1.6 %, 3 v 6 runs)`."""
     words = STATES[RowState(comparison.verdict)].word
+    if hides_memory(comparison):
+        words = f"{'same time' if comparison.verdict is Verdict.SAME else words}, more memory"
     timing = comparison.timing
     match comparison.verdict:
         case Verdict.SLOWER | Verdict.FASTER | Verdict.INCONCLUSIVE if timing.change is not None:
@@ -29,6 +33,11 @@ def headline_words(comparison: Comparison) -> str:
             return words
 
 
+def hides_memory(comparison: Comparison) -> bool:
+    """Whether more memory is used, which a quiet verdict does not tell."""
+    return comparison.verdict in QUIET and bool(worse_memory(comparison))
+
+
 def timing_words(timing: Timing) -> str:
     """The timing decision in one sentence."""
     if timing.change is None or timing.base_seconds is None or timing.head_seconds is None:
@@ -38,6 +47,14 @@ def timing_words(timing: Timing) -> str:
     power = f"; {size(timing.mde)} would be seen 4 times in 5" if timing.mde is not None else ""
     more = f"; {counted(timing.more_runs, 'more run')} a side would settle it" if timing.more_runs else ""
     return figures + withheld + power + more
+
+
+def bound_words(comparison: Comparison) -> str:
+    """What *same* rules out, to stand beside the band from which a change counts."""
+    bound = bound_percent(comparison)
+    if bound is None or comparison.verdict is not Verdict.SAME:
+        return ""
+    return f"; a change > {percent_up(bound)} is ruled out"
 
 
 def loss_sentence(loss: Loss, words: str | None) -> str:

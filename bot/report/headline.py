@@ -12,8 +12,8 @@ from collections import Counter
 from bot.report.figures import counted, percent_up
 from bot.report.judged import bound_percent
 from bot.report.model import Report, RowState
-from bot.report.row_words import WARNING, remarkable, row_words
-from bot.report.states import GREEN, PENDING, STATES, Tier
+from bot.report.row_words import remarkable, row_words
+from bot.report.states import GREEN, PENDING, STATES, WARNING, Tier
 from bot.verdict.judgement import LossVerdict
 
 RED = frozenset({RowState.SLOWER, RowState.DIVERGED})

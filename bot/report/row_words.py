@@ -11,13 +11,12 @@ from bot.report.escape import plain_name
 from bot.report.figures import counted
 from bot.report.judged import another_failure, failed_runs, loss_changed, sometimes_on_base, worse_memory
 from bot.report.model import CaseReport, RowState
-from bot.report.states import STATES, Tier, word
+from bot.report.states import STATES, WARNING, Tier, word
 
 JUDGED = frozenset(
     {RowState.SAME, RowState.FASTER, RowState.SLOWER, RowState.INCONCLUSIVE, RowState.FIXED}
 )  # the states whose figures may be news: elsewhere they are not judged, or said already
 RANK_OF_NEWS = 75  # between the red states and the unfair comparisons
-WARNING = "⚠️"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

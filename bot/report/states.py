@@ -9,6 +9,8 @@ from enum import IntEnum
 from bot.report.escape import plain_name
 from bot.report.model import RowState
 
+WARNING = "⚠️"  # news that the state of a row does not tell
+
 
 class Tier(IntEnum):
     """How bad news is; the comment is posted anew only when the worst tier rises."""

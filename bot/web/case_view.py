@@ -161,16 +161,16 @@ def _figure(row: Row) -> FigureLine:
         how=metric.how if metric else "",
         base=_shown(row.base, digits),
         head=_shown(row.head, digits),
-        diff=NONE if row.diff is None else f"{row.diff:+.{digits}f}",
+        diff=_shown(row.diff, digits, sign="+"),
         moved=MOVED.get(row.direction, "") if row.judged else "",
         judged=row.judged,
     )
 
 
-def _shown(value: float | str | None, digits: int) -> str:
-    if isinstance(value, str):
-        return value
-    return NONE if value is None else f"{value:.{digits}f}"
+def _shown(value: float | str | None, digits: int, *, sign: str = "") -> str:
+    if value is None or isinstance(value, str):
+        return value or NONE
+    return f"{value:{sign}.{digits}f}" if round(value, digits) else f"{0:.{digits}f}"
 
 
 def _troubles(report: Report, row: CaseReport, visit: Visit) -> tuple[Trouble, ...]:

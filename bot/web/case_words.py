@@ -17,11 +17,11 @@ def sentences(row: CaseReport, branch: str = "main") -> tuple[str, ...]:
         return ()
     noise = past_words(row, branch)
     note = row.note if comparison.reason else ""
-    said = [_timing(comparison.timing), _bound(row), noise, _loss(comparison), note]
+    said = [_timing(row, comparison.timing), _bound(row), noise, _loss(comparison), note]
     return tuple(sentence for sentence in said if sentence)
 
 
-def _timing(timing: Timing) -> str:
+def _timing(row: CaseReport, timing: Timing) -> str:
     if timing.change is None:
         return timing.reason and f"Step time: {timing.reason}."
     heads, bases = counted(timing.n[1], "run"), counted(timing.n[0], "run")
@@ -32,7 +32,7 @@ def _timing(timing: Timing) -> str:
         said += f" A change of {size(timing.mde)} would be seen in 4 of 5 such comparisons."
     if timing.look > 1:
         said += f" This is look {timing.look} at these data; the threshold is adjusted for it."
-    if timing.more_runs:
+    if timing.more_runs and row.state is RowState.INCONCLUSIVE:
         said += f" {counted(timing.more_runs, 'more run')} a side would settle it."
     return said + (f" {timing.reason}." if timing.reason else "")
 
