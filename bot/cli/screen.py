@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-from rich.console import Console, RenderableType
+from rich.console import Console, JustifyMethod, RenderableType
 from rich.padding import Padding
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -70,7 +70,8 @@ class Screen:
         """A table; `align` has l or r for each column."""
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=DIM)
         for title, letter in zip(columns, align, strict=True):
-            table.add_column(title, justify="right" if letter == "r" else "left", overflow="fold")
+            justify: JustifyMethod = "right" if letter == "r" else "left"
+            table.add_column(title, justify=justify, overflow="fold", min_width=len(title))
         for row in rows:
             table.add_row(*(Text(plain(cell)) for cell in row))
         self._indented(table)
