@@ -25,11 +25,16 @@ JITTER = 0.010
 EVALS = (MarkKind.EVAL_STARTED, MarkKind.EVAL_ENDED)
 
 
+MICROSECONDS = 6
+"""Digits of a difference of two moments: Unix seconds of this century are known to 2.4e-7 s as floats, and
+lines are stamped in millionths, so that rounding gives back what was printed."""
+
+
 def elapsed(start: float | None, end: float | None) -> float | None:
     """Return the seconds from `start` to `end`, None where one is missing or they run backwards."""
     if start is None or end is None:
         return None
-    seconds = end - start
+    seconds = round(end - start, MICROSECONDS)
     if seconds >= 0:
         return seconds
     return next((seconds + year for year in YEARS if 0 <= seconds + year < DAY), None)
