@@ -278,8 +278,8 @@ def test_the_rows_keep_the_order_of_the_metrics() -> None:
     [
         (1.408, 1.4, {}),
         (1.414, 1.5, {}),
-        (1.440, 1.4, {"memory_percent": Direction.WORSE}),
-        (1.370, 1.4, {"memory_percent": Direction.BETTER}),
+        (1.440, 1.4, {"memory_fullest_percent": Direction.WORSE}),
+        (1.370, 1.4, {"memory_fullest_percent": Direction.BETTER}),
         (1.408, 1.6, {"compiled_temp_gb": Direction.WORSE}),
         (1.408, 1.2, {"compiled_temp_gb": Direction.BETTER}),
     ],

@@ -93,10 +93,9 @@ def test_looks_and_cases_stand_in_the_arithmetic() -> None:
 
 
 def test_exact_figures_carry_their_thresholds() -> None:
-    """Memory counts from 0.5 % on, parameters at any difference."""
+    """Memory counts from 0.5 % on."""
     assert [(one.key, one.least, one.least_percent, one.direction) for one in _why().exact] == [
-        ("parameters_billion", 0.0, 0.0, "same"),
-        ("memory_percent", 0.0, 0.5, "same"),
+        ("memory_fullest_percent", 0.0, 0.5, "same"),
     ]
 
 

@@ -80,7 +80,7 @@ def test_compiler_sizes_flag_at_two_digits_and_two_percent(
 def test_memory_in_use_flags_at_half_a_percent_of_itself(head: float, expected: Direction) -> None:
     """Relative to the use, not to the limit."""
     sides = [measure(_log(_device(0, 10.0, limit))) for limit in (50.0, 1000 / head)]
-    row = next(row for row in compare(sides[:1], sides[1:]).rows if row.key == "memory_percent")
+    row = next(row for row in compare(sides[:1], sides[1:]).rows if row.key == "memory_fullest_percent")
     assert row.direction is expected
 
 
