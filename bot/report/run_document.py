@@ -62,7 +62,7 @@ def _step(step: Step, log: RunLog) -> dict[str, object]:
         "tokens_per_device": number(step.tokens_per_device),
         "loss": number(step.loss),
         "perplexity": number(step.perplexity),
-        "total_weights": number(step.total_weights),
+        "total_weights": _count(step.total_weights),
         "time": iso_time(step.time) if log.dated else None,
     }
     if odd := odd_number(step.loss):
@@ -161,3 +161,8 @@ def _call_sites(sites: tuple[CallSite, ...]) -> dict[str, list[int]]:
     for site in sites:
         lines.setdefault(site.file, set()).add(site.line)
     return {file: sorted(lines[file]) for file in sorted(lines)}
+
+
+def _count(value: float | None) -> float | None:
+    """A count as a whole number, where the log gives a whole one; some eras print `75264.0`."""
+    return int(value) if value is not None and float(value).is_integer() else number(value)
