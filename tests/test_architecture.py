@@ -89,8 +89,7 @@ def _files() -> list[Path]:
 
 
 def _room(path: Path) -> str:
-    first = path.relative_to(BOT).parts[0].removesuffix(".py")
-    return first
+    return path.relative_to(BOT).parts[0].removesuffix(".py")
 
 
 def _imports(path: Path) -> Iterator[str]:
