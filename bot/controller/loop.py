@@ -139,9 +139,10 @@ class Controller:
 
     async def _postpone(self, work: Work, held: Claim, problem: Exception) -> None:
         delay = delay_after(held.row["attempts"], problem, jitter=random.uniform(0.8, 1.2))  # noqa: S311
-        facts = {"table": work.table.name, "row": _name(held), "delay": round(delay, 1)}
+        facts: dict[str, object] = {"table": work.table.name, "row": _name(held), "delay": round(delay, 1)}
         if isinstance(problem, Broken):
-            LOG.warning("put off %(table)s %(row)s for %(delay)s s: " + str(problem), facts)  # noqa: G003
+            facts["problem"] = str(problem)
+            LOG.warning("put off %(table)s %(row)s for %(delay)s s: %(problem)s", facts)
         else:
             LOG.error("failed at %(table)s %(row)s, again in %(delay)s s", facts, exc_info=problem)
         try:
