@@ -69,8 +69,8 @@ def replaces(trial: Trial, look: int) -> Call:
 
 
 def uncounted(trial: Trial, _look: int) -> Call:
-    """Ours, only the newest run of head shown, each time as if it were the first: what happens where logs do
-    not record their commit, because then the number of runs stays one."""
+    """Ours, only the newest run of head shown, each time as if it were the first: what counting the looks by
+    the very runs they saw prevents, also where the number of runs stays one."""
     return adds(_newest(trial), 1)
 
 

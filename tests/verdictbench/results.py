@@ -18,7 +18,6 @@ TARGET_KINDS = tuple(kind.name for kind in KINDS if kind.target)
 ADVERSARIES = {
     "adds": "adds runs",
     "replaces": "shows only the newest run",
-    "uncounted": "shows only the newest run, of logs without commit",
 }
 
 

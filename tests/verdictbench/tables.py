@@ -122,7 +122,7 @@ def _folded(name: str, text: str) -> str:
 NAMES = {
     "adds": "**MaxView**, every run kept",
     "replaces": "**MaxView**, only the newest shown",
-    "uncounted": "**MaxView**, only the newest shown, looks not counted",
+    "uncounted": "the same, if looks were not counted",
     "adds-alone": "**MaxView**, no history, every run kept",
     **{rule.key: label(rule) for rule in RULES if rule.key not in {"ours", "ours-alone"}},
 }
