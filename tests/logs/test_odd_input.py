@@ -18,7 +18,7 @@ from tests.writing import maxtext_log
         (b"", "empty"),
         (bytes(range(256)) * 400, "binary"),
         (b"Dear reader, we trained for seven steps and the loss fell. iteration 7, 12.\n" * 50, "No line"),
-        (gzip.compress(b""), "empty"),
+        (gzip.compress(b"", mtime=0), "empty"),
         (b'Traceback (most recent call last):\n  File "/srv/web.py", line 3, in f\nKeyError: 1', "No"),
     ],
 )  # fmt: skip
