@@ -38,6 +38,8 @@ def read_commit(fields: Fields) -> Commit:
         sha=fields.text("sha"),
         committed_at=fields.time("commit.committer.date"),
         message=fields.text("commit.message"),
+        tree=fields.text_or_none("commit.tree.sha"),
+        parents=tuple(parent.text("sha") for parent in fields.each("parents")),
     )
 
 

@@ -58,11 +58,14 @@ class Pull:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """One commit; `committed_at` is the committer's date, which a rebase renews."""
+    """One commit; `committed_at` is the committer's date, which a rebase renews. `tree` is the hash of its
+    files, and `parents` the commits it was made on, where the answer says them."""
 
     sha: str
     committed_at: float
     message: str
+    tree: str | None = None
+    parents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,7 +56,8 @@ class RunRecord:
 
     `branch` is the slug of the branch it ran on. `sha` has at least 7 digits, or is None where nothing
     records the commit. `log_uri` names the measured log (`gs://…` or `file:…`), `generation` its content.
-    `key` is what makes two launches the same run; a found run has none.
+    `key` is what makes two launches the same run; a found run has none. `tree` is the hash of the commit's
+    files and `place` the name of the cluster, where they are known.
     """
 
     id: str
@@ -72,3 +73,5 @@ class RunRecord:
     generation: str | None = None
     key: str | None = None
     attempt: int = 1
+    tree: str | None = None
+    place: str | None = None

@@ -84,6 +84,9 @@ PULL_REQUEST = Table(
     Column("comment_severity", Integer, nullable=False),
     Column("comment_decided", String, nullable=True),
     Column("comment_written", Float, nullable=True),
+    Column("check_id", BigInteger, nullable=True),
+    Column("check_head", String, nullable=True),
+    Column("check_hash", String, nullable=True),
     *_lease(),
     Index(None, "due"),
 )
@@ -107,9 +110,12 @@ RUN = Table(
     Column("standing", Text, nullable=True),
     Column("attempt", Integer, nullable=False),
     Column("seen", Float, nullable=False),
+    Column("tree", String, nullable=True),
+    Column("place", String, nullable=True),
     *_lease(),
     Index(None, "due"),
     Index(None, "repository", "branch", "case", "variant"),
+    Index(None, "repository", "tree"),
     Index(None, "key", unique=True),
 )
 
@@ -120,6 +126,68 @@ WANT = Table(
     Column("number", Integer, primary_key=True),
     Column("run", String, ForeignKey("run.id"), primary_key=True),
     Index(None, "run"),
+)
+
+ASK = Table(
+    "ask",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("source", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("keys", Text, nullable=False),
+    Column("by", String, nullable=False),
+    Column("fresh", Integer, nullable=False),
+    Column("head_sha", String, nullable=True),
+    Column("made", Float, nullable=False),
+)
+
+APPROVAL = Table(
+    "approval",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("head_sha", String, primary_key=True),
+    Column("tree", String, nullable=False),
+    Column("by", String, nullable=False),
+    Column("made", Float, nullable=False),
+)
+
+ACKNOWLEDGEMENT = Table(
+    "acknowledgement",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("case", String, primary_key=True),
+    Column("variant", String, primary_key=True),
+    Column("verdict", String, nullable=False),
+    Column("head_sha", String, nullable=False),
+    Column("by", String, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("made", Float, nullable=False),
+)
+
+SPEND = Table(
+    "spend",
+    METADATA,
+    Column("run", String, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("repository", String, nullable=False),
+    Column("number", Integer, nullable=True),
+    Column("by", String, nullable=False),
+    Column("place", String, nullable=False),
+    Column("made", Float, nullable=False),
+    Column("reserved_chip_hours", Float, nullable=False),
+    Column("spent_chip_hours", Float, nullable=True),
+    Column("ended", Float, nullable=True),
+    Index(None, "repository", "made"),
+)
+
+MARK = Table(
+    "mark",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("value", Text, nullable=False),
 )
 
 MEASUREMENT = Table(

@@ -7,6 +7,8 @@ from dulwich.objects import Blob, Commit, ObjectID
 from dulwich.refs import Ref
 from dulwich.repo import Repo
 
+from bot.intake import pull
+
 WHO = b"Ada Lovelace <ada@example.org>"
 FIRST = 1_795_000_000
 FILE_MODE = 0o100644
@@ -56,5 +58,21 @@ class GitRepository:
         try:
             found = repo.refs.as_dict(Ref(b"refs/heads")).get(Ref(branch.encode()))
             return found.decode() if found else ""
+        finally:
+            repo.close()
+
+    def commit(self, sha: str) -> pull.Commit:
+        """A commit in the product's words."""
+        repo = Repo(str(self.path))
+        try:
+            found = repo[sha.encode()]
+            assert isinstance(found, Commit)
+            return pull.Commit(
+                sha=sha,
+                committed_at=found.commit_time,
+                message=found.message.decode(),
+                tree=found.tree.decode(),
+                parents=tuple(parent.decode() for parent in found.parents),
+            )
         finally:
             repo.close()

@@ -7,7 +7,7 @@ import pytest
 from bot.errors import Broken, Told
 from bot.github.client import GitHub
 from bot.github.errors import Missing
-from bot.intake.pull import Comment, Commit, Permission, Person, Pull, Repository
+from bot.intake.pull import Comment, Permission, Person, Pull, Repository
 from tests.github.conftest import APP_ID, Hub
 
 pytestmark = pytest.mark.anyio
@@ -120,7 +120,8 @@ async def test_the_merge_base_is_the_newest_shared_commit(hub: Hub) -> None:
     """Main may have moved on since."""
     shared = hub.git.head("main")
     hub.git.write("main", {"README.md": "# Later\n"})
-    expected = Commit(sha=shared, committed_at=FIRST + 60, message="Change")
+    expected = hub.git.commit(shared)
+    assert (shared, FIRST + 60, "Change") == (expected.sha, expected.committed_at, expected.message)
     assert expected == await hub.github.merge_base(hub.repository, "main", "feat/x#1")
     assert expected == await hub.github.merge_base(hub.repository, shared, hub.git.head("feat/x#1"))
 
@@ -145,9 +146,8 @@ async def test_ancestors_begin_with_the_commit_itself(hub: Hub) -> None:
 
 async def test_the_head_of_a_branch_is_its_newest_commit(hub: Hub) -> None:
     """The whole message comes with it."""
-    expected = Commit(
-        sha=hub.git.head("feat/x#1"), committed_at=FIRST + 120, message="Add a file\n\nFor a reason"
-    )
+    expected = hub.git.commit(hub.git.head("feat/x#1"))
+    assert (FIRST + 120, "Add a file\n\nFor a reason") == (expected.committed_at, expected.message)
     assert expected == await hub.github.head_of_branch(hub.repository, "feat/x#1")
     with pytest.raises(Missing):
         await hub.github.head_of_branch(hub.repository, "no-branch")

@@ -18,6 +18,32 @@ class JobState(StrEnum):
     ENDED = "ended"
 
 
+class Fault(StrEnum):
+    """What the cluster itself did to a job: none of these is the change's doing, so it may be tried again."""
+
+    PREEMPTED = "preempted"
+    EVICTED = "evicted"
+    BAD_NODE = "bad_node"
+    IMAGE_PULL = "image_pull"
+    NOT_STARTED = "not_started"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """An XPK cluster, and how its workloads are made there."""
+
+    project: str
+    zone: str
+    cluster: str
+    device_type: str
+    priority: str
+
+    @property
+    def name(self) -> str:
+        """`project/zone/cluster`: what limits and listings count by."""
+        return f"{self.project}/{self.zone}/{self.cluster}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One execution of one case.
@@ -25,7 +51,8 @@ class Job:
     `repository` is where the cluster reads the code from (a path for the local cluster), `sha` the exact
     commit. `command` may hold the placeholders {run_name}, {sha}, {case} and {variant}.
     `memory_mb` None means no limit. `environment` holds names and values that are added to the few
-    variables that every job sees.
+    variables that every job sees. `place` None is this machine; elsewhere `image` holds the code, and
+    `labels` are put on what the cluster makes.
     """
 
     name: str
@@ -38,6 +65,9 @@ class Job:
     timeout_seconds: float
     memory_mb: int | None = None
     environment: tuple[tuple[str, str], ...] = ()
+    place: Place | None = None
+    image: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +75,20 @@ class Observation:
     """A cluster's answer about one name.
 
     `exit_code` is None unless the job ended and the cluster saw how; `log_uri` names the log once there is
-    one (`file:///…` or `gs://…`); `last_step` is the newest step in the log, where that is cheap to know.
+    one (`file:///…` or `gs://…`); `last_step` is the newest step in the log of `expected_steps`, where
+    that is cheap to know, and `heard` when the job last wrote (Unix seconds). `fault` says what the cluster
+    did to it, `note` one clause for people (untrusted), `queue_place` its place in the queue, from 1.
     """
 
     state: JobState
     exit_code: int | None = None
     log_uri: str | None = None
     last_step: int | None = None
+    expected_steps: int | None = None
+    heard: float | None = None
+    fault: Fault | None = None
+    note: str = ""
+    queue_place: int | None = None
 
 
 class Cluster(Protocol):
@@ -71,4 +108,12 @@ class Cluster(Protocol):
 
     async def names(self) -> frozenset[str]:
         """Name every job that we started here and did not delete, ended ones included."""
+        ...
+
+
+class Clusters(Protocol):
+    """Every place that executes jobs."""
+
+    def at(self, place: Place | None) -> Cluster:
+        """The cluster of this place; None is this machine."""
         ...

@@ -1,0 +1,76 @@
+"""Launching, the conversation, the pages."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Take the step."""
+    op.create_table(
+        "acknowledgement",
+        sa.Column("repository", sa.String(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("case", sa.String(), nullable=False),
+        sa.Column("variant", sa.String(), nullable=False),
+        sa.Column("verdict", sa.String(), nullable=False),
+        sa.Column("head_sha", sa.String(), nullable=False),
+        sa.Column("by", sa.String(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("made", sa.Float(), nullable=False),
+        sa.PrimaryKeyConstraint("repository", "number", "case", "variant", name=op.f("pk_acknowledgement")),
+    )
+    op.create_table(
+        "approval",
+        sa.Column("repository", sa.String(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("head_sha", sa.String(), nullable=False),
+        sa.Column("tree", sa.String(), nullable=False),
+        sa.Column("by", sa.String(), nullable=False),
+        sa.Column("made", sa.Float(), nullable=False),
+        sa.PrimaryKeyConstraint("repository", "number", "head_sha", name=op.f("pk_approval")),
+    )
+    op.create_table(
+        "ask",
+        sa.Column("repository", sa.String(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("source", sa.String(), nullable=False),
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("keys", sa.Text(), nullable=False),
+        sa.Column("by", sa.String(), nullable=False),
+        sa.Column("fresh", sa.Integer(), nullable=False),
+        sa.Column("head_sha", sa.String(), nullable=True),
+        sa.Column("made", sa.Float(), nullable=False),
+        sa.PrimaryKeyConstraint("repository", "number", "source", "name", name=op.f("pk_ask")),
+    )
+    op.create_table(
+        "mark",
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("value", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_mark")),
+    )
+    op.create_table(
+        "spend",
+        sa.Column("run", sa.String(), nullable=False),
+        sa.Column("attempt", sa.Integer(), nullable=False),
+        sa.Column("repository", sa.String(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=True),
+        sa.Column("by", sa.String(), nullable=False),
+        sa.Column("place", sa.String(), nullable=False),
+        sa.Column("made", sa.Float(), nullable=False),
+        sa.Column("reserved_chip_hours", sa.Float(), nullable=False),
+        sa.Column("spent_chip_hours", sa.Float(), nullable=True),
+        sa.Column("ended", sa.Float(), nullable=True),
+        sa.PrimaryKeyConstraint("run", "attempt", name=op.f("pk_spend")),
+    )
+    op.create_index(op.f("ix_spend_repository_made"), "spend", ["repository", "made"], unique=False)
+    op.add_column("pull_request", sa.Column("check_id", sa.BigInteger(), nullable=True))
+    op.add_column("pull_request", sa.Column("check_head", sa.String(), nullable=True))
+    op.add_column("pull_request", sa.Column("check_hash", sa.String(), nullable=True))
+    op.add_column("run", sa.Column("tree", sa.String(), nullable=True))
+    op.add_column("run", sa.Column("place", sa.String(), nullable=True))
+    op.create_index(op.f("ix_run_repository_tree"), "run", ["repository", "tree"], unique=False)
