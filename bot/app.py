@@ -142,7 +142,13 @@ def _controller(parts: Parts, wake: Callable[[], None]) -> Controller:
         suites=suites,
         heads=HeadReader(forge=parts.github),
         gatherer=Gatherer(database=parts.database, now=time.time),
-        say=Speaker(forge=parts.github, render=_Rendering(parts), keep=_Keeping(parts.github), now=time.time),
+        say=Speaker(
+            forge=parts.github,
+            render=_Rendering(parts),
+            keep=_Keeping(parts.github),
+            doubt=_Doubting(parts.database),
+            now=time.time,
+        ),
         launch=Launcher(database=parts.database, now=time.time),
         poll_seconds=parts.settings.poll_seconds,
         now=time.time,
@@ -193,7 +199,14 @@ class _Keeping:
     github: GitHub
 
     async def __call__(
-        self, repository: Repository, number: int, *, text: Text, known_id: int | None, worse: bool
+        self,
+        repository: Repository,
+        number: int,
+        *,
+        text: Text,
+        known_id: int | None,
+        worse: bool,
+        certain: bool,
     ) -> int:
         """Bring the comment up to date; its id."""
         kept = await keep_comment(
@@ -204,8 +217,20 @@ class _Keeping:
             known_id=known_id,
             marker=text.marker,
             worse=worse,
+            certain=certain,
         )
         LOG.info(
             "comment kept", extra={"repository": repository.full_name, "number": number, "done": kept.done}
         )
         return kept.id
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubting:
+    """Writes down that a comment is about to be written."""
+
+    database: Database
+
+    async def __call__(self, repository: Repository, number: int) -> None:
+        """Forget what the comment said."""
+        await self.database.write(pulls.doubt_comment, repository=repository.full_name, number=number)

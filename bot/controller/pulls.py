@@ -41,7 +41,7 @@ class Said:
     """The comment as it stands now, to be remembered with the row."""
 
     comment_id: int | None
-    comment_hash: str
+    comment_hash: str | None
     comment_severity: int
     comment_decided: str | None
     comment_written: float | None

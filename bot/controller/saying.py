@@ -32,13 +32,23 @@ class Keep(Protocol):
     """Brings the comment up to date and returns its id."""
 
     async def __call__(
-        self, repository: Repository, number: int, *, text: Text, known_id: int | None, worse: bool
+        self,
+        repository: Repository,
+        number: int,
+        *,
+        text: Text,
+        known_id: int | None,
+        worse: bool,
+        certain: bool,
     ) -> int:
-        """Create, edit, re-create or leave the comment."""
+        """Create, edit, re-create or leave the comment; `certain` that the last writing ended well."""
         ...
 
 
 Render = Callable[[Report], Awaitable[Text]]
+
+Doubt = Callable[[Repository, int], Awaitable[None]]
+"""Writes down that the comment is about to be written: a process that dies then leaves that behind."""
 
 
 PROGRESS_SECONDS = 60.0
@@ -52,6 +62,7 @@ class Speaker:
     forge: Forge
     render: Render
     keep: Keep
+    doubt: Doubt
     now: Callable[[], float]
 
     async def __call__(self, repository: Repository, row: PullRow, report: Report) -> Said | None:
@@ -60,7 +71,7 @@ class Speaker:
         digest = hashlib.sha256(text.body.encode()).hexdigest()
         said = Said(
             comment_id=row.comment_id,
-            comment_hash=row.comment_hash or "",
+            comment_hash=row.comment_hash,
             comment_severity=row.comment_severity,
             comment_decided=row.comment_decided,
             comment_written=row.comment_written,
@@ -71,10 +82,16 @@ class Speaker:
         if current.head_sha != report.head_sha:
             return None
         worse = row.comment_id is not None and text.severity > row.comment_severity
+        await self.doubt(repository, row.number)
         return replace(
             said,
             comment_id=await self.keep(
-                repository, row.number, text=text, known_id=row.comment_id, worse=worse
+                repository,
+                row.number,
+                text=text,
+                known_id=row.comment_id,
+                worse=worse,
+                certain=row.comment_hash is not None,
             ),
             comment_hash=digest,
             comment_severity=text.severity,
@@ -84,5 +101,7 @@ class Speaker:
 
     def _may_wait(self, row: PullRow, text: Text) -> bool:
         """Whether there is nothing but progress to tell, and some was told a moment ago."""
+        if row.comment_hash is None:
+            return False
         recently = self.now() - (row.comment_written or 0.0) < PROGRESS_SECONDS
         return recently and text.decided == row.comment_decided

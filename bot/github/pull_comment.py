@@ -71,17 +71,22 @@ async def keep_comment(
     known_id: int | None,
     marker: str,
     worse: bool,
+    certain: bool,
 ) -> KeptComment:
     """Create, edit or leave our comment, so that one is left and says `body`.
 
     With `worse` a new text comes as a new comment, which notifies people, and the old one is deleted after.
-    `marker` is a text that every body of ours holds. Raises what the calls raise; repeat it later then, with
-    the id that was known before: what had been done already is found.
+    `marker` is a text that every body of ours holds. `certain` says that the last writing is known to have
+    ended well: then no other comment of ours can be there, and the known one is written without a listing.
+    Raises what the calls raise; repeat it later then, with the id that was known before and not `certain`:
+    what had been done already is found.
     """
     slug = await github.app_slug()
     known = None if known_id is None else await github.comment(repository, known_id)
-    if known is not None and _is_ours(known, github.app_id, slug) and _says(known, body):
-        return KeptComment(id=known.id, done=Kept.UNCHANGED)
+    if known is not None and not _is_ours(known, github.app_id, slug):
+        known = None
+    if known is not None and certain and (not worse or _says(known, body)):
+        return await _renew(github, repository, number, known, body, recreate=False)
     ours = [
         comment
         async for comment in github.comments(repository, number)

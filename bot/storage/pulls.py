@@ -134,6 +134,11 @@ def touch(connection: Connection, *, repository: str, number: int, now: float) -
     )
 
 
+def doubt_comment(connection: Connection, *, repository: str, number: int) -> None:
+    """Forget what the comment says, before it is written: if that ends unclear, the next writer looks first."""
+    connection.execute(update(PULL_REQUEST).where(_key(repository, number)).values(comment_hash=None))
+
+
 def let_go(
     connection: Connection, held: Claim, *, now: float, due: float | None, values: Mapping[str, Any]
 ) -> bool:

@@ -32,12 +32,27 @@ class Wall:
 
     pull: Pull = PULL
     written: list[tuple[str, int | None, bool]] = field(default_factory=list)
+    certain: list[bool] = field(default_factory=list)
+    doubted: list[int] = field(default_factory=list)
+
+    async def doubt(self, repository: Repository, number: int) -> None:
+        """Note how many texts were written when a writing was announced."""
+        assert (repository, number) == (ACME, 7)
+        self.doubted.append(len(self.written))
 
     async def keep(
-        self, repository: Repository, number: int, *, text: Text, known_id: int | None, worse: bool
+        self,
+        repository: Repository,
+        number: int,
+        *,
+        text: Text,
+        known_id: int | None,
+        worse: bool,
+        certain: bool,
     ) -> int:
         """Keep a text; comments are numbered from 1."""
         assert (repository, number) == (ACME, 7)
+        self.certain.append(certain)
         self.written.append((text.body, known_id, worse))
         return len(self.written)
 
@@ -58,7 +73,9 @@ class Scene:
             return self.text
 
         forge = FakeForge(pulls={7: self.wall.pull})
-        speaker = Speaker(forge=forge, render=render, keep=self.wall.keep, now=lambda: self.now)
+        speaker = Speaker(
+            forge=forge, render=render, keep=self.wall.keep, doubt=self.wall.doubt, now=lambda: self.now
+        )
         return asyncio.run(speaker(ACME, known, REPORT))
 
 
@@ -100,6 +117,18 @@ def test_a_worse_verdict_is_told_as_worse() -> None:
         )
         said = scene.say(said)
         assert scene.wall.written[-1][2] == worse
+
+
+def test_every_writing_is_announced_before_it_is_begun() -> None:
+    """What a process that dies while it writes leaves behind makes the next one look first."""
+    scene = Scene()
+    said = scene.say()
+    assert said is not None
+    scene.say(replace(said, comment_hash=None))
+    assert (scene.wall.doubted, scene.wall.certain) == ([0, 1], [False, False])
+    scene.text = replace(scene.text, body="two", decided="other")
+    scene.say(said)
+    assert (scene.wall.doubted, scene.wall.certain) == ([0, 1, 2], [False, False, True])
 
 
 def test_progress_is_written_once_a_minute_and_decisions_at_once() -> None:

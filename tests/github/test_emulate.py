@@ -129,7 +129,14 @@ async def test_the_one_comment_is_kept(side: Side) -> None:
     for text, worse in (("one", False), ("one", True), ("two", False), ("bad", True)):
         body = f"{MARKER}\n{text}"
         kept = await keep_comment(
-            side.github, MAXTEXT, side.number, body=body, known_id=known, marker=MARKER, worse=worse
+            side.github,
+            MAXTEXT,
+            side.number,
+            body=body,
+            known_id=known,
+            marker=MARKER,
+            worse=worse,
+            certain=known is not None,
         )
         known = kept.id
         done.append(kept.done)

@@ -23,10 +23,18 @@ Failing = tuple[str, str] | None
 """A kind of call, and whether it fails before or after it acts."""
 
 
-async def _keep(hub: Hub, body: str, known_id: int | None, *, worse: bool = False) -> KeptComment:
-    text = f"{MARKER}\n{body}"
+async def _keep(
+    hub: Hub, body: str, known_id: int | None, *, worse: bool = False, certain: bool = False
+) -> KeptComment:
     return await keep_comment(
-        hub.github, hub.repository, 1, body=text, known_id=known_id, marker=MARKER, worse=worse
+        hub.github,
+        hub.repository,
+        1,
+        body=f"{MARKER}\n{body}",
+        known_id=known_id,
+        marker=MARKER,
+        worse=worse,
+        certain=certain,
     )
 
 
@@ -54,7 +62,7 @@ async def test_nothing_is_written_when_nothing_changed(pulled: Hub) -> None:
     made = await _keep(pulled, "one", None)
     for worse in (False, True):
         before = len(pulled.stand_in.world.requests)
-        kept = await _keep(pulled, "one", made.id, worse=worse)
+        kept = await _keep(pulled, "one", made.id, worse=worse, certain=True)
         assert KeptComment(id=made.id, done=Kept.UNCHANGED) == kept
         assert [f"GET /repos/acme/maxtext/issues/comments/{made.id}"] == pulled.asked(before)
 
@@ -206,6 +214,24 @@ class Comments:
             raise Unclear("lost", after=1, may_have_acted=True)
 
 
+async def test_a_doubtful_writing_is_looked_for_before_the_next(pulled: Hub) -> None:
+    """A worse verdict whose writing ended unclear leaves nothing behind when the verdict turns back."""
+    known = (await _keep(pulled, "fine", None)).id
+    await pulled.github.create_comment(pulled.repository, 1, f"{MARKER}\nslower")
+    await _keep(pulled, "fine", known, certain=False)
+    assert ["fine"] == _texts(pulled)
+
+
+async def test_a_known_comment_is_edited_without_a_listing(pulled: Hub) -> None:
+    """Where the last writing ended well nothing is looked for, however many comments people wrote."""
+    known = (await _keep(pulled, "one", None)).id
+    before = len(pulled.stand_in.world.requests)
+    kept = await _keep(pulled, "two", known, certain=True)
+    comment = f"/repos/acme/maxtext/issues/comments/{known}"
+    assert (Kept.EDITED, known) == (kept.done, kept.id)
+    assert [f"GET {comment}", f"PATCH {comment}"] == pulled.asked(before)
+
+
 _STEP = st.tuples(
     st.sampled_from(["fine", "slower", "broken"]),
     st.booleans(),
@@ -223,7 +249,7 @@ def test_any_failures_end_in_one_comment(steps: list[tuple[str, bool, Failing, s
 
 
 async def _through(steps: list[tuple[str, bool, Failing, str]]) -> list[str]:
-    comments, known = Comments(), None
+    comments, known, certain = Comments(), None, False
     repository = Repository(full_name="acme/maxtext", installation=1)
     for verdict, worse, failing, then in (*steps, (steps[-1][0], steps[-1][1], None, "store")):
         comments.failing = failing
@@ -236,10 +262,12 @@ async def _through(steps: list[tuple[str, bool, Failing, str]]) -> list[str]:
                 known_id=known,
                 marker=MARKER,
                 worse=worse,
+                certain=certain,
             )
         except TryLater:
+            certain = False
             continue
-        known = kept.id if then == "store" else known
+        known, certain = (kept.id, True) if then == "store" else (known, False)
         if then == "lose the comment":
             comments.kept.pop(kept.id)
     return [comment.body for comment in comments.kept.values()]
