@@ -112,9 +112,14 @@ RUN = Table(
     Column("seen", Float, nullable=False),
     Column("tree", String, nullable=True),
     Column("place", String, nullable=True),
+    Column("price", Float, nullable=True),
+    Column("charged_to", String, nullable=True),
+    Column("charged_number", Integer, nullable=True),
+    Column("waiting", Text, nullable=True),
     *_lease(),
     Index(None, "due"),
-    Index(None, "repository", "branch", "case", "variant"),
+    Index(None, "repository", "branch", "case", "variant", "started"),
+    Index(None, "repository", "sha"),
     Index(None, "repository", "tree"),
     Index(None, "key", unique=True),
 )
@@ -179,8 +184,10 @@ SPEND = Table(
     Column("made", Float, nullable=False),
     Column("reserved_chip_hours", Float, nullable=False),
     Column("spent_chip_hours", Float, nullable=True),
+    Column("earlier_chip_hours", Float, nullable=False, default=0.0, server_default="0"),
     Column("ended", Float, nullable=True),
     Index(None, "repository", "made"),
+    Index(None, "place", "ended"),
 )
 
 MARK = Table(
@@ -198,7 +205,20 @@ MEASUREMENT = Table(
     Column("steady_seconds", Float, nullable=True),
     Column("conditions", Text, nullable=False),
     Column("fingerprint", String, nullable=True),
+    Column("chip_hours", Float, nullable=True),
+    Column("devices", Integer, nullable=True),
     Column("made", Float, nullable=False),
+    Column("outcome", String, nullable=True),
+    Column("summary", LargeBinary, nullable=True),
+)
+
+CASE_KEY = Table(
+    "case_key",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("branch", String, primary_key=True),
+    Column("case", String, primary_key=True),
+    Column("variant", String, primary_key=True),
 )
 
 FAILURE = Table(

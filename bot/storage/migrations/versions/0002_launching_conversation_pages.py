@@ -48,6 +48,14 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("repository", "number", "source", "name", name=op.f("pk_ask")),
     )
     op.create_table(
+        "case_key",
+        sa.Column("repository", sa.String(), nullable=False),
+        sa.Column("branch", sa.String(), nullable=False),
+        sa.Column("case", sa.String(), nullable=False),
+        sa.Column("variant", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("repository", "branch", "case", "variant", name=op.f("pk_case_key")),
+    )
+    op.create_table(
         "mark",
         sa.Column("name", sa.String(), nullable=False),
         sa.Column("value", sa.Text(), nullable=False),
@@ -64,13 +72,31 @@ def upgrade() -> None:
         sa.Column("made", sa.Float(), nullable=False),
         sa.Column("reserved_chip_hours", sa.Float(), nullable=False),
         sa.Column("spent_chip_hours", sa.Float(), nullable=True),
+        sa.Column("earlier_chip_hours", sa.Float(), server_default="0", nullable=False),
         sa.Column("ended", sa.Float(), nullable=True),
         sa.PrimaryKeyConstraint("run", "attempt", name=op.f("pk_spend")),
     )
+    op.create_index(op.f("ix_spend_place_ended"), "spend", ["place", "ended"], unique=False)
     op.create_index(op.f("ix_spend_repository_made"), "spend", ["repository", "made"], unique=False)
+    op.add_column("measurement", sa.Column("chip_hours", sa.Float(), nullable=True))
+    op.add_column("measurement", sa.Column("devices", sa.Integer(), nullable=True))
+    op.add_column("measurement", sa.Column("outcome", sa.String(), nullable=True))
+    op.add_column("measurement", sa.Column("summary", sa.LargeBinary(), nullable=True))
     op.add_column("pull_request", sa.Column("check_id", sa.BigInteger(), nullable=True))
     op.add_column("pull_request", sa.Column("check_head", sa.String(), nullable=True))
     op.add_column("pull_request", sa.Column("check_hash", sa.String(), nullable=True))
     op.add_column("run", sa.Column("tree", sa.String(), nullable=True))
     op.add_column("run", sa.Column("place", sa.String(), nullable=True))
+    op.add_column("run", sa.Column("price", sa.Float(), nullable=True))
+    op.add_column("run", sa.Column("charged_to", sa.String(), nullable=True))
+    op.add_column("run", sa.Column("charged_number", sa.Integer(), nullable=True))
+    op.add_column("run", sa.Column("waiting", sa.Text(), nullable=True))
+    op.drop_index(op.f("ix_run_repository_branch_case_variant"), table_name="run")
+    op.create_index(
+        op.f("ix_run_repository_branch_case_variant_started"),
+        "run",
+        ["repository", "branch", "case", "variant", "started"],
+        unique=False,
+    )
+    op.create_index(op.f("ix_run_repository_sha"), "run", ["repository", "sha"], unique=False)
     op.create_index(op.f("ix_run_repository_tree"), "run", ["repository", "tree"], unique=False)
