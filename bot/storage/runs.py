@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, and_, or_, select
 
 from bot.runs.clusters.port import Job
 from bot.runs.records import RunRecord, RunState
+from bot.storage import decoded, summaries
 from bot.storage.deliveries import insert
 from bot.storage.tables import MEASUREMENT, RUN, WANT
 from bot.verdict.conditions import conditions
@@ -30,7 +31,11 @@ def encode(run: MeasuredRun) -> bytes:
 
 
 def decode(document: bytes) -> MeasuredRun:
-    """The measured run that `encode` was given."""
+    """The measured run that `encode` was given; one that was lately asked for is not decoded again."""
+    return decoded.LATELY.get(document, _decode)
+
+
+def _decode(document: bytes) -> MeasuredRun:
     return msgspec.msgpack.decode(zlib.decompress(document), type=MeasuredRun)
 
 
@@ -49,7 +54,9 @@ def save(
             "conditions": conditions(measured),
             "fingerprint": (failure.fingerprint or None) if failure else None,
             "made": now,
+            **summaries.columns(measured),
         }
+        summaries.keep_key(connection, record)
         found = insert(connection, MEASUREMENT).values(run=record.id, **row)
         connection.execute(found.on_conflict_do_update(index_elements=["run"], set_=row))
 

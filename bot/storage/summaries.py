@@ -82,9 +82,7 @@ def keys(connection: Connection, repository: str, branch: str) -> tuple[tuple[st
 
 def branches(connection: Connection, repository: str) -> tuple[str, ...]:
     """Every branch (by its slug) that has a measured run, by name."""
-    rows = connection.execute(
-        select(CASE_KEY.c.branch).where(CASE_KEY.c.repository == repository).distinct()
-    )
+    rows = connection.execute(select(CASE_KEY.c.branch).where(CASE_KEY.c.repository == repository).distinct())
     return tuple(sorted(rows.scalars()))
 
 
@@ -97,7 +95,9 @@ def fill_keys(connection: Connection) -> None:
     connection.execute(CASE_KEY.insert().from_select([column.name for column in names], known.distinct()))
 
 
-def fill(connection: Connection, decode: Callable[[bytes], MeasuredRun], *, most: int = FILLED_AT_ONCE) -> int:
+def fill(
+    connection: Connection, decode: Callable[[bytes], MeasuredRun], *, most: int = FILLED_AT_ONCE
+) -> int:
     """Summarise up to `most` runs that have no summary, the newest first; how many there were."""
     rows = connection.execute(
         select(MEASUREMENT.c.run, MEASUREMENT.c.document)
@@ -106,5 +106,7 @@ def fill(connection: Connection, decode: Callable[[bytes], MeasuredRun], *, most
         .limit(most)
     ).all()
     for run, document in rows:
-        connection.execute(MEASUREMENT.update().where(MEASUREMENT.c.run == run).values(**columns(decode(document))))
+        connection.execute(
+            MEASUREMENT.update().where(MEASUREMENT.c.run == run).values(**columns(decode(document)))
+        )
     return len(rows)
