@@ -135,7 +135,7 @@ def touch(connection: Connection, *, repository: str, number: int, now: float) -
 
 
 def doubt_comment(connection: Connection, *, repository: str, number: int) -> None:
-    """Forget what the comment says, before it is written: if that ends unclear, the next writer looks first."""
+    """Forget what the comment says, before it is written: after an unclear end it is looked for first."""
     connection.execute(update(PULL_REQUEST).where(_key(repository, number)).values(comment_hash=None))
 
 

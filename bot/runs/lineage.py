@@ -1,0 +1,147 @@
+"""Which change a commit, a branch and a pull request belong to, and what became of it on main.
+
+In:  messages, names and trees of commits. Out: `Trailers`, and for each head the commit on main that it
+became, with how that is known. Pure.
+
+A change made inside Google is exported by Copybara as a branch `test_<CL>`, one commit whose message ends
+with the number of its change list (CL). A pull request from outside is imported, reviewed inside and exported
+to main again: as a merge of two parents, or as one commit that names the pull request in a trailer. A change
+may be submitted under another number than it was reviewed under, so the number alone is never relied on.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+# PiperOrigin-RevId: 936672580
+_CHANGE = re.compile(r"^PiperOrigin-RevId: *(?P<change>[1-9][0-9]{0,17}) *$", re.MULTILINE)
+
+# COPYBARA_INTEGRATE_REVIEW=https://github.com/acme/maxtext/pull/31 from ada:fast-attention f1216c0aca7d386…
+# The export of a change that is not submitted yet says FUTURE_ in front.
+_REVIEW = re.compile(
+    r"^(?:FUTURE_)?COPYBARA_INTEGRATE_REVIEW=https://[^/\s]+/(?P<repository>[^/\s]+/[^/\s]+)/pull/"
+    r"(?P<number>[1-9][0-9]{0,9}) from \S+ (?P<sha>[0-9a-f]{40}|[0-9a-f]{64}) *$",
+    re.MULTILINE,
+)
+
+# Merge pull request #31 from ada:fast-attention          the first line of a merge, GitHub's or Copybara's
+_MERGE = re.compile(r"^Merge pull request #(?P<number>[1-9][0-9]{0,9}) from \S+")
+
+# Make attention faster (#31)                              the first line of a squash by GitHub
+_SQUASH = re.compile(r"^.*\S \(#(?P<number>[1-9][0-9]{0,9})\)$")
+
+# test_936672580   exported_pr_936672580
+_BRANCH = re.compile(r"^(?:test|exported_pr)_(?P<change>[1-9][0-9]{0,17})$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trailers:
+    """What a message says of where its commit comes from. `change` is the number of the change list, `pull`
+    the pull request that was imported, merged or squashed, `imported` the head of it that was taken."""
+
+    change: int | None = None
+    pull: int | None = None
+    imported: str | None = None
+
+
+def read_trailers(message: str, repository: str) -> Trailers:
+    """Read a commit's message; a trailer that names a pull request of another repository says nothing.
+
+    Where a trailer is repeated the last one counts: messages quote older messages above their own trailers.
+    """
+    changes = _CHANGE.findall(message.replace("\r\n", "\n"))
+    change = int(changes[-1]) if changes else None
+    for review in reversed(list(_REVIEW.finditer(message.replace("\r\n", "\n")))):
+        if review["repository"].lower() == repository.lower():
+            return Trailers(change=change, pull=int(review["number"]), imported=review["sha"])
+    title = message.split("\n", 1)[0].rstrip()
+    said = _MERGE.match(title) or _SQUASH.match(title)
+    return Trailers(change=change, pull=int(said["number"]) if said else None)
+
+
+def change_of_branch(branch: str) -> int | None:
+    """The number of the change list that a branch was exported from; None for people's branches."""
+    named = _BRANCH.match(branch)
+    return int(named["change"]) if named else None
+
+
+class Known(IntEnum):
+    """How it is known that a head landed as a commit of main, the surest first."""
+
+    SAME_COMMIT = 1
+    MERGED = 2
+    SAME_FILES = 3
+    IMPORTED_HEAD = 4
+    SAME_CHANGE = 5
+    SAME_PULL = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landed:
+    """A commit of main, newest knowledge of it: `tree` is the hash of its files."""
+
+    sha: str
+    tree: str | None
+    parents: tuple[str, ...]
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """A branch or pull request (`number`) as it last stood."""
+
+    sha: str
+    branch: str
+    number: int | None = None
+    tree: str | None = None
+    change: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landing:
+    """`head` became `commit` on main. Its runs are main's only where the very same files landed."""
+
+    head: Head
+    commit: Landed
+    known: Known
+
+    @property
+    def same_files(self) -> bool:
+        """Whether what was measured on the head is what stands on main."""
+        if self.known in {Known.SAME_COMMIT, Known.SAME_FILES}:
+            return True
+        return self.head.tree is not None and self.head.tree == self.commit.tree
+
+
+def landings(heads: Iterable[Head], commits: Sequence[Landed], repository: str) -> Mapping[str, Landing]:
+    """For each head (by its commit) the commit of main, given newest first, that it surely became.
+
+    The surest sign wins, and among equals the newest commit: a change that was rolled back and landed again
+    is what it is today. A head without a sign has not landed, as far as these commits tell.
+    """
+    read = [(commit, read_trailers(commit.message, repository)) for commit in commits]
+    found: dict[str, Landing] = {}
+    for head in heads:
+        signs = [
+            Landing(head=head, commit=commit, known=known)
+            for commit, trailers in read
+            if (known := _sign(head, commit, trailers)) is not None
+        ]
+        if signs:
+            found[head.sha] = min(signs, key=lambda landing: landing.known)
+    return found
+
+
+def _sign(head: Head, commit: Landed, trailers: Trailers) -> Known | None:
+    changes = {change for change in (head.change, change_of_branch(head.branch)) if change is not None}
+    signs = {
+        Known.SAME_COMMIT: commit.sha == head.sha,
+        # The first parent is main itself: a head that main already held did not land with this commit.
+        Known.MERGED: head.sha in commit.parents[1:],
+        Known.SAME_FILES: head.tree is not None and commit.tree == head.tree,
+        Known.IMPORTED_HEAD: trailers.imported == head.sha,
+        Known.SAME_CHANGE: trailers.change in changes,
+        Known.SAME_PULL: head.number is not None and trailers.pull == head.number,
+    }
+    return next((known for known in Known if signs[known]), None)
