@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from bot.config import (
     Case,
+    CheckKind,
     Checks,
     Cluster,
     Compare,
@@ -35,6 +36,7 @@ from bot.config.shapes import (
     Several,
     Shape,
     Text,
+    Worded,
     schema_of,
 )
 from bot.errors import Told
@@ -89,7 +91,7 @@ def test_the_documented_configuration_is_read_whole() -> None:
     )
     assert ("gs://lance-maxtext", Cluster.XPK) == (suite.runs.source, suite.launch.cluster)
     assert (("linen", "nnx"), "pure_nnx=true") == (suite.variant_names, suite.variants["nnx"].args)
-    assert ((Compare.REF, Compare.VARIANT), Checks.OFF) == (suite.compare, suite.checks)
+    assert ((Compare.REF, Compare.VARIANT), Checks()) == (suite.compare, suite.checks)
     assert (200, 4) == (suite.budget.chip_hours_per_day, suite.budget.concurrent_runs)
     assert (1, 5) == (suite.margins.practical_percent, suite.margins.equivalence_percent)
     assert ("src/**",) == suite.triggers.paths
@@ -101,7 +103,7 @@ def test_everything_optional_has_a_default() -> None:
     suite = read_suite(SMALL)
     assert {"03_dropout": Case(name="03_dropout"), "04_int8": Case(name="04_int8")} == suite.cases
     assert ("default",) == suite.variant_names
-    assert (None, (Compare.REF,), Checks.OFF) == (suite.launch, suite.compare, suite.checks)
+    assert (None, (Compare.REF,), Checks()) == (suite.launch, suite.compare, suite.checks)
     assert (True, False, ()) == (
         suite.triggers.pull_request,
         suite.triggers.drafts,
@@ -120,10 +122,22 @@ def test_a_local_launch_names_its_repository() -> None:
     assert "python train.py --steps 10" == suite.cases["a"].command
 
 
+def test_checks_are_one_word_or_a_mapping() -> None:
+    """The word stands for the kind alone; what else may be said needs the mapping, and its kind."""
+    assert Checks(kind=CheckKind.CHECK) == read_suite(SMALL + "checks: check\n").checks
+    whole = "checks: {kind: status, pending: true, fail_on_regression: true}\n"
+    assert Checks(kind=CheckKind.STATUS, pending=True, fail_on_regression=True) == (
+        read_suite(SMALL + whole).checks
+    )
+    assert [(4, "checks: kind is missing; write kind: check or kind: status")] == (
+        _problems(SMALL + "checks: {pending: true}\n")
+    )
+
+
 def test_words_that_old_yaml_takes_for_switches_are_words() -> None:
     """`checks: off` is no false, and a case called 010 is not the number 8."""
     suite = read_suite(SMALL.replace("03_dropout", "010") + "checks: off\n")
-    assert (Checks.OFF, ("010", "04_int8")) == (suite.checks, suite.case_names)
+    assert (Checks(), ("010", "04_int8")) == (suite.checks, suite.case_names)
 
 
 def test_every_problem_is_said_at_once_with_its_line_and_the_nearest_valid_word() -> None:
@@ -365,11 +379,17 @@ def _valid(shape: Shape) -> st.SearchStrategy[Any]:
         case Named(value=value):
             names = _mostly(st.sampled_from(["03_dropout", "linen", "_x"]), _WORDS)
             honest = st.dictionaries(names, _valid(value), min_size=1, max_size=2)
-        case Record(keys=keys):
-            needed = {name: _valid(key.shape) for name, key in keys.items() if key.required}
-            others = {name: _valid(key.shape) for name, key in keys.items() if not key.required}
-            honest = st.fixed_dictionaries(needed, optional=others)
+        case Record() | Worded():
+            honest = _valid_keys(shape)
     return _mostly(honest, _ANYTHING)
+
+
+def _valid_keys(shape: Record | Worded) -> st.SearchStrategy[Any]:
+    if isinstance(shape, Worded):
+        return _valid(shape.word) | _valid(shape.record)
+    needed = {name: _valid(key.shape) for name, key in shape.keys.items() if key.required}
+    others = {name: _valid(key.shape) for name, key in shape.keys.items() if not key.required}
+    return st.fixed_dictionaries(needed, optional=others)
 
 
 def _shapes(shape: Shape) -> list[Shape]:
@@ -381,6 +401,8 @@ def _shapes(shape: Shape) -> list[Shape]:
             inner = [name, value]
         case Several(of=of):
             inner = [of]
+        case Worded(record=record):
+            inner = [record]
         case _:
             inner = []
     return [shape, *(deeper for part in inner for deeper in _shapes(part))]

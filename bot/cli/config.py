@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bot.config import FILE, Checks, Launch, Suite, json_schema, read_suite
+from bot.config import FILE, Launch, Suite, json_schema, read_suite
 from bot.config.document import LONGEST_TEXT
 from bot.errors import Told
 from bot.storage.sources import open_source
@@ -95,7 +95,6 @@ def _unused(suite: Suite) -> list[str]:
     said = {
         "labels": suite.triggers.labels,
         "pushes without a pull request (branches)": suite.triggers.branches,
-        "checks": suite.checks is not Checks.OFF,
         "budget": suite.launch,
     }
     return [name for name, there in said.items() if there]

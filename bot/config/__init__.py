@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from bot.config.check import check
+from bot.config.checks import NO_CHECKS, CheckKind, Checks, read_checks
 from bot.config.document import Problem, parse
 from bot.config.rules import RULES, json_schema
 from bot.config.schema import (
@@ -27,7 +28,7 @@ from bot.globs import matches
 from bot.runs.pattern import RunPattern
 from bot.verdict.judgement import Margins
 
-__all__ = ["FILE", "Suite", "json_schema", "problems_of", "read_suite"]
+__all__ = ["FILE", "CheckKind", "Checks", "Suite", "json_schema", "problems_of", "read_suite"]
 
 # A checked mapping: every value has the type that its shape promises.
 Plain = Mapping[str, Any]
@@ -50,14 +51,6 @@ class Compare(StrEnum):
 
     REF = "ref"
     VARIANT = "variant"
-
-
-class Checks(StrEnum):
-    """How a verdict is said besides the comment."""
-
-    OFF = "off"
-    STATUS = "status"
-    CHECK = "check"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,10 +128,12 @@ class Triggers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What launches may cost."""
+    """What launches may cost; None is no limit of that kind. A day is one of UTC."""
 
     chip_hours_per_day: float = DEFAULT_CHIP_HOURS_PER_DAY
     concurrent_runs: int = DEFAULT_CONCURRENT_RUNS
+    chip_hours_per_person_per_day: float | None = None
+    chip_hours_per_pull_request: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +146,7 @@ class Suite:
     runs: Runs | None = None
     launch: Launch | None = None
     compare: tuple[Compare, ...] = (Compare.REF,)
-    checks: Checks = Checks.OFF
+    checks: Checks = NO_CHECKS
     budget: Budget = Budget()
     margins: Margins = Margins()
 
@@ -201,7 +196,7 @@ def _suite(document: Plain) -> Suite:
         runs=_runs(document["runs"]) if "runs" in document else None,
         launch=_launch(document["launch"]) if "launch" in document else None,
         compare=tuple(dict.fromkeys(map(Compare, document.get("compare", [Compare.REF])))),
-        checks=Checks(document.get("checks", Checks.OFF)),
+        checks=read_checks(document.get("checks", CheckKind.OFF)),
         budget=Budget(**document.get("budget", {})),
         margins=Margins(**document.get("margins", {})),
     )

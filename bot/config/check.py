@@ -20,6 +20,7 @@ from bot.config.shapes import (
     Shape,
     Single,
     Text,
+    Worded,
 )
 from bot.config.words import LONGEST_QUOTE, any_of, nearest, quoted, shown
 
@@ -70,6 +71,9 @@ def _read(reading: Reading, shape: Shape, node: Node, place: Place) -> object:
             return _read_named(reading, shape, node, place)
         case Several():
             return _read_several(reading, shape, node, place)
+        case Worded():
+            worded = shape.word if isinstance(node, Leaf) else shape.record
+            return _read(reading, worded, node, place)
         case Text() | Number() | Flag() | Exactly() | Choice():
             return _read_leaf(reading, shape, node, place)
         case _:

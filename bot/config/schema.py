@@ -6,6 +6,7 @@ read from; conditions that span several keys are in `bot.config.rules`.
 
 import re
 
+from bot.config.checks import SHAPE as CHECKS
 from bot.config.shapes import Choice, Exactly, Flag, Key, Named, Number, Record, Several, Text
 from bot.globs import GLOB_FORM
 from bot.runs.pattern import PATTERN_FORM, RunPattern
@@ -176,10 +177,12 @@ _TRIGGERS = Record(
     }
 )
 
+_CHIP_HOURS = Number(wants="0 or more", least=0, most=10_000_000)
+
 _BUDGET = Record(
     keys={
         "chip_hours_per_day": Key(
-            shape=Number(wants="0 or more", least=0, most=10_000_000),
+            shape=_CHIP_HOURS,
             about="Chip-hours that launches may use in a day.",
             default=DEFAULT_CHIP_HOURS_PER_DAY,
         ),
@@ -187,6 +190,12 @@ _BUDGET = Record(
             shape=Number(wants="a whole number from 1", least=1, most=10_000, kind=int),
             about="Runs on the cluster at one time.",
             default=DEFAULT_CONCURRENT_RUNS,
+        ),
+        "chip_hours_per_person_per_day": Key(
+            shape=_CHIP_HOURS, about="Chip-hours that one person's pushes and commands may use in a day."
+        ),
+        "chip_hours_per_pull_request": Key(
+            shape=_CHIP_HOURS, about="Chip-hours that one pull request may use in all its life."
         ),
     }
 )
@@ -226,8 +235,8 @@ DOCUMENT = Record(
         ),
         "triggers": Key(shape=_TRIGGERS, about="What starts an answer."),
         "checks": Key(
-            shape=Choice(("off", "status", "check")),
-            about="off: comment only; status: a commit status; check: a check run made when finished.",
+            shape=CHECKS,
+            about="What stands beside the comment; one word stands for its kind alone.",
             default="off",
         ),
         "budget": Key(shape=_BUDGET, about="What launches may cost."),

@@ -97,6 +97,14 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Worded:
+    """A record that a single word may stand for."""
+
+    word: Choice
+    record: Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """A condition on the whole document, as a schema and as the problems it finds in a plain value."""
 
@@ -105,7 +113,7 @@ class Rule:
 
 
 Single = Text | Number | Flag | Exactly | Choice
-Shape = Single | Several | Named | Record
+Shape = Single | Several | Named | Record | Worded
 
 
 def schema_of(shape: Shape) -> Json:
@@ -124,6 +132,8 @@ def schema_of(shape: Shape) -> Json:
             }
         case Record():
             return _schema_of_record(shape)
+        case Worded():
+            return {"anyOf": [schema_of(shape.word), schema_of(shape.record)]}
         case _:
             assert_never(shape)
 
