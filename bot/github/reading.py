@@ -29,7 +29,14 @@ def read_pull(fields: Fields, repository: str) -> Pull:
         base_sha=fields.text("base.sha"),
         author=read_person(fields, "user"),
         updated_at=fields.time("updated_at"),
+        labels=_labels(fields),
     )
+
+
+def _labels(fields: Fields) -> tuple[str, ...] | None:
+    if fields.find("labels") is None:
+        return None
+    return tuple(label.text("name") for label in fields.each("labels"))
 
 
 def read_commit(fields: Fields) -> Commit:

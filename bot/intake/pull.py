@@ -34,7 +34,8 @@ GHOST = Person(login="ghost", id=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pull:
-    """A pull request as it stands. `head_repository` is None where the fork was deleted."""
+    """A pull request as it stands. `head_repository` is None where the fork was deleted, `labels` where they
+    are not known."""
 
     repository: str
     number: int
@@ -49,6 +50,7 @@ class Pull:
     base_sha: str
     author: Person
     updated_at: float
+    labels: tuple[str, ...] | None = None
 
     @property
     def from_fork(self) -> bool:

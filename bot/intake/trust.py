@@ -20,6 +20,16 @@ class Refused:
     why: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """`by` has looked at a commit and lets its code run; `tree` is the hash of the commit's files."""
+
+    head_sha: str
+    tree: str
+    by: str
+    made: float
+
+
 Trust = Allowed | Refused
 
 

@@ -1,10 +1,12 @@
-"""What a pull request's people and rules ask to have measured.
+"""What a pull request's people and rules ask to have measured, and what they withdraw.
 
-In:  nothing. Out: `Ask`, which intake and storage make and the plan of runs is read from.
+In:  nothing. Out: `Ask` and `Withdrawal`, which intake and storage make and the plan of runs is read from.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
+
+Order = tuple[float, int, str]
 
 
 class Source(StrEnum):
@@ -22,6 +24,7 @@ class Ask:
 
     `keys` are `case/variant`. `name` tells asks of one source apart (the label, the comment's id). `by` is
     the login of who asked, empty for a rule; `head_sha` is the only head it holds for, None for every head.
+    `made` is when it was asked, in Unix seconds; a rule has always asked.
     """
 
     source: Source
@@ -30,3 +33,30 @@ class Ask:
     by: str = ""
     fresh: int = 0
     head_sha: str | None = None
+    made: float = 0.0
+
+    @property
+    def order(self) -> Order:
+        """Asks and withdrawals in the order in which people made them."""
+        return _order(self.made, self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawal:
+    """What was asked before is not wanted any more: these cases, on this head, until somebody asks again."""
+
+    name: str
+    keys: frozenset[str]
+    by: str
+    head_sha: str
+    made: float
+
+    @property
+    def order(self) -> Order:
+        """Asks and withdrawals in the order in which people made them."""
+        return _order(self.made, self.name)
+
+
+def _order(made: float, name: str) -> Order:
+    """GitHub's times are whole seconds: within one the names tell, which count comments and lines up."""
+    return made, len(name), name

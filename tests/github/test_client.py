@@ -47,6 +47,7 @@ async def test_a_pull_request_is_read_alone_and_in_the_list(hub: Hub) -> None:
         base_sha=hub.git.head("main"),
         author=Person(login="alice", id=1001),
         updated_at=hub.clock.time,
+        labels=(),
     )
     assert (pull,) == await hub.github.open_pulls(hub.repository)
 
