@@ -86,7 +86,8 @@ class JobFolder:
         """What the folder was made for."""
         order: dict[str, Any] = json.loads((self.path / "job.json").read_text(encoding="utf-8"))
         job = order.pop("job")
-        job["environment"] = tuple((name, value) for name, value in job["environment"])
+        for pairs in ("environment", "labels"):
+            job[pairs] = tuple((name, value) for name, value in job[pairs])
         return Order(job=Job(**job), **order)
 
     def write(self, name: str, text: str) -> None:

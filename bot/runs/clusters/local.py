@@ -12,10 +12,11 @@ import shutil
 import signal
 import subprocess
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
-from bot.errors import Broken, Told
+from bot.errors import Broken, Missing, Told
 from bot.runs.clusters.checkout import check_out
 from bot.runs.clusters.command import argument_list
 from bot.runs.clusters.jobfolder import NAME, JobFolder, Order, Standing, folders, hold
@@ -31,6 +32,9 @@ KEPT_COMMITS = 16
 # I0421 10:17:39.824857 136682829195072 metric_logger.py:196] completed step: 7, seconds: 0.147, …
 _STEP = re.compile(rb"completed step: (?P<step>\d{1,9}),")
 _TAIL_BYTES = 8192
+
+# How much of a log is handed on at once.
+_PIECE = 1 << 20
 
 
 class LocalCluster:
@@ -56,6 +60,10 @@ class LocalCluster:
     async def names(self) -> frozenset[str]:
         """As `Cluster.names`."""
         return await asyncio.to_thread(lambda: frozenset(folder.name for folder in folders(self._root)))
+
+    def open_log(self, name: str) -> AbstractContextManager[Iterator[bytes]]:
+        """As `Cluster.open_log`."""
+        return _pieces(self._folder(name))
 
     def _launch(self, job: Job) -> None:
         folder = self._folder(job.name)
@@ -159,6 +167,16 @@ class LocalCluster:
         with suppress(FileNotFoundError):
             folder.path.rename(away)
         shutil.rmtree(away, ignore_errors=True)
+
+
+@contextmanager
+def _pieces(folder: JobFolder) -> Iterator[Iterator[bytes]]:
+    try:
+        opened = folder.log.open("rb")
+    except FileNotFoundError as problem:
+        raise Missing(f"{folder.name} has no log: its program was not started.") from problem
+    with opened:
+        yield iter(lambda: opened.read(_PIECE), b"")
 
 
 def _signal(process: int, number: signal.Signals) -> None:

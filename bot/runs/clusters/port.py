@@ -1,9 +1,11 @@
-"""What the program asks of a place that executes runs: four questions, in our words.
+"""What the program asks of a place that executes runs: five questions, in our words.
 
 In:  a `Job` with a name of our making. Out: an `Observation` of that name.
 Promises: every call may be repeated; the name alone says which job is meant, so nothing is started twice.
 """
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -108,6 +110,14 @@ class Cluster(Protocol):
 
     async def names(self) -> frozenset[str]:
         """Name every job that we started here and did not delete, ended ones included."""
+        ...
+
+    def open_log(self, name: str) -> AbstractContextManager[Iterator[bytes]]:
+        """The job's log so far, piece by piece, to be used in a `with` statement on a thread: it blocks.
+
+        A local log outlives its job's deletion; elsewhere collect it before. Raises `Missing` where there
+        is no log.
+        """
         ...
 
 
