@@ -62,6 +62,16 @@ REPOSITORY = Table(
     Column("default_branch", String, nullable=True),
     Column("private", Boolean, nullable=False),
     Column("active", Boolean, nullable=False),
+    Column("id", BigInteger, nullable=True),
+    Column("first_name", String, nullable=True),
+    Index(None, "id"),
+)
+
+FORMER_NAME = Table(
+    "former_name",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("full_name", String, nullable=False),
 )
 
 PULL_REQUEST = Table(
@@ -87,6 +97,9 @@ PULL_REQUEST = Table(
     Column("check_id", BigInteger, nullable=True),
     Column("check_head", String, nullable=True),
     Column("check_hash", String, nullable=True),
+    Column("check_pending", Boolean, nullable=True),
+    Column("comment_lost", Integer, nullable=False, default=0, server_default="0"),
+    Column("trouble", Text, nullable=True),
     *_lease(),
     Index(None, "due"),
 )
@@ -172,6 +185,28 @@ ACKNOWLEDGEMENT = Table(
     Column("made", Float, nullable=False),
 )
 
+MAINLINE = Table(
+    "mainline",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("sha", String, nullable=True),
+    Column("planned", String, nullable=True),
+    *_lease(),
+    Index(None, "due"),
+)
+
+LANDING = Table(
+    "landing",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("head_sha", String, primary_key=True),
+    Column("branch", String, nullable=False),
+    Column("main_sha", String, nullable=False),
+    Column("known", Integer, nullable=False),
+    Column("same_files", Boolean, nullable=False),
+    Column("made", Float, nullable=False),
+)
+
 SPEND = Table(
     "spend",
     METADATA,
@@ -188,6 +223,15 @@ SPEND = Table(
     Column("ended", Float, nullable=True),
     Index(None, "repository", "made"),
     Index(None, "place", "ended"),
+)
+
+CHORE = Table(
+    "chore",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("mark", Text, nullable=True),
+    *_lease(),
+    Index(None, "due"),
 )
 
 MARK = Table(

@@ -56,6 +56,50 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("repository", "branch", "case", "variant", name=op.f("pk_case_key")),
     )
     op.create_table(
+        "chore",
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("mark", sa.Text(), nullable=True),
+        sa.Column("due", sa.Float(), nullable=True),
+        sa.Column("lease_owner", sa.String(), nullable=True),
+        sa.Column("lease_until", sa.Float(), server_default="0", nullable=False),
+        sa.Column("token", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("attempts", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("error", sa.Text(), nullable=True),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_chore")),
+    )
+    op.create_index(op.f("ix_chore_due"), "chore", ["due"], unique=False)
+    op.create_table(
+        "former_name",
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("full_name", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_former_name")),
+    )
+    op.create_table(
+        "landing",
+        sa.Column("repository", sa.String(), nullable=False),
+        sa.Column("head_sha", sa.String(), nullable=False),
+        sa.Column("branch", sa.String(), nullable=False),
+        sa.Column("main_sha", sa.String(), nullable=False),
+        sa.Column("known", sa.Integer(), nullable=False),
+        sa.Column("same_files", sa.Boolean(), nullable=False),
+        sa.Column("made", sa.Float(), nullable=False),
+        sa.PrimaryKeyConstraint("repository", "head_sha", name=op.f("pk_landing")),
+    )
+    op.create_table(
+        "mainline",
+        sa.Column("repository", sa.String(), nullable=False),
+        sa.Column("sha", sa.String(), nullable=True),
+        sa.Column("planned", sa.String(), nullable=True),
+        sa.Column("due", sa.Float(), nullable=True),
+        sa.Column("lease_owner", sa.String(), nullable=True),
+        sa.Column("lease_until", sa.Float(), server_default="0", nullable=False),
+        sa.Column("token", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("attempts", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("error", sa.Text(), nullable=True),
+        sa.PrimaryKeyConstraint("repository", name=op.f("pk_mainline")),
+    )
+    op.create_index(op.f("ix_mainline_due"), "mainline", ["due"], unique=False)
+    op.create_table(
         "mark",
         sa.Column("name", sa.String(), nullable=False),
         sa.Column("value", sa.Text(), nullable=False),
@@ -85,6 +129,12 @@ def upgrade() -> None:
     op.add_column("pull_request", sa.Column("check_id", sa.BigInteger(), nullable=True))
     op.add_column("pull_request", sa.Column("check_head", sa.String(), nullable=True))
     op.add_column("pull_request", sa.Column("check_hash", sa.String(), nullable=True))
+    op.add_column("pull_request", sa.Column("check_pending", sa.Boolean(), nullable=True))
+    op.add_column("pull_request", sa.Column("comment_lost", sa.Integer(), server_default="0", nullable=False))
+    op.add_column("pull_request", sa.Column("trouble", sa.Text(), nullable=True))
+    op.add_column("repository", sa.Column("id", sa.BigInteger(), nullable=True))
+    op.add_column("repository", sa.Column("first_name", sa.String(), nullable=True))
+    op.create_index(op.f("ix_repository_id"), "repository", ["id"], unique=False)
     op.add_column("run", sa.Column("tree", sa.String(), nullable=True))
     op.add_column("run", sa.Column("place", sa.String(), nullable=True))
     op.add_column("run", sa.Column("price", sa.Float(), nullable=True))
