@@ -129,6 +129,7 @@ RUN = Table(
     Column("charged_to", String, nullable=True),
     Column("charged_number", Integer, nullable=True),
     Column("waiting", Text, nullable=True),
+    Column("wish", String, nullable=True),
     *_lease(),
     Index(None, "due"),
     Index(None, "repository", "branch", "case", "variant", "started"),

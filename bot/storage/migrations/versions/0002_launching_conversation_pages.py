@@ -141,6 +141,7 @@ def upgrade() -> None:
     op.add_column("run", sa.Column("charged_to", sa.String(), nullable=True))
     op.add_column("run", sa.Column("charged_number", sa.Integer(), nullable=True))
     op.add_column("run", sa.Column("waiting", sa.Text(), nullable=True))
+    op.add_column("run", sa.Column("wish", sa.String(), nullable=True))
     op.drop_index(op.f("ix_run_repository_branch_case_variant"), table_name="run")
     op.create_index(
         op.f("ix_run_repository_branch_case_variant_started"),
