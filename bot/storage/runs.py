@@ -20,6 +20,9 @@ from bot.verdict.conditions import conditions
 from bot.verdict.judgement import MeasuredRun
 
 _COLUMNS = tuple(RunRecord.__dataclass_fields__)
+COLUMNS = tuple(RUN.c[name] for name in _COLUMNS)
+"""What `record_of` reads."""
+
 ORDER_SECONDS = 1e-3
 
 _FINISHED = (RunState.ENDED, RunState.LOST, RunState.CANCELLED)
@@ -53,6 +56,8 @@ def save(
             "steady_seconds": measured.measurements.steady.seconds,
             "conditions": conditions(measured),
             "fingerprint": (failure.fingerprint or None) if failure else None,
+            "chip_hours": measured.measurements.chip_hours,
+            "devices": measured.log.environment.devices,
             "made": now,
             **summaries.columns(measured),
         }
@@ -128,10 +133,16 @@ def measured(connection: Connection, ids: Collection[str]) -> dict[str, Measured
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A run to be started: its record, and the job that executes it."""
+    """A run to be started: its record, and the job that executes it.
+
+    `price` is what it may cost, in chip-hours, None where nobody knows; `charged_to` is the person who asked
+    for it, empty where a schedule did.
+    """
 
     record: RunRecord
     job: Job
+    price: float | None = None
+    charged_to: str = ""
 
 
 def plan(
@@ -150,7 +161,7 @@ def plan(
         # A little later each, so that they are started in this order.
         due = now + place * ORDER_SECONDS
         if known.get(one.record.id, RunState.CANCELLED) == RunState.CANCELLED:
-            _plan(connection, one, due)
+            _plan(connection, one, number, due)
             new += 1
         connection.execute(
             insert(connection, WANT)
@@ -161,9 +172,13 @@ def plan(
     return new
 
 
-def _plan(connection: Connection, one: Planned, due: float) -> None:
-    """Insert a run that is to be started, or begin anew with one that was cancelled."""
-    values = {name: getattr(one.record, name) for name in _COLUMNS}
+def _plan(connection: Connection, one: Planned, number: int, due: float) -> None:
+    """Insert a run that is to be started, or begin anew with one that was cancelled.
+
+    It is charged to the pull request that wants it first; those that come later share it for nothing.
+    """
+    values: dict[str, Any] = {name: getattr(one.record, name) for name in _COLUMNS}
+    values |= {"price": one.price, "charged_to": one.charged_to, "charged_number": number, "waiting": None}
     values |= {"job": msgspec.json.encode(one.job).decode(), "seen": due, "due": due, "standing": None}
     inserted = insert(connection, RUN).values(**values, lease_until=0.0, token=0, attempts=0)
     connection.execute(
@@ -206,6 +221,11 @@ def wanters(connection: Connection, run: str) -> tuple[tuple[str, int], ...]:
     """The pull requests that want a run, as repository and number."""
     rows = connection.execute(select(WANT.c.repository, WANT.c.number).where(WANT.c.run == run))
     return tuple((repository, number) for repository, number in rows)
+
+
+def record_of(row: Mapping[Any, Any]) -> RunRecord:
+    """The row as a run."""
+    return _record(row)
 
 
 def _record(row: Any) -> RunRecord:

@@ -1,0 +1,105 @@
+"""Whether what is left of a budget covers one more run.
+
+In:  the limits, what is used of each, the run's price, the time.
+Out: None where it may start, else a `Hold`: until when, and why in one clause. Pure.
+
+What is used includes what is set aside for runs under way, so the sum of it never passes a limit. What a
+run took in the end may be more than was set aside; then less is left for the next.
+"""
+
+from dataclasses import dataclass
+
+DAY_SECONDS = 86_400.0
+
+PLACE_SECONDS = 20.0
+"""How often a run asks again for a place; mostly it is told earlier, when another run ends."""
+
+RAISED_SECONDS = 600.0
+"""How often a run asks again that only a higher limit, or a cheaper end of another run, lets in."""
+
+# Sums of floating point: a budget of 0.3 holds three runs of 0.1.
+_ROUNDING = 1e-9
+
+FILE = ".github/maxview.yml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The most that may be used; None is no limit of that kind. Chip-hours, and runs at one place."""
+
+    concurrent_runs: int
+    chip_hours_per_day: float
+    chip_hours_per_person_per_day: float | None = None
+    chip_hours_per_pull_request: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Used:
+    """What is used or set aside: runs at the place, and chip-hours of the repository's day, of the person's
+    day, and of the pull request."""
+
+    runs: int
+    day: float
+    person: float
+    pull: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """A run that may not start yet: ask again at `until` (Unix seconds)."""
+
+    until: float
+    why: str
+
+
+def hold(limits: Limits, used: Used, price: float | None, *, now: float, place: str) -> Hold | None:
+    """What keeps a run of this price from starting, the longest wait first.
+
+    A price that nobody knows is held against nothing but a limit that is used up.
+    """
+    cost = price or 0.0
+    spans = (
+        ("chip_hours_per_pull_request", limits.chip_hours_per_pull_request, used.pull, None),
+        ("chip_hours_per_day", limits.chip_hours_per_day, used.day, next_day(now)),
+        (
+            "chip_hours_per_person_per_day",
+            limits.chip_hours_per_person_per_day,
+            used.person,
+            next_day(now),
+        ),
+    )
+    for name, limit, spent, resets in spans:
+        if limit is not None and (why := _short(name, limit, spent, cost)):
+            if cost > limit + _ROUNDING or resets is None:
+                return Hold(until=now + RAISED_SECONDS, why=f"{why}; a higher limit in {FILE} lets it start")
+            return Hold(until=resets, why=f"{why}; it resets at 00:00 UTC")
+    if used.runs >= limits.concurrent_runs:
+        return Hold(
+            until=now + PLACE_SECONDS,
+            why=f"concurrent_runs: {used.runs} of {limits.concurrent_runs} runs are on {place}",
+        )
+    return None
+
+
+def day_start(now: float) -> float:
+    """The last midnight, UTC; both in Unix seconds."""
+    return now - now % DAY_SECONDS
+
+
+def next_day(now: float) -> float:
+    """The next midnight, UTC; both in Unix seconds."""
+    return day_start(now) + DAY_SECONDS
+
+
+def _short(name: str, limit: float, spent: float, cost: float) -> str | None:
+    """Why a limit does not cover this cost; None where it does."""
+    if cost > limit + _ROUNDING:
+        return f"{name}: {_said(limit)} is less than this one run may cost, {_said(cost)}"
+    if spent + cost > limit + _ROUNDING or spent >= limit - _ROUNDING:
+        return f"{name}: {_said(limit)} is used up: {_said(spent)} + {_said(cost)}"
+    return None
+
+
+def _said(hours: float) -> str:
+    """Chip-hours for people: `200`, `6.4`, `0.03`."""
+    return f"{hours:.1f}".removesuffix(".0") if hours >= 1 else f"{hours:.2g}"

@@ -1,0 +1,163 @@
+"""What launches cost: set aside before the launch, put right after the run.
+
+In:  a run that is about to be launched, the limits, the time; later what it took.
+Out: None where it may start, else a `Hold`.
+
+Every decision is one transaction, and only one of them goes on at a time, in whatever process: on SQLite
+because writers queue up, on PostgreSQL by a lock that the transaction holds to its end.
+"""
+
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, case, func, select, text
+
+from bot.runs.budget import Hold, Limits, Used, day_start, hold
+from bot.runs.records import RunState
+from bot.storage.deliveries import insert
+from bot.storage.tables import PULL_REQUEST, RUN, SPEND, WANT
+
+LOCK = 7_404_119_230_441
+"""Which lock: any number that nobody else takes."""
+
+WOKEN = 4
+"""Runs that ask again when a place gets free: one will start; the first may be held for another reason."""
+
+_OVER = (RunState.ENDED, RunState.LOST, RunState.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """An attempt of a run to be admitted at a place, empty for this machine; `shown` names it for people."""
+
+    run: str
+    attempt: int
+    place: str
+    shown: str = ""
+
+
+def admit(connection: Connection, wish: Wish, limits: Limits, *, now: float) -> Hold | None:
+    """Set aside what the attempt may cost, if the limits allow; why it waits stays with the run.
+
+    An attempt that is set aside for already is admitted again and costs nothing more.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+    row = connection.execute(select(SPEND).where(_is(wish.run, wish.attempt))).mappings().first()
+    if row is not None and row["ended"] is None:
+        return None
+    run = connection.execute(select(RUN).where(RUN.c.id == wish.run)).mappings().one()
+    used = _used(connection, run, wish.place, now)
+    held = hold(limits, used, run["price"], now=now, place=wish.place or wish.shown)
+    _say(connection, run, held.why if held else None, now)
+    if held is None:
+        _set_aside(connection, run, wish, earlier=_spent(row), now=now)
+    return held
+
+
+def settle(
+    connection: Connection, run: str, attempt: int, *, chip_hours: float | None, now: float
+) -> float | None:
+    """Put the attempt's real cost in place of what was set aside, and have others ask again.
+
+    None as `chip_hours`: nobody can say, so that what was set aside counts as spent. Returns what is
+    written down; None where the attempt was never admitted.
+    """
+    here = _is(run, attempt)
+    row = connection.execute(select(SPEND).where(here)).mappings().first()
+    if row is None:
+        return None
+    spent = row["reserved_chip_hours"] if chip_hours is None else chip_hours
+    if row["ended"] is None:
+        connection.execute(SPEND.update().where(here).values(spent_chip_hours=spent, ended=now))
+        _wake(connection, row["place"], now)
+    return float(spent)
+
+
+def of_pull(connection: Connection, repository: str, number: int) -> float:
+    """The chip-hours that a pull request has used, with what is set aside for its runs under way."""
+    return _sum(connection, and_(SPEND.c.repository == repository, SPEND.c.number == number))
+
+
+def of_day(connection: Connection, repository: str, now: float) -> float:
+    """The chip-hours that a repository has used today (UTC), with what is set aside."""
+    return _sum(connection, and_(SPEND.c.repository == repository, SPEND.c.made >= day_start(now)))
+
+
+def _is(run: str, attempt: int) -> ColumnElement[bool]:
+    return and_(SPEND.c.run == run, SPEND.c.attempt == attempt)
+
+
+def _used(connection: Connection, run: RowMapping, place: str, now: float) -> Used:
+    today = and_(SPEND.c.repository == run["repository"], SPEND.c.made >= day_start(now))
+    person, number = run["charged_to"], run["charged_number"]
+    return Used(
+        runs=_under_way(connection, place),
+        day=_sum(connection, today),
+        person=_sum(connection, and_(today, SPEND.c.by == person)) if person else 0.0,
+        pull=0.0 if number is None else of_pull(connection, run["repository"], number),
+    )
+
+
+def _under_way(connection: Connection, place: str) -> int:
+    """Attempts admitted at a place whose run goes on; a run that is over holds no place, settled or not."""
+    rows = connection.execute(
+        select(func.count())
+        .select_from(SPEND.outerjoin(RUN, RUN.c.id == SPEND.c.run))
+        .where(SPEND.c.place == place, SPEND.c.ended.is_(None))
+        .where(RUN.c.state.is_(None) | RUN.c.state.not_in(_OVER))
+    )
+    return rows.scalar_one()
+
+
+def _sum(connection: Connection, where: ColumnElement[bool]) -> float:
+    now_or_then = case((SPEND.c.ended.is_(None), SPEND.c.reserved_chip_hours), else_=SPEND.c.spent_chip_hours)
+    total = func.sum(now_or_then + SPEND.c.earlier_chip_hours)
+    return float(connection.execute(select(func.coalesce(total, 0.0)).where(where)).scalar_one())
+
+
+def _spent(row: RowMapping | None) -> float:
+    """What a run of the same name took before it was cancelled and asked for anew."""
+    return 0.0 if row is None else float(row["earlier_chip_hours"] + (row["spent_chip_hours"] or 0.0))
+
+
+def _set_aside(connection: Connection, run: RowMapping, wish: Wish, *, earlier: float, now: float) -> None:
+    values = {
+        "repository": run["repository"],
+        "number": run["charged_number"],
+        "by": run["charged_to"] or "",
+        "place": wish.place,
+        "made": now,
+        "reserved_chip_hours": run["price"] or 0.0,
+        "spent_chip_hours": None,
+        "earlier_chip_hours": earlier,
+        "ended": None,
+    }
+    inserted = insert(connection, SPEND).values(run=wish.run, attempt=wish.attempt, **values)
+    connection.execute(inserted.on_conflict_do_update(index_elements=["run", "attempt"], set_=values))
+
+
+def _say(connection: Connection, run: RowMapping, why: str | None, now: float) -> None:
+    """Keep why the run waits, and have those who want it say so where that is news."""
+    if run["waiting"] == why:
+        return
+    connection.execute(RUN.update().where(RUN.c.id == run["id"]).values(waiting=why))
+    wanted = select(WANT.c.number).where(WANT.c.run == run["id"], WANT.c.repository == run["repository"])
+    connection.execute(
+        PULL_REQUEST.update()
+        .where(PULL_REQUEST.c.repository == run["repository"], PULL_REQUEST.c.number.in_(wanted))
+        .where(PULL_REQUEST.c.open)
+        .values(wanted=PULL_REQUEST.c.wanted + 1, due=now)
+    )
+
+
+def _wake(connection: Connection, place: str, now: float) -> None:
+    """Have the runs that have waited longest for anything at this place ask again, in the order planned."""
+    longest = (
+        select(RUN.c.id)
+        .where(RUN.c.state == RunState.PLANNED, RUN.c.waiting.is_not(None), RUN.c.due > now)
+        .where(func.coalesce(RUN.c.place, "") == place)
+        .order_by(RUN.c.seen, RUN.c.id)
+        .limit(WOKEN)
+    )
+    ids = [row.id for row in connection.execute(longest)]
+    connection.execute(RUN.update().where(RUN.c.id.in_(ids)).values(due=RUN.c.seen))
