@@ -6,13 +6,14 @@ In:  runs and their figures. Out: `PastRun`s, `Series`.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
-from bot.runs.baseline import history
+from bot.runs.baseline import HISTORY, history
 from bot.runs.pattern import slug
 from bot.runs.records import Origin, RunRecord, RunState
 from bot.storage import runs
 from bot.storage.runs import Figures
+from bot.storage.tables import MEASUREMENT, RUN
 from bot.verdict.history import PastRun
 
 
@@ -39,6 +40,26 @@ def main_runs(
         PastRun(seconds=seconds, sha=run.sha, started=run.started)
         for run in history(timed)
         if (seconds := known[run.id].steady_seconds)
+    )
+
+
+def newest_like(
+    connection: Connection, repository: str, branch: str, *, key: tuple[str, str], under: str
+) -> tuple[PastRun, ...]:
+    """The newest found runs of a case and variant on a branch (by its slug) with a steady step time measured
+    under these conditions, oldest first: what tells the noise of a comparison."""
+    rows = connection.execute(
+        select(RUN.c.sha, RUN.c.started, MEASUREMENT.c.steady_seconds)
+        .join(MEASUREMENT, MEASUREMENT.c.run == RUN.c.id)
+        .where(RUN.c.repository == repository, RUN.c.branch == branch)
+        .where(RUN.c.case == key[0], RUN.c.variant == key[1])
+        .where(RUN.c.state == RunState.ENDED, RUN.c.origin == Origin.FOUND)
+        .where(MEASUREMENT.c.conditions == under, MEASUREMENT.c.steady_seconds > 0)
+        .order_by(RUN.c.started.desc().nulls_last(), RUN.c.id)
+        .limit(HISTORY)
+    )
+    return tuple(
+        reversed([PastRun(seconds=row.steady_seconds, sha=row.sha, started=row.started) for row in rows])
     )
 
 

@@ -51,6 +51,23 @@ def newest(
     return msgspec.msgpack.decode(zlib.decompress(document), type=Report) if document else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Habits:
+    """What a repository's newest report was made with: its margins, and its variants in their order."""
+
+    practical_percent: float = 1.0
+    equivalence_percent: float = 5.0
+    variants: tuple[str, ...] = ()
+    base_branch: str = "main"
+
+
+def habits(connection: Connection, repository: str) -> Habits:
+    """What the newest report of a repository was made with; what is usual where there is none."""
+    newest_first = select(REPORT.c.document).where(REPORT.c.repository == repository)
+    document = connection.execute(newest_first.order_by(REPORT.c.made.desc()).limit(1)).scalar_one_or_none()
+    return msgspec.msgpack.decode(zlib.decompress(document), type=Habits) if document else Habits()
+
+
 def headlines(connection: Connection, repository: str) -> dict[int, ReportRow]:
     """The newest headline of every pull request of a repository, by number."""
     names = [REPORT.c[name] for name in ReportRow.__dataclass_fields__]
@@ -67,10 +84,11 @@ def slim(report: Report) -> Report:
 
 def _slim_row(row: Row) -> Row:
     comparison = row.comparison
-    return replace(row, comparison=_slim_comparison(comparison)) if comparison else row
+    return replace(row, comparison=slim_comparison(comparison)) if comparison else row
 
 
-def _slim_comparison(comparison: Comparison) -> Comparison:
+def slim_comparison(comparison: Comparison) -> Comparison:
+    """A comparison without its runs' step lines and marks."""
     return replace(
         comparison,
         base=tuple(_slim_run(run) for run in comparison.base),

@@ -80,6 +80,12 @@ def keys(connection: Connection, repository: str, branch: str) -> tuple[tuple[st
     return tuple((case, variant) for case, variant in rows)
 
 
+def has_branch(connection: Connection, repository: str, branch: str) -> bool:
+    """Whether a branch (by its slug) has any measured run."""
+    here = (CASE_KEY.c.repository == repository, CASE_KEY.c.branch == branch)
+    return connection.execute(select(CASE_KEY.c.case).where(*here).limit(1)).first() is not None
+
+
 def branches(connection: Connection, repository: str) -> tuple[str, ...]:
     """Every branch (by its slug) that has a measured run, by name."""
     rows = connection.execute(select(CASE_KEY.c.branch).where(CASE_KEY.c.repository == repository).distinct())

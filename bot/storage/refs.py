@@ -1,0 +1,183 @@
+"""What a name in an address stands for, as far as the database knows: a branch, a commit, a pull request.
+
+In:  a repository and a text such as `main`, `574ad3f`, `pr/12`. Out: a `Ref`, and the runs that stand for it.
+Promises: nothing outside the database is asked; a commit that is spelt too short to be one is never guessed.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+
+from sqlalchemy import ColumnElement, Connection, and_, or_, select
+
+from bot.runs.baseline import same_commit
+from bot.runs.pattern import SHORTEST_SHA, slug
+from bot.runs.records import Origin, RunRecord, RunState
+from bot.storage import reports, runs, summaries
+from bot.storage.tables import MEASUREMENT, PULL_REQUEST, RUN
+
+# pr/12   pull/12   #12
+_PULL = re.compile(r"(?:pr/|pull/|#)(?P<number>[1-9][0-9]{0,8})", re.IGNORECASE)
+_SHA = re.compile(r"[0-9a-fA-F]{7,64}")
+
+REPEATS = 12
+"""Newest runs of a case on a branch that are looked through for those of its newest commit."""
+
+MOST_RUNS = 2_000
+"""Runs of one commit that are read: more than any suite has, and a bound for a store gone wrong."""
+
+NEAREST = 3
+
+
+class Kind(StrEnum):
+    """What a name stands for."""
+
+    BRANCH = "branch"
+    COMMIT = "commit"
+    PULL = "pull"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ref:
+    """A name that is known: a branch by its slug, a commit by its longest known spelling, or a pull request
+    with its head commit. `text` is how it was asked for."""
+
+    text: str
+    kind: Kind
+    branch: str | None = None
+    sha: str | None = None
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A run and what of its measurement is needed to tell it from another: when it was made, and under which
+    conditions."""
+
+    record: RunRecord
+    made: float
+    conditions: str
+
+
+Runs = dict[tuple[str, str], tuple[Kept, ...]]
+"""By case and variant, newest first."""
+
+
+def resolve(connection: Connection, repository: str, text: str) -> Ref | None:
+    """What `text` stands for; None where nothing is known by it."""
+    if found := _PULL.fullmatch(text):
+        return _pull(connection, repository, text, int(found["number"]))
+    if text and summaries.has_branch(connection, repository, slug(text)):
+        return Ref(text=text, kind=Kind.BRANCH, branch=slug(text))
+    shas = commits(connection, repository, text)
+    return Ref(text=text, kind=Kind.COMMIT, sha=shas[-1]) if _one(shas) else None
+
+
+def commits(connection: Connection, repository: str, text: str) -> tuple[str, ...]:
+    """The commits with measured runs that `text` may spell, by length and name."""
+    if not _SHA.fullmatch(text):
+        return ()
+    found = select(RUN.c.sha).where(RUN.c.repository == repository, _spelt(text.lower()))
+    return tuple(sorted(connection.execute(found.distinct()).scalars(), key=lambda sha: (len(sha), sha)))
+
+
+def nearest(connection: Connection, repository: str, text: str) -> tuple[str, ...]:
+    """Names that may have been meant, the most alike first; several commits where the text spells several."""
+    if shas := commits(connection, repository, text):
+        return tuple(sha[:12] for sha in shas[:NEAREST])
+    pulls = select(PULL_REQUEST.c.number).where(PULL_REQUEST.c.repository == repository)
+    numbers = [f"pr/{number}" for number in connection.execute(pulls).scalars()]
+    known = [*summaries.branches(connection, repository), *numbers]
+    wanted = text if _PULL.fullmatch(text) else slug(text)
+    return tuple(get_close_matches(wanted, known, n=NEAREST, cutoff=0.5))
+
+
+def runs_of(connection: Connection, repository: str, ref: Ref) -> Runs:
+    """The measured runs that stand for a name, by case and variant.
+
+    Of a branch those of each case's newest commit; where a case has none that were found, those that we
+    started. Of a pull request those of its head commit, or those that its newest report took for it.
+    """
+    if ref.kind is Kind.BRANCH and ref.branch is not None:
+        keys = summaries.keys(connection, repository, ref.branch)
+        newest = {key: _of_key(connection, repository, ref.branch, key) for key in keys}
+        return {key: chosen for key, kept in newest.items() if (chosen := _of_newest_commit(kept))}
+    chosen = _of_commit(connection, repository, ref.sha) if ref.sha else ()
+    if not chosen and ref.number is not None:
+        chosen = _of_report(connection, repository, ref)
+    grouped: dict[tuple[str, str], list[Kept]] = {}
+    for one in chosen:
+        grouped.setdefault((one.record.case, one.record.variant), []).append(one)
+    return {key: tuple(kept) for key, kept in sorted(grouped.items())}
+
+
+def _pull(connection: Connection, repository: str, text: str, number: int) -> Ref | None:
+    row = connection.execute(
+        select(PULL_REQUEST.c.head_sha).where(
+            PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number == number
+        )
+    ).first()
+    return Ref(text=text, kind=Kind.PULL, number=number, sha=row.head_sha) if row else None
+
+
+def _one(shas: Sequence[str]) -> bool:
+    """Whether these are spellings of one commit."""
+    return bool(shas) and all(same_commit(sha, shas[-1]) for sha in shas)
+
+
+def _spelt(text: str) -> ColumnElement[bool]:
+    """The commits that `text` begins, and those recorded with fewer digits that begin it."""
+    shorter = [text[:length] for length in range(SHORTEST_SHA, len(text))]
+    return or_(and_(RUN.c.sha >= text, RUN.c.sha < text + "g"), RUN.c.sha.in_(shorter))
+
+
+def _of_newest_commit(newest_first: Sequence[Kept]) -> tuple[Kept, ...]:
+    found = [kept for kept in newest_first if kept.record.origin is Origin.FOUND]
+    usable = found or list(newest_first)
+    if not usable:
+        return ()
+    sha = usable[0].record.sha
+    if sha is None:
+        return (usable[0],)
+    return tuple(kept for kept in usable if same_commit(kept.record.sha, sha))
+
+
+def _of_key(connection: Connection, repository: str, branch: str, key: tuple[str, str]) -> tuple[Kept, ...]:
+    here = and_(
+        RUN.c.repository == repository,
+        RUN.c.branch == branch,
+        RUN.c.case == key[0],
+        RUN.c.variant == key[1],
+    )
+    return _kept(connection, here, REPEATS)
+
+
+def _of_commit(connection: Connection, repository: str, sha: str) -> tuple[Kept, ...]:
+    return _kept(connection, and_(RUN.c.repository == repository, _spelt(sha)), MOST_RUNS)
+
+
+def _of_report(connection: Connection, repository: str, ref: Ref) -> tuple[Kept, ...]:
+    report = reports.newest(connection, repository, ref.number or 0, ref.sha)
+    ids = {run.id for row in report.rows for run in row.head_runs} if report else set()
+    return _kept(connection, RUN.c.id.in_(sorted(ids)), MOST_RUNS) if ids else ()
+
+
+def _kept(connection: Connection, here: ColumnElement[bool], most: int) -> tuple[Kept, ...]:
+    rows = connection.execute(
+        select(*runs.COLUMNS, MEASUREMENT.c.made, MEASUREMENT.c.conditions)
+        .join(MEASUREMENT, MEASUREMENT.c.run == RUN.c.id)
+        .where(here, RUN.c.state == RunState.ENDED)
+        .order_by(RUN.c.started.desc().nulls_last(), RUN.c.id)
+        .limit(most)
+    )
+    return tuple(
+        Kept(record=runs.record_of(row), made=row["made"], conditions=row["conditions"])
+        for row in rows.mappings()
+    )
+
+
+def made_for(kept: Collection[Kept]) -> tuple[tuple[str, float], ...]:
+    """What tells these measurements from any others."""
+    return tuple((one.record.id, one.made) for one in kept)
