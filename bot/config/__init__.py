@@ -4,31 +4,53 @@ In:  the text of the file. Out: a `Suite`, or `Told` with every problem, each wi
 Promises that what the published JSON Schema refuses is refused here and the other way round.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Mapping
 from typing import Any
 
 from bot.config.check import check
-from bot.config.checks import NO_CHECKS, CheckKind, Checks, read_checks
+from bot.config.checks import CheckKind, Checks, read_checks
 from bot.config.document import Problem, parse
+from bot.config.launch_schema import DEFAULT_PRIORITY, DEFAULT_TIMEOUT, UNITS
 from bot.config.rules import RULES, json_schema
-from bot.config.schema import (
-    COPYBARA_BRANCHES,
-    DEFAULT_CHIP_HOURS_PER_DAY,
-    DEFAULT_CONCURRENT_RUNS,
-    DEFAULT_LABELS,
-    DEFAULT_PRIORITY,
-    DEFAULT_TIMEOUT,
-    DOCUMENT,
-    UNITS,
+from bot.config.schema import DEFAULT_LABELS, DOCUMENT
+from bot.config.suite import (
+    Budget,
+    Case,
+    Cluster,
+    Compare,
+    Launch,
+    Local,
+    Mainline,
+    Runs,
+    Suite,
+    Triggers,
+    Variant,
+    Xpk,
 )
 from bot.errors import Told
-from bot.globs import matches
 from bot.runs.pattern import RunPattern
 from bot.verdict.judgement import Margins
 
-__all__ = ["FILE", "CheckKind", "Checks", "Suite", "json_schema", "problems_of", "read_suite"]
+__all__ = [
+    "FILE",
+    "Budget",
+    "Case",
+    "CheckKind",
+    "Checks",
+    "Cluster",
+    "Compare",
+    "Launch",
+    "Local",
+    "Mainline",
+    "Runs",
+    "Suite",
+    "Triggers",
+    "Variant",
+    "Xpk",
+    "json_schema",
+    "problems_of",
+    "read_suite",
+]
 
 # A checked mapping: every value has the type that its shape promises.
 Plain = Mapping[str, Any]
@@ -37,128 +59,6 @@ FILE = ".github/maxview.yml"
 
 # What the one variant is called where none is named.
 DEFAULT_VARIANT = "default"
-
-
-class Cluster(StrEnum):
-    """What runs the cases."""
-
-    XPK = "xpk"
-    LOCAL = "local"
-
-
-class Compare(StrEnum):
-    """What is held against what: head against base, or the variants of the head against each other."""
-
-    REF = "ref"
-    VARIANT = "variant"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runs:
-    """Where finished runs are found: `source` opens with `open_store`."""
-
-    source: str
-    pattern: RunPattern
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Xpk:
-    """How XPK is called. `docker_image` may hold `{sha}`."""
-
-    cluster: str
-    project: str
-    zone: str
-    device_type: str
-    docker_image: str
-    priority: str
-    timeout_seconds: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Local:
-    """How cases run on this machine: commits are checked out of `repository`."""
-
-    repository: str
-    timeout_seconds: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
-    """How runs are started; the part named by `cluster` is there."""
-
-    cluster: Cluster
-    xpk: Xpk | None = None
-    local: Local | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Variant:
-    """A named setting: `args` are added to every command."""
-
-    name: str
-    args: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """What is measured; without `command` it can be found, but not launched."""
-
-    name: str
-    command: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Triggers:
-    """What starts an answer. No `paths`: every change does."""
-
-    pull_request: bool = True
-    drafts: bool = False
-    paths: tuple[str, ...] = ()
-    labels: Mapping[str, str]
-    branches: tuple[str, ...] = COPYBARA_BRANCHES
-
-    def touched_by(self, changed: Iterable[str]) -> bool:
-        """Whether a change of these files is one to answer."""
-        return not self.paths or any(matches(glob, path) for path in changed for glob in self.paths)
-
-    def watches(self, branch: str) -> bool:
-        """Whether a push to this branch starts runs without a pull request."""
-        return any(matches(glob, branch) for glob in self.branches)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """What launches may cost; None is no limit of that kind. A day is one of UTC."""
-
-    chip_hours_per_day: float = DEFAULT_CHIP_HOURS_PER_DAY
-    concurrent_runs: int = DEFAULT_CONCURRENT_RUNS
-    chip_hours_per_person_per_day: float | None = None
-    chip_hours_per_pull_request: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suite:
-    """The whole configuration. `runs` or `launch` is there, or both."""
-
-    cases: Mapping[str, Case]
-    variants: Mapping[str, Variant]
-    triggers: Triggers
-    runs: Runs | None = None
-    launch: Launch | None = None
-    compare: tuple[Compare, ...] = (Compare.REF,)
-    checks: Checks = NO_CHECKS
-    budget: Budget = Budget()
-    margins: Margins = Margins()
-
-    @property
-    def case_names(self) -> tuple[str, ...]:
-        """The cases in the order they are written."""
-        return tuple(self.cases)
-
-    @property
-    def variant_names(self) -> tuple[str, ...]:
-        """The variants in the order they are written."""
-        return tuple(self.variants)
 
 
 def problems_of(text: str) -> tuple[Problem, ...]:
@@ -197,6 +97,7 @@ def _suite(document: Plain) -> Suite:
         launch=_launch(document["launch"]) if "launch" in document else None,
         compare=tuple(dict.fromkeys(map(Compare, document.get("compare", [Compare.REF])))),
         checks=read_checks(document.get("checks", CheckKind.OFF)),
+        baseline=_mainline(document.get("baseline", {})),
         budget=Budget(**document.get("budget", {})),
         margins=Margins(**document.get("margins", {})),
     )
@@ -214,6 +115,13 @@ def _runs(part: Plain) -> Runs:
 def _triggers(part: Plain) -> Triggers:
     lists = {name: tuple(part[name]) for name in ("paths", "branches") if name in part}
     return Triggers(**{"labels": DEFAULT_LABELS, **part, **lists})
+
+
+def _mainline(part: Plain) -> Mainline:
+    if "daily_at" not in part:
+        return Mainline(**part)
+    hours, minutes = part["daily_at"].split(":")
+    return Mainline(**{**part, "daily_at": int(hours) * 3600 + int(minutes) * 60})
 
 
 def _launch(part: Plain) -> Launch:

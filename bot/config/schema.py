@@ -7,15 +7,10 @@ read from; conditions that span several keys are in `bot.config.rules`.
 import re
 
 from bot.config.checks import SHAPE as CHECKS
+from bot.config.launch_schema import LAUNCH
 from bot.config.shapes import Choice, Exactly, Flag, Key, Named, Number, Record, Several, Text
 from bot.globs import GLOB_FORM
 from bot.runs.pattern import PATTERN_FORM, RunPattern
-
-# Seconds of the units that a timeout is written in.
-UNITS = {"s": 1, "m": 60, "h": 3600}
-
-DEFAULT_TIMEOUT = "60m"
-DEFAULT_PRIORITY = "medium"
 
 # Copybara exports changes to branches of these names.
 COPYBARA_BRANCHES = ("test_*", "exported_pr_*")
@@ -25,6 +20,9 @@ DEFAULT_LABELS = {"benchmark": "all", "benchmark:*": "{case}"}
 # Stops a mistake in a configuration from emptying a quota in one night; raised by writing a number.
 DEFAULT_CHIP_HOURS_PER_DAY = 200.0
 DEFAULT_CONCURRENT_RUNS = 4
+
+# Main moves a dozen commits a day (MaxText); after a week its speed is hearsay.
+DEFAULT_OLD_AFTER_DAYS = 7.0
 
 
 def _pattern_problem(text: str) -> str | None:
@@ -41,7 +39,6 @@ def _command_problem(text: str) -> str | None:
     return None
 
 
-_WORD = Text(wants="a name without spaces", form=r"[^\x00-\x20]+", longest=500)
 _NAME = Text(
     wants="made of letters, digits, _, - and ., not beginning with - or .",
     form=r"[A-Za-z0-9_][A-Za-z0-9_.-]*",
@@ -52,7 +49,6 @@ _GLOB = Text(
     form=GLOB_FORM,
     longest=500,
 )
-_TIMEOUT = Text(wants="a time such as 90s, 45m or 2h", form=r"[1-9][0-9]{0,5}[smh]", longest=7)
 _COMMAND = Text(
     wants="the command that runs the case",
     form=r"[^\n\r]*[^\n\r\x00-\x20][^\n\r]*\n*",
@@ -79,59 +75,6 @@ _RUNS = Record(
             "{case} {sha}, and * stands for anything within one level.",
             required='write pattern: "{slug}_{date}_{time}/{case}/*.log"',
         ),
-    }
-)
-
-_XPK = Record(
-    keys={
-        "cluster": Key(shape=_WORD, about="The XPK cluster's name.", required="write the XPK cluster's name"),
-        "project": Key(
-            shape=_WORD, about="The Google Cloud project.", required="write the Google Cloud project"
-        ),
-        "zone": Key(
-            shape=_WORD, about="The zone, such as us-east5-b.", required="write a zone such as us-east5-b"
-        ),
-        "device-type": Key(
-            shape=_WORD, about="The device type, such as v6e-32.", required="write a type such as v6e-32"
-        ),
-        "docker-image": Key(
-            shape=_WORD,
-            about="The image that holds the code; {sha} stands for the full commit.",
-            required='write an image such as "gcr.io/my-project/maxtext:{sha}"',
-        ),
-        "priority": Key(
-            shape=Choice(("very-low", "low", "medium", "high", "very-high")),
-            about="The Kueue priority of the workloads.",
-            default=DEFAULT_PRIORITY,
-        ),
-        "timeout": Key(
-            shape=_TIMEOUT, about="After this a run is stopped and counts as lost.", default=DEFAULT_TIMEOUT
-        ),
-    }
-)
-
-_LOCAL = Record(
-    keys={
-        "repository": Key(
-            shape=Text(wants="the path of a git repository", form=r"[^\x00-\x1f]+", longest=1000),
-            about="Path of the git repository that commits are checked out of.",
-            required="write the path of a git repository on this machine",
-        ),
-        "timeout": Key(
-            shape=_TIMEOUT, about="After this a run is stopped and counts as lost.", default=DEFAULT_TIMEOUT
-        ),
-    }
-)
-
-_LAUNCH = Record(
-    keys={
-        "cluster": Key(
-            shape=Choice(("xpk", "local")),
-            about="What runs the cases: xpk, or local processes.",
-            required="write cluster: xpk or cluster: local",
-        ),
-        "xpk": Key(shape=_XPK, about="How XPK is called."),
-        "local": Key(shape=_LOCAL, about="How local processes are run."),
     }
 )
 
@@ -200,6 +143,24 @@ _BUDGET = Record(
     }
 )
 
+_BASELINE = Record(
+    keys={
+        "daily_at": Key(
+            shape=Text(
+                wants='a time of day in UTC such as "03:00"',
+                form=r"(?:[01][0-9]|2[0-3]):[0-5][0-9]",
+                longest=5,
+            ),
+            about="When main's newest commit is run each day, in UTC; absent: only when it is compared with.",
+        ),
+        "old_after_days": Key(
+            shape=Number(wants="above 0", over=0, most=3650),
+            about="From this age on the comment says that a case's baseline is old.",
+            default=DEFAULT_OLD_AFTER_DAYS,
+        ),
+    }
+)
+
 _PERCENT = Number(wants="above 0 and at most 100", over=0, most=100)
 
 _MARGINS = Record(
@@ -219,7 +180,7 @@ DOCUMENT = Record(
             shape=Exactly(1), about="The version of this file's format.", required="write version: 1"
         ),
         "runs": Key(shape=_RUNS, about="Where finished runs are found."),
-        "launch": Key(shape=_LAUNCH, about="How runs are started; absent: they are only found."),
+        "launch": Key(shape=LAUNCH, about="How runs are started; absent: they are only found."),
         "variants": Key(
             shape=Named(name=_NAME, value=_VARIANT, needed=1), about="The named settings a case runs in."
         ),
@@ -239,6 +200,7 @@ DOCUMENT = Record(
             about="What stands beside the comment; one word stands for its kind alone.",
             default="off",
         ),
+        "baseline": Key(shape=_BASELINE, about="How main itself is kept measured."),
         "budget": Key(shape=_BUDGET, about="What launches may cost."),
         "margins": Key(shape=_MARGINS, about="The thresholds of the timing verdict, in percent."),
     }

@@ -1,0 +1,150 @@
+"""The values a configuration becomes: what is measured, where its runs are, what starts them.
+
+In:  nothing. Out: `Suite` and its parts.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bot.config.checks import NO_CHECKS, Checks
+from bot.config.schema import (
+    COPYBARA_BRANCHES,
+    DEFAULT_CHIP_HOURS_PER_DAY,
+    DEFAULT_CONCURRENT_RUNS,
+    DEFAULT_OLD_AFTER_DAYS,
+)
+from bot.globs import matches
+from bot.runs.pattern import RunPattern
+from bot.verdict.judgement import Margins
+
+
+class Cluster(StrEnum):
+    """What runs the cases."""
+
+    XPK = "xpk"
+    LOCAL = "local"
+
+
+class Compare(StrEnum):
+    """What is held against what: head against base, or the variants of the head against each other."""
+
+    REF = "ref"
+    VARIANT = "variant"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    """Where finished runs are found: `source` opens with `open_store`."""
+
+    source: str
+    pattern: RunPattern
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Xpk:
+    """How XPK is called. `docker_image` may hold `{sha}`."""
+
+    cluster: str
+    project: str
+    zone: str
+    device_type: str
+    docker_image: str
+    priority: str
+    timeout_seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Local:
+    """How cases run on this machine: commits are checked out of `repository`."""
+
+    repository: str
+    timeout_seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """How runs are started; the part named by `cluster` is there."""
+
+    cluster: Cluster
+    xpk: Xpk | None = None
+    local: Local | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """A named setting: `args` are added to every command."""
+
+    name: str
+    args: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What is measured; without `command` it can be found, but not launched."""
+
+    name: str
+    command: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Triggers:
+    """What starts an answer. No `paths`: every change does."""
+
+    pull_request: bool = True
+    drafts: bool = False
+    paths: tuple[str, ...] = ()
+    labels: Mapping[str, str]
+    branches: tuple[str, ...] = COPYBARA_BRANCHES
+
+    def touched_by(self, changed: Iterable[str]) -> bool:
+        """Whether a change of these files is one to answer."""
+        return not self.paths or any(matches(glob, path) for path in changed for glob in self.paths)
+
+    def watches(self, branch: str) -> bool:
+        """Whether a push to this branch starts runs without a pull request."""
+        return any(matches(glob, branch) for glob in self.branches)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What launches may cost; None is no limit of that kind. A day is one of UTC."""
+
+    chip_hours_per_day: float = DEFAULT_CHIP_HOURS_PER_DAY
+    concurrent_runs: int = DEFAULT_CONCURRENT_RUNS
+    chip_hours_per_person_per_day: float | None = None
+    chip_hours_per_pull_request: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mainline:
+    """How main itself is kept measured: `daily_at` is seconds since midnight UTC, None for never."""
+
+    daily_at: int | None = None
+    old_after_days: float = DEFAULT_OLD_AFTER_DAYS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """The whole configuration. `runs` or `launch` is there, or both."""
+
+    cases: Mapping[str, Case]
+    variants: Mapping[str, Variant]
+    triggers: Triggers
+    runs: Runs | None = None
+    launch: Launch | None = None
+    compare: tuple[Compare, ...] = (Compare.REF,)
+    checks: Checks = NO_CHECKS
+    baseline: Mainline = Mainline()
+    budget: Budget = Budget()
+    margins: Margins = Margins()
+
+    @property
+    def case_names(self) -> tuple[str, ...]:
+        """The cases in the order they are written."""
+        return tuple(self.cases)
+
+    @property
+    def variant_names(self) -> tuple[str, ...]:
+        """The variants in the order they are written."""
+        return tuple(self.variants)
