@@ -14,31 +14,36 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     String,
     Table,
     Text,
 )
 
-METADATA = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-    }
-)
+from bot.storage.chore_tables import CHORE, FORMER_NAME, LANDING, MAINLINE, MARK
+from bot.storage.metadata import METADATA, lease
+from bot.storage.wish_tables import ACKNOWLEDGEMENT, APPROVAL, ASK, SPEND
 
-
-def _lease() -> tuple[Column[float] | Column[int] | Column[str], ...]:
-    return (
-        Column("due", Float, nullable=True),
-        Column("lease_owner", String, nullable=True),
-        Column("lease_until", Float, nullable=False, default=0.0, server_default="0"),
-        Column("token", Integer, nullable=False, default=0, server_default="0"),
-        Column("attempts", Integer, nullable=False, default=0, server_default="0"),
-        Column("error", Text, nullable=True),
-    )
-
+__all__ = [
+    "ACKNOWLEDGEMENT",
+    "APPROVAL",
+    "ASK",
+    "CASE_KEY",
+    "CHORE",
+    "DELIVERY",
+    "FAILURE",
+    "FORMER_NAME",
+    "LANDING",
+    "MAINLINE",
+    "MARK",
+    "MEASUREMENT",
+    "METADATA",
+    "PULL_REQUEST",
+    "REPORT",
+    "REPOSITORY",
+    "RUN",
+    "SPEND",
+    "WANT",
+]
 
 DELIVERY = Table(
     "delivery",
@@ -50,7 +55,7 @@ DELIVERY = Table(
     Column("received", Float, nullable=False),
     Column("state", String, nullable=False),
     Column("outcome", Text, nullable=True),
-    *_lease(),
+    *lease(),
     Index(None, "due"),
 )
 
@@ -67,13 +72,6 @@ REPOSITORY = Table(
     Index(None, "id"),
 )
 
-FORMER_NAME = Table(
-    "former_name",
-    METADATA,
-    Column("name", String, primary_key=True),
-    Column("full_name", String, nullable=False),
-)
-
 PULL_REQUEST = Table(
     "pull_request",
     METADATA,
@@ -83,6 +81,7 @@ PULL_REQUEST = Table(
     Column("open", Boolean, nullable=False),
     Column("title", Text, nullable=False),
     Column("head_sha", String, nullable=True),
+    Column("head_tree", String, nullable=True),
     Column("head_branch", String, nullable=True),
     Column("head_seen", Float, nullable=True),
     Column("wanted", Integer, nullable=False),
@@ -100,7 +99,7 @@ PULL_REQUEST = Table(
     Column("check_pending", Boolean, nullable=True),
     Column("comment_lost", Integer, nullable=False, default=0, server_default="0"),
     Column("trouble", Text, nullable=True),
-    *_lease(),
+    *lease(),
     Index(None, "due"),
 )
 
@@ -130,7 +129,7 @@ RUN = Table(
     Column("charged_number", Integer, nullable=True),
     Column("waiting", Text, nullable=True),
     Column("wish", String, nullable=True),
-    *_lease(),
+    *lease(),
     Index(None, "due"),
     Index(None, "repository", "branch", "case", "variant", "started"),
     Index(None, "repository", "sha"),
@@ -145,101 +144,6 @@ WANT = Table(
     Column("number", Integer, primary_key=True),
     Column("run", String, ForeignKey("run.id"), primary_key=True),
     Index(None, "run"),
-)
-
-ASK = Table(
-    "ask",
-    METADATA,
-    Column("repository", String, primary_key=True),
-    Column("number", Integer, primary_key=True),
-    Column("source", String, primary_key=True),
-    Column("name", String, primary_key=True),
-    Column("keys", Text, nullable=False),
-    Column("by", String, nullable=False),
-    Column("fresh", Integer, nullable=False),
-    Column("head_sha", String, nullable=True),
-    Column("made", Float, nullable=False),
-)
-
-APPROVAL = Table(
-    "approval",
-    METADATA,
-    Column("repository", String, primary_key=True),
-    Column("number", Integer, primary_key=True),
-    Column("head_sha", String, primary_key=True),
-    Column("tree", String, nullable=False),
-    Column("by", String, nullable=False),
-    Column("made", Float, nullable=False),
-)
-
-ACKNOWLEDGEMENT = Table(
-    "acknowledgement",
-    METADATA,
-    Column("repository", String, primary_key=True),
-    Column("number", Integer, primary_key=True),
-    Column("case", String, primary_key=True),
-    Column("variant", String, primary_key=True),
-    Column("verdict", String, nullable=False),
-    Column("head_sha", String, nullable=False),
-    Column("by", String, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("made", Float, nullable=False),
-)
-
-MAINLINE = Table(
-    "mainline",
-    METADATA,
-    Column("repository", String, primary_key=True),
-    Column("sha", String, nullable=True),
-    Column("planned", String, nullable=True),
-    *_lease(),
-    Index(None, "due"),
-)
-
-LANDING = Table(
-    "landing",
-    METADATA,
-    Column("repository", String, primary_key=True),
-    Column("head_sha", String, primary_key=True),
-    Column("branch", String, nullable=False),
-    Column("main_sha", String, nullable=False),
-    Column("known", Integer, nullable=False),
-    Column("same_files", Boolean, nullable=False),
-    Column("made", Float, nullable=False),
-)
-
-SPEND = Table(
-    "spend",
-    METADATA,
-    Column("run", String, primary_key=True),
-    Column("attempt", Integer, primary_key=True),
-    Column("repository", String, nullable=False),
-    Column("number", Integer, nullable=True),
-    Column("by", String, nullable=False),
-    Column("place", String, nullable=False),
-    Column("made", Float, nullable=False),
-    Column("reserved_chip_hours", Float, nullable=False),
-    Column("spent_chip_hours", Float, nullable=True),
-    Column("earlier_chip_hours", Float, nullable=False, default=0.0, server_default="0"),
-    Column("ended", Float, nullable=True),
-    Index(None, "repository", "made"),
-    Index(None, "place", "ended"),
-)
-
-CHORE = Table(
-    "chore",
-    METADATA,
-    Column("name", String, primary_key=True),
-    Column("mark", Text, nullable=True),
-    *_lease(),
-    Index(None, "due"),
-)
-
-MARK = Table(
-    "mark",
-    METADATA,
-    Column("name", String, primary_key=True),
-    Column("value", Text, nullable=False),
 )
 
 MEASUREMENT = Table(

@@ -126,6 +126,7 @@ def upgrade() -> None:
     op.add_column("measurement", sa.Column("devices", sa.Integer(), nullable=True))
     op.add_column("measurement", sa.Column("outcome", sa.String(), nullable=True))
     op.add_column("measurement", sa.Column("summary", sa.LargeBinary(), nullable=True))
+    op.add_column("pull_request", sa.Column("head_tree", sa.String(), nullable=True))
     op.add_column("pull_request", sa.Column("check_id", sa.BigInteger(), nullable=True))
     op.add_column("pull_request", sa.Column("check_head", sa.String(), nullable=True))
     op.add_column("pull_request", sa.Column("check_hash", sa.String(), nullable=True))

@@ -1,0 +1,53 @@
+"""Tables of what is done for a repository as a whole: main's own runs, what landed, chores by the clock.
+
+In:  nothing. Out: tables of `METADATA`. Times are Unix seconds.
+"""
+
+from sqlalchemy import Boolean, Column, Float, Index, Integer, String, Table, Text
+
+from bot.storage.metadata import METADATA, lease
+
+MAINLINE = Table(
+    "mainline",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("sha", String, nullable=True),
+    Column("planned", String, nullable=True),
+    *lease(),
+    Index(None, "due"),
+)
+
+LANDING = Table(
+    "landing",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("head_sha", String, primary_key=True),
+    Column("branch", String, nullable=False),
+    Column("main_sha", String, nullable=False),
+    Column("known", Integer, nullable=False),
+    Column("same_files", Boolean, nullable=False),
+    Column("made", Float, nullable=False),
+)
+
+CHORE = Table(
+    "chore",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("mark", Text, nullable=True),
+    *lease(),
+    Index(None, "due"),
+)
+
+MARK = Table(
+    "mark",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+FORMER_NAME = Table(
+    "former_name",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("full_name", String, nullable=False),
+)
