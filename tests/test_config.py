@@ -452,3 +452,12 @@ def test_no_text_is_too_odd(text: str) -> None:
     """Whatever a pull request puts into the file, the answer is a Suite or Told."""
     if not problems_of(text):
         assert isinstance(read_suite(text), Suite)
+
+
+def test_a_case_may_name_the_paths_that_concern_it() -> None:
+    """A change elsewhere does not run it by itself; a case without paths is concerned by every change."""
+    text = SMALL.replace("04_int8: {}", '04_int8: {paths: ["src/quantization/**"]}')
+    suite = read_suite(text)
+    touched = [name for name, case in suite.cases.items() if case.touched_by(["src/models/a.py"])]
+    assert ["03_dropout"] == touched
+    assert suite.cases["04_int8"].touched_by(["README.md", "src/quantization/int8.py"])

@@ -90,7 +90,7 @@ def _checked(text: str) -> tuple[Plain, tuple[Problem, ...]]:
 def _suite(document: Plain) -> Suite:
     variants = document.get("variants") or {DEFAULT_VARIANT: {}}
     return Suite(
-        cases={name: Case(name=name, command=_one_line(case)) for name, case in document["cases"].items()},
+        cases={name: _case(name, case) for name, case in document["cases"].items()},
         variants={name: Variant(name=name, **variant) for name, variant in variants.items()},
         triggers=_triggers(document.get("triggers", {})),
         runs=_runs(document["runs"]) if "runs" in document else None,
@@ -101,6 +101,10 @@ def _suite(document: Plain) -> Suite:
         budget=Budget(**document.get("budget", {})),
         margins=Margins(**document.get("margins", {})),
     )
+
+
+def _case(name: str, case: Plain) -> Case:
+    return Case(name=name, command=_one_line(case), paths=tuple(case.get("paths", ())))
 
 
 def _one_line(case: Plain) -> str | None:

@@ -89,7 +89,13 @@ _VARIANT = Record(
 )
 
 _CASE = Record(
-    keys={"command": Key(shape=_COMMAND, about="What runs the case; {run_name} stands for the run's name.")},
+    keys={
+        "command": Key(shape=_COMMAND, about="What runs the case; {run_name} stands for the run's name."),
+        "paths": Key(
+            shape=Several(_GLOB),
+            about="By itself only changes that touch one of these run the case; absent: every change.",
+        ),
+    },
     empty="allowed",
 )
 

@@ -81,10 +81,16 @@ class Variant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What is measured; without `command` it can be found, but not launched."""
+    """What is measured; without `command` it can be found, but not launched. No `paths`: every change
+    concerns it."""
 
     name: str
     command: str | None = None
+    paths: tuple[str, ...] = ()
+
+    def touched_by(self, changed: Iterable[str]) -> bool:
+        """Whether a change of these files is one to run the case for by itself."""
+        return not self.paths or any(matches(glob, path) for path in changed for glob in self.paths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,7 @@ def suite_keys(suite: Suite) -> frozenset[str]:
 def _asked(kept: Kept, pull: Pull, suite: Suite, changed_paths: Sequence[str]) -> list[Ask]:
     """Everything that was ever asked and concerns this head."""
     known = suite_keys(suite)
-    asks = [_pushed(pull, suite)] if _starts_by_itself(pull, suite, changed_paths) else []
+    asks = [_pushed(pull, suite, changed_paths)] if _starts_by_itself(pull, suite, changed_paths) else []
     asks += [one for one in kept if isinstance(one, Ask) and _concerns(one, pull)]
     return sorted((replace(ask, keys=ask.keys & known) for ask in asks), key=lambda ask: ask.order)
 
@@ -55,8 +55,10 @@ def _starts_by_itself(pull: Pull, suite: Suite, changed_paths: Sequence[str]) ->
     return triggers.pull_request and ready and triggers.touched_by(changed_paths)
 
 
-def _pushed(pull: Pull, suite: Suite) -> Ask:
-    return Ask(source=Source.PUSH, name=PUSH, keys=suite_keys(suite), head_sha=pull.head_sha)
+def _pushed(pull: Pull, suite: Suite, changed_paths: Sequence[str]) -> Ask:
+    touched = [case.name for case in suite.cases.values() if case.touched_by(changed_paths)]
+    keys = frozenset(f"{case}/{variant}" for case in touched for variant in suite.variant_names)
+    return Ask(source=Source.PUSH, name=PUSH, keys=keys, head_sha=pull.head_sha)
 
 
 def _concerns(ask: Ask, pull: Pull) -> bool:

@@ -118,3 +118,12 @@ def test_asking_after_cancelling_asks_again() -> None:
 def test_nobody_withdrew_what_nobody_asked() -> None:
     """A cancel where nothing was asked leaves the rows as they are."""
     assert {} == withdrawn((cancel(),), pull(), ONLY_ASKED, PATHS)
+
+
+def test_a_push_leaves_out_cases_whose_own_paths_it_does_not_touch() -> None:
+    """A case may name what concerns it; people may still ask for it."""
+    narrow = suite(FETCHES.replace("04_int8: {}", '04_int8: {paths: ["src/quantization/**"]}'))
+
+    asks = asks_in_force([command(keys=frozenset({"04_int8/nnx"}))], pull(), narrow, PATHS)
+
+    assert [ALL - {"04_int8/linen", "04_int8/nnx"}, {"04_int8/nnx"}] == [ask.keys for ask in asks]
