@@ -15,17 +15,17 @@ import httpx
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 
-from bot.demo import github_pull_shapes as shapes
 from bot.demo.github_app_routes import AppRoutes
+from bot.demo.github_check_routes import CheckRoutes
 from bot.demo.github_code_routes import CodeRoutes
 from bot.demo.github_comment_routes import CommentRoutes
+from bot.demo.github_events import NOTHING, Events
 from bot.demo.github_git import History
 from bot.demo.github_hooks import Hooks
-from bot.demo.github_shapes import Json, installation, repository, user
-from bot.demo.github_state import Account, CommentState, Delivery, Fault, PullState, World
+from bot.demo.github_shapes import repository
+from bot.demo.github_state import CommentState, Delivery, Fault, PullState, World
 from bot.intake.pull import Permission
 
-NOTHING = "0" * 40
 PEOPLE: Mapping[str, Permission] = {
     "alice": Permission.ADMIN,
     "bob": Permission.WRITE,
@@ -69,6 +69,7 @@ class StandIn:
         self._history = History(repo_path)
         self._heads = self._history.heads()
         self._hooks = Hooks(self.world, webhook_url=webhook_url, secret=secret, transport=transport)
+        self.events = Events(self.world, self._history, self._hooks)
         self._announcing: set[asyncio.Task[Delivery]] = set()
         self.application = self._application()
 
@@ -81,7 +82,9 @@ class StandIn:
         short = {
             name: repository(self.world)[name] for name in ("id", "node_id", "name", "full_name", "private")
         }
-        return await self._deliver("installation", "created", self._owner(), {"repositories": [short]})
+        return await self.events.send(
+            "installation", "created", self.events.owner(), {"repositories": [short]}
+        )
 
     async def open_pull(self, branch: str, title: str, author: str, *, draft: bool = False) -> int:
         """Open a pull request from a branch of the repository into the default branch."""
@@ -100,7 +103,7 @@ class StandIn:
         )
         self.world.pulls[state.number] = state
         self._heads[branch] = state.head_sha
-        await self._pull_event("opened", state, state.author)
+        await self.events.pull("opened", state, state.author)
         return state.number
 
     async def push(self, branch: str, author: str = "alice") -> str:
@@ -108,31 +111,31 @@ class StandIn:
         before, after = self._heads.get(branch, NOTHING), self._history.heads().get(branch, NOTHING)
         self._heads[branch] = after
         who = self.world.account(author)
-        await self._push_event(branch, before, after, who)
+        await self.events.push(branch, before, after, who)
         for state in self.world.pulls.values():
             if state.head_branch == branch and state.closed_at is None and after != NOTHING:
                 state.head_sha, state.updated_at = after, self.world.now()
-                await self._pull_event("synchronize", state, who, {"before": before, "after": after})
+                await self.events.pull("synchronize", state, who, {"before": before, "after": after})
         return after
 
     async def ready(self, number: int) -> None:
         """Turn a draft into a pull request that wants review."""
         state = self.world.pulls[number]
         state.draft, state.updated_at = False, self.world.now()
-        await self._pull_event("ready_for_review", state, state.author)
+        await self.events.pull("ready_for_review", state, state.author)
 
     async def close_pull(self, number: int, *, merged: bool = False) -> None:
         """Close a pull request; `merged` says so without moving the default branch."""
         state = self.world.pulls[number]
         state.closed_at = state.updated_at = self.world.now()
         state.merged_at = state.closed_at if merged else None
-        await self._pull_event("closed", state, state.author)
+        await self.events.pull("closed", state, state.author)
 
     async def reopen_pull(self, number: int) -> None:
         """Open a closed pull request again."""
         state = self.world.pulls[number]
         state.closed_at, state.updated_at = None, self.world.now()
-        await self._pull_event("reopened", state, state.author)
+        await self.events.pull("reopened", state, state.author)
 
     async def comment(self, number: int, author: str, body: str) -> int:
         """Let a person comment on a pull request; returns the comment's id."""
@@ -147,7 +150,7 @@ class StandIn:
             updated_at=now,
         )
         self.world.comments[state.id] = state
-        await self._comment_event("created", state)
+        await self.events.comment("created", state)
         return state.id
 
     def comments_of(self, number: int) -> tuple[CommentState, ...]:
@@ -194,56 +197,12 @@ class StandIn:
             *AppRoutes(self.world, self._hooks.redeliver).all(),
             *CodeRoutes(self.world, self._history).all(),
             *CommentRoutes(self.world, self._announce).all(),
+            *CheckRoutes(self.world).all(),
         )
         missing = JSONResponse({"message": "Not Found"}, status_code=404)
         return Starlette(routes=routes, exception_handlers={404: lambda *_: missing})
 
     def _announce(self, action: str, state: CommentState) -> None:
-        task = asyncio.create_task(self._comment_event(action, state))
+        task = asyncio.create_task(self.events.comment(action, state))
         self._announcing.add(task)
         task.add_done_callback(self._announcing.discard)
-
-    async def _comment_event(self, action: str, state: CommentState) -> Delivery:
-        facts: Json = {
-            "issue": shapes.issue(self.world, self.world.pulls[state.number]),
-            "comment": shapes.comment(self.world, state),
-            "repository": repository(self.world),
-        }
-        return await self._deliver("issue_comment", action, state.author, facts)
-
-    async def _pull_event(
-        self, action: str, state: PullState, who: Account, more: Json | None = None
-    ) -> Delivery:
-        base_sha = self._history.heads()[state.base_branch]
-        facts: Json = {
-            "number": state.number,
-            "pull_request": shapes.pull(self.world, state, base_sha, changed_files=0),
-            "repository": repository(self.world),
-        }
-        return await self._deliver("pull_request", action, who, {**facts, **(more or {})})
-
-    async def _push_event(self, branch: str, before: str, after: str, who: Account) -> Delivery:
-        # In push events alone these times are numbers.
-        pushed_at = {"pushed_at": int(self.world.now())}
-        facts: Json = {
-            "ref": f"refs/heads/{branch}",
-            "before": before,
-            "after": after,
-            "created": before == NOTHING,
-            "deleted": after == NOTHING,
-            "forced": False,
-            "commits": [],
-            "head_commit": None,
-            "repository": {**repository(self.world), **pushed_at},
-            "pusher": {"name": who.login},
-        }
-        return await self._deliver("push", None, who, facts)
-
-    async def _deliver(self, event: str, action: str | None, who: Account, facts: Json) -> Delivery:
-        whole = installation(self.world) if event == "installation" else {"id": self.world.installation}
-        named = {} if action is None else {"action": action}
-        sender = {"sender": user(self.world, who)}
-        return await self._hooks.deliver(event, {**named, **facts, "installation": whole, **sender})
-
-    def _owner(self) -> Account:
-        return self.world.account(self.world.owner)

@@ -5,7 +5,7 @@ In:  an endpoint. Out: a route around it.
 An App's JWT is checked for its presence only; a token must have been minted here.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -23,10 +23,11 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 class Failing(Exception):
     """An answer that is an error."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
+        self.headers = headers or {}
 
 
 class Front:
@@ -47,10 +48,18 @@ class Front:
                 self._check_caller(request)
                 response = await endpoint(request)
             except Failing as failing:
-                return _error(failing.status, failing.message)
+                response = _error(failing.status, failing.message)
+                response.headers.update(failing.headers)
+                return response
             return response if fault is None else _fault_response(fault)
 
         return Route(path, answer, methods=[method])
+
+    def need(self, permission: str) -> None:
+        """Refuse where the App was not given this permission to write."""
+        if self._world.permissions.get(permission) != "write":
+            headers = {"X-Accepted-GitHub-Permissions": f"{permission}=write"}
+            raise Failing(403, "Resource not accessible by integration", headers)
 
     def page(self, request: Request, everything: Sequence[Json], within: str | None = None) -> Response:
         """One page of a list, with the address of the next; `within` names the list in an object."""

@@ -90,17 +90,9 @@ def app(world: World) -> Json:
         "html_url": f"{world.url}/apps/{world.slug}",
         "created_at": moment,
         "updated_at": moment,
-        "permissions": _PERMISSIONS,
+        "permissions": dict(world.permissions),
         "events": ["pull_request", "issue_comment", "push"],
     }
-
-
-_PERMISSIONS: dict[str, str] = {
-    "metadata": "read",
-    "contents": "read",
-    "issues": "read",
-    "pull_requests": "write",
-}
 
 
 def installation(world: World) -> Json:
@@ -117,7 +109,7 @@ def installation(world: World) -> Json:
         "access_tokens_url": f"{world.url}/app/installations/{world.installation}/access_tokens",
         "repositories_url": f"{world.url}/installation/repositories",
         "html_url": f"{world.url}/settings/installations/{world.installation}",
-        "permissions": _PERMISSIONS,
+        "permissions": dict(world.permissions),
         "events": ["pull_request", "issue_comment", "push"],
         "single_file_name": None,
         "suspended_by": None,

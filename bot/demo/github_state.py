@@ -57,6 +57,38 @@ class CommentState:
 
 
 @dataclass(slots=True, kw_only=True)
+class CheckState:
+    """One check run of the App, as it was last written; `annotations` only ever grow."""
+
+    id: int
+    head_sha: str
+    name: str
+    status: str
+    conclusion: str | None
+    external_id: str
+    details_url: str | None
+    title: str | None
+    summary: str | None
+    started_at: float
+    completed_at: float | None
+    annotations: list[Mapping[str, object]] = field(default_factory=list)
+    actions: list[Mapping[str, object]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusState:
+    """One commit status; the newest of a context counts."""
+
+    id: int
+    sha: str
+    state: str
+    context: str
+    description: str | None
+    target_url: str | None
+    created_at: float
+
+
+@dataclass(slots=True, kw_only=True)
 class Delivery:
     """One webhook delivery, or one attempt to repeat it under the same `guid`."""
 
@@ -85,6 +117,17 @@ class Fault:
     after: bool
 
 
+def _granted() -> dict[str, str]:
+    return {
+        "metadata": "read",
+        "contents": "read",
+        "issues": "read",
+        "pull_requests": "write",
+        "checks": "write",
+        "statuses": "write",
+    }
+
+
 @dataclass(slots=True, kw_only=True)
 class World:
     """Everything that the stand-in remembers."""
@@ -101,10 +144,13 @@ class World:
     accounts: dict[str, Account] = field(default_factory=dict)
     pulls: dict[int, PullState] = field(default_factory=dict)
     comments: dict[int, CommentState] = field(default_factory=dict)
+    checks: dict[int, CheckState] = field(default_factory=dict)
+    statuses: list[StatusState] = field(default_factory=list)
     deliveries: list[Delivery] = field(default_factory=list)
     tokens: set[str] = field(default_factory=set)
     faults: list[Fault] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
+    permissions: dict[str, str] = field(default_factory=_granted)
 
     @property
     def owner(self) -> str:

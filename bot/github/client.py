@@ -34,26 +34,26 @@ class GitHub:
     ) -> None:
         """`now` gives Unix seconds; `transport` replaces the connection, as tests do."""
         self.app_id = app_id
-        self._door = Door(
+        self.door = Door(
             app_id=app_id, private_key=private_key, api_url=api_url, transport=transport, now=now
         )
         self._slug: str | None = None
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._door.aclose()
+        await self.door.aclose()
 
     async def app_slug(self) -> str:
         """The App's name in addresses; its comments are written by `slug[bot]`."""
         if self._slug is None:
-            answer = await self._door.ask(None, "GET", "/app")
+            answer = await self.door.ask(None, "GET", "/app")
             self._slug = answer.read(lambda fields: fields.text("slug"))
         return self._slug
 
     async def installations(self) -> tuple[int, ...]:
         """Every installation of this App that is not suspended."""
         found: list[int] = []
-        async for page in self._door.pages(None, "/app/installations"):
+        async for page in self.door.pages(None, "/app/installations"):
             for one in page.read_each(lambda fields: fields):
                 found += [] if one.find("suspended_at") else [one.number("id")]
         return tuple(found)
@@ -61,7 +61,7 @@ class GitHub:
     async def repositories(self, installation: int) -> tuple[Repository, ...]:
         """Every repository that an installation may see."""
         found: list[Repository] = []
-        async for page in self._door.pages(installation, "/installation/repositories"):
+        async for page in self.door.pages(installation, "/installation/repositories"):
             reader = partial(read_repository, installation=installation)
             found += page.read_each(reader, within="repositories")
         return tuple(found)
@@ -79,16 +79,16 @@ class GitHub:
     async def open_pulls(self, repository: Repository) -> tuple[Pull, ...]:
         """Every open pull request."""
         found: list[Pull] = []
-        path = f"{_repo(repository)}/pulls"
-        async for page in self._door.pages(repository.installation, path, {"state": "open"}):
+        path = f"{repository_path(repository)}/pulls"
+        async for page in self.door.pages(repository.installation, path, {"state": "open"}):
             found += page.read_each(partial(read_pull, repository=repository.full_name))
         return tuple(found)
 
     async def changed_paths(self, repository: Repository, number: int) -> tuple[str, ...]:
         """The paths a pull request changes, old names of renamed files too; of 3000 files at most."""
         found: list[str] = []
-        path = f"{_repo(repository)}/pulls/{number}/files"
-        async for page in self._door.pages(repository.installation, path):
+        path = f"{repository_path(repository)}/pulls/{number}/files"
+        async for page in self.door.pages(repository.installation, path):
             found += chain.from_iterable(page.read_each(read_paths))
         if not found:
             # A pull request without changes is rare, and a GitHub in a box lists none for any.
@@ -118,7 +118,9 @@ class GitHub:
         """`sha` and the commits before it, newest first, at most `limit`; of merges, both sides."""
         found: list[Commit] = []
         query: dict[str, str | int] = {"sha": sha, "per_page": min(limit, 100)}
-        async for page in self._door.pages(repository.installation, f"{_repo(repository)}/commits", query):
+        async for page in self.door.pages(
+            repository.installation, f"{repository_path(repository)}/commits", query
+        ):
             found += page.read_each(read_commit)
             if len(found) >= limit:
                 break
@@ -141,8 +143,8 @@ class GitHub:
 
     async def comments(self, repository: Repository, number: int) -> AsyncIterator[Comment]:
         """The comments of a pull request, oldest first."""
-        path = f"{_repo(repository)}/issues/{number}/comments"
-        async for page in self._door.pages(repository.installation, path):
+        path = f"{repository_path(repository)}/issues/{number}/comments"
+        async for page in self.door.pages(repository.installation, path):
             for comment in page.read_each(read_comment):
                 yield comment
 
@@ -159,9 +161,9 @@ class GitHub:
 
         Raises `Unclear` where GitHub may have written it and did not say so: look for it before trying again.
         """
-        path = f"{_repo(repository)}/issues/{number}/comments"
+        path = f"{repository_path(repository)}/issues/{number}/comments"
         try:
-            answer = await self._door.ask(repository.installation, "POST", path, body={"body": body})
+            answer = await self.door.ask(repository.installation, "POST", path, body={"body": body})
         except TryLater as later:
             if later.may_have_acted:
                 raise Unclear(str(later), after=later.after, may_have_acted=True) from later
@@ -170,22 +172,22 @@ class GitHub:
 
     async def edit_comment(self, repository: Repository, comment_id: int, body: str) -> Comment:
         """Replace the text of a comment; this notifies nobody."""
-        path = f"{_repo(repository)}/issues/comments/{comment_id}"
-        answer = await self._door.ask(repository.installation, "PATCH", path, body={"body": body})
+        path = f"{repository_path(repository)}/issues/comments/{comment_id}"
+        answer = await self.door.ask(repository.installation, "PATCH", path, body={"body": body})
         return answer.read(read_comment)
 
     async def delete_comment(self, repository: Repository, comment_id: int) -> None:
         """Delete a comment; one that is gone already is as good."""
-        path = f"{_repo(repository)}/issues/comments/{comment_id}"
+        path = f"{repository_path(repository)}/issues/comments/{comment_id}"
         try:
-            await self._door.ask(repository.installation, "DELETE", path)
+            await self.door.ask(repository.installation, "DELETE", path)
         except Missing:
             return
 
     async def react(self, repository: Repository, comment_id: int, content: str) -> None:
         """Put a reaction (`eyes`, `+1`, `confused`, …) on a comment; repeating it changes nothing."""
-        path = f"{_repo(repository)}/issues/comments/{comment_id}/reactions"
-        await self._door.ask(repository.installation, "POST", path, body={"content": content})
+        path = f"{repository_path(repository)}/issues/comments/{comment_id}/reactions"
+        await self.door.ask(repository.installation, "POST", path, body={"content": content})
 
     async def _compare(self, repository: Repository, base: str, head: str) -> Answer:
         # The commits between are not needed, so the page is the shortest; files come with the first one.
@@ -194,8 +196,11 @@ class GitHub:
     async def _get(
         self, repository: Repository, path: str, query: Mapping[str, str | int] | None = None
     ) -> Answer:
-        return await self._door.ask(repository.installation, "GET", _repo(repository) + path, query=query)
+        return await self.door.ask(
+            repository.installation, "GET", repository_path(repository) + path, query=query
+        )
 
 
-def _repo(repository: Repository) -> str:
+def repository_path(repository: Repository) -> str:
+    """Where everything of a repository stands."""
     return "/repos/" + "/".join(quoted(part) for part in repository.full_name.split("/"))

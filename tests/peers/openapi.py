@@ -45,6 +45,12 @@ OPERATIONS = (
     ("PATCH", f"{_REPO}/issues/comments/{{comment_id}}"),
     ("DELETE", f"{_REPO}/issues/comments/{{comment_id}}"),
     ("POST", f"{_REPO}/issues/comments/{{comment_id}}/reactions"),
+    ("POST", f"{_REPO}/check-runs"),
+    ("PATCH", f"{_REPO}/check-runs/{{check_run_id}}"),
+    ("GET", f"{_REPO}/check-runs/{{check_run_id}}/annotations"),
+    ("GET", f"{_REPO}/commits/{{ref}}/check-runs"),
+    ("GET", f"{_REPO}/commits/{{ref}}/statuses"),
+    ("POST", f"{_REPO}/statuses/{{sha}}"),
 )
 # A slip of the description: the account of a listed installation is called both of these at once; the
 # installation on its own is rightly called one of them.
