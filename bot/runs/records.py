@@ -57,7 +57,8 @@ class RunRecord:
     `branch` is the slug of the branch it ran on. `sha` has at least 7 digits, or is None where nothing
     records the commit. `log_uri` names the measured log (`gs://…` or `file:…`), `generation` its content.
     `key` is what makes two launches the same run; a found run has none. `tree` is the hash of the commit's
-    files and `place` the name of the cluster, where they are known.
+    files and `place` the name of the cluster, where they are known. `measured_sha` is the head that was run,
+    where that head landed with the same files as `sha`.
     """
 
     id: str
@@ -75,3 +76,4 @@ class RunRecord:
     attempt: int = 1
     tree: str | None = None
     place: str | None = None
+    measured_sha: str | None = None

@@ -1,18 +1,20 @@
 """What became of heads on main: the runs of a head that landed unchanged are runs of main.
 
-In:  `Landing`s. Out: the same as rows; by them, a head's runs as runs of the commit that it became.
+In:  `Landing`s. Out: the same as rows, and by them more runs of main.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, RowMapping, Select, literal, or_, select
 
 from bot.runs.lineage import Head, Landing
 from bot.runs.pattern import SHORTEST_SHA, slug
-from bot.runs.records import RunRecord
+from bot.runs.records import Origin, RunRecord, RunState
+from bot.storage import runs, summaries
 from bot.storage.deliveries import insert
-from bot.storage.tables import LANDING, PULL_REQUEST
+from bot.storage.tables import LANDING, MEASUREMENT, PULL_REQUEST, RUN
 
 SHORTENED = (SHORTEST_SHA, 8, 9, 10, 11, 12)
 """How short the commit in a run's name usually is, where it is not whole."""
@@ -59,22 +61,63 @@ def of_head(connection: Connection, repository: str, head_sha: str) -> Landed | 
     return Landed(**row) if row else None
 
 
-def unchanged(connection: Connection, repository: str, branch: str) -> dict[str, str]:
-    """The heads that landed on a branch (by its slug) with the very same files: the commit each became."""
+def adopt(connection: Connection, repository: str, branch: str, now: float) -> int:
+    """Make the runs of heads that landed on `branch` with the very same files runs of the commits that they
+    became; the number of new ones.
+
+    Each is a row of its own with the same log and measurement. Runs that we started on this machine are left
+    out: their times only mean something beside those of the run that they took turns with.
+    """
+    landed = [one for one in _unchanged(connection, repository) if one.branch == branch]
+    became = {spelt: one for one in landed for spelt in _spellings(one.head_sha)}
+    rows = connection.execute(
+        select(RUN)
+        .where(RUN.c.repository == repository, RUN.c.sha.in_(sorted(became)))
+        .where(RUN.c.state == RunState.ENDED, RUN.c.measured_sha.is_(None))
+        .where(or_(RUN.c.origin == Origin.FOUND, RUN.c.place.is_not(None)))
+    )
+    new = 0
+    for row in rows.mappings().all():
+        if row["branch"] != slug(branch):
+            new += _adopt(connection, row, became[row["sha"]], now)
+    return new
+
+
+def _adopt(connection: Connection, row: RowMapping, landed: Landed, now: float) -> int:
+    digest = hashlib.sha256(f"{row['id']} {landed.main_sha}".encode()).hexdigest()
+    adopted = f"landed-{digest[:24]}"
+    values = {name: row[name] for name in RunRecord.__dataclass_fields__} | {
+        "id": adopted,
+        "branch": slug(landed.branch),
+        "sha": landed.main_sha,
+        "measured_sha": landed.head_sha,
+        "generation": None,
+        "key": None,
+        "seen": now,
+    }
+    inserted = insert(connection, RUN).values(values).on_conflict_do_nothing().returning(RUN.c.id)
+    if connection.execute(inserted).first() is None:
+        return 0
+    record = runs.by_id(connection, adopted)
+    if record is not None:
+        summaries.keep_key(connection, record)
+    names = [column.name for column in MEASUREMENT.columns if column.name != "run"]
+    copied = select(literal(adopted), *(MEASUREMENT.c[name] for name in names)).where(
+        MEASUREMENT.c.run == row["id"]
+    )
+    connection.execute(MEASUREMENT.insert().from_select(["run", *names], copied))
+    return 1
+
+
+def _unchanged(connection: Connection, repository: str) -> tuple[Landed, ...]:
+    """The heads that landed with the very same files."""
     rows = connection.execute(_landed(repository).where(LANDING.c.same_files)).mappings()
-    return {row["head_sha"]: row["main_sha"] for row in rows if slug(row["branch"]) == branch}
+    return tuple(Landed(**row) for row in rows)
 
 
-def spellings(shas: Iterable[str]) -> frozenset[str]:
-    """The commits as runs may spell them: whole, and shortened as git and people do."""
-    return frozenset(sha[:digits] for sha in shas for digits in (*SHORTENED, len(sha)))
-
-
-def on_main(run: RunRecord, landed: Mapping[str, str], branch: str) -> RunRecord:
-    """A run of a head that landed unchanged, as one of the commit that it became on `branch`."""
-    became = {main for head, main in landed.items() if run.sha and head.startswith(run.sha)}
-    # A shortened commit that several heads begin with is nobody's.
-    return replace(run, sha=became.pop(), branch=branch) if len(became) == 1 else run
+def _spellings(sha: str) -> frozenset[str]:
+    """The commit as runs may spell it: whole, and shortened as git and people do."""
+    return frozenset(sha[:digits] for digits in (*SHORTENED, len(sha)))
 
 
 def heads(connection: Connection, repository: str) -> tuple[Head, ...]:

@@ -124,6 +124,7 @@ RUN = Table(
     Column("seen", Float, nullable=False),
     Column("tree", String, nullable=True),
     Column("place", String, nullable=True),
+    Column("measured_sha", String, nullable=True),
     Column("price", Float, nullable=True),
     Column("charged_to", String, nullable=True),
     Column("charged_number", Integer, nullable=True),

@@ -138,6 +138,7 @@ def upgrade() -> None:
     op.create_index(op.f("ix_repository_id"), "repository", ["id"], unique=False)
     op.add_column("run", sa.Column("tree", sa.String(), nullable=True))
     op.add_column("run", sa.Column("place", sa.String(), nullable=True))
+    op.add_column("run", sa.Column("measured_sha", sa.String(), nullable=True))
     op.add_column("run", sa.Column("price", sa.Float(), nullable=True))
     op.add_column("run", sa.Column("charged_to", sa.String(), nullable=True))
     op.add_column("run", sa.Column("charged_number", sa.Integer(), nullable=True))
