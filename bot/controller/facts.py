@@ -17,12 +17,14 @@ KEPT = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadFacts:
-    """Where a head left its base, what it touches, the commits behind that, and the head's own date."""
+    """Where a head left its base, what it touches, the commits behind that, the head's own date, and the
+    hash of its files."""
 
     merge_base: Commit
     ancestors: tuple[str, ...]
     changed_paths: tuple[str, ...]
     committed_at: float
+    tree: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,4 +53,5 @@ class HeadReader:
             ancestors=tuple(commit.sha for commit in behind),
             changed_paths=await self.forge.changed_paths(repository, pull.number),
             committed_at=head[0].committed_at if head else merge_base.committed_at,
+            tree=head[0].tree if head else None,
         )

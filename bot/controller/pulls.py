@@ -110,7 +110,7 @@ class PullStep:
         facts = await self.heads.read(subject.repository, subject.pull)
         edits = PATH in facts.changed_paths
         if not (edits or wants_words(read, subject.row, subject.pull, facts.changed_paths)):
-            return None, {}
+            return None, {"head_tree": facts.tree}
         if read.suite is None:
             problem = read.problem or NO_SUITE
             asked = request(subject.row, subject.pull, suite=None, problem=problem, now=self.now())
@@ -120,7 +120,8 @@ class PullStep:
         if edits:
             preview = await self.suites.preview(subject.repository, subject.pull.head_sha)
             built = replace(built, report=replace(built.report, preview=preview))
-        return await self._say(subject, built)
+        due, values = await self._say(subject, built)
+        return due, {**values, "head_tree": facts.tree}
 
     async def _build(self, subject: _Subject, facts: HeadFacts, suite: Suite) -> Built:
         problem = await self._gather(subject, facts, suite)
