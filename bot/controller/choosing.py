@@ -113,6 +113,7 @@ def _case(
         began_after="the push" if row.head_seen else "the commit was made",
         left_out=kept.left_out,
         progress=_progress(kept.launched),
+        last_good=_last_good(kept),
     )
 
 
@@ -123,6 +124,17 @@ def _failures(kept: _Kept) -> tuple[MainFailure, ...]:
         for run in kept.of_base
         if (known := kept.figures.get(run.id)) is not None and known.fingerprint
     )
+
+
+def _last_good(kept: _Kept) -> float | None:
+    """When the base's newest run with a steady step time began."""
+    began = [run.started for run in kept.of_base if run.id in kept.figures and _is_good(kept, run)]
+    return max((moment for moment in began if moment is not None), default=None)
+
+
+def _is_good(kept: _Kept, run: RunRecord) -> bool:
+    known = kept.figures[run.id]
+    return known.steady_seconds is not None and not known.fingerprint
 
 
 def _progress(launched: Sequence[RunRecord]) -> Progress | None:

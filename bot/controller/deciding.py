@@ -23,6 +23,8 @@ BASELINE_SECONDS = 60 * 86_400.0
 LISTED_COMMITS = 30
 """Commits of main that are listed one by one where the runs' names tell the commit and no branch."""
 
+DAY = 86_400.0
+
 SETTLED_SECONDS = 900.0
 """How often a finished pull request is looked at: repeats may be added to a bucket at any time."""
 
@@ -107,6 +109,7 @@ def request(row: PullRow, pull: Pull, *, suite: Suite | None, problem: str | Non
         variants=suite.variant_names,
         compares_variants=Compare.VARIANT in suite.compare,
         launches=starts_runs(suite),
+        old_after_seconds=suite.baseline.old_after_days * DAY,
     )
 
 

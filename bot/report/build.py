@@ -14,6 +14,7 @@ from bot.report.kinship import failure_news
 from bot.report.material import CaseRuns, Looked, Request, Sides, take_sides
 from bot.report.model import Baseline, CaseReport, FailureNews, Kinship, Report, RowState
 from bot.report.parity import parity
+from bot.report.past import old_baseline
 from bot.runs.baseline import BaselineChoice
 from bot.runs.records import RunState
 from bot.verdict.compare import compare, is_comparable
@@ -153,6 +154,8 @@ def _note(sides: Sides, request: Request) -> str:
         notes.append(sides.runs.left_out)
     if head.runs and not sides.runs.base.runs:
         notes.append(sides.runs.base.why)
+    if old := old_baseline(sides, request):
+        notes.append(old)
     if not head.runs and request.launches and request.pull.from_fork:
         notes.append("this pull request comes from a fork, whose code is not run here")
     if len(sides.head) < len(head.runs):

@@ -36,7 +36,8 @@ class MainFailure:
 class CaseRuns:
     """One case in one variant: its runs, main's newest runs that were measured as the baseline was (oldest
     first), main's failed ones (newest first), the look before this one, and the runs that were started and
-    have not ended, or were lost."""
+    have not ended, or were lost. `last_good` is when main's newest run with a steady step time began (Unix
+    seconds), None where it has none."""
 
     case: str
     variant: str
@@ -50,6 +51,7 @@ class CaseRuns:
     began_after: str = "the push"
     left_out: str = ""
     progress: Progress | None = None
+    last_good: float | None = None
 
     @property
     def key(self) -> str:
@@ -59,7 +61,8 @@ class CaseRuns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a report is made for and with; `made_at` in Unix seconds. `elsewhere` names, by fingerprint of a
+    """What a report is made for and with; `made_at` in Unix seconds. A baseline is old where main has had no
+    good run for `old_after_seconds`. `elsewhere` names, by fingerprint of a
     failure, the other open pull requests that have it."""
 
     pull: Pull
@@ -73,6 +76,7 @@ class Request:
     problem: str | None = None
     skipped: tuple[Skipped, ...] = ()
     elsewhere: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    old_after_seconds: float = 7 * 86_400.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
-"""Which runs of the base branch the noise was measured from: how many, how old, and what they follow.
+"""How old what is known of the base branch is, and which of its runs the noise was measured from.
 
-In:  a row's `Past`. Out: plain text; ages count back from the head's newest run, so waiting changes none.
+In:  a row's `Past`, a case's runs. Out: plain text; ages count back from the head's newest run, so waiting changes none.
 """
 
 from bot.report.figures import age, change, counted
+from bot.report.material import Request, Sides
 from bot.report.model import CaseReport, Report
 from bot.verdict.history import Shift
 
@@ -33,6 +34,19 @@ def past_line(report: Report, branch: str) -> str | None:
     cut = sum(row.past.follows is not None for row in rows if row.past)
     after = f"; in {counted(cut, 'case')} only those since the last change of its level" if cut else ""
     return f"Noise from {runs} on {branch} on the same devices, mesh and versions{when}{after}."
+
+
+def old_baseline(sides: Sides, request: Request) -> str:
+    """`main has had no good run of this case for 9 days`; empty where that is too short to doubt anything.
+
+    Counted back from the head's newest run, or from now where it has none."""
+    if sides.runs.last_good is None:
+        return ""
+    started = [run.started for run in sides.runs.head.runs if run.started is not None]
+    without = max(started, default=request.made_at) - sides.runs.last_good
+    if without < request.old_after_seconds:
+        return ""
+    return f"{request.pull.base_branch} has had no good run of this case for {_days(without)}"
 
 
 def _older(row: CaseReport) -> float | None:

@@ -93,6 +93,22 @@ def test_finished_runs_give_the_verdict_and_missing_ones_are_named(
 
 
 @pytest.mark.parametrize(
+    ("days", "note"),
+    [
+        (9.1, "main has had no good run of this case for 9 days"),
+        (7.0, "main has had no good run of this case for 7 days"),
+        (6.9, ""),
+        (None, ""),
+    ],
+)
+def test_an_old_baseline_is_said(days: float | None, note: str) -> None:
+    """A week after main's last good run its speed is hearsay, whatever the verdict."""
+    last_good = None if days is None else NOW - days * 86_400
+    (line,) = _build(_case(HeadChoice(), BASES, last_good=last_good), measured=RUNS).report.rows
+    assert note == line.note
+
+
+@pytest.mark.parametrize(
     ("states", "expected"),
     [
         ([RunState.RUNNING, RunState.PLANNED], RowState.RUNNING),
