@@ -28,6 +28,7 @@ from bot.controller.pulls import PullStep
 from bot.controller.runs import RunStep
 from bot.controller.saying import Speaker, Text
 from bot.controller.suites import Suites
+from bot.errors import Told
 from bot.github.client import GitHub
 from bot.github.pull_comment import keep_comment
 from bot.intake.delivery import Delivery
@@ -39,7 +40,9 @@ from bot.report.decided import decided
 from bot.report.headline import severity
 from bot.report.marks import pull_mark
 from bot.report.model import Report
+from bot.runs.clusters.everywhere import AllClusters, FarCluster
 from bot.runs.clusters.local import LocalCluster
+from bot.runs.clusters.port import Place
 from bot.settings import Settings
 from bot.storage import deliveries, pulls
 from bot.storage.artifacts import RunStore, own_store
@@ -54,8 +57,8 @@ from bot.web.site import site
 PATIENCE_SECONDS = 6.0
 """What running steps are given at SIGTERM; with the rest of the shutdown it stays below 10 s."""
 
-DELIVERIES_AT_ONCE, PULLS_AT_ONCE = 4, 4
-"""Steps wait for GitHub and for disks most of the time."""
+DELIVERIES_AT_ONCE, PULLS_AT_ONCE, RUNS_AT_ONCE = 4, 4, 8
+"""Steps wait for GitHub, for clusters and for disks most of the time."""
 
 LOG = logging.getLogger(__name__)
 
@@ -155,7 +158,9 @@ def _controller(parts: Parts, wake: Callable[[], None]) -> Controller:
     )
     run = RunStep(
         database=parts.database,
-        cluster=LocalCluster(parts.settings.data_dir / "cluster"),
+        clusters=AllClusters(
+            local=LocalCluster(parts.settings.data_dir / "cluster"), open_place=_no_far_place
+        ),
         artifacts=parts.artifacts,
         now=time.time,
         wake=wake,
@@ -163,10 +168,14 @@ def _controller(parts: Parts, wake: Callable[[], None]) -> Controller:
     works = (
         Work(table=DELIVERY, step=delivery, at_once=DELIVERIES_AT_ONCE),
         Work(table=PULL_REQUEST, step=pull, at_once=PULLS_AT_ONCE),
-        Work(table=RUN, step=run),
+        Work(table=RUN, step=run, at_once=RUNS_AT_ONCE),
     )
     owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
     return Controller(parts.database, works, owner=owner, now=time.time)
+
+
+def _no_far_place(place: Place) -> FarCluster:
+    raise Told(f"This version starts no runs on {place.name}.")
 
 
 @dataclass(frozen=True, slots=True)

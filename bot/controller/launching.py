@@ -29,7 +29,7 @@ from bot.runs.plan import (
     repeats_wanted,
 )
 from bot.runs.records import Origin, RunRecord, RunState
-from bot.runs.states import TERMINAL
+from bot.runs.standing import TERMINAL
 from bot.storage import runs
 from bot.storage.database import Database
 from bot.storage.pulls import PullRow

@@ -2,40 +2,53 @@
 
 In:  a claimed row of `run`.
 Out: the run's standing; at its end a kept log, its measurement, and a wish to look at who wanted it.
+
+Whatever is done to a cluster is done before the standing is written, under a name that is derived from the
+run and its attempt: a step that dies is repeated and meets what it did before.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-import msgspec
-
-from bot.errors import Told
-from bot.runs import collect
-from bot.runs.clusters.port import Cluster, Job
-from bot.runs.records import RunFile, RunRecord, RunState
-from bot.runs.states import (
-    LOCAL_PACE,
-    Collect,
-    Delete,
-    Effect,
-    Launch,
-    Pace,
-    RunStanding,
-    Wait,
-    Wish,
-    decide,
-)
-from bot.storage import pulls, queue, runs
+from bot.controller.admission import Admission, Admitted, Open, Waits
+from bot.controller.loop import LEASE_SECONDS
+from bot.errors import Broken, Missing, Told
+from bot.runs import collect, naming
+from bot.runs.attempts import lost
+from bot.runs.clusters.port import Cluster, Clusters, Job, Place
+from bot.runs.effects import Collect, Delete, Effect, Keep, Launch, Settle, Wait
+from bot.runs.records import RunFile, RunRecord
+from bot.runs.standing import TERMINAL, Pace, RunStanding, pace_at
+from bot.runs.states import decide, held_back
+from bot.storage import launched, queue, runs
 from bot.storage.artifacts import RunStore
 from bot.storage.database import Database
+from bot.storage.launched import News
 from bot.storage.queue import Claim
-from bot.storage.sources import open_source
 from bot.verdict.judgement import MeasuredRun
 
+READING_TRIES = 20
+"""How often a log that a store refuses is asked for, with pauses of up to ten minutes: some three hours, in
+which an operator can put a permission right. Then the run is lost, and says why."""
+
 LOG = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Turn:
+    """One step of one run: how it stood, how it stands now, and what came of the effects so far."""
+
+    held: Claim
+    cluster: Cluster
+    job: Job
+    before: RunStanding
+    after: RunStanding
+    record: RunRecord
+    due: float | None = None
+    measured: MeasuredRun | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,82 +56,166 @@ class RunStep:
     """What the controller does with a launched run."""
 
     database: Database
-    cluster: Cluster
+    clusters: Clusters
     artifacts: RunStore
     now: Callable[[], float]
     wake: Callable[[], None]
-    pace: Pace = LOCAL_PACE
+    admission: Admission = Open()  # noqa: RUF009 - a value
+    pace: Callable[[Place | None], Pace] = pace_at
+    _here: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def __call__(self, held: Claim) -> None:
         """Look, act, and write the standing down."""
         planned = runs.planned_run(held.row)
-        before = _standing(held.row["standing"], planned.job)
-        wanters = await self.database.read(runs.wanters, planned.record.id)
-        observation = await self.cluster.observe(planned.job.name)
-        wish = Wish.WANTED if wanters else Wish.UNWANTED
-        after, effects = decide(before, observation, wish, self.now(), self.pace)
-        record, due = replace(planned.record, state=after.state), None
-        for effect in effects:
-            record, due = await self._act(effect, after, planned.job, record)
-        values = {
-            "state": record.state,
-            "standing": msgspec.json.encode(after).decode(),
-            "started": record.started,
-            "log_uri": record.log_uri,
-        }
-        written = await self.database.write(queue.release, held, due=due, values=values)
-        if written and after.state is not before.state:
-            await self._tell(wanters, planned.record)
+        if planned.job.place is not None:
+            await self._step(held, planned.record, planned.job)
+            return
+        # Runs of this machine are started in the order in which they were planned.
+        async with self._here:
+            await self._step(held, planned.record, planned.job)
 
-    async def _act(
-        self, effect: Effect, standing: RunStanding, job: Job, record: RunRecord
-    ) -> tuple[RunRecord, float | None]:
+    async def _step(self, held: Claim, record: RunRecord, first: Job) -> None:
+        before = launched.standing(held.row)
+        cluster = self.clusters.at(first.place)
+        wish = await self.database.read(launched.wish, record.id)
+        observation = await cluster.observe(before.name)
+        after, effects = decide(before, observation, wish, self.now(), self.pace(first.place))
+        turn = _Turn(
+            held=held,
+            cluster=cluster,
+            job=job_of_attempt(first, record, before),
+            before=before,
+            after=after,
+            record=replace(record, attempt=before.attempt),
+        )
+        for effect in effects:
+            await self._act(effect, turn)
+        await self._write(turn)
+
+    async def _act(self, effect: Effect, turn: _Turn) -> None:
         match effect:
             case Launch():
-                return await self._launch(job, record), None
+                await self._launch(turn)
             case Delete():
-                await self.cluster.delete(job.name)
-                return record, None
+                await turn.cluster.delete(turn.job.name)
             case Collect():
-                return await self._collect(standing, record), None
+                await self._collect(turn)
+            case Keep():
+                await self._keep(turn)
+            case Settle():
+                await self._settle(turn)
             case Wait(until=until):
-                return record, until
+                turn.due = until if turn.due is None else turn.due
             case _:
                 assert_never(effect)
 
-    async def _launch(self, job: Job, record: RunRecord) -> RunRecord:
-        try:
-            await self.cluster.launch(job)
-        except Told as told:
-            LOG.warning("%s cannot be started: %s", job.name, told.text)
-        return record
+    async def _launch(self, turn: _Turn) -> None:
+        """Start the job if that is admitted, and only while the row is ours: another may be at it else."""
+        if not await self.database.write(queue.hold, turn.held, until=self.now() + LEASE_SECONDS):
+            raise Broken("another process has taken this run over")
+        answer = await self.admission.admit(turn.record, turn.job)
+        match answer:
+            case Waits(until=until, why=why):
+                turn.after, _ = held_back(turn.before, until=until, why=why)
+                turn.due = until
+            case Admitted():
+                try:
+                    await turn.cluster.launch(turn.job)
+                except Told as told:
+                    LOG.warning("%s cannot be started: %s", turn.job.name, told.text)
+                    turn.after = replace(turn.after, why=told.text)
+            case _:
+                assert_never(answer)
 
-    async def _collect(self, standing: RunStanding, record: RunRecord) -> RunRecord:
+    async def _collect(self, turn: _Turn) -> None:
         """Keep the log where links to it never die, and measure it."""
-        if standing.log_uri is None:
-            return replace(record, state=RunState.LOST)
-        name = f"runs/{record.id}/log.txt"
-        file, measured = await asyncio.to_thread(self._keep_log, standing.log_uri, name)
-        started = collect.started(measured) or self.now()
-        kept = replace(record, state=RunState.ENDED, started=started, log_uri=self.artifacts.uri(file.name))
-        await self.database.write(runs.save, kept, now=self.now(), measured=measured)
-        return kept
+        try:
+            file = await asyncio.to_thread(self._kept, turn)
+        except Missing:
+            turn.after = lost(turn.after, "it left no log", self.now())
+            return
+        except Told as told:
+            if turn.held.row["attempts"] < READING_TRIES:
+                raise
+            turn.after = lost(turn.after, f"its log cannot be read: {told.text}", self.now())
+            return
+        turn.measured = await asyncio.to_thread(collect.read_log_file, self.artifacts, file)
+        started = collect.started(turn.measured) or turn.before.began or self.now()
+        turn.record = replace(turn.record, started=started, log_uri=self.artifacts.uri(file.name))
 
-    def _keep_log(self, log_uri: str, name: str) -> tuple[RunFile, MeasuredRun]:
-        with open_source(log_uri) as chunks:
+    async def _keep(self, turn: _Turn) -> None:
+        """Keep the log of a job that is given up, as far as there is one."""
+        try:
+            file = await asyncio.to_thread(self._kept, turn)
+        except (Told, Broken) as problem:
+            LOG.info("no log of %s is kept: %s", turn.job.name, problem)
+            return
+        turn.record = replace(turn.record, log_uri=self.artifacts.uri(file.name))
+
+    def _kept(self, turn: _Turn) -> RunFile:
+        attempt = turn.before.attempt
+        name = f"runs/{turn.record.id}/log{f'-{attempt}' if attempt > 1 else ''}.txt"
+        with turn.cluster.open_log(turn.job.name) as chunks:
             self.artifacts.write(name, chunks, "text/plain; charset=utf-8")
-        file = next(iter(self.artifacts.find(name)))
-        return file, collect.read_log_file(self.artifacts, file)
+        return next(iter(self.artifacts.find(name)))
 
-    async def _tell(self, wanters: tuple[tuple[str, int], ...], record: RunRecord) -> None:
-        """Have everyone who waits for this run look at it."""
-        for repository, number in wanters:
-            await self.database.write(pulls.touch, repository=repository, number=number, now=self.now())
-        LOG.info("run %s of %s is %s", record.id, record.case, record.state)
-        self.wake()
+    async def _settle(self, turn: _Turn) -> None:
+        hours = turn.measured.measurements.chip_hours if turn.measured else None
+        await self.admission.settle(
+            turn.record, turn.job, chip_hours=hours, ran_seconds=_ran_seconds(turn, self.now())
+        )
+
+    async def _write(self, turn: _Turn) -> None:
+        """Write the standing down, and have everyone who waits for this run look at it."""
+        before, after = turn.before, turn.after
+        written = await self.database.write(
+            launched.let_go,
+            turn.held,
+            replace(turn.record, state=after.state, attempt=after.attempt),
+            after,
+            due=None if after.state in TERMINAL else turn.due,
+            now=self.now(),
+            news=news(before, after),
+            measured=turn.measured,
+        )
+        if written and before.state is not after.state:
+            LOG.info("run %s of %s is %s", turn.record.id, turn.record.case, after.state)
+            self.wake()
 
 
-def _standing(text: str | None, job: Job) -> RunStanding:
-    if text is None:
-        return RunStanding(name=job.name, timeout_seconds=job.timeout_seconds)
-    return msgspec.json.decode(text, type=RunStanding)
+def job_of_attempt(first: Job, record: RunRecord, run: RunStanding) -> Job:
+    """The job of the attempt that counts. A later one has a run name of its own too, so that it does not
+    go on from the checkpoints of the one before."""
+    if run.attempt == 1:
+        return first
+    run_name = naming.run_name(
+        variant=record.variant,
+        branch=record.branch or "",
+        case=record.case,
+        key=record.key or record.id,
+        attempt=run.attempt,
+    )
+    return replace(first, name=run.name, run_name=run_name)
+
+
+def news(before: RunStanding, after: RunStanding) -> News:
+    """What those who wait for the run are told."""
+    if (before.state, before.attempt, before.why) != (after.state, after.attempt, after.why):
+        return News.STATE
+    if (before.last_step, before.queue_place, before.note) != (
+        after.last_step,
+        after.queue_place,
+        after.note,
+    ):
+        return News.PROGRESS
+    return News.NONE
+
+
+def _ran_seconds(turn: _Turn, now: float) -> float | None:
+    """How long the job was seen running; of one that ended between two looks, as long as its log says."""
+    if turn.before.began is not None:
+        return max(0.0, now - turn.before.began)
+    if turn.measured is None:
+        return None
+    wall = turn.measured.measurements.wall_seconds
+    return max(0.0, now - turn.before.since) if wall is None else wall

@@ -71,6 +71,15 @@ def job_name(*, case: str, key: str, attempt: int = 1) -> str:
     return f"{PREFIX}{words}{ending}" if words else f"{PREFIX[:-1]}{ending}"
 
 
+def name_of_attempt(first: str, attempt: int) -> str:
+    """The job name of a later attempt of the run whose first attempt was named so.
+
+    `mv-04-int8-3f9a0c1d2e4b5a67` and 2 give `mv-04-int8-3f9a0c1d2e4b5a67-2`, as `job_name` would.
+    """
+    case, _, key = first.removeprefix(PREFIX).rpartition("-")
+    return job_name(case=case, key=key, attempt=attempt)
+
+
 def run_name(*, variant: str, branch: str, case: str, key: str, attempt: int = 1) -> str:
     """The run's name inside the training program, and its folder's: `linen_feat-x_3f9a…_04_int8`."""
     tag = key if attempt == 1 else f"{key}.{attempt}"

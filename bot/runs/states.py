@@ -1,24 +1,26 @@
 """What to do next about one launched run.
 
 In:  how the run stands in our books, what the cluster says of it, whether anybody wants it, the time.
-Out: how it stands now, and the effects to perform.
+Out: how it stands now, and the effects to perform on the job it stood for before.
 Promises: pure. Perform the effects in their order and only then write the standing down: every effect may be
 repeated, so a crash in between costs a repetition and nothing else. A terminal standing has no effects.
 
     PLANNED ─► LAUNCHED ─► QUEUED ─► RUNNING ─► ENDED       the log is to be collected
-                  └──────────┴──────────┴─────► LOST        the cluster no longer knows of it, or it hangs
+       ▲          ├──────────┴──────────┴─────► LOST        the cluster no longer knows of it, or it hangs
+       └──────────┘ another attempt: the cluster failed the job, not the change
     unwanted ─────────────────────────────────► CANCELLED   once the cluster says that it is gone
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import assert_never
 
-from bot.runs.clusters.port import JobState, Observation
+from bot.runs.attempts import failed_by_the_cluster, lost, moved, try_again
+from bot.runs.clusters.port import Fault, JobState, Observation
+from bot.runs.effects import Collect, Decision, Delete, Keep, Launch, Settle, Wait
 from bot.runs.records import RunState
-
-TERMINAL = frozenset({RunState.ENDED, RunState.LOST, RunState.CANCELLED})
+from bot.runs.standing import KEPT_SIGHTINGS, SHARED_PACE, TERMINAL, Pace, RunStanding, Sighting
 
 
 class Wish(StrEnum):
@@ -28,75 +30,13 @@ class Wish(StrEnum):
     UNWANTED = "unwanted"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """How often to look and how long to believe, in seconds. The defaults suit a shared cluster.
-
-    `unseen` is how long a job may be missing: a cluster's listing lags behind its launches. `queue` is how
-    long a job may wait for its turn, and `overdue` how long it may run past its own limit before we end it.
-    `looks` is how often in a row it must be missing: a clock that jumps is not evidence.
-    """
-
-    poll: float = 15.0
-    unseen: float = 180.0
-    queue: float = 48 * 3600.0
-    overdue: float = 900.0
-    looks: int = 3
-
-
-# On this machine a look costs a few system calls, and the answer is never stale.
-LOCAL_PACE = Pace(poll=0.25, unseen=5.0, overdue=30.0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunStanding:
-    """A run in our books. `since` is when it came into its state, `missing_since` when the cluster first
-    denied it; both in Unix seconds. `exit_code` and `log_uri` are the cluster's last word."""
-
-    name: str
-    timeout_seconds: float
-    state: RunState = RunState.PLANNED
-    since: float = 0.0
-    missing_since: float | None = None
-    missing_looks: int = 0
-    exit_code: int | None = None
-    log_uri: str | None = None
-    last_step: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """Ask the cluster for the job."""
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """End the job and forget its name on the cluster."""
-
-
-@dataclass(frozen=True, slots=True)
-class Collect:
-    """Read what the job left: its log."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Look again at `until`, in Unix seconds."""
-
-    until: float
-
-
-Effect = Launch | Delete | Collect | Wait
-Decision = tuple[RunStanding, tuple[Effect, ...]]
-
-
 def decide(
-    run: RunStanding, observation: Observation, wish: Wish, now: float, pace: Pace = Pace()
+    run: RunStanding, observation: Observation, wish: Wish, now: float, pace: Pace = SHARED_PACE
 ) -> Decision:
     """Say how the run stands now and what to do."""
     if run.state in TERMINAL:
         return run, ()
-    seen = _noted(_not_ahead(run, now), observation)
+    seen = _noted(_not_ahead(run, now, pace), observation, now)
     match wish:
         case Wish.UNWANTED:
             return _withdraw(seen, observation, now, pace)
@@ -104,6 +44,11 @@ def decide(
             return _pursue(seen, observation, now, pace)
         case _:
             assert_never(wish)
+
+
+def held_back(run: RunStanding, *, until: float, why: str) -> Decision:
+    """The launch was not admitted: the run stands as it stood before, and says what it waits for."""
+    return replace(run, why=why), (Wait(until=until),)
 
 
 def orphans(names: Iterable[str], runs: Iterable[RunStanding]) -> frozenset[str]:
@@ -114,29 +59,61 @@ def orphans(names: Iterable[str], runs: Iterable[RunStanding]) -> frozenset[str]
     return frozenset(names) - {run.name for run in runs if run.state not in TERMINAL}
 
 
-def _not_ahead(run: RunStanding, now: float) -> RunStanding:
-    """Take moments in the future for now: a clock that was ahead and is put right must not stop ours."""
+def _not_ahead(run: RunStanding, now: float, pace: Pace) -> RunStanding:
+    """Take moments in the future for now: a clock that was ahead and is put right must not stop ours. Count
+    for the limits only what was looked on."""
     missing = None if run.missing_since is None else min(run.missing_since, now)
-    return replace(run, since=min(run.since, now), missing_since=missing)
-
-
-def _noted(run: RunStanding, observation: Observation) -> RunStanding:
-    """Keep what the cluster told; a later look may tell less than an earlier one."""
+    faulty = None if run.faulty_since is None else min(run.faulty_since, now)
+    longest = now + pace.back_off(run.attempt)
+    passed = 0.0 if run.looked is None else min(max(0.0, now - run.looked), pace.gap)
     return replace(
         run,
-        exit_code=run.exit_code if observation.exit_code is None else observation.exit_code,
-        log_uri=observation.log_uri or run.log_uri,
-        last_step=run.last_step if observation.last_step is None else observation.last_step,
+        since=min(run.since, now),
+        spent=run.spent + passed,
+        looked=now,
+        missing_since=missing,
+        faulty_since=faulty,
+        began=None if run.began is None else min(run.began, now),
+        not_before=None if run.not_before is None else min(run.not_before, longest),
     )
+
+
+def _noted(run: RunStanding, seen: Observation, now: float) -> RunStanding:
+    """Keep what the cluster told; a later look may tell less than an earlier one."""
+    heard = run.heard if seen.heard is None else min(seen.heard, now)
+    faulty = seen.fault is not None
+    return replace(
+        run,
+        exit_code=run.exit_code if seen.exit_code is None else seen.exit_code,
+        log_uri=seen.log_uri or run.log_uri,
+        last_step=run.last_step if seen.last_step is None else seen.last_step,
+        expected_steps=run.expected_steps if seen.expected_steps is None else seen.expected_steps,
+        heard=heard,
+        queue_place=seen.queue_place,
+        note=seen.note or run.note,
+        fault=seen.fault,
+        faulty_since=(now if run.faulty_since is None else run.faulty_since) if faulty else None,
+        faulty_looks=run.faulty_looks + 1 if faulty else 0,
+        sightings=_sightings(run, seen, now if seen.heard is None else min(seen.heard, now)),
+    )
+
+
+def _sightings(run: RunStanding, seen: Observation, at: float) -> tuple[Sighting, ...]:
+    """The newest moments at which a later step was seen than before."""
+    if seen.last_step is None or (run.sightings and seen.last_step <= run.sightings[-1].step):
+        return run.sightings
+    return (*run.sightings, Sighting(step=seen.last_step, at=at))[-KEPT_SIGHTINGS:]
 
 
 def _withdraw(run: RunStanding, observation: Observation, now: float, pace: Pace) -> Decision:
     """Nobody wants it: delete until the cluster says that it is gone. What ended anyway is kept."""
     match observation.state:
         case JobState.ABSENT:
-            return _to(run, RunState.CANCELLED, now), (Delete(),)
+            return moved(run, RunState.CANCELLED, now), (Delete(), Settle())
+        case JobState.ENDED if failed_by_the_cluster(run, observation, pace, now):
+            return moved(run, RunState.CANCELLED, now), (Delete(), Settle())
         case JobState.ENDED:
-            return _to(run, RunState.ENDED, now), (Collect(), Delete())
+            return moved(run, RunState.ENDED, now), (Collect(), Delete(), Settle())
         case JobState.QUEUED | JobState.RUNNING:
             return run, (Delete(), Wait(until=now + pace.poll))
         case _:
@@ -144,6 +121,8 @@ def _withdraw(run: RunStanding, observation: Observation, now: float, pace: Pace
 
 
 def _pursue(run: RunStanding, observation: Observation, now: float, pace: Pace) -> Decision:
+    if failed_by_the_cluster(run, observation, pace, now):
+        return try_again(run, observation.fault or Fault.NOT_STARTED, now, pace)
     match observation.state:
         case JobState.ABSENT:
             return _missing(run, now, pace)
@@ -152,7 +131,7 @@ def _pursue(run: RunStanding, observation: Observation, now: float, pace: Pace) 
         case JobState.RUNNING:
             return _working(_found(run), now, pace)
         case JobState.ENDED:
-            return _to(_found(run), RunState.ENDED, now), (Collect(),)
+            return moved(_found(run), RunState.ENDED, now), (Collect(), Settle())
         case _:
             assert_never(observation.state)
 
@@ -160,39 +139,50 @@ def _pursue(run: RunStanding, observation: Observation, now: float, pace: Pace) 
 def _missing(run: RunStanding, now: float, pace: Pace) -> Decision:
     """The cluster knows nothing of it: not launched yet, not listed yet, or gone."""
     if run.state is RunState.PLANNED:
-        return _to(run, RunState.LAUNCHED, now), (Launch(), Wait(until=now + pace.poll))
+        if run.not_before is not None and now < run.not_before:
+            return run, (Wait(until=run.not_before),)
+        launched = replace(moved(run, RunState.LAUNCHED, now), why="")
+        return launched, (Launch(), Wait(until=now + pace.poll))
     since = now if run.missing_since is None else run.missing_since
     run = replace(run, missing_since=since, missing_looks=run.missing_looks + 1)
     if now - since >= pace.unseen and run.missing_looks >= pace.looks:
-        # Deleted as well: if the cluster was wrong, nothing may go on running under a name we gave up.
-        return _to(run, RunState.LOST, now), (Delete(),)
+        return _given_up(run, now, pace)
     wait = Wait(until=now + pace.poll)
     # The call may have been lost on its way. A job that was seen once is not launched again: it may have
     # ended and been cleared away, and would run a second time.
     return run, (Launch(), wait) if run.state is RunState.LAUNCHED else (wait,)
 
 
+def _given_up(run: RunStanding, now: float, pace: Pace) -> Decision:
+    """Deleted as well: if the cluster was wrong, nothing may go on running under a name we gave up."""
+    if run.state is RunState.LAUNCHED and not run.why:
+        return try_again(run, Fault.NOT_STARTED, now, pace)
+    why = run.why or "its cluster no longer knows of it"
+    return lost(run, why, now), (Delete(), Settle())
+
+
 def _waiting(run: RunStanding, now: float, pace: Pace) -> Decision:
     """It stands in the cluster's queue. An old answer does not turn a running job back into a waiting one."""
     if run.state is not RunState.RUNNING:
-        run = _to(run, RunState.QUEUED, now)
+        run = moved(run, RunState.QUEUED, now)
     return _unless_overdue(run, now, pace)
 
 
 def _working(run: RunStanding, now: float, pace: Pace) -> Decision:
-    return _unless_overdue(_to(run, RunState.RUNNING, now), now, pace)
+    run = replace(moved(run, RunState.RUNNING, now), began=now if run.began is None else run.began)
+    return _unless_overdue(run, now, pace)
 
 
 def _unless_overdue(run: RunStanding, now: float, pace: Pace) -> Decision:
     allowed = pace.queue if run.state is RunState.QUEUED else run.timeout_seconds + pace.overdue
-    if now - run.since >= allowed:
-        return _to(run, RunState.LOST, now), (Delete(),)
-    return run, (Wait(until=now + pace.poll),)
+    if run.spent < allowed:
+        return run, (Wait(until=now + pace.poll),)
+    if run.state is RunState.QUEUED:
+        why = f"it was taken back after {pace.queue / 3600:.0f} h in the queue"
+    else:
+        why = f"it was ended at its time limit of {run.timeout_seconds / 60:.0f} min"
+    return lost(run, why, now), (Keep(), Delete(), Settle())
 
 
 def _found(run: RunStanding) -> RunStanding:
-    return replace(run, missing_since=None, missing_looks=0)
-
-
-def _to(run: RunStanding, state: RunState, now: float) -> RunStanding:
-    return run if run.state is state else replace(run, state=state, since=now)
+    return replace(run, missing_since=None, missing_looks=0, why="")

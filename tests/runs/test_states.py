@@ -1,29 +1,17 @@
-"""What happens to a launched run: single decisions, and a world in which everything goes wrong."""
+"""What is decided about a launched run, one decision at a time."""
 
 from dataclasses import replace
 
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+import pytest
 
-from bot.runs.clusters.port import JobState, Observation
+from bot.runs.clusters.port import Fault, JobState, Observation
+from bot.runs.effects import Collect, Delete, Keep, Launch, Settle, Wait
 from bot.runs.records import RunState
-from bot.runs.states import (
-    TERMINAL,
-    Collect,
-    Delete,
-    Effect,
-    Launch,
-    Pace,
-    RunStanding,
-    Wait,
-    Wish,
-    decide,
-    orphans,
-)
+from bot.runs.standing import TERMINAL, Pace, RunStanding
+from bot.runs.states import Wish, decide, held_back, orphans
 
 NOW = 1_000_000.0
-PACE = Pace(poll=10, unseen=60, queue=3600, overdue=100, looks=3)
+PACE = Pace(poll=10, unseen=60, queue=3600, overdue=100, looks=3, stuck=50, attempts=3, again=20)
 ABSENT = Observation(state=JobState.ABSENT)
 QUEUED = Observation(state=JobState.QUEUED)
 RUNNING = Observation(state=JobState.RUNNING, last_step=4)
@@ -70,7 +58,8 @@ def test_a_job_that_stays_away_is_lost_and_deleted() -> None:
         assert run.state is RunState.RUNNING
         run, effects = decide(run, ABSENT, Wish.WANTED, NOW + 50 * look, PACE)
     assert run.state is RunState.LOST
-    assert effects == (Delete(),)
+    assert run.why == "its cluster no longer knows of it"
+    assert effects == (Delete(), Settle())
 
 
 def test_a_jump_of_the_clock_alone_loses_nothing() -> None:
@@ -80,19 +69,30 @@ def test_a_jump_of_the_clock_alone_loses_nothing() -> None:
     assert run.state is RunState.RUNNING
 
 
+@pytest.mark.parametrize(("state", "seen"), [(RunState.RUNNING, RUNNING), (RunState.QUEUED, QUEUED)])
+def test_time_that_nobody_looked_on_ends_nothing(state: RunState, seen: Observation) -> None:
+    """A machine that slept for a week finds its jobs as it left them: one gap counts as 900 s at the most."""
+    pace = replace(PACE, overdue=1000)
+    run, _ = decide(replace(standing(state), looked=NOW), seen, Wish.WANTED, NOW + 7 * 86400, pace)
+    assert (run.state, run.spent) == (state, 900)
+
+
 def test_a_clock_that_was_ahead_does_not_stop_ours() -> None:
     """A moment in the future counts as now, so that the limit passes from there."""
-    run, _ = decide(standing(RunState.RUNNING, since=NOW + 1e9), RUNNING, Wish.WANTED, NOW, PACE)
+    ahead = replace(standing(RunState.RUNNING, since=NOW + 1e9), looked=NOW + 1e9)
+    run, _ = decide(ahead, RUNNING, Wish.WANTED, NOW, PACE)
     run, effects = decide(run, RUNNING, Wish.WANTED, NOW + 700, PACE)
     assert run.state is RunState.LOST
-    assert effects == (Delete(),)
+    assert effects == (Keep(), Delete(), Settle())
 
 
 def test_a_job_that_runs_on_past_its_limit_is_ended() -> None:
     """A cluster that does not keep the time limit is not trusted to end the job either."""
-    run, effects = decide(standing(RunState.RUNNING), RUNNING, Wish.WANTED, NOW + 700, PACE)
+    looked_on = replace(standing(RunState.RUNNING), looked=NOW)
+    run, effects = decide(looked_on, RUNNING, Wish.WANTED, NOW + 700, PACE)
     assert run.state is RunState.LOST
-    assert effects == (Delete(),)
+    assert run.why == "it was ended at its time limit of 10 min"
+    assert effects == (Keep(), Delete(), Settle())
 
 
 def test_an_old_answer_does_not_move_a_run_back() -> None:
@@ -106,7 +106,7 @@ def test_an_ended_job_is_collected() -> None:
     run, effects = decide(standing(RunState.RUNNING), ENDED, Wish.WANTED, NOW, PACE)
     assert run.state is RunState.ENDED
     assert (run.exit_code, run.log_uri, run.last_step) == (0, "file:///a.log", None)
-    assert effects == (Collect(),)
+    assert effects == (Collect(), Settle())
 
 
 def test_an_unwanted_job_is_deleted_until_it_is_gone() -> None:
@@ -116,14 +116,14 @@ def test_an_unwanted_job_is_deleted_until_it_is_gone() -> None:
     assert effects == (Delete(), Wait(until=NOW + 10))
     run, effects = decide(run, ABSENT, Wish.UNWANTED, NOW + 10, PACE)
     assert run.state is RunState.CANCELLED
-    assert effects == (Delete(),)
+    assert effects == (Delete(), Settle())
 
 
 def test_an_unwanted_job_that_ended_anyway_is_kept() -> None:
     """What has been paid for is measured."""
     run, effects = decide(standing(RunState.RUNNING), ENDED, Wish.UNWANTED, NOW, PACE)
     assert run.state is RunState.ENDED
-    assert effects == (Collect(), Delete())
+    assert effects == (Collect(), Delete(), Settle())
 
 
 def test_terminal_runs_have_no_effects() -> None:
@@ -142,137 +142,113 @@ def test_jobs_that_no_open_run_stands_for_are_orphans() -> None:
     assert orphans(["mv-a", "mv-b", "mv-c"], [open_run, over]) == frozenset({"mv-b", "mv-c"})
 
 
-class Cluster:
-    """A cluster with one name: counts how many jobs of it live, and how often one was started."""
-
-    def __init__(self) -> None:
-        self.state = JobState.ABSENT
-        self.live = 0
-        self.started = 0
-
-    def launch(self) -> None:
-        """Start the job, unless the name is known."""
-        if self.state is JobState.ABSENT:
-            self.state = JobState.QUEUED
-            self.live += 1
-            self.started += 1
-
-    def delete(self) -> None:
-        """End the job and forget the name."""
-        self.state = JobState.ABSENT
-        self.live = 0
-
-    def look(self) -> Observation:
-        """Say how the name stands."""
-        return Observation(state=self.state, exit_code=0 if self.state is JobState.ENDED else None)
+def faulty(state: JobState, fault: Fault, exit_code: int | None = None, note: str = "") -> Observation:
+    """A job that the cluster failed."""
+    return Observation(state=state, fault=fault, exit_code=exit_code, note=note)
 
 
-class World(RuleBasedStateMachine):
-    """One run through crashes, lost calls, old answers, clock jumps and changes of mind."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.cluster = Cluster()
-        self.run = RunStanding(name="mv-a", timeout_seconds=600, since=NOW)
-        self.wish = Wish.WANTED
-        self.now = NOW
-        self.answers = [self.cluster.look()]
-        self.collected = 0
-
-    def perform(self, effect: Effect) -> None:
-        """Do what was decided."""
-        match effect:
-            case Launch():
-                self.cluster.launch()
-            case Delete():
-                self.cluster.delete()
-            case Collect():
-                self.collected += 1
-            case Wait():
-                pass
-
-    def step(self, observation: Observation, *, performed: int | None = None) -> None:
-        """Decide and act; where `performed` is given, the process dies after that many effects."""
-        run, effects = decide(self.run, observation, self.wish, self.now, PACE)
-        for effect in effects[:performed]:
-            self.perform(effect)
-        if performed is None:
-            self.run = run
-
-    @rule(seconds=st.floats(0, 100))
-    def look_and_act(self, seconds: float) -> None:
-        """The ordinary case."""
-        self.now += seconds
-        self.answers.append(self.cluster.look())
-        self.step(self.answers[-1])
-
-    @rule(performed=st.integers(0, 2))
-    def crash_in_the_middle(self, performed: int) -> None:
-        """Some effects happen, the standing is never written."""
-        self.step(self.cluster.look(), performed=performed)
-
-    @rule(which=st.integers(0, 3))
-    def hear_an_old_answer(self, which: int) -> None:
-        """An observation arrives after newer ones."""
-        self.step(self.answers[-1 - which % len(self.answers)])
-
-    @rule(jump=st.floats(-1e6, 1e6))
-    def jump_the_clock(self, jump: float) -> None:
-        """The machine's clock is put right, or wrong."""
-        self.now += jump
-
-    @rule()
-    def lose_the_launch(self) -> None:
-        """The cluster says yes and forgets."""
-        if self.cluster.state is JobState.QUEUED:
-            self.cluster.delete()
-
-    @precondition(lambda self: self.cluster.state is JobState.QUEUED)
-    @rule()
-    def start(self) -> None:
-        """The job's turn comes."""
-        self.cluster.state = JobState.RUNNING
-
-    @precondition(lambda self: self.cluster.state is JobState.RUNNING)
-    @rule()
-    def end(self) -> None:
-        """The job ends by itself."""
-        self.cluster.state = JobState.ENDED
-        self.cluster.live = 0
-
-    @rule()
-    def repeat_a_launch_late(self) -> None:
-        """A process that decided to launch long ago wakes up, if one ever did."""
-        if self.run.state is not RunState.PLANNED:
-            self.cluster.launch()
-
-    @rule(wish=st.sampled_from(Wish))
-    def change_the_wish(self, wish: Wish) -> None:
-        """A push, a cancel, another push."""
-        self.wish = wish
-
-    @invariant()
-    def at_most_one_job_lives(self) -> None:
-        """Whatever happened, a key has one live job at most."""
-        assert self.cluster.live <= 1
-
-    @invariant()
-    def an_end_was_collected(self) -> None:
-        """A run is not written down as ended before its log was read."""
-        assert self.run.state is not RunState.ENDED or self.collected >= 1
-
-    def teardown(self) -> None:
-        """When the trouble stops, the run comes to an end and nothing lives that nobody wants."""
-        for _ in range(60):
-            if self.cluster.state is JobState.QUEUED:
-                self.cluster.state = JobState.RUNNING
-            self.now += 60
-            self.step(self.cluster.look())
-            if orphans(["mv-a"], [self.run]):
-                self.cluster.delete()
-        assert self.run.state in TERMINAL
-        assert self.cluster.live == 0
+@pytest.mark.parametrize("fault", Fault)
+def test_what_the_cluster_failed_is_tried_again_under_another_name(fault: Fault) -> None:
+    """The old job is deleted and settled, the new attempt waits for its turn, and the reason is kept."""
+    before = replace(standing(RunState.RUNNING), name="mv-a-0123", began=NOW - 50, last_step=3)
+    run, effects = decide(before, faulty(JobState.ENDED, fault, 143, "by another"), Wish.WANTED, NOW, PACE)
+    assert (run.state, run.attempt, run.name) == (RunState.PLANNED, 2, "mv-a-0123-2")
+    assert effects == (Delete(), Settle(), Wait(until=NOW + 20))
+    over = run.past[0]
+    assert (over.number, over.name, over.began, over.ended) == (1, "mv-a-0123", NOW - 50, NOW)
+    assert (over.note, over.last_step) == ("by another", 3)
+    assert run.names == {"mv-a-0123", "mv-a-0123-2"}
 
 
-World.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
-TestWorld = World.TestCase
+def test_attempts_are_spaced_and_counted() -> None:
+    """The pause grows, the names count on, and after the last attempt the run is lost with the reason."""
+    run, now, pauses = standing(RunState.RUNNING), NOW, []
+    for _ in range(2):
+        run, effects = decide(run, faulty(JobState.ENDED, Fault.PREEMPTED), Wish.WANTED, now, PACE)
+        assert isinstance(effects[-1], Wait)
+        pauses.append(effects[-1].until - now)
+        early, effects = decide(run, ABSENT, Wish.WANTED, now + 1, PACE)
+        assert (early.state, effects) == (RunState.PLANNED, (Wait(until=now + pauses[-1]),))
+        now += pauses[-1]
+        run, effects = decide(run, ABSENT, Wish.WANTED, now, PACE)
+        assert effects == (Launch(), Wait(until=now + 10))
+    assert pauses == [20, 80]
+    assert run.name == "mv-a-3"
+    run, effects = decide(run, faulty(JobState.ENDED, Fault.EVICTED), Wish.WANTED, now, PACE)
+    assert run.state is RunState.LOST
+    assert run.why == "the cluster failed all 3 attempts, the last because it was evicted"
+    assert effects == (Keep(), Delete(), Settle())
+
+
+@pytest.mark.parametrize("exit_code", [0, 1, 124, 137, 139])
+def test_the_changes_own_failure_is_never_tried_again(exit_code: int) -> None:
+    """An exit code without a fault of the cluster, out of memory included, is the change's answer."""
+    ended = Observation(state=JobState.ENDED, exit_code=exit_code, log_uri="file:///a.log")
+    run, effects = decide(standing(RunState.RUNNING), ended, Wish.WANTED, NOW, PACE)
+    assert (run.state, run.attempt) == (RunState.ENDED, 1)
+    assert effects == (Collect(), Settle())
+
+
+def test_a_run_that_did_its_work_is_measured_whatever_happened_to_its_node() -> None:
+    """Exit code 0 outweighs a preemption that came a moment later."""
+    run, _ = decide(standing(RunState.RUNNING), faulty(JobState.ENDED, Fault.PREEMPTED, 0), Wish.WANTED, NOW)
+    assert run.state is RunState.ENDED
+
+
+def test_a_job_that_went_back_into_the_queue_after_it_ran_is_started_anew() -> None:
+    """It would go on from its own checkpoint; before it ran, it just waits on."""
+    evicted = faulty(JobState.QUEUED, Fault.EVICTED)
+    ran = replace(standing(RunState.RUNNING), began=NOW - 5)
+    assert decide(ran, evicted, Wish.WANTED, NOW, PACE)[0].attempt == 2
+    waits, _ = decide(standing(RunState.QUEUED), evicted, Wish.WANTED, NOW, PACE)
+    assert (waits.state, waits.attempt) == (RunState.QUEUED, 1)
+
+
+def test_a_fault_of_a_living_job_counts_when_it_lasts() -> None:
+    """An image that cannot be pulled for a moment is waited for; time alone, or looks alone, do not do."""
+    stuck, run = faulty(JobState.QUEUED, Fault.IMAGE_PULL), standing(RunState.QUEUED)
+    run, _ = decide(run, stuck, Wish.WANTED, NOW, PACE)
+    run, _ = decide(run, stuck, Wish.WANTED, NOW + 1e6, PACE)
+    assert run.attempt == 1
+    healed, _ = decide(run, QUEUED, Wish.WANTED, NOW + 1e6, PACE)
+    assert (healed.faulty_since, healed.faulty_looks) == (None, 0)
+    run, _ = decide(run, stuck, Wish.WANTED, NOW + 1e6, PACE)
+    assert (run.attempt, run.past[0].why) == (2, "its image could not be pulled")
+
+
+def test_a_launch_that_the_cluster_never_showed_is_the_clusters_fault() -> None:
+    """What was accepted and never seen is started once more; what was refused is lost with the refusal."""
+    run = standing(RunState.LAUNCHED)
+    refused = replace(run, why="there is no such commit")
+    for look in range(3):
+        run, _ = decide(run, ABSENT, Wish.WANTED, NOW + 50 * look, PACE)
+        refused, _ = decide(refused, ABSENT, Wish.WANTED, NOW + 50 * look, PACE)
+    assert (run.state, run.attempt) == (RunState.PLANNED, 2)
+    assert (refused.state, refused.why) == (RunState.LOST, "there is no such commit")
+
+
+def test_a_launch_that_is_not_admitted_leaves_the_run_planned() -> None:
+    """It says what it waits for, and asks again."""
+    planned = standing(RunState.PLANNED)
+    run, effects = held_back(planned, until=NOW + 30, why="4 of 4 runs on the cluster")
+    assert (run.state, run.why) == (RunState.PLANNED, "4 of 4 runs on the cluster")
+    assert effects == (Wait(until=NOW + 30),)
+    launched, _ = decide(run, ABSENT, Wish.WANTED, NOW + 30, PACE)
+    assert (launched.state, launched.why) == (RunState.LAUNCHED, "")
+
+
+def test_a_pause_before_an_attempt_survives_a_clock_that_was_ahead() -> None:
+    """A moment far in the future is no longer away than the pause is long."""
+    ahead = replace(standing(RunState.PLANNED), attempt=2, not_before=NOW + 1e9)
+    run, effects = decide(ahead, ABSENT, Wish.WANTED, NOW, PACE)
+    assert effects == (Wait(until=NOW + 20),)
+    assert run.not_before == NOW + 20
+
+
+def test_steps_are_noted_with_the_moment_they_were_written() -> None:
+    """Only later steps count, a clock ahead of ours is now, and few are kept."""
+    run = standing(RunState.RUNNING)
+    for step in (0, 0, 1, 1, *range(2, 30)):
+        seen = Observation(state=JobState.RUNNING, last_step=step, heard=NOW + step)
+        run, _ = decide(run, seen, Wish.WANTED, NOW + 20, PACE)
+    assert [(one.step, one.at - NOW) for one in run.sightings] == [(n, min(n, 20)) for n in range(18, 30)]

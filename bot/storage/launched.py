@@ -1,0 +1,111 @@
+"""Launched runs while they live: how they stand, who wants them, and what comes of a step.
+
+In:  rows of `run`. Out: `RunStanding`s, a `Wish`, the row let go of.
+Promises: what came of a step, and that those who wait for it look again, is one transaction.
+"""
+
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, or_, select, update
+
+from bot.runs.clusters.port import Job
+from bot.runs.records import RunRecord, RunState
+from bot.runs.standing import TERMINAL, RunStanding
+from bot.runs.states import Wish
+from bot.storage import pulls, queue, runs
+from bot.storage.queue import Claim
+from bot.storage.tables import PULL_REQUEST, RUN
+from bot.verdict.judgement import MeasuredRun
+
+PROGRESS_SECONDS = 30.0
+"""How soon those who wait look at mere progress: a look costs GitHub requests, of which there are 5,000 an
+hour for a whole installation."""
+
+
+class OperatorWish(StrEnum):
+    """What an operator asked for, which outweighs what pull requests want: end it, or run it to its end."""
+
+    CANCEL = "cancel"
+    RUN = "run"
+
+
+class News(StrEnum):
+    """What those who wait for a run are told of a step: nothing, that it went on, or that it is elsewhere."""
+
+    NONE = "none"
+    PROGRESS = "progress"
+    STATE = "state"
+
+
+def standing(row: Mapping[Any, Any]) -> RunStanding:
+    """How the run of a row stands; from the beginning where nothing was written down yet."""
+    if row["standing"] is not None:
+        return msgspec.json.decode(row["standing"], type=RunStanding)
+    job = msgspec.json.decode(row["job"], type=Job)
+    return RunStanding(name=job.name, timeout_seconds=job.timeout_seconds, state=RunState(row["state"]))
+
+
+def standings(connection: Connection, ids: Collection[str]) -> dict[str, RunStanding]:
+    """How these runs stand, by id; runs that we did not launch are left out."""
+    known = select(RUN.c.id, RUN.c.state, RUN.c.standing, RUN.c.job)
+    rows = connection.execute(known.where(RUN.c.id.in_(sorted(ids)), RUN.c.job.is_not(None)))
+    return {row["id"]: standing(row) for row in rows.mappings()}
+
+
+def wish(connection: Connection, run: str) -> Wish:
+    """Whether the run is to go on: an operator's word counts, else whether any pull request wants it."""
+    word = connection.execute(select(RUN.c.wish).where(RUN.c.id == run)).scalar_one_or_none()
+    if word == OperatorWish.CANCEL:
+        return Wish.UNWANTED
+    if word == OperatorWish.RUN or runs.wanters(connection, run):
+        return Wish.WANTED
+    return Wish.UNWANTED
+
+
+def let_go(
+    connection: Connection,
+    held: Claim,
+    record: RunRecord,
+    after: RunStanding,
+    *,
+    due: float | None,
+    now: float,
+    news: News,
+    measured: MeasuredRun | None = None,
+) -> bool:
+    """Write down what came of a step; False where another process has taken the row over.
+
+    Those who want the run now, not those who did when the step began, are told.
+    """
+    values = {
+        "state": record.state,
+        "standing": msgspec.json.encode(after).decode(),
+        "started": record.started,
+        "log_uri": record.log_uri,
+        "attempt": after.attempt,
+    }
+    if record.state in TERMINAL and held.row["wish"] == OperatorWish.RUN:
+        values["wish"] = None
+    if not queue.release(connection, held, due=due, values=values):
+        return False
+    if measured is not None:
+        runs.save(connection, record, now=now, measured=measured)
+    for repository, number in runs.wanters(connection, record.id):
+        if news is News.STATE:
+            pulls.touch(connection, repository=repository, number=number, now=now)
+        elif news is News.PROGRESS:
+            _nudge(connection, repository, number, now + PROGRESS_SECONDS)
+    return True
+
+
+def _nudge(connection: Connection, repository: str, number: int, by: float) -> None:
+    """Have an open pull request looked at by then, if it is not to be looked at before."""
+    connection.execute(
+        update(PULL_REQUEST)
+        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number == number, PULL_REQUEST.c.open)
+        .where(or_(PULL_REQUEST.c.due.is_(None), PULL_REQUEST.c.due > by))
+        .values(due=by)
+    )

@@ -1,0 +1,198 @@
+"""A launched run from its plan to its end, against a cluster of plain values and both databases."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.controller.admission import Admitted, Waits
+from bot.errors import Told
+from bot.runs.clusters.port import Fault, JobState, Observation
+from bot.runs.records import RunState
+from bot.storage import pulls, runs
+from bot.storage.artifacts import open_store
+from bot.storage.database import Database
+from tests.controller.farm import LOG, Farm, Gate, Hand, planned
+
+NOW = 1_795_000_000.0
+RUN = planned().record.id
+NAME = planned().job.name
+
+
+@pytest.fixture
+def hand(database: Database, tmp_path: Path) -> Hand:
+    """A process with one planned run that pull request 7 wants."""
+    database.now(pulls.want, repository="acme/maxtext", number=7, installation=1, now=NOW)
+    database.now(runs.plan, [planned()], repository="acme/maxtext", number=7, now=NOW)
+    store = open_store(f"file:{tmp_path / 'artifacts'}")
+    return Hand(database=database, farm=Farm(), artifacts=store, clock=[NOW], admission=Gate())
+
+
+def _gate(hand: Hand) -> Gate:
+    assert isinstance(hand.admission, Gate)
+    return hand.admission
+
+
+def _wanted(hand: Hand) -> int:
+    row = hand.database.now(pulls.find, "acme/maxtext", 7)
+    assert row is not None
+    return row.wanted
+
+
+def test_a_run_goes_from_its_plan_to_its_measurement(hand: Hand) -> None:
+    """Launched, queued, running, ended: the log is kept and measured, and the pull request looks again."""
+    states, farm = [], hand.farm
+    hand.step()
+    states.append(hand.record(RUN).state)
+    hand.later()
+    states.append(hand.record(RUN).state)
+    farm.runs_on(NAME, last_step=4, expected_steps=10)
+    hand.later()
+    states.append(hand.record(RUN).state)
+    farm.ends(NAME)
+    before = _wanted(hand)
+    hand.later()
+    ended = hand.record(RUN)
+    assert [*states, ended.state] == [
+        RunState.LAUNCHED,
+        RunState.QUEUED,
+        RunState.RUNNING,
+        RunState.ENDED,
+    ]
+    assert farm.launches == [NAME]
+    assert ended.log_uri is not None
+    assert LOG == Path(ended.log_uri.removeprefix("file:")).read_text(encoding="utf-8")
+    assert len(hand.database.now(runs.measured, [RUN])[RUN].log.steps) == 10
+    assert _wanted(hand) == before + 1
+    assert hand.step() == 0
+
+
+def test_every_attempt_is_settled_once_with_what_it_took(hand: Hand) -> None:
+    """A preempted attempt by the time that the cluster ran it, an ended one also by its log."""
+    hand.step()
+    hand.farm.runs_on(NAME)
+    hand.later()
+    hand.farm.fails(NAME, Fault.PREEMPTED)
+    hand.later()
+    hand.later(30)
+    hand.farm.runs_on(f"{NAME}-2")
+    hand.later()
+    hand.farm.ends(f"{NAME}-2")
+    hand.later(40)
+    first, second = _gate(hand).settled
+    assert first == (RUN, 1, None, 20.0)
+    assert (second[1], second[3]) == (2, 40.0)
+    assert second[2] is not None
+
+
+def test_a_fault_of_the_cluster_is_tried_again_under_names_of_its_own(hand: Hand) -> None:
+    """The job is deleted and started anew with another job name and run name; the run keeps its id."""
+    hand.step()
+    hand.farm.fails(NAME, Fault.PREEMPTED, "by <b>prod</b>")
+    hand.later()
+    assert (hand.record(RUN).state, hand.record(RUN).attempt) == (RunState.PLANNED, 2)
+    assert hand.farm.deleted == [NAME]
+    hand.later(30)
+    assert [job.name for job in hand.farm.asked] == [NAME, f"{NAME}-2"]
+    assert [job.run_name for job in hand.farm.asked] == [
+        f"linen_feat_x_{RUN}_04_int8",
+        f"linen_feat_x_{RUN}.2_04_int8",
+    ]
+    over = hand.standing(RUN).past[0]
+    assert (over.number, over.why, over.note) == (1, "it was preempted", "by <b>prod</b>")
+
+
+def test_a_run_that_the_limits_do_not_admit_waits_and_says_so(hand: Hand) -> None:
+    """Nothing is launched, the run stays planned with the reason, and starts when there is room."""
+    _gate(hand).answer = Waits(until=NOW + 30, why="4 of 4 runs on the cluster")
+    before = _wanted(hand)
+    hand.step()
+    assert hand.farm.launches == []
+    assert hand.record(RUN).state is RunState.PLANNED
+    assert hand.standing(RUN).why == "4 of 4 runs on the cluster"
+    assert _wanted(hand) == before + 1
+    hand.later(29)
+    assert hand.farm.launches == []
+    _gate(hand).answer = Admitted()
+    hand.later(2)
+    assert hand.farm.launches == [NAME]
+    assert hand.standing(RUN).why == ""
+
+
+def test_a_run_that_nobody_wants_any_more_is_cancelled(hand: Hand) -> None:
+    """The job is deleted, and the run is cancelled once the cluster says that it is gone."""
+    hand.step()
+    hand.farm.runs_on(NAME)
+    hand.later()
+    hand.database.now(runs.drop_wants, repository="acme/maxtext", number=7)
+    hand.step()
+    assert (hand.farm.jobs, hand.record(RUN).state) == ({}, RunState.RUNNING)
+    hand.later()
+    assert hand.record(RUN).state is RunState.CANCELLED
+    assert [one[1] for one in _gate(hand).settled] == [1]
+
+
+def test_what_cannot_be_started_is_lost_with_the_reason(hand: Hand) -> None:
+    """A commit that is not there is said, and not tried for ever."""
+
+    def refuse(call: str, _name: str) -> None:
+        if call == "launch":
+            raise Told("there is no commit aaaaaaa")
+
+    hand.farm.before = refuse
+    for _ in range(6):
+        hand.later()
+    assert hand.record(RUN).state is RunState.LOST
+    assert hand.standing(RUN).why == "there is no commit aaaaaaa"
+
+
+def test_a_run_that_hangs_is_ended_at_its_limit_and_its_log_is_kept(hand: Hand) -> None:
+    """Lost, with the reason; what it wrote so far can be read."""
+    hand.step()
+    hand.farm.runs_on(NAME, last_step=6)
+    hand.farm.logs[NAME] = LOG[:500]
+    hand.later()
+    for _ in range(40):
+        hand.later()
+    lost = hand.record(RUN)
+    assert lost.state is RunState.LOST
+    assert hand.standing(RUN).why == "it was ended at its time limit of 10 min"
+    assert lost.log_uri is not None
+    assert LOG[:500] == Path(lost.log_uri.removeprefix("file:")).read_text(encoding="utf-8")
+    assert hand.database.now(runs.measured, [RUN]) == {}
+    assert hand.farm.jobs == {}
+
+
+def test_a_run_without_a_log_is_lost(hand: Hand) -> None:
+    """There is nothing to measure, and that is said."""
+    hand.step()
+    hand.farm.jobs[NAME] = Observation(state=JobState.ENDED, exit_code=1)
+    hand.later()
+    assert (hand.record(RUN).state, hand.standing(RUN).why) == (RunState.LOST, "it left no log")
+
+
+def test_progress_is_looked_at_within_half_a_minute(hand: Hand) -> None:
+    """A step further makes the pull request due soon, not at once, and not later than it was."""
+    hand.step()
+    hand.farm.runs_on(NAME, last_step=1)
+    hand.later()
+    assert _due(hand, NOW + 1e6, last_step=2) == hand.clock[0] + 30
+    assert _due(hand, hand.clock[0] + 25, last_step=3) == hand.clock[0] + 5
+    assert _due(hand, NOW + 1e6, last_step=3) == NOW + 1e6
+
+
+def _due(hand: Hand, due: float, last_step: int) -> float:
+    """When the pull request is looked at after this step was seen, where it would have been at `due`."""
+    from sqlalchemy import Connection, select, update  # noqa: PLC0415 - this one helper
+
+    from bot.storage.tables import PULL_REQUEST  # noqa: PLC0415 - this one helper
+
+    def put(connection: Connection) -> None:
+        connection.execute(update(PULL_REQUEST).values(due=due))
+
+    def read(connection: Connection) -> float:
+        return float(connection.execute(select(PULL_REQUEST.c.due)).scalar_one())
+
+    hand.database.now(put)
+    hand.farm.runs_on(NAME, last_step=last_step)
+    hand.later()
+    return hand.database.now(read)
