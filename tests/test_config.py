@@ -461,3 +461,23 @@ def test_a_case_may_name_the_paths_that_concern_it() -> None:
     touched = [name for name, case in suite.cases.items() if case.touched_by(["src/models/a.py"])]
     assert ["03_dropout"] == touched
     assert suite.cases["04_int8"].touched_by(["README.md", "src/quantization/int8.py"])
+
+
+_SMALL = 'version: 1\nruns: {source: "file:/r", pattern: "*.log"}\ncases: {a: {}}\n'
+
+
+def test_trust_names_bots_by_login_and_number_and_teams() -> None:
+    """Copybara's bot is trusted unless others are named; an empty list trusts none."""
+    whole = read_suite(_SMALL + 'trust: {bots: [{login: "ci[bot]", id: 7}], teams: [acme/perf]}\n')
+
+    assert ("copybara-service[bot]", 56741989) == (
+        read_suite(_SMALL).trust.bots[0].login,
+        read_suite(_SMALL).trust.bots[0].id,
+    )
+    assert [("ci[bot]", 7)] == [(bot.login, bot.id) for bot in whole.trust.bots]
+    assert ("acme/perf",) == whole.trust.teams
+    assert () == read_suite(_SMALL + "trust: {bots: []}\n").trust.bots
+    with pytest.raises(Told, match="bot's login"):
+        read_suite(_SMALL + "trust: {bots: [{login: ci, id: 7}]}\n")
+    with pytest.raises(Told, match="my-org/performance"):
+        read_suite(_SMALL + "trust: {teams: [perf]}\n")

@@ -27,6 +27,7 @@ from bot.config.suite import (
     Variant,
     Xpk,
 )
+from bot.config.trust import Trusted, read_trusted
 from bot.errors import Told
 from bot.runs.pattern import RunPattern
 from bot.verdict.judgement import Margins
@@ -45,6 +46,7 @@ __all__ = [
     "Runs",
     "Suite",
     "Triggers",
+    "Trusted",
     "Variant",
     "Xpk",
     "json_schema",
@@ -97,6 +99,7 @@ def _suite(document: Plain) -> Suite:
         launch=_launch(document["launch"]) if "launch" in document else None,
         compare=tuple(dict.fromkeys(map(Compare, document.get("compare", [Compare.REF])))),
         checks=read_checks(document.get("checks", CheckKind.OFF)),
+        trust=read_trusted(document.get("trust", {})),
         baseline=_mainline(document.get("baseline", {})),
         budget=Budget(**document.get("budget", {})),
         margins=Margins(**document.get("margins", {})),

@@ -9,6 +9,7 @@ import re
 from bot.config.checks import SHAPE as CHECKS
 from bot.config.launch_schema import LAUNCH
 from bot.config.shapes import Choice, Exactly, Flag, Key, Named, Number, Record, Several, Text
+from bot.config.trust import SHAPE as TRUST
 from bot.globs import GLOB_FORM
 from bot.runs.pattern import PATTERN_FORM, RunPattern
 
@@ -206,6 +207,7 @@ DOCUMENT = Record(
             about="What stands beside the comment; one word stands for its kind alone.",
             default="off",
         ),
+        "trust": Key(shape=TRUST, about="Who may start runs besides people with write permission."),
         "baseline": Key(shape=_BASELINE, about="How main itself is kept measured."),
         "budget": Key(shape=_BUDGET, about="What launches may cost."),
         "margins": Key(shape=_MARGINS, about="The thresholds of the timing verdict, in percent."),

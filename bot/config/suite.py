@@ -14,6 +14,7 @@ from bot.config.schema import (
     DEFAULT_CONCURRENT_RUNS,
     DEFAULT_OLD_AFTER_DAYS,
 )
+from bot.config.trust import DEFAULT_TRUSTED, Trusted
 from bot.globs import matches
 from bot.runs.pattern import RunPattern
 from bot.verdict.judgement import Margins
@@ -141,6 +142,7 @@ class Suite:
     launch: Launch | None = None
     compare: tuple[Compare, ...] = (Compare.REF,)
     checks: Checks = NO_CHECKS
+    trust: Trusted = DEFAULT_TRUSTED
     baseline: Mainline = Mainline()
     budget: Budget = Budget()
     margins: Margins = Margins()

@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from bot.storage.chore_tables import CHORE, FORMER_NAME, LANDING, MAINLINE, MARK
 from bot.storage.metadata import METADATA, lease
-from bot.storage.wish_tables import ACKNOWLEDGEMENT, APPROVAL, ASK, SPEND
+from bot.storage.wish_tables import ACKNOWLEDGEMENT, APPROVAL, ASK, GIVEN, SPEND
 
 __all__ = [
     "ACKNOWLEDGEMENT",
@@ -32,6 +32,7 @@ __all__ = [
     "DELIVERY",
     "FAILURE",
     "FORMER_NAME",
+    "GIVEN",
     "LANDING",
     "MAINLINE",
     "MARK",

@@ -3,7 +3,7 @@
 In:  nothing. Out: tables of `METADATA`. Times are Unix seconds.
 """
 
-from sqlalchemy import Column, Float, Index, Integer, String, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, String, Table, Text
 
 from bot.storage.metadata import METADATA
 
@@ -44,6 +44,18 @@ ACKNOWLEDGEMENT = Table(
     Column("by", String, nullable=False),
     Column("reason", Text, nullable=False),
     Column("made", Float, nullable=False),
+    Column("grounds", Text, nullable=False),
+)
+
+GIVEN = Table(
+    "given",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("person", BigInteger, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("counted", Boolean, nullable=False),
+    Column("made", Float, nullable=False),
+    Index(None, "made"),
 )
 
 SPEND = Table(

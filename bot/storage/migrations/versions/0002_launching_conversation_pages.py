@@ -22,6 +22,7 @@ def upgrade() -> None:
         sa.Column("by", sa.String(), nullable=False),
         sa.Column("reason", sa.Text(), nullable=False),
         sa.Column("made", sa.Float(), nullable=False),
+        sa.Column("grounds", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("repository", "number", "case", "variant", name=op.f("pk_acknowledgement")),
     )
     op.create_table(
@@ -74,6 +75,16 @@ def upgrade() -> None:
         sa.Column("full_name", sa.String(), nullable=False),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_former_name")),
     )
+    op.create_table(
+        "given",
+        sa.Column("repository", sa.String(), nullable=False),
+        sa.Column("person", sa.BigInteger(), nullable=False),
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("counted", sa.Boolean(), nullable=False),
+        sa.Column("made", sa.Float(), nullable=False),
+        sa.PrimaryKeyConstraint("repository", "person", "name", name=op.f("pk_given")),
+    )
+    op.create_index(op.f("ix_given_made"), "given", ["made"], unique=False)
     op.create_table(
         "landing",
         sa.Column("repository", sa.String(), nullable=False),
