@@ -51,6 +51,8 @@ def _asked(kept: Kept, pull: Pull, suite: Suite, changed_paths: Sequence[str]) -
 
 def _starts_by_itself(pull: Pull, suite: Suite, changed_paths: Sequence[str]) -> bool:
     triggers = suite.triggers
+    if pull.is_branch:
+        return triggers.watches(pull.head_branch) and triggers.touched_by(changed_paths)
     ready = triggers.drafts or not pull.draft
     return triggers.pull_request and ready and triggers.touched_by(changed_paths)
 

@@ -48,6 +48,8 @@ def speaks(suite: Suite, row: PullRow, pull: Pull, changed_paths: Sequence[str])
     if row.comment_id is not None or row.commands:
         return True
     triggers = suite.triggers
+    if pull.is_branch:
+        return bool(suite.cases) and triggers.watches(pull.head_branch) and triggers.touched_by(changed_paths)
     if not suite.cases or not triggers.pull_request or (pull.draft and not triggers.drafts):
         return False
     return triggers.touched_by(changed_paths)

@@ -51,7 +51,12 @@ class HeadReader:
         return HeadFacts(
             merge_base=merge_base,
             ancestors=tuple(commit.sha for commit in behind),
-            changed_paths=await self.forge.changed_paths(repository, pull.number),
+            changed_paths=await self._paths(repository, pull),
             committed_at=head[0].committed_at if head else merge_base.committed_at,
             tree=head[0].tree if head else None,
         )
+
+    async def _paths(self, repository: Repository, pull: Pull) -> tuple[str, ...]:
+        if pull.is_branch:
+            return await self.forge.compared_paths(repository, pull.base_branch, pull.head_sha)
+        return await self.forge.changed_paths(repository, pull.number)

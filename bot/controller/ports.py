@@ -27,6 +27,10 @@ class Forge(Protocol):
         """Every path that the pull request touches, old names included."""
         ...
 
+    async def compared_paths(self, repository: Repository, base: str, head: str) -> tuple[str, ...]:
+        """Every path that differs between the merge base of two commits and the second, of 300 at most."""
+        ...
+
     async def merge_base(self, repository: Repository, base: str, head: str) -> Commit:
         """The commit where `head` left `base`."""
         ...

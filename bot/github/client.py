@@ -93,8 +93,13 @@ class GitHub:
         if not found:
             # A pull request without changes is rare, and a GitHub in a box lists none for any.
             pull = await self.pull(repository, number)
-            answer = await self._compare(repository, pull.base_sha, pull.head_sha)
-            found += chain.from_iterable(answer.read_each(read_paths, within="files"))
+            found += await self.compared_paths(repository, pull.base_sha, pull.head_sha)
+        return tuple(dict.fromkeys(found))
+
+    async def compared_paths(self, repository: Repository, base: str, head: str) -> tuple[str, ...]:
+        """The paths that `head` changed since it left `base`, old names too; of GitHub's first 300 files."""
+        answer = await self._compare(repository, base, head)
+        found = chain.from_iterable(answer.read_each(read_paths, within="files"))
         return tuple(dict.fromkeys(found))
 
     async def file(self, repository: Repository, path: str, ref: str) -> str | None:

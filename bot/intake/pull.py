@@ -35,7 +35,7 @@ GHOST = Person(login="ghost", id=0)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pull:
     """A pull request as it stands. `head_repository` is None where the fork was deleted, `labels` where they
-    are not known."""
+    are not known. A branch that is watched without a pull request stands as one with a number below zero."""
 
     repository: str
     number: int
@@ -56,6 +56,11 @@ class Pull:
     def from_fork(self) -> bool:
         """Whether the head lies in another repository, or in one that is gone."""
         return self.head_repository is None or self.head_repository.lower() != self.repository.lower()
+
+    @property
+    def is_branch(self) -> bool:
+        """Whether nothing but a branch is there: no comment can be written."""
+        return self.number < 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

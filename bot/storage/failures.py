@@ -42,6 +42,7 @@ def elsewhere(
         .where(
             FAILURE.c.repository == repository,
             FAILURE.c.number != number,
+            FAILURE.c.number > 0,
             FAILURE.c.fingerprint.in_(sorted(fingerprints)),
             PULL_REQUEST.c.open,
         )

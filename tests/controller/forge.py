@@ -45,6 +45,11 @@ class FakeForge:
         self.asked.append(f"paths {repository.full_name}#{number}")
         return self.paths
 
+    async def compared_paths(self, repository: Repository, base: str, head: str) -> tuple[str, ...]:
+        """The same paths between any two commits."""
+        self.asked.append(f"paths {repository.full_name} {base}...{head[:7]}")
+        return self.paths
+
     async def merge_base(self, repository: Repository, base: str, head: str) -> Commit:
         """The newest of the commits."""
         self.asked.append(f"merge base {repository.full_name} {base} {head[:7]}")

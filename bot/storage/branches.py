@@ -1,0 +1,61 @@
+"""Branches that are watched without a pull request, remembered as pull requests with numbers below zero.
+
+In:  names of branches. Out: their rows among the pull requests, which the same step moves on.
+Everything that is kept by number (wishes, looks, reports) is so kept for them too; GitHub never sees it.
+"""
+
+from sqlalchemy import Connection, func, select
+
+from bot.storage import pulls
+from bot.storage.deliveries import insert
+from bot.storage.tables import PULL_REQUEST
+
+
+def watch(
+    connection: Connection, *, repository: str, branch: str, installation: int, sha: str, now: float
+) -> int:
+    """Have this branch looked at, which has moved to `sha`; its number."""
+    number = number_of(connection, repository, branch)
+    if number is None:
+        number = _next_number(connection, repository)
+        values = pulls.new_row(repository, number, installation, now) | {"head_branch": branch}
+        connection.execute(insert(connection, PULL_REQUEST).values(**values))
+    pulls.want(
+        connection,
+        repository=repository,
+        number=number,
+        installation=installation,
+        now=now,
+        head_sha=sha,
+    )
+    return number
+
+
+def number_of(connection: Connection, repository: str, branch: str) -> int | None:
+    """The number below zero that stands for a branch; None where it was never watched."""
+    return connection.execute(
+        select(PULL_REQUEST.c.number).where(
+            PULL_REQUEST.c.repository == repository,
+            PULL_REQUEST.c.head_branch == branch,
+            PULL_REQUEST.c.number < 0,
+        )
+    ).scalar_one_or_none()
+
+
+def has_pull(connection: Connection, repository: str, branch: str) -> bool:
+    """Whether an open pull request speaks for the branch."""
+    found = select(PULL_REQUEST.c.number).where(
+        PULL_REQUEST.c.repository == repository,
+        PULL_REQUEST.c.head_branch == branch,
+        PULL_REQUEST.c.number > 0,
+        PULL_REQUEST.c.open,
+    )
+    return connection.execute(found.limit(1)).first() is not None
+
+
+def _next_number(connection: Connection, repository: str) -> int:
+    """One below the lowest. Two branches at once: the second insert fails, and is repeated as a whole."""
+    lowest = connection.execute(
+        select(func.min(PULL_REQUEST.c.number)).where(PULL_REQUEST.c.repository == repository)
+    ).scalar_one()
+    return min(lowest or 0, 0) - 1
