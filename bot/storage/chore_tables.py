@@ -3,7 +3,7 @@
 In:  nothing. Out: tables of `METADATA`. Times are Unix seconds.
 """
 
-from sqlalchemy import Boolean, Column, Float, Index, Integer, String, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, String, Table, Text
 
 from bot.storage.metadata import METADATA, lease
 
@@ -11,8 +11,9 @@ MAINLINE = Table(
     "mainline",
     METADATA,
     Column("repository", String, primary_key=True),
-    Column("sha", String, nullable=True),
-    Column("planned", String, nullable=True),
+    Column("installation", BigInteger, nullable=False),
+    Column("wanted", Integer, nullable=False),
+    Column("scheduled", String, nullable=True),
     *lease(),
     Index(None, "due"),
 )

@@ -99,8 +99,9 @@ def upgrade() -> None:
     op.create_table(
         "mainline",
         sa.Column("repository", sa.String(), nullable=False),
-        sa.Column("sha", sa.String(), nullable=True),
-        sa.Column("planned", sa.String(), nullable=True),
+        sa.Column("installation", sa.BigInteger(), nullable=False),
+        sa.Column("wanted", sa.Integer(), nullable=False),
+        sa.Column("scheduled", sa.String(), nullable=True),
         sa.Column("due", sa.Float(), nullable=True),
         sa.Column("lease_owner", sa.String(), nullable=True),
         sa.Column("lease_until", sa.Float(), server_default="0", nullable=False),
