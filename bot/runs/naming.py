@@ -17,6 +17,9 @@ NAME_LENGTH = 40
 # "mv-" tells our jobs from those of people in a listing, and starts the name with a letter.
 PREFIX = "mv-"
 
+# mv-04-int8-3f9a0c1d2e4b5a67, mv-04-int8-3f9a0c1d2e4b5a67-2
+_JOB_NAME = re.compile(rf"{PREFIX}(?:.*-)?(?P<key>[0-9a-f]{{{KEY_DIGITS}}})(?:-[0-9]+)?")
+
 _NOT_IN_A_JOB_NAME = re.compile(r"[^a-z0-9]+")
 _NOT_IN_A_RUN_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 
@@ -78,6 +81,12 @@ def name_of_attempt(first: str, attempt: int) -> str:
     """
     case, _, key = first.removeprefix(PREFIX).rpartition("-")
     return job_name(case=case, key=key, attempt=attempt)
+
+
+def key_of(name: str) -> str | None:
+    """The key of the run that a job's name was made for; None where the name is none of ours."""
+    found = _JOB_NAME.fullmatch(name)
+    return found["key"] if found else None
 
 
 def run_name(*, variant: str, branch: str, case: str, key: str, attempt: int = 1) -> str:

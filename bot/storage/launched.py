@@ -9,9 +9,9 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, or_, select, update
+from sqlalchemy import Connection, and_, func, or_, select, update
 
-from bot.runs.clusters.port import Job
+from bot.runs.clusters.port import Job, Place
 from bot.runs.records import RunRecord, RunState
 from bot.runs.standing import TERMINAL, RunStanding
 from bot.runs.states import Wish
@@ -44,7 +44,7 @@ def standing(row: Mapping[Any, Any]) -> RunStanding:
     """How the run of a row stands; from the beginning where nothing was written down yet."""
     if row["standing"] is not None:
         return msgspec.json.decode(row["standing"], type=RunStanding)
-    job = msgspec.json.decode(row["job"], type=Job)
+    job = _job(row["job"])
     return RunStanding(name=job.name, timeout_seconds=job.timeout_seconds, state=RunState(row["state"]))
 
 
@@ -53,6 +53,37 @@ def standings(connection: Connection, ids: Collection[str]) -> dict[str, RunStan
     known = select(RUN.c.id, RUN.c.state, RUN.c.standing, RUN.c.job)
     rows = connection.execute(known.where(RUN.c.id.in_(sorted(ids)), RUN.c.job.is_not(None)))
     return {row["id"]: standing(row) for row in rows.mappings()}
+
+
+def of_keys(connection: Connection, keys: Collection[str]) -> dict[str, RunStanding]:
+    """How the runs of these keys stand, by id."""
+    known = select(RUN.c.id, RUN.c.state, RUN.c.standing, RUN.c.job)
+    rows = connection.execute(known.where(RUN.c.key.in_(sorted(keys)), RUN.c.job.is_not(None)))
+    return {row["id"]: standing(row) for row in rows.mappings()}
+
+
+def places(connection: Connection, *, since: float) -> tuple[Place | None, ...]:
+    """Every place that has a run, or had one since then (Unix seconds); None is this machine."""
+    recent = or_(RUN.c.seen >= since, RUN.c.state.not_in(TERMINAL))
+    rows = connection.execute(
+        select(func.max(RUN.c.job)).where(RUN.c.job.is_not(None), recent).group_by(RUN.c.place)
+    )
+    found = {job.place.name if job.place else "": job.place for job in map(_job, rows.scalars())}
+    return tuple(found[name] for name in sorted(found))
+
+
+def rescue(connection: Connection, *, now: float, later: float) -> int:
+    """Have open runs looked at that are due only after `later`, or never, and free rows that are held for
+    longer than that: no clock of ours sets either, unless it was wrong. The number of both."""
+    open_runs = and_(RUN.c.job.is_not(None), RUN.c.state.not_in(TERMINAL))
+    late = or_(RUN.c.due.is_(None), RUN.c.due > later)
+    woken = connection.execute(update(RUN).where(open_runs, late).values(due=now)).rowcount
+    freed = update(RUN).where(RUN.c.job.is_not(None), RUN.c.lease_until > later).values(lease_until=0.0)
+    return woken + connection.execute(freed).rowcount
+
+
+def _job(text: str) -> Job:
+    return msgspec.json.decode(text, type=Job)
 
 
 def wish(connection: Connection, run: str) -> Wish:

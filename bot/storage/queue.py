@@ -36,11 +36,25 @@ def claim(connection: Connection, table: Table, *, owner: str, now: float, lease
     found = connection.execute(candidate).mappings().first()
     if found is None:
         return None
+    return _taken(connection, table, and_(_is(table, found), free), owner=owner, until=now + lease)
+
+
+def take(
+    connection: Connection, table: Table, *, key: Mapping[str, Any], owner: str, now: float, lease: float
+) -> Claim | None:
+    """Take one row, due or not, for `lease` seconds; None where another holds it or there is none."""
+    free = and_(_is(table, key), table.c.lease_until <= now)
+    return _taken(connection, table, free, owner=owner, until=now + lease)
+
+
+def _taken(
+    connection: Connection, table: Table, where: ColumnElement[bool], *, owner: str, until: float
+) -> Claim | None:
     taken = (
         connection.execute(
             update(table)
-            .where(_is(table, found), free)
-            .values(lease_owner=owner, lease_until=now + lease, token=table.c.token + 1)
+            .where(where)
+            .values(lease_owner=owner, lease_until=until, token=table.c.token + 1)
             .returning(table)
         )
         .mappings()
@@ -48,7 +62,12 @@ def claim(connection: Connection, table: Table, *, owner: str, now: float, lease
     )
     if taken is None:
         return None
-    return Claim(table=table, token=taken["token"], lease_until=now + lease, row=dict(taken))
+    return Claim(table=table, token=taken["token"], lease_until=until, row=dict(taken))
+
+
+def give_back(connection: Connection, held: Claim) -> bool:
+    """Let go of a row without a word about it: due when it was; False when it was lost."""
+    return _write(connection, held, {"lease_owner": None, "lease_until": 0.0})
 
 
 def hold(connection: Connection, held: Claim, *, until: float) -> bool:

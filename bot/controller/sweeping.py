@@ -1,0 +1,112 @@
+"""Delete the jobs that no open run stands for, and wake the runs that a wrong clock put to sleep.
+
+In:  what the clusters list, and the rows of `run`. Out: deleted jobs; nothing is started.
+Promises: a job is deleted only if our own database knows its name, and while its run's row is held, so that
+nobody starts it at that moment. What another installation started on the same cluster is left alone.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from bot.errors import Broken, Told
+from bot.runs.clusters.port import Clusters, Place
+from bot.runs.naming import key_of
+from bot.runs.standing import TERMINAL, RunStanding
+from bot.runs.states import orphans
+from bot.storage import launched, queue
+from bot.storage.database import Database
+from bot.storage.tables import RUN
+
+SWEEP_SECONDS = 300.0
+"""How often: an orphan costs chips, a listing costs the cluster a request."""
+
+GRACE_SECONDS = 300.0
+"""How long a job is left after its run was over: people look at what has just ended, and a step that is
+under way finishes first."""
+
+LEASE_SECONDS = 300.0
+"""For one deletion: longer than any call to a cluster takes."""
+
+ASLEEP_SECONDS = 900.0
+"""No step puts a run off for longer, but for a budget that resets later, which may be asked for earlier."""
+
+REMEMBERED_SECONDS = 7 * 86_400.0
+"""Places without a run for a week are not asked any more."""
+
+HERE = "this machine"
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweeper:
+    """Sweeps every place that has or had runs."""
+
+    database: Database
+    clusters: Clusters
+    now: Callable[[], float]
+    owner: str
+
+    async def forever(self) -> None:
+        """Sweep now and every few minutes, until cancelled."""
+        while True:
+            try:
+                await self.sweep()
+            except Broken as problem:
+                LOG.warning("could not sweep: %s", problem)
+            await asyncio.sleep(SWEEP_SECONDS)
+
+    async def sweep(self) -> frozenset[str]:
+        """Once through every place; the names of the jobs that were deleted."""
+        now = self.now()
+        woken = await self.database.write(launched.rescue, now=now, later=now + ASLEEP_SECONDS)
+        if woken:
+            LOG.info("%s runs are looked at again", woken)
+        deleted: set[str] = set()
+        for place in await self.database.read(launched.places, since=now - REMEMBERED_SECONDS):
+            try:
+                deleted |= await self._sweep(place)
+            except (Broken, Told) as problem:
+                LOG.warning("could not sweep %s: %s", place.name if place else HERE, problem)
+        return frozenset(deleted)
+
+    async def _sweep(self, place: Place | None) -> set[str]:
+        cluster = self.clusters.at(place)
+        names = await cluster.names()
+        keys = {key for name in names if (key := key_of(name))}
+        known = await self.database.read(launched.of_keys, keys)
+        deleted = set()
+        for name in sorted(orphans(names, known.values())):
+            run = whose(name, known)
+            if run is None or not is_over(known[run], name, self.now()):
+                continue
+            held = await self.database.write(
+                queue.take, RUN, key={"id": run}, owner=self.owner, now=self.now(), lease=LEASE_SECONDS
+            )
+            if held is None:
+                continue
+            try:
+                if is_over(launched.standing(held.row), name, self.now()):
+                    await cluster.delete(name)
+                    deleted.add(name)
+                    LOG.info("deleted the job %s, which no run stands for", name)
+            finally:
+                await self.database.write(queue.give_back, held)
+        return deleted
+
+
+def whose(name: str, known: Mapping[str, RunStanding]) -> str | None:
+    """The id of the run that one of whose attempts has this name."""
+    return next((run for run, standing in known.items() if name in standing.names), None)
+
+
+def is_over(run: RunStanding, name: str, now: float) -> bool:
+    """Whether the attempt of this name has been over for a while."""
+    if name == run.name:
+        since = run.since if run.state in TERMINAL else None
+    else:
+        since = next((one.ended for one in run.past if one.name == name), None)
+    # A moment in the future comes from a clock that was wrong: then it has been a while.
+    return since is not None and not 0 <= now - since < GRACE_SECONDS

@@ -1,0 +1,179 @@
+"""What is deleted from a cluster, and what is left alone."""
+
+import asyncio
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, update
+
+from bot.controller.sweeping import GRACE_SECONDS, Sweeper
+from bot.errors import Broken
+from bot.runs.clusters.everywhere import AllClusters, FarCluster
+from bot.runs.clusters.local import LocalCluster
+from bot.runs.clusters.port import Fault, JobState, Observation, Place
+from bot.runs.records import RunState
+from bot.storage import launched, pulls, queue, runs
+from bot.storage.artifacts import open_store
+from bot.storage.database import Database
+from bot.storage.tables import RUN
+from tests.controller.farm import Farm, Hand, planned
+from tests.runs.clusters.workbench import Bench, now
+
+NOW = 1_795_000_000.0
+FIRST = planned()
+NAME = FIRST.job.name
+
+
+@pytest.fixture
+def hand(database: Database, tmp_path: Path) -> Hand:
+    """A process with one launched run."""
+    database.now(pulls.want, repository="acme/maxtext", number=7, installation=1, now=NOW)
+    database.now(runs.plan, [FIRST], repository="acme/maxtext", number=7, now=NOW)
+    store = open_store(f"file:{tmp_path / 'artifacts'}")
+    made = Hand(database=database, farm=Farm(), artifacts=store, clock=[NOW])
+    made.step()
+    return made
+
+
+def _sweep(hand: Hand, after: float = 0.0) -> frozenset[str]:
+    hand.clock[0] += after
+    sweeper = Sweeper(database=hand.database, clusters=hand.farm, now=lambda: hand.clock[0], owner="sweeper")
+    return asyncio.run(sweeper.sweep())
+
+
+def test_open_runs_keep_their_jobs(hand: Hand) -> None:
+    """A job that a run stands for is left, however old it is."""
+    assert _sweep(hand, after=1e6) == frozenset()
+    assert list(hand.farm.jobs) == [NAME]
+
+
+def test_a_job_is_deleted_a_while_after_its_run_was_over(hand: Hand) -> None:
+    """Neither at once nor never."""
+    hand.farm.ends(NAME)
+    hand.later()
+    assert hand.record(FIRST.record.id).state is RunState.ENDED
+    assert _sweep(hand, after=GRACE_SECONDS - 1) == frozenset()
+    assert _sweep(hand, after=1) == {NAME}
+    assert hand.farm.jobs == {}
+
+
+def test_a_late_launch_of_an_attempt_that_was_given_up_is_deleted(hand: Hand) -> None:
+    """The attempt that counts goes on; the other is an orphan."""
+    hand.farm.fails(NAME, Fault.EVICTED)
+    hand.later()
+    hand.later(30)
+    hand.farm.runs_on(NAME)
+    assert _sweep(hand, after=GRACE_SECONDS) == {NAME}
+    assert list(hand.farm.jobs) == [f"{NAME}-2"]
+
+
+def test_what_our_database_does_not_know_is_left_alone(hand: Hand) -> None:
+    """Another installation's jobs, and people's, are not ours to delete."""
+    others = ("mv-04-int8-ffffffffffffffff", "mv-somebody", "nightly")
+    for name in others:
+        hand.farm.runs_on(name)
+    assert _sweep(hand, after=1e6) == frozenset()
+    assert set(hand.farm.jobs) == {NAME, *others}
+
+
+def test_a_job_whose_run_somebody_moves_right_now_is_left_for_later(hand: Hand) -> None:
+    """A run that is held may be about to be started again."""
+    hand.farm.ends(NAME)
+    hand.later()
+    hand.clock[0] += GRACE_SECONDS
+    taken = hand.database.now(
+        queue.take, RUN, key={"id": FIRST.record.id}, owner="other", now=hand.clock[0], lease=60.0
+    )
+    assert taken is not None
+    assert _sweep(hand) == frozenset()
+    assert _sweep(hand, after=61) == {NAME}
+
+
+def test_sweeping_leaves_the_row_as_it_was(hand: Hand) -> None:
+    """Due when it was, and free for the next who claims it."""
+    hand.farm.ends(NAME)
+    hand.later()
+    assert _sweep(hand, after=GRACE_SECONDS) == {NAME}
+    assert hand.step() == 0
+    found = hand.database.now(
+        queue.take, RUN, key={"id": FIRST.record.id}, owner="x", now=hand.clock[0], lease=1.0
+    )
+    assert found is not None
+    assert (found.row["due"], found.row["state"]) == (None, "ended")
+
+
+def test_a_run_that_a_wrong_clock_put_to_sleep_is_woken(hand: Hand) -> None:
+    """Due in a year, held for a year, or due never: looked at again with the next sweep."""
+
+    def put(connection: Connection, /, **values: float | None) -> None:
+        connection.execute(update(RUN).values(**values))
+
+    year = NOW + 365 * 86400.0
+    for values in ({"due": year}, {"due": None}, {"lease_until": year}):
+        hand.database.now(put, **values)
+        hand.later()
+        assert hand.step() == 0
+        _sweep(hand)
+        hand.clock[0] += 20
+        assert hand.step() == 1
+
+
+class Closed(Farm):
+    """A cluster that cannot be reached."""
+
+    async def names(self) -> frozenset[str]:
+        """Fail."""
+        raise Broken("no answer")
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+def test_a_place_that_does_not_answer_does_not_keep_others_from_being_swept(hand: Hand) -> None:
+    """Each place is swept by itself."""
+    other = replace(FIRST.job, place=None, name="mv-04-int8-0000000000000000")
+    record = replace(FIRST.record, id="0000000000000000", key="0000000000000000", place=None)
+    both = [FIRST, replace(FIRST, record=record, job=other)]
+    hand.database.now(runs.plan, both, repository="acme/maxtext", number=7, now=hand.clock[0])
+    hand.step()
+    here = hand.farm
+    here.ends(other.name)
+    hand.later()
+    hand.clock[0] += GRACE_SECONDS
+    closed = Closed()
+
+    def opened(_place: Place) -> FarCluster:
+        return closed
+
+    clusters = AllClusters(local=here, open_place=opened)
+    sweeper = Sweeper(database=hand.database, clusters=clusters, now=lambda: hand.clock[0], owner="s")
+    assert asyncio.run(sweeper.sweep()) == {other.name}
+
+
+def test_a_real_job_of_this_machine_is_ended_and_forgotten(database: Database, tmp_path: Path) -> None:
+    """A process that runs for a run that was given up is gone after the sweep; its log stays."""
+    bench = Bench(tmp_path)
+    one = planned(place=None)
+    job = replace(bench.job(one.job.name, "sleep 60"), case=one.job.case)
+    database.now(pulls.want, repository="acme/maxtext", number=7, installation=1, now=NOW)
+    planned_here = replace(one, job=job)
+    database.now(runs.plan, [planned_here], repository="acme/maxtext", number=7, now=NOW)
+    database.now(runs.save, replace(one.record, state=RunState.CANCELLED), now=NOW)
+    now(bench.cluster.launch(job))
+    bench.until(job.name, JobState.RUNNING)
+    clusters = AllClusters(local=bench.cluster, open_place=lambda _: Closed())
+    sweeper = Sweeper(database=database, clusters=clusters, now=lambda: NOW + 1e5, owner="s")
+    assert now(sweeper.sweep()) == {job.name}
+    assert now(bench.cluster.observe(job.name)) == Observation(state=JobState.ABSENT)
+    assert now(LocalCluster(bench.root).names()) == frozenset()
+    assert bench.log(job.name).startswith("XPK Start")
+    assert launched.standing(_row(database, one.record.id)).state is RunState.CANCELLED
+    shutil.rmtree(bench.root)
+
+
+def _row(database: Database, run: str) -> dict[str, object]:
+    taken = database.now(queue.take, RUN, key={"id": run}, owner="x", now=NOW + 2e6, lease=1.0)
+    assert taken is not None
+    return dict(taken.row)
