@@ -3,16 +3,17 @@
 In:  what the row remembers, what GitHub says, and the suite. Out: answers; nothing is done here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bot.config import Cluster, Compare, Suite
+from bot.config import Compare, Suite
 from bot.controller.facts import HeadFacts
 from bot.controller.suites import ReadSuite
 from bot.intake.pull import Pull
 from bot.report.material import Request
 from bot.report.model import LastCommand, Report, RowState
+from bot.runs.asks import Ask, Source
 from bot.runs.collect import Sought
 from bot.runs.pattern import slug
 from bot.storage.pulls import CommandRecord, PullRow
@@ -31,9 +32,23 @@ SETTLED_SECONDS = 900.0
 UNFINISHED = {RowState.NO_RUN, RowState.NO_BASELINE, RowState.QUEUED, RowState.RUNNING, RowState.RETRYING}
 
 
+QUIET_SECONDS = 5.0
+"""How long a head that replaced another must stand before its runs are started: a branch that is pushed to
+again and again costs the runs of its last push."""
+
+
 def starts_runs(suite: Suite) -> bool:
-    """Whether this program starts runs for the suite: so far on the local cluster alone."""
-    return suite.launch is not None and suite.launch.cluster is Cluster.LOCAL
+    """Whether this program starts runs for the suite."""
+    return suite.launch is not None
+
+
+def is_settled(row: PullRow, asks: Iterable[Ask], now: float) -> bool:
+    """Whether runs of this head may be started: at once for the first head and where somebody asked since,
+    else once no other push has followed for a while."""
+    if row.head_seen is None or not 0 <= now - row.head_seen < QUIET_SECONDS:
+        return True
+    # GitHub's times are whole seconds.
+    return any(ask.source is Source.COMMAND and ask.made > row.head_seen - 1 for ask in asks)
 
 
 def wants_words(read: ReadSuite, row: PullRow, pull: Pull, changed_paths: Sequence[str]) -> bool:
@@ -81,7 +96,8 @@ def next_look(row: PullRow, report: Report, poll_seconds: float) -> float:
     waiting = any(line.state in UNFINISHED for line in report.rows) or report.problem is not None
     passed = report.made_at - (row.head_seen or report.made_at)
     patience = min(max(poll_seconds, passed / 20), SETTLED_SECONDS) if waiting else SETTLED_SECONDS
-    return report.made_at + patience
+    unsettled = report.launches and row.head_seen is not None and 0 <= passed < QUIET_SECONDS
+    return report.made_at + (min(patience, QUIET_SECONDS - passed) if unsettled else patience)
 
 
 def known(pull: Pull) -> dict[str, Any]:

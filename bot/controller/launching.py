@@ -1,169 +1,178 @@
-"""Plan the runs that a report still needs, where the configuration says how runs are started.
+"""Have the runs started that a report still needs, where the configuration says how runs are started.
 
 In:  a pull request, its suite and its report so far.
-Out: rows of `run` that are due, each with the job that executes it; the number of new ones.
+Out: rows of `run` that are due, each with the job that executes it; what was planned, for the report.
 
-Level-triggered: it names every run that should be there, so that repeating it plans nothing twice.
+Nothing is started by a push that follows another within seconds, until the pushes end; what they make stale
+is withdrawn at once.
 """
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 
-from bot.config import Local, Suite
+from bot.config import Suite
+from bot.controller import asking
 from bot.controller.commands import FAILED
-from bot.controller.deciding import starts_runs
+from bot.controller.deciding import is_settled, starts_runs
 from bot.controller.facts import HeadFacts
+from bot.controller.jobs import device_of
+from bot.controller.planning import FAILING, Subject, Wishes, plan
+from bot.controller.pricing import price_plan
 from bot.intake.pull import Pull
 from bot.report.build import Built
-from bot.report.model import CaseReport, RowState
-from bot.runs import naming
-from bot.runs.clusters.port import Job
+from bot.report.model import CaseReport, Report
+from bot.report.plan import Plan
+from bot.runs.asks import Ask, Source
 from bot.runs.pattern import slug
-from bot.runs.plan import (
-    FIRST_ROUND_ON_A_NOISY_DEVICE,
-    MOST_REPEATS,
-    Commit,
-    Side,
-    Wanted,
-    plan_runs,
-    repeats_wanted,
-)
-from bot.runs.records import Origin, RunRecord, RunState
-from bot.runs.standing import TERMINAL
-from bot.storage import runs
+from bot.runs.price import Price, price_of
+from bot.runs.records import RunRecord, RunState
+from bot.storage import asks as kept_asks
+from bot.storage import prices, reuse, runs, spend
 from bot.storage.database import Database
 from bot.storage.pulls import PullRow
-from bot.storage.runs import Planned
 
-FAILING = {RowState.NEW_FAILURE, RowState.FAILS_ON_BOTH}
-DECIDED = {*FAILING, RowState.DIVERGED, RowState.NOT_LIKE_FOR_LIKE, RowState.NOT_COMPARABLE}
-BUSY = {RowState.QUEUED, RowState.RUNNING, RowState.RETRYING}
-
-LOCAL_DEVICE = "cpu"
+PLAN_COMMAND = "/benchmark plan"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """One pull request while its runs are planned; `started` are the launched runs that it wants."""
+class Launched:
+    """The number of new runs; what the report says of the plan and its price; nothing of either where the
+    configuration starts no runs."""
 
-    row: PullRow
-    pull: Pull
-    facts: HeadFacts
-    suite: Suite
-    started: tuple[RunRecord, ...]
+    new: int = 0
+    plan: Plan | None = None
+    used_chip_hours: float | None = None
+
+    def said_in(self, report: Report) -> Report:
+        """The report with the plan."""
+        if self.plan is None:
+            return report
+        return replace(
+            report,
+            plan=self.plan,
+            chip_hours_used=self.used_chip_hours,
+            chip_hours_saved=self.plan.saved_chip_hours,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launcher:
-    """Plans launches on the local cluster."""
+    """Plans the runs of pull requests."""
 
     database: Database
     now: Callable[[], float]
 
-    async def __call__(self, row: PullRow, pull: Pull, facts: HeadFacts, suite: Suite, built: Built) -> int:
-        """Plan what is missing; nothing for a fork, whose code nobody here has vouched for."""
-        if not starts_runs(suite) or pull.from_fork or suite.launch is None or suite.launch.local is None:
-            return 0
+    async def supersede(self, pull: Pull, facts: HeadFacts) -> None:
+        """Withdraw what was started for other heads, unless it measures the very same files."""
         started = await self.database.read(runs.wanted, pull.repository, pull.number)
-        subject = Subject(row=row, pull=pull, facts=facts, suite=suite, started=started)
-        planned = plan(subject, suite.launch.local, built)
-        return await self.database.write(
-            runs.plan, planned, repository=pull.repository, number=pull.number, now=self.now()
+        current = [run.id for run in started if _is_current(run, pull, facts)]
+        if len(current) < len(started):
+            await self.database.write(
+                runs.drop_wants, repository=pull.repository, number=pull.number, but=current
+            )
+
+    async def __call__(
+        self, row: PullRow, pull: Pull, facts: HeadFacts, suite: Suite, built: Built
+    ) -> Launched:
+        """Plan what is missing; nothing for a fork, whose code nobody here has vouched for."""
+        if not starts_runs(suite) or pull.from_fork:
+            return Launched()
+        rows, asked = built.report.rows, _asks_for_the_plan(row)
+        subject = await self._subject(pull, facts, suite, _of_commands(row, pull, suite, rows))
+        if subject is None:
+            return Launched()
+        if asked and not subject.asks:
+            proposal = replace(subject, asks=(_everything(suite),))
+            said = await self._priced(proposal, plan(proposal, rows), rows)
+            return Launched(plan=replace(said, proposed=True, asked=True))
+        wishes = plan(subject, rows)
+        new = await self._want(wishes, pull, may_start=is_settled(row, subject.asks, self.now()))
+        said = await self._priced(subject, wishes, rows)
+        used = await self.database.read(spend.of_pull, pull.repository, pull.number)
+        return Launched(new=new, plan=replace(said, asked=asked), used_chip_hours=used)
+
+    async def _subject(
+        self, pull: Pull, facts: HeadFacts, suite: Suite, commands: tuple[Ask, ...]
+    ) -> Subject | None:
+        """Everything that the plan is made from."""
+        device = device_of(suite.launch) if suite.launch else None
+        if device is None:
+            return None
+        kept = await self.database.read(kept_asks.of_pull, pull.repository, pull.number)
+        subject = Subject(
+            pull=pull,
+            facts=facts,
+            suite=suite,
+            device=device,
+            asks=(*asking.asks_in_force(kept, pull, suite, facts.changed_paths), *commands),
+            started=await self.database.read(runs.wanted, pull.repository, pull.number),
         )
+        return replace(subject, lost=await self._lost(subject), prices=await self._prices(subject))
 
+    async def _lost(self, subject: Subject) -> frozenset[str]:
+        trees = {tree for tree in (subject.base.tree, subject.head.tree) if tree}
+        known = await self.database.read(reuse.of_trees, subject.pull.repository, trees)
+        return frozenset(run.key for run in known if run.state is RunState.LOST and run.key)
 
-def plan(subject: Subject, local: Local, built: Built) -> tuple[Planned, ...]:
-    """Every run that should be there for this head, in the order to start them."""
-    suite = subject.suite
-    base = Commit(side=Side.BASELINE, sha=subject.facts.merge_base.sha)
-    head = Commit(side=Side.CANDIDATE, sha=subject.pull.head_sha)
-    lines = [line for line in built.report.rows if suite.cases[line.case].command]
-    wanted = plan_runs(
-        cases=suite.case_names,
-        variants=suite.variant_names,
-        sides=(base, head),
-        existing=[run for line in lines for run in (*line.base_runs, *line.head_runs)],
-        repeats={(line.case, line.variant): _repeats(line, subject) for line in lines},
-    )
-    return tuple(_planned(one, subject.pull, suite, local) for one in wanted)
-
-
-def _repeats(line: CaseReport, subject: Subject) -> int:
-    """Runs a side: what is there or under way, what the verdict needs, what people asked for.
-
-    Where the verdict no longer hangs on times, runs that have not ended are not wanted any more.
-    """
-    asked = _asked(line, subject.row, subject.pull.head_sha)
-    rounds = min((1 + asked) * FIRST_ROUND_ON_A_NOISY_DEVICE, MOST_REPEATS) if asked else 0
-    if line.state in DECIDED:
-        return max(_there(line, subject, TERMINAL), rounds)
-    there = max(_there(line, subject, frozenset(RunState)), rounds)
-    if line.state in BUSY and there:
-        return there
-    n = min(len(line.head_runs), len(line.base_runs))
-    comparison = line.comparison if n else None
-    return max(there, repeats_wanted(comparison, n, device_is_known_quiet=False))
-
-
-def _there(line: CaseReport, subject: Subject, states: Collection[RunState]) -> int:
-    """Runs of the side that has more: those found ready-made, and those started that stand so."""
-    sides = (
-        (line.base_runs, subject.facts.merge_base.sha),
-        (line.head_runs, subject.pull.head_sha),
-    )
-    return max(
-        sum(run.origin is Origin.FOUND for run in found)
-        + sum(
-            run.sha == sha and run.case == line.case and run.variant == line.variant and run.state in states
-            for run in subject.started
+    async def _prices(self, subject: Subject) -> dict[str, Price | None]:
+        device, pull = subject.device, subject.pull
+        measured = await self.database.read(
+            prices.of_branch, pull.repository, slug(pull.base_branch), devices=device.chips
         )
-        for found, sha in sides
-    )
+        return {
+            key: price_of(measured.get(key, ()), chips=device.chips, timeout_seconds=device.timeout_seconds)
+            for key in asking.suite_keys(subject.suite)
+        }
+
+    async def _want(self, wishes: Wishes, pull: Pull, *, may_start: bool) -> int:
+        repository, number = pull.repository, pull.number
+        if may_start:
+            return await self.database.write(
+                runs.plan, wishes.planned, repository=repository, number=number, now=self.now()
+            )
+        ids = [one.record.id for one in wishes.planned]
+        await self.database.write(reuse.keep, ids, repository=repository, number=number)
+        return 0
+
+    async def _priced(self, subject: Subject, wishes: Wishes, rows: Sequence[CaseReport]) -> Plan:
+        ids: Collection[str] = {one.record.id for one in wishes.planned} | {
+            run.id for row in rows for run in (*row.base_runs, *row.head_runs)
+        }
+        bills = await self.database.read(prices.bills, ids)
+        return price_plan(subject, wishes, rows, bills)
 
 
-def _asked(line: CaseReport, row: PullRow, head_sha: str) -> int:
-    """How often a rerun of this case was asked for on this head."""
-    key = f"{line.case}/{line.variant}"
-    return sum(
-        key in one.fresh and (FAILED not in one.fresh or line.state in FAILING)
+def _is_current(run: RunRecord, pull: Pull, facts: HeadFacts) -> bool:
+    """Whether a run measures this head or its merge base, by the commit or by its files."""
+    if run.sha in {pull.head_sha, facts.merge_base.sha}:
+        return True
+    return run.tree is not None and run.tree in {facts.tree, facts.merge_base.tree}
+
+
+def _asks_for_the_plan(row: PullRow) -> bool:
+    """Whether the newest command wants to see what would be started."""
+    return bool(row.commands) and PLAN_COMMAND in row.commands[-1].text.split(" · ")
+
+
+def _everything(suite: Suite) -> Ask:
+    """What `/benchmark run` would ask for."""
+    return Ask(source=Source.COMMAND, name="plan", keys=asking.suite_keys(suite))
+
+
+def _of_commands(row: PullRow, pull: Pull, suite: Suite, rows: Sequence[CaseReport]) -> tuple[Ask, ...]:
+    """What the commands that the row remembers ask for on this head."""
+    failing = frozenset(f"{line.case}/{line.variant}" for line in rows if line.state in FAILING)
+    return tuple(
+        Ask(
+            source=Source.COMMAND,
+            name=str(one.comment_id),
+            keys=frozenset(one.fresh) & failing
+            if FAILED in one.fresh
+            else frozenset(one.fresh) or asking.suite_keys(suite),
+            by=one.by,
+            fresh=1 if one.fresh else 0,
+            made=one.at,
+        )
         for one in row.commands
-        if one.head_sha in {None, head_sha}
+        if one.head_sha in {None, pull.head_sha} and not one.refused
     )
-
-
-def _planned(one: Wanted, pull: Pull, suite: Suite, local: Local) -> Planned:
-    command = f"{suite.cases[one.case].command or ''} {suite.variants[one.variant].args}".strip()
-    key = naming.run_key(
-        naming.Identity(
-            code=one.commit.code,
-            case=one.case,
-            variant=one.variant,
-            device=LOCAL_DEVICE,
-            settings=naming.settings_hash(pull.repository, command, local.repository, local.timeout_seconds),
-            repeat=one.repeat,
-            session=f"{pull.number}-{pull.head_sha}",
-        )
-    )
-    branch = slug(pull.base_branch if one.commit.side is Side.BASELINE else pull.head_branch)
-    record = RunRecord(
-        id=key,
-        repository=pull.repository,
-        case=one.case,
-        variant=one.variant,
-        branch=branch,
-        sha=one.commit.sha,
-        origin=Origin.LAUNCHED,
-        state=RunState.PLANNED,
-        key=key,
-    )
-    job = Job(
-        name=naming.job_name(case=one.case, key=key),
-        repository=local.repository,
-        sha=one.commit.sha,
-        case=one.case,
-        variant=one.variant,
-        command=command,
-        run_name=naming.run_name(variant=one.variant, branch=branch, case=one.case, key=key),
-        timeout_seconds=local.timeout_seconds,
-    )
-    return Planned(record=record, job=job)

@@ -18,6 +18,7 @@ from bot.controller.choosing import Chosen, choose
 from bot.controller.deciding import known, next_look, on_this_head, request, sought, wants_words
 from bot.controller.facts import HeadFacts, HeadReader
 from bot.controller.gathering import Gatherer
+from bot.controller.launching import Launched
 from bot.controller.ports import Forge
 from bot.controller.suites import PATH, Suites
 from bot.errors import Broken, Missing, Told
@@ -58,8 +59,14 @@ class Say(Protocol):
 class Launch(Protocol):
     """Plans what is still needed, where the repository's configuration says how runs are started."""
 
-    async def __call__(self, row: PullRow, pull: Pull, facts: HeadFacts, suite: Suite, built: Built) -> int:
-        """Plan the missing runs; the number of new ones."""
+    async def supersede(self, pull: Pull, facts: HeadFacts) -> None:
+        """Withdraw what was started for other heads of the pull request."""
+        ...
+
+    async def __call__(
+        self, row: PullRow, pull: Pull, facts: HeadFacts, suite: Suite, built: Built
+    ) -> Launched:
+        """Plan the missing runs; how many are new, and what the report says of the plan."""
         ...
 
 
@@ -124,11 +131,14 @@ class PullStep:
         return due, {**values, "head_tree": facts.tree}
 
     async def _build(self, subject: _Subject, facts: HeadFacts, suite: Suite) -> Built:
+        # Before anything slow: what a push made stale holds a cluster.
+        await self.launch.supersede(subject.pull, facts)
         problem = await self._gather(subject, facts, suite)
         built = await self._choose(subject, facts, suite, problem)
-        if await self.launch(subject.row, subject.pull, facts, suite, built):
+        launched = await self.launch(subject.row, subject.pull, facts, suite, built)
+        if launched.new:
             built = await self._choose(subject, facts, suite, problem)
-        return built
+        return replace(built, report=launched.said_in(built.report))
 
     async def _gather(self, subject: _Subject, facts: HeadFacts, suite: Suite) -> str | None:
         """Read new runs; the problem where the store cannot be read, which the report then says."""

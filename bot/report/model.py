@@ -6,6 +6,7 @@ In:  comparisons, runs and what is still missing. Out: `Report`.
 from dataclasses import dataclass
 from enum import StrEnum
 
+from bot.report.plan import Plan
 from bot.runs.records import RunRecord
 from bot.verdict.history import Past
 from bot.verdict.judgement import Comparison
@@ -183,5 +184,6 @@ class Report:
     variants: tuple[str, ...] = ()
     chip_hours_used: float | None = None
     chip_hours_saved: float | None = None
+    plan: Plan | None = None
     practical_percent: float = 1.0
     equivalence_percent: float = 5.0

@@ -1,12 +1,12 @@
 """Which runs a comparison needs, and in which order.
 
-In:  cases, variants, the two commits, the runs there are, the repeats asked for.
+In:  the two commits, and how many runs of each case and variant either side needs.
 Out: every run to want, in the order to launch them.
 Promises: pure and level-triggered: it names all runs that should be there, started or not, so a wish that is
 no longer named is one to withdraw.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -49,12 +49,27 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """One run to have. `repeat` counts the runs of the same commit, case and variant from 1."""
+    """One run to have. `repeat` counts the runs of the same commit, case and variant from 1; `fresh` counts
+    the times that people asked for a new measurement, whose runs are repeats of their own."""
 
     commit: Commit
     case: str
     variant: str
     repeat: int
+    fresh: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """How many runs of a case and variant to name for each side, and how many more for each time that a
+    fresh measurement was asked for."""
+
+    case: str
+    variant: str
+    base: int = 0
+    head: int = 0
+    fresh: int = 0
+    round: int = FIRST_ROUND_ON_A_QUIET_DEVICE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,51 +93,45 @@ def choose_cases(cases: Iterable[str], patterns: Iterable[str]) -> Chosen:
     )
 
 
-def plan_runs(
-    *,
-    cases: Iterable[str],
-    variants: Iterable[str],
-    sides: Iterable[Commit],
-    existing: Iterable[RunRecord],
-    repeats: Mapping[tuple[str, str], int],
-) -> tuple[Wanted, ...]:
-    """Name the runs that should be started, first to last.
+def plan_runs(*, base: Commit, head: Commit, needs: Iterable[Need]) -> tuple[Wanted, ...]:
+    """Name the runs that should be there, first to last.
 
-    `repeats` says for each case and variant how many runs each side needs. Runs that were found ready-made
-    (`Origin.FOUND`) count towards them; launched ones do not, because they are among those named here. The
-    sides take turns (base, head, base, head, …), so that a drift of the machine falls on both alike.
+    The sides take turns (base, head, base, head, …), so that a drift of the machine falls on both alike.
+    Two sides with the same files share their runs: nothing can be slower than itself.
     """
-    sides, variants = _distinct(sides), tuple(variants)
-    found = [run for run in existing if run.origin is Origin.FOUND and run.state is RunState.ENDED]
     wanted: list[Wanted] = []
-    for case in cases:
-        for variant in variants:
-            needed = {
-                commit: repeats.get((case, variant), 0) - _count(found, commit.sha, case, variant)
-                for commit in sides
-            }
-            rounds = range(1, max([0, *needed.values()]) + 1)
-            wanted += [
-                Wanted(commit=commit, case=case, variant=variant, repeat=repeat)
-                for repeat in rounds
-                for commit in sides
-                if repeat <= needed[commit]
-            ]
+    for need in needs:
+        turns = _turns(need, base, head, base_runs=need.base, head_runs=need.head)
+        for again in range(1, need.fresh + 1):
+            turns += _turns(need, base, head, base_runs=need.round, head_runs=need.round, fresh=again)
+        wanted += turns
     return tuple(wanted)
 
 
-def _distinct(sides: Iterable[Commit]) -> tuple[Commit, ...]:
-    """One commit for each different code: two sides with the same files share their runs."""
-    kept: dict[str, Commit] = {}
-    for commit in sides:
-        kept.setdefault(commit.code, commit)
-    return tuple(kept.values())
+def _turns(
+    need: Need, base: Commit, head: Commit, *, base_runs: int, head_runs: int, fresh: int = 0
+) -> list[Wanted]:
+    runs = {base.code: (base, base_runs)}
+    shared, most = runs.get(head.code, (head, 0))
+    runs[head.code] = (shared, max(most, head_runs))
+    return [
+        Wanted(commit=commit, case=need.case, variant=need.variant, repeat=repeat, fresh=fresh)
+        for repeat in range(1, max(base_runs, head_runs) + 1)
+        for commit, number in runs.values()
+        if repeat <= number
+    ]
 
 
-def _count(found: Iterable[RunRecord], sha: str, case: str, variant: str) -> int:
+def found_of(runs: Iterable[RunRecord], commit: Commit) -> int:
+    """How many of a case's runs were found ready-made, and are of this commit or of the same files."""
     return sum(
-        1 for run in found if run.case == case and run.variant == variant and _same_commit(run.sha, sha)
+        run.origin is Origin.FOUND and run.state is RunState.ENDED and is_of(run, commit) for run in runs
     )
+
+
+def is_of(run: RunRecord, commit: Commit) -> bool:
+    """Whether a run measured this commit's files."""
+    return _same_commit(run.sha, commit.sha) or (run.tree is not None and run.tree == commit.tree)
 
 
 def _same_commit(recorded: str | None, sha: str) -> bool:

@@ -5,53 +5,41 @@ from dataclasses import replace
 
 import pytest
 
-from bot.config import Local, Suite
-from bot.controller.commands import FAILED
-from bot.controller.launching import Subject, plan
-from bot.report.build import Built
-from bot.report.model import CaseReport, Report, RowState
+from bot.config import Suite
+from bot.controller import planning
+from bot.controller.asking import suite_keys
+from bot.controller.jobs import device_of
+from bot.controller.planning import Subject
+from bot.report.model import CaseReport, RowState
+from bot.runs.asks import Ask, Source
 from bot.runs.plan import MOST_REPEATS
 from bot.runs.records import Origin, RunRecord, RunState
-from bot.storage.pulls import CommandRecord
 from bot.storage.runs import Planned
 from bot.verdict.judgement import Comparison, Loss, LossVerdict, Timing, TimingVerdict, Verdict
-from tests.controller.samples import BASE, FACTS, HEAD, LAUNCHES, NOW, PULL, ROW, pull, row, suite
+from tests.controller.samples import BASE, FACTS, HEAD, LAUNCHES, PULL, pull, suite
 
 SUITE = suite(
     LAUNCHES.replace('variants: {linen: {}, nnx: {args: "pure_nnx=true"}}\n', "variants: {linen: {}}\n")
 )
-assert SUITE.launch is not None
-assert SUITE.launch.local is not None
-LOCAL: Local = SUITE.launch.local
 
 
 def _line(case: str, state: RowState = RowState.NO_RUN, **more: object) -> CaseReport:
     return replace(CaseReport(case=case, variant="linen", state=state), **more)  # type: ignore[arg-type]
 
 
-def _built(*lines: CaseReport) -> Built:
-    report = Report(
-        repository="acme/maxtext",
-        number=7,
-        title="A change",
-        head_sha=HEAD,
-        head_branch="feat/x",
-        base_branch="main",
-        merge_base=BASE,
-        made_at=NOW,
-        rows=lines,
-    )
-    return Built(report=report, looks={})
-
-
-def _subject(with_suite: Suite = SUITE, *started: RunRecord, **row_changes: object) -> Subject:
+def _subject(with_suite: Suite = SUITE, *started: RunRecord, asks: tuple[Ask, ...] = ()) -> Subject:
+    assert with_suite.launch is not None
+    device = device_of(with_suite.launch)
+    assert device is not None
+    pushed = Ask(source=Source.PUSH, name="push", keys=suite_keys(with_suite))
     return Subject(
-        row=row(**row_changes) if row_changes else ROW,
-        pull=PULL,
-        facts=FACTS,
-        suite=with_suite,
-        started=started,
+        pull=PULL, facts=FACTS, suite=with_suite, device=device, asks=(pushed, *asks), started=started
     )
+
+
+def plan(subject: Subject, *lines: CaseReport) -> tuple[Planned, ...]:
+    """The runs to have."""
+    return planning.plan(subject, lines).planned
 
 
 def _counts(planned: tuple[Planned, ...]) -> Counter[tuple[str, str]]:
@@ -70,7 +58,7 @@ def _judged(verdict: Verdict, timing: TimingVerdict, more_runs: int | None = Non
     )
 
 
-FIRST = plan(_subject(), LOCAL, _built(_line("03_dropout"), _line("04_int8")))
+FIRST = plan(_subject(), _line("03_dropout"), _line("04_int8"))
 
 
 def test_the_first_round_measures_the_noise_of_both_sides() -> None:
@@ -87,7 +75,7 @@ def test_the_first_round_measures_the_noise_of_both_sides() -> None:
 
 def test_names_are_derived_so_that_repeating_plans_the_same() -> None:
     """The same subject gives the same keys and jobs; every run has its own."""
-    again = plan(_subject(), LOCAL, _built(_line("03_dropout"), _line("04_int8")))
+    again = plan(_subject(), _line("03_dropout"), _line("04_int8"))
     assert again == FIRST
     assert len({one.record.key for one in FIRST}) == len({one.job.name for one in FIRST}) == len(FIRST)
 
@@ -96,7 +84,7 @@ def test_names_are_derived_so_that_repeating_plans_the_same() -> None:
 def test_another_head_or_pull_request_has_runs_of_its_own(changed: dict[str, object]) -> None:
     """On a device whose speed drifts a comparison is made within one session."""
     subject = replace(_subject(), pull=pull(**changed))
-    other = plan(subject, LOCAL, _built(_line("03_dropout"), _line("04_int8")))
+    other = plan(subject, _line("03_dropout"), _line("04_int8"))
     assert not {one.record.key for one in other} & {one.record.key for one in FIRST}
 
 
@@ -104,7 +92,7 @@ def test_variants_add_their_arguments_to_the_command() -> None:
     """Every variant runs the case's command with its own arguments."""
     both = suite(LAUNCHES)
     lines = [replace(_line("04_int8"), variant=variant) for variant in both.variant_names]
-    commands = {one.job.variant: one.job.command for one in plan(_subject(both), LOCAL, _built(*lines))}
+    commands = {one.job.variant: one.job.command for one in plan(_subject(both), *lines)}
     assert commands == {
         "linen": "python3 train.py run_name={run_name} quantization=int8",
         "nnx": "python3 train.py run_name={run_name} quantization=int8 pure_nnx=true",
@@ -115,14 +103,14 @@ def test_runs_under_way_are_neither_repeated_nor_dropped() -> None:
     """While a round runs, the plan names exactly that round."""
     started = _records(FIRST, RunState.RUNNING)
     lines = [_line("03_dropout", RowState.RUNNING), _line("04_int8", RowState.QUEUED)]
-    assert plan(_subject(SUITE, *started), LOCAL, _built(*lines)) == FIRST
+    assert plan(_subject(SUITE, *started), *lines) == FIRST
 
 
 def test_lost_runs_are_not_started_again_for_ever() -> None:
     """A case whose runs were all lost is not planned anew by itself."""
     started = _records(FIRST, RunState.LOST)
     lines = [_line("03_dropout", RowState.LOST), _line("04_int8", RowState.LOST)]
-    assert plan(_subject(SUITE, *started), LOCAL, _built(*lines)) == FIRST
+    assert plan(_subject(SUITE, *started), *lines) == FIRST
 
 
 def _ended(case: str, state: RowState, comparison: Comparison) -> CaseReport:
@@ -145,7 +133,7 @@ def test_an_open_question_gets_the_runs_that_would_settle_it() -> None:
         _ended("03_dropout", RowState.INCONCLUSIVE, unsure),
         _ended("04_int8", RowState.SAME, same),
     ]
-    planned = plan(_subject(SUITE, *started), LOCAL, _built(*lines))
+    planned = plan(_subject(SUITE, *started), *lines)
     assert _counts(planned) == {
         ("03_dropout", "a"): 5,
         ("03_dropout", "b"): 5,
@@ -163,14 +151,12 @@ def test_what_more_runs_cannot_settle_gets_none() -> None:
         _ended("03_dropout", RowState.INCONCLUSIVE, greedy),
         _ended("04_int8", RowState.INCONCLUSIVE, doubt),
     ]
-    counts = _counts(plan(_subject(SUITE, *started), LOCAL, _built(*lines)))
+    counts = _counts(plan(_subject(SUITE, *started), *lines))
     assert (counts["03_dropout", "a"], counts["04_int8", "a"]) == (MOST_REPEATS, 3)
 
 
-def _asked(*fresh: str, head_sha: str | None = HEAD) -> CommandRecord:
-    return CommandRecord(
-        comment_id=1, text="/benchmark rerun", by="bob", at=NOW, result="Yes.", head_sha=head_sha, fresh=fresh
-    )
+def _rerun(*keys: str, fresh: int = 1) -> Ask:
+    return Ask(source=Source.COMMAND, name="1:00", keys=frozenset(keys), by="bob", fresh=fresh)
 
 
 @pytest.mark.parametrize(("times", "expected"), [(1, 6), (2, 9), (3, MOST_REPEATS), (9, MOST_REPEATS)])
@@ -179,28 +165,10 @@ def test_each_rerun_adds_a_round_up_to_the_most(times: int, expected: int) -> No
     started = _records(FIRST, RunState.ENDED)
     slower = _judged(Verdict.SLOWER, TimingVerdict.SLOWER)
     lines = [_ended("03_dropout", RowState.SLOWER, slower), _ended("04_int8", RowState.SLOWER, slower)]
-    commands = tuple(replace(_asked("03_dropout/linen"), comment_id=n) for n in range(times))
-    counts = _counts(plan(_subject(SUITE, *started, commands=commands), LOCAL, _built(*lines)))
+    asks = tuple(replace(_rerun("03_dropout/linen"), name=f"1:{n:02}") for n in range(times))
+    counts = _counts(plan(_subject(SUITE, *started, asks=asks), *lines))
     assert (counts["03_dropout", "a"], counts["03_dropout", "b"]) == (expected, expected)
     assert counts["04_int8", "a"] == 3
-
-
-def test_a_rerun_of_another_head_does_not_count() -> None:
-    """What was asked for on an earlier commit is done with."""
-    commands = (_asked("03_dropout/linen", head_sha="d" * 40),)
-    counts = _counts(plan(_subject(commands=commands), LOCAL, _built(_line("03_dropout"))))
-    assert counts["03_dropout", "a"] == 3
-
-
-def test_rerun_failed_repeats_only_what_fails() -> None:
-    """Of the cases that were named with `failed`, only those in a failing state get a fresh round."""
-    started = _records(FIRST, RunState.ENDED)
-    failed = _judged(Verdict.NEW_FAILURE, TimingVerdict.WITHHELD)
-    same = _judged(Verdict.SAME, TimingVerdict.SAME)
-    lines = [_ended("03_dropout", RowState.NEW_FAILURE, failed), _ended("04_int8", RowState.SAME, same)]
-    commands = (_asked(FAILED, "03_dropout/linen", "04_int8/linen"),)
-    counts = _counts(plan(_subject(SUITE, *started, commands=commands), LOCAL, _built(*lines)))
-    assert (counts["03_dropout", "a"], counts["04_int8", "a"]) == (6, 3)
 
 
 def test_runs_that_were_found_need_not_be_started() -> None:
@@ -209,5 +177,5 @@ def test_runs_that_were_found_need_not_be_started() -> None:
         id="f", repository="acme/maxtext", case="03_dropout", variant="linen", sha=BASE, origin=Origin.FOUND
     )
     line = _line("03_dropout", base_runs=(found, replace(found, id="g")))
-    counts = _counts(plan(_subject(), LOCAL, _built(line)))
+    counts = _counts(plan(_subject(), line))
     assert counts == {("03_dropout", "b"): 1, ("03_dropout", "a"): 3}

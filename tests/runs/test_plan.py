@@ -1,9 +1,20 @@
 """Which runs a comparison needs, and in which order."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from bot.runs.plan import Chosen, Commit, Side, Wanted, choose_cases, plan_runs, repeats_wanted
-from bot.runs.records import RunRecord, RunState
+from bot.runs.plan import (
+    Chosen,
+    Commit,
+    Need,
+    Side,
+    Wanted,
+    choose_cases,
+    found_of,
+    plan_runs,
+    repeats_wanted,
+)
+from bot.runs.records import Origin, RunRecord, RunState
 from bot.verdict.judgement import Comparison, Loss, LossVerdict, Timing, TimingVerdict, Verdict
 
 BASE = Commit(side=Side.BASELINE, sha="a" * 40, tree="1" * 40)
@@ -34,14 +45,8 @@ OPEN = judged(Verdict.INCONCLUSIVE, TimingVerdict.INCONCLUSIVE, more_runs=2)
 
 def test_the_sides_take_turns() -> None:
     """A machine that gets slower in the meantime slows both sides alike."""
-    plan = plan_runs(
-        cases=["a", "b"],
-        variants=["linen"],
-        sides=[BASE, HEAD],
-        existing=[],
-        repeats={("a", "linen"): 2, ("b", "linen"): 1},
-    )
-    assert shown(plan) == [
+    needs = [Need(case="a", variant="linen", base=2, head=2), Need(case="b", variant="linen", base=1, head=1)]
+    assert shown(plan_runs(base=BASE, head=HEAD, needs=needs)) == [
         "a/linen base 1",
         "a/linen cand 1",
         "a/linen base 2",
@@ -51,30 +56,43 @@ def test_the_sides_take_turns() -> None:
     ]
 
 
-def test_runs_found_ready_made_are_not_run_again() -> None:
-    """A side that has runs in the bucket needs fewer of ours; a short hash names the commit too."""
-    plan = plan_runs(
-        cases=["a"],
-        variants=["linen"],
-        sides=[BASE, HEAD],
-        existing=[found("a" * 40), found("a" * 7), found("a" * 6), found(None), found("c" * 40)],
-        repeats={("a", "linen"): 3},
-    )
+def test_a_side_that_has_runs_needs_fewer() -> None:
+    """Each side has a number of its own."""
+    plan = plan_runs(base=BASE, head=HEAD, needs=[Need(case="a", variant="linen", base=1, head=3)])
     assert shown(plan) == ["a/linen base 1", "a/linen cand 1", "a/linen cand 2", "a/linen cand 3"]
+
+
+def test_a_fresh_measurement_has_repeats_of_its_own() -> None:
+    """Every time that people ask anew both sides are measured again, beside what there is."""
+    need = Need(case="a", variant="linen", head=1, fresh=2, round=1)
+    plan = plan_runs(base=BASE, head=HEAD, needs=[need])
+    assert [(run.commit.side, run.repeat, run.fresh) for run in plan] == [
+        (Side.CANDIDATE, 1, 0),
+        (Side.BASELINE, 1, 1),
+        (Side.CANDIDATE, 1, 1),
+        (Side.BASELINE, 1, 2),
+        (Side.CANDIDATE, 1, 2),
+    ]
+
+
+def test_runs_that_were_found_are_known_by_commit_and_by_files() -> None:
+    """A short hash names the commit too; the same files on another commit are as good."""
+    known = [found("a" * 40), found("a" * 7), found("a" * 6), found(None), found("c" * 40)]
+    assert found_of(known, BASE) == 2
+    assert found_of([replace(found("c" * 40), tree=BASE.tree)], BASE) == 1
+    assert found_of([replace(found("a" * 40), origin=Origin.LAUNCHED)], BASE) == 0
 
 
 def test_two_commits_with_the_same_files_share_their_runs() -> None:
     """Nothing can be slower than itself, so it is not measured twice."""
     same = Commit(side=Side.CANDIDATE, sha="b" * 40, tree=BASE.tree)
-    plan = plan_runs(
-        cases=["a"], variants=["linen"], sides=[BASE, same], existing=[], repeats={("a", "linen"): 1}
-    )
-    assert shown(plan) == ["a/linen base 1"]
+    plan = plan_runs(base=BASE, head=same, needs=[Need(case="a", variant="linen", base=1, head=2)])
+    assert shown(plan) == ["a/linen base 1", "a/linen base 2"]
 
 
 def test_a_case_without_repeats_is_not_run() -> None:
     """What nobody asked for is not in the plan."""
-    assert plan_runs(cases=["a"], variants=["linen"], sides=[BASE], existing=[], repeats={}) == ()
+    assert plan_runs(base=BASE, head=HEAD, needs=[Need(case="a", variant="linen")]) == ()
 
 
 def test_cases_are_chosen_by_name_and_glob() -> None:
