@@ -111,14 +111,14 @@ class RunStep:
 
     async def _launch(self, turn: _Turn) -> None:
         """Start the job if that is admitted, and only while the row is ours: another may be at it else."""
-        if not await self.database.write(queue.hold, turn.held, until=self.now() + LEASE_SECONDS):
-            raise Broken("another process has taken this run over")
         answer = await self.admission.admit(turn.record, turn.job)
         match answer:
             case Waits(until=until, why=why):
                 turn.after, _ = held_back(turn.before, until=until, why=why)
                 turn.due = until
             case Admitted():
+                if not await self.database.write(queue.hold, turn.held, until=self.now() + LEASE_SECONDS):
+                    raise Broken("another process has taken this run over")
                 try:
                     await turn.cluster.launch(turn.job)
                 except Told as told:

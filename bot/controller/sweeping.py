@@ -54,8 +54,8 @@ class Sweeper:
         while True:
             try:
                 await self.sweep()
-            except Broken as problem:
-                LOG.warning("could not sweep: %s", problem)
+            except Exception as problem:
+                LOG.warning("could not sweep: %s", problem, exc_info=not isinstance(problem, Broken))
             await asyncio.sleep(SWEEP_SECONDS)
 
     async def sweep(self) -> frozenset[str]:

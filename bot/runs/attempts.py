@@ -67,12 +67,23 @@ def failed_by_the_cluster(run: RunStanding, seen: Observation, pace: Pace, now: 
             assert_never(seen.state)
 
 
-def try_again(run: RunStanding, fault: Fault, now: float, pace: Pace) -> Decision:
-    """Another attempt after a pause, or none where there were enough. The old job is gone before."""
+def failed(run: RunStanding, fault: Fault, now: float, pace: Pace) -> Decision:
+    """The cluster failed this attempt: another follows, or none where there were enough."""
     words = FAULT_WORDS[fault]
-    if run.attempt >= pace.attempts:
-        why = f"the cluster failed all {run.attempt} attempts, the last because {words}"
-        return lost(run, why, now), (Keep(), Delete(), Settle())
+    if run.attempt < pace.attempts:
+        return give_up(replace(run, again=True), words, now)
+    return give_up(run, f"the cluster failed all {run.attempt} attempts, the last because {words}", now)
+
+
+def give_up(run: RunStanding, why: str, now: float) -> Decision:
+    """Write down that and why the attempt is to be ended, and come back at once to do it."""
+    return replace(run, given_up=why), (Keep(), Wait(until=now))
+
+
+def end(run: RunStanding, now: float, pace: Pace) -> Decision:
+    """End an attempt that was given up. The old job is gone before another is started."""
+    if not run.again:
+        return lost(run, run.given_up, now), (Delete(), Settle())
     wait = pace.back_off(run.attempt + 1)
-    again = another_attempt(run, why=words, now=now, wait=wait)
-    return again, (Delete(), Settle(), Wait(until=now + wait))
+    following = another_attempt(run, why=run.given_up, now=now, wait=wait)
+    return following, (Delete(), Settle(), Wait(until=now + wait))

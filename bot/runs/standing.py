@@ -89,7 +89,8 @@ class RunStanding:
     on a living job, `began` when it was first seen running, `not_before` when this attempt may be started;
     all in Unix seconds. `exit_code`, `log_uri`, `expected_steps`, `heard` and `queue_place` are the cluster's
     last word, `note` its own clause (untrusted). `why` is ours: what a planned run waits for, or how a run
-    was lost.
+    was lost. `given_up` is why this attempt is to be ended, and `again` whether another one follows: written
+    down before the job is deleted, since afterwards nobody could tell any more.
     """
 
     name: str
@@ -113,6 +114,8 @@ class RunStanding:
     fault: Fault | None = None
     faulty_since: float | None = None
     faulty_looks: int = 0
+    given_up: str = ""
+    again: bool = False
     sightings: tuple[Sighting, ...] = ()
     attempt: int = 1
     past: tuple[PastAttempt, ...] = ()

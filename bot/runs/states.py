@@ -16,9 +16,9 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import assert_never
 
-from bot.runs.attempts import failed_by_the_cluster, lost, moved, try_again
+from bot.runs.attempts import end, failed, failed_by_the_cluster, give_up, moved
 from bot.runs.clusters.port import Fault, JobState, Observation
-from bot.runs.effects import Collect, Decision, Delete, Keep, Launch, Settle, Wait
+from bot.runs.effects import Collect, Decision, Delete, Launch, Settle, Wait
 from bot.runs.records import RunState
 from bot.runs.standing import KEPT_SIGHTINGS, SHARED_PACE, TERMINAL, Pace, RunStanding, Sighting
 
@@ -121,8 +121,10 @@ def _withdraw(run: RunStanding, observation: Observation, now: float, pace: Pace
 
 
 def _pursue(run: RunStanding, observation: Observation, now: float, pace: Pace) -> Decision:
+    if run.given_up:
+        return end(run, now, pace)
     if failed_by_the_cluster(run, observation, pace, now):
-        return try_again(run, observation.fault or Fault.NOT_STARTED, now, pace)
+        return failed(run, observation.fault or Fault.NOT_STARTED, now, pace)
     match observation.state:
         case JobState.ABSENT:
             return _missing(run, now, pace)
@@ -156,9 +158,8 @@ def _missing(run: RunStanding, now: float, pace: Pace) -> Decision:
 def _given_up(run: RunStanding, now: float, pace: Pace) -> Decision:
     """Deleted as well: if the cluster was wrong, nothing may go on running under a name we gave up."""
     if run.state is RunState.LAUNCHED and not run.why:
-        return try_again(run, Fault.NOT_STARTED, now, pace)
-    why = run.why or "its cluster no longer knows of it"
-    return lost(run, why, now), (Delete(), Settle())
+        return failed(run, Fault.NOT_STARTED, now, pace)
+    return give_up(run, run.why or "its cluster no longer knows of it", now)
 
 
 def _waiting(run: RunStanding, now: float, pace: Pace) -> Decision:
@@ -181,7 +182,7 @@ def _unless_overdue(run: RunStanding, now: float, pace: Pace) -> Decision:
         why = f"it was taken back after {pace.queue / 3600:.0f} h in the queue"
     else:
         why = f"it was ended at its time limit of {run.timeout_seconds / 60:.0f} min"
-    return lost(run, why, now), (Keep(), Delete(), Settle())
+    return give_up(run, why, now)
 
 
 def _found(run: RunStanding) -> RunStanding:

@@ -57,6 +57,8 @@ def test_a_job_that_stays_away_is_lost_and_deleted() -> None:
     for look in range(3):
         assert run.state is RunState.RUNNING
         run, effects = decide(run, ABSENT, Wish.WANTED, NOW + 50 * look, PACE)
+    assert (run.given_up, effects) == ("its cluster no longer knows of it", (Keep(), Wait(until=NOW + 100)))
+    run, effects = decide(run, ABSENT, Wish.WANTED, NOW + 100, PACE)
     assert run.state is RunState.LOST
     assert run.why == "its cluster no longer knows of it"
     assert effects == (Delete(), Settle())
@@ -81,18 +83,22 @@ def test_a_clock_that_was_ahead_does_not_stop_ours() -> None:
     """A moment in the future counts as now, so that the limit passes from there."""
     ahead = replace(standing(RunState.RUNNING, since=NOW + 1e9), looked=NOW + 1e9)
     run, _ = decide(ahead, RUNNING, Wish.WANTED, NOW, PACE)
-    run, effects = decide(run, RUNNING, Wish.WANTED, NOW + 700, PACE)
-    assert run.state is RunState.LOST
-    assert effects == (Keep(), Delete(), Settle())
+    run, _ = decide(run, RUNNING, Wish.WANTED, NOW + 700, PACE)
+    assert run.given_up == "it was ended at its time limit of 10 min"
 
 
 def test_a_job_that_runs_on_past_its_limit_is_ended() -> None:
     """A cluster that does not keep the time limit is not trusted to end the job either."""
     looked_on = replace(standing(RunState.RUNNING), looked=NOW)
     run, effects = decide(looked_on, RUNNING, Wish.WANTED, NOW + 700, PACE)
+    assert (run.given_up, effects) == (
+        "it was ended at its time limit of 10 min",
+        (Keep(), Wait(until=NOW + 700)),
+    )
+    run, effects = decide(run, ABSENT, Wish.WANTED, NOW + 700, PACE)
     assert run.state is RunState.LOST
     assert run.why == "it was ended at its time limit of 10 min"
-    assert effects == (Keep(), Delete(), Settle())
+    assert effects == (Delete(), Settle())
 
 
 def test_an_old_answer_does_not_move_a_run_back() -> None:
@@ -151,7 +157,10 @@ def faulty(state: JobState, fault: Fault, exit_code: int | None = None, note: st
 def test_what_the_cluster_failed_is_tried_again_under_another_name(fault: Fault) -> None:
     """The old job is deleted and settled, the new attempt waits for its turn, and the reason is kept."""
     before = replace(standing(RunState.RUNNING), name="mv-a-0123", began=NOW - 50, last_step=3)
-    run, effects = decide(before, faulty(JobState.ENDED, fault, 143, "by another"), Wish.WANTED, NOW, PACE)
+    seen = faulty(JobState.ENDED, fault, 143, "by another")
+    noted, effects = decide(before, seen, Wish.WANTED, NOW, PACE)
+    assert (noted.state, noted.attempt, effects) == (RunState.RUNNING, 1, (Keep(), Wait(until=NOW)))
+    run, effects = decide(noted, ABSENT, Wish.WANTED, NOW, PACE)
     assert (run.state, run.attempt, run.name) == (RunState.PLANNED, 2, "mv-a-0123-2")
     assert effects == (Delete(), Settle(), Wait(until=NOW + 20))
     over = run.past[0]
@@ -164,7 +173,8 @@ def test_attempts_are_spaced_and_counted() -> None:
     """The pause grows, the names count on, and after the last attempt the run is lost with the reason."""
     run, now, pauses = standing(RunState.RUNNING), NOW, []
     for _ in range(2):
-        run, effects = decide(run, faulty(JobState.ENDED, Fault.PREEMPTED), Wish.WANTED, now, PACE)
+        run, _ = decide(run, faulty(JobState.ENDED, Fault.PREEMPTED), Wish.WANTED, now, PACE)
+        run, effects = decide(run, ABSENT, Wish.WANTED, now, PACE)
         assert isinstance(effects[-1], Wait)
         pauses.append(effects[-1].until - now)
         early, effects = decide(run, ABSENT, Wish.WANTED, now + 1, PACE)
@@ -174,10 +184,11 @@ def test_attempts_are_spaced_and_counted() -> None:
         assert effects == (Launch(), Wait(until=now + 10))
     assert pauses == [20, 80]
     assert run.name == "mv-a-3"
-    run, effects = decide(run, faulty(JobState.ENDED, Fault.EVICTED), Wish.WANTED, now, PACE)
+    run, _ = decide(run, faulty(JobState.ENDED, Fault.EVICTED), Wish.WANTED, now, PACE)
+    run, effects = decide(run, ABSENT, Wish.WANTED, now, PACE)
     assert run.state is RunState.LOST
     assert run.why == "the cluster failed all 3 attempts, the last because it was evicted"
-    assert effects == (Keep(), Delete(), Settle())
+    assert effects == (Delete(), Settle())
 
 
 @pytest.mark.parametrize("exit_code", [0, 1, 124, 137, 139])
@@ -199,9 +210,9 @@ def test_a_job_that_went_back_into_the_queue_after_it_ran_is_started_anew() -> N
     """It would go on from its own checkpoint; before it ran, it just waits on."""
     evicted = faulty(JobState.QUEUED, Fault.EVICTED)
     ran = replace(standing(RunState.RUNNING), began=NOW - 5)
-    assert decide(ran, evicted, Wish.WANTED, NOW, PACE)[0].attempt == 2
+    assert decide(ran, evicted, Wish.WANTED, NOW, PACE)[0].again
     waits, _ = decide(standing(RunState.QUEUED), evicted, Wish.WANTED, NOW, PACE)
-    assert (waits.state, waits.attempt) == (RunState.QUEUED, 1)
+    assert (waits.state, waits.given_up) == (RunState.QUEUED, "")
 
 
 def test_a_fault_of_a_living_job_counts_when_it_lasts() -> None:
@@ -209,18 +220,18 @@ def test_a_fault_of_a_living_job_counts_when_it_lasts() -> None:
     stuck, run = faulty(JobState.QUEUED, Fault.IMAGE_PULL), standing(RunState.QUEUED)
     run, _ = decide(run, stuck, Wish.WANTED, NOW, PACE)
     run, _ = decide(run, stuck, Wish.WANTED, NOW + 1e6, PACE)
-    assert run.attempt == 1
+    assert not run.given_up
     healed, _ = decide(run, QUEUED, Wish.WANTED, NOW + 1e6, PACE)
     assert (healed.faulty_since, healed.faulty_looks) == (None, 0)
     run, _ = decide(run, stuck, Wish.WANTED, NOW + 1e6, PACE)
-    assert (run.attempt, run.past[0].why) == (2, "its image could not be pulled")
+    assert (run.given_up, run.again) == ("its image could not be pulled", True)
 
 
 def test_a_launch_that_the_cluster_never_showed_is_the_clusters_fault() -> None:
     """What was accepted and never seen is started once more; what was refused is lost with the refusal."""
     run = standing(RunState.LAUNCHED)
     refused = replace(run, why="there is no such commit")
-    for look in range(3):
+    for look in range(4):
         run, _ = decide(run, ABSENT, Wish.WANTED, NOW + 50 * look, PACE)
         refused, _ = decide(refused, ABSENT, Wish.WANTED, NOW + 50 * look, PACE)
     assert (run.state, run.attempt) == (RunState.PLANNED, 2)
