@@ -26,6 +26,7 @@ from bot.controller.launching import Launcher
 from bot.controller.loop import Controller, Work
 from bot.controller.pulls import PullStep
 from bot.controller.runs import RunStep
+from bot.controller.spending import Purse
 from bot.controller.saying import Speaker, Text
 from bot.controller.suites import Suites
 from bot.errors import Told
@@ -162,6 +163,7 @@ def _controller(parts: Parts, wake: Callable[[], None]) -> Controller:
             local=LocalCluster(parts.settings.data_dir / "cluster"), open_place=_no_far_place
         ),
         artifacts=parts.artifacts,
+        admission=Purse(database=parts.database, suites=suites, now=time.time),
         now=time.time,
         wake=wake,
     )
