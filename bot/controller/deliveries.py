@@ -14,12 +14,13 @@ from typing import assert_never
 
 from bot.controller import commands
 from bot.controller.ports import Forge
+from bot.controller.pushes import Pushes
 from bot.controller.suites import Suites
 from bot.errors import Missing, Told
 from bot.intake import intent as intents
 from bot.intake.event import read_event
 from bot.intake.pull import Repository
-from bot.storage import pulls, queue
+from bot.storage import mainline, pulls, queue
 from bot.storage.database import Database
 from bot.storage.deliveries import DeliveryState
 from bot.storage.pulls import RepositoryRow
@@ -118,16 +119,7 @@ class DeliveryStep:
 
     async def _branch(self, intent: intents.Branch) -> str:
         await self._remember(intent.repository)
-        if intent.branch == intent.repository.default_branch:
-            self.suites.forget(intent.repository)
-        touched = await self.database.write(
-            pulls.want_branch,
-            repository=intent.repository.full_name,
-            branch=intent.branch,
-            sha=intent.sha,
-            now=self.now(),
-        )
-        return f"{touched} pull requests of {intent.branch} are looked at"
+        return await Pushes(database=self.database, suites=self.suites, now=self.now).take(intent)
 
     async def _install(self, intent: intents.Install) -> None:
         listed = intent.added
@@ -135,6 +127,12 @@ class DeliveryStep:
             listed = await self.forge.repositories(intent.installation)
         for repository in listed:
             await self._remember(repository)
+            await self.database.write(
+                mainline.look,
+                repository=repository.full_name,
+                installation=repository.installation,
+                now=self.now(),
+            )
         if intent.gone or intent.removed:
             names = None if intent.gone else [repository.full_name for repository in intent.removed]
             await self.database.write(

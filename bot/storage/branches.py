@@ -12,9 +12,9 @@ from bot.storage.tables import PULL_REQUEST
 
 
 def watch(
-    connection: Connection, *, repository: str, branch: str, installation: int, sha: str, now: float
+    connection: Connection, *, repository: str, branch: str, installation: int, sha: str | None, now: float
 ) -> int:
-    """Have this branch looked at, which has moved to `sha`; its number."""
+    """Have this branch looked at, which has moved to `sha`, or is gone where that is None; its number."""
     number = number_of(connection, repository, branch)
     if number is None:
         number = _next_number(connection, repository)

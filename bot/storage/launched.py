@@ -15,7 +15,7 @@ from bot.runs.clusters.port import Job, Place
 from bot.runs.records import RunRecord, RunState
 from bot.runs.standing import TERMINAL, RunStanding
 from bot.runs.states import Wish
-from bot.storage import pulls, queue, runs
+from bot.storage import mainline, pulls, queue, runs
 from bot.storage.queue import Claim
 from bot.storage.tables import PULL_REQUEST, RUN
 from bot.verdict.judgement import MeasuredRun
@@ -127,6 +127,8 @@ def let_go(
     for repository, number in runs.wanters(connection, record.id):
         if news is News.STATE:
             pulls.touch(connection, repository=repository, number=number, now=now)
+            if number == mainline.MAIN:
+                mainline.ended(connection, repository, now=now)
         elif news is News.PROGRESS:
             _nudge(connection, repository, number, now + PROGRESS_SECONDS)
     return True

@@ -1,0 +1,185 @@
+"""Main is measured by the clock and on demand, and takes over what landed on it."""
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import pytest
+
+from bot.controller.mainline import LOOK_SECONDS, MainStep
+from bot.controller.suites import Suites
+from bot.intake.pull import Commit
+from bot.runs.asks import Ask, Source
+from bot.runs.records import Origin, RunRecord, RunState
+from bot.storage import asks, mainline, pulls, queue, runs
+from bot.storage.database import Database
+from bot.storage.mainline import MAIN
+from bot.storage.pulls import RepositoryRow
+from bot.storage.tables import MAINLINE
+from bot.verdict.measure import measure
+from tests.controller.forge import FakeForge
+from tests.controller.samples import HEAD, LAUNCHES
+from tests.verdict.samples import Shape, run_log
+
+NAME = "acme/maxtext"
+MAIN_SHA, TREE = "d" * 40, "e" * 40
+NOON = datetime(2026, 4, 21, 12, tzinfo=UTC).timestamp()
+AT_THREE = LAUNCHES + 'baseline: {daily_at: "03:00"}\n'
+DAY = 86_400.0
+KEYS = ["03_dropout/linen", "03_dropout/nnx", "04_int8/linen", "04_int8/nnx"]
+
+
+@dataclass(slots=True, kw_only=True)
+class Scene:
+    """A main with one commit, looked at whenever a test says so."""
+
+    database: Database
+    forge: FakeForge = field(default_factory=FakeForge)
+    now: float = NOON
+    woken: int = 0
+
+    def look(self, text: str | None = AT_THREE) -> float | None:
+        """Look at main with this configuration; when it is due again."""
+        self.forge.files = {".github/maxview.yml": text} if text else {}
+        self.database.now(mainline.look, repository=NAME, installation=1, now=self.now)
+        held = self.database.now(queue.claim, MAINLINE, owner="me", now=self.now, lease=30.0)
+        assert held is not None
+        step = MainStep(
+            database=self.database,
+            forge=self.forge,
+            suites=Suites(forge=self.forge, now=lambda: self.now),
+            now=lambda: self.now,
+            wake=self._wake,
+        )
+        asyncio.run(step(held))
+        due: float | None = self.database.now(_due)
+        return due
+
+    def wanted(self) -> list[RunRecord]:
+        """The runs that are wanted for main itself."""
+        return list(self.database.now(runs.wanted, NAME, MAIN))
+
+    def end_all(self) -> None:
+        """Have every wanted run end."""
+        for run in self.wanted():
+            self.database.now(runs.save, replace(run, state=RunState.ENDED), now=self.now)
+
+    def _wake(self) -> None:
+        self.woken += 1
+
+
+def _due(connection: object) -> float | None:
+    due: float | None = connection.execute(MAINLINE.select()).mappings().one()["due"]  # type: ignore[attr-defined]
+    return due
+
+
+@pytest.fixture
+def scene(database: Database) -> Scene:
+    """A repository that is installed, and main's one commit."""
+    row = RepositoryRow(full_name=NAME, installation=1, default_branch="main", private=False, active=True)
+    database.now(pulls.keep_repository, row)
+    made = Scene(database=database)
+    made.forge.commits = (Commit(sha=MAIN_SHA, committed_at=NOON - 60, message="Newest", tree=TREE),)
+    return made
+
+
+def test_the_day_on_which_a_schedule_is_written_is_left_out(scene: Scene) -> None:
+    """Nobody waits for a run of the past; the next moment is looked at in time."""
+    due = scene.look()
+    assert [] == scene.wanted()
+    assert NOON + LOOK_SECONDS == due
+    scene.now = NOON + 14.5 * 3600
+    assert NOON + 15 * 3600 == scene.look()
+
+
+def test_main_is_run_once_a_day_at_its_time(scene: Scene) -> None:
+    """Every case and variant of main's newest commit; looking again plans nothing twice."""
+    scene.look()
+    scene.now += DAY
+    for _ in range(2):
+        scene.look()
+        assert KEYS == sorted(f"{run.case}/{run.variant}" for run in scene.wanted())
+        assert {(MAIN_SHA, TREE, "main")} == {(run.sha, run.tree, run.branch) for run in scene.wanted()}
+    assert 1 == scene.woken
+    scene.end_all()
+    scene.look()
+    assert [] == scene.wanted()
+    assert () == scene.database.now(asks.of_pull, NAME, MAIN)
+
+
+def test_a_day_that_was_slept_through_is_run_on_waking(scene: Scene) -> None:
+    """Three days of absence make one run, of main as it is now."""
+    scene.look()
+    scene.now += 3 * DAY
+    scene.look()
+    assert len(KEYS) == len(scene.wanted())
+
+
+def test_a_commit_that_was_run_already_is_not_run_again(scene: Scene) -> None:
+    """Main did not move since yesterday, and the cluster keeps its pace."""
+    xpk = AT_THREE.replace(
+        "cluster: local, local: {repository: /code, timeout: 5m}", "cluster: xpk, xpk: {XPK}"
+    ).replace("{XPK}", "{cluster: c, project: p, zone: z, device-type: v6e-32, docker-image: i}")
+    scene.look(xpk)
+    scene.now += DAY
+    scene.look(xpk)
+    assert len(KEYS) == len(scene.wanted())
+    scene.end_all()
+    scene.look(xpk)
+    scene.now += DAY
+    scene.look(xpk)
+    assert [] == scene.wanted()
+
+
+def test_a_baseline_is_run_on_demand(scene: Scene) -> None:
+    """The cases that were asked for, on the commit that was asked for."""
+    ask = Ask(
+        source=Source.COMMAND,
+        name="baseline:7:99",
+        keys=frozenset(KEYS[:1]),
+        by="alice",
+        head_sha=MAIN_SHA,
+        made=NOON,
+    )
+    scene.database.now(asks.keep, NAME, MAIN, ask)
+    scene.look(LAUNCHES)
+    (run,) = scene.wanted()
+    assert ("03_dropout", "linen", MAIN_SHA) == (run.case, run.variant, run.sha)
+
+
+def test_runs_that_are_asked_for_no_more_are_let_go_of(scene: Scene) -> None:
+    """Without a launch section nothing is left to run."""
+    scene.look()
+    scene.now += DAY
+    scene.look()
+    assert scene.wanted()
+    scene.look('version: 1\nruns: {source: "file:/runs", pattern: "{case}/*.log"}\ncases: {a: {}}\n')
+    assert [] == scene.wanted()
+
+
+def test_what_landed_is_adopted_and_told_to_those_who_compare(scene: Scene) -> None:
+    """The head of a pull request became main's newest commit with the same files."""
+    database = scene.database
+    database.now(pulls.want, repository=NAME, number=7, installation=1, now=NOON, head_sha=HEAD)
+    database.now(pulls.want, repository=NAME, number=8, installation=1, now=NOON)
+    held = database.now(queue.claim, pulls.PULL_REQUEST, owner="me", now=NOON, lease=30.0)
+    assert held is not None
+    values = {"head_sha": HEAD, "head_tree": TREE, "head_branch": "feat/x", "open": False}
+    database.now(pulls.let_go, held, now=NOON, due=None, values=values)
+    run = RunRecord(id="r", repository=NAME, case="a", variant="", branch="feat_x", sha=HEAD, started=1.0)
+    database.now(runs.save, run, now=NOON, measured=measure(run_log(Shape(steps=12))))
+    before = database.now(pulls.find, NAME, 8)
+    scene.look(None)
+    (adopted,) = database.now(runs.of_branch, NAME, "main")
+    after = database.now(pulls.find, NAME, 8)
+    assert before is not None
+    assert after is not None
+    assert (MAIN_SHA, HEAD, Origin.FOUND) == (adopted.sha, adopted.measured_sha, adopted.origin)
+    assert before.wanted + 1 == after.wanted
+
+
+def test_a_repository_that_left_is_let_alone(scene: Scene) -> None:
+    """Nothing is asked of GitHub."""
+    scene.database.now(pulls.leave_installation, installation=1)
+    assert scene.look() is None
+    assert [] == scene.forge.asked
