@@ -19,6 +19,7 @@ from bot.intake.event import (
     PullChanged,
     Pushed,
 )
+from bot.intake.grammar import read_commands
 from bot.intake.pull import Person, Repository
 
 
@@ -57,12 +58,13 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """A branch moved to `sha`. Whether it is watched, the repository's configuration says."""
+    """A branch moved to `sha`, or was deleted. Whether it is watched, the repository's configuration says."""
 
     repository: Repository
     branch: str
     sha: str
     pushed_at: float | None
+    deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +122,7 @@ def _of_pull(event: PullChanged) -> Watch | Close:
 
 
 def _of_comment(event: Commented) -> Command | Ignore:
-    commands = command.read_commands(event.body)
+    commands = read_commands(event.body)
     if not commands:
         return Ignore(why="the comment holds no /benchmark command")
     return Command(
@@ -134,9 +136,11 @@ def _of_comment(event: Commented) -> Command | Ignore:
     )
 
 
-def _of_push(event: Pushed) -> Branch | Ignore:
-    if event.deleted:
-        return Ignore(why=f"the branch {event.branch} was deleted")
+def _of_push(event: Pushed) -> Branch:
     return Branch(
-        repository=event.repository, branch=event.branch, sha=event.after, pushed_at=event.pushed_at
+        repository=event.repository,
+        branch=event.branch,
+        sha=event.after,
+        pushed_at=event.pushed_at,
+        deleted=event.deleted,
     )

@@ -15,7 +15,7 @@ from bot.storage import asks, mainline, pulls, queue, runs
 from bot.storage.database import Database
 from bot.storage.mainline import MAIN
 from bot.storage.pulls import RepositoryRow
-from bot.storage.tables import MAINLINE
+from bot.storage.tables import MAINLINE, PULL_REQUEST
 from bot.verdict.measure import measure
 from tests.controller.forge import FakeForge
 from tests.controller.samples import HEAD, LAUNCHES
@@ -162,7 +162,7 @@ def test_what_landed_is_adopted_and_told_to_those_who_compare(scene: Scene) -> N
     database = scene.database
     database.now(pulls.want, repository=NAME, number=7, installation=1, now=NOON, head_sha=HEAD)
     database.now(pulls.want, repository=NAME, number=8, installation=1, now=NOON)
-    held = database.now(queue.claim, pulls.PULL_REQUEST, owner="me", now=NOON, lease=30.0)
+    held = database.now(queue.claim, PULL_REQUEST, owner="me", now=NOON, lease=30.0)
     assert held is not None
     values = {"head_sha": HEAD, "head_tree": TREE, "head_branch": "feat/x", "open": False}
     database.now(pulls.let_go, held, now=NOON, due=None, values=values)

@@ -1,5 +1,7 @@
 """What deliveries ask of us, and who may ask."""
 
+from dataclasses import replace
+
 from bot.intake import command
 from bot.intake.event import read_event
 from bot.intake.intent import Branch, Close, Command, Ignore, Install, Intent, Watch, decide_intent
@@ -55,12 +57,12 @@ def test_a_comment_without_commands_asks_nothing() -> None:
     assert expected == _intent("issue_comment", issue_comment("Looks good to me"))
 
 
-def test_a_push_speaks_of_its_branch_unless_it_deletes_it() -> None:
+def test_a_push_speaks_of_its_branch_and_whether_it_is_gone() -> None:
     """Which branches are watched is decided elsewhere."""
     expected = Branch(repository=MAXTEXT, branch="test_1", sha=HEAD, pushed_at=1795240800.0)
     assert expected == _intent("push", push("refs/heads/test_1"))
     deleted = _intent("push", push("refs/heads/test_1", deleted=True, after="0" * 40))
-    assert Ignore(why="the branch test_1 was deleted") == deleted
+    assert replace(expected, sha="0" * 40, deleted=True) == deleted
 
 
 def test_an_installation_that_ends_or_pauses_is_gone() -> None:
