@@ -15,17 +15,21 @@ from bot.storage import runs
 from bot.storage.deliveries import insert
 from bot.storage.tables import RUN, WANT
 
+_COLUMNS = tuple(RunRecord.__dataclass_fields__)
+
 
 def of_trees(connection: Connection, repository: str, trees: Collection[str]) -> tuple[RunRecord, ...]:
     """Every run of these files (hashes of trees), on whatever branch and commit, newest first."""
     if not trees:
         return ()
     rows = connection.execute(
-        select(*(RUN.c[name] for name in RunRecord.__dataclass_fields__))
+        select(*(RUN.c[name] for name in _COLUMNS))
         .where(RUN.c.repository == repository, RUN.c.tree.in_(sorted(trees)))
         .order_by(RUN.c.started.desc(), RUN.c.id)
     )
-    return tuple(msgspec.convert(dict(row), type=RunRecord) for row in rows.mappings())
+    return tuple(
+        msgspec.convert({name: row[name] for name in _COLUMNS}, type=RunRecord) for row in rows.mappings()
+    )
 
 
 def learn_tree(connection: Connection, repository: str, *, sha: str, tree: str) -> int:
