@@ -35,8 +35,8 @@ class RunStore(Protocol):
         """The stored bytes from `start`, at most `length` of them, fewer at the end."""
         ...
 
-    def size(self, name: str) -> int:
-        """Stored size in bytes."""
+    def describe(self, name: str) -> RunFile:
+        """Stored size, time and generation of one file."""
         ...
 
     def write(self, name: str, chunks: Iterable[bytes], content_type: str) -> None:

@@ -122,11 +122,7 @@ class FolderStore:
             status = self._inside(name).stat()
         except (FileNotFoundError, NotADirectoryError, Told):
             return None
-        if not stat.S_ISREG(status.st_mode):
-            return None
-        return RunFile(
-            name=name, size=status.st_size, updated=status.st_mtime, generation=_generation(status)
-        )
+        return _described(name, status) if stat.S_ISREG(status.st_mode) else None
 
     @contextmanager
     def open(self, name: str, generation: str | None = None) -> Iterator[Iterator[bytes]]:
@@ -149,10 +145,10 @@ class FolderStore:
             file.seek(start)
             return file.read(length)
 
-    def size(self, name: str) -> int:
-        """See `RunStore.size`."""
+    def describe(self, name: str) -> RunFile:
+        """See `RunStore.describe`."""
         with self._opened(name) as file:
-            return os.fstat(file.fileno()).st_size
+            return _described(name, os.fstat(file.fileno()))
 
     def write(self, name: str, chunks: Iterable[bytes], content_type: str) -> None:  # noqa: ARG002 - a folder keeps no types
         """See `RunStore.write`."""
@@ -199,6 +195,10 @@ def _write_whole(path: Path, chunks: Iterable[bytes]) -> None:
         except BaseException:
             os.unlink(file.name)  # noqa: PTH108 - as above
             raise
+
+
+def _described(name: str, status: os.stat_result) -> RunFile:
+    return RunFile(name=name, size=status.st_size, updated=status.st_mtime, generation=_generation(status))
 
 
 def _generation(status: os.stat_result) -> str:

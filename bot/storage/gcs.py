@@ -110,6 +110,11 @@ def _reason(problem: BaseException) -> str:
     return " ".join((said[2] or said[0] or type(inner).__name__).split())[:200]
 
 
+def _file(blob: "Blob", name: str) -> RunFile:
+    updated = blob.updated.timestamp() if blob.updated else 0.0
+    return RunFile(name=name, size=blob.size or 0, updated=updated, generation=str(blob.generation))
+
+
 class GcsStore:
     """The runs below `prefix` of `bucket`; `retry_seconds` bounds how long one call is repeated."""
 
@@ -137,12 +142,7 @@ class GcsStore:
         name = blob.name.removeprefix(self._above)
         if name.endswith("/") or name < start or not matches(glob, name):
             return None
-        return RunFile(
-            name=name,
-            size=blob.size or 0,
-            updated=blob.updated.timestamp() if blob.updated else 0.0,
-            generation=str(blob.generation),
-        )
+        return _file(blob, name)
 
     @contextmanager
     def open(self, name: str, generation: str | None = None) -> Iterator[Iterator[bytes]]:
@@ -200,9 +200,9 @@ class GcsStore:
                 return b""
             raise
 
-    def size(self, name: str) -> int:
-        """See `RunStore.size`."""
-        return int(self._described(name, None).size or 0)
+    def describe(self, name: str) -> RunFile:
+        """See `RunStore.describe`."""
+        return _file(self._described(name, None), name)
 
     def write(self, name: str, chunks: Iterable[bytes], content_type: str) -> None:
         """See `RunStore.write`."""

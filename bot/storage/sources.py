@@ -53,7 +53,7 @@ def source_size(spec: str) -> int | None:
     if spec.startswith("gs://"):
         store, name = _in_bucket(spec)
         with _told():
-            return store.size(name)
+            return store.describe(name).size
     with open_regular(_path(spec), spec) as file:
         return _regular_size(file.fileno())
 

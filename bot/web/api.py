@@ -106,9 +106,9 @@ async def run_json(parts: Parts, request: Request) -> Response:
 
 
 async def log_text(parts: Parts, request: Request) -> Response:
-    """The log's text from `?from=` on, at most `?length=` bytes of it, in whole lines where there are any."""
+    """The log's text from byte `?at=` on, at most `?length=` bytes, in whole lines where there are any."""
     here, record = await visit_run(request, parts.database, parts.key)
-    span, text = await run_in_threadpool(_part, request, here, record)
+    span, text = await run_in_threadpool(_part, parts, request, here, record)
     headers = {"X-Log-From": str(span.at), "X-Log-To": str(span.end)}
     if not span.ends:
         following = _absolute(parts, here.links.log_json(record.id, span.end))
@@ -125,16 +125,16 @@ def _report_for_reader(report: Report, here: Visit) -> object:
     return with_key(document_for_reader(report_document(report), here), here)
 
 
-def _part(request: Request, here: Visit, record: RunRecord) -> tuple[Span, bytes]:
-    source = open_run_log(record)
-    wanted, length = asked_number(request, "from") or 0, asked_number(request, "length") or WINDOW
+def _part(parts: Parts, request: Request, here: Visit, record: RunRecord) -> tuple[Span, bytes]:
+    source = open_run_log(parts.logs, record)
+    wanted, length = asked_number(request, "at") or 0, asked_number(request, "length") or WINDOW
     try:
         span, before = read_span(source, wanted, min(max(length, 1), LONGEST_PART))
     except TooFar as far:
         raise LogAway(404, "This part of the log is too far in", far.text) from far
     except (Told, Broken) as problem:
         raise log_away(problem, record.log_uri or "") from problem
-    return span, span.text if here.private else Redaction(before).whole(span.text)
+    return span, span.text if here.private else Redaction(before).whole(span.text, span.after)
 
 
 def _pull(parts: Parts, here: Visit, line: PullLine) -> dict[str, object]:

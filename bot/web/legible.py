@@ -22,6 +22,11 @@ def legible(text: str) -> str:
     return _UNSEEN.sub(_named, _TERMINAL.sub("", text))
 
 
+def without_codes(text: str) -> str:
+    """`text` without a terminal's codes, and otherwise as it is."""
+    return _TERMINAL.sub("", text) if "\x1b" in text else text
+
+
 def _named(found: re.Match[str]) -> str:
     """A control picture, or the code point of a character that would change how its neighbours read."""
     code = ord(found[0])

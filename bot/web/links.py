@@ -42,16 +42,35 @@ class Links:
 
     def log(self, run: str, start: int | None = None, anchor: str = "") -> str:
         """The log of a run, from this byte on."""
-        path = self._path("", "runs", run, "log", **{"from": str(start) if start else None})
+        path = self._path("", "runs", run, "log", at=str(start) if start else None)
         return f"{path}#{quote(anchor, safe='')}" if anchor else path
+
+    def log_lines(self, run: str, first: int, last: int | None = None) -> str:
+        """The log of a run at this line, or at these lines, which are lit."""
+        asked = {"from": str(first), "to": str(last) if last else None}
+        anchor = f"L{first}" if last is None else f"L{first}-L{last}"
+        return f"{self._path('', 'runs', run, 'log', **asked)}#{anchor}"
+
+    def log_search(self, run: str, **asked: str | None) -> str:
+        """What is found in the log of a run: `q` the words, `at` where to go on."""
+        return self._path("", "runs", run, "log", "search", **asked)
 
     def log_json(self, run: str, start: int) -> str:
         """The text of the log from this byte on."""
-        return self._path("/api/v1", "runs", run, "log", **{"from": str(start)})
+        return self._path("/api/v1", "runs", run, "log", at=str(start))
 
     def raw_log(self, run: str) -> str:
-        """The whole log, as a file."""
+        """The whole log as text."""
         return self._path("", "runs", run, "log", "raw")
+
+    def log_file(self, run: str) -> str:
+        """The whole log, as a file to keep."""
+        return self._path("", "runs", run, "log", "raw", download="yes")
+
+    def compare_logs(self, repository: str, base: str, head: str, start: int | None = None) -> str:
+        """Two logs side by side, from this section on."""
+        asked = {"base": base, "head": head, "section": str(start) if start else None}
+        return self._path("", *repository.split("/"), "compare-logs", **asked)
 
     def keyed(self, path: str) -> str:
         """A path of this site, made elsewhere, with the key added."""

@@ -1,10 +1,13 @@
 """The log of a run: a page of numbered lines, and the whole as a file.
 
-In:  `/runs/{id}/log?from=BYTE`, `?line=N`, and `/runs/{id}/log/raw`.
+In:  `/runs/{id}/log?from=LINE&to=LINE`, `?at=BYTE`, and `/runs/{id}/log/raw`.
 Out: pages of a window each; whoever wants all of it gets a stream. No log is ever held whole.
 """
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -17,8 +20,8 @@ from bot.web.access import Visit, visit_run
 from bot.web.answers import TEXT, secured
 from bot.web.log_marks import log_marks
 from bot.web.log_redaction import Redaction
-from bot.web.log_source import LogSource, TooFar, open_log
-from bot.web.log_view import LogView, log_view, place_of_line
+from bot.web.log_source import Logs, LogSource, TooFar
+from bot.web.log_view import LogView, log_view
 from bot.web.log_window import LogMark
 from bot.web.public import for_page
 from bot.web.site_parts import LogAway, Parts, log_away
@@ -26,55 +29,74 @@ from bot.web.site_parts import LogAway, Parts, log_away
 LARGEST_NUMBER = 2**53
 """Offsets and line numbers beyond this are nonsense in an address."""
 
-LINES_BEFORE = 4_000
+BEFORE_LINE = 4_000
 """Bytes shown before a line that was asked for, so that it does not stand at the very top."""
+
+MOST_LISTED = 200
+"""Places of a part that are listed above it; n and p lead to all of them."""
 
 
 async def log_page(parts: Parts, request: Request) -> Response:
-    """A window of the log."""
+    """A window of the log: from line `?from=` on, with the lines up to `?to=` lit, or from byte `?at=` on."""
     visit, record = await visit_run(request, parts.database, parts.key)
     measured = (await parts.database.read(runs.measured, [record.id])).get(record.id)
     marks = log_marks(measured)
     try:
-        view, line_gone = await run_in_threadpool(_window, parts, request, visit, record, marks)
+        shown = await run_in_threadpool(_window, parts, request, visit, record, marks)
     except LogAway as away:
         return parts.problem(request, away.status, away.what, away.why)
-    shown = [mark for mark in marks if view.start <= mark.offset < max(view.end, view.start + 1)]
-    values = {
-        "run": record.id,
-        "record": for_page(record, visit),
-        "visit": visit,
-        "view": view,
-        "marks": shown,
-        "line_gone": line_gone,
-        "away": _elsewhere(marks, view),
-    }
+    values = {"run": record.id, "record": for_page(record, visit), "visit": visit, "shown": shown}
     return await parts.page(request, "log.html.j2", values, visit=visit)
 
 
 async def raw_log(parts: Parts, request: Request) -> Response:
-    """The whole log, inflated, as a download."""
+    """The whole log, inflated: to be read, or with `?download=` to be kept."""
     visit, record = await visit_run(request, parts.database, parts.key)
+    kept = "attachment" if request.query_params.get("download") else "inline"
     headers = {
-        "Content-Disposition": f'attachment; filename="{file_name(record)}"',
+        "Content-Disposition": f'{kept}; filename="{file_name(record)}"',
         "Cache-Control": visit.cache,
+        "Accept-Ranges": "bytes" if visit.private else "none",
     }
     try:
-        source = await run_in_threadpool(open_run_log, record)
+        source = await run_in_threadpool(open_run_log, parts.logs, record)
     except LogAway as away:
         return parts.problem(request, away.status, away.what, away.why)
-    if request.method == "HEAD":
-        return secured(Response(media_type=TEXT, headers=headers))
-    pieces = source.pieces() if visit.private else Redaction().stream(source.pieces())
-    return secured(StreamingResponse(pieces, media_type=TEXT, headers=headers))
+    if not visit.private:
+        body: Iterator[bytes] = Redaction().stream(source.pieces())
+        return _sent(request, body, 200, headers)
+    first, last, status = asked_range(request.headers.get("range", ""), source.size)
+    if source.size is not None:
+        headers["Content-Length"] = str(max(last - first, 0))
+    if status != 200:
+        headers["Content-Range"] = (
+            f"bytes {first}-{last - 1}/{source.size}" if status == 206 else f"bytes */{source.size}"
+        )
+    body = source.pieces() if status == 200 else source.pieces_from(first, last)
+    return _sent(request, body if status != 416 else iter(()), status, headers)
 
 
-def open_run_log(record: RunRecord) -> LogSource:
+def asked_range(header: str, size: int | None) -> tuple[int, int, int]:
+    """From which byte to which one, and the status: 206 for a part, 416 for one that is not there.
+
+    Several ranges, other units and a log of unknown length are answered with the whole, as RFC 9110 allows.
+    """
+    found = re.fullmatch(r"bytes=(\d{0,15})-(\d{0,15})", header.strip())
+    if size is None or found is None or not (found[1] or found[2]):
+        return 0, size or 0, 200
+    if not found[1]:
+        first, last = max(size - int(found[2]), 0), size
+    else:
+        first, last = int(found[1]), min(int(found[2]) + 1, size) if found[2] else size
+    return (first, last, 206) if first < last else (0, 0, 416)
+
+
+def open_run_log(logs: Logs, record: RunRecord) -> LogSource:
     """The log of a run; `LogAway` where there is none to be had."""
     if not record.log_uri:
         raise LogAway(404, "This run has no log yet", "It appears here when the run has written one.")
     try:
-        return open_log(record.log_uri)
+        return logs.open(record.log_uri)
     except (Told, Broken) as problem:
         raise log_away(problem, record.log_uri) from problem
 
@@ -85,46 +107,68 @@ def asked_number(request: Request, name: str) -> int | None:
     return min(int(text), LARGEST_NUMBER) if text.isascii() and text.isdigit() and len(text) < 20 else None
 
 
-def identity(record: RunRecord) -> str:
-    """What names this log and its content."""
-    return f"{record.log_uri} {record.generation}"
-
-
 def file_name(record: RunRecord) -> str:
     """A name for the download that every system takes."""
     words = "-".join(part for part in (record.case, record.variant, record.id) if part)
     return (re.sub(r"[^A-Za-z0-9._-]+", "-", words).strip("-.")[:120] or "run") + ".log"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What a page of a log shows. `lit` are the lines that the address names, `gone` the one that is not
+    there; `marks` stand on the page, `away` elsewhere; `before` and `after` are the nearest outside it."""
+
+    view: LogView
+    lit: range
+    gone: int | None
+    marks: tuple[LogMark, ...]
+    away: tuple[LogMark, ...]
+    before: LogMark | None
+    after: LogMark | None
+    folded: bool
+
+
 def _window(
     parts: Parts, request: Request, visit: Visit, record: RunRecord, marks: tuple[LogMark, ...]
-) -> tuple[LogView, int | None]:
-    """The window that the address asks for, and the line it asks for that is not there."""
-    source = open_run_log(record)
-    line = asked_number(request, "line")
+) -> Shown:
+    """The window that the address asks for."""
+    source = open_run_log(parts.logs, record)
+    line, last = asked_number(request, "from"), asked_number(request, "to")
     try:
-        place = (
-            place_of_line(source, max(line, 1), parts.numbers, identity(record)) if line is not None else None
-        )
-        wanted = max(place - LINES_BEFORE, 0) if place is not None else asked_number(request, "from") or 0
-        view = log_view(
-            source,
-            wanted=wanted,
-            marks=marks,
-            numbers=parts.numbers,
-            identity=identity(record),
-            redacts=not visit.private,
-        )
+        place = parts.logs.place_of(source, max(line, 1)) if line is not None else None
+        wanted = max(place - BEFORE_LINE, 0) if place is not None else asked_number(request, "at") or 0
+        view = log_view(source, wanted=wanted, marks=marks, logs=parts.logs, redacts=not visit.private)
     except TooFar as far:
         raise LogAway(404, "This part of the log is too far in to be shown", far.text) from far
     except (Told, Broken) as problem:
         raise log_away(problem, record.log_uri or "") from problem
-    return view, line if line is not None and place is None else None
+    lit = range(line, max(last or line, line) + 1) if line is not None and place is not None else range(0)
+    return Shown(
+        view=view,
+        lit=lit,
+        gone=line if line is not None and place is None else None,
+        folded=request.query_params.get("fold") != "no",
+        **_around(marks, view),
+    )
 
 
-def _elsewhere(marks: tuple[LogMark, ...], view: LogView) -> tuple[LogMark, ...]:
-    """The marks outside the window that a reader looks for first: the error, the first and the last step."""
-    outside = [mark for mark in marks if not view.start <= mark.offset < max(view.end, view.start + 1)]
-    errors = [mark for mark in outside if mark.kind == "error"]
-    steps = [mark for mark in outside if mark.kind == "step"]
-    return tuple(dict.fromkeys((*errors, *steps[:1], *steps[-1:])))
+def _around(marks: tuple[LogMark, ...], view: LogView) -> dict[str, Any]:
+    """The marks on the page, the nearest before and behind it, and those outside that a reader looks for
+    first: the error, the first and the last step."""
+    end = max(view.end, view.start + 1)
+    before = [mark for mark in marks if mark.offset < view.start]
+    after = [mark for mark in marks if mark.offset >= end]
+    errors = [mark for mark in (*before, *after) if mark.kind == "error"]
+    steps = [mark for mark in (*before, *after) if mark.kind == "step"]
+    return {
+        "marks": tuple(mark for mark in marks if view.start <= mark.offset < end),
+        "away": tuple(dict.fromkeys((*errors, *steps[:1], *steps[-1:]))),
+        "before": before[-1] if before else None,
+        "after": after[0] if after else None,
+    }
+
+
+def _sent(request: Request, body: Iterator[bytes], status: int, headers: dict[str, str]) -> Response:
+    if request.method == "HEAD":
+        return secured(Response(status_code=status, media_type=TEXT, headers=headers))
+    return secured(StreamingResponse(body, status_code=status, media_type=TEXT, headers=headers))

@@ -3,19 +3,25 @@
 In:  the lines of a window, or the pieces of a whole log.
 Out: the same without what the rules take out; one line stays one line, so that line numbers hold.
 
-A private key spans lines; it is followed from its first line to its last, wherever the parts are cut.
+What the rules look for may span the parts: a private key is followed from its first line to its last, a name
+is read together with its value, and a token is known for one wherever a window, a line or a stream is cut.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 
 from bot.report.redact import redacted
+from bot.web.legible import without_codes
 
 BLOCK = 16_000
 """Bytes given to the rules at once: below the most they look at."""
 
+LEAD = 400
+"""Characters in front of a part that are read with it: a name, or the begin of a token."""
+
 _KEY_BEGINS = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")
 _KEY_ENDS = re.compile(r"-----END [A-Z ]{0,30}PRIVATE KEY-----")
+_REST_OF_WORD = re.compile(r"[^\s\"'`,;&)]*")
 
 
 class Redaction:
@@ -23,25 +29,33 @@ class Redaction:
 
     def __init__(self, before: str = "") -> None:
         self._in_key = _leaves_open(before)
+        self._lead = without_codes(before)[-LEAD:]
+        self._in_value = False
 
     def text(self, part: str) -> str:
         """The next part, without what must not be shown."""
-        rest = part
-        if self._in_key:
-            end = _KEY_ENDS.search(part)
-            if end is None:
-                return "[private key]"
-            rest = part[end.end() :]
-        self._in_key = _leaves_open(rest)
-        return redacted(rest)
+        return self.parts([part])[0]
 
-    def lines(self, texts: Sequence[str]) -> Iterator[str]:
-        """The lines of a window. Many are looked at together, which is ten times as fast; one by one where a
-        rule meets several of them at once."""
-        for some in _blocks(texts):
-            together = "\n".join(some)
-            shown = [] if self._in_key or _KEY_BEGINS.search(together) else redacted(together).split("\n")
-            yield from shown if len(shown) == len(some) else map(self.text, some)
+    def lines(self, texts: Sequence[str], continues: Sequence[bool] = ()) -> Iterator[str]:
+        """The lines of a window. `continues[n]` says that a text is of one line with the text before it."""
+        joined = [*continues, *[False] * (len(texts) - len(continues))]
+        for begin, end in _blocks(texts):
+            yield from self.parts(texts[begin:end], joined[begin:end])
+
+    def parts(self, texts: Sequence[str], continues: Sequence[bool] = ()) -> list[str]:
+        """Some texts that are looked at together; where nothing is in them that is ten times as fast."""
+        joined = [*continues, *[False] * (len(texts) - len(continues))]
+        together = _together(texts, joined)
+        if self._in_key or _KEY_BEGINS.search(together):
+            return [self._keyed(text) for text in texts]
+        lead = self._lead if joined[0] or not self._lead else self._lead.removesuffix("\n") + "\n"
+        whole = lead + together
+        full = redacted(whole)
+        clean = full == whole and not self._in_value
+        shown = list(texts) if clean else self._shown(lead, texts, joined, full)
+        self._in_value = self._goes_on(together, full, joined[0])
+        self._lead = whole[-LEAD:]
+        return shown
 
     def stream(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         """A whole log, as it can be sent on; bytes that are no text are kept as they are."""
@@ -56,12 +70,87 @@ class Redaction:
             kept = kept[at:]
         yield self._encoded(kept)
 
-    def whole(self, text: bytes) -> bytes:
-        """A text that is at hand."""
-        return b"".join(self.stream(iter([text])))
+    def whole(self, text: bytes, after: bytes = b"") -> bytes:
+        """A text that is at hand; `after` is some of what follows."""
+        ends = text.endswith(b"\n")
+        parts = text.removesuffix(b"\n").decode("utf-8", "surrogateescape").split("\n")
+        plain = [without_codes(part) for part in parts]
+        inside = self._lead != "" and not self._lead.endswith("\n")
+        continues = [inside, *[False] * (len(plain) - 1), not ends]
+        behind = without_codes(after.decode("utf-8", "surrogateescape"))
+        shown = list(self.lines([*plain, behind], continues))[:-1]
+        kept = [part if same == bare else same for part, bare, same in zip(parts, plain, shown, strict=True)]
+        return ("\n".join(kept) + "\n" * ends).encode("utf-8", "surrogateescape")
 
     def _encoded(self, block: bytes) -> bytes:
-        return self.text(block.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        lines = block.decode("utf-8", "surrogateescape").split("\n")
+        plain = [without_codes(line) for line in lines]
+        inside = self._lead != "" and not self._lead.endswith("\n")
+        shown = self.parts(plain, [inside, *[False] * (len(plain) - 1)])
+        # Colours stay where nothing was taken out; a name and its value are often coloured apart.
+        kept = [line if text == bare else text for line, bare, text in zip(lines, plain, shown, strict=True)]
+        return "\n".join(kept).encode("utf-8", "surrogateescape")
+
+    def _keyed(self, part: str) -> str:
+        rest = part
+        if self._in_key:
+            end = _KEY_ENDS.search(part)
+            if end is None:
+                return "[private key]"
+            rest = part[end.end() :]
+        self._in_key = _leaves_open(rest)
+        self._lead = rest[-LEAD:]
+        return redacted(rest)
+
+    def _goes_on(self, text: str, full: str, joined: bool) -> bool:  # noqa: FBT001 - a state, not a choice
+        """Whether the parts end within a value that was taken out: its rest is hidden with it."""
+        if self._in_value and joined and _rest_of_word(text) == len(text):
+            return True
+        return text[-1:].strip() != "" and full.endswith("]") and not text.endswith("]")
+
+    def _shown(self, lead: str, texts: Sequence[str], continues: Sequence[bool], full: str) -> list[str]:
+        """The share of each text in the redacted whole."""
+        shown = _shares([lead, *texts], [False, True, *continues[1:]], full)[1:]
+        if self._in_value and continues[0]:
+            shown[0] = shown[0][_rest_of_word(shown[0]) :]
+        return shown
+
+
+def _shares(texts: Sequence[str], continues: Sequence[bool], full: str) -> list[str]:
+    """`full` cut where its texts were cut. A text that stands in it as it was is taken as it is; what was
+    replaced across texts is given to the first of them, so that nothing is shown that is not in `full`."""
+    waiting: list[int] = []
+    shown, at = [""] * len(texts), 0
+    for n, text in enumerate(texts):
+        sign = "" if n == 0 or continues[n] else "\n"
+        alone = redacted(text)
+        place = full.find(sign + alone, at)
+        if place < 0 or (place > at and not waiting):
+            waiting.append(n)
+            continue
+        _give(shown, waiting, full[at:place])
+        waiting = []
+        shown[n] = alone
+        at = place + len(sign) + len(alone)
+    _give(shown, waiting, full[at:])
+    return shown
+
+
+def _give(shown: list[str], waiting: Sequence[int], text: str) -> None:
+    if waiting:
+        first, *rest = text.removeprefix("\n").split("\n", len(waiting) - 1) if text else [""]
+        for n, part in zip(waiting, [first, *rest], strict=False):
+            shown[n] = part.replace("\n", " ")
+
+
+def _together(texts: Sequence[str], continues: Sequence[bool]) -> str:
+    signs = ["", *("" if joins else "\n" for joins in continues[1:])]
+    return "".join(part for pair in zip(signs, texts, strict=True) for part in pair)
+
+
+def _rest_of_word(text: str) -> int:
+    found = _REST_OF_WORD.match(text)
+    return found.end() if found else 0
 
 
 def _leaves_open(text: str) -> bool:
@@ -70,18 +159,16 @@ def _leaves_open(text: str) -> bool:
     return bool(begins) and _KEY_ENDS.search(text, begins[-1]) is None
 
 
-def _blocks(texts: Sequence[str]) -> Iterator[list[str]]:
-    """The texts in their order, so many at a time as the rules look at."""
-    block: list[str] = []
-    size = 0
-    for text in texts:
-        if block and size + len(text) + 1 > BLOCK:
-            yield block
-            block, size = [], 0
-        block.append(text)
+def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """From which text to which one: as many at a time as the rules look at."""
+    begin = size = 0
+    for n, text in enumerate(texts):
+        if n > begin and size + len(text) + 1 > BLOCK:
+            yield begin, n
+            begin, size = n, 0
         size += len(text) + 1
-    if block:
-        yield block
+    if begin < len(texts):
+        yield begin, len(texts)
 
 
 def _block_end(text: bytes, start: int) -> int:

@@ -6,27 +6,30 @@ Promises memory that does not grow with the log. The calls block: callers run th
 `Told` where the log is gone or refused, `Broken` where its store cannot be reached.
 """
 
-import zlib
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from threading import Lock
+from typing import TypeVar
 from urllib.parse import unquote
 
 from bot.errors import Told
 from bot.storage.artifacts import RunStore, open_store
-from bot.storage.pieces import GZIP_MAGIC, PIECE
+from bot.storage.line_index import STRIDE, IndexShelf, LineIndex, line_index
+from bot.storage.pieces import GZIP_MAGIC
+from bot.web.log_gzip import GzipText
 
-INFLATED_LIMIT = 256 << 20
-"""A gzip can only be read from its start: this much takes about a second; what lies behind it is told to be
-too far, and can be downloaded."""
+INFLATED_LIMIT = 4 << 30
+"""Bytes of text that are inflated for a page, some seconds of work; a small file may hold any amount."""
 
-COUNTED_LIMIT = 64 << 20
-"""Bytes read only to know how many lines stand before a place: a fraction of a second from a disk, a few
-seconds from a bucket."""
-
-STRIDE = 4 << 20
+READ_STRIDE = 4 << 20
 """Bytes per request when many are read: the latency of a bucket does not count then."""
 
-GZIP = 31  # zlib's number for a gzip frame
+Kept = TypeVar("Kept")
+
+KEPT_INDEXES = 64
+KEPT_GZIPS = 6
+"""Compressed logs whose inflater's states are kept, some 10 MB each at the most."""
 
 
 class TooFar(Told):
@@ -35,55 +38,156 @@ class TooFar(Told):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSource:
-    """One log. `size` is its length in bytes, None where it is compressed and so unknown."""
+    """One content of one log. `identity` names both; `gzip` is there where it is compressed."""
 
     store: RunStore
     name: str
-    size: int | None
-    zipped: bool
+    identity: str
+    stored: int
+    gzip: GzipText | None = None
+
+    @property
+    def size(self) -> int | None:
+        """The length of its text in bytes; None where that is not known yet, because it is compressed."""
+        return self.stored if self.gzip is None else self.gzip.size
+
+    @property
+    def zipped(self) -> bool:
+        """Whether it is kept as a gzip."""
+        return self.gzip is not None
 
     def read(self, start: int, length: int) -> bytes:
         """The text's bytes from `start`, at most `length` of them, fewer at the end."""
-        if not self.zipped:
+        if self.gzip is None:
             return self.store.read_range(self.name, start, length)
-        if start + length > INFLATED_LIMIT:
-            raise TooFar(
-                f"This log is compressed, and this place lies behind its first {INFLATED_LIMIT >> 20} MB; "
-                "download the whole log to read it."
-            )
-        return b"".join(_part(self.pieces(), start, length))
+        return b"".join(self.pieces_from(start, start + length))
 
-    def lines_between(self, start: int, end: int) -> int | None:
-        """How many lines end in these bytes; None where counting them would take too long."""
-        if end - start > (INFLATED_LIMIT if self.zipped else COUNTED_LIMIT):
-            return None
-        return sum(piece.count(b"\n") for piece in self.pieces_from(start, end))
-
-    def pieces_from(self, start: int, end: int) -> Iterator[bytes]:
+    def pieces_from(self, start: int, end: int | None = None) -> Iterator[bytes]:
         """The text from one byte to another, or to its end, piece by piece."""
-        if self.zipped:
-            yield from _part(self.pieces(), start, end - start)
+        pieces = self._stored_from(start, end) if self.gzip is None else self._inflated_from(self.gzip, start)
+        at = start
+        for piece in pieces:
+            if end is not None and at + len(piece) >= end:
+                yield piece[: end - at]
+                return
+            yield piece
+            at += len(piece)
+
+    def pieces(self) -> Iterator[bytes]:
+        """The whole text, piece by piece."""
+        if self.gzip is not None:
+            yield from self.gzip.pieces_from(0)
             return
-        for at in range(start, end, STRIDE):
-            length = min(STRIDE, end - at)
+        with self.store.open(self.name) as stored:
+            yield from stored
+
+    def _stored_from(self, start: int, end: int | None) -> Iterator[bytes]:
+        last = self.stored if end is None else end
+        for at in range(start, last, READ_STRIDE):
+            length = min(READ_STRIDE, last - at)
             piece = self.store.read_range(self.name, at, length)
             if piece:
                 yield piece
             if len(piece) < length:
                 return
 
-    def pieces(self) -> Iterator[bytes]:
-        """The whole text, piece by piece."""
-        with self.store.open(self.name) as stored:
-            yield from _inflated(stored) if self.zipped else stored
+    def _inflated_from(self, text: GzipText, start: int) -> Iterator[bytes]:
+        at = start
+        if at <= INFLATED_LIMIT:
+            for piece in text.pieces_from(start):
+                yield piece
+                at += len(piece)
+                if at > INFLATED_LIMIT:
+                    break
+            else:
+                return
+        raise TooFar(
+            f"This log is compressed, and this place lies behind its first {INFLATED_LIMIT >> 30} GB; "
+            "download the whole log to read it."
+        )
+
+
+class Logs:
+    """Opens logs, and remembers where their lines stand; safe to use from several threads."""
+
+    def __init__(self, shelf: IndexShelf | None = None) -> None:
+        self._shelf = shelf or IndexShelf()
+        self._indexes: OrderedDict[str, LineIndex] = OrderedDict()
+        self._gzips: OrderedDict[str, GzipText] = OrderedDict()
+        self._making: dict[str, Lock] = {}
+        self._lock = Lock()
+
+    def open(self, address: str) -> LogSource:
+        """The log at `file:…` or `gs://…`; asks its store once whether it is there and what it is."""
+        store, name = _placed(address)
+        file = store.describe(name)
+        identity = f"{address} {file.generation}"
+        zipped = file.size > len(GZIP_MAGIC) and store.read_range(name, 0, len(GZIP_MAGIC)) == GZIP_MAGIC
+        text = self._gzip(identity, GzipText(store, name, file.size)) if zipped else None
+        return LogSource(store=store, name=name, identity=identity, stored=file.size, gzip=text)
+
+    def index(self, source: LogSource) -> LineIndex:
+        """Where the lines of this log stand; read through once for that, where nobody did before."""
+        with self._lock:
+            making = self._making.setdefault(source.identity, Lock())
+        with making:
+            index = self._indexes.get(source.identity) or self._shelf.find(source.identity)
+            if index is None:
+                index = line_index(source.pieces_from(0))
+                self._shelf.keep(source.identity, index)
+            with self._lock:
+                _remember(self._indexes, source.identity, index, KEPT_INDEXES)
+                self._making.pop(source.identity, None)
+        return index
+
+    def number_at(self, source: LogSource, offset: int) -> int:
+        """The number of the line that holds this byte."""
+        if offset < STRIDE:
+            at, number = 0, 1
+        else:
+            at, number = self.index(source).before(offset)
+        return number + sum(piece.count(b"\n") for piece in source.pieces_from(at, offset))
+
+    def place_of(self, source: LogSource, line: int) -> int | None:
+        """The byte at which a line begins; None where the log has no such line."""
+        if line <= 1:
+            return 0
+        known = self.index(source).block_of(line)
+        if known is None:
+            return None
+        at, number = known
+        for piece in source.pieces_from(at, at + STRIDE):
+            count = piece.count(b"\n")
+            if number + count >= line:
+                place = at + _after_lines(piece, line - number)
+                return place if place < self.index(source).size else None
+            at, number = at + len(piece), number + count
+        return None
+
+    def _gzip(self, identity: str, fresh: GzipText) -> GzipText:
+        with self._lock:
+            return _remember(self._gzips, identity, self._gzips.get(identity, fresh), KEPT_GZIPS)
 
 
 def open_log(address: str) -> LogSource:
-    """The log at `file:…` or `gs://…`; asks its store once whether it is there and what it is."""
-    store, name = _placed(address)
-    size = store.size(name)
-    zipped = size > len(GZIP_MAGIC) and store.read_range(name, 0, len(GZIP_MAGIC)) == GZIP_MAGIC
-    return LogSource(store=store, name=name, size=None if zipped else size, zipped=zipped)
+    """A log that nothing is remembered of."""
+    return Logs().open(address)
+
+
+def _remember(known: "OrderedDict[str, Kept]", name: str, value: "Kept", most: int) -> "Kept":
+    known[name] = value
+    known.move_to_end(name)
+    while len(known) > most:
+        known.popitem(last=False)
+    return value
+
+
+def _after_lines(text: bytes, count: int) -> int:
+    """The place behind so many line ends."""
+    place = 0
+    for _ in range(count):
+        place = text.index(b"\n", place) + 1
+    return place
 
 
 def _placed(address: str) -> tuple[RunStore, str]:
@@ -93,32 +197,3 @@ def _placed(address: str) -> tuple[RunStore, str]:
         return open_store(f"gs://{bucket}"), name
     folder, _, name = address.rpartition("/")
     return open_store(folder or "/"), unquote(name) if address.startswith("file:") else name
-
-
-def _part(pieces: Iterator[bytes], start: int, length: int) -> Iterator[bytes]:
-    at, end = 0, start + length
-    for piece in pieces:
-        if at + len(piece) > start:
-            yield piece[max(start - at, 0) : end - at]
-        at += len(piece)
-        if at >= end:
-            return
-
-
-def _inflated(stored: Iterator[bytes]) -> Iterator[bytes]:
-    """The text of a gzip of one or more members; one that is cut gives what it holds."""
-    inflate = zlib.decompressobj(GZIP)
-    for piece in stored:
-        waiting = piece
-        while waiting:
-            if inflate.eof:
-                if not waiting.startswith(GZIP_MAGIC[:1]):
-                    return
-                inflate = zlib.decompressobj(GZIP)
-            try:
-                text = inflate.decompress(waiting, PIECE)
-            except zlib.error as problem:
-                raise Told("This log is compressed, and damaged: its rest cannot be read.") from problem
-            if text:
-                yield text
-            waiting = inflate.unused_data if inflate.eof else inflate.unconsumed_tail

@@ -10,9 +10,10 @@ is broken softly: at its stamps and marks, at spaces, and never inside a charact
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.web.legible import legible
+from bot.web.log_colours import Colours, Run
 
 WINDOW = 256 << 10
 """Bytes on one page: some thousand lines, which a browser shows at once."""
@@ -38,10 +39,6 @@ STAMP_REACH = 160
 # What belongs to the word behind it: `token = …`, `Authorization: Bearer …`
 _BINDS = re.compile(rb"(?:[=:]|bearer|basic)\Z", re.IGNORECASE)
 
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogMark:
@@ -55,24 +52,42 @@ class LogMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLine:
-    """One line, or a piece of a long one (`number` is then None but for the first).
+    """One line, or a piece of a long one: `continues` says that its begin stands in the piece before.
 
-    `mark` leads; `also` are the anchors of further marks that stand in it."""
+    `mark` leads; `also` are the anchors of further marks that stand in it. `runs` are coloured."""
 
-    number: int | None
+    number: int
     offset: int
     text: str
+    continues: bool = False
     mark: LogMark | None = None
     also: tuple[str, ...] = ()
+    runs: tuple[Run, ...] = ()
+
+    @property
+    def anchor(self) -> str:
+        """Its id in the page."""
+        return f"B{self.offset}" if self.continues else f"L{self.number}"
+
+    @property
+    def coloured(self) -> tuple[tuple[str, str], ...]:
+        """Classes and text, part by part."""
+        parts, at = [], 0
+        for run in self.runs:
+            parts += [("", self.text[at : run.start]), (run.style, self.text[run.start : run.end])]
+            at = run.end
+        return tuple(part for part in (*parts, ("", self.text[at:])) if part[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """The bytes a window shows: `at` of the log is `text[0]`; `ends` says that the log ends with it."""
+    """The bytes a window shows: `at` of the log is `text[0]`; `ends` says that the log ends with it. `after`
+    is some of what follows: a token that the end cuts in two is known by it."""
 
     at: int
     text: bytes
     ends: bool
+    after: bytes = b""
 
     @property
     def end(self) -> int:
@@ -94,30 +109,38 @@ def cut(around: bytes, *, base: int, wanted: int, most: int = WINDOW, ends: bool
     return Span(at=base + start, text=whole[: _end(whole)], ends=False)
 
 
-def lines(span: Span, marks: Sequence[LogMark], first_number: int | None) -> Iterator[LogLine]:
-    """The span line by line; `marks` in the order of their offsets."""
-    offsets = [mark.offset for mark in marks]
+def lines(span: Span, marks: Sequence[LogMark], first_number: int, before: str = "") -> Iterator[LogLine]:
+    """The span line by line; `marks` in the order of their offsets, `before` the text in front of it."""
+    colours = Colours(before)
+    inside = bool(before) and not before.endswith("\n")
     number, begin = first_number, span.at
     for line in span.text.removesuffix(b"\n").split(b"\n") if span.text else ():
-        yield from _pieces(line.rstrip(b"\r"), begin, number, marks, offsets)
-        number = None if number is None else number + 1
+        for piece in _pieces(line.rstrip(b"\r"), begin, number, marks):
+            text, runs = colours.read(piece.text)
+            yield replace(piece, text=text, runs=runs, continues=piece.continues or inside)
+            inside = False
+        number += 1
         begin += len(line) + 1
 
 
-def _pieces(
-    line: bytes, begin: int, number: int | None, marks: Sequence[LogMark], offsets: list[int]
-) -> Iterator[LogLine]:
-    here = marks[bisect_left(offsets, begin) : bisect_right(offsets, begin + max(len(line) - 1, 0))]
+def _pieces(line: bytes, begin: int, number: int, marks: Sequence[LogMark]) -> Iterator[LogLine]:
+    last = begin + max(len(line) - 1, 0)
+    here = marks[bisect_left(marks, begin, key=_offset) : bisect_right(marks, last, key=_offset)]
     breaks = _breaks(line, [mark.offset - begin for mark in here])
     for index, (start, end) in enumerate(zip(breaks, [*breaks[1:], len(line)], strict=True)):
         inside = [mark for mark in here if start <= mark.offset - begin < max(end, start + 1)]
         yield LogLine(
-            number=number if index == 0 else None,
+            number=number,
             offset=begin + start,
-            text=readable(line[start:end]),
+            text=line[start:end].decode("utf-8", "replace"),
+            continues=index > 0,
             mark=inside[0] if inside else None,
             also=tuple(mark.anchor for mark in inside[1:]),
         )
+
+
+def _offset(mark: LogMark) -> int:
+    return mark.offset
 
 
 def _breaks(line: bytes, marked: Sequence[int]) -> list[int]:

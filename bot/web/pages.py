@@ -26,6 +26,7 @@ from bot.web.link_key import LinkKey
 from bot.web.links import commit_on_github, pull_on_github
 from bot.web.lists import pull_lines
 from bot.web.log_pages import log_page, raw_log
+from bot.web.log_search_pages import log_search_page
 from bot.web.main_view import main_lines
 from bot.web.moments import moment
 from bot.web.public import for_page
@@ -57,6 +58,7 @@ def page_routes(
     served = (
         ("/", home),
         ("/runs/{id}/log/raw", raw_log),
+        ("/runs/{id}/log/search", log_search_page),
         ("/runs/{id}/log", log_page),
         ("/runs/{id}", run_page),
         ("/{owner}/{repo}/pull/{number:int}", pull_page),

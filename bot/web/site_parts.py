@@ -18,7 +18,7 @@ from bot.web.answers import HTML, NEVER, json_answer, tagged
 from bot.web.assets import Assets, read_assets
 from bot.web.link_key import LinkKey
 from bot.web.links import Links
-from bot.web.log_view import LineNumbers
+from bot.web.log_source import Logs
 
 Render = Callable[[str, Mapping[str, object]], str]
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -43,7 +43,7 @@ class Parts:
     now: Callable[[], float]
     key: LinkKey
     assets: Assets = field(default_factory=read_assets)
-    numbers: LineNumbers = field(default_factory=LineNumbers)
+    logs: Logs = field(default_factory=Logs)
 
     async def page(
         self, request: Request, template: str, values: Mapping[str, object], *, visit: Visit | None

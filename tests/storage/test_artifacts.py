@@ -80,7 +80,7 @@ def test_a_found_file_says_its_size_and_time(place: Place) -> None:
     place.put("a.log", b"12345")
     (found,) = place.store.find("*.log")
     assert (5, True) == (found.size, found.updated > 1_700_000_000)
-    assert 5 == place.store.size("a.log")
+    assert 5 == place.store.describe("a.log").size
 
 
 def test_a_rewritten_file_has_another_generation(place: Place) -> None:
@@ -108,7 +108,7 @@ def test_an_empty_file_is_no_pieces(place: Place) -> None:
     place.put("a.log", b"")
     assert (b"", 0, b"", b"") == (
         _whole(place, "a.log"),
-        place.store.size("a.log"),
+        place.store.describe("a.log").size,
         place.store.read_small("a.log"),
         place.store.read_range("a.log", 0, 10),
     )
@@ -169,7 +169,7 @@ def test_a_missing_file_is_told_by_its_address(place: Place) -> None:
     with pytest.raises(Told, match=re.escape(place.store.uri("b.log"))):
         _whole(place, "b.log")
     with pytest.raises(Told, match=re.escape(place.store.uri("b.log"))):
-        place.store.size("b.log")
+        place.store.describe("b.log").size
 
 
 def test_the_uri_of_a_file_opens_it(place: Place) -> None:

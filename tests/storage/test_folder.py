@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> FolderStore:
 def test_no_name_leads_out(store: FolderStore, name: str) -> None:
     """Names come from logs' addresses and from requests: none is trusted."""
     with pytest.raises(Told, match="not a name inside"):
-        store.size(name)
+        store.describe(name)
     with pytest.raises(Told, match="not a name inside"):
         store.read_range(name, 0, 9)
     with pytest.raises(Told, match="not a name inside"), store.open(name):
@@ -67,7 +67,7 @@ def test_a_pipe_is_not_a_log(store: FolderStore, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "runs" / "pipe.log")
     assert ["a.log"] == [file.name for file in store.find("*.log")]
     with pytest.raises(Told, match="not a regular file"):
-        store.size("pipe.log")
+        store.describe("pipe.log")
 
 
 def test_a_file_that_changed_since_it_was_found_is_told(store: FolderStore, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_a_log_is_read_in_parts(shop: Shop) -> None:
     """Whole lines from the one that holds the byte; the next part is linked."""
     log = "".join(f"line {n}\n" for n in range(2000))
     shop.run("r", log.encode())
-    part = shop.get("/api/v1/runs/r/log?from=8&length=30")
+    part = shop.get("/api/v1/runs/r/log?at=8&length=30")
     assert ("line 1\nline 2\nline 3\nline 4\n", "7", "35") == (
         part.text, part.headers["x-log-from"], part.headers["x-log-to"],
     )  # fmt: skip

@@ -72,7 +72,7 @@ def test_a_large_log_is_read_part_by_part(zipped: bool, shop: Shop) -> None:  # 
 def test_one_can_go_back(shop: Shop) -> None:
     """`previous` leads to the start."""
     shop.run("r", b"line\n" * 12_000)
-    address, steps = "/runs/r/log?from=50000", 0
+    address, steps = "/runs/r/log?at=50000", 0
     while address:
         page = Page(shop.get(address).text)
         address = next((a["href"] for tag, a in page.tags if a.get("rel") == "prev"), "")
@@ -93,15 +93,16 @@ def test_marks_of_other_parts_are_linked(shop: Shop) -> None:
 
 
 def test_a_line_far_away_is_found_by_its_number(shop: Shop) -> None:
-    """`?line=` shows the part that holds the line; a line that is not there is said."""
+    """`?from=` shows the part that holds the line; a line that is not there is said."""
     shop.run("r", b"".join(b"line %d\n" % n for n in range(1, 60_001)))
-    assert "L50000" in Page(shop.get("/runs/r/log?line=50000").text).values("id")
-    assert "Line 999999 is not in this log" in shop.get("/runs/r/log?line=999999").text
-    assert "L1" in Page(shop.get("/runs/r/log?line=0").text).values("id")
+    assert "L50000" in Page(shop.get("/runs/r/log?from=50000").text).values("id")
+    assert "Line 999999 is not in this log" in shop.get("/runs/r/log?from=999999").text
+    assert "L1" in Page(shop.get("/runs/r/log?from=0").text).values("id")
 
 
 @pytest.mark.parametrize(
-    "query", ["from=x", "from=-1", "from=" + "9" * 50, "line=x", "from=١", "from=&line="]
+    "query",
+    ["at=x", "at=-1", "at=" + "9" * 50, "from=x", "from=١", "from=&to=9", "from=1&to=-3", "at=&from="],
 )
 def test_nonsense_in_an_address_shows_a_part_of_the_log(query: str, shop: Shop) -> None:
     """No address makes an error of ours."""
@@ -161,7 +162,7 @@ def test_the_download_is_the_whole_log(zipped: bool, shop: Shop) -> None:  # noq
     text = maxtext_log(steps=5, bucket="gs://b/c").replace("gs://b/c", "/checkpoints").encode() * 20
     text = text.replace(b"-slice-job-0-0", b"")
     shop.run("r", text, zipped=zipped)
-    answer = shop.get("/runs/r/log/raw")
+    answer = shop.get("/runs/r/log/raw?download=yes")
     assert text.decode() == answer.text
     assert "text/plain; charset=utf-8" == answer.headers["content-type"]
     assert 'attachment; filename="03_dropout-linen-r.log"' == answer.headers["content-disposition"]

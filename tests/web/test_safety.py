@@ -16,7 +16,7 @@ from tests.web.shop import KEY, PRIVATE, PUBLIC, Page, Shop
 OURS = """
 html head meta title link script noscript body a header nav ol li main footer p h1 h2 h3 h4 ul bdi div table
 caption thead tbody tr th td time code strong span details summary section figure figcaption svg rect pre form
-label input button i
+label input button i kbd mark q
 """
 PULL = f"/{PUBLIC}/pull/4270"
 NASTY = b"""<script>alert(1)</script> "quoted" 'single' &amp; {{ 7 * 7 }} <!-- x
@@ -97,7 +97,7 @@ def test_public_places_are_redacted(shop: Shop, pages: dict[str, str]) -> None:
         "/runs/r/log/raw",
         "/api/v1/runs/r",
         "/api/v1/runs/r/log",
-        "/api/v1/runs/r/log?from=300&length=60",
+        "/api/v1/runs/r/log?at=300&length=60",
     )
     shown = [*pages.values(), *(shop.get(path).text for path in paths)]
     for text in shown:

@@ -12,18 +12,6 @@ function open() {
   return aim;
 }
 
-// A link to a line that another part of the log holds leads to that part.
-function seek() {
-  const log = document.querySelector("ol.log[data-whole=no]");
-  const line = /^#L(\d+)/.exec(location.hash);
-  const here = new URLSearchParams(location.search);
-  if (!log || !line || document.getElementById("L" + line[1]) || here.has("line") || here.has("from")) return;
-  const address = new URL(log.dataset.line, location.href);
-  address.searchParams.set("line", line[1]);
-  address.hash = location.hash;
-  location.replace(address);
-}
-
 // A page on which something is awaited looks again, and is shown anew when it has changed.
 function watch() {
   const live = document.querySelector("[data-live]");
@@ -43,5 +31,5 @@ function watch() {
 }
 
 addEventListener("hashchange", open);
-if (!open()) seek();
+open();
 watch();

@@ -1,0 +1,101 @@
+"""Reads a gzip from its middle: remembers states of the inflater on the way.
+
+In:  where a gzip is stored. Out: its text from any byte on.
+Promises that what was passed once is reached again by inflating `SPACING` bytes, in memory that grows by some
+40 KB for each of them, and that several threads may read at once. A gzip has no other way in than its start,
+so the first reader of a far place passes all that stands before it.
+"""
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from threading import Lock
+
+from bot.errors import Told
+from bot.storage.artifacts import RunStore
+from bot.storage.pieces import GZIP_MAGIC, PIECE
+
+SPACING = 16 << 20
+"""Bytes of text between two remembered states: inflated in some 30 ms; 4 GB make 256 states, or 11 MB."""
+
+STORED_STRIDE = 1 << 20
+"""Stored bytes asked for at once."""
+
+GZIP = 31  # zlib's number for a gzip frame
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """Text from `text` on comes from stored bytes from `stored` on, through (a copy of) `inflate`."""
+
+    text: int
+    stored: int
+    inflate: "zlib._Decompress"
+
+
+class GzipText:
+    """The text of one content of one compressed log; `size` is known once somebody read to its end."""
+
+    def __init__(self, store: RunStore, name: str, stored: int) -> None:
+        self._store = store
+        self._name = name
+        self._stored = stored
+        self._states = [_State(0, 0, zlib.decompressobj(GZIP))]
+        self._lock = Lock()
+        self.size: int | None = None
+
+    def pieces_from(self, start: int) -> Iterator[bytes]:
+        """The text from a byte on, piece by piece."""
+        at, inflated = self._nearest(start)
+        for piece in inflated:
+            if at + len(piece) > start:
+                yield piece[max(start - at, 0) :]
+            at += len(piece)
+        self.size = at
+
+    def reach(self) -> int:
+        """How far the text was read by anybody, in bytes, rounded down to a remembered state."""
+        with self._lock:
+            return self._states[-1].text
+
+    def _nearest(self, start: int) -> tuple[int, Iterator[bytes]]:
+        with self._lock:
+            state = max(
+                (state for state in self._states if state.text <= start), key=lambda state: state.text
+            )
+            inflate = state.inflate.copy()
+        return state.text, self._inflated(state, inflate)
+
+    def _inflated(self, state: _State, inflate: "zlib._Decompress") -> Iterator[bytes]:
+        """The text from a state on, of all members of the gzip; one that is cut gives what it holds."""
+        at, stored = state.text, state.stored
+        while stored < self._stored:
+            waiting = self._store.read_range(self._name, stored, STORED_STRIDE)
+            if not waiting:
+                return
+            stored += len(waiting)
+            while waiting:
+                if inflate.eof:
+                    if not waiting.startswith(GZIP_MAGIC[:1]):
+                        return
+                    inflate = zlib.decompressobj(GZIP)
+                text = _inflate(inflate, waiting)
+                waiting = inflate.unused_data if inflate.eof else inflate.unconsumed_tail
+                at += len(text)
+                self._remember(at, stored - len(waiting), inflate)
+                if text:
+                    yield text
+
+    def _remember(self, text: int, stored: int, inflate: "zlib._Decompress") -> None:
+        if inflate.eof or text - self._states[-1].text < SPACING:
+            return
+        with self._lock:
+            if text - self._states[-1].text >= SPACING:
+                self._states.append(_State(text, stored, inflate.copy()))
+
+
+def _inflate(inflate: "zlib._Decompress", waiting: bytes) -> bytes:
+    try:
+        return inflate.decompress(waiting, PIECE)
+    except zlib.error as problem:
+        raise Told("This log is compressed, and damaged: its rest cannot be read.") from problem

@@ -1,0 +1,73 @@
+"""What is found in a whole log: `/runs/{id}/log/search?q=…`.
+
+In:  the words, whether their case counts, and where to go on. Out: a page of hits with the lines around them.
+"""
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bot.errors import Broken, Told
+from bot.runs.records import RunRecord
+from bot.web.access import Visit, visit_run
+from bot.web.log_pages import asked_number, open_run_log
+from bot.web.log_search import LONGEST_WORDS, Found, Place, Query, search
+from bot.web.log_source import TooFar
+from bot.web.public import for_page
+from bot.web.site_parts import LogAway, Parts, log_away
+
+
+async def log_search_page(parts: Parts, request: Request) -> Response:
+    """The next hits, from `?at=` on."""
+    here, record = await visit_run(request, parts.database, parts.key)
+    query, begin = _asked(request)
+    try:
+        found, size = await run_in_threadpool(_search, parts, here, record, query, begin)
+    except LogAway as away:
+        return parts.problem(request, away.status, away.what, away.why)
+    further = found.following if found else None
+    values = {
+        "run": record.id,
+        "record": for_page(record, here),
+        "visit": here,
+        "query": query,
+        "begin": begin,
+        "found": found,
+        "share": _share(found, size),
+        "further": here.links.log_search(
+            record.id,
+            q=query.words,
+            case="yes" if query.cased else None,
+            at=str(further.offset),
+            line=str(further.line),
+        )
+        if further
+        else None,
+    }
+    return await parts.page(request, "log_search.html.j2", values, visit=here)
+
+
+def _asked(request: Request) -> tuple[Query, Place]:
+    words = request.query_params.get("q", "").replace("\x00", "")[:LONGEST_WORDS]
+    query = Query(words=words, cased=request.query_params.get("case") == "yes")
+    place = Place(offset=asked_number(request, "at") or 0, line=asked_number(request, "line") or 1)
+    return query, place
+
+
+def _search(
+    parts: Parts, here: Visit, record: RunRecord, query: Query, begin: Place
+) -> tuple[Found | None, int | None]:
+    source = open_run_log(parts.logs, record)
+    if not query.words.strip():
+        return None, source.size
+    try:
+        return search(source, query, begin, redacts=not here.private), source.size
+    except TooFar as far:
+        raise LogAway(404, "This part of the log is too far in to be searched", far.text) from far
+    except (Told, Broken) as problem:
+        raise log_away(problem, record.log_uri or "") from problem
+
+
+def _share(found: Found | None, size: int | None) -> int | None:
+    """How much of the log has been looked at, in percent; None where its length is not known."""
+    return None if found is None or not size else min(round(100 * found.end / size), 100)

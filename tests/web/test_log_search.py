@@ -1,0 +1,129 @@
+"""Searching a whole log: every line that holds the words is found once, with its number."""
+
+import gzip
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.web import log_search
+from bot.web.log_search import Found, Place, Query, search
+from bot.web.log_source import LogSource, open_log
+from tests.web.shop import KEY, PRIVATE, Page, Shop
+
+
+def stored(folder: Path, content: bytes) -> LogSource:
+    """A log kept in a folder."""
+    path = folder / "x.log"
+    path.write_bytes(content)
+    return open_log(f"file:{path}")
+
+
+def everything(source: LogSource, query: Query, *, redacts: bool = False) -> list[int]:
+    """The numbers of the lines that are found, going on to the end."""
+    numbers, place = [], Place()
+    while True:
+        found = search(source, query, place, redacts=redacts)
+        numbers += [hit.line.number for hit in found.hits]
+        if found.following is None:
+            return numbers
+        assert found.following.offset > place.offset
+        place = found.following
+
+
+@given(st.lists(st.sampled_from(["", "a", "needle", "x" * 90, "Needle two needle", "é needle"]), max_size=60))
+def test_every_line_with_the_words_is_found_once(lines: list[str]) -> None:
+    """Whatever the blocks, as a search through the lines would."""
+    text = "\n".join(lines)
+    expected = [n for n, line in enumerate(lines, 1) if "needle" in line]
+    blocks = [log_search._Block(0, text.encode(), len(text.encode()), ends=True)]
+    hits = log_search._hits(blocks[0], Query(words="needle", cased=True), Place(), redacts=False)
+    assert expected == [hit.line.number for hit, _ in hits]
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_a_large_log_is_searched_to_its_end(zipped: bool, tmp_path: Path) -> None:  # noqa: FBT001 - a parameter of the test
+    """Over the edges of the blocks that are read, page after page."""
+    lines = [
+        f"line {n} " + "y" * (n % 211) + (" the Needle" if n % 997 == 0 else "") for n in range(1, 150_001)
+    ]
+    content = "\n".join(lines).encode()
+    source = stored(tmp_path, gzip.compress(content, 1) if zipped else content)
+    expected = [n for n in range(1, 150_001) if n % 997 == 0]
+    assert expected == everything(source, Query(words="the needle", cased=False))
+    assert [] == everything(source, Query(words="the needle", cased=True))
+
+
+def test_one_request_ends_in_time_and_says_where_to_go_on(tmp_path: Path) -> None:
+    """A slow store costs a page, never a hanging one."""
+    source = stored(tmp_path, b"nothing here\n" * 2_000_000)
+    ticks = count(step=log_search.MOST_SECONDS)
+    found = search(
+        source, Query(words="absent", cased=True), Place(), redacts=False, clock=lambda: next(ticks)
+    )
+    assert found.following is not None
+    assert found.following.line - 1 == found.following.offset // len(b"nothing here\n")
+
+
+def test_a_hit_shows_the_lines_around_it(tmp_path: Path) -> None:
+    """Two on either side, with their numbers."""
+    source = stored(tmp_path, b"".join(b"line %d\n" % n for n in range(1, 100)))
+    (hit,) = search(source, Query(words="line 50", cased=True), Place(), redacts=False).hits
+    shown = [line.text for line in (*hit.before, hit.line, *hit.after)]
+    assert [f"line {n}" for n in (48, 49, 50, 51, 52)] == shown
+    assert ((True, "line 50"),) == hit.lit
+
+
+def test_a_line_of_megabytes_is_searched_in_pieces(tmp_path: Path) -> None:
+    """Each place is found, with some words around it."""
+    source = stored(tmp_path, (b"word " * 5000 + b"needle ") * 400)
+    found: Found = search(source, Query(words="needle", cased=True), Place(), redacts=False)
+    assert log_search.MOST_HITS == len(found.hits)
+    assert all(len(hit.line.text) < 2000 for hit in found.hits)
+    assert 400 == len(everything(source, Query(words="needle", cased=True)))
+
+
+HIDDEN = b"""start
+password=hunter2hunter
+-----BEGIN RSA PRIVATE KEY-----
+MIIEabc AAAAB3NzaC1yc2E
+-----END RSA PRIVATE KEY-----
+token: \x1b[33mabc123def456\x1b[0m
+"""
+
+
+@pytest.mark.parametrize("words", ["hunter2", "hunt", "password=h", "MIIEabc", "AAAAB3NzaC1yc2E", "c123d"])
+def test_what_is_hidden_cannot_be_guessed(words: str, shop: Shop) -> None:
+    """A search in a public log finds what its page shows, and so tells nothing more."""
+    shop.run("r", HIDDEN)
+    assert "Nothing with" in Page(shop.get(f"/runs/r/log/search?q={words}").text).text
+    assert "1 place with" in Page(shop.get("/runs/r/log/search?q=password=").text).text
+
+
+def test_a_private_log_is_searched_as_it_is(shop: Shop) -> None:
+    """Its readers see the secrets, and the links keep the key."""
+    shop.run("p", b"password=hunter2hunter\n", repository=PRIVATE)
+    answer = shop.get(f"/runs/p/log/search?q=hunter2&key={KEY.key(PRIVATE)}")
+    assert "1 place with" in Page(answer.text).text
+    assert all(
+        f"key={KEY.key(PRIVATE)}" in link for link in Page(answer.text).values("href") if "/runs" in link
+    )
+
+
+@pytest.mark.parametrize(
+    "query", ["", "q=", "q=%00", "q=" + "a" * 5000, "q=a&at=x&line=y", "q=a&at=999999999"]
+)
+def test_any_question_has_an_answer(query: str, shop: Shop) -> None:
+    """No address makes an error of ours."""
+    shop.run("r", b"only line with a\n")
+    assert 200 == shop.get(f"/runs/r/log/search?{query}").status_code
+
+
+def test_hostile_words_and_lines_stay_text(shop: Shop) -> None:
+    """What is looked for and what is found are shown as they are."""
+    shop.run("r", b"<script>alert(1)</script>\n")
+    text = shop.get("/runs/r/log/search?q=%3Cscript%3Ealert(1)").text
+    assert "<script>alert" not in text
+    assert "<mark>&lt;script&gt;alert(1)</mark>&lt;/script&gt;" in text
