@@ -8,7 +8,7 @@ from typing import assert_never
 
 from bot.config import Suite
 from bot.controller.deciding import starts_runs
-from bot.intake import command, trust
+from bot.intake import command, meaning, trust
 from bot.intake.intent import Command
 from bot.intake.pull import Permission
 from bot.storage.pulls import CommandRecord
@@ -46,8 +46,10 @@ def _answer(one: command.Command | command.Unclear, allowed: trust.Trust, suite:
     match one:
         case command.Unclear():
             return f"Not understood: {one.why} Did you mean “{one.nearest}”?", True, ()
-        case command.NotOffered():
-            return one.why, True, ()
+        case (
+            command.Cancel() | command.Plan() | command.Baseline() | command.Approve() | command.Acknowledge()
+        ):
+            return "This command is not offered by this installation yet.", True, ()
         case command.Help():
             return "The commands are listed below, under “Commands”.", False, ()
         case command.Status():
@@ -61,7 +63,7 @@ def _answer(one: command.Command | command.Unclear, allowed: trust.Trust, suite:
 def _run(one: command.Run | command.Rerun, suite: Suite | None) -> _Answer:
     if suite is None:
         return "Nothing can be run: the default branch has no valid .github/maxview.yml.", True, ()
-    meant = command.resolve(one, suite.case_names, suite.variant_names)
+    meant = meaning.resolve(one, suite.case_names, suite.variant_names)
     if isinstance(meant, command.Unclear):
         return f"Not understood: {meant.why} Did you mean “{meant.nearest}”?", True, ()
     keys = tuple(f"{case}/{variant}" for case in meant.cases for variant in meant.variants)
@@ -75,7 +77,7 @@ def _run(one: command.Run | command.Rerun, suite: Suite | None) -> _Answer:
     return f"{what}: fresh runs are started, on this head and on its baseline.", False, asked
 
 
-def _what(meant: command.Resolved, suite: Suite) -> str:
+def _what(meant: meaning.Resolved, suite: Suite) -> str:
     if meant.scope is command.Scope.FAILED:
         return "The cases that failed"
     if len(meant.cases) == len(suite.case_names):

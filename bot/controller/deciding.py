@@ -19,7 +19,7 @@ from bot.runs.pattern import slug
 from bot.storage.pulls import CommandRecord, PullRow
 
 BASELINE_SECONDS = 60 * 86_400.0
-"""How far behind the merge base main's runs are listed: enough for the 20 of the noise history."""
+"""How far behind the merge base main's runs are listed: enough for the noise history."""
 
 LISTED_COMMITS = 30
 """Commits of main that are listed one by one where the runs' names tell the commit and no branch."""
@@ -117,7 +117,7 @@ def request(row: PullRow, pull: Pull, *, suite: Suite | None, problem: str | Non
         merge_base=None,
         made_at=now,
         problem=problem,
-        last_command=_last(row.commands),
+        commands=tuple(map(_command, row.commands)),
     )
     if suite is None:
         return asked
@@ -131,10 +131,7 @@ def request(row: PullRow, pull: Pull, *, suite: Suite | None, problem: str | Non
     )
 
 
-def _last(commands: Sequence[CommandRecord]) -> LastCommand | None:
-    if not commands:
-        return None
-    newest = commands[-1]
+def _command(record: CommandRecord) -> LastCommand:
     return LastCommand(
-        text=newest.text, by=newest.by, at=newest.at, result=newest.result, refused=newest.refused
+        text=record.text, by=record.by, at=record.at, result=record.result, refused=record.refused
     )

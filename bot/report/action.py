@@ -15,7 +15,7 @@ from bot.report.judged import another_failure, loss_changed, loss_words, sometim
 from bot.report.model import Baseline, CaseReport, Report, RowState
 from bot.report.quoting import LONGEST_ERROR, quoted, said
 from bot.report.row_words import remarkable, row_words, some_failed
-from bot.report.states import PENDING, STATES, Tier
+from bot.report.states import GREEN, PENDING, STATES, Tier
 from bot.report.trouble import UNREAD
 
 NAMED = 3  # cases named in the line; the table has the rest
@@ -70,7 +70,7 @@ def _newest(report: Report, baseline: Baseline) -> str:
 def _what_to_do(report: Report) -> str:
     if report.problem:
         return _problem(report.problem)
-    urgent = [row for row in report.rows if STATES[row.state].tier is Tier.RED or remarkable(row)]
+    urgent = [row for row in _open(report) if STATES[row.state].tier is Tier.RED or remarkable(row)]
     if urgent:
         return f"**Act on {len(urgent)}:** {_clauses(report, urgent)}."
     if unfair := _in_tier(report, Tier.UNFAIR):
@@ -89,11 +89,16 @@ def _nothing_urgent(report: Report) -> str:
     """What the worst of the states without a bad verdict asks for."""
     if is_green(report):
         return "No action needed."
-    worst = max((row.state for row in report.rows), key=lambda state: STATES[state].rank, default=None)
-    rows = [row for row in report.rows if row.state is worst]
+    accepted = len(report.rows) - len(_open(report))
+    if accepted and all(row.state in GREEN for row in _open(report)):
+        return f"No action needed: {counted(accepted, 'verdict')} acknowledged."
+    worst = max((row.state for row in _open(report)), key=lambda state: STATES[state].rank, default=None)
+    rows = [row for row in _open(report) if row.state is worst]
     match worst:
         case RowState.WAITING_FOR_APPROVAL:
-            says = f"A maintainer can run this exact commit: `/benchmark approve {report.head_sha[:7]}`."
+            says = _approval(report, rows)
+        case RowState.CANCELLED:
+            says = f"{_names(report, rows)}: cancelled on this commit; `/benchmark run` measures again."
         case RowState.INCONCLUSIVE:
             says = f"**Not proved either way:** {_clauses(report, rows)}."
         case RowState.NO_RUN:
@@ -108,6 +113,20 @@ def _nothing_urgent(report: Report) -> str:
         case _:
             says = "Nothing to do."
     return says
+
+
+def _approval(report: Report, rows: list[CaseReport]) -> str:
+    """What ends the wait, to be copied: the whole commit, so that nothing else is approved."""
+    command = report.approval or f"/benchmark approve {report.head_sha}"
+    return (
+        f"{_names(report, rows)}: the code comes from a fork and has not run. Somebody with write permission "
+        f"who has read this commit starts it with `{command}`."
+    )
+
+
+def _open(report: Report) -> list[CaseReport]:
+    """The rows whose verdict nobody accepted."""
+    return [row for row in report.rows if row.acknowledged is None]
 
 
 def _no_runs(report: Report, missing: list[CaseReport]) -> str:
@@ -172,9 +191,10 @@ def _names(report: Report, rows: list[CaseReport]) -> str:
 
 
 def _in_tier(report: Report, tier: Tier) -> list[CaseReport]:
-    return [row for row in report.rows if STATES[row.state].tier is tier]
+    return [row for row in _open(report) if STATES[row.state].tier is tier]
 
 
 def _awaited(report: Report) -> str:
-    left = sum(row.state in PENDING for row in report.rows)
+    running = PENDING - {RowState.WAITING_FOR_APPROVAL}
+    left = sum(row.state in running for row in report.rows)
     return f"⏳ {left} left" if left else ""

@@ -10,6 +10,7 @@ them; then the comparisons.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bot.report.acknowledged import acknowledged
 from bot.report.kinship import failure_news
 from bot.report.material import CaseRuns, Looked, Request, Sides, take_sides
 from bot.report.model import Baseline, CaseReport, FailureNews, Kinship, Report, RowState
@@ -39,7 +40,7 @@ def build_report(request: Request, cases: Sequence[CaseRuns], measured: Mapping[
     """Compare every case and say it; runs without an entry in `measured` count as not there."""
     sides = [take_sides(case, measured) for case in cases]
     comparable = max(1, sum(bool(s.base and s.head) and is_comparable(s.base, s.head) for s in sides))
-    rows = tuple(_row(one, request, comparable) for one in sides)
+    rows = acknowledged([_row(one, request, comparable) for one in sides], request.acknowledgements)
     report = Report(
         repository=request.pull.repository,
         number=request.pull.number,
@@ -52,7 +53,9 @@ def build_report(request: Request, cases: Sequence[CaseRuns], measured: Mapping[
         rows=rows,
         parity=parity(sides, request),
         skipped=request.skipped,
-        last_command=request.last_command,
+        commands=request.commands,
+        labels=request.labels,
+        approval=request.approval,
         problem=request.problem,
         launches=request.launches,
         variants=request.variants,
@@ -86,7 +89,7 @@ def _row(sides: Sides, request: Request, comparable: int) -> CaseReport:
     return CaseReport(
         case=runs.case,
         variant=runs.variant,
-        state=_state(sides, comparison, failure),
+        state=_state(sides, comparison, failure, request),
         comparison=comparison,
         baseline=_baseline(runs.base) if runs.base.runs else None,
         base_runs=tuple(runs.base.runs),
@@ -99,16 +102,30 @@ def _row(sides: Sides, request: Request, comparable: int) -> CaseReport:
     )
 
 
-def _state(sides: Sides, comparison: Comparison | None, failure: FailureNews | None) -> RowState:
-    unfinished = sides.runs.unfinished
-    if comparison is not None and sides.base and not (unfinished and comparison.verdict in BY_TIME):
+def _state(
+    sides: Sides, comparison: Comparison | None, failure: FailureNews | None, request: Request
+) -> RowState:
+    unfinished, key = sides.runs.unfinished, sides.runs.key
+    cancelled = key in request.withdrawn
+    half = bool(unfinished) or (cancelled and sides.runs.stopped > 0)
+    if comparison is not None and sides.base and not (half and comparison.verdict in BY_TIME):
         return _of_verdict(comparison.verdict, failure)
+    if cancelled and (half or not sides.head):
+        return RowState.CANCELLED
+    return _unjudged(sides, request)
+
+
+def _unjudged(sides: Sides, request: Request) -> RowState:
+    """The state of a case that has no verdict, and that nobody cancelled."""
+    unfinished = sides.runs.unfinished
     if any(run.state is RunState.RUNNING for run in unfinished):
         return RowState.RUNNING
     if unfinished:
         return RowState.QUEUED
     if sides.head:
         return RowState.NO_BASELINE
+    if sides.runs.key in request.waiting:
+        return RowState.WAITING_FOR_APPROVAL
     return RowState.LOST if sides.runs.lost else RowState.NO_RUN
 
 
@@ -139,7 +156,8 @@ def _baseline(choice: BaselineChoice) -> Baseline:
 def _note(sides: Sides, request: Request) -> str:
     """What a person must know of the runs themselves before reading the verdict."""
     head = sides.runs.head
-    notes = []
+    by = request.withdrawn.get(sides.runs.key)
+    notes = [f"cancelled by {by} on this commit"] if by else []
     if head.runs and not head.commit_recorded:
         after = sides.runs.began_after
         notes.append(f"no run of this branch records its commit; the newest that began after {after} is used")
@@ -156,8 +174,6 @@ def _note(sides: Sides, request: Request) -> str:
         notes.append(sides.runs.base.why)
     if old := old_baseline(sides, request):
         notes.append(old)
-    if not head.runs and request.launches and request.pull.from_fork:
-        notes.append("this pull request comes from a fork, whose code is not run here")
     if len(sides.head) < len(head.runs):
         notes.append(f"{len(head.runs) - len(sides.head)} of the head's logs could not be read")
     return "; ".join(notes)

@@ -13,7 +13,6 @@ from bot.intake.check import LONGEST_SUMMARY, Action, CheckText, Conclusion
 from bot.report.check_lines import annotations
 from bot.report.escape import shortened
 from bot.report.headline import headline, is_green, is_settled
-from bot.report.links import absolute, page_path
 from bot.report.model import CaseReport, Report, RowState
 from bot.report.row_words import remarkable
 from bot.report.states import GREEN, STATES, Tier
@@ -91,17 +90,16 @@ def outcome(report: Report) -> Outcome:
 
 def _of_rest(rows: Sequence[CaseReport]) -> Outcome:
     """Where no row is red and some are not green."""
-    accepted = {RowState.ACKNOWLEDGED, RowState.FAILS_ON_BOTH}
-    if all(row.state in accepted and not remarkable(row) for row in rows):
-        known = any(row.state is RowState.ACKNOWLEDGED for row in rows)
-        return Outcome.ACKNOWLEDGED if known else Outcome.NOT_JUDGED
-    unfair = any(STATES[row.state].tier is Tier.UNFAIR or remarkable(row) for row in rows)
+    rest = [row for row in rows if row.acknowledged is None]
+    if all(row.state is RowState.FAILS_ON_BOTH and not remarkable(row) for row in rest):
+        return Outcome.ACKNOWLEDGED if len(rest) < len(rows) else Outcome.NOT_JUDGED
+    unfair = any(STATES[row.state].tier is Tier.UNFAIR or remarkable(row) for row in rest)
     return Outcome.NOT_JUDGED if unfair else Outcome.UNDECIDED
 
 
 def is_regression(row: CaseReport) -> bool:
-    """Whether a row is red: slower, diverged, or a new failure."""
-    return STATES[row.state].tier is Tier.RED
+    """Whether a row is red, and nobody accepted it: slower, diverged, or a new failure."""
+    return STATES[row.state].tier is Tier.RED and row.acknowledged is None
 
 
 def conclude(found: Outcome, *, gates: bool) -> Conclusion:
@@ -116,14 +114,14 @@ def check_text(
     conclusion: Conclusion | None,
     body: str,
     changed_paths: Sequence[str],
-    public_url: str,
+    url: str,
 ) -> CheckText:
-    """The check; `body` is the comment's, so that the two cannot disagree."""
+    """The check; `body` is the comment's, so that the two cannot disagree, and `url` the page."""
     return CheckText(
         conclusion=conclusion,
         title=shortened(title(report), LONGEST_TITLE),
         summary=shortened(_without_marks(body), LONGEST_SUMMARY),
-        url=absolute(public_url, page_path(report)),
+        url=url,
         annotations=annotations(report, changed_paths) if conclusion else (),
         actions=actions(report) if conclusion else (),
     )

@@ -39,7 +39,7 @@ def annotations(report: Report, changed_paths: Sequence[str]) -> tuple[Annotatio
 
 def _worth_a_remark(row: CaseReport) -> Failure | None:
     """The head's failure, where it is not simply the base's."""
-    new = row.state in {RowState.NEW_FAILURE, RowState.DIVERGED, RowState.ACKNOWLEDGED}
+    new = row.state in {RowState.NEW_FAILURE, RowState.DIVERGED}
     return head_failure(row) if new or another_failure(row) else None
 
 

@@ -8,10 +8,11 @@ Out: Markdown of at most `LONGEST_BODY` characters: verdict, what to do, the row
 from collections.abc import Callable, Mapping
 
 from bot.report.action import action_line
+from bot.report.command_lines import command_lines, earlier_fold, recent
 from bot.report.coverage import coverage_fold, notes
 from bot.report.detail import LEVELS, LONGEST_BODY, Detail
 from bot.report.differences import environment_fold
-from bot.report.figures import day, listed
+from bot.report.figures import listed
 from bot.report.folds import Fold, open_rows, open_table, quiet_folds, rest_fold, views_of
 from bot.report.footer import footer_line
 from bot.report.headline import headline
@@ -20,7 +21,7 @@ from bot.report.information import ledger_fold, page_fold
 from bot.report.links import absolute, page_path
 from bot.report.marks import head_mark, pull_mark
 from bot.report.method import method_fold
-from bot.report.model import LastCommand, Report
+from bot.report.model import Report
 from bot.report.parity_fold import parity_fold
 from bot.report.quotes import quote
 from bot.report.quoting import LONGEST_ERROR, quoted, said
@@ -56,7 +57,7 @@ def comment_values(report: Report, detail: Detail, *, public_url: str) -> dict[s
         "more_quotes": max(len(said_quotes) - detail.quotes, 0),
         "folds": [*rest_fold(report, rows[detail.rows :], detail), *_folds(report, detail, public_url)],
         "page": page,
-        "command": _command(report.last_command) if report.last_command else "",
+        "command": command_lines(report),
         "footer": footer_line(report, public_url=public_url),
     }
 
@@ -64,6 +65,7 @@ def comment_values(report: Report, detail: Detail, *, public_url: str) -> dict[s
 def note_lines(report: Report) -> list[str]:
     """What must be known of the runs themselves before the verdict is believed, once for all its cases."""
     lines = [f"⚠️ {_sentence(report.preview)}."] if report.preview else []
+    lines += [f"⚠️ {_sentence(report.trouble)}"] if report.trouble else []
     for note, rows in list(notes(report).items())[:3]:
         names = listed([quoted(row.case, 40) for row in rows], 3)
         whose = "" if len(rows) == len(report.rows) else f" ({names})"
@@ -86,6 +88,7 @@ def _folds(report: Report, detail: Detail, public_url: str) -> list[Fold]:
         environment_fold(report, detail),
         method_fold(report),
         page_fold(report, detail),
+        earlier_fold(report, detail),
         _commands(report),
     ]
     return [part for part in parts if part is not None]
@@ -93,15 +96,6 @@ def _folds(report: Report, detail: Detail, public_url: str) -> list[Fold]:
 
 def _commands(report: Report) -> Fold:
     cases = tuple(dict.fromkeys(row.case for row in report.rows))
-    asked = report.last_command is not None and report.last_command.text.split()[-1:] == ["help"]
-    text = help_text(cases=cases, variants=report.variants, launches=report.launches)
+    asked = any(command.text.lower().split()[1:2] == ["help"] for command in recent(report))
+    text = help_text(cases=cases, variants=report.variants, launches=report.launches, labels=report.labels)
     return Fold(summary="Commands", lines=(text,), opened=asked)
-
-
-def _command(command: LastCommand) -> str:
-    mark = "⛔ " if command.refused else ""
-    when = day(command.at)
-    return (
-        f"{mark}Last command: {quoted(command.text, 120)} by {said(command.by, 60)}, {when}: "
-        f"{said(command.result, LONGEST_ERROR)}"
-    )

@@ -5,18 +5,22 @@ In:  a `Report`. Out: a digest that stays the same while only progress is made.
 
 import hashlib
 
-from bot.report.model import Report
+from bot.report.model import Report, RowState
 from bot.report.states import STATES
+
+_TOLD_AT_ONCE = frozenset({RowState.CANCELLED, RowState.WAITING_FOR_APPROVAL})
+"""Somebody just asked for the one, and somebody has to act on the other."""
 
 
 def decided(report: Report) -> str:
-    """A digest of the head, the problem, the last command, and the rows that nothing more is awaited for."""
-    settled = [(row.case, row.variant, str(row.state)) for row in report.rows if STATES[row.state].done]
-    command = report.last_command
+    """A digest of the head, the problem, the commands, and the rows that nothing more is awaited for."""
+    rows = [row for row in report.rows if STATES[row.state].done or row.state in _TOLD_AT_ONCE]
+    settled = [(row.case, row.variant, str(row.state), row.acknowledged) for row in rows]
     said = (
         report.head_sha,
         report.problem,
-        command and (command.text, command.at),
+        report.approval,
+        [(command.text, command.at, command.result) for command in report.commands],
         len(report.rows),
         settled,
     )

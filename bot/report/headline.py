@@ -11,7 +11,7 @@ from collections import Counter
 
 from bot.report.figures import counted, percent_up
 from bot.report.judged import bound_percent
-from bot.report.model import Report, RowState
+from bot.report.model import CaseReport, Report, RowState
 from bot.report.row_words import remarkable, row_words
 from bot.report.states import GREEN, PENDING, STATES, WARNING, Tier
 from bot.verdict.judgement import LossVerdict
@@ -25,10 +25,11 @@ def headline(report: Report) -> str:
 
 
 def severity(report: Report) -> int:
-    """How bad the news is, larger is worse. What is still awaited counts as no news."""
-    tiers = [STATES[row.state].tier for row in report.rows]
+    """How bad the news is, larger is worse. What is still awaited, or was acknowledged, counts as no news."""
+    rows = [row for row in report.rows if row.acknowledged is None]
+    tiers = [STATES[row.state].tier for row in rows]
     quiet = {*GREEN, RowState.FAILS_ON_BOTH}
-    tiers += [Tier.UNFAIR for row in report.rows if remarkable(row) and row.state in quiet]
+    tiers += [Tier.UNFAIR for row in rows if remarkable(row) and row.state in quiet]
     tiers += [Tier.UNFAIR] if report.problem else []
     return int(max(tiers, default=Tier.QUIET))
 
@@ -87,13 +88,18 @@ def _mixed(report: Report) -> str:
 
 def _counts(report: Report) -> str:
     """How many rows say which words, worst first; every row is counted once."""
-    number = Counter(row_words(row, report.base_branch) for row in report.rows)
+    number = Counter((row_words(row, report.base_branch), _accepted(row)) for row in report.rows)
     spoken: dict[tuple[str, str], tuple[int, int]] = {}
-    for words, count in number.items():
-        rank, before = spoken.get((words.one, words.many), (words.rank, 0))
-        spoken[words.one, words.many] = (max(rank, words.rank), before + count)
+    for (words, accepted), count in number.items():
+        one, many = words.one + accepted, words.many + accepted
+        rank, before = spoken.get((one, many), (words.rank, 0))
+        spoken[one, many] = (max(rank, words.rank), before + count)
     ordered = sorted(spoken.items(), key=lambda item: -item[1][0])
     return " · ".join(f"{count} {one if count == 1 else many}" for (one, many), (_, count) in ordered)
+
+
+def _accepted(row: CaseReport) -> str:
+    return ", acknowledged" if row.acknowledged else ""
 
 
 def _all_same(report: Report) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot.intake.pull import Pull
-from bot.report.model import LastCommand, Progress, Skipped
+from bot.report.model import Acknowledgement, LastCommand, Progress, Skipped
 from bot.runs.baseline import BaselineChoice, HeadChoice
 from bot.runs.records import RunRecord
 from bot.verdict.history import PastRun
@@ -35,9 +35,9 @@ class MainFailure:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseRuns:
     """One case in one variant: its runs, main's newest runs that were measured as the baseline was (oldest
-    first), main's failed ones (newest first), the look before this one, and the runs that were started and
-    have not ended, or were lost. `last_good` is when main's newest run with a steady step time began (Unix
-    seconds), None where it has none."""
+    first), main's failed ones (newest first), the look before this one, the runs that were started and have
+    not ended, or were lost, and how many of the head's were `stopped`. `last_good` is when main's newest run
+    with a steady step time began (Unix seconds), None where it has none."""
 
     case: str
     variant: str
@@ -47,6 +47,7 @@ class CaseRuns:
     main_failures: tuple[MainFailure, ...] = ()
     looked: Looked | None = None
     unfinished: tuple[RunRecord, ...] = ()
+    stopped: int = 0
     lost: tuple[RunRecord, ...] = ()
     began_after: str = "the push"
     left_out: str = ""
@@ -63,7 +64,10 @@ class CaseRuns:
 class Request:
     """What a report is made for and with; `made_at` in Unix seconds. A baseline is old where main has had no
     good run for `old_after_seconds`. `elsewhere` names, by fingerprint of a
-    failure, the other open pull requests that have it."""
+    failure, the other open pull requests that have it.
+
+    `labels` are those that start runs. `approval` is the command that lets the cases of `waiting`
+    (`case/variant`) run, `withdrawn` says by whom a case was cancelled on this head."""
 
     pull: Pull
     merge_base: str | None
@@ -72,7 +76,12 @@ class Request:
     variants: tuple[str, ...] = ()
     compares_variants: bool = False
     launches: bool = False
-    last_command: LastCommand | None = None
+    commands: tuple[LastCommand, ...] = ()
+    labels: tuple[str, ...] = ()
+    approval: str = ""
+    waiting: frozenset[str] = frozenset()
+    withdrawn: Mapping[str, str] = field(default_factory=dict)
+    acknowledgements: tuple[Acknowledgement, ...] = ()
     problem: str | None = None
     skipped: tuple[Skipped, ...] = ()
     elsewhere: Mapping[str, tuple[int, ...]] = field(default_factory=dict)

@@ -35,7 +35,6 @@ class RowState(StrEnum):
     CARRIED = "carried"
     SUPERSEDED = "superseded"
     CANCELLED = "cancelled"
-    ACKNOWLEDGED = "acknowledged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,9 +87,37 @@ class FailureNews:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Grounds:
+    """What was accepted with a verdict: its words, the change of step time and its band (log scale), the
+    fingerprint of the failure, the loss verdict, and how much more memory (head over base, 1 for no more)."""
+
+    word: str
+    change: float | None = None
+    band: float | None = None
+    fingerprint: str = ""
+    loss: str = ""
+    memory: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acknowledgement:
+    """`by` accepted a case's verdict on a head, for a `reason` that is untrusted text, at `made` (Unix
+    seconds)."""
+
+    case: str
+    variant: str
+    verdict: RowState
+    head_sha: str
+    by: str
+    reason: str
+    made: float
+    grounds: Grounds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaseReport:
     """One row: a case in one variant. `past` names the main runs that its noise was measured from, `failure`
-    where its failure is known from."""
+    where its failure is known from, `acknowledged` who accepted the verdict."""
 
     case: str
     variant: str
@@ -104,6 +131,7 @@ class CaseReport:
     note: str = ""
     past: Past | None = None
     failure: FailureNews | None = None
+    acknowledged: Acknowledgement | None = None
 
 
 class Transition(StrEnum):
@@ -144,7 +172,7 @@ class ParityRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastCommand:
-    """The newest `/benchmark` command and what came of it; `result` is one plain sentence."""
+    """A `/benchmark` command, or a label, and what came of it; `result` is one plain sentence."""
 
     text: str
     by: str
@@ -164,7 +192,9 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Everything said about one head commit. Times are Unix seconds."""
+    """Everything said about one head commit. Times are Unix seconds. `commands` are the last that were given,
+    oldest first; `labels` are those that start runs; `approval` is the command that lets the head's code run,
+    where it waits for that."""
 
     repository: str
     number: int
@@ -177,9 +207,12 @@ class Report:
     rows: tuple[CaseReport, ...] = ()
     parity: tuple[ParityRow, ...] = ()
     skipped: tuple[Skipped, ...] = ()
-    last_command: LastCommand | None = None
+    commands: tuple[LastCommand, ...] = ()
+    labels: tuple[str, ...] = ()
+    approval: str = ""
     problem: str | None = None
     preview: str = ""
+    trouble: str = ""
     launches: bool = False
     variants: tuple[str, ...] = ()
     chip_hours_used: float | None = None
@@ -187,3 +220,8 @@ class Report:
     plan: Plan | None = None
     practical_percent: float = 1.0
     equivalence_percent: float = 5.0
+
+    @property
+    def last_command(self) -> LastCommand | None:
+        """The newest command."""
+        return self.commands[-1] if self.commands else None

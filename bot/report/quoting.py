@@ -9,6 +9,7 @@ from bot.report.redact import redacted
 
 LONGEST_NAME = 80  # characters of a case, branch or field that are shown; the page has the rest
 LONGEST_ERROR = 300
+LONGEST_REASON = 160  # of a reason beside a verdict; the page has the rest
 
 
 def said(value: str, limit: int = LONGEST_NAME) -> str:

@@ -12,7 +12,7 @@ from bot.report.failure_document import failure_document
 from bot.report.headline import headline, is_green, is_settled, severity
 from bot.report.history_document import past_document
 from bot.report.links import case_path, json_path, log_path, page_path
-from bot.report.model import Baseline, CaseReport, LastCommand, ParityRow, Report
+from bot.report.model import Acknowledgement, Baseline, CaseReport, LastCommand, ParityRow, Report
 from bot.report.numbers import iso_time, number
 from bot.report.parity import tally
 from bot.report.redact import redacted
@@ -40,6 +40,8 @@ def report_document(report: Report) -> dict[str, object]:
         "parity_tally": _tally(report.parity),
         "skipped": [{"case": one.case, "variant": one.variant, "why": one.why} for one in report.skipped],
         "last_command": _command(report.last_command),
+        "commands": [_command(one) for one in report.commands],
+        "approval": report.approval or None,
         "variants": list(report.variants),
         "launches": report.launches,
         "chip_hours": {
@@ -64,9 +66,9 @@ def _row(report: Report, row: CaseReport) -> dict[str, object]:
         "note": row.note,
         "baseline": _baseline(row.baseline),
         "history": past_document(row.past),
-        "base_runs": [_run(run) for run in row.base_runs],
-        "head_runs": [_run(run) for run in row.head_runs],
-        "stale_runs": [_run(run) for run in row.stale_runs],
+        "base_runs": [run_record_document(run) for run in row.base_runs],
+        "head_runs": [run_record_document(run) for run in row.head_runs],
+        "stale_runs": [run_record_document(run) for run in row.stale_runs],
         "progress": None
         if progress is None
         else {
@@ -76,6 +78,7 @@ def _row(report: Report, row: CaseReport) -> dict[str, object]:
             "runs_wanted": progress.runs_wanted,
         },
         "failure": failure_document(row.failure),
+        "acknowledged": _acknowledged(row.acknowledged),
         "comparison": comparison_document(row.comparison) if row.comparison else None,
         "links": {"page": case_path(report, row.case, row.variant)},
     }
@@ -92,7 +95,8 @@ def _baseline(baseline: Baseline | None) -> dict[str, object] | None:
     }
 
 
-def _run(run: RunRecord) -> dict[str, object]:
+def run_record_document(run: RunRecord) -> dict[str, object]:
+    """One run of a side, with the path of its log."""
     return {
         "id": run.id,
         "sha": run.sha,
@@ -137,6 +141,12 @@ def _tally(rows: Sequence[ParityRow]) -> dict[str, object] | None:
         "base_unknown": counted.base_unknown,
         "base_mixed": counted.base_mixed,
     }
+
+
+def _acknowledged(one: Acknowledgement | None) -> dict[str, object] | None:
+    if one is None:
+        return None
+    return {"by": one.by, "reason": one.reason, "at": iso_time(one.made), "head": one.head_sha}
 
 
 def _command(command: LastCommand | None) -> dict[str, object] | None:

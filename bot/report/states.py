@@ -57,7 +57,6 @@ STATES: dict[RowState, StateWords] = {
     RowState.RUNNING: _state("⏳", "running", 38, Tier.QUIET, "person"),
     RowState.QUEUED: _state("🕓", "queued", 36, Tier.QUIET),
     RowState.FAILS_ON_BOTH: _state("🟤", "fails on main too", 30, Tier.QUIET, "done"),
-    RowState.ACKNOWLEDGED: _state("👁", "acknowledged", 25, Tier.QUIET, "done"),
     RowState.FIXED: _state("🩹", "fixed", 16, Tier.QUIET, "done"),
     RowState.FASTER: _state("🟢", "faster", 14, Tier.QUIET, "done"),
     RowState.CARRIED: _state("↩️", "carried", 12, Tier.QUIET, "done"),

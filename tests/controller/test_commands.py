@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.config import Suite
 from bot.controller.commands import FAILED, decide
-from bot.intake.command import read_commands
+from bot.intake.grammar import read_commands
 from bot.intake.intent import Command
 from bot.intake.pull import Permission, Person
 from bot.storage.pulls import CommandRecord

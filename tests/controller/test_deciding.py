@@ -116,7 +116,6 @@ def test_a_report_is_asked_for_with_the_suites_settings() -> None:
         row(commands=(other, COMMAND)), PULL, suite=suite(compare="[variant]"), problem=None, now=NOW
     )
     assert (made.variants, made.compares_variants, made.launches) == (("linen", "nnx"), True, False)
-    assert made.last_command is not None
-    assert (made.last_command.by, made.last_command.refused) == ("bob", True)
+    assert [("eve", False), ("bob", True)] == [(one.by, one.refused) for one in made.commands]
     bare = request(ROW, PULL, suite=None, problem="line 3", now=NOW)
-    assert (bare.variants, bare.problem, bare.last_command) == ((), "line 3", None)
+    assert (bare.variants, bare.problem, bare.commands) == ((), "line 3", ())

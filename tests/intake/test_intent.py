@@ -36,7 +36,8 @@ def test_a_comment_with_commands_asks_for_them() -> None:
             command.Status(text="/benchmark status"),
             command.Unclear(
                 text="/benchmark rn",
-                why="rn is not a command: run, rerun, status and help are.",
+                why="rn is not a command: "
+                "run, rerun, cancel, status, plan, baseline, approve, ack and help are.",
                 nearest="/benchmark run",
             ),
         ),

@@ -51,7 +51,9 @@ def hostile() -> Report:
             ),
         ),
         skipped=(Skipped(case="<b>|", variant="n|x", why=HOSTILE_TEXT),),
-        last_command=LastCommand(
-            text="/benchmark `|@octocat <b>", by="@octocat", at=NOW, result=HOSTILE_TEXT, refused=True
+        commands=(
+            LastCommand(
+                text="/benchmark `|@octocat <b>", by="@octocat", at=NOW, result=HOSTILE_TEXT, refused=True
+            ),
         ),
     )

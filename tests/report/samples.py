@@ -223,6 +223,6 @@ def mixed() -> Report:
             ),
         ),
         skipped=(Skipped(case="99_huge", variant="linen", why="not in the configuration of this branch"),),
-        last_command=LastCommand(text="/benchmark rerun 07_moe", by="ada", at=NOW, result="2 runs queued."),
+        commands=(LastCommand(text="/benchmark rerun 07_moe", by="ada", at=NOW, result="2 runs queued."),),
         launches=True,
     )

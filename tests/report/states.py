@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
-from bot.report.model import CaseReport, LastCommand, Report, RowState, Skipped
+from bot.report.acknowledged import grounds
+from bot.report.model import Acknowledgement, CaseReport, LastCommand, Report, RowState, Skipped
 from bot.verdict.judgement import Caveat, CaveatKind, Comparison, Timing, TimingVerdict, Verdict, Weight
 from tests.report.hostile import hostile
 from tests.report.parts import DIVERGED, DRIFTED, NO_LOSS, compared, measured, rows, timing
 from tests.report.samples import (
+    HEAD,
     NOW,
     OLDER,
     case,
@@ -75,25 +77,82 @@ def every_state() -> dict[str, Report]:
         ),
         "refused_command": report(
             same("04_int8"),
-            last_command=LastCommand(
-                text="/benchmark rerun 03_dropuot",
-                by="mallory",
-                at=NOW,
-                refused=True,
-                result="no such case; did you mean `03_dropout`?",
+            commands=(
+                LastCommand(
+                    text="/benchmark rerun 03_dropuot",
+                    by="mallory",
+                    at=NOW,
+                    refused=True,
+                    result="no such case; did you mean `03_dropout`?",
+                ),
             ),
         ),
         "help_asked": report(
             same("04_int8"),
-            last_command=LastCommand(
-                text="/benchmark help", by="ada", at=NOW, result="the commands are listed below."
+            commands=(
+                LastCommand(
+                    text="/benchmark help", by="ada", at=NOW, result="the commands are listed below."
+                ),
             ),
+        ),
+        "acknowledged": report(accepted(slower()), *several_same(3)),
+        "acknowledged_among_others": report(accepted(slower()), failing(), *several_same(2)),
+        "waiting_for_approval": report(
+            *(case(f"0{n}_case", RowState.WAITING_FOR_APPROVAL) for n in range(1, 4)),
+            approval=f"/benchmark approve {HEAD}",
+            launches=True,
+        ),
+        "cancelled": report(
+            case("03_dropout", RowState.CANCELLED, note="cancelled by ada on this commit"),
+            *several_same(3),
+            commands=(said("/benchmark cancel 03_dropout", "03_dropout: cancelled on this commit."),),
+            launches=True,
+        ),
+        "several_commands": report(
+            same("04_int8"),
+            commands=(
+                said("/benchmark rerun 07_moe", "07_moe: fresh runs are started.", age=7200),
+                said("/benchmark run 03_dropout", "03_dropout: runs that are missing are started.", age=40),
+                said(
+                    "/benchmark rerum", "Not understood: did you mean “/benchmark rerun”?", age=20, by="bob"
+                ),
+                said("/benchmark status", "This comment was brought up to date."),
+            ),
+            launches=True,
+        ),
+        "help_of_a_large_repository": report(
+            *several_same(40),
+            commands=(said("/benchmark help", "The commands are listed below, under “Commands”."),),
+            labels=("benchmark", "benchmark:*"),
+            launches=True,
         ),
         "nothing_to_measure": report(
             skipped=(Skipped(case="04_int8", variant="linen", why="no path it watches changed"),)
         ),
         "hostile": hostile(),
     }
+
+
+def said(text: str, result: str, *, age: float = 0.0, by: str = "ada") -> LastCommand:
+    """A command that was given `age` seconds ago."""
+    return LastCommand(text=text, by=by, at=NOW - age, result=result, refused=result.startswith("Not "))
+
+
+def accepted(row: CaseReport, reason: str = "known: int8 kernel swap") -> CaseReport:
+    """The row, with its verdict accepted by ada."""
+    why = grounds(row)
+    assert why is not None
+    one = Acknowledgement(
+        case=row.case,
+        variant=row.variant,
+        verdict=row.state,
+        head_sha=HEAD,
+        by="ada",
+        reason=reason,
+        made=NOW,
+        grounds=why,
+    )
+    return replace(row, acknowledged=one)
 
 
 def row_in_state(state: RowState, name: str = "04_int8") -> CaseReport:
@@ -107,7 +166,6 @@ def row_in_state(state: RowState, name: str = "04_int8") -> CaseReport:
         RowState.INCONCLUSIVE: unsure(name),
         RowState.SAME: same(name),
         RowState.CARRIED: replace(same(name), state=state),
-        RowState.ACKNOWLEDGED: replace(slower(name), state=state),
         RowState.FASTER: case(name, state, faster),
         RowState.FIXED: case(name, state, replace(faster, verdict=Verdict.FIXED)),
         RowState.DIVERGED: case(name, state, _diverged()),

@@ -1,0 +1,54 @@
+"""What was asked last and what came of it, as the comment says it.
+
+In:  a `Report`. Out: Markdown; the earlier commands in a part that is folded.
+"""
+
+from bot.report.detail import Detail
+from bot.report.figures import counted, day
+from bot.report.folds import Fold
+from bot.report.model import LastCommand, Report
+from bot.report.quoting import LONGEST_ERROR, quoted, said
+
+TOGETHER_SECONDS = 600.0
+"""Commands given within this time are one conversation: each of them has its line in sight."""
+
+MOST_IN_SIGHT = 5
+"""More would push the verdict out of sight on a telephone."""
+
+
+def command_lines(report: Report) -> str:
+    """The newest command in one line; as many as were given about the same time, each in its own."""
+    newest = recent(report)
+    if len(newest) < 2:
+        return "".join(f"{_mark(one)}Last command: {_line(one)}" for one in newest)
+    return "\n".join(["Last commands:", "", *(f"* {_mark(one)}{_line(one)}" for one in newest)])
+
+
+def earlier_fold(report: Report, detail: Detail) -> Fold | None:
+    """The commands before those."""
+    earlier = report.commands[: len(report.commands) - len(recent(report))]
+    if not earlier:
+        return None
+    shown = earlier[-max(detail.quotes, 1) :]
+    lines = [f"* {_mark(one)}{_line(one)}" for one in reversed(shown)]
+    lines += [f"* {len(earlier) - len(shown)} more on the page"] if len(earlier) > len(shown) else []
+    return Fold(summary=counted(len(earlier), "earlier command"), lines=tuple(lines))
+
+
+def recent(report: Report) -> tuple[LastCommand, ...]:
+    """The commands in sight, oldest first."""
+    if not report.commands:
+        return ()
+    since = report.commands[-1].at - TOGETHER_SECONDS
+    return tuple(one for one in report.commands if one.at >= since)[-MOST_IN_SIGHT:]
+
+
+def _mark(command: LastCommand) -> str:
+    return "⛔ " if command.refused else ""
+
+
+def _line(command: LastCommand) -> str:
+    return (
+        f"{quoted(command.text, 120)} by {said(command.by, 60)}, {day(command.at)}: "
+        f"{said(command.result, LONGEST_ERROR)}"
+    )
