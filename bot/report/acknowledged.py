@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from bot.report.judged import worse_memory
 from bot.report.model import Acknowledgement, CaseReport, Grounds, RowState
+from bot.report.quoting import LONGEST_REASON, said
 from bot.report.row_words import remarkable, row_words
 from bot.report.states import GREEN, STATES
 from bot.verdict.judgement import Comparison
@@ -82,3 +83,9 @@ def _memory(comparison: Comparison | None) -> float:
         if isinstance(row.head, float | int) and isinstance(row.base, float | int) and row.base
     ]
     return max(growths, default=1.0)
+
+
+def accepted_line(row: CaseReport) -> str:
+    """Who accepted the verdict and why, on a line of its own below it; nothing where nobody did."""
+    one = row.acknowledged
+    return f"<br>👁 accepted by {said(one.by, 40)}: {said(one.reason, LONGEST_REASON)}" if one else ""
