@@ -7,7 +7,7 @@ from bot import config
 from bot.intake.command import USAGE
 from bot.report.help_text import help_text
 from bot.settings import SETTINGS
-from bot.verdict import decide, noise, steady
+from bot.verdict import noise, steady, threshold
 from bot.verdict.judgement import Margins
 
 ROOT = Path(__file__).parent.parent
@@ -31,8 +31,9 @@ def test_the_thresholds_in_the_readme_are_the_ones_used() -> None:
     """Each figure in the table is the constant's own."""
     margins = Margins()
     expected = {
-        "level of a report": f"{decide.ALPHA:.0%}",
-        "later looks": f"{decide.LATER_LOOKS:.0%} of that",
+        "level of a report": f"{threshold.ALPHA:.0%}",
+        "level with main's history": f"{threshold.ALPHA_WITH_HISTORY:.1%}",
+        "later looks": f"{threshold.LATER_LOOKS:.0%} of that",
         "practical margin": f"{margins.practical_percent:.0f} %",
         "equivalence margin": f"{margins.equivalence_percent:.0f} %",
         "default noise, TPU": f"{noise.TPU_SD:.1%}",

@@ -19,7 +19,7 @@ from bot.storage.artifacts import RunStore, open_store
 from bot.storage.database import Database
 
 NEWEST_PER_CASE = 30
-"""Runs of a branch read per case and variant: the 20 of the noise history, and some on either side."""
+"""Runs of a branch read per case and variant: the 30 of the noise history."""
 
 READERS = 2
 """Logs read at once: reading is work for a core, and the others serve people."""

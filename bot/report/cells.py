@@ -11,7 +11,7 @@ from functools import lru_cache
 from statistics import median
 
 from bot.report.detail import Detail
-from bot.report.figures import NONE, change, counted, pair, percent_up, seconds, significant, size
+from bot.report.figures import NONE, change, counted, pair, percent_up, run_counts, seconds, significant, size
 from bot.report.judged import (
     bad_end,
     bound_percent,
@@ -165,7 +165,7 @@ def _figures(timing: Timing) -> str:
     judged = timing.verdict in {TimingVerdict.SLOWER, TimingVerdict.FASTER}
     ratio = f"**{change(timing.change)}**" if judged else change(timing.change)
     band = f"±{size(timing.band)}, " if timing.band is not None else ""
-    figures = f"{ratio} ({band}{timing.n[1]} v {timing.n[0]})"
+    figures = f"{ratio} ({band}{run_counts(timing.n, timing.main_runs)})"
     if timing.base_seconds is None or timing.head_seconds is None:
         return figures
     return f"{pair(timing.base_seconds, timing.head_seconds)} {figures}"

@@ -57,6 +57,8 @@ def _timing(timing: Timing) -> dict[str, object]:
         "spread": timing.spread.value,
         "degrees_of_freedom": timing.degrees_of_freedom,
         "history": timing.history,
+        "standing": timing.standing.value,
+        "main_runs": timing.main_runs,
         "look": timing.look,
         "comparable_cases": timing.comparable_cases,
         "more_runs": timing.more_runs,

@@ -3,12 +3,16 @@
 In:  a `Comparison` with its `Explanation`. Out: lines of plain text with every number filled in.
 """
 
+from typing import assert_never
+
 from bot.report.escape import one_line
 from bot.report.figures import counted
-from bot.verdict.decide import ALPHA, DWARFS, POWER_Z, percent
 from bot.verdict.explanation import Arithmetic
+from bot.verdict.footing import DISPUTE_ALPHA
 from bot.verdict.judgement import Comparison, Spread
 from bot.verdict.noise import ENOUGH_FREEDOM
+from bot.verdict.standing import Standing
+from bot.verdict.threshold import DWARFS, POWER_Z, percent
 
 
 def small(value: float) -> str:
@@ -22,15 +26,39 @@ def decision_lines(comparison: Comparison) -> tuple[str, ...]:
     work = comparison.explanation.arithmetic if comparison.explanation else None
     if work is None:
         return (f"{timing.verdict.value}: {one_line(timing.reason or comparison.reason, 400)}",)
-    lines = [_change(work), _noise(work), *_variance(work), _level(work), *_threshold(work), *_tests(work)]
+    lines = [
+        *_footing(work),
+        _change(work),
+        _noise(work),
+        *_variance(work),
+        _level(work),
+        *_threshold(work),
+        *_tests(work),
+    ]
     if timing.verdict.value == work.decision:
         return (*lines, f"so the step time is: {work.decision}")
     reason = f", {one_line(timing.reason, 300)}" if timing.reason else ""
     return (*lines, f"so the step time would be: {work.decision}; said: {timing.verdict.value}{reason}")
 
 
+def _footing(work: Arithmetic) -> list[str]:
+    """Whether main's runs stand beside base's; nothing where main has none to offer."""
+    test = f"a prediction interval of {100 * (1 - DISPUTE_ALPHA):g} % from main's runs"
+    match Standing(work.standing):
+        case Standing.BASE:
+            return []
+        case Standing.MAIN:
+            return [f"base's level: {counted(work.main, 'run')} of main up to base agree with it ({test})"]
+        case Standing.DISPUTED:
+            off = f"{percent(work.base_off):+.2f} %"
+            return [f"base's level: its own runs alone, {off} from main's and outside {test}"]
+        case never:
+            assert_never(never)
+
+
 def _change(work: Arithmetic) -> str:
-    runs = f"{counted(work.n[0], 'run')} of base and {work.n[1]} of head"
+    main = f", {work.main} of them main's," if work.main else ""
+    runs = f"{counted(work.n[0], 'run')} of base{main} and {work.n[1]} of head"
     change = f"{work.change:+.3g} ({percent(work.change):+.2f} %)"
     return f"r = mean ln S(head) - mean ln S(base) = {change}, {runs}"
 
@@ -54,7 +82,7 @@ def _variance(work: Arithmetic) -> list[str]:
 
 
 def _level(work: Arithmetic) -> str:
-    first = f", as the first look had {100 * ALPHA:g} %" if work.look > 1 else ""
+    first = f", as the first look had {100 * work.first_level:g} %" if work.look > 1 else ""
     shared = f"shared by m = {counted(work.cases, 'comparable case')}"
     return f"look {work.look}: level {small(100 * work.level)} %{first}, {shared}"
 

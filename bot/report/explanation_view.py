@@ -21,7 +21,7 @@ from bot.verdict.explanation import (
 )
 from bot.verdict.judgement import Comparison, Loss, LossVerdict
 from bot.verdict.metrics import BY_KEY
-from bot.verdict.noise import GLITCH, HISTORY, SHORTEST_HISTORY
+from bot.verdict.noise import GLITCH_ALPHA, HISTORY, SHORTEST_HISTORY
 
 MOST_SPANS = 12
 """Stretches of steps named in a line; the JSON has all."""
@@ -78,9 +78,7 @@ def history_words(history: ExplainedHistory) -> str:
         parts.append(f"{history.older} older than the newest {HISTORY}")
     if history.glitches:
         seconds = ", ".join(f"{significant(one, 4)} s" for one in history.glitches)
-        parts.append(
-            f"dropped as a glitch, more than {GLITCH:g} absolute deviations from the median: {seconds}"
-        )
+        parts.append(f"dropped as a glitch, Grubbs' test at {100 * GLITCH_ALPHA:g} %: {seconds}")
     return "; ".join(parts)
 
 

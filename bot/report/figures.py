@@ -86,6 +86,11 @@ def counted(count: int, one: str, many: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}".replace(",", " ")
 
 
+def run_counts(runs: tuple[int, int], beside: int) -> str:
+    """`1 v 1+19`: head against base, and the base branch's runs that stand beside base's."""
+    return f"{runs[1]} v {runs[0]}" + (f"+{beside}" if beside else "")
+
+
 def listed(items: Sequence[str], most: int) -> str:
     """`a, b, c and 5 more`."""
     if len(items) <= most:

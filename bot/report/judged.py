@@ -6,12 +6,12 @@ In:  a `CaseReport` or its `Comparison`. Out: single facts: a bound, a failure, 
 from bot.logs.facts import Failure, Outcome, State
 from bot.logs.failure import FailureClass, advice
 from bot.report.model import CaseReport, Kinship
-from bot.verdict.decide import EQUIVALENCE_ALPHA, level, percent
 from bot.verdict.judgement import Caveat, Comparison, Direction, LossVerdict, MeasuredRun, Row, Weight
 from bot.verdict.metric import Better, Judging
 from bot.verdict.metrics import BY_KEY
 from bot.verdict.outcome import Fate, fate
 from bot.verdict.student import normal_quantile
+from bot.verdict.threshold import EQUIVALENCE_ALPHA, level, percent
 
 
 def bound_percent(comparison: Comparison | None) -> float | None:

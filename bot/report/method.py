@@ -12,9 +12,9 @@ from bot.report.model import Report
 from bot.report.past import past_line
 from bot.report.quoting import said
 from bot.report.struck import struck_words
-from bot.verdict.decide import ALPHA, LATER_LOOKS
 from bot.verdict.judgement import Spread, Timing
 from bot.verdict.noise import ENOUGH_FREEDOM, GPU_SD, HISTORY, TPU_SD
+from bot.verdict.threshold import ALPHA, ALPHA_WITH_HISTORY, LATER_LOOKS
 
 STEADY = """\
 Steady s/step is the median interval between the completions of clean steps: compilation, ramp-up, \
@@ -26,6 +26,11 @@ head and base. *Same* means that a change of {equivalence} is ruled out; between
 *inconclusive*."""
 LEVEL = """\
 At most {alpha} of the reports on harmless changes flag any case: that level is shared by {cases}."""
+STRICTER = """\
+Where the history of the base branch tells a case's noise, that case is held to {alpha} of the reports."""
+BESIDE = """\
+`+k` counts runs of the base branch that stand beside the baseline's own, which agree with them: the change \
+is against them all."""
 DEFAULTS = f"{percent(TPU_SD * 100)} on TPU, {percent(GPU_SD * 100)} on GPU"
 NOISE = {
     Spread.MEASURED: f"measured, on these runs and up to {HISTORY} others of the base branch",
@@ -34,8 +39,8 @@ NOISE = {
     Spread.UNKNOWN: "unknown on this device, and none is assumed",
 }
 LOOKS = """\
-This is look {look} at the same data, threshold adjusted: later looks share {later} of the level, so running \
-again until it is green or red does not work."""
+This is look {look} at the same data, threshold adjusted: later looks share {later}, so running again until \
+it is green or red does not work."""
 POWER = "A change of {effect} would be seen in 4 of 5 such comparisons."
 
 
@@ -60,7 +65,15 @@ def method_lines(
     margins = THRESHOLD.format(practical=percent(practical_percent), equivalence=percent(equivalence_percent))
     cases = counted(max((one.comparable_cases for one in timings), default=1), "comparable case")
     level = LEVEL.format(alpha=percent(ALPHA * 100), cases=cases)
-    return [STEADY, margins, level, *_noise(timings), *_looks(timings), *_power(timings)]
+    told = [*_history(timings), *_noise(timings), *_looks(timings), *_power(timings)]
+    return [STEADY, margins, level, *told]
+
+
+def _history(timings: list[Timing]) -> list[str]:
+    """What the history of the base branch changes, where any case has one."""
+    stricter = [STRICTER.format(alpha=percent(100 * ALPHA_WITH_HISTORY))]
+    lines = stricter if any(one.history for one in timings) else []
+    return [*lines, *([BESIDE] if any(one.main_runs for one in timings) else [])]
 
 
 def _noise(timings: list[Timing]) -> list[str]:
@@ -73,7 +86,11 @@ def _noise(timings: list[Timing]) -> list[str]:
 
 def _looks(timings: list[Timing]) -> list[str]:
     most = max((one.look for one in timings), default=1)
-    return [LOOKS.format(look=most, later=percent(LATER_LOOKS * 100))] if most > 1 else []
+    if most <= 1:
+        return []
+    again = any(one.history and one.look > 1 for one in timings)
+    later = f"{percent(LATER_LOOKS * 100)} of the level"
+    return [LOOKS.format(look=most, later=later + (", with a history as much again" if again else ""))]
 
 
 def _power(timings: list[Timing]) -> list[str]:

@@ -11,7 +11,7 @@ from bot.runs.pattern import SHORTEST_SHA
 from bot.runs.records import RunRecord, RunState
 
 HISTORY = 40
-"""Newest main runs that are looked at: the 20 that the noise is measured from, and as many before them, by
+"""Newest main runs that are looked at: the 30 that the noise is measured from, and some before them, by
 which a change of main's level is told from noise."""
 
 

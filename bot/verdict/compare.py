@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.verdict.comparable import caveats
-from bot.verdict.decide import decide, held_to
+from bot.verdict.decide import decide
 from bot.verdict.explain import Given, explain
 from bot.verdict.judgement import (
     Caveat,
@@ -32,6 +32,7 @@ from bot.verdict.peaks import Family, family
 from bot.verdict.provenance import Across, Provenance, provenance
 from bot.verdict.rows import rows
 from bot.verdict.ruling import Ruling, rule, said
+from bot.verdict.threshold import held_to
 
 
 def compare(

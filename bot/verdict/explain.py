@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from math import isfinite
 
 from bot.verdict.change_points import since_last_change
-from bot.verdict.decide import ALPHA, POWER_Z, Rules, level, rule, variances, weigh
 from bot.verdict.explain_run import explain_run
 from bot.verdict.explanation import (
     Arithmetic,
@@ -19,12 +18,14 @@ from bot.verdict.explanation import (
     ExplainedRun,
     Explanation,
 )
+from bot.verdict.footing import footing
 from bot.verdict.judgement import Comparison, MeasuredRun, Row, Spread
 from bot.verdict.metric import Judging
 from bot.verdict.metrics import BY_KEY
-from bot.verdict.noise import HISTORY, run_to_run, used_history
+from bot.verdict.noise import HISTORY, run_to_run, sift
 from bot.verdict.outcome import Side
 from bot.verdict.peaks import Family
+from bot.verdict.threshold import POWER_Z, Rules, report_level, rule, variances
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +53,13 @@ def explain_history(history: Sequence[float]) -> ExplainedHistory:
     usable = [place for place, seconds in enumerate(history) if isfinite(seconds) and seconds > 0]
     level_now = since_last_change([history[place] for place in usable])
     newest = usable[len(usable) - len(level_now) :][-HISTORY:]
-    used = used_history(history)
+    sifted = sift(history)
     return ExplainedHistory(
         given=len(history),
-        used=len(used),
+        used=len(sifted.used),
         before_change=len(usable) - len(level_now),
         older=len(level_now) - len(newest),
-        glitches=tuple(history[place] for place in newest if used and place not in used),
+        glitches=tuple(history[place] for place in sifted.glitches),
     )
 
 
@@ -73,8 +74,9 @@ def _arithmetic(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun], given:
     times = [[one.seconds for one in side if one.seconds is not None and one.seconds > 0] for side in sides]
     if not all(times):
         return None
-    evidence = weigh(sides[0], sides[1])
     noise = run_to_run(times[0], times[1], given.history, given.family)
+    ground = footing(sides[0], sides[1], given.history, noise)
+    evidence = ground.evidence
     ruling = rule(evidence, noise, given.rules)
     if ruling is None or noise.sd is None:
         return None
@@ -89,7 +91,11 @@ def _arithmetic(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun], given:
         within=within,
         summed=noise.spread is not Spread.MEASURED,
         se=ruling.se,
-        level=level(ALPHA, given.rules.look),
+        standing=ground.standing.value,
+        main=ground.main,
+        base_off=ground.base_off,
+        level=report_level(noise, given.rules.look),
+        first_level=report_level(noise, 1),
         look=given.rules.look,
         cases=given.rules.cases,
         quantile=ruling.quantile,

@@ -100,9 +100,10 @@ class ExplainedHistory:
 class Arithmetic:
     """The decision on step time with its numbers filled in; changes and errors on the log scale.
 
-    `between` and `within` are variances of the change, `se` the root of what was taken of them: both, where
-    `summed`, else the one between runs unless the other dwarfs it. `level` is what this look may spend,
-    `quantile` the t or z at `1 - level / (2 cases)`, `z` the one of the equivalence test.
+    `n` counts what was weighed: `main` of base's are main's runs, by `standing`; where that is disputed, base
+    is `base_off` from them. `between` and `within` are variances of the change, `se` the root of what was
+    taken of them: both, where `summed`, else the one between runs unless the other dwarfs it. `level` is what
+    this look may spend, `first_level` what the first could, `quantile` the t or z at `1 - level / (2 cases)`, `z` the one of the equivalence test.
     """
 
     change: float
@@ -114,7 +115,11 @@ class Arithmetic:
     within: float
     summed: bool
     se: float
+    standing: str
+    main: int
+    base_off: float
     level: float
+    first_level: float
     look: int
     cases: int
     quantile: float

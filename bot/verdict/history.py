@@ -10,7 +10,7 @@ from math import log
 from statistics import fmean
 
 from bot.verdict.change_points import change_points
-from bot.verdict.noise import used_history
+from bot.verdict.noise import sift
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Past:
 
 def past(runs: Sequence[PastRun]) -> Past:
     """The runs, oldest first, that tell the noise between runs today; none where they are too few."""
-    used = [runs[place] for place in used_history([run.seconds for run in runs])]
+    used = [runs[place] for place in sift([run.seconds for run in runs]).used]
     started = [run.started for run in used if run.started is not None]
     return Past(
         runs=len(used),

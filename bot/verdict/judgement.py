@@ -10,6 +10,7 @@ from bot.logs.facts import RunLog
 from bot.logs.ledger import Phase
 from bot.verdict.explanation import Explanation
 from bot.verdict.implausible import Implausible
+from bot.verdict.standing import Standing
 
 
 class Verdict(StrEnum):
@@ -159,7 +160,9 @@ class Caveat:
 class Timing:
     """The decision on steady step time: `change` is ln(head/base), `band` the threshold T, `mde` the effect
     seen in 4 of 5 comparisons, `se` the standard error, all on the log scale (`percent()` makes it readable).
-    `n` is runs of base and head; `more_runs` is how many further runs a side would settle it, if any can."""
+    `n` is runs of base and head; `main_runs` of main's runs stand beside base's in `base_seconds`, which is
+    the level that head was held against. `more_runs` is how many further runs a side would settle it, if any
+    can."""
 
     verdict: TimingVerdict
     change: float | None = None
@@ -172,6 +175,8 @@ class Timing:
     spread: Spread = Spread.UNKNOWN
     degrees_of_freedom: int = 0
     history: int = 0
+    standing: Standing = Standing.BASE
+    main_runs: int = 0
     look: int = 1
     comparable_cases: int = 1
     more_runs: int | None = None

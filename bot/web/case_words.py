@@ -25,7 +25,8 @@ def _timing(row: CaseReport, timing: Timing) -> str:
     if timing.change is None:
         return timing.reason and f"Step time: {timing.reason}."
     heads, bases = counted(timing.n[1], "run"), counted(timing.n[0], "run")
-    said = f"Step time {change(timing.change)}, {heads} against {bases}."
+    main = f" and {timing.main_runs} of the base branch before it" if timing.main_runs else ""
+    said = f"Step time {change(timing.change)}, {heads} against {bases}{main}."
     if timing.band is not None:
         said += f" It counts as changed from ±{size(timing.band)} on."
     if timing.mde is not None:

@@ -67,8 +67,8 @@ def test_what_became_of_the_history_is_said() -> None:
         "none of 9 main runs used: 15 since the last change of level are needed"
     )
     assert history_words(ExplainedHistory(given=33, used=19, before_change=8, older=5, glitches=(0.16,))) == (
-        "19 of 33 main runs used; 8 before the last change of level; 5 older than the newest 20; "
-        "dropped as a glitch, more than 5 absolute deviations from the median: 0.1600 s"
+        "19 of 33 main runs used; 8 before the last change of level; 5 older than the newest 30; "
+        "dropped as a glitch, Grubbs' test at 0.1 %: 0.1600 s"
     )
 
 

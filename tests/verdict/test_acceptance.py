@@ -4,9 +4,9 @@ import pytest
 
 from bot.logs.facts import RunLog
 from bot.verdict.compare import compare, is_comparable
-from bot.verdict.decide import percent
 from bot.verdict.judgement import CaveatKind, Clock, Dialect, LossVerdict, TimingVerdict, Verdict
 from bot.verdict.measure import measure
+from bot.verdict.threshold import percent
 from tests.verdict.seeds import BF16_LINEN, DROPOUT_BRANCH, DROPOUT_MAIN, INT8_NNX
 
 RUNS = (INT8_NNX, BF16_LINEN, DROPOUT_MAIN, DROPOUT_BRANCH)

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from bot.logs.facts import Environment, RunLog, Step, StepKind
 from bot.verdict.compare import compare
-from bot.verdict.decide import percent
 from bot.verdict.explain import explain_history
 from bot.verdict.explain_run import explain_run, spans
 from bot.verdict.explanation import Dropped, ExplainedHistory, Explanation, Place, Reason, Spans
 from bot.verdict.judgement import Clock, Dialect, Margins, TimingVerdict
 from bot.verdict.measure import measure
+from bot.verdict.threshold import percent
 from tests.verdict.samples import Shape, failed, normals, repeats, run, run_log
 from tests.verdict.seeds import BF16_LINEN, DROPOUT_BRANCH, DROPOUT_MAIN, INT8_NNX
 
@@ -142,12 +142,12 @@ def test_a_failed_run_beside_good_ones_is_shown_as_unused() -> None:
 
 
 def test_the_history_names_its_change_its_age_limit_and_its_glitch() -> None:
-    """Eight runs before main moved, five too old, one glitch of the newest twenty."""
-    noise = normals(33, 9)
+    """Eight runs before main moved, five too old, one glitch of the newest thirty."""
+    noise = normals(43, 9)
     past = [(0.2 if place < 8 else 0.15) * (1 + 0.001 * z) for place, z in enumerate(noise)]
-    past[25] = 0.16
+    past[35] = 0.16
     assert explain_history(past) == ExplainedHistory(
-        given=33, used=19, before_change=8, older=5, glitches=(0.16,)
+        given=43, used=29, before_change=8, older=5, glitches=(0.16,)
     )
 
 

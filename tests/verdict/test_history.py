@@ -66,8 +66,8 @@ def test_nothing_and_little_have_not_moved() -> None:
 
 
 def test_the_past_is_exactly_what_the_noise_was_measured_from() -> None:
-    """The newest 20 runs of the present level, without the one glitch; the oldest of them gives the age."""
-    runs = _series((0.2, 12), (0.21, 25), seed=3)
+    """The newest 30 runs of the present level, without the one glitch; the oldest of them gives the age."""
+    runs = _series((0.2, 12), (0.21, 35), seed=3)
     runs[30] = replace(runs[30], seconds=0.3)
     found = past(runs)
     assert found.runs == len(clean_history([run.seconds for run in runs])) == HISTORY - 1

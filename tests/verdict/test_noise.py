@@ -38,11 +38,11 @@ def test_three_runs_a_side_measure_it() -> None:
 
 
 def test_the_history_measures_it_alone() -> None:
-    """Twenty main runs give nineteen degrees of freedom."""
-    past = _series(30, seed=4)
+    """The thirty newest main runs give twenty-nine degrees of freedom."""
+    past = _series(40, seed=4)
     found = run_to_run([0.147], [0.147], past, Family.TPU)
-    assert (found.nu, found.history, found.spread) == (19, 20, Spread.MEASURED)
-    assert found.sd == pytest.approx(stdev(past[-20:]) / 0.147, rel=0.02)
+    assert (found.nu, found.history, found.spread) == (29, 30, Spread.MEASURED)
+    assert found.sd == pytest.approx(stdev(past[-30:]) / 0.147, rel=0.02)
 
 
 def test_a_base_run_in_the_history_counts_once() -> None:

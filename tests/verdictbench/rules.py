@@ -39,7 +39,6 @@ class Whose(StrEnum):
     """Whose rule it is."""
 
     OURS = "ours"
-    PROPOSED = "proposed"
     RIVAL = "rival"
 
 
@@ -71,6 +70,10 @@ def _ours(trial: Trial) -> Call:
     return ours.whole(*trial.logs, main_runs(trial))
 
 
+def _with_many(trial: Trial) -> Call:
+    return ours.clock(*_sides(trial), main_runs(trial, ours.MANY_MAIN_RUNS), trial.kind)
+
+
 def _repeated(trial: Trial) -> Call:
     return ours.clock(*_sides(trial), main_runs(trial), trial.kind)
 
@@ -79,22 +82,10 @@ def _alone(trial: Trial) -> Call:
     return ours.clock(*_sides(trial), (), trial.kind)
 
 
-def _strict(trial: Trial) -> Call:
-    return ours.proposed(*_sides(trial), main_runs(trial), trial.kind, near=0)
-
-
-def _near(trial: Trial) -> Call:
-    return ours.proposed(*_sides(trial), main_runs(trial), trial.kind)
-
-
-def _strictest(trial: Trial) -> Call:
-    return ours.proposed(*_sides(trial), main_runs(trial), trial.kind, alpha=ours.STRICTEST)
-
-
-def main_runs(trial: Trial) -> list[float]:
+def main_runs(trial: Trial, count: int = ours.MAIN_RUNS) -> list[float]:
     """Return the steady seconds of main's newest runs, the base's the newest of all."""
     known = [run.clean for run in (*trial.past, *trial.base) if run.clean is not None]
-    return known[-ours.MAIN_RUNS :]
+    return known[-count:]
 
 
 def _sides(trial: Trial) -> tuple[list[Steady], list[Steady]]:
@@ -145,16 +136,10 @@ def _own(key: str, name: str, decide: Callable[[Trial], Call], whose: Whose = Wh
     return Rule(key=key, name=name, fed=Fed.LOGS, whose=whose, decide=decide)
 
 
-PROPOSALS = [
-    _own("level", "*proposed:* level 1 %", _strict, Whose.PROPOSED),
-    _own("near", "*proposed:* level 1 %, base of 8 main runs", _near, Whose.PROPOSED),
-    _own("strictest", "*proposed:* level 0.5 %, base of 8 main runs", _strictest, Whose.PROPOSED),
-]
-
 RULES = [
     _own("ours", "**MaxView**, 20 main runs", _ours),
+    _own("ours-many", "**MaxView**, 30 main runs", _with_many),
     _own("ours-alone", "**MaxView**, no history", _alone),
-    *PROPOSALS,
     *_rival("page", "today's page: any difference", any_difference, Fed.MEAN, Fed.LAST),
     *_rival("codspeed", "CodSpeed, 10 %", codspeed, Fed.MEAN, Fed.STEADY),
     *_rival("codspeed5", "CodSpeed, 5 %", codspeed_strict, Fed.MEAN, Fed.LAST, Fed.STEADY),

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tests.verdictbench.adversary import Patience, attack
-from tests.verdictbench.kinds import KINDS
+from tests.verdictbench.kinds import KINDS, Kind
 from tests.verdictbench.results import Results
 from tests.verdictbench.tally import Tally
 from tests.verdictbench.trials import Experiment, Task, repeats, single
@@ -24,20 +24,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """Reports of each experiment, and how many go to a worker at once."""
+    """Reports of each experiment, how many go to a worker at once, and of how many cases of a report the head
+    is also slowed: where a target stands, many reports and few cases, so that 1 % can be told from 0.5 %."""
 
     targets: int
     others: int
     repeats: int
     adversary: int
     chunk: int
+    target_effects: int = 1
+    other_effects: int = 5
     repeats_kinds: tuple[str, ...] = ("tpu", "gpu", "cpu")
     adversary_kinds: tuple[str, ...] = ("tpu", "gpu", "cpu")
     kinds: tuple[str, ...] = tuple(kind.name for kind in KINDS)
 
 
-FULL = Amount(targets=400, others=80, repeats=60, adversary=100, chunk=10)
-QUICK = Amount(targets=50, others=10, repeats=10, adversary=10, chunk=10)
+FULL = Amount(targets=2000, others=80, repeats=60, adversary=100, chunk=10)
+QUICK = Amount(targets=100, others=10, repeats=10, adversary=10, chunk=10)
 
 Found = tuple[Task, Mapping[str, Tally] | Mapping[str, Patience]]
 
@@ -89,13 +92,7 @@ def gather(results: Results, task: Task, found: Mapping[str, Tally] | Mapping[st
 
 def _tasks(amount: Amount) -> Sequence[Task]:
     chosen = [kind for kind in KINDS if kind.name in amount.kinds]
-    found = [
-        task
-        for kind in chosen
-        for task in _split(
-            Experiment.SINGLE, kind.name, amount.targets if kind.target else amount.others, amount
-        )
-    ]
+    found = [task for kind in chosen for task in _single(kind, amount)]
     for name in (name for name in amount.repeats_kinds if name in amount.kinds):
         found += _split(Experiment.REPEATS, name, amount.repeats, amount)
     for name in (name for name in amount.adversary_kinds if name in amount.kinds):
@@ -103,9 +100,22 @@ def _tasks(amount: Amount) -> Sequence[Task]:
     return found
 
 
-def _split(experiment: Experiment, kind: str, reports: int, amount: Amount) -> list[Task]:
+def _single(kind: Kind, amount: Amount) -> list[Task]:
+    many, slowed = (
+        (amount.targets, amount.target_effects) if kind.target else (amount.others, amount.other_effects)
+    )
+    return _split(Experiment.SINGLE, kind.name, many, amount, slowed)
+
+
+def _split(experiment: Experiment, kind: str, reports: int, amount: Amount, slowed: int = 5) -> list[Task]:
     return [
-        Task(experiment=experiment, kind=kind, first=first, reports=min(amount.chunk, reports - first))
+        Task(
+            experiment=experiment,
+            kind=kind,
+            first=first,
+            reports=min(amount.chunk, reports - first),
+            with_effects=slowed,
+        )
         for first in range(0, reports, amount.chunk)
     ]
 

@@ -7,7 +7,7 @@ Promises: every figure of the page comes from the results or from the constants 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean, stdev
 
-from bot.verdict import decide, noise
+from bot.verdict import noise, threshold
 from tests.verdictbench import hostloop, rivals
 from tests.verdictbench.adversary import Patience
 from tests.verdictbench.kinds import BY_NAME, KINDS
@@ -18,7 +18,7 @@ from tests.verdictbench.running import Amount
 from tests.verdictbench.seen import CASES, STORED, store
 from tests.verdictbench.tally import Tally
 from tests.verdictbench.trials import EFFECTS
-from tests.verdictbench.words import INTRODUCTION, LIMITS, PROPOSALS, READING, SOURCES
+from tests.verdictbench.words import INTRODUCTION, LIMITS, READING, SHORTCOMINGS, SOURCES
 
 HEAD = (
     "Rule",
@@ -40,7 +40,12 @@ def document(results: Results, amount: Amount) -> str:
         f"<!-- headline -->\n{headline(results)}\n<!-- /headline -->",
         "## What it is held to",
         _claims(claims(results)),
-        READING.format(targets=amount.targets, others=amount.others, effects=5),
+        READING.format(
+            targets=amount.targets,
+            others=amount.others,
+            effects=amount.target_effects,
+            other_effects=amount.other_effects,
+        ),
         *_kinds(results),
         "## Ten runs a side",
         f"Drawn from {STORED} stored logs of each of {CASES} cases; {amount.repeats} reports a kind.",
@@ -52,7 +57,7 @@ def document(results: Results, amount: Amount) -> str:
         _simulated(),
         _calibration(),
         SOURCES.format(**_constants()),
-        PROPOSALS,
+        SHORTCOMINGS.format(**_constants()),
         LIMITS,
     ]
     return "\n\n".join(parts) + "\n"
@@ -204,7 +209,8 @@ def _constants() -> dict[str, object]:
         "highs": ", ".join(f"{p:g} at {n}" for n, p in rivals.PINPOINT_HIGH.items()),
         "flat": f"{rivals.CODSPEED_DEFAULT:.0%}",
         "strict": f"{rivals.CODSPEED_STRICT:.0%}",
-        "level": f"{decide.ALPHA:.0%}",
+        "level": f"{threshold.ALPHA:.0%}",
+        "stricter": f"{threshold.ALPHA_WITH_HISTORY:.1%}",
         "tpu": f"{noise.TPU_SD:.1%}",
         "gpu": f"{noise.GPU_SD:.0%}",
         "stall": f"{hostloop.STALL[0]:.0f} to {hostloop.STALL[1]:.0f} s",

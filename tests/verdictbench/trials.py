@@ -35,7 +35,8 @@ class Experiment(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """Reports first … first + reports - 1 of an experiment; of each, `with_effects` cases also run slowed."""
+    """Reports first … first + reports - 1 of an experiment; of each, `with_effects` cases in turn also run
+    slowed."""
 
     experiment: Experiment
     kind: str
@@ -54,7 +55,7 @@ def single(task: Task) -> Tallies:
         alarms: dict[str, bool] = defaultdict(bool)
         for index in range(CASES_OF_A_REPORT):
             draws = dice(kind.name, "single", report, index)
-            effects = EFFECTS if index < task.with_effects else ()
+            effects = EFFECTS if (index - report) % CASES_OF_A_REPORT < task.with_effects else ()
             for effect, trial in _pairs(kind, index, draws, effects):
                 _ask(RULES, trial, effect, tallies, alarms)
         _close(RULES, tallies, alarms)

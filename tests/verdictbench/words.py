@@ -9,16 +9,15 @@ judge the same made runs, whose true step times are known. The page is written b
 seeds are fixed, so the same code gives the same page."""
 
 READING = """\
-Per kind of noise: {targets} reports of 25 cases where a target stands, {others} elsewhere; {effects}
-cases of each also with a head that is 1, 2, 5 and 10 % slower. A comparison has one run of base, one of
-head, and main's newest runs (20 for MaxView, base the newest of them, 30 for the others). Figures are
-percent, ± half of the 95 % binomial interval; (< x) is the bound where nothing was hit.
+Per kind of noise: {targets} reports of 25 cases where a target stands, {others} elsewhere; {effects} and
+{other_effects} cases of each also with a head that is 1, 2, 5 and 10 % slower. A comparison has one run of
+base, one of head, and main's newest runs (20 or 30 for MaxView, base the newest of them, 30 and base for the
+others). Figures are percent, ± half of the 95 % binomial interval; (< x) is the bound where nothing was hit.
 
 *Seen* means called slower. A rival has no word for "not known": what it does not flag counts as *same*,
 and it is inconclusive only where it cannot compute. MaxView ignores changes below 1 % on purpose, so at a
 true +1 % it sees about half at best. Rows "on our steady time" give a rival what it does not have by
-itself: the reading of the log that leaves out compilation, stalls and catch-up reads. *Proposed* rows are
-MaxView's rule with constants that the program does not use (see below)."""
+itself: the reading of the log that leaves out compilation, stalls and catch-up reads."""
 
 SOURCES = """\
 ## The rules
@@ -27,8 +26,10 @@ Written from documentation, none copied. None of the rivals corrects for the num
 
 | Rule | As implemented here | Source |
 |:--|:--|:--|
-| MaxView | t threshold at {level} a report shared among its cases, at least 1 %; noise of main's \
-newest 20 runs, else {tpu} (TPU) or {gpu} (GPU); *same* only where 5 % is ruled out | `bot/verdict` |
+| MaxView | t threshold at {stricter} a report shared among its cases, at least 1 %; noise of main's \
+newest 30 runs, which stand beside base's where those agree with them (95 % prediction interval); without \
+history {level} a report, {tpu} (TPU) or {gpu} (GPU); *same* only where 5 % is ruled out; no flag where a \
+run of main was as far off, or main contradicts the only run of base | `bot/verdict` |
 | the page | any difference in the printed digits of *Avg s/step* or the last line's TFLOP/s | its tables |
 | CodSpeed | flat {flat}; {strict} as a stricter setting | docs, features/customization |
 | rustc-perf | change past Q3 + {fence:g} IQR of the relative changes between adjacent ones of {commits} \
@@ -52,27 +53,26 @@ catch-up read after it) or as a held-up step elsewhere; the last line waits for 
 test writes such runs as text, reads them back, and measures the same. Base and head are played afresh for
 every comparison; main's history and the repeats are drawn from stored runs that were played the same way."""
 
-PROPOSALS = """\
-## Where it falls short, and what would help
+SHORTCOMINGS = """\
+## What the rule gives up, and where it falls short
 
-* **GPU-like noise, and the noisiest TPU case.** The rule's level is 5 % a report by design, and where the
-  noise between runs (not the 1 % margin) makes the threshold, a report uses all of it. On TPU-like noise
-  the margin makes it, and next to nothing is flagged. A stricter level alone costs power; with the mean
-  of main's 8 newest runs as base instead of the one base run the power comes back, because half of the
-  variance of a comparison of one run with one is base's. Conbench's rule, given our steady time, draws on
-  the same source. The *proposed* rows measure it.
+* **Where noise sets the threshold.** The level is {stricter} a report where main's runs tell the noise, half
+  of what is promised, and t with 19 degrees of freedom is wide there. What that costs in power is won back
+  by main's runs beside base's: half of the variance of one run against one is base's.
+* **A base that disagrees.** One base in 20 lies outside the interval by chance and is then judged alone;
+  and where main moves with the base commit, all are, until enough of main's runs stand at the new level.
 * **A late read among the kept steps** widens a run's within-run error, which is a standard deviation and
   not robust: this, not the noise between runs, costs the last points of power at +5 % on TPU-like noise.
 * **Steps that remember.** Without history, the within-run error takes steps for independent and the
   device's default for the noise between runs: flags are then false. Twenty runs of main cure it.
-* **Two kinds of slices.** Some histories of 20 runs hold no or one slow run by chance, and without \
-history the
+* **Two kinds of slices.** Some histories of 20 runs hold no slow run by chance, and without history the
   device's default knows nothing of them. More than one run a side averages over slices.
-* **Glitches.** One run a side cannot tell a slow machine from a slow commit. Repeats can.
-* **Running again.** The level of later looks is spent on the normal law; where the noise is measured, t
-  has the wider tail, so that one who shows only the newest run gains more than the point that is meant.
-  Where a log does not record its commit, only the newest run of head is taken and the count of runs stays
-  the same, so that the look is not counted at all: the rows *not counted*."""
+* **Glitches.** Where one of main's runs was as far off, one run of head is not believed: that costs power
+  until a second run is there. Where main had none, one run a side cannot tell a slow machine from a slow
+  commit.
+* **Running again.** Where a log does not record its commit, only the newest run of head is taken and the
+  count of runs stays the same; looks are counted by the very runs they saw. The rows *not counted* show
+  what would be gained otherwise."""
 
 LIMITS = """\
 ## What it does not show

@@ -1,0 +1,84 @@
+"""What the rule is held to, on runs from the benchmark's stores with fixed seeds.
+
+The page is made from ten times as many, whose base and head are played afresh.
+"""
+
+from functools import cache
+
+import pytest
+
+from tests.verdictbench.dice import dice
+from tests.verdictbench.kinds import BY_NAME
+from tests.verdictbench.ours import CASES_OF_A_REPORT
+from tests.verdictbench.rivals import ALARMS, Call
+from tests.verdictbench.rules import REPEATED, RULES, Trial
+from tests.verdictbench.seen import history, store
+
+REPORTS = 200
+SLOWED = 500
+
+JUDGES = {
+    "ours": next(rule for rule in REPEATED if rule.key == "ours"),  # the clock's word on any number of runs
+    **{rule.key: rule for rule in RULES if rule.key == "ours-many" or rule.key.endswith("/steady")},
+}
+
+
+def _trial(kind_name: str, report: int, index: int, percent: float) -> Trial:
+    kind = BY_NAME[kind_name]
+    draws = dice(kind.name, "targets", report, index)
+    base, head = draws.choices(store(kind, index % 5), k=2)
+    return Trial(kind=kind, base=[base], head=[head.at(1 + percent / 100)], past=history(kind, index, draws))
+
+
+@cache
+def _flagged(kind: str, judge: str) -> int:
+    """Reports at no change in which any of 25 cases is flagged."""
+    rule = JUDGES[judge]
+    return sum(
+        any(rule.decide(_trial(kind, report, index, 0.0)) in ALARMS for index in range(CASES_OF_A_REPORT))
+        for report in range(REPORTS)
+    )
+
+
+@cache
+def _calls(kind: str, judge: str) -> tuple[Call, ...]:
+    """What is said of heads that are 5 % slower."""
+    rule = JUDGES[judge]
+    return tuple(rule.decide(_trial(kind, REPORTS + number, number % 5, 5.0)) for number in range(SLOWED))
+
+
+def _power(kind: str, judge: str) -> float:
+    return _calls(kind, judge).count(Call.SLOWER) / SLOWED
+
+
+@pytest.mark.parametrize("kind", ["tpu", "gpu"])
+def test_at_most_one_report_in_a_hundred_is_flagged_at_no_change(kind: str) -> None:
+    """25 cases each, 20 runs of main."""
+    assert _flagged(kind, "ours") <= REPORTS // 100
+
+
+def test_five_percent_is_seen_on_a_tpu() -> None:
+    """In 95 of 100 comparisons with 20 steps, one run a side and 20 runs of main."""
+    assert _power("tpu", "ours") >= 0.95
+
+
+@pytest.mark.parametrize("kind", ["tpu", "gpu"])
+def test_no_slowdown_is_called_faster(kind: str) -> None:
+    """Not one."""
+    assert Call.FASTER not in _calls(kind, "ours")
+
+
+@pytest.mark.parametrize("judge", sorted(JUDGES.keys() - {"ours", "ours-many"}))
+@pytest.mark.parametrize("kind", ["tpu", "gpu", "bimodal"])
+def test_no_rival_is_quieter_and_sees_more(kind: str, judge: str) -> None:
+    """Given as many runs of main and fed our steady time; 2 standard errors of the difference are chance."""
+    flags, power = _flagged(kind, judge), _power(kind, judge)
+    own_flags, own_power = _flagged(kind, "ours-many"), _power(kind, "ours-many")
+    quieter = own_flags - flags > 2 * (own_flags + flags + 1) ** 0.5
+    sees_more = power - own_power > -2 * (2 * 0.25 / SLOWED) ** 0.5
+    assert not (quieter and sees_more)
+
+
+def test_the_figures_could_have_failed() -> None:
+    """A rule without a level for the report flags far more than one report in a hundred."""
+    assert _flagged("gpu", "bencher/steady") > 10 * REPORTS // 100
