@@ -17,6 +17,16 @@ def comparison_document(comparison: Comparison) -> dict[str, object]:
     """The verdict, what it rests on, and the documents of the runs of both sides."""
     return {
         "schema": SCHEMA,
+        **summary_document(comparison),
+        **_why(comparison),
+        **_side("base", comparison.base),
+        **_side("head", comparison.head),
+    }
+
+
+def summary_document(comparison: Comparison) -> dict[str, object]:
+    """The verdict and its figures, without the runs and the explanation."""
+    return {
         "verdict": comparison.verdict.value,
         "reason": comparison.reason,
         "timing": _timing(comparison.timing),

@@ -44,16 +44,23 @@ def main_runs(
 
 
 def newest_like(
-    connection: Connection, repository: str, branch: str, *, key: tuple[str, str], under: str
+    connection: Connection,
+    repository: str,
+    branch: str,
+    *,
+    key: tuple[str, str],
+    under: str,
+    until: float | None,
 ) -> tuple[PastRun, ...]:
-    """The newest found runs of a case and variant on a branch (by its slug) with a steady step time measured
-    under these conditions, oldest first: what tells the noise of a comparison."""
+    """The newest found runs of a case and variant on a branch (its slug) up to a moment (Unix seconds), with
+    a steady step time measured under these conditions, oldest first: what tells the noise of a comparison."""
+    before = () if until is None else (RUN.c.started <= until,)
     rows = connection.execute(
         select(RUN.c.sha, RUN.c.started, MEASUREMENT.c.steady_seconds)
         .join(MEASUREMENT, MEASUREMENT.c.run == RUN.c.id)
         .where(RUN.c.repository == repository, RUN.c.branch == branch)
         .where(RUN.c.case == key[0], RUN.c.variant == key[1])
-        .where(RUN.c.state == RunState.ENDED, RUN.c.origin == Origin.FOUND)
+        .where(RUN.c.state == RunState.ENDED, RUN.c.origin == Origin.FOUND, *before)
         .where(MEASUREMENT.c.conditions == under, MEASUREMENT.c.steady_seconds > 0)
         .order_by(RUN.c.started.desc().nulls_last(), RUN.c.id)
         .limit(HISTORY)

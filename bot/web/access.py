@@ -28,6 +28,16 @@ class Absent(Exception):
     """There is no such page, for this visitor."""
 
 
+class Unclear(Exception):
+    """An address within a repository that this visitor may see names something that is not known: what,
+    and what may have been meant."""
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.why = why
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
     """A visitor at a repository."""

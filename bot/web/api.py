@@ -22,6 +22,9 @@ from bot.storage import histories, pulls, reports, runs
 from bot.storage.database import Database
 from bot.web.access import Absent, Visit, visit, visit_run
 from bot.web.answers import TEXT, json_answer, tagged
+from bot.web.branches import default_branch
+from bot.web.compare_pages import compare_json
+from bot.web.history_pages import history_json
 from bot.web.link_key import LinkKey
 from bot.web.links import Links
 from bot.web.lists import PullLine, pull_lines
@@ -31,7 +34,7 @@ from bot.web.log_source import TooFar
 from bot.web.log_view import read_span
 from bot.web.log_window import WINDOW, Span
 from bot.web.main_view import main_document
-from bot.web.pages import asked_pull, default_branch
+from bot.web.pages import asked_pull
 from bot.web.public import document_for_reader, with_key
 from bot.web.site_parts import LogAway, Parts, Render, json_endpoint, log_away
 
@@ -49,6 +52,8 @@ def api_routes(
         ("/api/v1/", home),
         ("/api/v1/runs/{id}/log", log_text),
         ("/api/v1/runs/{id}", run_json),
+        ("/api/v1/{owner}/{repo}/compare/{ends:path}", compare_json),
+        ("/api/v1/{owner}/{repo}/history", history_json),
         ("/api/v1/{owner}/{repo}/pull/{number:int}", pull_json),
         ("/api/v1/{owner}/{repo}", repository_json),
         ("/api/{path:path}", absent),
@@ -73,7 +78,8 @@ async def repository_json(parts: Parts, request: Request) -> Response:
     rows = await parts.database.read(pulls.of_repository, here.repository)
     headlines = await parts.database.read(reports.headlines, here.repository)
     lines = pull_lines(rows, headlines, here, parts.now())
-    series = await parts.database.read(histories.of_main, here.repository, await default_branch(parts, here))
+    branch = await default_branch(parts.database, here.repository)
+    series = await parts.database.read(histories.of_main, here.repository, branch)
     document = {
         "schema": SCHEMA,
         "repository": here.repository,

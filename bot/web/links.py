@@ -32,6 +32,37 @@ class Links:
         """The same as JSON."""
         return self._path("/api/v1", *repository.split("/"), "pull", str(number), head=head)
 
+    def compare(
+        self, repository: str, base: str, head: str, case: str | None = None, variant: str | None = None
+    ) -> str:
+        """Two names case by case, or one case of them."""
+        return self._compare("", repository, f"{base}...{head}", case=case, variant=variant)
+
+    def compare_json(
+        self, repository: str, base: str, head: str, case: str | None = None, variant: str | None = None
+    ) -> str:
+        """The same as JSON."""
+        return self._compare("/api/v1", repository, f"{base}...{head}", case=case, variant=variant)
+
+    def parity(self, repository: str, ref: str, *, above: str = "", form: str | None = None) -> str:
+        """Every case in every variant at one name."""
+        path = f"{above}{self._bare(repository)}/parity/{quote(ref, safe='/')}"
+        return self._asking(path, format=form)
+
+    def history(
+        self,
+        repository: str,
+        case: str | None = None,
+        variant: str | None = None,
+        metric: str | None = None,
+        *,
+        above: str = "",
+        form: str | None = None,
+    ) -> str:
+        """A metric of a case on the default branch over time."""
+        path = f"{above}{self._bare(repository)}/history"
+        return self._asking(path, case=case, variant=variant, metric=metric, format=form)
+
     def run(self, run: str) -> str:
         """Everything known of a run."""
         return self._path("", "runs", run)
@@ -78,6 +109,16 @@ class Links:
             return path
         front, sign, anchor = path.partition("#")
         return f"{front}{'&' if '?' in front else '?'}{urlencode({'key': self.key})}{sign}{anchor}"
+
+    def _compare(self, above: str, repository: str, ends: str, **query: str | None) -> str:
+        return self._asking(f"{above}{self._bare(repository)}/compare/{quote(ends, safe='/:')}", **query)
+
+    def _bare(self, repository: str) -> str:
+        return "".join(f"/{quote(part, safe='')}" for part in repository.split("/"))
+
+    def _asking(self, path: str, **query: str | None) -> str:
+        asked = {name: value for name, value in {**query, "key": self.key}.items() if value}
+        return f"{path}?{urlencode(asked)}" if asked else path
 
     def _path(self, above: str, *parts: str, **query: str | None) -> str:
         path = above + "".join(f"/{quote(part, safe='')}" for part in parts)

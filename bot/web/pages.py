@@ -22,6 +22,9 @@ from bot.storage.database import Database
 from bot.storage.pulls import PullRow
 from bot.verdict.judgement import MeasuredRun
 from bot.web.access import Absent, Visit, visit, visit_run
+from bot.web.branches import default_branch
+from bot.web.compare_pages import compare_page
+from bot.web.history_pages import history_page
 from bot.web.link_key import LinkKey
 from bot.web.links import commit_on_github, pull_on_github
 from bot.web.lists import pull_lines
@@ -61,6 +64,8 @@ def page_routes(
         ("/runs/{id}/log/search", log_search_page),
         ("/runs/{id}/log", log_page),
         ("/runs/{id}", run_page),
+        ("/{owner}/{repo}/compare/{ends:path}", compare_page),
+        ("/{owner}/{repo}/history", history_page),
         ("/{owner}/{repo}/pull/{number:int}", pull_page),
         ("/{owner}/{repo}", repository_page),
         ("/{path:path}", absent),
@@ -84,17 +89,11 @@ async def repository_page(parts: Parts, request: Request) -> Response:
     rows = await parts.database.read(pulls.of_repository, here.repository)
     headlines = await parts.database.read(reports.headlines, here.repository)
     lines = pull_lines(rows, headlines, here, parts.now())
-    branch = await default_branch(parts, here)
+    branch = await default_branch(parts.database, here.repository)
     series = await parts.database.read(histories.of_main, here.repository, branch)
     moved = await run_in_threadpool(main_lines, series, here)
     values = {"visit": here, "pulls": lines, "branch": here.text(branch), "moved": moved}
     return await parts.page(request, "repository.html.j2", values, visit=here)
-
-
-async def default_branch(parts: Parts, here: Visit) -> str:
-    """The branch whose runs are main's."""
-    row = await parts.database.read(pulls.repository, here.repository)
-    return (row.default_branch if row else None) or "main"
 
 
 async def pull_page(parts: Parts, request: Request) -> Response:

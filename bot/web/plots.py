@@ -16,34 +16,11 @@ from bot.verdict.curve import Curve, curve, pair
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.steady import LONGEST, SHORTEST
 from bot.verdict.timeline import gaps, last_segment
+from bot.web.drawing import Edges, Plot, Stroke
+from bot.web.plot_hits import WIDTH, Points, hits
 
-WIDTH = 1000.0
 MOST_BINS = 400
 """Stretches of steps drawn apart: each by its lowest and highest value, so that no spike is lost."""
-
-Points = Sequence[tuple[int, float]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stroke:
-    """One path and its style; `name` stands in the legend where it is not empty."""
-
-    style: str
-    path: str
-    name: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plot:
-    """A drawing `height` high; `rules` are the heights of its frame lines, `words` say it to those who do not
-    see it, `notes` give the scales."""
-
-    title: str
-    words: str
-    height: float
-    rules: tuple[float, ...]
-    strokes: tuple[Stroke, ...]
-    notes: tuple[str, ...]
 
 
 DRAWN = 1e300
@@ -102,6 +79,8 @@ def loss_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
         notes.append(_apart_words(furthest))
     rules = (upper.top, upper.bottom, *((182.0, 207.0, 232.0) if apart else ()))
     return Plot(
+        edges=_edges(upper, ""),
+        hits=hits(lines, digits=5, remarks=_apart_remarks(apart, list(lines)[-1])),
         title="Loss by step",
         words="Loss by step. " + " ".join(said),
         height=240.0 if apart else 158.0,
@@ -122,15 +101,25 @@ def step_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
     frame = _Frame(min(steps), max(steps), SHORTEST * min(middles), LONGEST * max(middles), 8.0, 150.0)
     styles = _styles(sides)
     strokes, said = [], []
+    remarks: dict[str, dict[int, str]] = {}
     for name, line in lines.items():
         kept = set(sides[name].measurements.steady.kept_steps)
-        dots = [point for point in line if point[0] in kept]
+        left = set(sides[name].measurements.steady.candidate_steps) - kept
+        dots, rings = ([point for point in line if point[0] in those] for those in (kept, left))
         strokes.append(Stroke(style=f"line-{styles[name]}", path=_path(frame, line), name=name))
         strokes.append(Stroke(style=f"dots-{styles[name]}", path=_dots(frame, dots)))
+        strokes += [
+            Stroke(style=style, path=_dots(frame, rings))
+            for style in (f"rings-{styles[name]}", "holes")
+            if rings
+        ]
+        remarks[name] = {**dict.fromkeys(kept, "kept"), **dict.fromkeys(left, "left out")}
         said.append(_time_words(name, line, len(dots), frame))
     low, high = significant(frame.low), significant(frame.high)
-    scale = f"From {low} to {high} s, {_span(steps)}. Dots: kept steps."
+    scale = f"From {low} to {high} s, {_span(steps)}. Dots: kept steps. Rings: left out."
     return Plot(
+        edges=_edges(frame, " s"),
+        hits=hits(lines, unit=" s", remarks=remarks),
         title="Step time by step",
         words="Step time by step. " + " ".join(said),
         height=158.0,
@@ -145,6 +134,15 @@ def _apart(base: Curve, head: Curve) -> Points:
     pairs = [pair(base, head, step) for step in sorted(base.points.keys() & head.points.keys())]
     ratios = [(it.step, it.head / it.base - 1) for it in pairs if it.finite and it.base]
     return [point for point in ratios if isfinite(point[1])]
+
+
+def _edges(frame: _Frame, unit: str) -> Edges:
+    high, low = (f"{significant(value, 4)}{unit}" for value in (frame.high, frame.low))
+    return Edges(high=high, low=low, first=f"step {frame.first}", last=f"step {frame.last}")
+
+
+def _apart_remarks(apart: Points, name: str) -> dict[str, dict[int, str]]:
+    return {name: {step: f"{significant(value * 100, 2)} % apart" for step, value in apart if value}}
 
 
 def _styles(sides: Iterable[str]) -> dict[str, str]:

@@ -77,7 +77,7 @@ def pull_view(report: Report, visit: Visit, measured: Mapping[str, MeasuredRun] 
         headline=headline(report),
         action=inline(action_line(report)),
         settled=is_settled(report),
-        rows=tuple(_line(report, row, anchors[row.case, row.variant]) for row in ordered),
+        rows=tuple(row_line(report, row, anchors[row.case, row.variant]) for row in ordered),
         cases=tuple(
             case_view(report, row, visit, anchor=anchors[row.case, row.variant], measured=measured)
             for row in ordered
@@ -107,7 +107,8 @@ def _anchors(rows: list[CaseReport]) -> Mapping[tuple[str, str], str]:
     return anchors
 
 
-def _line(report: Report, row: CaseReport, anchor: str) -> RowLine:
+def row_line(report: Report, row: CaseReport, anchor: str) -> RowLine:
+    """One row of the overview, in the words of the comment's table."""
     cells = row_view(report, row, public_url="", detail=FULL)
     words = row_words(row, report.base_branch)
     return RowLine(

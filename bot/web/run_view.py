@@ -18,10 +18,11 @@ from bot.verdict.metrics import METRICS
 from bot.web.access import Visit
 from bot.web.case_view import ledger
 from bot.web.charts import Bar, bar, fills
+from bot.web.drawing import Plot
 from bot.web.links import commit_on_github
 from bot.web.log_marks import log_marks, log_start
 from bot.web.moments import Moment, moment
-from bot.web.plots import Plot, plots
+from bot.web.plots import plots
 
 ENVIRONMENT = {
     "jax": "JAX",

@@ -13,9 +13,11 @@ from starlette.responses import Response
 from bot.errors import Broken, Told
 from bot.report.redact import redacted
 from bot.storage.database import Away, Database
-from bot.web.access import Absent, Visit
+from bot.web.access import Absent, Unclear, Visit
 from bot.web.answers import HTML, NEVER, json_answer, tagged
 from bot.web.assets import Assets, read_assets
+from bot.web.comparisons import Comparisons
+from bot.web.legible import legible
 from bot.web.link_key import LinkKey
 from bot.web.links import Links
 from bot.web.log_source import Logs
@@ -44,6 +46,7 @@ class Parts:
     key: LinkKey
     assets: Assets = field(default_factory=read_assets)
     logs: Logs = field(default_factory=Logs)
+    comparisons: Comparisons = field(default_factory=Comparisons)
 
     async def page(
         self, request: Request, template: str, values: Mapping[str, object], *, visit: Visit | None
@@ -69,6 +72,8 @@ def page_endpoint(parts: Parts, serve: Endpoint) -> Endpoint:
             return await serve(request)
         except Absent:
             return parts.problem(request, 404, NOT_FOUND, NOT_FOUND_WHY)
+        except Unclear as unclear:
+            return parts.problem(request, 404, _said(unclear.what), _said(unclear.why))
         except Away:
             return parts.problem(request, 503, AWAY, AWAY_WHY)
 
@@ -83,12 +88,18 @@ def json_endpoint(serve: Endpoint) -> Endpoint:
             return await serve(request)
         except Absent:
             return _refused(request, 404, f"{NOT_FOUND}. {NOT_FOUND_WHY}")
+        except Unclear as unclear:
+            return _refused(request, 404, f"{_said(unclear.what)}. {_said(unclear.why)}".rstrip(". ") + ".")
         except Away:
             return _refused(request, 503, f"{AWAY}. {AWAY_WHY}")
         except LogAway as away:
             return _refused(request, away.status, f"{away.what}. {away.why}")
 
     return endpoint
+
+
+def _said(text: str) -> str:
+    return legible(redacted(text))
 
 
 def _refused(request: Request, status: int, text: str) -> Response:

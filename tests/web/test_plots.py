@@ -55,7 +55,8 @@ def test_kept_steps_are_dots_and_stalls_stay_at_the_edge() -> None:
     run = _run(stalls={9: 20.0})
     drawn = step_plot({"this run": run})
     assert drawn is not None
-    line, dots = drawn.strokes
+    line, dots, rings, holes = drawn.strokes
+    assert ("rings-head", "holes", rings.path) == (rings.style, holes.style, holes.path)
     assert len(PLACE.findall(dots.path)) == len(run.measurements.steady.kept_steps)
     assert {float(y) for _, y in PLACE.findall(line.path)} <= {y / 10 for y in range(80, 1501)}
     assert "outside the drawing, up to" in drawn.notes[-1]

@@ -1,0 +1,87 @@
+"""The figures of one case on both sides, and what differs besides the code.
+
+In:  a `Comparison`. Out: `FigureLine`s, `Difference`s. Pure.
+"""
+
+from dataclasses import dataclass
+
+from bot.report.comparison_view import caveat_view
+from bot.report.figures import NONE, change, size
+from bot.verdict.judgement import Comparison, Direction, Row, Timing, Weight
+from bot.verdict.metrics import BY_KEY
+
+STEADY = "steady_step_seconds"
+MOVED = {Direction.WORSE: "worse", Direction.BETTER: "better", Direction.DIFFERENT: "differs"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureLine:
+    """One metric on both sides; `moved` is a word where a judged one moved, and empty elsewhere."""
+
+    title: str
+    how: str
+    base: str
+    head: str
+    diff: str
+    moved: str
+    judged: bool
+    band: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """What differs besides the code: what, how on both sides, what follows, and whether it decided."""
+
+    what: str
+    base: str
+    head: str
+    text: str
+    decides: bool
+
+
+def differences(comparison: Comparison) -> tuple[Difference, ...]:
+    """Every difference, those that decided first."""
+    order = [Weight.NOT_COMPARABLE, Weight.NOT_LIKE_FOR_LIKE, Weight.NOTED]
+    ranked = sorted(comparison.caveats, key=lambda caveat: order.index(caveat.weight))
+    return tuple(
+        Difference(
+            what=view.what,
+            base=view.base,
+            head=view.head,
+            text=view.text,
+            decides=caveat.weight is not Weight.NOTED,
+        )
+        for caveat in ranked
+        for view in (caveat_view(caveat, comparison.reason),)
+    )
+
+
+def figure_line(row: Row, timing: Timing) -> FigureLine:
+    """One metric in words; `timing` is the decision on the one that is judged against noise."""
+    metric = BY_KEY.get(row.key)
+    digits, unit = (metric.digits, metric.unit) if metric else (3, "")
+    title = metric.title if metric else row.key.replace("_", " ")
+    return FigureLine(
+        title=f"{title}, {unit}" if unit else title,
+        how=metric.how if metric else "",
+        base=_shown(row.base, digits),
+        head=_shown(row.head, digits),
+        diff=_shown(row.diff, digits, sign="+"),
+        moved=MOVED.get(row.direction, "") if row.judged else "",
+        judged=row.judged,
+        band=_band(timing) if row.key == STEADY else "",
+    )
+
+
+def _band(timing: Timing) -> str:
+    """`+6.1 %, counts from ±1.6 %`, of the one figure that is judged against noise."""
+    if timing.change is None:
+        return ""
+    from_on = f", counts from ±{size(timing.band)}" if timing.band is not None else ""
+    return change(timing.change) + from_on
+
+
+def _shown(value: float | str | None, digits: int, *, sign: str = "") -> str:
+    if value is None or isinstance(value, str):
+        return value or NONE
+    return f"{value:{sign}.{digits}f}" if round(value, digits) else f"{0:.{digits}f}"

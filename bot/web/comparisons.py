@@ -1,0 +1,229 @@
+"""Every case of two sides compared, as the comment compares them, and remembered while the runs are the same.
+
+In:  the runs that stand for two names, in the database. Out: `Matched` rows, `Compared` ones.
+Promises: the same rules as a report's: the error rate is shared among the comparable cases, the noise is
+measured from the default branch, margins are the repository's own.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Lock
+
+from sqlalchemy import Connection
+
+from bot.report.model import CaseReport, RowState
+from bot.runs.baseline import same_commit
+from bot.runs.pattern import slug
+from bot.storage import histories, refs, reports, runs
+from bot.storage.refs import Kept, Kind, Ref, Runs
+from bot.storage.reports import Habits
+from bot.verdict.compare import compare, is_comparable
+from bot.verdict.history import PastRun, past
+from bot.verdict.judgement import Comparison, Margins, MeasuredRun
+from bot.verdict.provenance import Across
+
+KEPT = 4_000
+"""Comparisons remembered: pages of 25 cases for 160 pairs, some 20 MB without their step lines."""
+
+Documents = Mapping[str, MeasuredRun]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """One end of a comparison: a name, and the one variant that was asked for, or None for every one."""
+
+    ref: Ref
+    variant: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matched:
+    """One row: the runs of both ends, and main's of the same case and conditions, oldest first."""
+
+    case: str
+    variants: tuple[str, str]
+    base: tuple[Kept, ...]
+    head: tuple[Kept, ...]
+    history: tuple[PastRun, ...] = ()
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells this row's evidence from any other."""
+        return (refs.made_for(self.base), refs.made_for(self.head))
+
+    @property
+    def whole(self) -> bool:
+        """Whether both ends have runs."""
+        return bool(self.base and self.head)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The runs of both ends."""
+        return tuple(kept.record.id for kept in (*self.base, *self.head))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """Two ends and their rows, by case and variant; `known` are the variants that each end has runs of."""
+
+    repository: str
+    base: End
+    head: End
+    branch: str
+    habits: Habits
+    rows: tuple[Matched, ...]
+    known: tuple[frozenset[str], frozenset[str]]
+
+    @property
+    def across(self) -> Across:
+        """Whether it is two commits or two variants that are compared."""
+        if self.base.variant == self.head.variant:
+            return Across.COMMITS
+        same = same_commit(self.base.ref.sha, self.head.ref.sha) or self.base.ref.branch is not None
+        return Across.VARIANTS if same and _same_ref(self.base.ref, self.head.ref) else Across.UNSTATED
+
+
+def _same_ref(base: Ref, head: Ref) -> bool:
+    return same_commit(base.sha, head.sha) or (base.branch is not None and base.branch == head.branch)
+
+
+def match(connection: Connection, repository: str, branch: str, base: End, head: End) -> Pairing:
+    """Read which runs stand for both ends; `branch` is the default branch, whose runs tell the noise."""
+    first = refs.runs_of(connection, repository, base.ref)
+    second = first if base.ref == head.ref else refs.runs_of(connection, repository, head.ref)
+    rows = [
+        Matched(
+            case=case,
+            variants=variants,
+            base=first.get((case, variants[0]), ()),
+            head=second.get((case, variants[1]), ()),
+        )
+        for case, variants in _keys(first, second, base, head)
+    ]
+    return Pairing(
+        repository=repository,
+        base=base,
+        head=head,
+        branch=branch,
+        habits=reports.habits(connection, repository),
+        rows=tuple(_with_history(connection, repository, slug(branch), row) for row in rows),
+        known=(frozenset(variant for _, variant in first), frozenset(variant for _, variant in second)),
+    )
+
+
+def _keys(first: Runs, second: Runs, base: End, head: End) -> list[tuple[str, tuple[str, str]]]:
+    """The rows: every case and variant that either end has; with one variant an end, every case."""
+    if base.variant is None and head.variant is None:
+        return [(case, (variant, variant)) for case, variant in sorted({*first, *second})]
+    ones = [case for case, variant in first if variant == base.variant or base.variant is None]
+    others = [case for case, variant in second if variant == head.variant or head.variant is None]
+    wanted = (base.variant or head.variant or "", head.variant or base.variant or "")
+    return [(case, wanted) for case in sorted({*ones, *others})]
+
+
+def _with_history(connection: Connection, repository: str, branch: str, row: Matched) -> Matched:
+    """The row with main's runs before its base; none where the base is of another branch, whose level they
+    do not tell."""
+    if not row.whole or row.base[0].record.branch != branch:
+        return row
+    known = histories.newest_like(
+        connection,
+        repository,
+        branch,
+        key=(row.case, row.variants[0]),
+        under=row.base[0].conditions,
+        until=row.base[0].record.started,
+    )
+    return replace(row, history=known)
+
+
+@dataclass(slots=True)
+class Comparisons:
+    """Compares, and remembers the latest comparisons without their step lines."""
+
+    _known: OrderedDict[tuple[object, ...], object] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def rows(self, connection: Connection, pairing: Pairing) -> tuple[CaseReport, ...]:
+        """Every row with its verdict; only what is not remembered is read and compared."""
+        comparable = self.comparable(connection, pairing)
+        keys = [(row.key, row.history, _rules(pairing), comparable) for row in pairing.rows]
+        fresh = [
+            place for place, row in enumerate(pairing.rows) if row.whole and self._get(keys[place]) is None
+        ]
+        measured = runs.measured(connection, {run for place in fresh for run in pairing.rows[place].ids})
+        for place in fresh:
+            self._keep(keys[place], _slim(judged(pairing.rows[place], pairing, measured, comparable)))
+        return tuple(_report(row, self._get(key)) for row, key in zip(pairing.rows, keys, strict=True))
+
+    def comparable(self, connection: Connection, pairing: Pairing) -> int:
+        """How many rows share the error rate of the comparison."""
+        whole = [row for row in pairing.rows if row.whole]
+        fresh = [row for row in whole if self._get(row.key) is None]
+        measured = runs.measured(connection, {run for row in fresh for run in row.ids})
+        for row in fresh:
+            self._keep(row.key, is_comparable(_of(row.base, measured), _of(row.head, measured)))
+        return max(1, sum(bool(self._get(row.key)) for row in whole))
+
+    def _get(self, key: tuple[object, ...]) -> object:
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+            return self._known.get(key)
+
+    def _keep(self, key: tuple[object, ...], value: object) -> None:
+        with self._lock:
+            self._known[key] = value
+            if len(self._known) > KEPT:
+                self._known.popitem(last=False)
+
+
+def judged(row: Matched, pairing: Pairing, measured: Documents, comparable: int) -> Comparison:
+    """Compare one row's ends; `comparable` rows share the error rate."""
+    ends = pairing.base.ref, pairing.head.ref
+    named = [end.sha if end.kind is not Kind.BRANCH else None for end in ends]
+    return compare(
+        _of(row.base, measured),
+        _of(row.head, measured),
+        history=[run.seconds for run in row.history],
+        comparable_cases=comparable,
+        margins=Margins(
+            practical_percent=pairing.habits.practical_percent,
+            equivalence_percent=pairing.habits.equivalence_percent,
+        ),
+        base_commit=named[0] or row.base[0].record.sha,
+        head_commit=named[1] or row.head[0].record.sha,
+        across=pairing.across,
+    )
+
+
+def _rules(pairing: Pairing) -> tuple[object, ...]:
+    return (pairing.habits.practical_percent, pairing.habits.equivalence_percent, pairing.across)
+
+
+def _of(kept: Sequence[Kept], measured: Documents) -> tuple[MeasuredRun, ...]:
+    return tuple(measured[one.record.id] for one in kept if one.record.id in measured)
+
+
+def _slim(comparison: Comparison) -> Comparison:
+    """Without step lines and explanation: a case's own page makes those anew."""
+    return replace(reports.slim_comparison(comparison), explanation=None)
+
+
+def _report(row: Matched, found: object) -> CaseReport:
+    return case_report(row, found if isinstance(found, Comparison) else None)
+
+
+def case_report(row: Matched, comparison: Comparison | None) -> CaseReport:
+    """The row in the words of a report; a missing end is no verdict."""
+    state = RowState.NO_BASELINE if row.head else RowState.NO_RUN
+    return CaseReport(
+        case=row.case,
+        variant=row.variants[1],
+        state=RowState(comparison.verdict) if comparison else state,
+        comparison=comparison,
+        base_runs=tuple(kept.record for kept in row.base),
+        head_runs=tuple(kept.record for kept in row.head),
+        past=past(row.history) if comparison and comparison.timing.history else None,
+    )
