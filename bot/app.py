@@ -24,31 +24,28 @@ from bot.controller.facts import HeadReader
 from bot.controller.gathering import Gatherer
 from bot.controller.launching import Launcher
 from bot.controller.loop import Controller, Work
+from bot.controller.mainline import MainStep
 from bot.controller.pulls import PullStep
 from bot.controller.runs import RunStep
 from bot.controller.spending import Purse
-from bot.controller.saying import Speaker, Text
+from bot.controller.subjects import Subjects
 from bot.controller.suites import Suites
+from bot.controller.sweeping import Sweeper
+from bot.controller.telling import Tell
 from bot.errors import Told
 from bot.github.client import GitHub
-from bot.github.pull_comment import keep_comment
 from bot.intake.delivery import Delivery
-from bot.intake.pull import Repository
 from bot.intake.webhook import Receiver, Recorder
 from bot.render import Renderer
-from bot.report.comment import comment_body
-from bot.report.decided import decided
-from bot.report.headline import severity
-from bot.report.marks import pull_mark
-from bot.report.model import Report
 from bot.runs.clusters.everywhere import AllClusters, FarCluster
 from bot.runs.clusters.local import LocalCluster
 from bot.runs.clusters.port import Place
 from bot.settings import Settings
-from bot.storage import deliveries, pulls
+from bot.speech import Speech
+from bot.storage import deliveries
 from bot.storage.artifacts import RunStore, own_store
 from bot.storage.database import Database
-from bot.storage.tables import DELIVERY, PULL_REQUEST, RUN
+from bot.storage.tables import DELIVERY, MAINLINE, PULL_REQUEST, RUN
 from bot.web.api import api_routes
 from bot.web.link_key import LinkKey
 from bot.web.measures import registry
@@ -74,6 +71,8 @@ class Parts:
     github: GitHub
     renderer: Renderer
     key: LinkKey
+    clusters: AllClusters
+    owner: str
 
 
 def make_app(settings: Settings) -> Starlette:
@@ -89,6 +88,8 @@ def make_app(settings: Settings) -> Starlette:
         ),
         renderer=Renderer(),
         key=LinkKey(settings.webhook_secret),
+        clusters=AllClusters(local=LocalCluster(settings.data_dir / "cluster"), open_place=_no_far_place),
+        owner=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
     )
     return _assemble(parts)
 
@@ -110,10 +111,15 @@ def _assemble(parts: Parts) -> Starlette:
     async def life(_application: Starlette) -> AsyncIterator[None]:
         controllers.append(_controller(parts, wake))
         controllers[0].start()
+        sweeper = Sweeper(database=parts.database, clusters=parts.clusters, now=time.time, owner=parts.owner)
+        sweeping = asyncio.create_task(sweeper.forever())
         LOG.info("listening", extra={"url": parts.settings.public_url})
         yield
+        sweeping.cancel()
+        await asyncio.gather(sweeping, return_exceptions=True)
         await controllers.pop().stop(PATIENCE_SECONDS)
         await asyncio.to_thread(recorder.close)
+        await parts.clusters.aclose()
         await parts.github.aclose()
         parts.database.close()
 
@@ -140,108 +146,44 @@ def _controller(parts: Parts, wake: Callable[[], None]) -> Controller:
     delivery = DeliveryStep(
         database=parts.database, forge=parts.github, suites=suites, now=time.time, wake=wake
     )
+    speech = Speech(
+        database=parts.database,
+        github=parts.github,
+        renderer=parts.renderer,
+        key=parts.key,
+        public_url=parts.settings.public_url,
+        now=time.time,
+    )
     pull = PullStep(
         database=parts.database,
-        forge=parts.github,
+        subjects=Subjects(database=parts.database, forge=parts.github),
         suites=suites,
         heads=HeadReader(forge=parts.github),
         gatherer=Gatherer(database=parts.database, now=time.time),
-        say=Speaker(
-            forge=parts.github,
-            render=_Rendering(parts),
-            keep=_Keeping(parts.github),
-            doubt=_Doubting(parts.database),
-            now=time.time,
-        ),
+        tell=Tell(say=speech.speaker(), check=speech.checker()),
         launch=Launcher(database=parts.database, now=time.time),
         poll_seconds=parts.settings.poll_seconds,
         now=time.time,
     )
     run = RunStep(
         database=parts.database,
-        clusters=AllClusters(
-            local=LocalCluster(parts.settings.data_dir / "cluster"), open_place=_no_far_place
-        ),
+        clusters=parts.clusters,
         artifacts=parts.artifacts,
         admission=Purse(database=parts.database, suites=suites, now=time.time),
         now=time.time,
         wake=wake,
     )
+    main = MainStep(
+        database=parts.database, forge=parts.github, suites=suites, now=time.time, wake=wake
+    )
     works = (
         Work(table=DELIVERY, step=delivery, at_once=DELIVERIES_AT_ONCE),
         Work(table=PULL_REQUEST, step=pull, at_once=PULLS_AT_ONCE),
         Work(table=RUN, step=run, at_once=RUNS_AT_ONCE),
+        Work(table=MAINLINE, step=main),
     )
-    owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
-    return Controller(parts.database, works, owner=owner, now=time.time)
+    return Controller(parts.database, works, owner=parts.owner, now=time.time)
 
 
 def _no_far_place(place: Place) -> FarCluster:
     raise Told(f"This version starts no runs on {place.name}.")
-
-
-@dataclass(frozen=True, slots=True)
-class _Rendering:
-    """Renders comments; their links carry the key of a private repository."""
-
-    parts: Parts
-
-    async def __call__(self, report: Report) -> Text:
-        """The comment of this report."""
-        public_url = self.parts.settings.public_url
-        row = await self.parts.database.read(pulls.repository, report.repository)
-        if row is None or row.private:
-            public_url += f"?key={self.parts.key.key(report.repository)}"
-        body = await asyncio.to_thread(
-            comment_body, report, public_url=public_url, render=self.parts.renderer.render
-        )
-        return Text(
-            body=body,
-            marker=pull_mark(report.repository, report.number),
-            decided=decided(report),
-            severity=severity(report),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Keeping:
-    """Writes comments through GitHub's door."""
-
-    github: GitHub
-
-    async def __call__(
-        self,
-        repository: Repository,
-        number: int,
-        *,
-        text: Text,
-        known_id: int | None,
-        worse: bool,
-        certain: bool,
-    ) -> int:
-        """Bring the comment up to date; its id."""
-        kept = await keep_comment(
-            self.github,
-            repository,
-            number,
-            body=text.body,
-            known_id=known_id,
-            marker=text.marker,
-            worse=worse,
-            certain=certain,
-        )
-        LOG.info(
-            "comment kept", extra={"repository": repository.full_name, "number": number, "done": kept.done}
-        )
-        return kept.id
-
-
-@dataclass(frozen=True, slots=True)
-class _Doubting:
-    """Writes down that a comment is about to be written."""
-
-    database: Database
-
-    async def __call__(self, repository: Repository, number: int) -> None:
-        """Forget what the comment said."""
-        await self.database.write(pulls.doubt_comment, repository=repository.full_name, number=number)

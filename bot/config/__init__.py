@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.config.check import check
-from bot.config.checks import CheckKind, Checks, read_checks
+from bot.config.checks import NO_CHECKS, CheckKind, Checks, read_checks
 from bot.config.document import Problem, parse
 from bot.config.launch_schema import DEFAULT_PRIORITY, DEFAULT_TIMEOUT, UNITS
 from bot.config.rules import RULES, json_schema
@@ -34,6 +34,7 @@ from bot.verdict.judgement import Margins
 
 __all__ = [
     "FILE",
+    "NO_CHECKS",
     "Budget",
     "Case",
     "CheckKind",

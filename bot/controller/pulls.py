@@ -7,25 +7,26 @@ Everything is asked afresh; a delivery only says where to look. A step may die a
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import msgspec
 
-from bot.config import Suite
+from bot.config import NO_CHECKS, Checks, Suite
 from bot.controller.choosing import Chosen, choose
 from bot.controller.deciding import known, next_look, on_this_head, request, sought, wants_words
 from bot.controller.facts import HeadFacts, HeadReader
+from bot.controller.fence import Fence, RowFence
 from bot.controller.gathering import Gatherer
 from bot.controller.launching import Launched
-from bot.controller.ports import Forge
+from bot.controller.subjects import Subjects
 from bot.controller.suites import PATH, Suites
+from bot.controller.telling import Tell
 from bot.errors import Broken, Missing, Told
 from bot.intake.pull import Pull, Repository
 from bot.report.build import Built, build_report
 from bot.report.headline import headline
-from bot.report.model import Report
 from bot.report.trouble import unread
 from bot.storage import pulls, reports, runs
 from bot.storage.database import Database
@@ -35,25 +36,6 @@ from bot.storage.queue import Claim
 NO_SUITE = "The default branch has no .github/maxview.yml, so there is nothing to run or to compare."
 
 LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """The comment as it stands now, to be remembered with the row."""
-
-    comment_id: int | None
-    comment_hash: str | None
-    comment_severity: int
-    comment_decided: str | None
-    comment_written: float | None
-
-
-class Say(Protocol):
-    """Makes the comment say a report; None where the head has moved on, and nothing was written."""
-
-    async def __call__(self, repository: Repository, row: PullRow, report: Report) -> Said | None:
-        """Write at most once, and not at all where nothing changed."""
-        ...
 
 
 class Launch(Protocol):
@@ -77,6 +59,7 @@ class _Subject:
     repository: Repository
     row: PullRow
     pull: Pull
+    fence: Fence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +67,11 @@ class PullStep:
     """What the controller does with a pull request."""
 
     database: Database
-    forge: Forge
+    subjects: Subjects
     suites: Suites
     heads: HeadReader
     gatherer: Gatherer
-    say: Say
+    tell: Tell
     launch: Launch
     poll_seconds: float
     now: Callable[[], float]
@@ -97,17 +80,20 @@ class PullStep:
         """Look, report, comment, and let go of the row."""
         row = pulls.pull_row(held.row)
         repository = Repository(full_name=row.repository, installation=row.installation)
+        fence = RowFence(database=self.database, held=held, now=self.now)
         try:
-            pull = await self.forge.pull(repository, row.number)
+            pull = await self.subjects.read(repository, row)
         except Missing as missing:
             LOG.warning("%s#%s is let go of: %s", row.repository, row.number, missing.text)
+            await self.database.write(runs.drop_wants, repository=row.repository, number=row.number)
             await self._let_go(held, None, {})
             return
         if not pull.open:
             await self.database.write(runs.drop_wants, repository=row.repository, number=row.number)
-            await self._let_go(held, None, known(pull))
+            closed = await self.tell.close(repository, row, fence=fence)
+            await self._let_go(held, None, {**known(pull), **closed})
             return
-        subject = _Subject(repository, on_this_head(row, pull, self.now()), pull)
+        subject = _Subject(repository, on_this_head(row, pull, self.now()), pull, fence)
         due, values = await self._look(subject)
         await self._let_go(held, due, {**known(pull), "head_seen": subject.row.head_seen, **values})
 
@@ -127,7 +113,8 @@ class PullStep:
         if edits:
             preview = await self.suites.preview(subject.repository, subject.pull.head_sha)
             built = replace(built, report=replace(built.report, preview=preview))
-        due, values = await self._say(subject, built)
+        checks = read.suite.checks if read.suite else NO_CHECKS
+        due, values = await self._tell(subject, built, checks, facts.changed_paths)
         return due, {**values, "head_tree": facts.tree}
 
     async def _build(self, subject: _Subject, facts: HeadFacts, suite: Suite) -> Built:
@@ -161,16 +148,25 @@ class PullStep:
         asked = replace(asked, merge_base=facts.merge_base.sha, elsewhere=chosen.elsewhere)
         return build_report(asked, chosen.cases, chosen.measured)
 
-    async def _say(self, subject: _Subject, built: Built) -> tuple[float | None, Mapping[str, Any]]:
+    async def _tell(
+        self, subject: _Subject, built: Built, checks: Checks, changed_paths: Sequence[str]
+    ) -> tuple[float | None, Mapping[str, Any]]:
+        report = replace(built.report, trouble=subject.row.trouble or "")
         # Before the comment, so that its links lead somewhere from its first moment on.
-        await self.database.write(reports.save, built.report, headline=headline(built.report))
-        said = await self.say(subject.repository, subject.row, built.report)
-        if said is None:
+        await self.database.write(reports.save, report, headline=headline(report))
+        told = await self.tell(
+            subject.repository,
+            subject.row,
+            report,
+            checks=checks,
+            changed_paths=changed_paths,
+            fence=subject.fence,
+        )
+        if told is None:
             return self.now(), {}
         looks = {key: Look(look=one.look, runs=one.runs) for key, one in built.looks.items()}
-        remembered = {name: getattr(said, name) for name in Said.__dataclass_fields__}
-        due = next_look(subject.row, built.report, self.poll_seconds)
-        return due, {**remembered, "looks": msgspec.json.encode(looks).decode()}
+        due = told.due(self.now(), next_look(subject.row, report, self.poll_seconds))
+        return due, {**told.values, "looks": msgspec.json.encode(looks).decode()}
 
     async def _let_go(self, held: Claim, due: float | None, values: Mapping[str, Any]) -> None:
         if not await self.database.write(pulls.let_go, held, now=self.now(), due=due, values=values):

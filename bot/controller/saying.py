@@ -8,11 +8,12 @@ on the new one.
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
+from bot.controller.fence import Fence
 from bot.controller.ports import Forge
-from bot.controller.pulls import Said
+from bot.controller.telling import Said
 from bot.intake.pull import Repository
 from bot.report.model import Report
 from bot.storage.pulls import PullRow
@@ -20,16 +21,26 @@ from bot.storage.pulls import PullRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """A comment to be: its body, its marker, a digest of what it decides, and how bad the news is."""
+    """A comment to be: its body, its marker, a digest of what it decides, how bad the news is, its page."""
 
     body: str
     marker: str
     decided: str
     severity: int
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """The comment that stands there, None where none does any more; `lost` says that the known one was gone,
+    which is not our doing."""
+
+    id: int | None
+    lost: bool = False
 
 
 class Keep(Protocol):
-    """Brings the comment up to date and returns its id."""
+    """Brings the comment up to date."""
 
     async def __call__(
         self,
@@ -40,8 +51,11 @@ class Keep(Protocol):
         known_id: int | None,
         worse: bool,
         certain: bool,
-    ) -> int:
-        """Create, edit, re-create or leave the comment; `certain` that the last writing ended well."""
+        again: bool,
+        fence: Fence,
+    ) -> Kept:
+        """Create, edit, re-create or leave the comment; `certain` that the last writing ended well, `again`
+        that it may be made once more where somebody deleted it."""
         ...
 
 
@@ -50,6 +64,9 @@ Render = Callable[[Report], Awaitable[Text]]
 Doubt = Callable[[Repository, int], Awaitable[None]]
 """Writes down that the comment is about to be written: a process that dies then leaves that behind."""
 
+
+RESPECTED_LOSSES = 2
+"""Who deletes the comment once may have meant something else; who does it again does not want it."""
 
 PROGRESS_SECONDS = 60.0
 """How often mere progress is written: GitHub allows some 500 writes an hour for all pull requests."""
@@ -65,38 +82,38 @@ class Speaker:
     doubt: Doubt
     now: Callable[[], float]
 
-    async def __call__(self, repository: Repository, row: PullRow, report: Report) -> Said | None:
-        """Say the report, if it still concerns the head."""
+    async def __call__(
+        self, repository: Repository, row: PullRow, report: Report, *, fence: Fence
+    ) -> Said | None:
+        """Say the report, if it still concerns the head, and if people want a comment at all."""
         text = await self.render(report)
         digest = hashlib.sha256(text.body.encode()).hexdigest()
-        said = Said(
-            comment_id=row.comment_id,
-            comment_hash=row.comment_hash,
-            comment_severity=row.comment_severity,
-            comment_decided=row.comment_decided,
-            comment_written=row.comment_written,
-        )
+        said = remembered(row)
+        if row.comment_lost >= RESPECTED_LOSSES:
+            return said
         if row.comment_id is not None and (digest == row.comment_hash or self._may_wait(row, text)):
             return said
         current = await self.forge.pull(repository, row.number)
         if current.head_sha != report.head_sha:
             return None
-        worse = row.comment_id is not None and text.severity > row.comment_severity
         await self.doubt(repository, row.number)
-        return replace(
-            said,
-            comment_id=await self.keep(
-                repository,
-                row.number,
-                text=text,
-                known_id=row.comment_id,
-                worse=worse,
-                certain=row.comment_hash is not None,
-            ),
+        kept = await self.keep(
+            repository,
+            row.number,
+            text=text,
+            known_id=row.comment_id,
+            worse=row.comment_id is not None and text.severity > row.comment_severity,
+            certain=row.comment_hash is not None,
+            again=row.comment_lost + 1 < RESPECTED_LOSSES,
+            fence=fence,
+        )
+        return Said(
+            comment_id=kept.id,
             comment_hash=digest,
             comment_severity=text.severity,
             comment_decided=text.decided,
             comment_written=self.now(),
+            comment_lost=row.comment_lost + int(kept.lost),
         )
 
     def _may_wait(self, row: PullRow, text: Text) -> bool:
@@ -105,3 +122,8 @@ class Speaker:
             return False
         recently = self.now() - (row.comment_written or 0.0) < PROGRESS_SECONDS
         return recently and text.decided == row.comment_decided
+
+
+def remembered(row: PullRow) -> Said:
+    """What the row remembers of the comment."""
+    return Said(**{name: getattr(row, name) for name in Said.__dataclass_fields__})

@@ -18,7 +18,10 @@ from bot.intake.pull import Comment, Repository
 class Commenting(Protocol):
     """The part of `GitHub` that is needed here."""
 
-    app_id: int
+    @property
+    def app_id(self) -> int:
+        """The App's number."""
+        ...
 
     async def app_slug(self) -> str:
         """The App's name."""
@@ -52,14 +55,17 @@ class Kept(StrEnum):
     CREATED = "created"
     EDITED = "edited"
     RECREATED = "recreated"
+    GONE = "gone"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptComment:
-    """The comment as it stands now; its id is to be stored."""
+    """The comment as it stands now; its id is to be stored. `lost` says that the known one was deleted by
+    somebody else, and no other of ours was there; `id` is None where it was not made again."""
 
-    id: int
+    id: int | None
     done: Kept
+    lost: bool = False
 
 
 async def keep_comment(
@@ -72,14 +78,15 @@ async def keep_comment(
     marker: str,
     worse: bool,
     certain: bool,
+    again: bool = True,
 ) -> KeptComment:
     """Create, edit or leave our comment, so that one is left and says `body`.
 
     With `worse` a new text comes as a new comment, which notifies people, and the old one is deleted after.
-    `marker` is a text that every body of ours holds. `certain` says that the last writing is known to have
-    ended well: then no other comment of ours can be there, and the known one is written without a listing.
-    Raises what the calls raise; repeat it later then, with the id that was known before and not `certain`:
-    what had been done already is found.
+    `marker` is a text that every body of ours holds. `certain`: the last writing ended well, so no other
+    comment of ours can be there, and the known one is written without a listing. `again`: one that somebody
+    deleted may be made once more. Raises what the calls raise; repeat it later then, with the id that was
+    known before and not `certain`: what had been done already is found.
     """
     slug = await github.app_slug()
     known = None if known_id is None else await github.comment(repository, known_id)
@@ -87,14 +94,13 @@ async def keep_comment(
         known = None
     if known is not None and certain and (not worse or _says(known, body)):
         return await _renew(github, repository, number, known, body, recreate=False)
-    ours = [
-        comment
-        async for comment in github.comments(repository, number)
-        if _is_ours(comment, github.app_id, slug) and (comment.id == known_id or marker in comment.body)
-    ]
+    written = [one async for one in github.comments(repository, number) if _is_ours(one, github.app_id, slug)]
+    ours = [comment for comment in written if comment.id == known_id or marker in comment.body]
+    if not ours and known_id is not None and not again:
+        return KeptComment(id=None, done=Kept.GONE, lost=True)
     if not ours:
         created = await github.create_comment(repository, number, body)
-        return KeptComment(id=created.id, done=Kept.CREATED)
+        return KeptComment(id=created.id, done=Kept.CREATED, lost=known_id is not None)
     # More than one is left by a death between creating the new and deleting the old.
     newest = max(ours, key=lambda comment: comment.id)
     kept = await _renew(github, repository, number, newest, body, recreate=worse and newest.id == known_id)

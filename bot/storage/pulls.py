@@ -6,7 +6,7 @@ A wish that arrives while the row is being worked on is not lost: it raises `wan
 the row finds that it must be looked at again at once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,7 +15,36 @@ from sqlalchemy import Connection, and_, case, select, update
 
 from bot.storage.deliveries import insert
 from bot.storage.queue import Claim, release
-from bot.storage.tables import PULL_REQUEST, REPOSITORY
+from bot.storage.repositories import (
+    RepositoryRow,
+    keep_repository,
+    leave_installation,
+    repositories,
+    repository,
+)
+from bot.storage.tables import PULL_REQUEST
+
+__all__ = [
+    "KEPT_COMMANDS",
+    "CommandRecord",
+    "Look",
+    "PullRow",
+    "RepositoryRow",
+    "doubt_comment",
+    "find",
+    "keep_repository",
+    "leave_installation",
+    "let_go",
+    "new_row",
+    "of_repository",
+    "open_branches",
+    "pull_row",
+    "repositories",
+    "repository",
+    "touch",
+    "want",
+    "want_branch",
+]
 
 KEPT_COMMANDS = 20
 """Commands remembered per pull request: the comment shows the newest, the rest is for the operator."""
@@ -63,6 +92,12 @@ class PullRow:
     comment_decided: str | None
     comment_written: float | None
     attempts: int
+    check_id: int | None = None
+    check_head: str | None = None
+    check_hash: str | None = None
+    check_pending: bool | None = None
+    comment_lost: int = 0
+    trouble: str | None = None
     commands: tuple[CommandRecord, ...] = ()
     looks: dict[str, Look] = field(default_factory=dict)
 
@@ -94,7 +129,7 @@ def want(
     """
     connection.execute(
         insert(connection, PULL_REQUEST)
-        .values(**_new_row(repository, number, installation, now))
+        .values(**new_row(repository, number, installation, now))
         .on_conflict_do_nothing(index_elements=["repository", "number"])
     )
     here = _key(repository, number)
@@ -119,6 +154,7 @@ def want_branch(connection: Connection, *, repository: str, branch: str, sha: st
             PULL_REQUEST.c.head_branch == branch,
             PULL_REQUEST.c.open,
             PULL_REQUEST.c.head_sha != sha,
+            PULL_REQUEST.c.number > 0,
         )
         .values(wanted=PULL_REQUEST.c.wanted + 1, due=now, head_seen=now, head_sha=sha, looks="{}")
     )
@@ -130,6 +166,15 @@ def touch(connection: Connection, *, repository: str, number: int, now: float) -
     connection.execute(
         update(PULL_REQUEST)
         .where(_key(repository, number), PULL_REQUEST.c.open)
+        .values(wanted=PULL_REQUEST.c.wanted + 1, due=now)
+    )
+
+
+def touch_open(connection: Connection, *, repository: str, now: float) -> None:
+    """Have every open pull request of a repository looked at: what they are compared with has changed."""
+    connection.execute(
+        update(PULL_REQUEST)
+        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.open)
         .values(wanted=PULL_REQUEST.c.wanted + 1, due=now)
     )
 
@@ -169,59 +214,14 @@ def of_repository(connection: Connection, repository: str) -> tuple[PullRow, ...
     """Every remembered pull request of a repository, newest first."""
     rows = connection.execute(
         select(PULL_REQUEST)
-        .where(PULL_REQUEST.c.repository == repository)
+        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number > 0)
         .order_by(PULL_REQUEST.c.number.desc())
     )
     return tuple(pull_row(row) for row in rows.mappings())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepositoryRow:
-    """A repository that the App is, or was, installed on."""
-
-    full_name: str
-    installation: int
-    default_branch: str | None
-    private: bool
-    active: bool
-
-
-def keep_repository(connection: Connection, row: RepositoryRow) -> None:
-    """Remember a repository, or what changed of it."""
-    values = {name: getattr(row, name) for name in RepositoryRow.__dataclass_fields__}
-    changed = {name: value for name, value in values.items() if value is not None and name != "full_name"}
-    connection.execute(
-        insert(connection, REPOSITORY)
-        .values(**values)
-        .on_conflict_do_update(index_elements=["full_name"], set_=changed)
-    )
-
-
-def leave_installation(
-    connection: Connection, *, installation: int, repositories: Sequence[str] | None = None
-) -> None:
-    """Stop looking at an installation's repositories (all of them, or these)."""
-    here = REPOSITORY.c.installation == installation
-    if repositories is not None:
-        here = and_(here, REPOSITORY.c.full_name.in_(repositories))
-    names = select(REPOSITORY.c.full_name).where(here)
-    connection.execute(update(PULL_REQUEST).where(PULL_REQUEST.c.repository.in_(names)).values(due=None))
-    connection.execute(update(REPOSITORY).where(here).values(active=False))
-
-
-def repository(connection: Connection, full_name: str) -> RepositoryRow | None:
-    """One repository, or None."""
-    row = connection.execute(select(REPOSITORY).where(REPOSITORY.c.full_name == full_name)).mappings().first()
-    return RepositoryRow(**row) if row else None
-
-
-def repositories(connection: Connection) -> tuple[RepositoryRow, ...]:
-    """Every repository remembered, by name."""
-    rows = connection.execute(select(REPOSITORY).order_by(REPOSITORY.c.full_name))
-    return tuple(RepositoryRow(**row) for row in rows.mappings())
-
-
-def _new_row(repository: str, number: int, installation: int, now: float) -> dict[str, Any]:
+def new_row(repository: str, number: int, installation: int, now: float) -> dict[str, Any]:
+    """The values of a row that is looked at for the first time."""
     return {
         "repository": repository,
         "number": number,

@@ -3,8 +3,9 @@
 import asyncio
 from dataclasses import dataclass, field, replace
 
-from bot.controller.pulls import Said
-from bot.controller.saying import PROGRESS_SECONDS, Speaker, Text
+from bot.controller.fence import Fence
+from bot.controller.saying import PROGRESS_SECONDS, Kept, Speaker, Text
+from bot.controller.telling import Said
 from bot.intake.pull import Pull, Repository
 from bot.report.model import Report
 from bot.storage.pulls import PullRow
@@ -34,6 +35,7 @@ class Wall:
     written: list[tuple[str, int | None, bool]] = field(default_factory=list)
     certain: list[bool] = field(default_factory=list)
     doubted: list[int] = field(default_factory=list)
+    deleted: bool = False
 
     async def doubt(self, repository: Repository, number: int) -> None:
         """Note how many texts were written when a writing was announced."""
@@ -49,12 +51,21 @@ class Wall:
         known_id: int | None,
         worse: bool,
         certain: bool,
-    ) -> int:
+        again: bool,
+        fence: Fence,
+    ) -> Kept:
         """Keep a text; comments are numbered from 1."""
         assert (repository, number) == (ACME, 7)
+        await fence()
+        if self.deleted and known_id is not None:
+            self.deleted = False
+            if not again:
+                return Kept(id=None, lost=True)
+            self.written.append((text.body, None, worse))
+            return Kept(id=len(self.written), lost=True)
         self.certain.append(certain)
         self.written.append((text.body, known_id, worse))
-        return len(self.written)
+        return Kept(id=len(self.written))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,7 +87,7 @@ class Scene:
         speaker = Speaker(
             forge=forge, render=render, keep=self.wall.keep, doubt=self.wall.doubt, now=lambda: self.now
         )
-        return asyncio.run(speaker(ACME, known, REPORT))
+        return asyncio.run(speaker(ACME, known, REPORT, fence=_open))
 
 
 def _remembering(said: Said) -> PullRow:
@@ -86,7 +97,12 @@ def _remembering(said: Said) -> PullRow:
         comment_severity=said.comment_severity,
         comment_decided=said.comment_decided,
         comment_written=said.comment_written,
+        comment_lost=said.comment_lost,
     )
+
+
+async def _open() -> None:
+    """Nobody else has taken the row."""
 
 
 def test_the_first_report_is_written() -> None:
@@ -151,3 +167,16 @@ def test_a_report_on_a_head_that_moved_is_never_written() -> None:
     scene.wall.pull = replace(PULL, head_sha="f" * 40)
     assert scene.say() is None
     assert scene.wall.written == []
+
+
+def test_a_deleted_comment_is_made_again_once_and_then_respected() -> None:
+    """Who deletes it twice does not want it: no third one, whatever there is to tell."""
+    scene = Scene()
+    said = scene.say()
+    for body in ("two", "three", "four"):
+        scene.wall.deleted = True
+        scene.text = replace(scene.text, body=body, decided=body, severity=len(body))
+        said = scene.say(said)
+    assert said is not None
+    assert (said.comment_id, said.comment_lost) == (None, 2)
+    assert ["one", "two"] == [body for body, _, _ in scene.wall.written]

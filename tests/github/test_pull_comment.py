@@ -24,7 +24,13 @@ Failing = tuple[str, str] | None
 
 
 async def _keep(
-    hub: Hub, body: str, known_id: int | None, *, worse: bool = False, certain: bool = False
+    hub: Hub,
+    body: str,
+    known_id: int | None,
+    *,
+    worse: bool = False,
+    certain: bool = False,
+    again: bool = True,
 ) -> KeptComment:
     return await keep_comment(
         hub.github,
@@ -35,6 +41,7 @@ async def _keep(
         marker=MARKER,
         worse=worse,
         certain=certain,
+        again=again,
     )
 
 
@@ -214,6 +221,20 @@ class Comments:
             raise Unclear("lost", after=1, may_have_acted=True)
 
 
+async def test_a_comment_that_somebody_deleted_is_made_again_where_that_is_wanted(pulled: Hub) -> None:
+    """The answer says that it was lost; with `again` off nothing is written."""
+    made = await _keep(pulled, "one", None)
+    assert made.id is not None
+    await pulled.github.delete_comment(pulled.repository, made.id)
+    second = await _keep(pulled, "two", made.id)
+    assert (Kept.CREATED, True) == (second.done, second.lost)
+    assert second.id is not None
+    await pulled.github.delete_comment(pulled.repository, second.id)
+    third = await _keep(pulled, "three", second.id, again=False)
+    assert (None, Kept.GONE, True, []) == (third.id, third.done, third.lost, _texts(pulled))
+    pulled.contract.violations.clear()
+
+
 async def test_a_doubtful_writing_is_looked_for_before_the_next(pulled: Hub) -> None:
     """A worse verdict whose writing ended unclear leaves nothing behind when the verdict turns back."""
     known = (await _keep(pulled, "fine", None)).id
@@ -268,6 +289,6 @@ async def _through(steps: list[tuple[str, bool, Failing, str]]) -> list[str]:
             certain = False
             continue
         known, certain = (kept.id, True) if then == "store" else (known, False)
-        if then == "lose the comment":
+        if then == "lose the comment" and kept.id is not None:
             comments.kept.pop(kept.id)
     return [comment.body for comment in comments.kept.values()]

@@ -1,0 +1,50 @@
+"""What stands on GitHub, as far as its own events and our writes put it in doubt.
+
+In:  pull requests. Out: nothing; what is in doubt is looked at, and written, again.
+"""
+
+from sqlalchemy import Connection, and_, case, update
+
+from bot.storage.tables import PULL_REQUEST
+
+
+def doubt_check(connection: Connection, *, repository: str, number: int, head_sha: str) -> None:
+    """Forget what the check says, before it is written: if that ends unclear, the next one writes again."""
+    same = PULL_REQUEST.c.check_head == head_sha
+    connection.execute(
+        update(PULL_REQUEST)
+        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number == number)
+        .values(
+            check_hash=None,
+            check_head=head_sha,
+            check_id=case((same, PULL_REQUEST.c.check_id), else_=None),
+        )
+    )
+
+
+def check_was_reset(connection: Connection, *, repository: str, head_sha: str, now: float) -> tuple[int, ...]:
+    """Have a commit's checks written again, since GitHub clears what is asked for again; whose they are."""
+    touched = connection.execute(
+        update(PULL_REQUEST)
+        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.check_head == head_sha)
+        .where(PULL_REQUEST.c.open)
+        .values(check_hash=None, wanted=PULL_REQUEST.c.wanted + 1, due=now)
+        .returning(PULL_REQUEST.c.number)
+    )
+    return tuple(sorted(touched.scalars()))
+
+
+def comment_was_changed(
+    connection: Connection, *, repository: str, number: int, comment_id: int, now: float
+) -> bool:
+    """Have our comment looked at, since somebody else deleted or edited it; False where it is not ours."""
+    ours = and_(
+        PULL_REQUEST.c.repository == repository,
+        PULL_REQUEST.c.number == number,
+        PULL_REQUEST.c.comment_id == comment_id,
+        PULL_REQUEST.c.open,
+    )
+    touched = connection.execute(
+        update(PULL_REQUEST).where(ours).values(comment_hash=None, wanted=PULL_REQUEST.c.wanted + 1, due=now)
+    )
+    return touched.rowcount == 1

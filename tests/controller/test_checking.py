@@ -1,0 +1,222 @@
+"""The check is made when it can be concluded, written when it says something new, and never left pending."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from bot.config import CheckKind, Checks
+from bot.controller.checking import Checker
+from bot.controller.fence import TakenOver
+from bot.controller.saying import Text
+from bot.controller.telling import Checked
+from bot.intake.check import CheckText, Conclusion
+from bot.intake.pull import Repository
+from bot.report.model import Report, RowState
+from bot.storage import pulls
+from bot.storage.database import Database
+from bot.storage.pulls import PullRow
+from tests.controller.samples import ACME, HEAD, NOW, row
+from tests.report.samples import case, same, slower
+
+CHECK = Checks(kind=CheckKind.CHECK)
+REPORT = Report(
+    repository="acme/maxtext",
+    number=7,
+    title="A change",
+    head_sha=HEAD,
+    head_branch="feat/x",
+    base_branch="main",
+    merge_base=None,
+    made_at=NOW,
+    rows=(same("a"),),
+)
+RUNNING = replace(REPORT, rows=(case("a", RowState.RUNNING),))
+OTHER = "f" * 40
+
+
+@dataclass(slots=True, kw_only=True)
+class Wall:
+    """Where checks are kept: by id, and every write in order."""
+
+    written: list[tuple[str, CheckText, int | None]] = field(default_factory=list)
+    statuses: list[CheckText] = field(default_factory=list)
+
+    async def check(
+        self, repository: Repository, head_sha: str, text: CheckText, *, key: str, known_id: int | None
+    ) -> int:
+        """Keep a check; ids count from 1."""
+        assert (repository, key) == (ACME, "pull 7")
+        self.written.append((head_sha, text, known_id))
+        return known_id or len(self.written)
+
+    async def status(self, repository: Repository, head_sha: str, text: CheckText) -> None:
+        """Keep a status."""
+        assert (repository, head_sha) == (ACME, HEAD)
+        self.statuses.append(text)
+
+    @property
+    def endings(self) -> list[str | None]:
+        """How the checks ended, write by write."""
+        return [text.conclusion and text.conclusion.value for _, text, _ in self.written]
+
+
+@dataclass(slots=True, kw_only=True)
+class Scene:
+    """A checker over a wall; what it remembers goes into the row."""
+
+    database: Database
+    wall: Wall = field(default_factory=Wall)
+    row: PullRow = field(default_factory=row)
+
+    def check(self, report: Report, checks: Checks = CHECK) -> None:
+        """Say a report, and remember."""
+        self._remember(
+            asyncio.run(
+                self._checker()(
+                    ACME, self.row, report, checks=checks, changed_paths=("src/a.py",), fence=_open
+                )
+            )
+        )
+
+    def close(self) -> None:
+        """The pull request is closed."""
+        self._remember(asyncio.run(self._checker().close(ACME, self.row, "closed", _open)))
+
+    def _checker(self) -> Checker:
+        async def render(report: Report) -> Text:
+            made = f"<!-- maxview:pull x -->\n## of {report.head_sha}\n"
+            return Text(body=made, marker="m", decided="d", severity=0, url="http://m/pull/7")
+
+        return Checker(render=render, keep=self.wall, database=self.database)
+
+    def _remember(self, checked: Checked) -> None:
+        self.row = replace(
+            self.row, **{name: getattr(checked, name) for name in Checked.__dataclass_fields__}
+        )
+
+
+async def _open() -> None:
+    """Nobody else has taken the row."""
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Callable[[], Scene]]:
+    """Makes scenes over one database."""
+    database = Database(f"sqlite:///{tmp_path / 'x.sqlite'}")
+    database.migrate()
+    yield lambda: Scene(database=database)
+    database.close()
+
+
+def test_nothing_is_written_where_checks_are_off(scene: Callable[[], Scene]) -> None:
+    """The comment is enough."""
+    one = scene()
+    one.check(REPORT, Checks())
+    assert [] == one.wall.written
+
+
+def test_an_awaited_answer_makes_no_check(scene: Callable[[], Scene]) -> None:
+    """A check that is not there blocks nobody; it appears concluded, and once."""
+    one = scene()
+    one.check(RUNNING)
+    assert [] == one.wall.written
+    one.check(REPORT)
+    one.check(REPORT)
+    assert ["success"] == one.wall.endings
+
+
+def test_a_pending_check_is_shown_where_that_is_fine_and_concluded_under_the_same_id(
+    scene: Callable[[], Scene],
+) -> None:
+    """Progress alone is not written; the conclusion goes to the same check run."""
+    one, checks = scene(), replace(CHECK, pending=True)
+    one.check(RUNNING, checks)
+    one.check(replace(RUNNING, rows=(*RUNNING.rows, same("b"))), checks)
+    one.check(REPORT, checks)
+    assert [None, "success"] == one.wall.endings
+    assert [None, 1] == [known for _, _, known in one.wall.written]
+
+
+def test_the_pending_check_of_an_older_head_is_concluded(scene: Callable[[], Scene]) -> None:
+    """Nobody waits for its answer any more, and a queue of merges must not."""
+    one, checks = scene(), replace(CHECK, pending=True)
+    one.check(RUNNING, checks)
+    one.check(replace(RUNNING, head_sha=OTHER), checks)
+    assert [(HEAD, None), (HEAD, "skipped"), (OTHER, None)] == [
+        (sha, text.conclusion and text.conclusion.value) for sha, text, _ in one.wall.written
+    ]
+    one.close()
+    one.close()
+    assert [None, "skipped", None, "skipped"] == one.wall.endings
+
+
+def test_turning_checks_off_leaves_none_pending(scene: Callable[[], Scene]) -> None:
+    """The one that waits is concluded."""
+    one = scene()
+    one.check(RUNNING, replace(CHECK, pending=True))
+    one.check(RUNNING, Checks())
+    assert [None, "skipped"] == one.wall.endings
+
+
+def test_a_check_that_github_reset_is_concluded_at_once(scene: Callable[[], Scene]) -> None:
+    """Asking for a check again clears its conclusion: while fresh runs are awaited it says `skipped`."""
+    one = scene()
+    one.check(REPORT)
+    one.row = replace(one.row, check_hash=None)
+    one.check(RUNNING)
+    one.check(RUNNING)
+    one.check(REPORT)
+    assert ["success", "skipped", "success"] == one.wall.endings
+
+
+def test_an_answer_stands_while_runs_are_repeated(scene: Callable[[], Scene]) -> None:
+    """A rerun by a command does not take the conclusion away."""
+    one = scene()
+    one.check(REPORT)
+    one.check(RUNNING)
+    assert ["success"] == one.wall.endings
+
+
+def test_a_regression_fails_only_where_that_is_asked_for(scene: Callable[[], Scene]) -> None:
+    """Red is opt-in; without it the check says `skipped` and its title says what is slower."""
+    for gates, ending in ((True, "failure"), (False, "skipped")):
+        one = scene()
+        one.check(replace(REPORT, rows=(slower("a"),)), replace(CHECK, fail_on_regression=gates))
+        assert [ending] == one.wall.endings
+        assert "1 slower" in one.wall.written[0][1].title
+
+
+def test_a_status_is_written_instead(scene: Callable[[], Scene]) -> None:
+    """No check run is made; the same rules hold."""
+    one = scene()
+    one.check(RUNNING, Checks(kind=CheckKind.STATUS))
+    one.check(REPORT, Checks(kind=CheckKind.STATUS))
+    one.check(REPORT, Checks(kind=CheckKind.STATUS))
+    assert [Conclusion.SUCCESS] == [text.conclusion for text in one.wall.statuses]
+    assert [] == one.wall.written
+
+
+def test_a_write_that_ends_unclear_is_written_again(scene: Callable[[], Scene]) -> None:
+    """Before it the row forgets what the check says; a death then leaves that behind."""
+    one = scene()
+    want = {"repository": "acme/maxtext", "number": 7, "installation": 1, "now": NOW}
+    one.database.now(pulls.want, **want)
+    one.check(REPORT)
+    kept = one.database.now(pulls.find, "acme/maxtext", 7)
+    assert kept is not None
+    assert (kept.check_head, kept.check_hash, kept.check_id) == (HEAD, None, None)
+
+
+def test_who_lost_the_row_writes_no_check(scene: Callable[[], Scene]) -> None:
+    """The fence is asked right before the write."""
+    one = scene()
+
+    async def shut() -> None:
+        raise TakenOver("lost")
+
+    with pytest.raises(TakenOver):
+        asyncio.run(one._checker()(ACME, one.row, REPORT, checks=CHECK, changed_paths=(), fence=shut))
+    assert [] == one.wall.written

@@ -1,0 +1,128 @@
+"""The check says what the comment says, within GitHub's limits, and blocks nobody unasked."""
+
+from dataclasses import replace
+
+import pytest
+
+from bot.intake.check import LONGEST_ACTION, LONGEST_SUMMARY, MOST_ACTIONS, Conclusion, Level
+from bot.logs.facts import Failure
+from bot.report.check import CONCLUSIONS, Outcome, actions, check_text, conclude, outcome
+from bot.report.check_lines import annotations
+from bot.report.model import CaseReport, Report, RowState
+from tests.report.parts import NNX_FAILURE
+from tests.report.samples import case, failing, same, slower
+from tests.report.states import accepted, every_state
+
+REPORTS = every_state()
+
+
+def _report(*rows: CaseReport, problem: str | None = None) -> Report:
+    return replace(next(iter(REPORTS.values())), rows=rows, problem=problem, skipped=())
+
+
+OUTCOMES = {
+    Outcome.GREEN: _report(same("a")),
+    Outcome.ACKNOWLEDGED: _report(same("a"), accepted(slower("b"))),
+    Outcome.REGRESSION: _report(same("a"), slower("b")),
+    Outcome.NOT_JUDGED: _report(same("a"), case("b", RowState.NOT_LIKE_FOR_LIKE)),
+    Outcome.UNDECIDED: _report(same("a"), case("b", RowState.INCONCLUSIVE)),
+    Outcome.NOTHING: _report(),
+    Outcome.PROBLEM: _report(problem="no configuration"),
+    Outcome.AWAITED: _report(same("a"), case("b", RowState.RUNNING)),
+}
+
+
+def test_every_outcome_has_a_conclusion() -> None:
+    """The table leaves nothing open, and knows no word that would block a merge unasked."""
+    assert set(Outcome) == set(CONCLUSIONS) == set(OUTCOMES)
+    usual = {ending.usual for ending in CONCLUSIONS.values()}
+    assert {Conclusion.SUCCESS, Conclusion.SKIPPED} == usual
+    gated = {found for found, ending in CONCLUSIONS.items() if ending.gated is Conclusion.FAILURE}
+    assert {Outcome.REGRESSION} == gated
+
+
+@pytest.mark.parametrize("expected", OUTCOMES)
+def test_a_report_amounts_to_one_word(expected: Outcome) -> None:
+    """The worst row decides; what is awaited decides before it."""
+    assert expected == outcome(OUTCOMES[expected])
+
+
+def test_only_a_green_or_acknowledged_report_is_a_success() -> None:
+    """Missing data is never green, in any state of a report."""
+    for report in REPORTS.values():
+        found = outcome(report)
+        success = conclude(found, gates=False) is Conclusion.SUCCESS
+        assert success == (found in {Outcome.GREEN, Outcome.ACKNOWLEDGED})
+    assert Outcome.AWAITED == outcome(_report(case("a", RowState.NO_RUN)))
+    assert Outcome.UNDECIDED == outcome(_report(same("b"), case("a", RowState.NO_RUN)))
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_check_keeps_githubs_limits_in_every_state(name: str) -> None:
+    """Buttons, summary and title fit, and no hidden mark of the comment is in it."""
+    report = REPORTS[name]
+    body = "<!-- maxview:pull o/r#1 v1 -->\n<!-- maxview:head abc1234 -->\n" + "x" * 70_000
+    text = check_text(
+        report, conclusion=Conclusion.SKIPPED, body=body, changed_paths=(), url="http://m/pull/1"
+    )
+    assert len(text.summary) <= LONGEST_SUMMARY
+    assert "maxview:" not in text.summary
+    assert "MaxView" not in text.title
+    assert len(text.actions) <= MOST_ACTIONS
+    for action in text.actions:
+        for part, most in LONGEST_ACTION.items():
+            assert 0 < len(getattr(action, part)) <= most
+
+
+def test_buttons_are_there_where_they_would_do_something() -> None:
+    """A green report can be measured again; a slower one accepted, a failing one repaired."""
+    assert ["rerun"] == [one.identifier for one in actions(_report(same("a")))]
+    assert ["rerun", "acknowledge"] == [one.identifier for one in actions(_report(slower("a")))]
+    assert ["rerun", "rerun-failed", "acknowledge"] == [
+        one.identifier for one in actions(_report(failing("a")))
+    ]
+    assert () == actions(_report())
+
+
+def _failing(where: str, excerpt: str = "", error: str = "ValueError: 5") -> Report:
+    failure = replace(NNX_FAILURE, where=where, excerpt=excerpt, error=error)
+    return _report(failing("a", failure=failure), failing("b", failure=failure))
+
+
+FRAME = '  File "{}", line 217, in setup'
+
+
+@pytest.mark.parametrize(
+    ("frame", "changed", "found"),
+    [
+        ("/deps/src/maxtext/utils/x.py", ["src/maxtext/utils/x.py", "README.md"], "src/maxtext/utils/x.py"),
+        ("/usr/lib/python3.12/site-packages/maxtext/x.py", ["src/maxtext/x.py"], "src/maxtext/x.py"),
+        ("/deps/src/maxtext/x.py", ["src/maxtext/layers/x.py"], None),
+        ("/deps/src/maxtext/x.py", ["x.py"], "x.py"),
+        ("x.py", ["src/x.py"], "src/x.py"),
+        ("x.py", ["src/x.py", "tests/x.py"], None),
+        ("/deps/src/maxtext/x.py", [], None),
+        ("/deps/src/maxtext/max_x.py", ["src/maxtext/y.py"], None),
+    ],
+)
+def test_a_failure_is_marked_in_the_file_of_the_change(
+    frame: str, changed: list[str], found: str | None
+) -> None:
+    """Full paths decide; a name alone does where it names one changed file; else there is no remark."""
+    name = frame.rpartition("/")[2]
+    said = annotations(_failing(f"{name}:217", FRAME.format(frame)), changed)
+    assert ([] if found is None else [(found, 217)]) == [(one.path, one.line) for one in said]
+
+
+def test_one_remark_names_all_cases_that_end_there() -> None:
+    """Secrets are gone from it, and it is one line."""
+    (said,) = annotations(_failing("x.py:3", error="ValueError:\n gs://lance/x 5"), ["src/x.py"])
+    assert (Level.FAILURE, "ValueError: [bucket] 5") == (said.level, said.message)
+    assert said.title.startswith("a · nnx, b · nnx")
+
+
+@pytest.mark.parametrize("where", [None, "", "x.py", "x.py:", "x.py:0", ":3", "x.py:abc", "(unknown):1"])
+def test_an_odd_place_makes_no_remark(where: str | None) -> None:
+    """A frame without a line is nowhere."""
+    failure: Failure = replace(NNX_FAILURE, where=where)
+    assert () == annotations(_report(failing("a", failure=failure)), ["src/x.py"])
