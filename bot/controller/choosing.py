@@ -17,7 +17,7 @@ from bot.report.model import Progress
 from bot.runs.baseline import choose_baseline, choose_head, same_commit
 from bot.runs.pattern import slug
 from bot.runs.records import Origin, RunRecord, RunState
-from bot.storage import failures, pulls, runs
+from bot.storage import failures, pulls, reuse, runs
 from bot.storage.histories import main_runs
 from bot.storage.pulls import PullRow
 from bot.storage.runs import Figures
@@ -39,12 +39,14 @@ class Chosen:
 def choose(connection: Connection, *, row: PullRow, pull: Pull, facts: HeadFacts, suite: Suite) -> Chosen:
     """Choose for every case and variant of the suite, in its order."""
     launched = runs.wanted(connection, pull.repository, pull.number)
-    of_head, left_out = _of_head(connection, pull)
+    mine = {run.id for run in launched}
+    of_head, left_out = _of_head(connection, pull, mine)
     kept = _Kept(
         launched=launched,
-        of_head=of_head,
+        of_head=_and_others(of_head, _of_files(connection, pull, facts.tree, mine)),
         left_out=left_out,
-        of_base=_of_base(connection, pull, {run.id for run in launched}),
+        of_base=_of_base(connection, pull, mine),
+        of_base_files=_of_files(connection, pull, facts.merge_base.tree, mine),
         figures=runs.figures_of_branch(connection, pull.repository, slug(pull.base_branch)),
     )
     cases = tuple(
@@ -66,13 +68,14 @@ def choose(connection: Connection, *, row: PullRow, pull: Pull, facts: HeadFacts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kept:
-    """The runs that matter to a pull request: launched for it, of its head's branch, of its base's; and the
-    figures of the base's, by run id."""
+    """The runs that matter to a pull request: launched for it, of its head, of its base's branch and of the
+    merge base's files; and the figures of the base's, by run id."""
 
     launched: Sequence[RunRecord]
     of_head: Sequence[RunRecord]
     left_out: str
     of_base: Sequence[RunRecord]
+    of_base_files: Sequence[RunRecord]
     figures: Mapping[str, Figures]
 
     def only(self, case: str, variant: str) -> "_Kept":
@@ -82,6 +85,7 @@ class _Kept:
             launched=_only(self.launched, case, variant),
             of_head=_only(self.of_head, case, variant),
             of_base=_only(self.of_base, case, variant),
+            of_base_files=_only(self.of_base_files, case, variant),
         )
 
 
@@ -93,17 +97,19 @@ def _case(
 ) -> CaseRuns:
     pull, facts = subject
     looked = row.looks.get("/".join(names))
+    pushed_at = row.head_seen or facts.committed_at
     base = choose_baseline(
-        kept.of_base,
+        _and_others(kept.of_base, kept.of_base_files),
         facts.merge_base.sha,
         facts.merge_base.committed_at,
         facts.ancestors,
         branch=pull.base_branch,
+        tree=facts.merge_base.tree,
     )
     return CaseRuns(
         case=names[0],
         variant=names[1],
-        head=choose_head(kept.of_head, pull.head_sha, row.head_seen or facts.committed_at),
+        head=choose_head(kept.of_head, pull.head_sha, pushed_at, tree=facts.tree),
         base=base,
         history=main_runs(kept.of_base, kept.figures, like=base.runs),
         main_failures=_failures(kept),
@@ -146,18 +152,34 @@ def _progress(launched: Sequence[RunRecord]) -> Progress | None:
 
 
 def _of_base(connection: Connection, pull: Pull, mine: Collection[str]) -> list[RunRecord]:
-    """Runs of the base's branch. Of the launched ones only those that this pull request wants: where a
-    device's speed drifts, they were run in turns with its own."""
-    found = runs.of_branch(connection, pull.repository, slug(pull.base_branch))
-    return [run for run in _ended(found) if run.origin is Origin.FOUND or run.id in mine]
+    """Runs of the base's branch."""
+    return _usable(runs.of_branch(connection, pull.repository, slug(pull.base_branch)), mine)
 
 
-def _of_head(connection: Connection, pull: Pull) -> tuple[list[RunRecord], str]:
+def _of_files(connection: Connection, pull: Pull, tree: str | None, mine: Collection[str]) -> list[RunRecord]:
+    """Runs of the same files, on whatever branch and commit."""
+    return _usable(reuse.of_trees(connection, pull.repository, {tree} if tree else ()), mine)
+
+
+def _usable(found: Sequence[RunRecord], mine: Collection[str]) -> list[RunRecord]:
+    """Ended runs that may be compared with this pull request's. Of those that were launched on this machine
+    only its own: the machine's speed drifts, and they were run in turns."""
+    return [
+        run for run in _ended(found) if run.origin is Origin.FOUND or run.place is not None or run.id in mine
+    ]
+
+
+def _and_others(runs_: Sequence[RunRecord], others: Sequence[RunRecord]) -> list[RunRecord]:
+    known = {run.id for run in runs_}
+    return [*runs_, *(run for run in others if run.id not in known)]
+
+
+def _of_head(connection: Connection, pull: Pull, mine: Collection[str]) -> tuple[list[RunRecord], str]:
     """Runs of the head's branch, and why some of its name were left out.
 
     Where the name may be another's too, a run counts only by the commit that it records.
     """
-    ended = _ended(runs.of_branch(connection, pull.repository, slug(pull.head_branch)))
+    ended = _usable(runs.of_branch(connection, pull.repository, slug(pull.head_branch)), mine)
     doubt = _doubt(connection, pull)
     if not doubt:
         return ended, ""

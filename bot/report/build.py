@@ -81,7 +81,7 @@ def _row(sides: Sides, request: Request, comparable: int) -> CaseReport:
             comparable_cases=comparable,
             margins=request.margins,
             base_commit=runs.base.sha,
-            head_commit=request.pull.head_sha if runs.head.commit_recorded else None,
+            head_commit=runs.head.commit(request.pull.head_sha),
             look=sides.looked.look,
             across=Across.COMMITS,
         )

@@ -15,6 +15,9 @@ HISTORY = 40
 which a change of main's level is told from noise."""
 
 
+SAME_FILES = "a commit with the very files of the merge base"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadChoice:
     """The runs of the head commit, newest first, and those of other commits of its branch.
@@ -25,6 +28,13 @@ class HeadChoice:
     runs: tuple[RunRecord, ...] = ()
     stale: tuple[RunRecord, ...] = ()
     commit_recorded: bool = True
+
+    def commit(self, head_sha: str) -> str | None:
+        """The commit that the runs say they measured: the head, or another one with the same files."""
+        if not self.commit_recorded:
+            return None
+        others = [run.sha for run in self.runs if not same_commit(run.sha, head_sha)]
+        return others[0] if others and len(others) == len(self.runs) else head_sha
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +57,14 @@ def same_commit(one: str | None, other: str | None) -> bool:
     return long.startswith(short)
 
 
-def choose_head(runs: Sequence[RunRecord], head_sha: str, pushed_at: float) -> HeadChoice:
-    """The runs of `head_sha`; `pushed_at` is when it arrived, in Unix seconds."""
+def choose_head(
+    runs: Sequence[RunRecord], head_sha: str, pushed_at: float, *, tree: str | None = None
+) -> HeadChoice:
+    """The runs of `head_sha`, or of another commit with the same files (`tree` is their hash, where it is
+    known); `pushed_at` is when the head arrived, in Unix seconds."""
     newest_first = _newest_first(runs)
-    own = tuple(run for run in newest_first if same_commit(run.sha, head_sha))
-    stale = tuple(run for run in newest_first if _is_other(run, head_sha, pushed_at))
+    own = tuple(run for run in newest_first if _measured(run, head_sha, tree))
+    stale = tuple(run for run in newest_first if run not in own and _is_other(run, head_sha, pushed_at))
     if own:
         return HeadChoice(runs=own, stale=stale)
     since = [run for run in newest_first if _began_since(run, pushed_at)]
@@ -67,16 +80,21 @@ def choose_baseline(
     ancestors: Sequence[str],
     *,
     branch: str = "main",
+    tree: str | None = None,
 ) -> BaselineChoice:
     """The ended runs of the merge base, else of its nearest ancestor that has some, else the best guess.
 
-    `runs` are of the base branch, called `branch` in texts; `merge_base_time` is when the merge base was
-    committed, in Unix seconds; `ancestors` are the commits before it, nearest first."""
+    `runs` are of the base branch, called `branch` in texts, or of the merge base's files, whose hash is
+    `tree`; `merge_base_time` is when the merge base was committed, in Unix seconds; `ancestors` are the
+    commits before it, nearest first."""
     ended = [run for run in _newest_first(runs) if run.state is RunState.ENDED]
     line = [merge_base, *(sha for sha in ancestors if not same_commit(sha, merge_base))]
     for distance, sha in enumerate(line):
-        if own := tuple(run for run in ended if same_commit(run.sha, sha)):
-            return BaselineChoice(sha=sha, distance=distance, why=_nearness(distance), runs=own)
+        files = tree if distance == 0 else None
+        if own := tuple(run for run in ended if _measured(run, sha, files)):
+            if any(same_commit(run.sha, sha) for run in own):
+                return BaselineChoice(sha=sha, distance=distance, why=_nearness(distance), runs=own)
+            return BaselineChoice(sha=own[0].sha, distance=0, why=SAME_FILES, runs=own)
     if any(run.sha is None for run in ended):
         return _guessed(ended, merge_base_time, branch)
     return BaselineChoice(sha=None, distance=None, why=_absence(len(ended), len(line), branch))
@@ -124,6 +142,10 @@ def _absence(ended: int, looked_at: int, branch: str) -> str:
 
 def _counted(number: int, of: str) -> str:
     return f"1 {of}" if number == 1 else f"{number} {of}s"
+
+
+def _measured(run: RunRecord, sha: str, tree: str | None) -> bool:
+    return same_commit(run.sha, sha) or (tree is not None and run.tree == tree)
 
 
 def _is_other(run: RunRecord, head_sha: str, pushed_at: float) -> bool:

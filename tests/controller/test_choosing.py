@@ -1,13 +1,15 @@
 """What a report is made from, chosen from what the database keeps."""
 
 from dataclasses import replace
+from typing import Any
 
 from bot.controller.choosing import choose
+from bot.controller.facts import HeadFacts
 from bot.intake.pull import Pull
 from bot.logs.facts import Failure, State
 from bot.report.material import CaseRuns, MainFailure
 from bot.report.model import CaseReport, FailureNews, Kinship, Report, RowState
-from bot.runs.records import RunRecord
+from bot.runs.records import Origin, RunRecord
 from bot.storage import pulls, queue, reports, runs
 from bot.storage.database import Database
 from bot.storage.tables import PULL_REQUEST
@@ -20,7 +22,14 @@ CASE, HOUR = "04_int8", 3600.0
 
 
 def _keep(
-    database: Database, name: str, sha: str | None, measured: MeasuredRun, *, branch: str, age: float
+    database: Database,
+    name: str,
+    sha: str | None,
+    measured: MeasuredRun,
+    *,
+    branch: str,
+    age: float,
+    **more: Any,
 ) -> None:
     record = RunRecord(
         id=name,
@@ -30,6 +39,7 @@ def _keep(
         branch=branch,
         sha=sha,
         started=NOW - age * HOUR,
+        **more,
     )
     database.now(runs.save, record, now=NOW, measured=measured)
 
@@ -79,8 +89,8 @@ def test_a_failing_head_is_given_what_main_and_others_know_of_it(database: Datab
     assert chosen.elsewhere == {"f1": (12,)}
 
 
-def _chosen(database: Database, pull: Pull = PULL) -> CaseRuns:
-    chosen = database.now(choose, row=ROW, pull=pull, facts=FACTS, suite=suite())
+def _chosen(database: Database, pull: Pull = PULL, facts: HeadFacts = FACTS) -> CaseRuns:
+    chosen = database.now(choose, row=ROW, pull=pull, facts=facts, suite=suite())
     return next(one for one in chosen.cases if (one.case, one.variant) == (CASE, "linen"))
 
 
@@ -108,3 +118,24 @@ def test_two_branches_with_one_spelling_share_no_run_without_a_commit(database: 
     case = _chosen(database)
     assert case.head.runs == ()
     assert "is spelt like feat-x" in case.left_out
+
+
+TREED = replace(FACTS, tree="1" * 40, merge_base=replace(FACTS.merge_base, tree="2" * 40))
+
+
+def test_runs_of_the_same_files_count_whatever_commit_and_branch_they_are_of(database: Database) -> None:
+    """A rebased head needs no new runs; nor does a base whose files were measured elsewhere."""
+    _keep(database, "before", "d" * 40, _run(), branch="other", age=3, tree="1" * 40)
+    _keep(database, "landed", "e" * 40, _run(), branch="another", age=3, tree="2" * 40)
+    _keep(database, "unlike", "f" * 40, _run(), branch="other", age=3, tree="3" * 40)
+    case = _chosen(database, facts=TREED)
+    assert [run.id for run in case.head.runs] == ["before"]
+    assert [run.id for run in case.base.runs] == ["landed"]
+
+
+def test_runs_that_took_turns_on_this_machine_are_their_comparisons_own(database: Database) -> None:
+    """A machine whose speed drifts says nothing about another hour; a cluster that keeps its pace does."""
+    launched: dict[str, Any] = {"origin": Origin.LAUNCHED, "branch": "feat_x", "age": 3.0}
+    _keep(database, "here", HEAD, _run(), key="here", **launched)
+    _keep(database, "there", HEAD, _run(), key="there", place="p/z/c", **launched)
+    assert [run.id for run in _chosen(database).head.runs] == ["there"]

@@ -1,10 +1,13 @@
 """Which runs stand for the head, and which for what it is compared with."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.runs.baseline import (
     HISTORY,
+    SAME_FILES,
     BaselineChoice,
     HeadChoice,
     choose_baseline,
@@ -190,3 +193,28 @@ def test_a_commit_is_named_by_its_first_seven_digits_or_more(sha: str, digits: i
     short = sha[:digits]
     assert (len(short) >= 7) == same_commit(short.upper(), sha) == same_commit(sha, short)
     assert not same_commit(None, sha)
+
+
+def test_runs_of_the_same_files_stand_for_the_head() -> None:
+    """A rebased head with the same files need not be measured again; its runs keep their own commit."""
+    moved = replace(_run("1", OLD), tree="t1")
+    other = replace(_run("2", OLD), tree="t2")
+    choice = choose_head([moved, other], HEAD, PUSHED, tree="t1")
+    assert [one.id for one in choice.runs] == ["1"]
+    assert [one.id for one in choice.stale] == ["2"]
+    assert choice.commit(HEAD) == OLD
+    assert choose_head([moved], HEAD, PUSHED).runs == ()
+
+
+def test_a_head_with_runs_of_its_own_claims_its_own_commit() -> None:
+    """Runs of both commits are pooled, and the head's name stands for them."""
+    both = [replace(_run("1", OLD), tree="t1"), _run("2", HEAD[:7])]
+    assert choose_head(both, HEAD, PUSHED, tree="t1").commit(HEAD) == HEAD
+    assert choose_head([], HEAD, PUSHED).commit(HEAD) == HEAD
+
+
+def test_runs_of_the_merge_bases_files_are_its_own() -> None:
+    """They are named by the commit that they measured, and said to be so."""
+    moved = replace(_run("1", OLD), tree="t1")
+    choice = choose_baseline([moved], BASE, PUSHED, (), tree="t1")
+    assert (choice.sha, choice.distance, choice.why) == (OLD, 0, SAME_FILES)
