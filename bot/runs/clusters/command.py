@@ -20,8 +20,8 @@ _PLAIN_VALUE = re.compile(r"[\w@%+=:,./-]*", re.ASCII)
 _FOR_A_SHELL = re.compile(r"[;&|<>()$`*?\[\]~#!\n]|\A\s*[A-Za-z_]\w*=")
 
 
-def argument_list(job: Job) -> list[str]:
-    """The words to execute.
+def argument_list(job: Job, *, interpreter: str = "/bin/sh") -> list[str]:
+    """The words to execute; `interpreter` is the shell for a command that needs one.
 
     Raises ValueError, with a sentence for people, where the command is empty, a quote is not closed, or a
     value holds characters that a shell would read.
@@ -37,4 +37,4 @@ def argument_list(job: Job) -> list[str]:
         raise ValueError(f"the command cannot be read: {problem}") from problem
     if not words:
         raise ValueError("the command is empty")
-    return ["/bin/sh", "-c", command] if _FOR_A_SHELL.search(command) else words
+    return [interpreter, "-c", command] if _FOR_A_SHELL.search(command) else words

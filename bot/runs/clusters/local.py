@@ -7,7 +7,6 @@ Promises: as `Cluster`. What is started outlives this process and is found again
 
 import asyncio
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -21,6 +20,7 @@ from bot.runs.clusters.checkout import check_out
 from bot.runs.clusters.command import argument_list
 from bot.runs.clusters.jobfolder import NAME, JobFolder, Order, Standing, folders, hold
 from bot.runs.clusters.port import Job, JobState, Observation
+from bot.runs.clusters.progress import TAIL_BYTES, expected_steps, last_step
 from bot.runs.clusters.turns import advance
 
 # Between "please end" and "you are ended": enough to write a last line, short enough to wait for.
@@ -28,10 +28,6 @@ GRACE_SECONDS = 5.0
 
 # Checkouts that no unfinished job needs are kept for the next repeat, up to this many.
 KEPT_COMMITS = 16
-
-# I0421 10:17:39.824857 136682829195072 metric_logger.py:196] completed step: 7, seconds: 0.147, …
-_STEP = re.compile(rb"completed step: (?P<step>\d{1,9}),")
-_TAIL_BYTES = 8192
 
 # How much of a log is handed on at once.
 _PIECE = 1 << 20
@@ -130,7 +126,9 @@ class LocalCluster:
             state=state,
             exit_code=folder.read("exit"),
             log_uri=folder.log.as_uri() if written else None,
-            last_step=_last_step(folder.log) if written else None,
+            last_step=last_step(_tail(folder.log)) if written else None,
+            expected_steps=expected_steps(folder.read_order().job.command),
+            heard=folder.log.stat().st_mtime if written else None,
         )
 
     def _delete(self, name: str) -> None:
@@ -184,9 +182,7 @@ def _signal(process: int, number: signal.Signals) -> None:
         os.kill(process, number)
 
 
-def _last_step(log: Path) -> int | None:
-    """The newest step at the end of a log, None where the last few lines name none."""
+def _tail(log: Path) -> bytes:
     with log.open("rb") as opened:
-        opened.seek(max(0, log.stat().st_size - _TAIL_BYTES))
-        found = _STEP.findall(opened.read())
-    return int(found[-1]) if found else None
+        opened.seek(max(0, log.stat().st_size - TAIL_BYTES))
+        return opened.read()

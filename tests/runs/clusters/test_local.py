@@ -25,7 +25,8 @@ def test_a_log_is_framed_as_xpk_frames_it(bench: Bench) -> None:
         bench.log("mv-a"),
     )
     log = JobFolder(bench.root, "mv-a").log
-    assert seen == Observation(state=JobState.ENDED, exit_code=3, log_uri=log.as_uri())
+    heard = log.stat().st_mtime
+    assert seen == Observation(state=JobState.ENDED, exit_code=3, log_uri=log.as_uri(), heard=heard)
 
 
 def test_a_second_launch_of_a_name_does_nothing(bench: Bench) -> None:

@@ -1,0 +1,126 @@
+"""Stand-ins for the programs that `xpk` calls: `gcloud` and `kubectl`, as far as it calls them.
+
+In:  the arguments of a call. Out: what the real one prints, with the stand-in cluster behind it.
+
+Each is this file with the program's name and the cluster's address in front; it needs nothing of the tests.
+"""
+
+import json
+import os
+import re
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+DIGEST = "sha256:" + "5e" * 32
+
+
+def install(folder: Path, address: str, *, images: str = "", log: Path | None = None) -> Path:
+    """Make the programs in a folder, which then goes first on PATH; `images` is a pattern of those there are.
+
+    Calls are written to `log`, one a line, with the environment's names.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for program in ("gcloud", "kubectl"):
+        path = folder / program
+        words = (sys.executable, __file__, program, address, images, str(log or os.devnull))
+        quoted = " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
+        path.write_text(f'#!/bin/sh\nexec {quoted} "$@"\n')
+        path.chmod(0o755)
+    return folder
+
+
+def _gcloud(words: list[str], address: str, images: str) -> int:
+    match words[:3]:
+        case ["container", "clusters", "list"]:
+            print("us-east5")
+        case ["container", "clusters", "get-credentials"]:
+            _write_kubeconfig(Path(os.environ["KUBECONFIG"]), address)
+        case ["container", "images", "describe"]:
+            if not re.search(images, words[3]):
+                print(f"ERROR: (gcloud.container.images.describe) [{words[3]}] is not found", file=sys.stderr)
+                return 1
+            print(DIGEST)
+        case ["projects", "describe", _]:
+            print("123456")
+        case _:
+            return 0
+    return 0
+
+
+def _write_kubeconfig(path: Path, address: str) -> None:
+    token = {"user": {"token": "stand-in"}, "name": "c"}
+    context = {"context": {"cluster": "c", "user": "c"}, "name": "c"}
+    kubeconfig = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"cluster": {"server": address}, "name": "c"}],
+        "users": [token],
+        "contexts": [context],
+        "current-context": "c",
+    }
+    path.write_text(json.dumps(kubeconfig))
+
+
+def _kubectl(words: list[str], address: str, _: str) -> int:
+    namespace = "/namespaces/default"
+    jobsets = f"{address}/apis/jobset.x-k8s.io/v1alpha2{namespace}/jobsets"
+    match words:
+        case ["apply", "-f", name, *_]:
+            return _apply(jobsets, Path(name).read_text())
+        case ["delete", "jobset", name, *_]:
+            status, found = _ask("DELETE", f"{jobsets}/{name}")
+            print(
+                f'jobset.jobset.x-k8s.io "{name}" deleted' if status < 300 else f"Error from server: {found}"
+            )
+            return int(status >= 300)
+        case ["get", "workloads", *_]:
+            status, found = _ask("GET", f"{address}/apis/kueue.x-k8s.io/v1beta1{namespace}/workloads")
+            print("Jobset")
+            for one in found.get("items", ()):
+                print(one["metadata"]["ownerReferences"][0]["name"])
+            return int(status >= 300)
+        case ["get", "pods", *_]:
+            return int(_ask("GET", f"{address}/api/v1{namespace}/pods")[0] >= 300)
+        case ["get", "configmap", name, *_]:
+            status, found = _ask("GET", f"{address}/api/v1{namespace}/configmaps/{name}")
+            print("map[" + " ".join(f"{key}:{value}" for key, value in found.get("data", {}).items()) + "]")
+            return int(status >= 300)
+        case _:
+            return 0
+
+
+def _apply(path: str, text: str) -> int:
+    found = yaml.safe_load(text)
+    name = found["metadata"]["name"]
+    status, _ = _ask("GET", f"{path}/{name}")
+    method, target = ("POST", path) if status == 404 else ("PATCH", f"{path}/{name}")
+    status, said = _ask(method, target, found)
+    print(f"jobset.jobset.x-k8s.io/{name} created" if status < 300 else f"Error from server: {said}")
+    return int(status >= 300)
+
+
+def _ask(method: str, address: str, body: Any = None) -> tuple[int, Any]:
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(address, data, method=method)  # noqa: S310
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as refused:
+        return refused.code, json.load(refused)
+
+
+def main() -> int:
+    """One call of one program."""
+    program, address, images, log, *words = sys.argv[1:]
+    with Path(log).open("a") as calls:
+        calls.write(json.dumps({"words": [program, *words], "environment": sorted(os.environ)}) + "\n")
+    return {"gcloud": _gcloud, "kubectl": _kubectl}[program](words, address, images)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
