@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
@@ -32,7 +33,6 @@ from bot.controller.subjects import Subjects
 from bot.controller.suites import Suites
 from bot.controller.sweeping import Sweeper
 from bot.controller.telling import Tell
-from bot.errors import Told
 from bot.github.client import GitHub
 from bot.intake.delivery import Delivery
 from bot.intake.webhook import Receiver, Recorder
@@ -88,7 +88,9 @@ def make_app(settings: Settings) -> Starlette:
         ),
         renderer=Renderer(),
         key=LinkKey(settings.webhook_secret),
-        clusters=AllClusters(local=LocalCluster(settings.data_dir / "cluster"), open_place=_no_far_place),
+        clusters=AllClusters(
+            local=LocalCluster(settings.data_dir / "cluster"), open_place=partial(_open_place, settings)
+        ),
         owner=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
     )
     return _assemble(parts)
@@ -173,9 +175,7 @@ def _controller(parts: Parts, wake: Callable[[], None]) -> Controller:
         now=time.time,
         wake=wake,
     )
-    main = MainStep(
-        database=parts.database, forge=parts.github, suites=suites, now=time.time, wake=wake
-    )
+    main = MainStep(database=parts.database, forge=parts.github, suites=suites, now=time.time, wake=wake)
     works = (
         Work(table=DELIVERY, step=delivery, at_once=DELIVERIES_AT_ONCE),
         Work(table=PULL_REQUEST, step=pull, at_once=PULLS_AT_ONCE),
@@ -185,5 +185,9 @@ def _controller(parts: Parts, wake: Callable[[], None]) -> Controller:
     return Controller(parts.database, works, owner=parts.owner, now=time.time)
 
 
-def _no_far_place(place: Place) -> FarCluster:
-    raise Told(f"This version starts no runs on {place.name}.")
+def _open_place(settings: Settings, place: Place) -> FarCluster:
+    from bot.runs.clusters.xpk.cluster import XpkCluster  # noqa: PLC0415 - 0.15 s to import, and not everywhere
+    from bot.runs.clusters.xpk.tool import Tool  # noqa: PLC0415 - as above
+
+    tool = Tool(xpk=settings.xpk_command, folder=settings.data_dir / "xpk")
+    return XpkCluster(place, tool=tool, app=str(settings.app_id))

@@ -8,6 +8,7 @@ Secrets never appear in `repr`.
 
 import base64
 import binascii
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +38,7 @@ class Settings:
     data_dir: Path
     log_format: str
     poll_seconds: float
+    xpk_command: tuple[str, ...] = ("xpk",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +86,11 @@ SETTINGS: tuple[Setting, ...] = (
         meaning="how often an unfinished pull request is looked at without a webhook",
         default="60",
     ),
+    Setting(
+        name="XPK_COMMAND",
+        meaning="how xpk is called, where repositories have runs launched on XPK clusters",
+        default="xpk",
+    ),
 )
 
 
@@ -123,6 +130,14 @@ class _Reading:
             wanted = " or ".join(f"{scheme}:…" for scheme in schemes)
             self.problems.append(f"{name} does not look like {wanted}")
         return value.rstrip("/")
+
+    def words(self, name: str) -> tuple[str, ...]:
+        value = self.text(name, _default(name))
+        try:
+            return tuple(shlex.split(value))
+        except ValueError:
+            self.problems.append(f"{name} is {value!r}: a quote is not closed")
+            return ()
 
     def private_key(self) -> str:
         text, path = self.text("GITHUB_PRIVATE_KEY"), self.text("GITHUB_PRIVATE_KEY_PATH")
@@ -187,6 +202,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         port=port,
         data_dir=data_dir,
         log_format=log_format,
+        xpk_command=reading.words("XPK_COMMAND"),
         poll_seconds=reading.number("POLL_SECONDS", float, POLL_LIMITS, "a number of seconds above 0"),
     )
     if reading.problems:

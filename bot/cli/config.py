@@ -78,7 +78,9 @@ def _launched(launch: Launch | None) -> str:
     if launch is None:
         return "never (no launch: they are only found)"
     if launch.xpk is not None:
-        return f"not by this version: runs that XPK finished on {launch.xpk.cluster} are read"
+        xpk = launch.xpk
+        where = f"{xpk.project}/{xpk.zone}/{xpk.cluster}"
+        return f"by XPK on {where}, on {xpk.device_type} with priority {xpk.priority}"
     return "as processes on the server's machine"
 
 

@@ -70,15 +70,15 @@ def test_a_narrow_terminal_cuts_nothing(
     assert "{case}/*.log" in "".join(said.split())
 
 
-def test_what_is_not_launched_is_said(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nobody should wait for what this version does not start."""
+def test_where_runs_are_launched_is_said(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The cluster, the device and the priority; and what this version does not act on."""
     file.write_text(
         "version: 1\ncases: {a: {command: x}}\nlaunch: {cluster: xpk, xpk: {cluster: c, project: p, "
         'zone: z, device-type: v6e-32, docker-image: "i:{sha}", timeout: 45m}}\n'
     )
     assert 0 == _run("check", str(file))
     said = capsys.readouterr().out
-    assert "not by this version: runs that XPK finished on c are read" in said
+    assert "by XPK on p/z/c, on v6e-32 with priority medium" in said
     assert "budget: checked and kept for a later version" in said
     file.write_text(
         "version: 1\ncases: {a: {command: x}}\nlaunch: {cluster: local, local: {repository: r}}\n"
