@@ -124,9 +124,12 @@ class Database:
 
     def migrate(self) -> None:
         """Bring the tables to the shape this program needs; safe when several processes start at once."""
+        from bot.storage.backfill import fill  # noqa: PLC0415 - as above
         from bot.storage.migrations import upgrade  # noqa: PLC0415 - Alembic is slow to import
 
         _translated(lambda: upgrade(self._engine))
+        while self.now(fill):
+            pass
 
     def close(self) -> None:
         """Let go of every connection and thread."""

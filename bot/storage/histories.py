@@ -11,9 +11,10 @@ from sqlalchemy import Connection, select
 from bot.runs.baseline import HISTORY, history
 from bot.runs.pattern import slug
 from bot.runs.records import Origin, RunRecord, RunState
-from bot.storage import runs
+from bot.storage import timelines
 from bot.storage.runs import Figures
 from bot.storage.tables import MEASUREMENT, RUN
+from bot.storage.timelines import Strip
 from bot.verdict.history import PastRun
 
 
@@ -70,20 +71,26 @@ def newest_like(
     )
 
 
-def of_main(connection: Connection, repository: str, branch: str) -> tuple[Series, ...]:
-    """The series of every case and variant that ran on a branch, by name. Runs that we started are left out:
-    they were run in turns with a pull request's own, on a machine whose speed drifts."""
-    figures = runs.figures_of_branch(connection, repository, slug(branch))
-    groups: dict[tuple[str, str], list[RunRecord]] = {}
-    for run in runs.of_branch(connection, repository, slug(branch)):
-        if run.origin is Origin.FOUND and run.state is RunState.ENDED and run.id in figures:
-            groups.setdefault((run.case, run.variant), []).append(run)
-    return tuple(
-        Series(
-            case=case,
-            variant=variant,
-            conditions=figures[newest_first[0].id].conditions,
-            runs=main_runs(newest_first, figures, like=newest_first),
-        )
-        for (case, variant), newest_first in sorted(groups.items())
+def series(strip: Strip) -> Series | None:
+    """The runs that were found (those we started were run in turns with a pull request's own, on a machine
+    whose speed drifts) under the conditions of the newest; None where none was found."""
+    found = [point for point in strip.points if point.found]
+    if not found:
+        return None
+    alike = [point for point in found if point.conditions == found[-1].conditions and point.value]
+    return Series(
+        case=strip.case,
+        variant=strip.variant,
+        conditions=found[-1].conditions,
+        runs=tuple(
+            PastRun(seconds=point.value, sha=point.sha, started=point.started)
+            for point in alike[-HISTORY:]
+            if point.value
+        ),
     )
+
+
+def of_main(connection: Connection, repository: str, branch: str) -> tuple[Series, ...]:
+    """The series of every case and variant that ran on a branch, by name."""
+    known = (series(strip) for strip in timelines.strips(connection, repository, slug(branch)))
+    return tuple(one for one in known if one is not None)

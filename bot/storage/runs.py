@@ -4,12 +4,13 @@ In:  `RunRecord`s and `MeasuredRun`s. Out: the same.
 """
 
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, and_, or_, select
+from sqlalchemy import Connection, Select, and_, select
 
 from bot.runs.clusters.port import Job
 from bot.runs.records import RunRecord, RunState
@@ -25,6 +26,12 @@ COLUMNS = tuple(RUN.c[name] for name in _COLUMNS)
 
 ORDER_SECONDS = 1e-3
 
+NEWEST_PER_KEY = 200
+"""Runs of a case and variant on a branch looked through: an older merge base has none."""
+
+NEWEST_UNNAMED = 2_000
+"""Runs that name a commit but no branch, of all cases together."""
+
 _FINISHED = (RunState.ENDED, RunState.LOST, RunState.CANCELLED)
 
 
@@ -35,10 +42,11 @@ def encode(run: MeasuredRun) -> bytes:
 
 def decode(document: bytes) -> MeasuredRun:
     """The measured run that `encode` was given; one that was lately asked for is not decoded again."""
-    return decoded.LATELY.get(document, _decode)
+    return decoded.LATELY.get(document, decode_once)
 
 
-def _decode(document: bytes) -> MeasuredRun:
+def decode_once(document: bytes) -> MeasuredRun:
+    """The measured run that `encode` was given, for who will not ask again."""
     return msgspec.msgpack.decode(zlib.decompress(document), type=MeasuredRun)
 
 
@@ -49,6 +57,7 @@ def save(
     values: dict[str, Any] = {name: getattr(record, name) for name in _COLUMNS}
     statement = insert(connection, RUN).values(**values, seen=now, lease_until=0.0, token=0, attempts=0)
     connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
+    summaries.keep_key(connection, record)
     if measured is not None:
         failure = measured.log.outcome.failure
         row = {
@@ -61,19 +70,15 @@ def save(
             "made": now,
             **summaries.columns(measured),
         }
-        summaries.keep_key(connection, record)
         found = insert(connection, MEASUREMENT).values(run=record.id, **row)
         connection.execute(found.on_conflict_do_update(index_elements=["run"], set_=row))
 
 
 def of_branch(connection: Connection, repository: str, branch: str) -> tuple[RunRecord, ...]:
-    """Every run of a branch (by its slug), newest first, with those that name a commit but no branch."""
-    rows = connection.execute(
-        select(*(RUN.c[name] for name in _COLUMNS))
-        .where(_on_branch(repository, branch))
-        .order_by(RUN.c.started.desc(), RUN.c.id)
-    )
-    return tuple(_record(row) for row in rows.mappings())
+    """The newest runs of each case and variant on a branch (by its slug), newest first, with those that name
+    a commit but no branch."""
+    rows = list(_newest(connection, select(*COLUMNS), repository, branch))
+    return tuple(_record(row) for row in sorted(rows, key=_newest_first))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,17 +93,30 @@ class Figures:
 
 def figures_of_branch(connection: Connection, repository: str, branch: str) -> dict[str, Figures]:
     """The figures of every measured run that `of_branch` names, by run id."""
-    rows = connection.execute(
-        select(MEASUREMENT.c.run, *(MEASUREMENT.c[name] for name in Figures.__dataclass_fields__))
-        .join(RUN, RUN.c.id == MEASUREMENT.c.run)
-        .where(_on_branch(repository, branch))
-    )
-    return {row.pop("run"): Figures(**row) for row in map(dict, rows.mappings())}
+    columns = (MEASUREMENT.c[name] for name in Figures.__dataclass_fields__)
+    query = select(MEASUREMENT.c.run, *columns).join(RUN, RUN.c.id == MEASUREMENT.c.run)
+    return {
+        row.pop("run"): Figures(**row) for row in map(dict, _newest(connection, query, repository, branch))
+    }
 
 
-def _on_branch(repository: str, branch: str) -> ColumnElement[bool]:
+def _newest(connection: Connection, query: Select[Any], repository: str, branch: str) -> Iterator[Any]:
+    """The rows of the newest runs of each case and variant on a branch, then of runs of no branch: each read
+    from an index, so that it takes no longer the more runs are kept."""
+    named = [
+        and_(RUN.c.branch == branch, RUN.c.case == case, RUN.c.variant == variant)
+        for case, variant in summaries.keys(connection, repository, branch)
+    ]
     unnamed = and_(RUN.c.branch.is_(None), RUN.c.sha.is_not(None))
-    return and_(RUN.c.repository == repository, or_(RUN.c.branch == branch, unnamed))
+    for here, most in (*((one, NEWEST_PER_KEY) for one in named), (unnamed, NEWEST_UNNAMED)):
+        ordered = query.where(RUN.c.repository == repository, here).order_by(
+            RUN.c.started.desc().nulls_last()
+        )
+        yield from connection.execute(ordered.limit(most)).mappings()
+
+
+def _newest_first(row: Any) -> tuple[float, str]:
+    return (-(row["started"] if row["started"] is not None else -inf), row["id"])
 
 
 def by_id(connection: Connection, run: str) -> RunRecord | None:
@@ -180,6 +198,7 @@ def _plan(connection: Connection, one: Planned, number: int, due: float) -> None
     values: dict[str, Any] = {name: getattr(one.record, name) for name in _COLUMNS}
     values |= {"price": one.price, "charged_to": one.charged_to, "charged_number": number, "waiting": None}
     values |= {"job": msgspec.json.encode(one.job).decode(), "seen": due, "due": due, "standing": None}
+    summaries.keep_key(connection, one.record)
     inserted = insert(connection, RUN).values(**values, lease_until=0.0, token=0, attempts=0)
     connection.execute(
         inserted.on_conflict_do_update(

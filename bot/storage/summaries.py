@@ -63,7 +63,7 @@ def read(stored: bytes | None) -> Summary | None:
 
 
 def keep_key(connection: Connection, record: RunRecord) -> None:
-    """Remember that this branch has measured runs of this case and variant."""
+    """Remember that this branch has runs of this case and variant."""
     if record.branch is None:
         return
     names = {name: getattr(record, name) for name in ("repository", "branch", "case", "variant")}
@@ -71,7 +71,7 @@ def keep_key(connection: Connection, record: RunRecord) -> None:
 
 
 def keys(connection: Connection, repository: str, branch: str) -> tuple[tuple[str, str], ...]:
-    """Every case and variant that has a measured run on a branch (by its slug), by name."""
+    """Every case and variant that has a run on a branch (by its slug), by name."""
     rows = connection.execute(
         select(CASE_KEY.c.case, CASE_KEY.c.variant)
         .where(CASE_KEY.c.repository == repository, CASE_KEY.c.branch == branch)
@@ -81,13 +81,13 @@ def keys(connection: Connection, repository: str, branch: str) -> tuple[tuple[st
 
 
 def has_branch(connection: Connection, repository: str, branch: str) -> bool:
-    """Whether a branch (by its slug) has any measured run."""
+    """Whether a branch (by its slug) has any run."""
     here = (CASE_KEY.c.repository == repository, CASE_KEY.c.branch == branch)
     return connection.execute(select(CASE_KEY.c.case).where(*here).limit(1)).first() is not None
 
 
 def branches(connection: Connection, repository: str) -> tuple[str, ...]:
-    """Every branch (by its slug) that has a measured run, by name."""
+    """Every branch (by its slug) that has a run, by name."""
     rows = connection.execute(select(CASE_KEY.c.branch).where(CASE_KEY.c.repository == repository).distinct())
     return tuple(sorted(rows.scalars()))
 
@@ -97,7 +97,7 @@ def fill_keys(connection: Connection) -> None:
     if connection.execute(select(CASE_KEY.c.case).limit(1)).first():
         return
     names = [RUN.c[name] for name in ("repository", "branch", "case", "variant")]
-    known = select(*names).join(MEASUREMENT, MEASUREMENT.c.run == RUN.c.id).where(RUN.c.branch.is_not(None))
+    known = select(*names).where(RUN.c.branch.is_not(None))
     connection.execute(CASE_KEY.insert().from_select([column.name for column in names], known.distinct()))
 
 

@@ -15,6 +15,9 @@ from bot.storage.tables import ACKNOWLEDGEMENT, MEASUREMENT, RUN
 MOST_POINTS = 20_000
 """Newest runs of a case that are read: two years of one an hour."""
 
+NEWEST = 60
+"""Runs of a strip: two months of one a day, and enough to tell a change of level from noise."""
+
 STEADY = "steady_step_seconds"
 
 
@@ -41,6 +44,28 @@ class Acknowledged:
     by: str
     reason: str
     made: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strip:
+    """The newest runs of a case and variant, oldest first, with their steady step times."""
+
+    case: str
+    variant: str
+    points: tuple[Point, ...]
+
+
+def strips(connection: Connection, repository: str, branch: str, *, most: int = NEWEST) -> tuple[Strip, ...]:
+    """The newest measured runs of every case and variant on a branch (by its slug), by name."""
+    found = (
+        Strip(
+            case=key[0],
+            variant=key[1],
+            points=points(connection, repository, branch, key, most=most),
+        )
+        for key in summaries.keys(connection, repository, branch)
+    )
+    return tuple(strip for strip in found if strip.points)
 
 
 def points(

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from bot.report.numbers import iso_time, number, percent_of_log
 from bot.report.run_document import SCHEMA
-from bot.storage.timelines import Point
+from bot.storage.timelines import Point, Strip
 from bot.verdict.metrics import BY_KEY
-from bot.web.history_index import Strip
 from bot.web.history_levels import Level, Move, levels, moves
 from bot.web.history_view import Timeline
 

@@ -1,34 +1,19 @@
 """Every case of a branch in a small drawing: its newest runs, and how it stands.
 
 In:  the newest points of every case and variant. Out: `IndexLine`s, for the list of histories and for a
-repository. Pure, but for `strips`, which reads.
+repository. Pure.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from sqlalchemy import Connection
-
 from bot.report.figures import NONE, change, counted, significant
-from bot.storage import summaries, timelines
-from bot.storage.timelines import Point
+from bot.storage.timelines import Point, Strip
 from bot.web.access import Visit
 from bot.web.history_levels import SHORTEST_LEVEL, levels, moves
 
-NEWEST = 60
-"""Runs of a strip: two months of one a day."""
-
 SPARK_WIDTH, SPARK_HEIGHT = 120.0, 24.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Strip:
-    """The newest runs of a case and variant, oldest first."""
-
-    case: str
-    variant: str
-    points: tuple[Point, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,18 +36,6 @@ class IndexLine:
     moved: str
     spark: Spark
     runs: int
-
-
-def strips(connection: Connection, repository: str, branch: str) -> tuple[Strip, ...]:
-    """The newest runs of every case and variant on a branch (by its slug)."""
-    return tuple(
-        Strip(
-            case=key[0],
-            variant=key[1],
-            points=timelines.points(connection, repository, branch, key, most=NEWEST),
-        )
-        for key in summaries.keys(connection, repository, branch)
-    )
 
 
 def history_index(known: Sequence[Strip], visit: Visit) -> tuple[IndexLine, ...]:

@@ -13,14 +13,14 @@ from starlette.responses import Response
 from bot.report.numbers import iso_time, number
 from bot.runs.pattern import slug
 from bot.storage import summaries, timelines
-from bot.storage.timelines import STEADY
+from bot.storage.timelines import STEADY, Strip
 from bot.verdict.metrics import BY_KEY
 from bot.web.access import Unclear, Visit, visit
 from bot.web.answers import json_answer
 from bot.web.branches import default_branch
 from bot.web.csv_answer import csv_answer, wants_csv
 from bot.web.history_document import history_document, index_document
-from bot.web.history_index import Strip, history_index, strips
+from bot.web.history_index import history_index
 from bot.web.history_view import NUMERIC, Timeline, history_view
 from bot.web.public import document_for_reader
 from bot.web.site_parts import Parts
@@ -120,7 +120,7 @@ def read_timeline(
 
 
 async def _strips(parts: Parts, here: Visit, branch: str) -> tuple[Strip, ...]:
-    return await parts.database.read(strips, here.repository, slug(branch))
+    return await parts.database.read(timelines.strips, here.repository, slug(branch))
 
 
 def _csv(request: Request, line: Timeline, here: Visit) -> Response:
