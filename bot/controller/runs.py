@@ -4,7 +4,8 @@ In:  a claimed row of `run`.
 Out: the run's standing; at its end a kept log, its measurement, and a wish to look at who wanted it.
 
 Whatever is done to a cluster is done before the standing is written, under a name that is derived from the
-run and its attempt: a step that dies is repeated and meets what it did before.
+run and its attempt: a step that dies is repeated and meets what it did before. Who slept past the lease
+neither starts nor ends what another process looks after by now.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from bot.controller.admission import Admission, Admitted, Open, Waits
-from bot.controller.loop import LEASE_SECONDS
+from bot.controller.fence import RowFence
 from bot.errors import Broken, Missing, Told
 from bot.runs import collect, naming
 from bot.runs.attempts import lost
@@ -23,7 +24,7 @@ from bot.runs.effects import Collect, Delete, Effect, Keep, Launch, Settle, Wait
 from bot.runs.records import RunFile, RunRecord
 from bot.runs.standing import TERMINAL, Pace, RunStanding, pace_at
 from bot.runs.states import decide, held_back
-from bot.storage import launched, queue, runs
+from bot.storage import launched, runs
 from bot.storage.artifacts import RunStore
 from bot.storage.database import Database
 from bot.storage.launched import News
@@ -42,6 +43,7 @@ class _Turn:
     """One step of one run: how it stood, how it stands now, and what came of the effects so far."""
 
     held: Claim
+    fence: RowFence
     cluster: Cluster
     job: Job
     before: RunStanding
@@ -82,6 +84,7 @@ class RunStep:
         after, effects = decide(before, observation, wish, self.now(), self.pace(first.place))
         turn = _Turn(
             held=held,
+            fence=RowFence(database=self.database, held=held, now=self.now),
             cluster=cluster,
             job=job_of_attempt(first, record, before),
             before=before,
@@ -97,6 +100,7 @@ class RunStep:
             case Launch():
                 await self._launch(turn)
             case Delete():
+                await turn.fence()
                 await turn.cluster.delete(turn.job.name)
             case Collect():
                 await self._collect(turn)
@@ -110,15 +114,14 @@ class RunStep:
                 assert_never(effect)
 
     async def _launch(self, turn: _Turn) -> None:
-        """Start the job if that is admitted, and only while the row is ours: another may be at it else."""
+        """Start the job if that is admitted."""
         answer = await self.admission.admit(turn.record, turn.job)
         match answer:
             case Waits(until=until, why=why):
                 turn.after, _ = held_back(turn.before, until=until, why=why)
                 turn.due = until
             case Admitted():
-                if not await self.database.write(queue.hold, turn.held, until=self.now() + LEASE_SECONDS):
-                    raise Broken("another process has taken this run over")
+                await turn.fence()
                 try:
                     await turn.cluster.launch(turn.job)
                 except Told as told:
@@ -160,6 +163,7 @@ class RunStep:
         return next(iter(self.artifacts.find(name)))
 
     async def _settle(self, turn: _Turn) -> None:
+        await turn.fence()
         hours = turn.measured.measurements.chip_hours if turn.measured else None
         await self.admission.settle(
             turn.record, turn.job, chip_hours=hours, ran_seconds=_ran_seconds(turn, self.now())

@@ -62,8 +62,9 @@ class Sweeper:
         """Once through every place; the names of the jobs that were deleted."""
         now = self.now()
         woken = await self.database.write(launched.rescue, now=now, later=now + ASLEEP_SECONDS)
-        if woken:
-            LOG.info("%s runs are looked at again", woken)
+        freed = await self.database.write(launched.free_places, now=now)
+        if woken or freed:
+            LOG.info("%s runs are looked at again, %s places are free again", woken, freed)
         deleted: set[str] = set()
         for place in await self.database.read(launched.places, since=now - REMEMBERED_SECONDS):
             try:

@@ -90,7 +90,8 @@ class RunStanding:
     all in Unix seconds. `exit_code`, `log_uri`, `expected_steps`, `heard` and `queue_place` are the cluster's
     last word, `note` its own clause (untrusted). `why` is ours: what a planned run waits for, or how a run
     was lost. `given_up` is why this attempt is to be ended, and `again` whether another one follows: written
-    down before the job is deleted, since afterwards nobody could tell any more.
+    down before the job is deleted, since afterwards nobody could tell any more. So is `withdrawn`, that
+    nobody wanted it.
     """
 
     name: str
@@ -116,6 +117,7 @@ class RunStanding:
     faulty_looks: int = 0
     given_up: str = ""
     again: bool = False
+    withdrawn: bool = False
     sightings: tuple[Sighting, ...] = ()
     attempt: int = 1
     past: tuple[PastAttempt, ...] = ()

@@ -37,7 +37,7 @@ def decide(
     if run.state in TERMINAL:
         return run, ()
     seen = _noted(_not_ahead(run, now, pace), observation, now)
-    match wish:
+    match Wish.UNWANTED if seen.withdrawn else wish:
         case Wish.UNWANTED:
             return _withdraw(seen, observation, now, pace)
         case Wish.WANTED:
@@ -106,14 +106,17 @@ def _sightings(run: RunStanding, seen: Observation, at: float) -> tuple[Sighting
 
 
 def _withdraw(run: RunStanding, observation: Observation, now: float, pace: Pace) -> Decision:
-    """Nobody wants it: delete until the cluster says that it is gone. What ended anyway is kept."""
+    """Nobody wants it: delete until the cluster says that it is gone. What ended anyway is kept.
+
+    Who wants it again meanwhile has it started anew from the plan, when it is gone.
+    """
+    if observation.state is JobState.ENDED and not failed_by_the_cluster(run, observation, pace, now):
+        return moved(run, RunState.ENDED, now), (Collect(), Settle())
+    if not run.withdrawn:
+        return replace(run, withdrawn=True), (Wait(until=now),)
     match observation.state:
-        case JobState.ABSENT:
+        case JobState.ABSENT | JobState.ENDED:
             return moved(run, RunState.CANCELLED, now), (Delete(), Settle())
-        case JobState.ENDED if failed_by_the_cluster(run, observation, pace, now):
-            return moved(run, RunState.CANCELLED, now), (Delete(), Settle())
-        case JobState.ENDED:
-            return moved(run, RunState.ENDED, now), (Collect(), Delete(), Settle())
         case JobState.QUEUED | JobState.RUNNING:
             return run, (Delete(), Wait(until=now + pace.poll))
         case _:

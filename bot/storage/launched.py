@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, and_, func, or_, select, update
+from sqlalchemy import Connection, and_, case, func, null, or_, select, update
 
 from bot.runs.clusters.port import Job, Place
 from bot.runs.records import RunRecord, RunState
@@ -17,7 +17,7 @@ from bot.runs.standing import TERMINAL, RunStanding
 from bot.runs.states import Wish
 from bot.storage import mainline, pulls, queue, runs
 from bot.storage.queue import Claim
-from bot.storage.tables import PULL_REQUEST, RUN
+from bot.storage.tables import PULL_REQUEST, RUN, SPEND
 from bot.verdict.judgement import MeasuredRun
 
 PROGRESS_SECONDS = 30.0
@@ -82,6 +82,21 @@ def rescue(connection: Connection, *, now: float, later: float) -> int:
     return woken + connection.execute(freed).rowcount
 
 
+def free_places(connection: Connection, *, now: float) -> int:
+    """Give back what was set aside for attempts that are over, and was never settled; the number of them.
+
+    An attempt is settled before its end is written down, so that only a process that slept past its lease
+    leaves such a row: it set something aside for a launch that it then was not allowed to make.
+    """
+    over = (
+        select(RUN.c.id)
+        .where(RUN.c.id == SPEND.c.run)
+        .where(or_(RUN.c.state.in_(TERMINAL), RUN.c.attempt > SPEND.c.attempt))
+    )
+    given_back = update(SPEND).where(SPEND.c.ended.is_(None), over.exists())
+    return connection.execute(given_back.values(spent_chip_hours=0.0, ended=now)).rowcount
+
+
 def _job(text: str) -> Job:
     return msgspec.json.decode(text, type=Job)
 
@@ -111,15 +126,16 @@ def let_go(
 
     Those who want the run now, not those who did when the step began, are told.
     """
-    values = {
+    values: dict[str, Any] = {
         "state": record.state,
         "standing": msgspec.json.encode(after).decode(),
         "started": record.started,
         "log_uri": record.log_uri,
         "attempt": after.attempt,
     }
-    if record.state in TERMINAL and held.row["wish"] == OperatorWish.RUN:
-        values["wish"] = None
+    if record.state in TERMINAL:
+        # As it is now: an operator may have asked for another thing since the row was claimed.
+        values["wish"] = case((RUN.c.wish == OperatorWish.RUN, null()), else_=RUN.c.wish)
     if not queue.release(connection, held, due=due, values=values):
         return False
     if measured is not None:

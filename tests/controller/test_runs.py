@@ -124,7 +124,7 @@ def test_a_run_that_nobody_wants_any_more_is_cancelled(hand: Hand) -> None:
     hand.farm.runs_on(NAME)
     hand.later()
     hand.database.now(runs.drop_wants, repository="acme/maxtext", number=7)
-    hand.step()
+    hand.step(2)
     assert (hand.farm.jobs, hand.record(RUN).state) == ({}, RunState.RUNNING)
     hand.later()
     assert hand.record(RUN).state is RunState.CANCELLED

@@ -118,18 +118,30 @@ def test_an_ended_job_is_collected() -> None:
 def test_an_unwanted_job_is_deleted_until_it_is_gone() -> None:
     """A deletion that got lost is repeated with the next look."""
     run, effects = decide(standing(RunState.RUNNING), RUNNING, Wish.UNWANTED, NOW, PACE)
-    assert run.state is RunState.RUNNING
-    assert effects == (Delete(), Wait(until=NOW + 10))
+    assert effects == (Wait(until=NOW),)
+    for _ in range(2):
+        run, effects = decide(run, RUNNING, Wish.UNWANTED, NOW, PACE)
+        assert run.state is RunState.RUNNING
+        assert effects == (Delete(), Wait(until=NOW + 10))
     run, effects = decide(run, ABSENT, Wish.UNWANTED, NOW + 10, PACE)
     assert run.state is RunState.CANCELLED
     assert effects == (Delete(), Settle())
+
+
+def test_a_job_that_is_being_deleted_is_not_taken_for_lost_when_it_is_wanted_again() -> None:
+    """It is cancelled all the same, and planned anew by those who want it."""
+    run, _ = decide(standing(RunState.RUNNING), RUNNING, Wish.UNWANTED, NOW, PACE)
+    run, effects = decide(run, RUNNING, Wish.WANTED, NOW, PACE)
+    assert effects == (Delete(), Wait(until=NOW + 10))
+    run, _ = decide(run, ABSENT, Wish.WANTED, NOW + 10, PACE)
+    assert run.state is RunState.CANCELLED
 
 
 def test_an_unwanted_job_that_ended_anyway_is_kept() -> None:
     """What has been paid for is measured."""
     run, effects = decide(standing(RunState.RUNNING), ENDED, Wish.UNWANTED, NOW, PACE)
     assert run.state is RunState.ENDED
-    assert effects == (Collect(), Delete(), Settle())
+    assert effects == (Collect(), Settle())
 
 
 def test_terminal_runs_have_no_effects() -> None:

@@ -1,0 +1,1 @@
+"""Launched runs in a world in which everything goes wrong."""
