@@ -1,4 +1,4 @@
-"""`maxview compare BASE HEAD [--format …] [--fail-on-regression]`.
+"""`maxview compare BASE HEAD [--history …] [--format …] [--fail-on-regression]`.
 
 In:  two sides, each one source or several joined by commas (repeats).
 Out: the verdict as text, Markdown, JSON or a page of HTML. Exit status 1 only where it was asked for and the
@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 
 from bot import __version__
 from bot.cli.comparison_text import show_comparison
+from bot.cli.earlier import earlier_runs
 from bot.cli.reading import runs_of, selected
 from bot.cli.screen import Screen, plain
 from bot.errors import Told
@@ -28,11 +29,14 @@ EPILOG = """\
 BASE and HEAD are sources as in `maxview parse`; several joined by commas are repeats: other runs,
 not copies of one.
 A source that holds several runs needs a selector: page.txt#1.
+With 15 or more earlier runs of main in --history the noise of the case is measured instead
+of assumed, and they stand beside BASE where it agrees with them.
 
 examples:
   maxview compare main.log branch.log
   maxview compare page.txt#1 page.txt#2
   maxview compare main1.log,main2.log,main3.log branch1.log,branch2.log,branch3.log
+  maxview compare --history main1.log,main2.log,…,main20.log main.log branch.log
   maxview compare --explain main.log branch.log
   maxview compare --format json main.log branch.log | jq .verdict
 """
@@ -43,6 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("base", metavar="BASE", help="what to compare with: main")
     parser.add_argument("head", metavar="HEAD", help="what is judged: the branch")
+    parser.add_argument(
+        "--history",
+        action="append",
+        default=[],
+        metavar="SOURCE,…",
+        help="earlier runs of main, BASE's among them or not; may be given again",
+    )
     parser.add_argument(
         "--format", choices=FORMATS, default="text", help="text (default), markdown, json, html"
     )
@@ -58,7 +69,11 @@ def main(args: argparse.Namespace) -> int:
     """Print the comparison; 1 for a red verdict where that was asked for."""
     if args.base == args.head == "-":
         raise Told("BASE and HEAD cannot both be standard input")
-    comparison = compare(side(args.base), side(args.head))
+    base, head = side(args.base), side(args.head)
+    past, notes = earlier_runs(args.history, base)
+    for note in notes:
+        print(plain(f"maxview: {note}"), file=sys.stderr)
+    comparison = compare(base, head, history=[run.seconds for run in past])
     if not args.explain:
         comparison = replace(comparison, explanation=None)
     _print(comparison, args.format)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bot.report.acknowledged import acknowledged
 from bot.report.kinship import failure_news
 from bot.report.material import CaseRuns, Looked, Request, Sides, take_sides
-from bot.report.model import Baseline, CaseReport, FailureNews, Kinship, Report, RowState
+from bot.report.model import Baseline, CaseReport, Report, RowState
 from bot.report.parity import parity
 from bot.report.past import old_baseline
 from bot.runs.baseline import BaselineChoice
@@ -89,7 +89,7 @@ def _row(sides: Sides, request: Request, comparable: int) -> CaseReport:
     return CaseReport(
         case=runs.case,
         variant=runs.variant,
-        state=_state(sides, comparison, failure, request),
+        state=_state(sides, comparison, request),
         comparison=comparison,
         baseline=_baseline(runs.base) if runs.base.runs else None,
         base_runs=tuple(runs.base.runs),
@@ -102,14 +102,12 @@ def _row(sides: Sides, request: Request, comparable: int) -> CaseReport:
     )
 
 
-def _state(
-    sides: Sides, comparison: Comparison | None, failure: FailureNews | None, request: Request
-) -> RowState:
+def _state(sides: Sides, comparison: Comparison | None, request: Request) -> RowState:
     unfinished, key = sides.runs.unfinished, sides.runs.key
     cancelled = key in request.withdrawn
     half = bool(unfinished) or (cancelled and sides.runs.stopped > 0)
     if comparison is not None and sides.base and not (half and comparison.verdict in BY_TIME):
-        return _of_verdict(comparison.verdict, failure)
+        return RowState(comparison.verdict)
     if cancelled and (half or not sides.head):
         return RowState.CANCELLED
     return _unjudged(sides, request)
@@ -127,20 +125,6 @@ def _unjudged(sides: Sides, request: Request) -> RowState:
     if sides.runs.key in request.waiting:
         return RowState.WAITING_FOR_APPROVAL
     return RowState.LOST if sides.runs.lost else RowState.NO_RUN
-
-
-def _of_verdict(verdict: Verdict, failure: FailureNews | None) -> RowState:
-    """The state of a verdict, as far as main's other runs and the head's bear it out.
-
-    A failure that some of the baseline's runs have too is not new; a case of which a run still fails is not
-    fixed.
-    """
-    kinship = failure.kinship if failure else None
-    if verdict is Verdict.NEW_FAILURE and kinship is Kinship.SAME_ON_BASE:
-        return RowState.FAILS_ON_BOTH
-    if verdict is Verdict.FIXED and kinship not in {None, Kinship.FIXED}:
-        return RowState.INCONCLUSIVE
-    return RowState(verdict)
 
 
 def _baseline(choice: BaselineChoice) -> Baseline:

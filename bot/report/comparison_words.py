@@ -6,7 +6,7 @@ In:  a `Comparison` or its parts. Out: plain text, not escaped.
 from collections.abc import Sequence
 
 from bot.report.escape import one_line
-from bot.report.figures import change, counted, percent_up, run_counts, size
+from bot.report.figures import change, counted, percent_up, size
 from bot.report.judged import bound_percent, loss_words, worse_memory
 from bot.report.model import RowState
 from bot.report.states import STATES
@@ -84,4 +84,5 @@ def side_words(runs: Sequence[MeasuredRun], others: Sequence[MeasuredRun]) -> st
 
 def _change(timing: Timing) -> str:
     band = f"±{size(timing.band)}, " if timing.band is not None else ""
-    return f"{change(timing.change)} ({band}{run_counts(timing.n, timing.main_runs)} runs)"
+    beside = f", and {counted(timing.main_runs, 'run')} of main beside base's" if timing.main_runs else ""
+    return f"{change(timing.change)} ({band}{timing.n[1]} v {timing.n[0]} runs{beside})"

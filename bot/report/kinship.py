@@ -57,9 +57,8 @@ def news_words(row: CaseReport, branch: str) -> str:
 
 
 def _kinship(base: Side, failure: Failure) -> Kinship:
-    known = {end.fingerprint for run in base.runs if (end := run.log.outcome.failure) is not None}
     match base.fate:
-        case Fate.PASSED | Fate.FAILED if failure.fingerprint in known:
+        case Fate.PASSED | Fate.FAILED if failure.fingerprint in base.fingerprints:
             return Kinship.SAME_ON_BASE
         case Fate.PASSED:
             return Kinship.NEW

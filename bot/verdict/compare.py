@@ -75,7 +75,7 @@ def _judged(base: Side, head: Side, decided: Timing, source: Provenance) -> Comp
     allowed = _never_against_itself(decided, source)
     ruling = rule(base, head, differences, loss, allowed)
     timing = _withheld(allowed, ruling)
-    shown = rows(base.usable, head.usable, None if _has_no_delta(ruling) else timing.verdict)
+    shown = rows(base.usable, head.usable, None if ruling.untimed else timing.verdict)
     return Comparison(
         verdict=ruling.verdict,
         timing=timing,
@@ -110,21 +110,12 @@ def _never_against_itself(timing: Timing, source: Provenance) -> Timing:
 
 def _withheld(timing: Timing, ruling: Ruling) -> Timing:
     """Withhold a timing verdict that the ruling does not allow; where there is no delta, its figures too."""
-    if _has_no_delta(ruling):
+    if ruling.untimed:
         bare = replace(timing, change=None, band=None, mde=None, se=None, more_runs=None)
         return replace(bare, verdict=TimingVerdict.WITHHELD, reason=ruling.reason)
     if ruling.verdict is Verdict.NOT_LIKE_FOR_LIKE:
         return replace(timing, verdict=TimingVerdict.WITHHELD, reason=ruling.reason, more_runs=None)
     return timing
-
-
-def _has_no_delta(ruling: Ruling) -> bool:
-    return ruling.verdict in {
-        Verdict.NOT_COMPARABLE,
-        Verdict.NEW_FAILURE,
-        Verdict.FIXED,
-        Verdict.FAILS_ON_BOTH,
-    }
 
 
 def _differences(base: Side, head: Side) -> tuple[Caveat, ...]:

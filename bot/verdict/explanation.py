@@ -103,7 +103,8 @@ class Arithmetic:
     `n` counts what was weighed: `main` of base's are main's runs, by `standing`; where that is disputed, base
     is `base_off` from them. `between` and `within` are variances of the change, `se` the root of what was
     taken of them: both, where `summed`, else the one between runs unless the other dwarfs it. `level` is what
-    this look may spend, `first_level` what the first could, `quantile` the t or z at `1 - level / (2 cases)`, `z` the one of the equivalence test.
+    this look may spend, `first_level` what the first could, `quantile` the t or z at `1 - level / (2 cases)`,
+    `z` the one of the equivalence test.
     """
 
     change: float

@@ -48,6 +48,18 @@ class Side:
     flaky: bool
     goes_bad: bool
 
+    @property
+    def fingerprints(self) -> frozenset[str]:
+        """Those of every failure of its runs that has one."""
+        ends = [run.log.outcome.failure for run in self.runs]
+        return frozenset(end.fingerprint for end in ends if end is not None and end.fingerprint)
+
+    @property
+    def fingerprint(self) -> str | None:
+        """That of the failure that stands for the side."""
+        end = self.telling.log.outcome.failure if self.telling else None
+        return end.fingerprint if end is not None and end.fingerprint else None
+
 
 def side(name: str, runs: Sequence[MeasuredRun]) -> Side:
     """Sum up the runs of one side."""

@@ -23,10 +23,11 @@ LOSS_CHANGED = frozenset({LossVerdict.DIVERGED, LossVerdict.DRIFTED, LossVerdict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
-    """A verdict and its reason, one clause."""
+    """A verdict and its reason, one clause; `untimed` where a side has no run whose times may be compared."""
 
     verdict: Verdict
     reason: str = ""
+    untimed: bool = False
 
 
 def rule(base: Side, head: Side, differences: Sequence[Caveat], loss: Loss, timing: Timing) -> Ruling:
@@ -42,7 +43,11 @@ def rule(base: Side, head: Side, differences: Sequence[Caveat], loss: Loss, timi
 
 
 def _of_outcomes(base: Side, head: Side) -> Ruling | None:
-    """Rule on how the runs ended, None where both sides have a run that passed."""
+    """Rule on how the runs ended, None where both sides have a run that passed.
+
+    A failure that some of base's runs have too is not new; a case of which a run of head still fails is not
+    fixed.
+    """
     if head.goes_bad and not base.goes_bad and base.fate is Fate.PASSED:
         return Ruling(verdict=Verdict.DIVERGED, reason=f"head's loss became NaN or infinite: {said(head)}")
     unusable = [it for it in (base, head) if it.fate not in {Fate.PASSED, Fate.FAILED}]
@@ -50,21 +55,28 @@ def _of_outcomes(base: Side, head: Side) -> Ruling | None:
         return Ruling(
             verdict=Verdict.NOT_COMPARABLE,
             reason="; ".join(f"{said(it)}; {_way_out(it)}" for it in unusable),
+            untimed=True,
         )
     match (base.fate, head.fate):
         case (Fate.PASSED, Fate.FAILED):
-            return Ruling(verdict=Verdict.NEW_FAILURE, reason=said(head))
+            known = head.fingerprint in base.fingerprints
+            verdict = Verdict.FAILS_ON_BOTH if known else Verdict.NEW_FAILURE
+            reason = f"some runs of base fail the same: {said(head)}" if known else said(head)
+            return Ruling(verdict=verdict, reason=reason, untimed=True)
         case (Fate.FAILED, Fate.PASSED):
-            return Ruling(verdict=Verdict.FIXED, reason=said(base))
+            verdict = Verdict.INCONCLUSIVE if head.flaky else Verdict.FIXED
+            reason = f"some runs of head passed, but {said(head)}; {said(base)}" if head.flaky else said(base)
+            return Ruling(verdict=verdict, reason=reason, untimed=True)
         case (Fate.FAILED, Fate.FAILED):
-            return Ruling(verdict=Verdict.FAILS_ON_BOTH, reason=_both(base, head))
+            return Ruling(verdict=Verdict.FAILS_ON_BOTH, reason=_both(base, head), untimed=True)
         case _:
             return None
 
 
 def _of_weight(differences: Sequence[Caveat], weight: Weight, verdict: Verdict) -> Ruling | None:
     grave = [caveat for caveat in differences if caveat.weight is weight]
-    return Ruling(verdict=verdict, reason=summary(grave)) if grave else None
+    untimed = weight is Weight.NOT_COMPARABLE
+    return Ruling(verdict=verdict, reason=summary(grave), untimed=untimed) if grave else None
 
 
 def _of_loss(loss: Loss) -> Ruling | None:
@@ -132,8 +144,6 @@ def _way_out(its: Side) -> str:
 
 
 def _both(base: Side, head: Side) -> str:
-    failures = [its.telling.log.outcome.failure if its.telling else None for its in (base, head)]
-    known = [failure.fingerprint for failure in failures if failure is not None and failure.fingerprint]
-    if len(known) == 2 and known[0] == known[1]:
+    if head.fingerprint in base.fingerprints:
         return f"the same failure on both sides: {said(head)}"
     return f"{said(base)}; {said(head)}"

@@ -11,7 +11,7 @@ from bot.report.material import CaseRuns, Request
 from bot.report.model import Report, RowState, Transition
 from bot.runs.baseline import BaselineChoice, HeadChoice
 from bot.runs.records import RunRecord
-from bot.verdict.judgement import MeasuredRun
+from bot.verdict.judgement import MeasuredRun, Verdict
 from bot.verdict.measure import measure
 from tests.controller.samples import PULL
 from tests.report.samples import report
@@ -63,6 +63,12 @@ def _report(base: tuple[MeasuredRun, ...], head: tuple[MeasuredRun, ...]) -> Rep
     return build_report(REQUEST, cases, measured).report
 
 
+def _verdict(said: Report) -> Verdict | None:
+    """What the comparison, its JSON and the command line say of the second row."""
+    comparison = said.rows[1].comparison
+    return comparison.verdict if comparison else None
+
+
 def _body(said: Report) -> str:
     return comment_body(said, public_url="https://maxview.example", render=RENDERER.render)
 
@@ -71,6 +77,7 @@ def test_a_failure_that_some_runs_of_main_have_is_not_new() -> None:
     """Row, quote and parity agree, and the row stays in sight: main fails in half of its runs."""
     said = _report((PASS, FAIL), (FAIL, FAIL))
     assert said.rows[1].state is RowState.FAILS_ON_BOTH
+    assert _verdict(said) is Verdict.FAILS_ON_BOTH
     assert said.parity[0].second_transition is Transition.FAILS_THE_SAME
     assert "also on main (1 of 2 runs)" in _body(said)
     assert "new failure" not in _body(said)
@@ -80,6 +87,7 @@ def test_another_failure_than_that_of_some_runs_of_main_is_new() -> None:
     """Row and parity agree that it is new."""
     said = _report((PASS, FAIL), (_failing("f2"),))
     assert said.rows[1].state is RowState.NEW_FAILURE
+    assert _verdict(said) is Verdict.NEW_FAILURE
     assert said.parity[0].second_transition is Transition.FAILS_NOW
 
 
@@ -87,6 +95,9 @@ def test_a_case_of_which_a_run_still_fails_is_not_fixed() -> None:
     """Green is refused where one of two runs fails as main does."""
     said = _report((FAIL,), (PASS, FAIL))
     assert said.rows[1].state is RowState.INCONCLUSIVE
+    assert _verdict(said) is Verdict.INCONCLUSIVE
+    assert said.rows[1].comparison is not None
+    assert said.rows[1].comparison.timing.change is None
     assert said.parity[0].second_transition is Transition.MIXED
 
 
