@@ -1,8 +1,10 @@
-"""Stand-ins for the programs that `xpk` calls: `gcloud` and `kubectl`, as far as it calls them.
+"""Stand-ins for the programs that `xpk` calls, `gcloud` and `kubectl`, and for a quick `xpk`.
 
 In:  the arguments of a call. Out: what the real one prints, with the stand-in cluster behind it.
 
 Each is this file with the program's name and the cluster's address in front; it needs nothing of the tests.
+The real xpk needs a quarter of a minute for a workload, most of it asleep: this one posts a JobSet that says
+the same (`tests/runs/clusters/xpk/test_real_xpk.py` compares the two).
 """
 
 import json
@@ -25,7 +27,7 @@ def install(folder: Path, address: str, *, images: str = "", log: Path | None = 
     Calls are written to `log`, one a line, with the environment's names.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for program in ("gcloud", "kubectl"):
+    for program in ("gcloud", "kubectl", "quick-xpk"):
         path = folder / program
         words = (sys.executable, __file__, program, address, images, str(log or os.devnull))
         quoted = " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
@@ -104,6 +106,42 @@ def _apply(path: str, text: str) -> int:
     return int(status >= 300)
 
 
+def _xpk(words: list[str], address: str, _: str) -> int:
+    given = dict(word.removeprefix("--").split("=", 1) for word in words[2:] if "=" in word)
+    jobsets = f"{address}/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets"
+    if words[1] == "delete":
+        return int(_ask("DELETE", f"{jobsets}/{given['workload']}")[0] >= 300)
+    if _ask("GET", f"{jobsets}/{given['workload']}")[0] == 200:
+        print("[XPK] it already exists, do you want to overwrite it? (y/N)", file=sys.stderr)
+        return 1
+    return int(_ask("POST", jobsets, _jobset(given))[0] >= 300)
+
+
+def _jobset(given: dict[str, str]) -> Any:
+    name, _, value = given["env"].partition("=")
+    around = (
+        "echo XPK Start: $(date);\n({}) & PID=$!;\nwait $PID; EXIT_CODE=$?;\necho EXIT_CODE=$EXIT_CODE;\n"
+    )
+    container = {
+        "name": "jax-tpu",
+        "image": given["docker-image"],
+        "env": [{"name": name, "value": value}],
+        "command": ["bash", "-c", around.format(given["command"])],
+    }
+    pod = {"spec": {"priorityClassName": given["priority"], "containers": [container]}}
+    queue = {"kueue.x-k8s.io/queue-name": "multislice-queue", "xpk.google.com/workload": given["workload"]}
+    job = {"parallelism": 8, "completions": 8, "backoffLimit": 0, "template": pod}
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": given["workload"], "labels": queue},
+        "spec": {
+            "failurePolicy": {"maxRestarts": int(given["max-restarts"])},
+            "replicatedJobs": [{"name": "slice-job", "replicas": 1, "template": {"spec": job}}],
+        },
+    }
+
+
 def _ask(method: str, address: str, body: Any = None) -> tuple[int, Any]:
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(address, data, method=method)  # noqa: S310
@@ -119,7 +157,7 @@ def main() -> int:
     program, address, images, log, *words = sys.argv[1:]
     with Path(log).open("a") as calls:
         calls.write(json.dumps({"words": [program, *words], "environment": sorted(os.environ)}) + "\n")
-    return {"gcloud": _gcloud, "kubectl": _kubectl}[program](words, address, images)
+    return {"gcloud": _gcloud, "kubectl": _kubectl, "quick-xpk": _xpk}[program](words, address, images)
 
 
 if __name__ == "__main__":
