@@ -1,9 +1,11 @@
 """The two kinds of failure this program knows.
 
 Told     a person can act on it: we say it to them, on the terminal or in the comment
-└─ Missing   there is no such thing, or we may not see it
+├─ Missing   there is no such thing, or we may not see it
+└─ Refused   a person's token is not good any more
 Broken   we must act on it: it is logged, and we say that we failed
 └─ TryLater  it passes by itself, and the outside said when
+   └─ Outage  the outside is away as a whole
 """
 
 
@@ -34,5 +36,14 @@ class TryLater(Broken):
         self.may_have_acted = may_have_acted
 
 
+class Outage(TryLater):
+    """The outside is away as a whole, and was not even asked: whoever tries is not to blame, and is not made
+    to wait longer for having tried before."""
+
+
 class Missing(Told):
     """There is no such thing, or we may not see it."""
+
+
+class Refused(Told):
+    """A person's token is not good, or not good any more."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Table
 
-from bot.errors import Broken, TryLater
+from bot.errors import Broken, Outage, TryLater
 from bot.storage import queue
 from bot.storage.database import Away, Database
 from bot.storage.queue import Claim
@@ -154,6 +154,8 @@ class Controller:
 
 def delay_after(attempts: int, problem: Exception, *, jitter: float) -> float:
     """Seconds to wait after the failure that follows `attempts` others."""
+    if isinstance(problem, Outage):
+        return problem.after + FIRST_DELAY * jitter
     delay = min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(attempts, 20)) * jitter
     return max(delay, problem.after) if isinstance(problem, TryLater) else delay
 

@@ -2,7 +2,7 @@
 
 In:  GitHub's comments, and a fence that is asked before each write. Out: the same comments.
 
-The fence takes the row for longer than a request can last (`bot.github.door.TIMEOUT`), so that a process
+The fence takes the row for longer than a request can last (`bot.github.kit.TIMEOUT`), so that a process
 which was held up, and whose row another one has taken, writes nothing.
 """
 

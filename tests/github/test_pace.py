@@ -1,0 +1,170 @@
+"""Limits are kept before GitHub has to speak of them, and an outage costs one request at a time."""
+
+import asyncio
+from collections.abc import Callable
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.controller.loop import FIRST_DELAY, delay_after
+from bot.errors import Outage, TryLater
+from bot.github.circuit import FAILURES, FIRST_SECONDS, LONGEST_SECONDS, PROBE_SECONDS, Circuit
+from bot.github.client import GitHub
+from bot.github.errors import Limited
+from bot.github.pace import POINTS_A_MINUTE, WRITES_A_MINUTE, WRITES_AN_HOUR, Pace
+from bot.intake.pull import Repository
+from tests.github.conftest import Clock
+from tests.peers.keys import private_key
+
+MAXTEXT = Repository(full_name="acme/maxtext", installation=1)
+
+
+def _paced(clock: Clock, requests: list[str]) -> int:
+    """How many of these requests go through at once."""
+    pace, sent = Pace(clock), 0
+    for method in requests:
+        try:
+            pace.spend(1, method)
+        except Limited:
+            break
+        sent += 1
+    return sent
+
+
+def test_a_minute_and_an_hour_have_their_writes() -> None:
+    """The next write says when it may be sent; then it is."""
+    clock = Clock()
+    pace = Pace(clock)
+    for _ in range(WRITES_A_MINUTE):
+        pace.spend(1, "POST")
+    with pytest.raises(Limited) as limited:
+        pace.spend(1, "PATCH")
+    assert 60.0 == limited.value.after
+    pace.spend(1, "GET")
+    pace.spend(2, "POST")
+    clock.time += limited.value.after
+    pace.spend(1, "PATCH")
+
+
+def test_reading_has_its_points() -> None:
+    """Writes cost five times as much."""
+    assert POINTS_A_MINUTE == _paced(Clock(), ["GET"] * 2000)
+    assert WRITES_A_MINUTE == _paced(Clock(), ["POST"] * 2000)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["GET", "POST"]), st.floats(0, 30)), max_size=700))
+def test_no_window_ever_holds_more_than_is_allowed(requests: list[tuple[str, float]]) -> None:
+    """Whatever comes when: every minute and every hour keeps its limits."""
+    clock = Clock()
+    pace, writes, waits = Pace(clock), list[float](), list[float]()
+    for method, later in requests:
+        clock.time += later / 100
+        try:
+            pace.spend(1, method)
+        except Limited as limited:
+            waits.append(limited.after)
+        else:
+            writes += [clock.time] if method == "POST" else []
+    assert all(0 < wait <= 3600 for wait in waits)
+    assert all(
+        sum(begun <= at < begun + window for at in writes) <= most
+        for begun in writes
+        for window, most in ((60.0, WRITES_A_MINUTE), (3600.0, WRITES_AN_HOUR))
+    )
+
+
+def test_the_circuit_opens_probes_and_closes() -> None:
+    """Five failures open it; one request probes; a failure doubles the pause, an answer ends it."""
+    clock = Clock()
+    circuit = Circuit(clock)
+    for _ in range(FAILURES):
+        circuit.pass_one()
+        circuit.failed()
+    pauses = []
+    for _ in range(6):
+        with pytest.raises(Outage) as outage:
+            circuit.check()
+        pauses.append(outage.value.after)
+        clock.time += outage.value.after
+        circuit.pass_one()
+        with pytest.raises(Outage):
+            circuit.pass_one()
+        circuit.failed()
+    assert [FIRST_SECONDS, 10.0, 20.0, 40.0, LONGEST_SECONDS, LONGEST_SECONDS] == pauses
+    clock.time += LONGEST_SECONDS
+    circuit.pass_one()
+    circuit.worked()
+    circuit.pass_one()
+    circuit.pass_one()
+
+
+def test_a_probe_that_never_ends_is_not_the_last() -> None:
+    """Who probes may die: after the time that a request can take another one may."""
+    clock = Clock()
+    circuit = Circuit(clock)
+    for _ in range(FAILURES):
+        circuit.failed()
+    clock.time += FIRST_SECONDS
+    circuit.pass_one()
+    clock.time += PROBE_SECONDS
+    circuit.pass_one()
+
+
+def test_who_waits_for_an_outage_is_not_made_to_wait_longer_each_time() -> None:
+    """However often a row met it, it is tried right after the next probe."""
+    assert 5.0 + FIRST_DELAY == delay_after(12, Outage("away", after=5.0), jitter=1.0)
+
+
+class Broken(httpx.AsyncBaseTransport):
+    """A GitHub that fails until it is mended."""
+
+    def __init__(self, fail: Callable[[httpx.Request], httpx.Response]) -> None:
+        self.fail: Callable[[httpx.Request], httpx.Response] | None = fail
+        self.sent = 0
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Fail, or mint a token, or answer."""
+        self.sent += 1
+        if self.fail is not None:
+            return self.fail(request)
+        if request.url.path.endswith("/access_tokens"):
+            return httpx.Response(201, json={"token": "t", "expires_at": "2099-01-01T00:00:00Z"})
+        return httpx.Response(404, json={"message": "Not Found"})
+
+
+def _refuse(request: httpx.Request) -> httpx.Response:
+    raise httpx.ConnectError("refused", request=request)
+
+
+def _bad_gateway(_: httpx.Request) -> httpx.Response:
+    return httpx.Response(502, text="bad gateway")
+
+
+@pytest.mark.parametrize("fail", [_refuse, _bad_gateway])
+def test_an_outage_is_asked_about_now_and_then_and_ends_by_itself(
+    fail: Callable[[httpx.Request], httpx.Response],
+) -> None:
+    """A hundred calls during an outage send a handful of requests; the first good answer lets all through,
+    with a token that ended meanwhile too."""
+    clock, wire = Clock(), Broken(fail)
+    github = GitHub(app_id=42, private_key=private_key(), api_url="http://g.test", transport=wire, now=clock)
+
+    async def ask() -> str:
+        try:
+            await github.comment(MAXTEXT, 5)
+        except TryLater as later:
+            return type(later).__name__
+        return "answered"
+
+    async def scene() -> list[str]:
+        during = [await ask() for _ in range(100)]
+        assert FAILURES == wire.sent
+        wire.fail = None
+        clock.time += FIRST_SECONDS
+        after = [await ask() for _ in range(3)]
+        await github.aclose()
+        return [*during[:1], *during[-1:], *after]
+
+    assert ["TryLater", "Outage", *["answered"] * 3] == asyncio.run(scene())
