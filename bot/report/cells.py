@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from statistics import median
 
+from bot.report.carried import carried_line
 from bot.report.detail import Detail
 from bot.report.figures import NONE, change, counted, pair, percent_up, run_counts, seconds, significant, size
 from bot.report.judged import (
@@ -97,7 +98,7 @@ def verdict_cell(report: Report, row: CaseReport) -> str:
     text = words.word
     if row.progress and row.state in {RowState.RUNNING, RowState.QUEUED, RowState.RETRYING}:
         text = _progress(row.progress) or text
-    return f"{words.symbol} {text}"
+    return f"{words.symbol} {text}{carried_line(report, row)}"
 
 
 def steady_cell(row: CaseReport, detail: Detail) -> str:

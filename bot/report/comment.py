@@ -23,6 +23,7 @@ from bot.report.marks import head_mark, pull_mark
 from bot.report.method import method_fold
 from bot.report.model import Report
 from bot.report.parity_fold import parity_fold
+from bot.report.plan_fold import plan_fold, waiting_lines
 from bot.report.quotes import quote
 from bot.report.quoting import LONGEST_ERROR, quoted, said
 
@@ -66,6 +67,7 @@ def note_lines(report: Report) -> list[str]:
     """What must be known of the runs themselves before the verdict is believed, once for all its cases."""
     lines = [f"⚠️ {_sentence(report.preview)}."] if report.preview else []
     lines += [f"⚠️ {_sentence(report.trouble)}"] if report.trouble else []
+    lines += waiting_lines(report)
     for note, rows in list(notes(report).items())[:3]:
         names = listed([quoted(row.case, 40) for row in rows], 3)
         whose = "" if len(rows) == len(report.rows) else f" ({names})"
@@ -83,6 +85,7 @@ def _folds(report: Report, detail: Detail, public_url: str) -> list[Fold]:
     parts = [
         *quiet_folds(report, detail, public_url=public_url),
         parity_fold(report, detail),
+        plan_fold(report, detail),
         coverage_fold(report, detail, public_url=public_url),
         ledger_fold(report, detail),
         environment_fold(report, detail),

@@ -5,6 +5,7 @@ In:  a `Report`. Out: one `Fold` that is always there; what was not measured is 
 
 from collections import Counter
 
+from bot.report.carried import carried_runs, carried_words
 from bot.report.cells import label
 from bot.report.detail import Detail
 from bot.report.figures import NONE, counted, listed
@@ -27,7 +28,7 @@ def coverage_fold(report: Report, detail: Detail, *, public_url: str) -> Fold:
     return Fold(
         summary=_summary(report),
         table=Table(columns=columns, align="lllll", rows=rows) if rows else None,
-        lines=(*_notes(report, detail), *_skipped(report, detail)),
+        lines=(*_notes(report, detail), *_carried(report, detail), *_skipped(report, detail)),
     )
 
 
@@ -45,6 +46,8 @@ def _summary(report: Report) -> str:
     run = sum(bool(row.head_runs) and row.state not in _NOT_RUN for row in report.rows)
     parts = [f"{run} of {counted(len(report.rows), 'case')} run"]
     parts += [f"{number[state]} {STATES[state].word}" for state in _NOT_RUN if number[state]]
+    carried = sum(bool(carried_runs(report, row)) for row in report.rows)
+    parts += [f"{carried} carried over"] if carried else []
     parts += [f"{len(report.skipped)} skipped"] if report.skipped else []
     stale = sum(len(row.stale_runs) for row in report.rows)
     parts += [f"{counted(stale, 'run')} of older commits not used"] if stale else []
@@ -97,6 +100,16 @@ def _whose(report: Report, rows: list[CaseReport], detail: Detail) -> str:
     if len(rows) == len(report.rows) and len(rows) > 1:
         return f"all {len(rows)} cases"
     return listed([said(label(report, row.case, row.variant), min(detail.name, 40)) for row in rows], 4)
+
+
+def _carried(report: Report, detail: Detail) -> list[str]:
+    """Results of another commit with the same files, each with its commit and age."""
+    grouped: dict[str, list[CaseReport]] = {}
+    for row in report.rows:
+        if words := carried_words(report, row):
+            grouped.setdefault(words, []).append(row)
+    shown = list(grouped.items())[: max(detail.quotes, 1)]
+    return [f"* {_whose(report, rows, detail)}: {words}, whose files are the same" for words, rows in shown]
 
 
 def _skipped(report: Report, detail: Detail) -> list[str]:

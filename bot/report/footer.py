@@ -8,6 +8,7 @@ from collections import Counter
 from bot.report.figures import counted
 from bot.report.links import absolute, json_path, page_path
 from bot.report.model import Report
+from bot.report.plan_fold import hours
 from bot.report.quoting import said
 
 
@@ -35,5 +36,5 @@ def _base(report: Report) -> str:
 
 
 def _hours(report: Report) -> list[str]:
-    hours = ((report.chip_hours_used, "used"), (report.chip_hours_saved, "saved by reuse"))
-    return [f"{value:.1f} chip-hours {what}" for value, what in hours if value is not None]
+    known = ((report.chip_hours_used, "used"), (report.chip_hours_saved, "saved by reuse"))
+    return [f"{hours(value)} chip-hours {what}" for value, what in known if value is not None]

@@ -7,6 +7,7 @@ Out: a dictionary of JSON values with everything the comment says and what it re
 
 from collections.abc import Mapping, Sequence
 
+from bot.report.carried import carried_runs
 from bot.report.comparison_document import comparison_document
 from bot.report.failure_document import failure_document
 from bot.report.headline import headline, is_green, is_settled, severity
@@ -15,6 +16,7 @@ from bot.report.links import case_path, json_path, log_path, page_path
 from bot.report.model import Acknowledgement, Baseline, CaseReport, LastCommand, ParityRow, Report
 from bot.report.numbers import iso_time, number
 from bot.report.parity import tally
+from bot.report.plan_document import plan_document
 from bot.report.redact import redacted
 from bot.report.run_document import SCHEMA
 from bot.runs.records import RunRecord
@@ -48,6 +50,7 @@ def report_document(report: Report) -> dict[str, object]:
             "used": number(report.chip_hours_used, 3),
             "saved": number(report.chip_hours_saved, 3),
         },
+        "plan": plan_document(report.plan),
         "margins": {
             "practical_percent": report.practical_percent,
             "equivalence_percent": report.equivalence_percent,
@@ -79,6 +82,7 @@ def _row(report: Report, row: CaseReport) -> dict[str, object]:
         },
         "failure": failure_document(row.failure),
         "acknowledged": _acknowledged(row.acknowledged),
+        "carried": [run.id for run in carried_runs(report, row)],
         "comparison": comparison_document(row.comparison) if row.comparison else None,
         "links": {"page": case_path(report, row.case, row.variant)},
     }

@@ -103,3 +103,8 @@ def _short(name: str, limit: float, spent: float, cost: float) -> str | None:
 def _said(hours: float) -> str:
     """Chip-hours for people: `200`, `6.4`, `0.03`."""
     return f"{hours:.1f}".removesuffix(".0") if hours >= 1 else f"{hours:.2g}"
+
+
+def waits_for_a_budget(why: str) -> bool:
+    """Whether the reason of a `Hold` is a budget that is used up, and not a place that will get free."""
+    return why.startswith("chip_hours_per_")
