@@ -57,13 +57,15 @@ def row_of(one: Planned, due: float) -> dict[str, Any]:
 
 @dataclass(slots=True, kw_only=True)
 class Books:
-    """`rows` by id, `wants`: which pull requests want which run, `told`: what they were told of runs."""
+    """`rows` by id, `wants`: which pull requests want which run, `told`: what they were told of
+    runs, `under_way` and `settled`: attempts."""
 
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
     wants: set[tuple[int, str]] = field(default_factory=set)
     told: list[tuple[int, RunState]] = field(default_factory=list)
     measured: set[str] = field(default_factory=set)
     under_way: set[tuple[str, int]] = field(default_factory=set)
+    settled: set[tuple[str, int]] = field(default_factory=set)
     clock: Callable[[], float]
 
     async def read(self, function: Callable[..., Any], *args: Any, **more: Any) -> Any:
@@ -187,6 +189,7 @@ class Purse:
     ) -> None:
         """As `Admission.settle`; the fence stands right before it, so nobody else goes first."""
         self.books.under_way.discard((run.id, run.attempt))
+        self.books.settled.add((run.id, run.attempt))
 
 
 KNOWN = (queue.hold, queue.take, queue.give_back, launched.wish, launched.let_go, launched.places,

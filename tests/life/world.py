@@ -42,11 +42,14 @@ class Truth:
 
 @dataclass(slots=True, kw_only=True)
 class Ground:
-    """The cluster. An answer may be old by the time it is heard."""
+    """The cluster. An answer may be old by the time it is heard, and twice in a row the job may be missing
+    from it that is there. `may_start` says whether a job of this name may be started now."""
 
+    may_start: Callable[[str], bool]
     jobs: dict[str, Truth] = field(default_factory=dict)
     logs: set[str] = field(default_factory=set)
     launches: int = 0
+    blind: dict[str, int] = field(default_factory=dict)
 
     def at(self, place: Place | None) -> Cluster:  # noqa: ARG002 - as the Protocol
         """The one cluster."""
@@ -55,14 +58,23 @@ class Ground:
     async def launch(self, job: Job) -> None:
         """The fence stands right before it, so nobody else goes first."""
         if job.name not in self.jobs:
+            assert self.may_start(job.name), f"{job.name} was seen before, and is started again"
             self.jobs[job.name] = Truth(seen=Observation(state=JobState.QUEUED))
             self.launches += 1
 
     async def observe(self, name: str) -> Observation:
         """How it stands now, heard a little later."""
         known = self.jobs.get(name)
+        seen = known.seen if known and not self._overlooked(name) else Observation(state=JobState.ABSENT)
         await Turn()
-        return known.seen if known else Observation(state=JobState.ABSENT)
+        return seen
+
+    def _overlooked(self, name: str) -> bool:
+        """Three looks in a row are believed, so that the one after two wrong ones is always right."""
+        left = self.blind.pop(name, 0)
+        if left > 1:
+            self.blind[name] = left - 1
+        return left > 1
 
     async def delete(self, name: str) -> None:
         """The fence stands right before it."""
@@ -113,7 +125,7 @@ class World:
     def __init__(self) -> None:
         self.now, self.jumps, self.calls = 1e9, 0, 0
         self.books = Books(clock=lambda: self.now)
-        self.purse, self.ground = Purse(books=self.books), Ground()
+        self.purse, self.ground = Purse(books=self.books), Ground(may_start=self._not_seen_yet)
         self.processes = [Process() for _ in range(PROCESSES)]
         self.causes = {one.record.id: 0 for one in RUNS}
         self.vanished: set[str] = set()
@@ -130,6 +142,9 @@ class World:
             admission=self.purse,
             pace=lambda _: PACE,
         )
+
+    def _not_seen_yet(self, name: str) -> bool:
+        return self.books.standing(_run_of(name)).state in {RunState.PLANNED, RunState.LAUNCHED}
 
     def do(self, event: str, number: int) -> None:
         """Let one thing happen, and check everything."""
@@ -225,12 +240,21 @@ class World:
             job.seen = Observation(state=JobState.ENDED, exit_code=143, fault=fault, note="the cluster")
         elif kind == 10:
             self.causes[run] += 1
-            fault = list(Fault)[number % len(Fault)]
-            job.seen = replace(job.seen, fault=fault)
+            self._trouble(job, number)
         elif number % 5 == 0:
             self.vanished.add(run)
             self.causes[run] += 1
             del self.ground.jobs[name]
+        elif name not in self.ground.blind:
+            self.ground.blind[name] = 3
+
+    def _trouble(self, job: Truth, number: int) -> None:
+        """A job that lives suffers a fault, or is put back into the queue."""
+        if job.seen.state is JobState.RUNNING and number % 2:
+            fault = (Fault.PREEMPTED, Fault.EVICTED)[number % 4 // 2]
+            job.seen = replace(job.seen, state=JobState.QUEUED, fault=fault)
+        else:
+            job.seen = replace(job.seen, fault=list(Fault)[number % len(Fault)])
 
     def people(self, number: int) -> None:
         """A pull request wants a run or no longer does; an operator ends one or has one run again."""
@@ -328,6 +352,8 @@ class World:
         )
 
     def _swept(self) -> None:
+        # Who slept may have set something aside anew for what was settled; the sweeper gives that back.
+        assert self.books.under_way <= self.books.settled, "an attempt is over and was not settled"
         for _ in range(2):
             self.now += GRACE_SECONDS + 1
             self._take_up(self.processes[0], 0)
