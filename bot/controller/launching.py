@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from bot.config import Suite
 from bot.controller import asking
-from bot.controller.commands import FAILED
 from bot.controller.deciding import is_settled, starts_runs
 from bot.controller.facts import HeadFacts
 from bot.controller.jobs import device_of
@@ -32,6 +31,9 @@ from bot.storage.database import Database
 from bot.storage.pulls import PullRow
 
 PLAN_COMMAND = "/benchmark plan"
+
+FAILED = "failed"
+"""Stands among a command's keys for the cases that failed, whichever they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
