@@ -92,5 +92,9 @@ def series(strip: Strip) -> Series | None:
 
 def of_main(connection: Connection, repository: str, branch: str) -> tuple[Series, ...]:
     """The series of every case and variant that ran on a branch, by name."""
-    known = (series(strip) for strip in timelines.strips(connection, repository, slug(branch)))
-    return tuple(one for one in known if one is not None)
+    return all_series(timelines.strips(connection, repository, slug(branch)))
+
+
+def all_series(strips: Sequence[Strip]) -> tuple[Series, ...]:
+    """The series of every strip that has one."""
+    return tuple(one for one in map(series, strips) if one is not None)

@@ -16,13 +16,14 @@ from bot.errors import Broken, Told
 from bot.report.model import Report
 from bot.report.numbers import iso_time
 from bot.report.report_document import report_document
+from bot.runs.pattern import slug
 from bot.report.run_document import run_document
 from bot.runs.records import RunRecord
-from bot.storage import histories, pulls, reports, runs
-from bot.storage.database import Database
+from bot.storage import histories, pulls, reports, runs, timelines
 from bot.web.access import Absent, Visit, visit, visit_run
 from bot.web.answers import TEXT, json_answer, tagged
 from bot.web.branches import default_branch
+from bot.web.health import health_document
 from bot.web.compare_pages import compare_json
 from bot.web.history_pages import history_json
 from bot.web.link_key import LinkKey
@@ -33,6 +34,7 @@ from bot.web.log_redaction import Redaction
 from bot.web.log_source import TooFar
 from bot.web.log_view import read_span
 from bot.web.log_window import WINDOW, Span
+from bot.web.parity_pages import parity_json
 from bot.web.main_view import main_document
 from bot.web.pages import asked_pull
 from bot.web.public import document_for_reader, with_key
@@ -49,6 +51,7 @@ def api_routes(
     """Every JSON route; the unknown below `/api/` is answered in JSON too."""
     parts = Parts(database=database, render=render, public_url=public_url, now=now, key=key)
     served = (
+        ("/api/v1/{owner}/{repo}/parity/{ref:path}", parity_json),
         ("/api/v1/", home),
         ("/api/v1/runs/{id}/log", log_text),
         ("/api/v1/runs/{id}", run_json),
@@ -79,7 +82,9 @@ async def repository_json(parts: Parts, request: Request) -> Response:
     headlines = await parts.database.read(reports.headlines, here.repository)
     lines = pull_lines(rows, headlines, here, parts.now())
     branch = await default_branch(parts.database, here.repository)
-    series = await parts.database.read(histories.of_main, here.repository, branch)
+    strips = await parts.database.read(timelines.strips, here.repository, slug(branch))
+        "health": document_for_reader(health_document(strips), here),
+    series = histories.all_series(strips)
     document = {
         "schema": SCHEMA,
         "repository": here.repository,

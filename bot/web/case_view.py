@@ -4,7 +4,7 @@ In:  a `CaseReport` of a `Report`, and the visit it is shown in.
 Out: `CaseView`. Pure.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.logs.ledger import Phase
@@ -79,6 +79,7 @@ def case_view(
     baseline = row.baseline
     words = row_words(row, report.base_branch)
     called = names or Names(base=report.base_branch, head="this change")
+    ended = troubles(report, row, visit, names)
     return CaseView(
         names=called,
         anchor=anchor,
@@ -86,14 +87,14 @@ def case_view(
         symbol=words.symbol,
         word=words.word,
         person=STATES[row.state].person or remarkable(row),
-        reason=(comparison.reason if comparison else "") or row.note,
+        reason=_reason(row, ended),
         sentences=sentences(row, report.base_branch),
         rerun=plain(rerun(report, row)),
         baseline=_baseline(baseline) if baseline else "",
         baseline_link=_commit_link(report.repository, baseline.sha if baseline else None),
         caveats=differences(comparison) if comparison else (),
         figures=tuple(figure_line(one, comparison.timing) for one in comparison.rows) if comparison else (),
-        troubles=troubles(report, row, visit, names),
+        troubles=ended,
         time=_time(comparison, called) if comparison else None,
         base_runs=run_lines(row.base_runs, visit, comparison.base if comparison else ()),
         head_runs=run_lines(row.head_runs, visit, comparison.head if comparison else ()),
@@ -102,6 +103,12 @@ def case_view(
         references=_references(row, visit),
         plots=plots(_drawn(row, measured or {}, called)),
     )
+
+
+def _reason(row: CaseReport, ended: Sequence[Trouble]) -> str:
+    """Why the verdict is what it is; nothing where it only names an error that stands below it."""
+    reason = (row.comparison.reason if row.comparison else "") or row.note
+    return "" if any(trouble.error and trouble.error in reason for trouble in ended) else reason
 
 
 def _baseline(baseline: Baseline) -> str:

@@ -1,13 +1,13 @@
 """What a case's decisions amount to, in whole sentences for its page.
 
-In:  a `CaseReport`, or one caveat of it. Out: plain text; every figure is that of the decision.
+In:  a `CaseReport`. Out: plain text; every figure is that of the decision.
 """
 
 from bot.report.figures import change, counted, percent, significant, size
 from bot.report.judged import bound_percent, loss_words
 from bot.report.model import CaseReport, RowState
 from bot.report.past import past_words
-from bot.verdict.judgement import Caveat, Comparison, Timing
+from bot.verdict.judgement import Comparison
 
 
 def sentences(row: CaseReport, branch: str = "main") -> tuple[str, ...]:
@@ -17,13 +17,15 @@ def sentences(row: CaseReport, branch: str = "main") -> tuple[str, ...]:
         return ()
     noise = past_words(row, branch)
     note = row.note if comparison.reason else ""
-    said = [_timing(row, comparison.timing), _bound(row), noise, _loss(comparison), note]
+    said = [_timing(row, comparison), _bound(row), noise, _loss(comparison), note]
     return tuple(sentence for sentence in said if sentence)
 
 
-def _timing(row: CaseReport, timing: Timing) -> str:
+def _timing(row: CaseReport, comparison: Comparison) -> str:
+    timing = comparison.timing
     if timing.change is None:
-        return timing.reason and f"Step time: {timing.reason}."
+        said_above = not timing.reason or timing.reason == comparison.reason
+        return "" if said_above else f"Step time: {timing.reason}."
     heads, bases = counted(timing.n[1], "run"), counted(timing.n[0], "run")
     main = f" and {timing.main_runs} of the base branch before it" if timing.main_runs else ""
     said = f"Step time {change(timing.change)}, {heads} against {bases}{main}."
@@ -58,11 +60,3 @@ def _loss(comparison: Comparison) -> str:
     if loss.first_difference_step is not None:
         said += f"; first difference at step {loss.first_difference_step}"
     return said + "."
-
-
-def caveat_text(caveat: Caveat) -> str:
-    """What differs, on which side how, and what that means."""
-    sides = ""
-    if caveat.base is not None or caveat.head is not None:
-        sides = f"{caveat.field}: {caveat.base or 'not stated'} → {caveat.head or 'not stated'}"
-    return ". ".join(part for part in (sides, caveat.text) if part) or caveat.field

@@ -68,15 +68,18 @@ def trend(points: Sequence[Point]) -> str:
         at = own[-1].at
         return f"{change(own[-1].change)} at {at[:7] if at else 'an unrecorded commit'}"
     known = [point for point in points if point.value is not None]
+    if not known:
+        return NONE
     return "level" if len(known) >= 2 * SHORTEST_LEVEL else "too few runs to tell"
 
 
 def spark(points: Sequence[Point]) -> Spark:
     """The drawing of these points; what is no figure is a stroke at the foot."""
     known = [(at, it.value) for at, it in enumerate(points) if it.value is not None and isfinite(it.value)]
-    if not known:
-        return Spark(path="", newest="", gaps="", words="no run with a steady step time")
     steps = max(len(points) - 1, 1)
+    if not known:
+        strokes = "".join(f"M{_x(at, steps)} {SPARK_HEIGHT - 3}v3" for at in range(len(points)))
+        return Spark(path="", newest="", gaps=strokes, words="no run with a steady step time")
     low, high = min(value for _, value in known), max(value for _, value in known)
     scale = (SPARK_HEIGHT - 10) / ((high - low) or abs(high) or 1.0)
     spots = [f"{_x(at, steps)} {SPARK_HEIGHT - 6 - (value - low) * scale:.1f}" for at, value in known]

@@ -24,6 +24,10 @@ class Links:
         """The pull requests of `owner/name`."""
         return self._path("", *repository.split("/"))
 
+    def repository_json(self, repository: str) -> str:
+        """The same as JSON."""
+        return self._path("/api/v1", *repository.split("/"))
+
     def pull(self, repository: str, number: int, head: str | None = None) -> str:
         """The report of a pull request, of its newest head or of this one."""
         return self._path("", *repository.split("/"), "pull", str(number), head=head)

@@ -17,13 +17,14 @@ from starlette.routing import BaseRoute, Route
 
 from bot.report.headline import is_settled
 from bot.report.model import Report
-from bot.storage import histories, pulls, reports, runs
-from bot.storage.database import Database
+from bot.runs.pattern import slug
+from bot.storage import histories, pulls, reports, runs, timelines
 from bot.storage.pulls import PullRow
 from bot.verdict.judgement import MeasuredRun
 from bot.web.access import Absent, Visit, visit, visit_run
 from bot.web.branches import default_branch
 from bot.web.compare_pages import compare_page
+from bot.web.health import OLD_SECONDS, health_lines
 from bot.web.history_pages import history_page
 from bot.web.link_key import LinkKey
 from bot.web.links import commit_on_github, pull_on_github
@@ -31,6 +32,7 @@ from bot.web.lists import pull_lines
 from bot.web.log_pages import log_page, raw_log
 from bot.web.log_search_pages import log_search_page
 from bot.web.main_view import main_lines
+from bot.web.parity_pages import parity_page
 from bot.web.moments import moment
 from bot.web.public import for_page
 from bot.web.pull_view import pull_view
@@ -62,6 +64,7 @@ def page_routes(
         ("/", home),
         ("/runs/{id}/log/raw", raw_log),
         ("/runs/{id}/log/search", log_search_page),
+        ("/{owner}/{repo}/parity/{ref:path}", parity_page),
         ("/runs/{id}/log", log_page),
         ("/runs/{id}", run_page),
         ("/{owner}/{repo}/compare/{ends:path}", compare_page),
@@ -90,9 +93,15 @@ async def repository_page(parts: Parts, request: Request) -> Response:
     headlines = await parts.database.read(reports.headlines, here.repository)
     lines = pull_lines(rows, headlines, here, parts.now())
     branch = await default_branch(parts.database, here.repository)
-    series = await parts.database.read(histories.of_main, here.repository, branch)
-    moved = await run_in_threadpool(main_lines, series, here)
-    values = {"visit": here, "pulls": lines, "branch": here.text(branch), "moved": moved}
+    strips = await parts.database.read(timelines.strips, here.repository, slug(branch))
+    values = {
+        "visit": here,
+        "pulls": lines,
+        "branch": here.text(branch),
+        "moved": await run_in_threadpool(main_lines, histories.all_series(strips), here),
+        "health": await run_in_threadpool(health_lines, strips, branch, here, parts.now()),
+        "old": round(OLD_SECONDS / 86_400),
+    }
     return await parts.page(request, "repository.html.j2", values, visit=here)
 
 
