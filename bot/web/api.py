@@ -20,6 +20,7 @@ from bot.runs.pattern import slug
 from bot.report.run_document import run_document
 from bot.runs.records import RunRecord
 from bot.storage import histories, pulls, reports, runs, timelines
+from bot.storage.database import Database
 from bot.web.access import Absent, Visit, visit, visit_run
 from bot.web.answers import TEXT, json_answer, tagged
 from bot.web.branches import default_branch

@@ -19,6 +19,7 @@ from bot.report.headline import is_settled
 from bot.report.model import Report
 from bot.runs.pattern import slug
 from bot.storage import histories, pulls, reports, runs, timelines
+from bot.storage.database import Database
 from bot.storage.pulls import PullRow
 from bot.verdict.judgement import MeasuredRun
 from bot.web.access import Absent, Visit, visit, visit_run
