@@ -99,9 +99,9 @@ def _goes_on(one: Planned, subject: Subject) -> bool:
 def _order(subject: Subject) -> Order:
     pull = subject.pull
     people: dict[str, str] = {}
-    for ask in subject.asks:
+    for ask in sorted(subject.asks, key=lambda ask: (ask.order, ask.by)):
         for key in ask.keys:
-            people[key] = people.get(key) or ask.by or pull.author.login
+            people[key] = people.get(key) or ask.by
     return Order(
         repository=pull.repository,
         suite=subject.suite,
@@ -110,7 +110,7 @@ def _order(subject: Subject) -> Order:
         head_branch=pull.head_branch,
         session=f"{pull.number}-{subject.base.code}-{subject.head.code}",
         prices=subject.prices,
-        charged_to=people,
+        charged_to={key: by or pull.author.login for key, by in people.items()},
     )
 
 
