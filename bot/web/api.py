@@ -84,12 +84,12 @@ async def repository_json(parts: Parts, request: Request) -> Response:
     lines = pull_lines(rows, headlines, here, parts.now())
     branch = await default_branch(parts.database, here.repository)
     strips = await parts.database.read(timelines.strips, here.repository, slug(branch))
-        "health": document_for_reader(health_document(strips), here),
     series = histories.all_series(strips)
     document = {
         "schema": SCHEMA,
         "repository": here.repository,
         "pull_requests": [_pull(parts, here, line) for line in lines],
+        "health": document_for_reader(health_document(strips), here),
         "main": document_for_reader(await run_in_threadpool(main_document, series), here),
     }
     return json_answer(request, document, cache=here.cache)
