@@ -100,7 +100,7 @@ def inside(job: Job, *, image: str) -> str:
     limit = ("timeout", "--verbose", f"--kill-after={KILL_AFTER_SECONDS}", f"{job.timeout_seconds:.0f}")
     said = shlex.quote(f"BENCH_META {json.dumps(meta)}")
     line = f"echo {said}; exec {shlex.join(['env', *variables, *limit, *words])}"
-    if not line.isprintable():
+    if not (job.command + line).isprintable():
         # A line end breaks the manifest while xpk reports success; YAML knows more of them than a shell.
         raise Told(
             f"The case {job.case} cannot be started: a line end or control character is in its command."
