@@ -28,7 +28,7 @@ from bot.intake.pull import Pull, Repository
 from bot.report.build import Built, build_report
 from bot.report.headline import headline
 from bot.report.trouble import unread
-from bot.storage import pulls, reports, runs
+from bot.storage import pulls, reports, reuse, runs
 from bot.storage.database import Database
 from bot.storage.pulls import Look, PullRow
 from bot.storage.queue import Claim
@@ -121,6 +121,8 @@ class PullStep:
         # Before anything slow: what a push made stale holds a cluster.
         await self.launch.supersede(subject.pull, facts)
         problem = await self._gather(subject, facts, suite)
+        files = {subject.pull.head_sha: facts.tree, facts.merge_base.sha: facts.merge_base.tree}
+        await self.database.write(reuse.learn_trees, subject.pull.repository, files)
         built = await self._choose(subject, facts, suite, problem)
         launched = await self.launch(subject.row, subject.pull, facts, suite, built)
         if launched.new:

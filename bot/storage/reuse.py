@@ -4,7 +4,7 @@ In:  hashes of trees, commits, the runs that a pull request could go on with.
 Out: `RunRecord`s; wishes for what is there already.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import msgspec
 from sqlalchemy import Connection, select
@@ -32,15 +32,16 @@ def of_trees(connection: Connection, repository: str, trees: Collection[str]) ->
     )
 
 
-def learn_tree(connection: Connection, repository: str, *, sha: str, tree: str) -> int:
-    """Note the files of a commit with its runs that do not know them yet; the number of those."""
-    spelt = [sha[:digits] for digits in range(SHORTEST_SHA, len(sha) + 1)]
-    learnt = connection.execute(
-        RUN.update()
-        .where(RUN.c.repository == repository, RUN.c.sha.in_(spelt), RUN.c.tree.is_(None))
-        .values(tree=tree)
-    )
-    return learnt.rowcount
+def learn_trees(connection: Connection, repository: str, trees: Mapping[str, str | None]) -> int:
+    """Note the files of commits, by the commits' full hashes, with their runs that do not know them yet; the
+    number of those. None as a tree: the commit's files are not known."""
+    learnt = 0
+    for sha, tree in trees.items():
+        spelt = [sha[:digits] for digits in range(SHORTEST_SHA, len(sha) + 1)]
+        here = (RUN.c.repository == repository, RUN.c.sha.in_(spelt), RUN.c.tree.is_(None))
+        if tree is not None:
+            learnt += connection.execute(RUN.update().where(*here).values(tree=tree)).rowcount
+    return learnt
 
 
 def keep(connection: Connection, ids: Collection[str], *, repository: str, number: int) -> None:

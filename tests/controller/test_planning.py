@@ -13,8 +13,6 @@ from bot.runs.clusters.port import Place
 from bot.runs.price import Basis, Price
 from bot.runs.records import Origin, RunState
 from tests.controller.planned import (
-    BASE,
-    HEAD,
     HEAD_FILES,
     KEYS,
     OPEN,
@@ -28,7 +26,7 @@ from tests.controller.planned import (
     records,
     shown,
 )
-from tests.controller.samples import pull, suite
+from tests.controller.samples import BASE, HEAD, pull, suite
 
 
 def test_a_quiet_device_begins_with_one_run_a_side() -> None:

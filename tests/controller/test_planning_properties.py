@@ -10,7 +10,8 @@ from bot.report.model import RowState
 from bot.runs.asks import Ask, Source
 from bot.runs.plan import MOST_REPEATS
 from bot.runs.records import RunState
-from tests.controller.planned import ALL, BASE, HEAD, LINES, SUBJECT, found, plan
+from tests.controller.planned import ALL, LINES, SUBJECT, found, plan
+from tests.controller.samples import BASE, HEAD
 
 SUBSETS = st.frozensets(st.sampled_from(sorted(ALL)), max_size=len(ALL))
 ASKS = st.lists(

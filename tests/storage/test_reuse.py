@@ -63,7 +63,7 @@ def test_the_files_of_a_commit_are_noted_with_its_runs(database: Database) -> No
     other = replace(FOUND, id="f3", sha="574ad3e", tree=None)
     for run in (unknown, known, other):
         database.now(runs.save, run, now=1.0)
-    assert database.now(reuse.learn_tree, ACME, sha=full, tree=TREE) == 1
+    assert database.now(reuse.learn_trees, ACME, {full: TREE, "9" * 40: None}) == 1
     kept = [database.now(runs.by_id, name) for name in ("f1", "f2", "f3")]
     assert [run.tree for run in kept if run] == [TREE, "2" * 40, None]
 
