@@ -8,9 +8,8 @@ Out: the verdict as text, Markdown, JSON or a page of HTML. Exit status 1 only w
 import argparse
 import json
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 
-from bot import __version__
 from bot.cli.comparison_text import show_comparison
 from bot.cli.earlier import earlier_runs
 from bot.cli.reading import runs_of, selected
@@ -25,6 +24,7 @@ from bot.verdict.distinct import distinct
 from bot.verdict.judgement import Comparison, MeasuredRun
 
 FORMATS = ("text", "markdown", "json", "html")
+LONGEST_NAME = 60
 EPILOG = """\
 BASE and HEAD are sources as in `maxview parse`; several joined by commas are repeats: other runs,
 not copies of one.
@@ -76,7 +76,7 @@ def main(args: argparse.Namespace) -> int:
     comparison = compare(base, head, history=[run.seconds for run in past])
     if not args.explain:
         comparison = replace(comparison, explanation=None)
-    _print(comparison, args.format)
+    _print(comparison, args.format, (args.base, args.head))
     return 1 if args.fail_on_regression and comparison.verdict in RED else 0
 
 
@@ -109,7 +109,14 @@ def _only_run(text: str) -> MeasuredRun:
     return run
 
 
-def _print(comparison: Comparison, form: str) -> None:
+def called(text: str, side: str) -> str:
+    """What a side is called in a page: `base, main.log and 2 more`."""
+    first, *more = [part for part in text.split(",") if part.strip()] or [text]
+    name = plain(first.rstrip("/").split("/")[-1])[:LONGEST_NAME]
+    return f"{side}, {name}" + (f" and {len(more)} more" if more else "")
+
+
+def _print(comparison: Comparison, form: str, sides: tuple[str, str]) -> None:
     match form:
         case "json":
             print(json.dumps(comparison_document(comparison), ensure_ascii=False, allow_nan=False))
@@ -119,10 +126,10 @@ def _print(comparison: Comparison, form: str) -> None:
             print(comparison_markdown(comparison, render=Renderer().render), end="")
         case "html":
             from bot.render import Renderer  # noqa: PLC0415 - as above
+            from bot.web.case_troubles import Names  # noqa: PLC0415 - the pages are not needed otherwise
+            from bot.web.export import export_page  # noqa: PLC0415 - as above
 
-            view = comparison_view(comparison)
-            plain_method = tuple(line.translate(str.maketrans("", "", "*`")) for line in view.method)
-            values = asdict(replace(view, method=plain_method))
-            print(Renderer().render("compare.html.j2", {**values, "version": __version__}), end="")
+            names = Names(base=called(sides[0], "base"), head=called(sides[1], "head"))
+            print(export_page(comparison, names=names, render=Renderer().render), end="")
         case _:
             show_comparison(Screen(), comparison_view(comparison))

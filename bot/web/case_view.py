@@ -125,8 +125,13 @@ def _drawn(row: CaseReport, measured: Mapping[str, MeasuredRun], names: Names) -
     if row.comparison is None:
         return {}
     chosen: dict[str, MeasuredRun] = {}
-    for name, records in ((names.base, row.base_runs), (names.head, row.head_runs)):
-        usable = side(name, [measured[run.id] for run in records if run.id in measured]).usable
+    sides = (
+        (names.base, row.base_runs, row.comparison.base),
+        (names.head, row.head_runs, row.comparison.head),
+    )
+    for name, records, compared in sides:
+        known = [measured[run.id] for run in records if run.id in measured] if records else compared
+        usable = side(name, known).usable
         chosen |= {name: usable[0]} if usable else {}
     return chosen
 

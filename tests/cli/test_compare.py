@@ -126,7 +126,7 @@ def test_explain_says_why_in_every_format_and_only_when_asked(
         assert part in ran.out
     assert [line for line in ran.out.splitlines() if len(line) > 80 or line != line.rstrip()] == []
     assert "why:" not in maxview("compare", good, slow).out
-    for form, sign in (("markdown", "<summary>Why</summary>"), ("html", "<h2>Why</h2>")):
+    for form, sign in (("markdown", "<summary>Why</summary>"), ("html", "<summary>Why: samples")):
         assert sign in maxview("compare", "--explain", good, slow, "--format", form).out
         assert sign not in maxview("compare", good, slow, "--format", form).out
 

@@ -1,0 +1,65 @@
+"""One comparison as one file: the page's own case, its stylesheet within, no script, nothing from outside.
+
+In:  a `Comparison`, and what its sides are called. Out: HTML.
+"""
+
+import base64
+import hashlib
+from collections.abc import Callable, Mapping
+
+from markupsafe import Markup
+
+from bot import __version__
+from bot.report.comparison_view import ComparisonView, comparison_view
+from bot.report.model import CaseReport, Report, RowState
+from bot.verdict.judgement import Comparison
+from bot.web.access import Visit
+from bot.web.assets import FOLDER
+from bot.web.case_troubles import Names
+from bot.web.case_view import CaseView, case_view
+from bot.web.inline import plain
+from bot.web.links import Links
+from bot.web.public import for_page
+
+Render = Callable[[str, Mapping[str, object]], str]
+
+READER = Visit(repository="", private=True, links=Links())
+"""Who makes the file has the logs: nothing is hidden from them, and there are no pages to link to."""
+
+
+def export_page(comparison: Comparison, *, names: Names, render: Render) -> str:
+    """The file's text."""
+    view = comparison_view(comparison)
+    style = (FOLDER / "page.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    values = {
+        "view": view,
+        "case": _case(comparison, names),
+        "method": [plain(line) for line in view.method],
+        "tone": _tone(view),
+        "style": Markup(style),  # noqa: S704 - our own file; what it may do is what its digest allows
+        "policy": f"default-src 'none'; style-src 'sha256-{digest}'",
+        "version": __version__,
+    }
+    return render("compare.html.j2", values)
+
+
+def _case(comparison: Comparison, names: Names) -> CaseView:
+    row = CaseReport(case="", variant="", state=RowState(comparison.verdict), comparison=comparison)
+    report = Report(
+        repository="",
+        number=0,
+        title="",
+        head_sha="",
+        head_branch=names.head,
+        base_branch=names.base,
+        merge_base=None,
+        made_at=0.0,
+        rows=(row,),
+    )
+    shown = for_page(report, READER)
+    return case_view(shown, shown.rows[0], READER, anchor="case", names=names)
+
+
+def _tone(view: ComparisonView) -> str:
+    return {"good": "good", "bad": "red"}.get(view.tone, "unfair")
