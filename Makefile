@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo test bench verdictbench clean help
+.PHONY: install demo test bench verdictbench fuzz clean help
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -19,6 +19,10 @@ $(VENV)/.test: $(VENV)/.installed
 
 $(VENV)/.bench: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@
+
+$(VENV)/.fuzz: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
 	@touch $@
 
 install: $(VENV)/.installed  ## the program, in .venv/bin/maxview
@@ -37,6 +41,9 @@ bench: $(VENV)/.bench  ## speed, as ratios against named peers
 
 verdictbench: $(VENV)/.test  ## how often verdicts are wrong, beside other tools' rules
 	$(BIN)/python -m tests.verdictbench --markdown docs/verdictbench.md
+
+fuzz: $(VENV)/.fuzz  ## hostile logs for the readers, ten minutes
+	$(BIN)/python -m tests.fuzz
 
 clean:  ## everything that was made
 	rm -rf $(VENV) .cache .data .mypy_cache .pytest_cache .ruff_cache .hypothesis

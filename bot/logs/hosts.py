@@ -6,6 +6,7 @@ Out: the measured `Host`; environment, memory and warnings of the run.
 
 from dataclasses import replace
 
+from bot.logs.braid import unbraided
 from bot.logs.collector import Collector, Host, completed, rank
 from bot.logs.episode import Episode
 from bot.logs.facts import CompiledMemory, DeviceMemory, Environment
@@ -21,6 +22,8 @@ def measured(collector: Collector | None) -> tuple[Host, int, list[str]]:
     if not printing:
         hosts = list(collector.hosts.values()) if collector else []
         return min(hosts, key=rank, default=Host(0)), 1, []
+    for host in printing:  # a thread's number may be the same on two hosts
+        host.track = unbraided(host.track)
     printing = _restarts_joined(sorted(printing, key=rank))
     lead, most = printing[0], max(printing, key=lambda host: host.track.seen)
     missing = most.track.seen - lead.track.seen
@@ -126,8 +129,8 @@ def warnings_of(
     ]
     if track.repeats:
         found.append(
-            f"{track.repeats} step lines repeat the step before them with other values: several hosts print "
-            "into this log without a mark; the first line of each step is used."
+            f"{track.repeats} step lines are of steps that another line has too, with other values: several "
+            "hosts print into this log without a mark; the first line of each step is used."
         )
     if (kept := len(track.steps())) < track.seen:
         found.append(

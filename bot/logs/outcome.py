@@ -9,6 +9,7 @@ Exit code 0 is no success by itself: a termination signal, a failed checkpoint a
 import math
 from collections.abc import Sequence
 
+from bot.logs.almanac import UNDATED
 from bot.logs.collector import Collector
 from bot.logs.episode import Episode
 from bot.logs.facts import Failure, Mark, MarkKind, Outcome, State
@@ -116,12 +117,24 @@ def _expected(
 
 def _cause(episode: Episode) -> Trouble | None:
     """The first thing that went wrong and was not survived; an echo only where nothing else is known."""
-    fatal = [trouble for trouble, before in episode.troubles if episode.steps_seen - before < SURVIVED]
+    fatal = _by_time(
+        [trouble for trouble, before in episode.troubles if episode.steps_seen - before < SURVIVED]
+    )
     own = [trouble for trouble in fatal if not trouble.echo]
     if own and refuses_arguments(own[-1].error):
         return own[-1]  # that ends a program at once: what failed before was an earlier start
     known = [trouble for trouble in own if trouble.training or trouble.kind != FailureClass.UNKNOWN]
     return next(iter(known or own or fatal), None)
+
+
+def _by_time(troubles: list[Trouble]) -> list[Trouble]:
+    """In the order in which they happened, where every line tells its time; else in the log's order, which
+    for hosts' logs that were pasted one behind the other is another one."""
+    times = [trouble.time for trouble in troubles if trouble.time is not None]
+    dated = {time >= UNDATED for time in times}
+    if len(times) < len(troubles) or len(dated) > 1:
+        return troubles
+    return sorted(troubles, key=lambda trouble: trouble.time or 0.0)
 
 
 def _failure(episode: Episode, track: Track, cause: Trouble | None, exit_code: int | None) -> Failure | None:

@@ -93,7 +93,8 @@ class Trouble:
     """Something that may have made the run fail.
 
     `echo`: it only says that something else failed, elsewhere. `training`: no other kind of program says it.
-    `form` is the format whose program says it. Its text reaches from byte `offset` to `end`.
+    `form` is the format whose program says it, `time` that of its line. Its text reaches from byte `offset`
+    to `end`.
     """
 
     kind: str
@@ -101,6 +102,7 @@ class Trouble:
     where: str | None = None
     excerpt: str = ""
     fingerprint: str = ""
+    time: float | None = None
     echo: bool = False
     training: bool = True
     form: str | None = None

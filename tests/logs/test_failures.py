@@ -141,3 +141,30 @@ def test_any_text_has_a_fingerprint(error: str, place: str) -> None:
     found = fingerprint("code", error, place)
     assert len(found) == 16
     assert found == fingerprint("code", error, place)
+
+
+def _host_fails(host: int, second: int, error: str) -> str:
+    label = f"2026-04-21T10:17:{second}.100000Z [pod/mt-slice-job-0-{host}-abcde/jax-tpu] "
+    lines = (
+        "Traceback (most recent call last):",
+        f'  File "/deps/src/maxtext/train.py", line {10 + host}, in main',
+        "    run(config)",
+        error,
+    )
+    return "".join(f"{label}{line}\n" for line in lines)
+
+
+def test_the_first_host_to_fail_is_told_by_its_time() -> None:
+    """Hosts' logs that are pasted one behind the other begin with whichever: the echo may come first."""
+    echo = _host_fails(1, 45, "RuntimeError: peer went away")
+    cause = _host_fails(0, 40, "ValueError: shapes do not match")
+    for text in (echo + cause, cause + echo):
+        assert _failure(text).error == "ValueError: shapes do not match"
+        assert _failure(text).where == "train.py:10"
+
+
+def test_without_times_the_first_in_the_log_is_the_cause() -> None:
+    """Nothing else tells."""
+    bare = 'Traceback (most recent call last):\n  File "/deps/src/maxtext/a.py", line 1, in f\n    f()\n'
+    text = f"{bare}ValueError: first\n{bare}RuntimeError: second\n"
+    assert _failure(text).error == "ValueError: first"

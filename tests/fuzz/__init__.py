@@ -1,0 +1,1 @@
+"""Coverage-guided fuzzing of the reader: `make fuzz`."""

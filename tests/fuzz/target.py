@@ -1,0 +1,30 @@
+"""What must hold for any bytes that are taken for a log.
+
+In:  bytes; the first says how the rest is cut into pieces. Out: nothing; raises where a promise is broken.
+"""
+
+import json
+from collections.abc import Iterator
+
+from bot.logs.read import read_log
+from bot.report.run_document import run_document
+from bot.verdict.compare import compare
+from bot.verdict.measure import measure
+
+
+def hold(data: bytes) -> None:
+    """Read, measure, write as JSON and compare with itself; in pieces the same must come out as whole."""
+    size, content = (data[0] + 1 if data else 1), data[1:]
+    whole = read_log([content], "fuzz")
+    pieces = read_log(_cut(content, size), "fuzz")
+    assert repr(whole) == repr(pieces), f"in pieces of {size} bytes another answer than whole"
+    for log in whole:
+        run = measure(log)
+        json.dumps(run_document(run), allow_nan=False)
+        found = compare([run], [run])
+        assert found.verdict.value not in {"slower", "faster", "new_failure", "fixed"}, found.verdict
+
+
+def _cut(content: bytes, size: int) -> Iterator[bytes]:
+    for at in range(0, len(content), size):
+        yield content[at : at + size]
