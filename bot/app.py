@@ -46,6 +46,7 @@ from bot.storage import deliveries
 from bot.storage.artifacts import RunStore, own_store
 from bot.storage.database import Database
 from bot.storage.tables import DELIVERY, MAINLINE, PULL_REQUEST, RUN
+from bot.upkeep import upkeep
 from bot.web.api import api_routes
 from bot.web.link_key import LinkKey
 from bot.web.measures import registry
@@ -181,6 +182,7 @@ def _controller(parts: Parts, wake: Callable[[], None]) -> Controller:
         Work(table=PULL_REQUEST, step=pull, at_once=PULLS_AT_ONCE),
         Work(table=RUN, step=run, at_once=RUNS_AT_ONCE),
         Work(table=MAINLINE, step=main),
+        upkeep(parts.database, parts.github, pulls_only=parts.settings.pulls_only, wake=wake),
     )
     return Controller(parts.database, works, owner=parts.owner, now=time.time)
 

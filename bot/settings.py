@@ -24,7 +24,10 @@ POLL_LIMITS = (0.1, 86_400.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """A complete, checked set of settings; `artifacts_url` and `database_url` are always full addresses."""
+    """A complete, checked set of settings; `artifacts_url` and `database_url` are always full addresses.
+
+    `pulls_only` says that no webhook arrives: deliveries are read from GitHub's own list.
+    """
 
     app_id: int
     private_key: str = field(repr=False)
@@ -38,6 +41,7 @@ class Settings:
     data_dir: Path
     log_format: str
     poll_seconds: float
+    pulls_only: bool = False
     xpk_command: tuple[str, ...] = ("xpk",)
 
 

@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from bot.errors import Told
@@ -22,7 +23,12 @@ _PLAIN = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the settings: there are no options, since a server is configured by its environment."""
+    """One option, and the settings: a server is configured by its environment."""
+    parser.add_argument(
+        "--pull",
+        action="store_true",
+        help="read deliveries from GitHub every few seconds: nothing need be able to reach this machine",
+    )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     width = max(len(setting.name) for setting in SETTINGS)
     lines = [
@@ -34,9 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "settings, from the environment:\n" + "\n".join(lines)
 
 
-def main(_arguments: argparse.Namespace) -> int:
+def main(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or Ctrl-C."""
-    settings = read_settings(os.environ)
+    settings = replace(read_settings(os.environ), pulls_only=arguments.pull)
     set_up_logging(settings.log_format)
     serve(settings)
     return 0

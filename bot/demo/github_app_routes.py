@@ -55,7 +55,7 @@ class AppRoutes:
 
     async def _deliveries(self, request: Request) -> Response:
         newest_first = reversed(self._world.deliveries)
-        return self._front.page(request, [shapes.delivery(self._world, one) for one in newest_first])
+        return self._front.tail(request, [shapes.delivery(self._world, one) for one in newest_first])
 
     async def _delivery(self, request: Request) -> Response:
         wanted = request.path_params["id"]

@@ -5,6 +5,7 @@ In:  an endpoint. Out: a route around it.
 An App's JWT is checked for its presence only; a token must have been minted here.
 """
 
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from starlette.requests import Request
@@ -73,6 +74,20 @@ class Front:
         if within is None:
             return JSONResponse(shown, headers=headers)
         return JSONResponse({"total_count": len(everything), within: shown}, headers=headers)
+
+    def tail(self, request: Request, everything: Sequence[Json]) -> Response:
+        """One part of a list that is read by a cursor: the id behind which it goes on, newest first. Where it
+        is still what the caller knows, it says so."""
+        size = min(max(_number(request, "per_page", 30), 1), 100)
+        cursor = _number(request, "cursor", 0)
+        left = [one for one in everything if not cursor or int(str(one["id"])) < cursor]
+        headers = {"ETag": f'W/"{hashlib.sha256(repr(left[:size]).encode()).hexdigest()}"'}
+        if request.headers.get("If-None-Match") == headers["ETag"]:
+            return Response(status_code=304, headers=headers)
+        if len(left) > size:
+            following = request.url.include_query_params(cursor=left[size - 1]["id"])
+            headers["Link"] = f'<{self._world.url}{following.path}?{following.query}>; rel="next"'
+        return JSONResponse(left[:size], headers=headers)
 
     def _fault(self, request: Request) -> Fault | None:
         for fault in self._world.faults:

@@ -16,15 +16,24 @@ from bot.intake.fields import Fields
 
 T = TypeVar("T")
 
+UNCHANGED = 304
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A good answer: its status, its JSON (None where it has none), and the query of the next page."""
+    """A good answer: its status, its JSON (None where it has none), the query of the next page, and the tag
+    that stands for its content."""
 
     asked: str
     status: int
     json: object
     following: Mapping[str, str] | None
+    tag: str | None = None
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether the content is still what the tag of the question stood for."""
+        return self.status == UNCHANGED
 
     def read(self, reader: Callable[[Fields], T]) -> T:
         """Read the JSON object; `Broken` where it is not what the reader expects."""
@@ -58,5 +67,6 @@ def read_answer(asked: str, response: httpx.Response) -> Answer:
         asked=asked,
         status=response.status_code,
         json=json,
+        tag=response.headers.get("etag"),
         following=None if following is None else dict(httpx.URL(following).params),
     )

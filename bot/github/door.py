@@ -13,6 +13,7 @@ import asyncio
 import importlib
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
 from typing import NoReturn
 from urllib.parse import quote
 
@@ -32,6 +33,20 @@ MOST_PAGES = 100
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 Json = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One request."""
+
+    method: str
+    path: str
+    query: Mapping[str, str | int] | None
+    body: Json | None
+    unless: str | None
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
 
 
 class Door:
@@ -62,30 +77,28 @@ class Door:
         *,
         query: Mapping[str, str | int] | None = None,
         body: Json | None = None,
+        unless: str | None = None,
     ) -> Answer:
-        """Send one request as an installation, or as the App where it is None. `path` is quoted already."""
+        """Send one request as an installation, or as the App where it is None. `path` is quoted already.
+
+        With `unless`, the tag of an earlier answer, the answer may be that nothing has changed.
+        """
+        asked = _Asked(method, path, query, body, unless)
         if installation is not None and method != "GET":
             # As GitHub asks, and so that a limit met by one holds for those behind it.
             async with self._writing[installation]:
-                return await self._ask(installation, method, path, query, body)
-        return await self._ask(installation, method, path, query, body)
+                return await self._ask(installation, asked)
+        return await self._ask(installation, asked)
 
-    async def _ask(
-        self,
-        installation: int | None,
-        method: str,
-        path: str,
-        query: Mapping[str, str | int] | None,
-        body: Json | None,
-    ) -> Answer:
+    async def _ask(self, installation: int | None, asked: _Asked) -> Answer:
         self._check_limit(installation)
         self.circuit.check()
         if installation is not None:
-            self.pace.spend(installation, method)
+            self.pace.spend(installation, asked.method)
         try:
             if installation is None:
-                return await self._send(self._kit.as_app(), method, path, query, body)
-            return await self._ask_with_token(installation, method, path, query, body)
+                return await self._send(self._kit.as_app(), asked)
+            return await self._ask_with_token(installation, asked)
         except _Unauthorized as refused:
             if installation is not None:
                 raise
@@ -116,46 +129,34 @@ class Door:
         if left > 0:
             raise Limited("GitHub's rate limit is spent", after=left)
 
-    async def _ask_with_token(
-        self,
-        installation: int,
-        method: str,
-        path: str,
-        query: Mapping[str, str | int] | None,
-        body: Json | None,
-    ) -> Answer:
+    async def _ask_with_token(self, installation: int, asked: _Asked) -> Answer:
         token = await self._tokens.token(installation)
         try:
-            return await self._send(self._kit.as_installation(installation, token), method, path, query, body)
+            return await self._send(self._kit.as_installation(installation, token), asked)
         except _Unauthorized:
             self._tokens.drop(installation, token)
         token = await self._tokens.token(installation)
-        return await self._send(self._kit.as_installation(installation, token), method, path, query, body)
+        return await self._send(self._kit.as_installation(installation, token), asked)
 
-    async def _send(
-        self,
-        client: Client,
-        method: str,
-        path: str,
-        query: Mapping[str, str | int] | None,
-        body: Json | None,
-    ) -> Answer:
-        asked = f"{method} {path}"
+    async def _send(self, client: Client, asked: _Asked) -> Answer:
         self.circuit.pass_one()
         kit = importlib.import_module("githubkit.exception")
         headers = {"X-GitHub-Api-Version": API_VERSION}
+        headers |= {"If-None-Match": asked.unless} if asked.unless else {}
         try:
-            response = await client.arequest(method, path, params=query, json=body, headers=headers)
+            response = await client.arequest(
+                asked.method, asked.path, params=asked.query, json=asked.body, headers=headers
+            )
         except kit.RequestFailed as failed:
             self._heard(failed.response.raw_response.status_code)
-            self._refuse(asked, failed.response.raw_response)
+            self._refuse(str(asked), failed.response.raw_response)
         except kit.RequestError as failed:
             if isinstance(failed.exc, httpx.TransportError):
                 self.circuit.failed()
             # From None: a signing error could quote the key.
-            raise _unanswered(asked, failed.exc) from None
+            raise _unanswered(str(asked), failed.exc) from None
         self._heard(response.raw_response.status_code)
-        return read_answer(asked, response.raw_response)
+        return read_answer(str(asked), response.raw_response)
 
     def _heard(self, status: int) -> None:
         if status >= 500:

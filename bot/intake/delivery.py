@@ -17,3 +17,17 @@ class Delivery:
     event: str
     payload: bytes
     received: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """A delivery as GitHub's own list of them names it: `id` is of this attempt, `guid` the same for each.
+
+    `at` is when it was sent, in Unix seconds.
+    """
+
+    id: int
+    guid: str
+    event: str
+    action: str | None
+    at: float

@@ -10,11 +10,15 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection
+import msgspec
+from sqlalchemy import Connection, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from bot.intake.delivery import Delivery
 from bot.storage.tables import DELIVERY
+
+_AT_ONCE = 500
+"""Ids in one question: databases take so many values and not many more."""
 
 
 class DeliveryState(StrEnum):
@@ -54,7 +58,24 @@ def record(connection: Connection, deliveries: Sequence[Delivery]) -> None:
     )
 
 
+def known(connection: Connection, ids: Sequence[str]) -> set[str]:
+    """Those of these ids that were recorded, whatever came of them."""
+    found: set[str] = set()
+    for at in range(0, len(ids), _AT_ONCE):
+        some = select(DELIVERY.c.id).where(DELIVERY.c.id.in_(ids[at : at + _AT_ONCE]))
+        found.update(connection.execute(some).scalars())
+    return found
+
+
 def digest(delivery: Delivery) -> str:
-    """What tells two deliveries of one id apart: a redelivery has the same body, and some servers that speak
-    GitHub's language give out an id twice."""
-    return hashlib.sha256(delivery.event.encode() + b"\n" + delivery.payload).hexdigest()[:16]
+    """What tells two deliveries of one id apart: a redelivery has the same content, also where GitHub's list
+    of deliveries writes it otherwise, and some servers that speak GitHub's language give out an id twice."""
+    return hashlib.sha256(delivery.event.encode() + b"\n" + _content(delivery.payload)).hexdigest()[:16]
+
+
+def _content(payload: bytes) -> bytes:
+    """The JSON without the freedom of how it is written."""
+    try:
+        return msgspec.json.encode(msgspec.json.decode(payload), order="deterministic")
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        return payload

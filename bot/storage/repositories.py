@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, select, update
 
+from bot.intake.pull import Repository
 from bot.storage.deliveries import insert
 from bot.storage.tables import PULL_REQUEST, REPOSITORY
 
@@ -59,3 +60,15 @@ def repositories(connection: Connection) -> tuple[RepositoryRow, ...]:
     """Every repository remembered, by name."""
     rows = connection.execute(select(REPOSITORY).order_by(REPOSITORY.c.full_name))
     return tuple(RepositoryRow(**row) for row in rows.mappings())
+
+
+def row_of(repository: Repository) -> RepositoryRow:
+    """A repository that GitHub names now, as it is remembered."""
+    return RepositoryRow(
+        full_name=repository.full_name,
+        installation=repository.installation,
+        default_branch=repository.default_branch,
+        private=repository.private,
+        active=True,
+        id=repository.id,
+    )

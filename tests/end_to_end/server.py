@@ -39,12 +39,13 @@ def free_port() -> int:
 
 @dataclass(slots=True, kw_only=True)
 class Server:
-    """`maxview serve` on a loopback port; `settings` are its environment besides the address."""
+    """`maxview serve` with `options` on a loopback port; `settings` are the rest of its environment."""
 
     folder: Path
     secret: str
     settings: dict[str, str]
     port: int = field(default_factory=free_port)
+    options: tuple[str, ...] = ()
     process: "subprocess.Popen[bytes] | None" = None
 
     @property
@@ -71,7 +72,7 @@ class Server:
         }
         with (self.folder / "server.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "bot", "serve"],
+                [sys.executable, "-m", "bot", "serve", *self.options],
                 cwd=self.folder,
                 env={**environ, **own, **self.settings},
                 stdin=subprocess.DEVNULL,
