@@ -24,7 +24,6 @@ from bot.verdict.distinct import distinct
 from bot.verdict.judgement import Comparison, MeasuredRun
 
 FORMATS = ("text", "markdown", "json", "html")
-LONGEST_NAME = 60
 EPILOG = """\
 BASE and HEAD are sources as in `maxview parse`; several joined by commas are repeats: other runs,
 not copies of one.
@@ -76,7 +75,7 @@ def main(args: argparse.Namespace) -> int:
     comparison = compare(base, head, history=[run.seconds for run in past])
     if not args.explain:
         comparison = replace(comparison, explanation=None)
-    _print(comparison, args.format, (args.base, args.head))
+    _print(comparison, args.format)
     return 1 if args.fail_on_regression and comparison.verdict in RED else 0
 
 
@@ -109,14 +108,7 @@ def _only_run(text: str) -> MeasuredRun:
     return run
 
 
-def called(text: str, side: str) -> str:
-    """What a side is called in a page: `base, main.log and 2 more`."""
-    first, *more = [part for part in text.split(",") if part.strip()] or [text]
-    name = plain(first.rstrip("/").split("/")[-1])[:LONGEST_NAME]
-    return f"{side}, {name}" + (f" and {len(more)} more" if more else "")
-
-
-def _print(comparison: Comparison, form: str, sides: tuple[str, str]) -> None:
+def _print(comparison: Comparison, form: str) -> None:
     match form:
         case "json":
             print(json.dumps(comparison_document(comparison), ensure_ascii=False, allow_nan=False))
@@ -126,10 +118,8 @@ def _print(comparison: Comparison, form: str, sides: tuple[str, str]) -> None:
             print(comparison_markdown(comparison, render=Renderer().render), end="")
         case "html":
             from bot.render import Renderer  # noqa: PLC0415 - as above
-            from bot.web.case_troubles import Names  # noqa: PLC0415 - the pages are not needed otherwise
-            from bot.web.export import export_page  # noqa: PLC0415 - as above
+            from bot.web.export import export_page  # noqa: PLC0415 - the pages are not needed otherwise
 
-            names = Names(base=called(sides[0], "base"), head=called(sides[1], "head"))
-            print(export_page(comparison, names=names, render=Renderer().render), end="")
+            print(export_page(comparison, render=Renderer().render), end="")
         case _:
             show_comparison(Screen(), comparison_view(comparison))

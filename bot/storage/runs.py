@@ -78,7 +78,7 @@ def of_branch(connection: Connection, repository: str, branch: str) -> tuple[Run
     """The newest runs of each case and variant on a branch (by its slug), newest first, with those that name
     a commit but no branch."""
     rows = list(_newest(connection, select(*COLUMNS), repository, branch))
-    return tuple(_record(row) for row in sorted(rows, key=_newest_first))
+    return tuple(record_of(row) for row in sorted(rows, key=_newest_first))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +126,7 @@ def by_id(connection: Connection, run: str) -> RunRecord | None:
         .mappings()
         .first()
     )
-    return _record(row) if row else None
+    return record_of(row) if row else None
 
 
 def generations(connection: Connection, repository: str) -> dict[str, str]:
@@ -209,7 +209,7 @@ def _plan(connection: Connection, one: Planned, number: int, due: float) -> None
 
 def planned_run(row: Mapping[Any, Any]) -> Planned:
     """The row as values."""
-    return Planned(record=_record(row), job=msgspec.json.decode(row["job"], type=Job))
+    return Planned(record=record_of(row), job=msgspec.json.decode(row["job"], type=Job))
 
 
 def wanted(connection: Connection, repository: str, number: int) -> tuple[RunRecord, ...]:
@@ -220,7 +220,7 @@ def wanted(connection: Connection, repository: str, number: int) -> tuple[RunRec
         .where(WANT.c.repository == repository, WANT.c.number == number)
         .order_by(RUN.c.seen, RUN.c.id)
     )
-    return tuple(_record(row) for row in rows.mappings())
+    return tuple(record_of(row) for row in rows.mappings())
 
 
 def drop_wants(connection: Connection, *, repository: str, number: int, but: Collection[str] = ()) -> None:
@@ -244,8 +244,4 @@ def wanters(connection: Connection, run: str) -> tuple[tuple[str, int], ...]:
 
 def record_of(row: Mapping[Any, Any]) -> RunRecord:
     """The row as a run."""
-    return _record(row)
-
-
-def _record(row: Any) -> RunRecord:
     return msgspec.convert({name: row[name] for name in _COLUMNS}, type=RunRecord)

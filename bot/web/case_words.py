@@ -37,7 +37,8 @@ def _timing(row: CaseReport, comparison: Comparison) -> str:
         said += f" This is look {timing.look} at these data; the threshold is adjusted for it."
     if timing.more_runs and row.state is RowState.INCONCLUSIVE:
         said += f" {counted(timing.more_runs, 'more run')} a side would settle it."
-    return said + (f" {timing.reason}." if timing.reason else "")
+    said_above = not timing.reason or timing.reason == comparison.reason
+    return said if said_above else f"{said} {timing.reason}."
 
 
 def _bound(row: CaseReport) -> str:

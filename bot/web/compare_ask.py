@@ -8,9 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from sqlalchemy import Connection
-
 from bot.storage import refs
+from bot.storage.database import Connection
 from bot.web.access import Unclear
 from bot.web.comparisons import End, Matched, Pairing
 

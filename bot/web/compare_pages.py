@@ -6,13 +6,13 @@ In:  two names of a repository, and what is in the database. Out: HTML, JSON.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
 from bot.report.model import CaseReport
 from bot.storage import runs
+from bot.storage.database import Connection
 from bot.verdict.judgement import MeasuredRun
 from bot.web.access import Visit, visit
 from bot.web.answers import json_answer

@@ -10,12 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from sqlalchemy import Connection
-
 from bot.report.model import CaseReport, RowState
 from bot.runs.baseline import same_commit
 from bot.runs.pattern import slug
 from bot.storage import histories, refs, reports, runs
+from bot.storage.database import Connection
 from bot.storage.refs import Kept, Kind, Ref, Runs
 from bot.storage.reports import Habits
 from bot.verdict.compare import compare, is_comparable

@@ -1,6 +1,6 @@
 """One comparison as one file: the page's own case, its stylesheet within, no script, nothing from outside.
 
-In:  a `Comparison`, and what its sides are called. Out: HTML.
+In:  a `Comparison`. Out: HTML.
 """
 
 import base64
@@ -23,18 +23,19 @@ from bot.web.public import for_page
 
 Render = Callable[[str, Mapping[str, object]], str]
 
+NAMES = Names(base="base", head="head")
 READER = Visit(repository="", private=True, links=Links())
 """Who makes the file has the logs: nothing is hidden from them, and there are no pages to link to."""
 
 
-def export_page(comparison: Comparison, *, names: Names, render: Render) -> str:
+def export_page(comparison: Comparison, *, render: Render) -> str:
     """The file's text."""
     view = comparison_view(comparison)
     style = (FOLDER / "page.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     values = {
         "view": view,
-        "case": _case(comparison, names),
+        "case": _case(comparison),
         "method": [plain(line) for line in view.method],
         "tone": _tone(view),
         "style": Markup(style),  # noqa: S704 - our own file; what it may do is what its digest allows
@@ -44,21 +45,21 @@ def export_page(comparison: Comparison, *, names: Names, render: Render) -> str:
     return render("compare.html.j2", values)
 
 
-def _case(comparison: Comparison, names: Names) -> CaseView:
+def _case(comparison: Comparison) -> CaseView:
     row = CaseReport(case="", variant="", state=RowState(comparison.verdict), comparison=comparison)
     report = Report(
         repository="",
         number=0,
         title="",
         head_sha="",
-        head_branch=names.head,
-        base_branch=names.base,
+        head_branch=NAMES.head,
+        base_branch=NAMES.base,
         merge_base=None,
         made_at=0.0,
         rows=(row,),
     )
     shown = for_page(report, READER)
-    return case_view(shown, shown.rows[0], READER, anchor="case", names=names)
+    return case_view(shown, shown.rows[0], READER, anchor="case", names=NAMES)
 
 
 def _tone(view: ComparisonView) -> str:

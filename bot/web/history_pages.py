@@ -5,7 +5,6 @@ In:  a case, a variant and a metric of a repository. Out: HTML, JSON, CSV.
 
 from difflib import get_close_matches
 
-from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,6 +12,7 @@ from starlette.responses import Response
 from bot.report.numbers import iso_time, number
 from bot.runs.pattern import slug
 from bot.storage import summaries, timelines
+from bot.storage.database import Connection
 from bot.storage.timelines import STEADY, Strip
 from bot.verdict.metrics import BY_KEY
 from bot.web.access import Unclear, Visit, visit

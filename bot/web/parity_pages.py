@@ -5,7 +5,6 @@ In:  a name of a repository, and what is in the database. Out: HTML, JSON, CSV.
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,6 +12,7 @@ from starlette.responses import Response
 from bot.report.numbers import number, percent_of_log
 from bot.report.run_document import SCHEMA
 from bot.storage import refs, reports, runs
+from bot.storage.database import Connection
 from bot.storage.refs import Kind, Ref, Runs
 from bot.verdict.judgement import MeasuredRun
 from bot.web.access import Unclear, Visit, visit
