@@ -75,6 +75,16 @@ function walk() {
 
 say();
 walk();
+// Signing in leads back to this very place, its question and its line included.
+function rememberPlace() {
+  const link = document.querySelector("a[data-sign-in]");
+  if (!link) return;
+  link.addEventListener("click", () => {
+    link.href = "/sign-in?next=" + encodeURIComponent(location.pathname + location.search + location.hash);
+  });
+}
+
 addEventListener("hashchange", open);
+rememberPlace();
 open();
 watch();
