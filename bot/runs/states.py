@@ -124,6 +124,8 @@ def _withdraw(run: RunStanding, observation: Observation, now: float, pace: Pace
 
 
 def _pursue(run: RunStanding, observation: Observation, now: float, pace: Pace) -> Decision:
+    if observation.state is not JobState.ABSENT:
+        run = _found(run)
     if run.given_up:
         return end(run, now, pace)
     if failed_by_the_cluster(run, observation, pace, now):
@@ -132,11 +134,11 @@ def _pursue(run: RunStanding, observation: Observation, now: float, pace: Pace) 
         case JobState.ABSENT:
             return _missing(run, now, pace)
         case JobState.QUEUED:
-            return _waiting(_found(run), now, pace)
+            return _waiting(run, now, pace)
         case JobState.RUNNING:
-            return _working(_found(run), now, pace)
+            return _working(run, now, pace)
         case JobState.ENDED:
-            return moved(_found(run), RunState.ENDED, now), (Collect(), Settle())
+            return moved(run, RunState.ENDED, now), (Collect(), Settle())
         case _:
             assert_never(observation.state)
 
@@ -189,4 +191,7 @@ def _unless_overdue(run: RunStanding, now: float, pace: Pace) -> Decision:
 
 
 def _found(run: RunStanding) -> RunStanding:
-    return replace(run, missing_since=None, missing_looks=0, why="")
+    """It is there. Where it was given up because it was missing, it was only overlooked."""
+    if run.missing_since is not None:
+        run = replace(run, missing_since=None, missing_looks=0, given_up="", again=False)
+    return replace(run, why="")

@@ -123,7 +123,7 @@ class World:
     """Three runs that pull request 1 wants; `events` counts what happened, `calls` each call of a process."""
 
     def __init__(self) -> None:
-        self.now, self.jumps, self.calls = 1e9, 0, 0
+        self.now, self.jumps, self.retries, self.calls = 1e9, 0, 0, 0
         self.books = Books(clock=lambda: self.now)
         self.purse, self.ground = Purse(books=self.books), Ground(may_start=self._not_seen_yet)
         self.processes = [Process() for _ in range(PROCESSES)]
@@ -232,20 +232,20 @@ class World:
             step = min(STEPS - 1, (job.seen.last_step or 0) + 1)
             job.seen = replace(job.seen, last_step=step, heard=self.now, fault=None)
         elif kind < 9 and job.seen.state is JobState.RUNNING:
-            code = (0, 1, 137)[number % 3]
+            code = (0, 1, 137)[number // 12 % 3]
             job.seen = Observation(state=JobState.ENDED, exit_code=code, log_uri="there")
         elif kind == 9:
             self.causes[run] += 1
-            fault = list(Fault)[number % len(Fault)]
+            fault = list(Fault)[number // 12 % len(Fault)]
             job.seen = Observation(state=JobState.ENDED, exit_code=143, fault=fault, note="the cluster")
         elif kind == 10:
             self.causes[run] += 1
-            self._trouble(job, number)
-        elif number % 5 == 0:
+            self._trouble(job, number // 12)
+        elif number // 12 % 5 == 0:
             self.vanished.add(run)
             self.causes[run] += 1
             del self.ground.jobs[name]
-        elif name not in self.ground.blind:
+        elif name not in self.ground.blind and self.books.standing(run).missing_looks == 0:
             self.ground.blind[name] = 3
 
     def _trouble(self, job: Truth, number: int) -> None:
@@ -281,6 +281,7 @@ class World:
         row.update(standing=msgspec.json.encode(again).decode(), state=RunState.PLANNED, due=self.now)
         row.update(wish="run", token=row["token"] + 1, lease_until=0.0, attempt=again.attempt)
         self.causes[run] += 1
+        self.retries += 1
 
     def plan(self) -> None:
         """As a pull request's look does: what is wanted and was cancelled begins anew."""
@@ -305,6 +306,8 @@ class World:
     def _check(self, run: str) -> None:
         state, standing = RunState(self.books.rows[run]["state"]), self.books.standing(run)
         assert standing.attempt - 1 <= self.causes[run], "another attempt for nothing that a cluster did"
+        assert standing.attempt <= PACE.attempts + self.retries, "more attempts than there may be"
+        assert len(standing.names) == len(standing.past) + 1, "two attempts share a name"
         if state is RunState.ENDED:
             assert run in self.books.measured, "ended without a measurement"
         elif state is RunState.LOST:
@@ -381,4 +384,4 @@ EVENTS: dict[str, Callable[[World, int], None]] = {
     "jump": World.jump,
     "people": World.people,
 }
-WEIGHTS = {"advance": 60, "pass": 14, "cluster": 16, "crash": 3, "sleep": 2, "jump": 1, "people": 4}
+WEIGHTS = {"advance": 220, "pass": 25, "cluster": 20, "crash": 4, "sleep": 2, "jump": 1, "people": 4}

@@ -64,6 +64,14 @@ def test_a_job_that_stays_away_is_lost_and_deleted() -> None:
     assert effects == (Delete(), Settle())
 
 
+def test_a_job_that_was_only_overlooked_goes_on() -> None:
+    """Seen again at the last look, it is not given up after all."""
+    missing = replace(standing(RunState.RUNNING), given_up="gone", missing_since=NOW - 60, missing_looks=3)
+    run, effects = decide(missing, RUNNING, Wish.WANTED, NOW, PACE)
+    assert (run.state, run.given_up, run.missing_looks) == (RunState.RUNNING, "", 0)
+    assert effects == (Wait(until=NOW + 10),)
+
+
 def test_a_jump_of_the_clock_alone_loses_nothing() -> None:
     """One missing look is not believed, however late the clock says it is."""
     run, _ = decide(standing(RunState.RUNNING), ABSENT, Wish.WANTED, NOW, PACE)
