@@ -26,6 +26,7 @@ from bot.controller.telling import Tell
 from bot.errors import Broken, Missing, Told
 from bot.intake.pull import Pull, Repository
 from bot.report.build import Built, build_report
+from bot.report.ending import closed
 from bot.report.headline import headline
 from bot.report.trouble import unread
 from bot.storage import pulls, reports, reuse, runs
@@ -89,13 +90,22 @@ class PullStep:
             await self._let_go(held, None, {})
             return
         if not pull.open:
-            await self.database.write(runs.drop_wants, repository=row.repository, number=row.number)
-            closed = await self.tell.close(repository, row, fence=fence)
-            await self._let_go(held, None, {**known(pull), **closed})
+            await self._let_go(held, None, {**known(pull), **await self._close(repository, row, pull, fence)})
             return
         subject = _Subject(repository, on_this_head(row, pull, self.now()), pull, fence)
         due, values = await self._look(subject)
         await self._let_go(held, due, {**known(pull), "head_seen": subject.row.head_seen, **values})
+
+    async def _close(
+        self, repository: Repository, row: PullRow, pull: Pull, fence: Fence
+    ) -> Mapping[str, Any]:
+        """Withdraw what runs for a pull request that is closed, and leave nothing pending there."""
+        await self.database.write(runs.drop_wants, repository=row.repository, number=row.number)
+        last = await self.database.read(reports.newest, row.repository, row.number, pull.head_sha)
+        ended = closed(last) if last else None
+        if ended is not None:
+            await self.database.write(reports.save, ended, headline=headline(ended))
+        return await self.tell.close(repository, row, ended, fence=fence)
 
     async def _look(self, subject: _Subject) -> tuple[float | None, Mapping[str, Any]]:
         """Make the report and say it; when to look again, and what to remember."""
@@ -155,6 +165,7 @@ class PullStep:
     ) -> tuple[float | None, Mapping[str, Any]]:
         report = replace(built.report, trouble=subject.row.trouble or "")
         # Before the comment, so that its links lead somewhere from its first moment on.
+        await self.database.write(reports.supersede, report)
         await self.database.write(reports.save, report, headline=headline(report))
         told = await self.tell(
             subject.repository,

@@ -130,11 +130,17 @@ class Tell:
             values={**_fields(said), **_fields(checked), "trouble": after}, before=row.trouble, after=after
         )
 
-    async def close(self, repository: Repository, row: PullRow, *, fence: Fence) -> Mapping[str, Any]:
-        """Leave nothing pending on a pull request that is closed."""
+    async def close(
+        self, repository: Repository, row: PullRow, ended: Report | None, *, fence: Fence
+    ) -> Mapping[str, Any]:
+        """Leave nothing pending on a pull request that is closed; `ended` is its report where some was."""
         trouble: list[str] = []
         why = "Nothing is awaited any more: the pull request is closed"
-        return _fields(await _tried(self.check.close(repository, row, why, fence), "check", trouble))
+        said = None
+        if ended is not None and row.comment_id is not None:
+            said = await _tried(self.say(repository, row, ended, fence=fence), "comment", trouble)
+        checked = await _tried(self.check.close(repository, row, why, fence), "check", trouble)
+        return {**_fields(said), **_fields(checked)}
 
 
 async def _tried(write: Awaitable[T], what: str, trouble: list[str]) -> T | None:

@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import replace
 
 from bot.report.cells import caveat_words, label
+from bot.report.ending import is_closed
 from bot.report.figures import age, counted, day, listed, size
 from bot.report.headline import is_green
 from bot.report.judged import another_failure, loss_changed, loss_words, sometimes_on_base, weighty
@@ -98,7 +99,7 @@ def _nothing_urgent(report: Report) -> str:
         case RowState.WAITING_FOR_APPROVAL:
             says = _approval(report, rows)
         case RowState.CANCELLED:
-            says = f"{_names(report, rows)}: cancelled on this commit; `/benchmark run` measures again."
+            says = f"{_names(report, rows)}: {_cancelled(rows)}"
         case RowState.INCONCLUSIVE:
             says = f"**Not proved either way:** {_clauses(report, rows)}."
         case RowState.NO_RUN:
@@ -113,6 +114,12 @@ def _nothing_urgent(report: Report) -> str:
         case _:
             says = "Nothing to do."
     return says
+
+
+def _cancelled(rows: list[CaseReport]) -> str:
+    if all(map(is_closed, rows)):
+        return "not measured to the end, since the pull request was closed."
+    return "cancelled on this commit; `/benchmark run` measures again."
 
 
 def _approval(report: Report, rows: list[CaseReport]) -> str:

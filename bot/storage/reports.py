@@ -10,6 +10,8 @@ from typing import TypeVar
 import msgspec
 from sqlalchemy import Connection, select
 
+from bot.report.ending import superseded
+from bot.report.headline import headline as headline_of
 from bot.report.model import CaseReport, ParityRow, Report
 from bot.storage import failures
 from bot.storage.deliveries import insert
@@ -38,6 +40,15 @@ def save(connection: Connection, report: Report, *, headline: str) -> None:
     statement = insert(connection, REPORT).values(**keys, **values)
     connection.execute(statement.on_conflict_do_update(index_elements=list(keys), set_=values))
     failures.keep(connection, report)
+
+
+def supersede(connection: Connection, report: Report) -> None:
+    """Leave nothing pending in the report before this one, if that is of another head."""
+    before = newest(connection, report.repository, report.number)
+    if before is not None and before.head_sha != report.head_sha:
+        ended = superseded(before, report.head_sha)
+        if ended is not None:
+            save(connection, ended, headline=headline_of(ended))
 
 
 def newest(

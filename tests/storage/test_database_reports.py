@@ -107,3 +107,18 @@ def test_work_and_failures_are_counted(database: Database) -> None:
         due={"delivery": 2, "pull_request": 0, "run": 0},
         failing={"delivery": 1, "pull_request": 0, "run": 0},
     )
+
+
+def test_a_new_head_leaves_nothing_pending_on_the_one_before(database: Database) -> None:
+    """The page of the old head says that it was pushed over; a report of the same head changes nothing."""
+    going = CaseReport(case="y", variant="linen", state=RowState.RUNNING)
+    old = replace(_report("1" * 40), rows=(going,))
+    database.now(reports.save, old, headline="x")
+    database.now(reports.supersede, replace(old, made_at=old.made_at + 1))
+    kept = database.now(reports.newest, old.repository, old.number)
+    assert kept is not None
+    assert kept.rows[0].state is RowState.RUNNING
+    database.now(reports.supersede, replace(old, head_sha="2" * 40))
+    kept = database.now(reports.newest, old.repository, old.number, "1" * 40)
+    assert kept is not None
+    assert (kept.rows[0].state, kept.made_at) == (RowState.SUPERSEDED, old.made_at)
