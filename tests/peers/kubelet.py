@@ -125,7 +125,8 @@ class Kubelet:
             self.say(name, f"XPK End: Sat Apr 18 00:58:24 UTC 2026\nEXIT_CODE={code}\n", process)
         self.end(name, code, process=process, reason=reason, ago=ago)
         for other in set(range(self.processes)) - {process}:
-            self.end(name, 137, process=other, ago=max(0.0, ago - 5))
+            if "terminated" not in self.state(name, other):
+                self.end(name, 137, process=other, ago=max(0.0, ago - 5))
         message = f"jobset failed due to one or more job failures (first failed job: {name}-slice-job-0)"
         self._jobset(name, "Failed", reason="FailJobSetFailurePolicyAction", message=message)
         self._workload(name, "Finished", reason="Failed", message=message)
@@ -182,6 +183,12 @@ class Kubelet:
     def pod(self, name: str, process: int = 0) -> str:
         """A pod's name, as JobSet makes it."""
         return f"{name}-slice-job-0-{process}-x7k2{process % 10}"
+
+    def state(self, name: str, process: int = 0) -> Json:
+        """How a process's container stands."""
+        pod = self.cluster.named(PODS)[self.pod(name, process)]
+        state: Json = pod["status"]["containerStatuses"][0]["state"]
+        return state
 
     def _of(self, name: str) -> str:
         found = self.cluster.named(WORKLOADS)

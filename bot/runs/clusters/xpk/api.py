@@ -29,8 +29,8 @@ is found out soon."""
 PAGE = 500
 """Objects of one piece of a listing."""
 
-BUSY_SECONDS = 10.0
-"""How long to leave a server alone that did not say."""
+BUSY_SECONDS = 2.0
+"""How long to leave a server alone that did not say; who asks again and again waits longer by itself."""
 
 Json = Mapping[str, Any]
 
@@ -157,7 +157,7 @@ def _translated() -> Iterator[None]:
         # A stream that was cut in the middle of a line, or a page of something in between.
         raise TryLater("The cluster's answer cannot be read", after=BUSY_SECONDS) from problem
     except (ConfigError, FileNotFoundError) as problem:
-        raise TryLater(f"No access token for the cluster: {problem}", after=6 * BUSY_SECONDS) from problem
+        raise TryLater(f"No access token for the cluster: {problem}", after=30 * BUSY_SECONDS) from problem
 
 
 def _refuse(status: int, headers: Mapping[str, str], content: bytes) -> None:

@@ -26,6 +26,8 @@ STALE_SECONDS = 120.0
 
 IDLE_SECONDS = 900.0
 
+FIRST_PAUSE = 1.0
+
 LONGEST_PAUSE = 120.0
 """Between two tries of a cluster that keeps failing."""
 
@@ -141,12 +143,12 @@ class Mirror:
 
     async def _follow(self, kind: "_Kind[T]") -> None:
         """List, then watch, for as long as anybody asks."""
-        pause, since = 1.0, ""
+        pause, since = FIRST_PAUSE, ""
         while self._now() - self._asked < IDLE_SECONDS:
             try:
                 since = since or await self._list(kind)
                 since = await self._watch(kind, since)
-                kind.problem, pause = None, 1.0
+                kind.problem, pause = None, FIRST_PAUSE
             except Gone:
                 since = ""
             except (Told, Broken) as problem:

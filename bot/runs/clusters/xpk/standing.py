@@ -171,7 +171,7 @@ def _starts(seen: Seen, now: float) -> Observation | None:
         why = _why_not_started(seen.pods) or "the cluster made no pods for it"
         return _ended(Fault.NOT_STARTED, f"{why}, {waited / 60:.0f} min after it was let in")
     return Observation(
-        state=JobState.QUEUED, note=one_line(_why_not_started(seen.pods) or "is being started")
+        state=JobState.QUEUED, note=one_line(_why_not_started(seen.pods) or "its pods are made")
     )
 
 
