@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from starlette.applications import Starlette
-from starlette.routing import BaseRoute
 
 from bot.config import json_schema
 from bot.controller.deliveries import DeliveryStep
@@ -33,6 +32,7 @@ from bot.controller.subjects import Subjects
 from bot.controller.suites import Suites
 from bot.controller.sweeping import Sweeper
 from bot.controller.telling import Tell
+from bot.entrance import Entrance, entrance
 from bot.github.client import GitHub
 from bot.intake.delivery import Delivery
 from bot.intake.webhook import Receiver, Recorder
@@ -47,10 +47,8 @@ from bot.storage.artifacts import RunStore, own_store
 from bot.storage.database import Database
 from bot.storage.tables import DELIVERY, MAINLINE, PULL_REQUEST, RUN
 from bot.upkeep import upkeep
-from bot.web.api import api_routes
 from bot.web.link_key import LinkKey
 from bot.web.measures import registry
-from bot.web.pages import page_routes
 from bot.web.site import site
 
 PATIENCE_SECONDS = 6.0
@@ -72,6 +70,7 @@ class Parts:
     github: GitHub
     renderer: Renderer
     key: LinkKey
+    entrance: Entrance
     clusters: AllClusters
     owner: str
 
@@ -80,15 +79,17 @@ def make_app(settings: Settings) -> Starlette:
     """Open every part and join them; raises `Told` or `Broken` where one cannot be had."""
     database = Database(settings.database_url)
     database.migrate()
+    artifacts, renderer, key = own_store(settings.artifacts_url), Renderer(), LinkKey(settings.webhook_secret)
     parts = Parts(
         settings=settings,
         database=database,
-        artifacts=own_store(settings.artifacts_url),
+        artifacts=artifacts,
         github=GitHub(
             app_id=settings.app_id, private_key=settings.private_key, api_url=settings.api_url, now=time.time
         ),
-        renderer=Renderer(),
-        key=LinkKey(settings.webhook_secret),
+        renderer=renderer,
+        key=key,
+        entrance=entrance(settings, database=database, artifacts=artifacts, renderer=renderer, key=key),
         clusters=AllClusters(
             local=LocalCluster(settings.data_dir / "cluster"), open_place=partial(_open_place, settings)
         ),
@@ -123,25 +124,19 @@ def _assemble(parts: Parts) -> Starlette:
         await controllers.pop().stop(PATIENCE_SECONDS)
         await asyncio.to_thread(recorder.close)
         await parts.clusters.aclose()
+        await parts.entrance.people.aclose()
         await parts.github.aclose()
         parts.database.close()
 
     return site(
         receiver=receiver,
-        pages=_pages(parts),
+        pages=parts.entrance.front.routes,
+        desk=parts.entrance.front.desk,
         checks={"database": parts.database.check, "artifacts": parts.artifacts.check},
         schema=json_schema(),
         registry=registry(parts.database),
         lifespan=life,
     )
-
-
-def _pages(parts: Parts) -> list[BaseRoute]:
-    database, render, public_url = parts.database, parts.renderer.render, parts.settings.public_url
-    return [
-        *api_routes(database=database, render=render, public_url=public_url, now=time.time, key=parts.key),
-        *page_routes(database=database, render=render, public_url=public_url, now=time.time, key=parts.key),
-    ]
 
 
 def _controller(parts: Parts, wake: Callable[[], None]) -> Controller:

@@ -8,6 +8,8 @@ Secrets never appear in `repr`.
 
 import base64
 import binascii
+import hashlib
+import hmac
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -32,6 +34,9 @@ class Settings:
     app_id: int
     private_key: str = field(repr=False)
     webhook_secret: str = field(repr=False)
+    client_id: str
+    client_secret: str = field(repr=False)
+    session_secret: str = field(repr=False)
     api_url: str
     public_url: str
     database_url: str = field(repr=False)
@@ -65,6 +70,17 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(name="GITHUB_PRIVATE_KEY_PATH", meaning="a file that holds the private key"),
     Setting(name="GITHUB_WEBHOOK_SECRET", meaning="the secret of the App's webhook", required=True),
+    Setting(
+        name="GITHUB_CLIENT_ID",
+        meaning="the App's client ID: with its secret, people can sign in to see private repositories",
+        default="nobody can sign in",
+    ),
+    Setting(name="GITHUB_CLIENT_SECRET", meaning="a client secret of the App"),
+    Setting(
+        name="SESSION_SECRET",
+        meaning="what sessions are sealed with; a new one signs everybody out",
+        default="derived from the App's private key",
+    ),
     Setting(name="GITHUB_API_URL", meaning="GitHub's API", default=GITHUB_API),
     Setting(
         name="PUBLIC_URL",
@@ -113,6 +129,14 @@ class _Reading:
         if not value:
             self.problems.append(f"{name} is missing: {_meaning(name)}")
         return value
+
+    def together(self, first: str, second: str) -> tuple[str, str]:
+        """Two settings of which neither is of use alone."""
+        values = self.text(first), self.text(second)
+        if any(values) and not all(values):
+            missing, given = (first, second) if values[1] else (second, first)
+            self.problems.append(f"{missing} is missing: {_meaning(missing)}; or leave {given} out")
+        return values
 
     def number(
         self, name: str, read: Callable[[str], float], limits: tuple[float, float], wanted: str
@@ -172,6 +196,11 @@ class _Reading:
         return candidate + "\n"
 
 
+def _derived(private_key: str) -> str:
+    """A secret of this installation, the same after a start and in all its processes."""
+    return hmac.new(private_key.encode(), b"maxview session secret 1", hashlib.sha256).hexdigest()
+
+
 def _meaning(name: str) -> str:
     return next(setting.meaning for setting in SETTINGS if setting.name == name)
 
@@ -192,10 +221,15 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     log_format = reading.text("LOG_FORMAT", "text")
     if log_format not in {"text", "json"}:
         reading.problems.append(f"LOG_FORMAT is {log_format!r}: give text or json")
+    private_key = reading.private_key()
+    client_id, client_secret = reading.together("GITHUB_CLIENT_ID", "GITHUB_CLIENT_SECRET")
     settings = Settings(
         app_id=int(app_id) if app_id.isdigit() else 0,
-        private_key=reading.private_key(),
+        private_key=private_key,
         webhook_secret=reading.required("GITHUB_WEBHOOK_SECRET"),
+        client_id=client_id,
+        client_secret=client_secret,
+        session_secret=reading.text("SESSION_SECRET") or _derived(private_key),
         api_url=reading.url("GITHUB_API_URL", GITHUB_API, ("https", "http")),
         public_url=reading.url("PUBLIC_URL", f"http://{host}:{port}", ("https", "http")),
         database_url=reading.url(

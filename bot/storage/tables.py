@@ -193,3 +193,13 @@ REPORT = Table(
     Column("document", LargeBinary, nullable=False),
     Column("made", Float, nullable=False),
 )
+
+SESSION = Table(
+    "session",
+    METADATA,
+    Column("digest", String, primary_key=True),
+    Column("login", String, nullable=False),
+    Column("made", Float, nullable=False),
+    Column("expires", Float, nullable=False),
+    Index(None, "expires"),
+)

@@ -4,7 +4,6 @@ In:  what is in the database, and logs where they are kept.
 Out: documents with a tag, so that who asks again is told cheaply that nothing changed.
 """
 
-from collections.abc import Callable
 from functools import partial
 
 from starlette.concurrency import run_in_threadpool
@@ -16,18 +15,16 @@ from bot.errors import Broken, Told
 from bot.report.model import Report
 from bot.report.numbers import iso_time
 from bot.report.report_document import report_document
-from bot.runs.pattern import slug
 from bot.report.run_document import run_document
+from bot.runs.pattern import slug
 from bot.runs.records import RunRecord
 from bot.storage import histories, pulls, reports, runs, timelines
-from bot.storage.database import Database
 from bot.web.access import Absent, Visit, visit, visit_run
 from bot.web.answers import TEXT, json_answer, tagged
 from bot.web.branches import default_branch
-from bot.web.health import health_document
 from bot.web.compare_pages import compare_json
+from bot.web.health import health_document
 from bot.web.history_pages import history_json
-from bot.web.link_key import LinkKey
 from bot.web.links import Links
 from bot.web.lists import PullLine, pull_lines
 from bot.web.log_pages import asked_number, open_run_log
@@ -35,29 +32,26 @@ from bot.web.log_redaction import Redaction
 from bot.web.log_source import TooFar
 from bot.web.log_view import read_span
 from bot.web.log_window import WINDOW, Span
-from bot.web.parity_pages import parity_json
 from bot.web.main_view import main_document
 from bot.web.pages import asked_pull
+from bot.web.parity_pages import parity_json
 from bot.web.public import document_for_reader, with_key
-from bot.web.site_parts import LogAway, Parts, Render, json_endpoint, log_away
+from bot.web.site_parts import LogAway, Parts, json_endpoint, log_away
 
 SCHEMA = 1
 LONGEST_PART = 512 << 10
 """Bytes of a log in one answer; the next part is linked."""
 
 
-def api_routes(
-    *, database: Database, render: Render, public_url: str, now: Callable[[], float], key: LinkKey
-) -> list[BaseRoute]:
+def api_routes(parts: Parts) -> list[BaseRoute]:
     """Every JSON route; the unknown below `/api/` is answered in JSON too."""
-    parts = Parts(database=database, render=render, public_url=public_url, now=now, key=key)
     served = (
-        ("/api/v1/{owner}/{repo}/parity/{ref:path}", parity_json),
         ("/api/v1/", home),
         ("/api/v1/runs/{id}/log", log_text),
         ("/api/v1/runs/{id}", run_json),
         ("/api/v1/{owner}/{repo}/compare/{ends:path}", compare_json),
         ("/api/v1/{owner}/{repo}/history", history_json),
+        ("/api/v1/{owner}/{repo}/parity/{ref:path}", parity_json),
         ("/api/v1/{owner}/{repo}/pull/{number:int}", pull_json),
         ("/api/v1/{owner}/{repo}", repository_json),
         ("/api/{path:path}", absent),

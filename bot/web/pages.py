@@ -7,7 +7,7 @@ No page says more than its visitor may know: see `bot.web.access`.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from starlette.concurrency import run_in_threadpool
@@ -19,7 +19,6 @@ from bot.report.headline import is_settled
 from bot.report.model import Report
 from bot.runs.pattern import slug
 from bot.storage import histories, pulls, reports, runs, timelines
-from bot.storage.database import Database
 from bot.storage.pulls import PullRow
 from bot.verdict.judgement import MeasuredRun
 from bot.web.access import Absent, Visit, visit, visit_run
@@ -27,18 +26,17 @@ from bot.web.branches import default_branch
 from bot.web.compare_pages import compare_page
 from bot.web.health import OLD_SECONDS, health_lines
 from bot.web.history_pages import history_page
-from bot.web.link_key import LinkKey
 from bot.web.links import commit_on_github, pull_on_github
 from bot.web.lists import pull_lines
 from bot.web.log_pages import log_page, raw_log
 from bot.web.log_search_pages import log_search_page
 from bot.web.main_view import main_lines
-from bot.web.parity_pages import parity_page
 from bot.web.moments import moment
+from bot.web.parity_pages import parity_page
 from bot.web.public import for_page
 from bot.web.pull_view import pull_view
 from bot.web.run_view import run_view
-from bot.web.site_parts import Parts, Render, page_endpoint
+from bot.web.site_parts import Parts, page_endpoint
 
 LIVE_SECONDS = 15
 """How often an unfinished report is looked at again by an open page; most runs take minutes."""
@@ -53,23 +51,20 @@ LARGEST_PULL = 2**31 - 1
 SHA = re.compile(r"[0-9a-f]{4,64}")
 
 
-def page_routes(
-    *, database: Database, render: Render, public_url: str, now: Callable[[], float], key: LinkKey
-) -> list[BaseRoute]:
+def page_routes(parts: Parts) -> list[BaseRoute]:
     """Every page, and the files they need.
 
     The last of them take every other address, so routes of others must stand before these.
     """
-    parts = Parts(database=database, render=render, public_url=public_url, now=now, key=key)
     served = (
         ("/", home),
         ("/runs/{id}/log/raw", raw_log),
         ("/runs/{id}/log/search", log_search_page),
-        ("/{owner}/{repo}/parity/{ref:path}", parity_page),
         ("/runs/{id}/log", log_page),
         ("/runs/{id}", run_page),
         ("/{owner}/{repo}/compare/{ends:path}", compare_page),
         ("/{owner}/{repo}/history", history_page),
+        ("/{owner}/{repo}/parity/{ref:path}", parity_page),
         ("/{owner}/{repo}/pull/{number:int}", pull_page),
         ("/{owner}/{repo}", repository_page),
         ("/{path:path}", absent),

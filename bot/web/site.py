@@ -8,15 +8,18 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, generate_latest
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from bot.errors import Broken, Told
 from bot.intake.webhook import Receiver
+from bot.web.reception import Desk, Reception
 
 CHECK_SECONDS = 5.0
 
@@ -34,20 +37,15 @@ def site(
     schema: dict[str, object],
     registry: CollectorRegistry,
     lifespan: Lifespan,
+    desk: Desk,
 ) -> Starlette:
-    """Join the parts; `checks` are asked by `/readyz`, each raising where its part is away."""
-
+    """Join the parts behind the reception; `/readyz` asks `checks`, each raising where its part is away."""
     answers = Counter("maxview_webhook_answers", "Webhook requests answered", ["status"], registry=registry)
 
     async def webhook(request: Request) -> Response:
         answer = await receiver.receive(request.headers, request.stream())
         answers.labels(status=str(answer.status)).inc()
         return JSONResponse(dict(answer.body), status_code=answer.status)
-
-    async def ready(_request: Request) -> Response:
-        found = await asyncio.gather(*(_asked(name, check) for name, check in checks.items()))
-        parts = dict(zip(checks, found, strict=True))
-        return JSONResponse(parts, status_code=200 if set(parts.values()) <= {"ok"} else 503)
 
     async def metrics(_request: Request) -> Response:
         text = await asyncio.to_thread(generate_latest, registry)
@@ -58,17 +56,24 @@ def site(
             Route("/webhook", webhook, methods=["POST"]),
             Route("/webhook", _only_post),
             Route("/healthz", lambda _request: JSONResponse({"process": "ok"})),
-            Route("/readyz", ready),
+            Route("/readyz", partial(_ready, checks)),
             Route("/metrics", metrics),
             Route("/schema/maxview.json", lambda _request: JSONResponse(schema)),
             *pages,
         ],
+        middleware=[Middleware(Reception, desk=desk)],
         lifespan=lifespan,
     )
 
 
 def _only_post(_request: Request) -> Response:
     return JSONResponse({"error": "webhooks are posted here"}, status_code=405, headers={"allow": "POST"})
+
+
+async def _ready(checks: dict[str, Check], _request: Request) -> Response:
+    found = await asyncio.gather(*(_asked(name, check) for name, check in checks.items()))
+    parts = dict(zip(checks, found, strict=True))
+    return JSONResponse(parts, status_code=200 if set(parts.values()) <= {"ok"} else 503)
 
 
 async def _asked(name: str, check: Check) -> str:

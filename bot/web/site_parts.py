@@ -21,14 +21,16 @@ from bot.web.legible import legible
 from bot.web.link_key import LinkKey
 from bot.web.links import Links
 from bot.web.log_source import Logs
+from bot.web.visitor import account_of
 
 Render = Callable[[str, Mapping[str, object]], str]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 NOT_FOUND = "There is no such page"
 NOT_FOUND_WHY = (
-    "Nothing is known under this address. A private repository is reachable only through the links in "
-    "MaxView's comments on its pull requests."
+    "Nothing is known under this address, or it belongs to a repository that you may not see. A private "
+    "repository is shown to those who can read it on GitHub and sign in here, where that is set up, and "
+    "through the links in MaxView's comments on its pull requests."
 )
 AWAY = "The pages cannot be read right now"
 AWAY_WHY = "The database does not answer. Nothing is lost; try again in a minute."
@@ -53,13 +55,19 @@ class Parts:
     ) -> Response:
         """A page of the site; long ones take a while to set, so that is done beside the event loop."""
         links = visit.links if visit else Links()
-        given = {"assets": self.assets.addresses, "links": links, **values}
+        given = {"assets": self.assets.addresses, "links": links, "account": account_of(request), **values}
         body = await run_in_threadpool(self.render, template, given)
         return tagged(request, body.encode(), kind=HTML, cache=visit.cache if visit else "no-cache")
 
     def problem(self, request: Request, status: int, what: str, why: str) -> Response:
         """One clear page: what is missing, and what to do."""
-        values = {"what": what, "why": why, "assets": self.assets.addresses, "links": Links()}
+        values = {
+            "what": what,
+            "why": why,
+            "assets": self.assets.addresses,
+            "links": Links(),
+            "account": account_of(request),
+        }
         body = self.render("problem.html.j2", values).encode()
         return tagged(request, body, kind=HTML, cache=NEVER, status=status, headers=_later(status))
 

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import httpx
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 
 from bot.render import Renderer
 from bot.report.headline import headline
@@ -20,11 +21,13 @@ from bot.report.model import Report
 from bot.runs.records import RunRecord
 from bot.storage import pulls, reports, runs
 from bot.storage.database import Database
+from bot.storage.folder import FolderStore
 from bot.storage.pulls import RepositoryRow
 from bot.verdict.judgement import MeasuredRun
-from bot.web.api import api_routes
+from bot.web.front import Means, front
 from bot.web.link_key import LinkKey
-from bot.web.pages import page_routes
+from bot.web.reception import Reception
+from bot.web.sign_in import People
 from tests.report.parts import measured
 from tests.report.samples import BASE, NOW
 
@@ -42,18 +45,25 @@ class Shop:
     folder: Path
     database: Database
     now: float = NOW + 7200.0
+    people: People | None = None
     app: Starlette = field(init=False)
 
     def __post_init__(self) -> None:
         def now() -> float:
             return self.now
 
-        self.app = Starlette(
-            routes=[
-                *api_routes(database=self.database, render=RENDER, public_url=URL, now=now, key=KEY),
-                *page_routes(database=self.database, render=RENDER, public_url=URL, now=now, key=KEY),
-            ]
+        means = Means(
+            database=self.database,
+            render=RENDER,
+            public_url=URL,
+            now=now,
+            key=KEY,
+            secret="a secret of the tests",
+            artifacts=FolderStore(self.folder / "artifacts"),
+            people=self.people,
         )
+        met = front(means)
+        self.app = Starlette(routes=met.routes, middleware=[Middleware(Reception, desk=met.desk)])
         for name, private in ((PUBLIC, False), (PRIVATE, True)):
             self.keep(name, private=private)
 

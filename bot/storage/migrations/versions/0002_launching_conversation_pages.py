@@ -118,6 +118,15 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("name", name=op.f("pk_mark")),
     )
     op.create_table(
+        "session",
+        sa.Column("digest", sa.String(), nullable=False),
+        sa.Column("login", sa.String(), nullable=False),
+        sa.Column("made", sa.Float(), nullable=False),
+        sa.Column("expires", sa.Float(), nullable=False),
+        sa.PrimaryKeyConstraint("digest", name=op.f("pk_session")),
+    )
+    op.create_index(op.f("ix_session_expires"), "session", ["expires"], unique=False)
+    op.create_table(
         "spend",
         sa.Column("run", sa.String(), nullable=False),
         sa.Column("attempt", sa.Integer(), nullable=False),

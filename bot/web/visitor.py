@@ -1,0 +1,119 @@
+"""Who comes in, and what GitHub lets them read.
+
+In:  a person's token, and the repositories they ask for.
+Out: yes or no, remembered for `OPEN_SECONDS` or `SHUT_SECONDS`.
+
+What is not there is asked for as long as what is hidden, so that neither status nor time tells them apart: a
+refusal is remembered for the address that was asked for, and never for the repository behind it.
+"""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from starlette.requests import Request
+
+from bot.errors import Refused, TryLater
+
+OPEN_SECONDS = 120.0
+"""How long an answer of GitHub's opens pages: who may not read a repository any more loses them then."""
+
+SHUT_SECONDS = 30.0
+"""How long a refusal is not asked again: somebody who was just let in does not wait long."""
+
+REMEMBERED = 20_000
+"""Answers kept in memory, of all visitors."""
+
+REFUSALS, REFUSALS_SECONDS = 60, 60.0
+"""Tokens that GitHub refused, and in which time: after so many none is tried, since GitHub shuts out who goes
+on with bad ones, and this server with them."""
+
+
+class Readers(Protocol):
+    """What is asked of GitHub for a visitor."""
+
+    async def may_read(self, token: str, repository: str) -> bool:
+        """Whether GitHub shows the repository to the owner of the token; `Refused` where the token is bad."""
+        ...
+
+
+class Unasked(Exception):
+    """GitHub cannot be asked now whether the visitor may see this."""
+
+
+@dataclass(slots=True)
+class Permissions:
+    """GitHub's answers, briefly."""
+
+    readers: Readers
+    now: Callable[[], float]
+    _known: OrderedDict[tuple[str, str], tuple[bool, float]] = field(default_factory=OrderedDict)
+    _refused: list[float] = field(default_factory=list)
+
+    async def may_read(self, token: str, repository: str, asked: str) -> bool:
+        """Whether the owner of the token may read a repository; `asked` names what the address asks for."""
+        who = hashlib.sha256(token.encode()).hexdigest()
+        opens, shuts = (who, f"open {repository.lower()}"), (who, f"shut {asked.lower()}")
+        for key in (opens, shuts):
+            known = self._known.get(key)
+            if known is not None and known[1] > self.now():
+                return known[0]
+        answer = await self._asked(token, repository)
+        key, seconds = (opens, OPEN_SECONDS) if answer else (shuts, SHUT_SECONDS)
+        self._known[key] = (answer, self.now() + seconds)
+        self._known.move_to_end(key)
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+        return answer
+
+    async def _asked(self, token: str, repository: str) -> bool:
+        self._refused = [at for at in self._refused if at > self.now() - REFUSALS_SECONDS]
+        if len(self._refused) >= REFUSALS:
+            raise Unasked
+        try:
+            return await self.readers.may_read(token, repository)
+        except Refused:
+            self._refused.append(self.now())
+            return False
+        except TryLater as later:
+            raise Unasked from later
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visitor:
+    """Somebody with a token; `login` and `proof` are there where they signed in with a browser."""
+
+    permissions: Permissions
+    token: str = field(repr=False)
+    login: str | None = None
+    proof: str = field(default="", repr=False)
+
+    async def may_read(self, repository: str, asked: str) -> bool:
+        """Whether this visitor may read the repository behind what the address asks for."""
+        return await self.permissions.may_read(self.token, repository, asked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What a page says of its visitor: who is signed in, and whether one can."""
+
+    login: str | None = None
+    proof: str = field(default="", repr=False)
+    offered: bool = False
+
+
+def visitor_of(request: Request) -> Visitor | None:
+    """Who asks, as the reception found out."""
+    found: Visitor | None = request.scope.get("state", {}).get("visitor")
+    return found
+
+
+def account_of(request: Request) -> Account:
+    """What the page says of who asks."""
+    offered = bool(request.scope.get("state", {}).get("sign_in"))
+    visitor = visitor_of(request)
+    if visitor is None or visitor.login is None:
+        return Account(offered=offered)
+    return Account(login=visitor.login, proof=visitor.proof, offered=offered)
