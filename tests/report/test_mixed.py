@@ -44,7 +44,7 @@ def _case(variant: str, base: int, head: int) -> CaseRuns:
                 repository="acme/x",
                 case="a",
                 variant=variant,
-                sha="b" * 40,
+                sha=("b" if side == "base" else "a") * 40,
                 log_uri=f"file:{variant}-{side}-{n}",
             )
             for n in range(count)
