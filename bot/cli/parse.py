@@ -6,7 +6,6 @@ Out: for people one view per run, for programs one JSON object per run and line.
 """
 
 import argparse
-import json
 import sys
 
 from bot.cli.reading import runs_of
@@ -14,7 +13,7 @@ from bot.cli.run_view import show_run
 from bot.cli.screen import Screen, plain
 from bot.errors import Told
 from bot.logs.facts import State
-from bot.report.run_document import run_document
+from bot.report.run_document import run_json
 from bot.verdict.judgement import MeasuredRun
 
 EPILOG = """\
@@ -51,7 +50,8 @@ def main(args: argparse.Namespace) -> int:
         _warn(source, runs)
         if args.json:
             for run in runs:
-                print(json.dumps(run_document(run), ensure_ascii=False, allow_nan=False))
+                sys.stdout.writelines(run_json(run))
+                print()
         else:
             _show(screen, runs, first=place == 0)
     return status

@@ -14,6 +14,9 @@ from bot.verdict.noise import ENOUGH_FREEDOM
 from bot.verdict.standing import Standing
 from bot.verdict.threshold import DWARFS, POWER_Z, percent
 
+DIGITS_MATTER = 1e-4
+"""Share of a step from which on the last printed digit is worth a word: below, no margin feels it."""
+
 
 def small(value: float) -> str:
     """Three significant digits, with an exponent where zeros would hide them."""
@@ -90,20 +93,24 @@ def _level(work: Arithmetic) -> str:
 def _threshold(work: Arithmetic) -> list[str]:
     name = f"t(p, {work.nu})" if work.spread == Spread.MEASURED else "z(p)"
     p = f"p = 1 - {small(work.level)} / {2 * work.cases}"
-    filled = f"max({small(work.practical)}, {work.quantile:.3f} × {small(work.se)})"
+    digits = work.rounding > DIGITS_MATTER
+    rounding = f", {small(work.rounding)}" if digits else ""
+    filled = f"max({small(work.practical)}, {work.quantile:.3f} × {small(work.se)}{rounding})"
     band = f"{small(work.band)}: ±{percent(work.band):.2f} %"
     seen = f"{percent(work.mde):.2f} % is seen in 4 of 5 comparisons"
+    terms = f"practical margin, {name} SE" + (", half of the last digits" if digits else "")
     return [
-        f"T = max(practical margin, {name} SE), {p}, = {filled} = {band}",
+        f"T = max({terms}), {p}, = {filled} = {band}",
         f"MDE = T + {POWER_Z} SE = {small(work.mde)}: {seen}",
     ]
 
 
 def _tests(work: Arithmetic) -> list[str]:
     r = abs(work.change)
-    limit = r + work.z * work.se
+    reach = max(work.z * work.se, work.rounding)
+    limit = r + reach
     changed, same = r >= work.band, limit <= work.equivalence
-    filled = f"{small(r)} + {small(work.z * work.se)} = {small(limit)} <= {small(work.equivalence)}"
+    filled = f"{small(r)} + {small(reach)} = {small(limit)} <= {small(work.equivalence)}"
     return [
         f"changed if |r| >= T: {small(r)} >= {small(work.band)}: {_answer(holds=changed)}",
         f"else same if |r| + {work.z:.3f} SE <= equivalence margin: {filled}: {_answer(holds=same)}",

@@ -1,8 +1,12 @@
 """The JSON object of one run, as `maxview parse --json` and the API give it.
 
 In:  a `MeasuredRun`.
-Out: a dictionary of JSON values. Every documented key is always there; what the log does not state is None.
+Out: a dictionary of JSON values, or its text piece by piece. Every documented key is always there; what the
+     log does not state is None.
 """
+
+import json
+from collections.abc import Iterator
 
 from bot.logs.facts import CallSite, CompiledMemory, Environment, Outcome, RunLog, Step, StepKind
 from bot.report.numbers import iso_time, number, odd_number
@@ -14,7 +18,23 @@ SCHEMA = 1
 
 def run_document(run: MeasuredRun) -> dict[str, object]:
     """Everything the log of `run` says and what was measured from it."""
-    log = run.log
+    steps = [_step(step, run.log) for step in run.log.steps]
+    return {**_before_steps(run.log), "steps": steps, **_after_steps(run)}
+
+
+def run_json(run: MeasuredRun) -> Iterator[str]:
+    """The same as strict JSON, a step at a time: as one text a day of them is large."""
+    yield _text(_before_steps(run.log)).removesuffix("}") + ', "steps": ['
+    for place, step in enumerate(run.log.steps):
+        yield (", " if place else "") + _text(_step(step, run.log))
+    yield "], " + _text(_after_steps(run)).removeprefix("{")
+
+
+def _text(document: dict[str, object]) -> str:
+    return json.dumps(document, ensure_ascii=False, allow_nan=False)
+
+
+def _before_steps(log: RunLog) -> dict[str, object]:
     return {
         "schema": SCHEMA,
         "source": log.source,
@@ -23,7 +43,12 @@ def run_document(run: MeasuredRun) -> dict[str, object]:
         "hosts": log.hosts,
         "format": log.format,
         "outcome": _outcome(log.outcome),
-        "steps": [_step(step, log) for step in log.steps],
+    }
+
+
+def _after_steps(run: MeasuredRun) -> dict[str, object]:
+    log = run.log
+    return {
         "steps_seen": max(log.steps_seen, len(log.steps)),
         "measurements": _measurements(run),
         "environment": _environment(log.environment, run.measurements),

@@ -21,10 +21,14 @@ def printed_decimals(values: Iterable[float], *, at_least: int = 0) -> int:
     return max(shown, at_least) if len(known) < ENOUGH_VALUES else shown
 
 
+def time_digit(times: Sequence[float]) -> float:
+    """Return the seconds of the last digit of timestamps (Unix seconds)."""
+    return next((digit for digit in (1.0, 0.1, 0.01, 0.001) if _are_multiples(times, digit)), 1e-6)
+
+
 def time_resolution(times: Sequence[float]) -> float:
-    """Return the seconds of the last digit of timestamps (Unix seconds); two of them bound a gap."""
-    digit = next((digit for digit in (1.0, 0.1, 0.01, 0.001) if _are_multiples(times, digit)), 1e-6)
-    return sqrt(2) * digit
+    """Return what the last digit of timestamps does to a gap, which two of them bound, in seconds."""
+    return sqrt(2) * time_digit(times)
 
 
 def _are_multiples(times: Sequence[float], digit: float) -> bool:

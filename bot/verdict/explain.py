@@ -102,6 +102,7 @@ def _arithmetic(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun], given:
         z=ruling.z,
         practical=given.rules.practical,
         equivalence=given.rules.equivalence,
+        rounding=evidence.rounding,
         band=ruling.band,
         mde=ruling.band + POWER_Z * ruling.se,
         decision=ruling.verdict.value,

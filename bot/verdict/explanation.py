@@ -104,7 +104,7 @@ class Arithmetic:
     is `base_off` from them. `between` and `within` are variances of the change, `se` the root of what was
     taken of them: both, where `summed`, else the one between runs unless the other dwarfs it. `level` is what
     this look may spend, `first_level` what the first could, `quantile` the t or z at `1 - level / (2 cases)`,
-    `z` the one of the equivalence test.
+    `z` the one of the equivalence test, `rounding` what the last printed digits alone may have done.
     """
 
     change: float
@@ -127,6 +127,7 @@ class Arithmetic:
     z: float
     practical: float
     equivalence: float
+    rounding: float
     band: float
     mde: float
     decision: str

@@ -95,12 +95,14 @@ class Spread(StrEnum):
 class Steady:
     """The steady step time of one run.
 
-    `seconds` is the median of the kept intervals, `se` its relative within-run standard error.
+    `seconds` is the median of the kept intervals, `se` its relative within-run standard error, `resolution`
+    the last digit that the intervals were printed with, as a share of `seconds`.
     `kept_steps` and `candidate_steps` name the steps whose intervals were used and considered.
     `seconds` is None where there is no steady state; `problem` then says why."""
 
     seconds: float | None = None
     se: float | None = None
+    resolution: float = 0.0
     clock: Clock | None = None
     kept_steps: tuple[int, ...] = ()
     candidate_steps: tuple[int, ...] = ()

@@ -21,6 +21,9 @@ from bot.verdict.timeline import dialect, elapsed, first_mark, last_segment
 CLEAR_RUN_STEPS = 20
 """With ten steps and a checkpoint 4 to 10 % of runs have no steady state; with twenty none (simulated)."""
 
+MAXTEXT_OPTION = "enable_checkpointing=false"
+"""Of MaxText's configuration; other trainers have other words for it."""
+
 FIRST_STEPS = (0, 1)
 """Pre-training counts from 0, post-training from 1: a log that begins later does not show the first step."""
 
@@ -128,5 +131,6 @@ def _warnings(log: RunLog, state: Steady) -> tuple[str, ...]:
         return ()
     reason = f"no steady step time: {state.problem}"
     if log.steps and log.outcome.state is State.SUCCEEDED and log.steps_seen < CLEAR_RUN_STEPS:
-        reason += f"; N>={CLEAR_RUN_STEPS} steps or enable_checkpointing=false would help"
+        option = f" or {MAXTEXT_OPTION}" if log.format == "maxtext" else ""
+        reason += f"; N>={CLEAR_RUN_STEPS} steps{option} would help"
     return (reason,)

@@ -14,7 +14,7 @@ from math import hypot, isfinite, sqrt
 from statistics import median, stdev
 
 from bot.logs.facts import RunLog, Step, StepKind
-from bot.verdict.digits import printed_decimals, time_resolution
+from bot.verdict.digits import printed_decimals, time_digit, time_resolution
 from bot.verdict.judgement import Clock, Dialect, Steady
 from bot.verdict.peaks import fastest_tflops
 from bot.verdict.recover import Constants, constants, recovered_seconds
@@ -41,11 +41,13 @@ COARSE = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
-    """Intervals by step number, the seconds of their last digit, and the shortest that the device can do."""
+    """Intervals by step number, the seconds of their last digit (`digit`; `blur` is what it does to one of
+    them: two stamps bound an interval), and the shortest that the device can do."""
 
     clock: Clock
     seconds: Mapping[int, float]
-    resolution: float
+    digit: float
+    blur: float
     shortest_possible: float
 
 
@@ -87,10 +89,12 @@ def bounds(considered: Samples) -> tuple[float, float] | None:
 def _samples(log: RunLog, steps: Sequence[Step], believed: Sequence[Step], work: Constants) -> Samples | None:
     """Choose the clock: completion where most lines have a fine timestamp, else the logger's own."""
     shortest = _shortest_possible(log, work)
+    digit = _seconds_digit(believed, work)
     logger = Samples(
         clock=Clock.LOGGER,
         seconds=_logger_seconds(steps, believed, work),
-        resolution=_seconds_resolution(believed, work),
+        digit=digit,
+        blur=digit,
         shortest_possible=shortest,
     )
     times = [step.time for step in steps if step.time is not None]
@@ -99,7 +103,8 @@ def _samples(log: RunLog, steps: Sequence[Step], believed: Sequence[Step], work:
     completion = Samples(
         clock=Clock.COMPLETION,
         seconds=_completion_seconds(log, steps),
-        resolution=time_resolution(times),
+        digit=time_digit(times),
+        blur=time_resolution(times),
         shortest_possible=shortest,
     )
     return logger if _is_coarse(completion) and logger.seconds else completion
@@ -139,8 +144,8 @@ def _settle(considered: Samples) -> Steady:
     seconds = median(values)
     return Steady(
         seconds=seconds,
-        se=hypot(MEDIAN_ERROR * stdev(values) / sqrt(len(values)), considered.resolution / sqrt(12))
-        / seconds,
+        se=hypot(MEDIAN_ERROR * stdev(values) / sqrt(len(values)), considered.blur / sqrt(12)) / seconds,
+        resolution=considered.digit / seconds,
         clock=considered.clock,
         kept_steps=kept,
         candidate_steps=candidates,
@@ -171,7 +176,7 @@ def _confirmed(found: Steady, logger: Mapping[int, float]) -> Steady:
 
 def _second_clock(logger: Mapping[int, float]) -> float | None:
     """Return the median of the undisturbed printed seconds, None where the log prints too few to say."""
-    printed = Samples(clock=Clock.LOGGER, seconds=logger, resolution=0.0, shortest_possible=0.0)
+    printed = Samples(clock=Clock.LOGGER, seconds=logger, digit=0.0, blur=0.0, shortest_possible=0.0)
     kept = _kept(printed)
     return median(printed.seconds[step] for step in kept) if kept else None
 
@@ -183,7 +188,7 @@ def _shortest_possible(log: RunLog, work: Constants) -> float:
     return tflop / peak if tflop and peak and isfinite(tflop) else 0.0
 
 
-def _seconds_resolution(steps: Sequence[Step], work: Constants) -> float:
+def _seconds_digit(steps: Sequence[Step], work: Constants) -> float:
     """Return the seconds of the last digit of the printed intervals: nothing where the rates restore them."""
     if work.tokens is not None or work.tflop is not None:
         return 0.0
@@ -192,4 +197,4 @@ def _seconds_resolution(steps: Sequence[Step], work: Constants) -> float:
 
 def _is_coarse(considered: Samples) -> bool:
     values = considered.seconds.values()
-    return bool(values) and considered.resolution > COARSE * median(values)
+    return bool(values) and considered.blur > COARSE * median(values)

@@ -45,11 +45,13 @@ DWARFS = 9.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """`change` is ln(head/base), `n` the runs of each side, `within` its mean squared error of one run."""
+    """`change` is ln(head/base), `n` the runs of each side, `within` its mean squared error of one run.
+    `rounding` is how far the last printed digits alone may have moved the change, whatever the runs."""
 
     change: float
     within: tuple[float, float]
     n: tuple[int, int]
+    rounding: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,12 +113,12 @@ def rule(evidence: Evidence, noise: Noise, rules: Rules) -> Ruling | None:
     p = 1 - report_level(noise, rules.look) / (2 * rules.cases)
     measured = noise.spread is Spread.MEASURED
     quantile = t_quantile(p, noise.nu) if measured else normal_quantile(p)
-    band = max(rules.practical, quantile * se)
+    band = max(rules.practical, quantile * se, evidence.rounding)
     z = _equivalence_quantile(noise, rules)
     size = abs(evidence.change)
     if size >= band:
         verdict = TimingVerdict.SLOWER if evidence.change > 0 else TimingVerdict.FASTER
-    elif size + z * se <= rules.equivalence:
+    elif size + max(z * se, evidence.rounding) <= rules.equivalence:
         verdict = TimingVerdict.SAME
     else:
         verdict = TimingVerdict.INCONCLUSIVE
@@ -180,7 +182,14 @@ def weigh(base: Sequence[Steady], head: Sequence[Steady], main: Sequence[float] 
         change=fmean(map(log, head_times)) - fmean(map(log, base_times)),
         within=(_within(base) * len(own) / len(base_times), _within(head)),
         n=(len(base_times), len(head_times)),
+        rounding=_rounding(base) + _rounding(head),
     )
+
+
+def _rounding(side: Sequence[Steady]) -> float:
+    """Return half a digit as a share of a step: a median of rounded times is off by up to that, and so is
+    every other run's, in the same direction where they are the same number."""
+    return max((one.resolution / 2 for one in side if one.seconds is not None), default=0.0)
 
 
 def seconds_of(side: Sequence[Steady]) -> list[float]:

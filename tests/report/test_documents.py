@@ -7,7 +7,7 @@ from dataclasses import replace
 from bot.logs.facts import Outcome, RunLog, State, Step
 from bot.report.comparison_document import comparison_document
 from bot.report.report_document import report_document
-from bot.report.run_document import run_document
+from bot.report.run_document import run_document, run_json
 from bot.verdict.judgement import MeasuredRun, Measurements, TimingVerdict, Verdict
 from tests.report.parts import JAX_CAVEATS, WITHIN, compared, measured, timing
 from tests.report.samples import mixed, report
@@ -44,6 +44,14 @@ def test_a_log_that_states_nothing_has_every_key_and_no_figure() -> None:
     assert isinstance(measurements, dict)
     counted = {"steady_kept", "steady_candidates", "page"}
     assert [key for key, value in measurements.items() if key not in counted and value is not None] == []
+
+
+def test_a_run_is_written_step_by_step_as_it_is_at_once() -> None:
+    """One JSON object, the same to the byte, with steps and without."""
+    for run in (EMPTY, measured()):
+        whole = json.dumps(run_document(run), ensure_ascii=False, allow_nan=False)
+        assert "".join(run_json(run)) == whole
+        assert len(list(run_json(run))) == len(run.log.steps) + 2
 
 
 def test_a_run_is_written_as_the_contract_shows() -> None:

@@ -89,6 +89,13 @@ def test_a_short_run_says_what_would_help() -> None:
     )
 
 
+def test_only_maxtext_is_told_of_its_own_option() -> None:
+    """Other trainers have no enable_checkpointing."""
+    log = replace(run_log(Shape(steps=6)), format="nanogpt")
+    (warning,) = measure(log).measurements.warnings
+    assert warning.endswith("3 are needed; N>=20 steps would help")
+
+
 def test_a_log_without_a_run_is_all_unknown() -> None:
     """Nothing is zero that is not known."""
     log = RunLog(source="x", run=1, format=None, outcome=Outcome(state=State.NOT_A_TRAINING_LOG))
