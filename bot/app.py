@@ -22,6 +22,7 @@ from bot.config import json_schema
 from bot.controller.deliveries import DeliveryStep
 from bot.controller.facts import HeadReader
 from bot.controller.gathering import Gatherer
+from bot.controller.hearing import listening
 from bot.controller.launching import Launcher
 from bot.controller.loop import Controller, Work
 from bot.controller.mainline import MainStep
@@ -142,7 +143,12 @@ def _assemble(parts: Parts) -> Starlette:
 def _controller(parts: Parts, wake: Callable[[], None]) -> Controller:
     suites = Suites(forge=parts.github, now=time.time)
     delivery = DeliveryStep(
-        database=parts.database, forge=parts.github, suites=suites, now=time.time, wake=wake
+        database=parts.database,
+        forge=parts.github,
+        suites=suites,
+        hearing=listening(parts.database, parts.github, suites, time.time),
+        now=time.time,
+        wake=wake,
     )
     speech = Speech(
         database=parts.database,

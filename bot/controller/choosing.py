@@ -43,6 +43,7 @@ def choose(connection: Connection, *, row: PullRow, pull: Pull, facts: HeadFacts
     of_head, left_out = _of_head(connection, pull, mine)
     kept = _Kept(
         launched=launched,
+        stopped=_stopped(connection, pull, mine),
         of_head=_and_others(of_head, _of_files(connection, pull, facts.tree, mine)),
         left_out=left_out,
         of_base=_of_base(connection, pull, mine),
@@ -72,6 +73,7 @@ class _Kept:
     merge base's files; and the figures of the base's, by run id."""
 
     launched: Sequence[RunRecord]
+    stopped: Sequence[RunRecord]
     of_head: Sequence[RunRecord]
     left_out: str
     of_base: Sequence[RunRecord]
@@ -83,6 +85,7 @@ class _Kept:
         return replace(
             self,
             launched=_only(self.launched, case, variant),
+            stopped=_only(self.stopped, case, variant),
             of_head=_only(self.of_head, case, variant),
             of_base=_only(self.of_base, case, variant),
             of_base_files=_only(self.of_base_files, case, variant),
@@ -115,6 +118,7 @@ def _case(
         main_failures=_failures(kept),
         looked=Looked(look=looked.look, runs=looked.runs) if looked else None,
         unfinished=tuple(run for run in kept.launched if run.state in UNFINISHED),
+        stopped=len(kept.stopped),
         lost=tuple(run for run in kept.launched if run.state is RunState.LOST),
         began_after="the push" if row.head_seen else "the commit was made",
         left_out=kept.left_out,
@@ -149,6 +153,16 @@ def _progress(launched: Sequence[RunRecord]) -> Progress | None:
         return None
     done = sum(run.state not in UNFINISHED for run in launched)
     return Progress(runs_done=done, runs_wanted=len(launched))
+
+
+def _stopped(connection: Connection, pull: Pull, mine: Collection[str]) -> list[RunRecord]:
+    """Runs of the head that were started and let go of before their end."""
+    return [
+        run
+        for run in runs.of_branch(connection, pull.repository, slug(pull.head_branch))
+        if run.sha == pull.head_sha
+        and (run.state is RunState.CANCELLED or (run.state in UNFINISHED and run.id not in mine))
+    ]
 
 
 def _of_base(connection: Connection, pull: Pull, mine: Collection[str]) -> list[RunRecord]:

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
-from bot.controller import commands
+from bot.controller.hearing import Hearing
 from bot.controller.ports import Forge
 from bot.controller.pushes import Pushes
 from bot.controller.suites import Suites
-from bot.errors import Missing, Told
+from bot.errors import Told
 from bot.intake import intent as intents
 from bot.intake.event import read_event
 from bot.intake.pull import Repository
@@ -36,6 +36,7 @@ class DeliveryStep:
     database: Database
     forge: Forge
     suites: Suites
+    hearing: Hearing
     now: Callable[[], float]
     wake: Callable[[], None]
 
@@ -59,8 +60,11 @@ class DeliveryStep:
                 await self._want(intent)
                 return DeliveryState.DONE, f"{intent.repository.full_name}#{intent.number} is looked at"
             case intents.Command():
-                outcome = await self._command(intent)
-                return DeliveryState.DONE, outcome
+                await self._remember(intent.repository)
+                return DeliveryState.DONE, await self.hearing.command(intent)
+            case intents.Label():
+                await self._remember(intent.repository)
+                return DeliveryState.DONE, await self.hearing.label(intent)
             case intents.Branch():
                 outcome = await self._branch(intent)
                 return DeliveryState.DONE, outcome
@@ -82,40 +86,6 @@ class DeliveryStep:
             now=self.now(),
             head_sha=intent.head_sha if isinstance(intent, intents.Watch) else None,
         )
-
-    async def _command(self, intent: intents.Command) -> str:
-        if not intent.on_pull and not await self._is_pull(intent):
-            return f"#{intent.number} is an issue, not a pull request"
-        await self._remember(intent.repository)
-        await self._react(intent, "eyes")
-        permission = await self.forge.permission(intent.repository, intent.author.login)
-        suite = await self.suites.read(intent.repository)
-        record = commands.decide(intent, permission=permission, suite=suite.suite)
-        await self.database.write(
-            pulls.want,
-            repository=intent.repository.full_name,
-            number=intent.number,
-            installation=intent.repository.installation,
-            now=self.now(),
-            command=record,
-        )
-        await self._react(intent, "confused" if record.refused else "rocket")
-        return f"{record.text} by {record.by}: {record.result}"
-
-    async def _is_pull(self, intent: intents.Command) -> bool:
-        """Ask, where the delivery does not say whether the comment stands on a pull request."""
-        try:
-            await self.forge.pull(intent.repository, intent.number)
-        except Missing:
-            return False
-        return True
-
-    async def _react(self, intent: intents.Command, content: str) -> None:
-        """Acknowledge a command; where reactions cannot be had, the comment still says what came of it."""
-        try:
-            await self.forge.react(intent.repository, intent.comment_id, content)
-        except Told as told:
-            LOG.warning("no reaction under comment %s: %s", intent.comment_id, told.text)
 
     async def _branch(self, intent: intents.Branch) -> str:
         await self._remember(intent.repository)

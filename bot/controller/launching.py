@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 
 from bot.config import Suite
 from bot.controller import asking
+from bot.controller.conversation import approval_of
 from bot.controller.deciding import is_settled, starts_runs
 from bot.controller.facts import HeadFacts
 from bot.controller.jobs import device_of
-from bot.controller.planning import FAILING, Subject, Wishes, plan
+from bot.controller.planning import Subject, Wishes, plan
 from bot.controller.pricing import price_plan
+from bot.controller.vouching import Waits, vouched
 from bot.intake.pull import Pull
 from bot.report.build import Built
 from bot.report.model import CaseReport, Report
@@ -77,13 +79,14 @@ class Launcher:
         self, row: PullRow, pull: Pull, facts: HeadFacts, suite: Suite, built: Built
     ) -> Launched:
         """Plan what is missing; nothing for a fork, whose code nobody here has vouched for."""
-        if not starts_runs(suite) or pull.from_fork:
-            return Launched()
         rows, asked = built.report.rows, _asks_for_the_plan(row)
-        subject = await self._subject(pull, facts, suite, _of_commands(row, pull, suite, rows))
+        waits = isinstance(vouched(pull, facts.tree, await approval_of(self.database, pull, facts)), Waits)
+        if not starts_runs(suite) or (waits and not asked):
+            return Launched()
+        subject = await self._subject(pull, facts, suite)
         if subject is None:
             return Launched()
-        if asked and not subject.asks:
+        if waits or (asked and not subject.asks):
             proposal = replace(subject, asks=(_everything(suite),))
             said = await self._priced(proposal, plan(proposal, rows), rows)
             return Launched(plan=replace(said, proposed=True, asked=True))
@@ -93,9 +96,7 @@ class Launcher:
         used = await self.database.read(spend.of_pull, pull.repository, pull.number)
         return Launched(new=new, plan=replace(said, asked=asked), used_chip_hours=used)
 
-    async def _subject(
-        self, pull: Pull, facts: HeadFacts, suite: Suite, commands: tuple[Ask, ...]
-    ) -> Subject | None:
+    async def _subject(self, pull: Pull, facts: HeadFacts, suite: Suite) -> Subject | None:
         """Everything that the plan is made from."""
         device = device_of(suite.launch) if suite.launch else None
         if device is None:
@@ -106,7 +107,7 @@ class Launcher:
             facts=facts,
             suite=suite,
             device=device,
-            asks=(*asking.asks_in_force(kept, pull, suite, facts.changed_paths), *commands),
+            asks=asking.asks_in_force(kept, pull, suite, facts.changed_paths),
             started=await self.database.read(runs.wanted, pull.repository, pull.number),
         )
         return replace(subject, lost=await self._lost(subject), prices=await self._prices(subject))
@@ -159,22 +160,3 @@ def _asks_for_the_plan(row: PullRow) -> bool:
 def _everything(suite: Suite) -> Ask:
     """What `/benchmark run` would ask for."""
     return Ask(source=Source.COMMAND, name="plan", keys=asking.suite_keys(suite))
-
-
-def _of_commands(row: PullRow, pull: Pull, suite: Suite, rows: Sequence[CaseReport]) -> tuple[Ask, ...]:
-    """What the commands that the row remembers ask for on this head."""
-    failing = frozenset(f"{line.case}/{line.variant}" for line in rows if line.state in FAILING)
-    return tuple(
-        Ask(
-            source=Source.COMMAND,
-            name=str(one.comment_id),
-            keys=frozenset(one.fresh) & failing
-            if FAILED in one.fresh
-            else frozenset(one.fresh) or asking.suite_keys(suite),
-            by=one.by,
-            fresh=1 if one.fresh else 0,
-            made=one.at,
-        )
-        for one in row.commands
-        if one.head_sha in {None, pull.head_sha} and not one.refused
-    )

@@ -5,7 +5,7 @@ In:  nothing. Out: Protocols; the doors (`bot.github`, `bot.storage`, `bot.runs.
 
 from typing import Protocol
 
-from bot.intake.pull import Commit, Permission, Pull, Repository
+from bot.intake.pull import Commit, Permission, Person, Pull, Repository
 
 
 class Forge(Protocol):
@@ -39,8 +39,20 @@ class Forge(Protocol):
         """The commit and those before it, newest first."""
         ...
 
-    async def permission(self, repository: Repository, login: str) -> Permission:
-        """What a person may do with the repository."""
+    async def permission(self, repository: Repository, person: Person) -> Permission:
+        """What a person may do with the repository; nothing where the login is another account's by now."""
+        ...
+
+    async def is_member(self, repository: Repository, team: str, person: Person) -> bool:
+        """Whether a person is of a team, `organisation/team`."""
+        ...
+
+    async def app_slug(self) -> str:
+        """The App's name: its own comments and labels are by `slug[bot]`."""
+        ...
+
+    async def make_label(self, repository: Repository, name: str, *, colour: str, description: str) -> None:
+        """Make a label, unless there is one of the name."""
         ...
 
     async def react(self, repository: Repository, comment_id: int, content: str) -> None:

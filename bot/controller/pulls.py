@@ -15,6 +15,7 @@ import msgspec
 
 from bot.config import NO_CHECKS, Checks, Suite
 from bot.controller.choosing import Chosen, choose
+from bot.controller.conversation import heard_in, read_conversation
 from bot.controller.deciding import known, next_look, on_this_head, request, sought, wants_words
 from bot.controller.facts import HeadFacts, HeadReader
 from bot.controller.fence import Fence, RowFence
@@ -158,6 +159,8 @@ class PullStep:
         )
         asked = request(subject.row, subject.pull, suite=suite, problem=problem, now=self.now())
         asked = replace(asked, merge_base=facts.merge_base.sha, elsewhere=chosen.elsewhere)
+        conversation = await read_conversation(self.database, subject.pull, facts)
+        asked = heard_in(asked, conversation, facts=facts, suite=suite)
         return build_report(asked, chosen.cases, chosen.measured)
 
     async def _tell(

@@ -15,6 +15,7 @@ import httpx
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 
+from bot.demo import github_pull_shapes as shapes
 from bot.demo.github_app_routes import AppRoutes
 from bot.demo.github_check_routes import CheckRoutes
 from bot.demo.github_code_routes import CodeRoutes
@@ -22,7 +23,8 @@ from bot.demo.github_comment_routes import CommentRoutes
 from bot.demo.github_events import NOTHING, Events
 from bot.demo.github_git import History
 from bot.demo.github_hooks import Hooks
-from bot.demo.github_shapes import repository
+from bot.demo.github_label_routes import LabelRoutes
+from bot.demo.github_shapes import Json, repository
 from bot.demo.github_state import CommentState, Delivery, Fault, PullState, World
 from bot.intake.pull import Permission
 
@@ -86,8 +88,11 @@ class StandIn:
             "installation", "created", self.events.owner(), {"repositories": [short]}
         )
 
-    async def open_pull(self, branch: str, title: str, author: str, *, draft: bool = False) -> int:
-        """Open a pull request from a branch of the repository into the default branch."""
+    async def open_pull(
+        self, branch: str, title: str, author: str, *, draft: bool = False, fork: str | None = None
+    ) -> int:
+        """Open a pull request into the default branch, from a branch of the repository or of a `fork`, whose
+        commits lie in the same git repository."""
         now = self.world.now()
         state = PullState(
             number=len(self.world.pulls) + 1,
@@ -98,6 +103,7 @@ class StandIn:
             head_sha=self._history.heads()[branch],
             base_branch=self.world.default_branch,
             draft=draft,
+            fork=fork,
             created_at=now,
             updated_at=now,
         )
@@ -111,12 +117,36 @@ class StandIn:
         before, after = self._heads.get(branch, NOTHING), self._history.heads().get(branch, NOTHING)
         self._heads[branch] = after
         who = self.world.account(author)
-        await self.events.push(branch, before, after, who)
+        if not any(state.fork and state.head_branch == branch for state in self.world.pulls.values()):
+            await self.events.push(branch, before, after, who)
         for state in self.world.pulls.values():
             if state.head_branch == branch and state.closed_at is None and after != NOTHING:
                 state.head_sha, state.updated_at = after, self.world.now()
                 await self.events.pull("synchronize", state, who, {"before": before, "after": after})
         return after
+
+    async def label(self, number: int, name: str, who: str) -> None:
+        """Let somebody put a label on a pull request."""
+        state = self.world.pulls[number]
+        state.labels.append(self.world.label(name).name)
+        await self._label_event("labeled", number, name, who)
+
+    async def unlabel(self, number: int, name: str, who: str) -> None:
+        """Let somebody take a label away."""
+        self.world.pulls[number].labels.remove(name)
+        await self._label_event("unlabeled", number, name, who)
+
+    async def _label_event(self, action: str, number: int, name: str, who: str) -> None:
+        state = self.world.pulls[number]
+        state.updated_at = self.world.now()
+        label: Json = {"label": shapes.label(self.world, self.world.label(name))}
+        await self.events.pull(action, state, self.world.account(who), label)
+
+    async def edit_comment(self, comment_id: int, body: str) -> None:
+        """Let somebody edit their comment."""
+        state = self.world.comments[comment_id]
+        state.body, state.updated_at = body, self.world.now()
+        await self.events.comment("edited", state)
 
     async def ready(self, number: int) -> None:
         """Turn a draft into a pull request that wants review."""
@@ -196,6 +226,7 @@ class StandIn:
         routes = (
             *AppRoutes(self.world, self._hooks.redeliver).all(),
             *CodeRoutes(self.world, self._history).all(),
+            *LabelRoutes(self.world).all(),
             *CommentRoutes(self.world, self._announce).all(),
             *CheckRoutes(self.world).all(),
         )

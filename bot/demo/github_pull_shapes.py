@@ -4,7 +4,7 @@ In:  the state. Out: objects with every field that GitHub's OpenAPI description 
 """
 
 from bot.demo.github_shapes import Json, app, at, repository, user
-from bot.demo.github_state import Account, CommentState, PullState, World
+from bot.demo.github_state import Account, CommentState, LabelState, PullState, World
 from bot.intake.pull import Permission
 
 
@@ -22,7 +22,7 @@ def pull_in_list(world: World, state: PullState, base_sha: str) -> Json:
         "user": user(world, state.author),
         "draft": state.draft,
         "locked": False,
-        "head": _side(world, state.head_branch, state.head_sha),
+        "head": _side(world, state.head_branch, state.head_sha, state.fork),
         "base": _side(world, state.base_branch, base_sha),
         "url": links["self"],
         "diff_url": f"{page}.diff",
@@ -35,7 +35,8 @@ def pull_in_list(world: World, state: PullState, base_sha: str) -> Json:
         "merged_at": None if state.merged_at is None else at(state.merged_at),
         "merge_commit_sha": None,
         **dict.fromkeys(("assignee", "milestone", "auto_merge")),
-        **{name: [] for name in ("assignees", "labels", "requested_reviewers", "requested_teams")},
+        **{name: [] for name in ("assignees", "requested_reviewers", "requested_teams")},
+        "labels": [label(world, world.label(name)) for name in state.labels],
         "author_association": _association(world, state.author),
     }
 
@@ -117,13 +118,28 @@ def _links(world: World, state: PullState) -> dict[str, str]:
     }
 
 
-def _side(world: World, name: str, sha: str) -> Json:
+def label(world: World, state: LabelState) -> Json:
+    """A label of the repository."""
     return {
-        "label": f"{world.owner}:{name}",
+        "id": state.id,
+        "node_id": f"LA_{state.id}",
+        "url": f"{world.url}/repos/{world.full_name}/labels/{state.name}",
+        "name": state.name,
+        "color": state.colour,
+        "description": state.description,
+        "default": False,
+    }
+
+
+def _side(world: World, name: str, sha: str, fork: str | None = None) -> Json:
+    owner = (fork or world.full_name).partition("/")[0]
+    elsewhere = {"full_name": fork, "fork": True, "id": 77} if fork else {}
+    return {
+        "label": f"{owner}:{name}",
         "ref": name,
         "sha": sha,
-        "user": user(world, world.account(world.owner)),
-        "repo": repository(world),
+        "user": user(world, world.account(owner)),
+        "repo": {**repository(world), **elsewhere},
     }
 
 

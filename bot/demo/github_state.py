@@ -26,7 +26,7 @@ class Account:
 
 @dataclass(slots=True, kw_only=True)
 class PullState:
-    """One pull request; its branches are the repository's own."""
+    """One pull request; its head is a branch of the repository's own, or of the `fork`."""
 
     number: int
     id: int
@@ -40,6 +40,18 @@ class PullState:
     updated_at: float
     closed_at: float | None = None
     merged_at: float | None = None
+    labels: list[str] = field(default_factory=list)
+    fork: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class LabelState:
+    """One label of the repository; `colour` is six hexadecimal digits."""
+
+    id: int
+    name: str
+    colour: str = "ededed"
+    description: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -144,6 +156,8 @@ class World:
     accounts: dict[str, Account] = field(default_factory=dict)
     pulls: dict[int, PullState] = field(default_factory=dict)
     comments: dict[int, CommentState] = field(default_factory=dict)
+    labels: dict[str, LabelState] = field(default_factory=dict)
+    teams: dict[str, set[str]] = field(default_factory=dict)
     checks: dict[int, CheckState] = field(default_factory=dict)
     statuses: list[StatusState] = field(default_factory=list)
     deliveries: list[Delivery] = field(default_factory=list)
@@ -162,6 +176,10 @@ class World:
         if login not in self.accounts:
             self.accounts[login] = Account(id=next(self.ids), login=login, permission=Permission.READ)
         return self.accounts[login]
+
+    def label(self, name: str) -> LabelState:
+        """The label of this name, which is made when it is new; GitHub tells them apart without case."""
+        return self.labels.setdefault(name.lower(), LabelState(id=next(self.ids), name=name))
 
     def bot(self) -> Account:
         """The App's own account."""

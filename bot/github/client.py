@@ -16,8 +16,8 @@ from bot.github.answer import Answer
 from bot.github.door import Door, quoted
 from bot.github.errors import Missing, TryLater, Unclear
 from bot.github.reading import read_comment, read_commit, read_file, read_paths, read_permission, read_pull
-from bot.intake.event import read_repository
-from bot.intake.pull import Comment, Commit, Permission, Pull, Repository
+from bot.intake.pull import Comment, Commit, Permission, Person, Pull, Repository
+from bot.intake.reading import read_repository
 
 
 class GitHub:
@@ -138,13 +138,34 @@ class GitHub:
             raise Missing(f"the branch {branch} of {repository.full_name} has no commit")
         return commits[0]
 
-    async def permission(self, repository: Repository, login: str) -> Permission:
-        """What a person may do with the repository; whoever GitHub does not know there may do nothing."""
+    async def permission(self, repository: Repository, person: Person) -> Permission:
+        """What a person may do with the repository; whoever GitHub does not know there may do nothing, and so
+        may somebody whose login is another account's by now."""
         try:
-            answer = await self._get(repository, f"/collaborators/{quoted(login)}/permission")
+            answer = await self._get(repository, f"/collaborators/{quoted(person.login)}/permission")
         except Missing:
             return Permission.NONE
-        return answer.read(read_permission)
+        found = answer.read(lambda fields: fields.number_or_none("user.id"))
+        return answer.read(read_permission) if found in {None, person.id} else Permission.NONE
+
+    async def is_member(self, repository: Repository, team: str, person: Person) -> bool:
+        """Whether a person is of a team, `organisation/team`; needs the App's permission to read members."""
+        organisation, _, slug = team.partition("/")
+        path = f"/orgs/{quoted(organisation)}/teams/{quoted(slug)}/memberships/{quoted(person.login)}"
+        try:
+            answer = await self.door.ask(repository.installation, "GET", path)
+        except Missing:
+            return False
+        return answer.read(lambda fields: fields.text("state")) == "active"
+
+    async def make_label(self, repository: Repository, name: str, *, colour: str, description: str) -> None:
+        """Make a label, unless there is one of the name; an existing one is left as its people have it."""
+        try:
+            await self._get(repository, f"/labels/{quoted(name)}")
+        except Missing:
+            body = {"name": name, "color": colour, "description": description}
+            path = f"{repository_path(repository)}/labels"
+            await self.door.ask(repository.installation, "POST", path, body=body)
 
     async def comments(self, repository: Repository, number: int) -> AsyncIterator[Comment]:
         """The comments of a pull request, oldest first."""

@@ -8,9 +8,9 @@ import base64
 import binascii
 
 from bot.errors import Told
-from bot.intake.event import read_person
 from bot.intake.fields import Fields
 from bot.intake.pull import Comment, Commit, Permission, Pull
+from bot.intake.reading import read_person
 
 
 def read_pull(fields: Fields, repository: str) -> Pull:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.intake.fields import Fields
-from bot.intake.pull import GHOST, Person, Repository
+from bot.intake.pull import Person, Repository
+from bot.intake.reading import read_person, read_repository
 
 
 class PullAction(StrEnum):
@@ -23,6 +24,13 @@ class PullAction(StrEnum):
     READY_FOR_REVIEW = "ready_for_review"
     EDITED = "edited"
     CLOSED = "closed"
+
+
+class LabelChange(StrEnum):
+    """What happened to a label of a pull request."""
+
+    PUT = "labeled"
+    TAKEN = "unlabeled"
 
 
 class InstallationAction(StrEnum):
@@ -54,8 +62,20 @@ class PullChanged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Labelled:
+    """A label was put on a pull request or taken from it, by `by`, at `at` (Unix seconds)."""
+
+    repository: Repository
+    number: int
+    label: str
+    change: LabelChange
+    by: Person
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Commented:
-    """A person wrote a new comment. `body` is untrusted.
+    """Somebody wrote a new comment. `body` is untrusted.
 
     `on_pull` says that the delivery marks the issue as a pull request. GitHub marks every one; a GitHub in a
     box may not, so where it is false only GitHub's own answer tells whether `number` is one.
@@ -105,7 +125,7 @@ class Ignored:
     why: str
 
 
-Event = PullChanged | Commented | Pushed | InstallationChanged | Ping | Ignored
+Event = PullChanged | Labelled | Commented | Pushed | InstallationChanged | Ping | Ignored
 
 BRANCH_REF = "refs/heads/"
 
@@ -129,29 +149,10 @@ def read_event(name: str, payload: Mapping[str, object]) -> Event:
             return Ignored(why=f"no use is made of {name} events")
 
 
-def read_person(fields: Fields, path: str) -> Person:
-    """Read an account; null stands for a deleted one."""
-    if fields.find(path) is None:
-        return GHOST
-    person = fields.within(path)
-    login = person.text("login")
-    is_bot = person.find("type") == "Bot" or login.endswith("[bot]")
-    return Person(login=login, id=person.number("id"), is_bot=is_bot)
-
-
-def read_repository(fields: Fields, installation: int) -> Repository:
-    """Read a repository object, full or short."""
-    return Repository(
-        full_name=fields.text("full_name"),
-        installation=installation,
-        default_branch=fields.text_or_none("default_branch"),
-        private=fields.flag("private"),
-        id=fields.number_or_none("id"),
-    )
-
-
-def _read_pull_request(fields: Fields) -> PullChanged | Ignored:
+def _read_pull_request(fields: Fields) -> PullChanged | Labelled | Ignored:
     action = fields.text("action")
+    if action in set(LabelChange):
+        return _read_label(fields, LabelChange(action))
     if action not in set(PullAction):
         return Ignored(why=f"pull_request {action} changes nothing that is measured")
     if action == PullAction.EDITED and fields.find("changes.base") is None:
@@ -171,18 +172,26 @@ def _read_pull_request(fields: Fields) -> PullChanged | Ignored:
     )
 
 
+def _read_label(fields: Fields, change: LabelChange) -> Labelled:
+    return Labelled(
+        repository=_repository(fields),
+        number=fields.number("pull_request.number"),
+        label=fields.text("label.name"),
+        change=change,
+        by=read_person(fields, "sender"),
+        at=fields.time("pull_request.updated_at"),
+    )
+
+
 def _read_issue_comment(fields: Fields) -> Commented | Ignored:
     action = fields.text("action")
     if action != "created":
         return Ignored(why=f"a comment was {action}: only new comments are read for commands")
-    author = read_person(fields, "comment.user")
-    if author.is_bot:
-        return Ignored(why=f"{author.login} is a bot")
     return Commented(
         repository=_repository(fields),
         number=fields.number("issue.number"),
         comment_id=fields.number("comment.id"),
-        author=author,
+        author=read_person(fields, "comment.user"),
         body=fields.text_or_none("comment.body") or "",
         created_at=fields.time("comment.created_at"),
         on_pull=fields.find("issue.pull_request") is not None,

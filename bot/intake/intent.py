@@ -14,6 +14,8 @@ from bot.intake.event import (
     Ignored,
     InstallationAction,
     InstallationChanged,
+    LabelChange,
+    Labelled,
     Ping,
     PullAction,
     PullChanged,
@@ -42,7 +44,7 @@ class Close:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A person asks for something in a comment; nothing says yet that they may.
+    """Somebody asks for something in a comment; nothing says yet that they may.
 
     Where `on_pull` is false, nothing says yet that `number` is a pull request and not an issue either.
     """
@@ -54,6 +56,19 @@ class Command:
     commands: tuple[command.Command | command.Unclear, ...]
     created_at: float
     on_pull: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """A label was put on a pull request or taken from it; nothing says yet that `by` may, or that the label
+    means anything here. `at` is in Unix seconds."""
+
+    repository: Repository
+    number: int
+    label: str
+    change: LabelChange
+    by: Person
+    at: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +100,7 @@ class Ignore:
     why: str
 
 
-Intent = Watch | Close | Command | Branch | Install | Ignore
+Intent = Watch | Close | Command | Label | Branch | Install | Ignore
 
 _GONE = {InstallationAction.DELETED, InstallationAction.SUSPENDED}
 
@@ -93,12 +108,10 @@ _GONE = {InstallationAction.DELETED, InstallationAction.SUSPENDED}
 def decide_intent(event: Event) -> Intent:
     """Say what an event asks of us."""
     match event:
-        case PullChanged():
-            return _of_pull(event)
-        case Commented():
-            return _of_comment(event)
-        case Pushed():
-            return _of_push(event)
+        case Ping():
+            return Ignore(why="GitHub tried out the address")
+        case Ignored():
+            return Ignore(why=event.why)
         case InstallationChanged():
             return Install(
                 installation=event.installation,
@@ -107,10 +120,27 @@ def decide_intent(event: Event) -> Intent:
                 removed=event.removed,
                 gone=event.action in _GONE,
             )
-        case Ping():
-            return Ignore(why="GitHub tried out the address")
-        case Ignored():
-            return Ignore(why=event.why)
+        case _:
+            return _in_a_repository(event)
+
+
+def _in_a_repository(event: PullChanged | Labelled | Commented | Pushed) -> Intent:
+    match event:
+        case PullChanged():
+            return _of_pull(event)
+        case Labelled():
+            return Label(
+                repository=event.repository,
+                number=event.number,
+                label=event.label,
+                change=event.change,
+                by=event.by,
+                at=event.at,
+            )
+        case Commented():
+            return _of_comment(event)
+        case Pushed():
+            return _of_push(event)
         case _:
             assert_never(event)
 

@@ -6,13 +6,14 @@ A wish that arrives while the row is being worked on is not lost: it raises `wan
 the row finds that it must be looked at again at once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, and_, case, select, update
 
+from bot.storage.command_records import CommandRecord, merged
 from bot.storage.deliveries import insert
 from bot.storage.queue import Claim, release
 from bot.storage.repositories import (
@@ -25,7 +26,6 @@ from bot.storage.repositories import (
 from bot.storage.tables import PULL_REQUEST
 
 __all__ = [
-    "KEPT_COMMANDS",
     "CommandRecord",
     "Look",
     "PullRow",
@@ -45,24 +45,6 @@ __all__ = [
     "want",
     "want_branch",
 ]
-
-KEPT_COMMANDS = 20
-"""Commands remembered per pull request: the comment shows the newest, the rest is for the operator."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandRecord:
-    """A command that was given: by whom, when, what came of it (`result`, one sentence), and for which
-    cases a fresh run was asked (`fresh`, `case/variant`)."""
-
-    comment_id: int
-    text: str
-    by: str
-    at: float
-    result: str
-    refused: bool = False
-    head_sha: str | None = None
-    fresh: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +102,7 @@ def want(
     installation: int,
     now: float,
     head_sha: str | None = None,
-    command: CommandRecord | None = None,
+    commands: Sequence[CommandRecord] = (),
 ) -> None:
     """Have this pull request looked at as soon as possible.
 
@@ -134,14 +116,12 @@ def want(
     )
     here = _key(repository, number)
     row = connection.execute(select(PULL_REQUEST).where(here).with_for_update()).mappings().one()
-    commands = pull_row(row).commands
     values: dict[str, Any] = {"wanted": PULL_REQUEST.c.wanted + 1, "due": now, "installation": installation}
     if head_sha and row["head_sha"] not in {None, head_sha}:
         values |= {"head_seen": now, "head_sha": head_sha, "looks": "{}"}
-    if command is not None:
-        others = [kept for kept in commands if kept.comment_id != command.comment_id]
-        given = replace(command, head_sha=command.head_sha or row["head_sha"])
-        values["commands"] = _json([*others, given][-KEPT_COMMANDS:])
+    if commands:
+        given = [replace(one, head_sha=one.head_sha or row["head_sha"]) for one in commands]
+        values["commands"] = _json(merged(pull_row(row).commands, given))
     connection.execute(update(PULL_REQUEST).where(here).values(**values))
 
 

@@ -5,8 +5,8 @@ In:  pull requests, files, permissions. Out: what `bot.controller.ports.Forge` a
 
 from dataclasses import dataclass, field
 
-from bot.errors import Missing
-from bot.intake.pull import Commit, Permission, Pull, Repository
+from bot.errors import Missing, Told
+from bot.intake.pull import Commit, Permission, Person, Pull, Repository
 
 
 @dataclass(slots=True, kw_only=True)
@@ -18,6 +18,8 @@ class FakeForge:
     commits: tuple[Commit, ...] = ()
     paths: tuple[str, ...] = ("src/a.py",)
     permissions: dict[str, Permission] = field(default_factory=dict)
+    teams: dict[str, set[str]] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
     reactions: list[tuple[int, str]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
@@ -60,10 +62,26 @@ class FakeForge:
         self.asked.append(f"ancestors {repository.full_name} {sha[:7]}")
         return self.commits[:limit]
 
-    async def permission(self, repository: Repository, login: str) -> Permission:
+    async def permission(self, repository: Repository, person: Person) -> Permission:
         """What a person may do; who is not known may do nothing."""
-        self.asked.append(f"permission {repository.full_name} {login}")
-        return self.permissions.get(login, Permission.NONE)
+        self.asked.append(f"permission {repository.full_name} {person.login}")
+        return self.permissions.get(person.login, Permission.NONE)
+
+    async def is_member(self, repository: Repository, team: str, person: Person) -> bool:
+        """Whether a team's list holds the person; `Told` for a team that has none."""
+        self.asked.append(f"member {repository.full_name} {team} {person.login}")
+        if team not in self.teams:
+            raise Told(f"{team} may not be read")
+        return person.login in self.teams[team]
+
+    async def app_slug(self) -> str:
+        """The App is `maxview`."""
+        return "maxview"
+
+    async def make_label(self, repository: Repository, name: str, *, colour: str, description: str) -> None:
+        """Remember a label."""
+        self.asked.append(f"label {repository.full_name} {name}")
+        self.labels[name] = f"{colour} {description}"
 
     async def react(self, repository: Repository, comment_id: int, content: str) -> None:
         """Remember a reaction."""

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import Connection, select
 
 from bot.controller.deliveries import DeliveryStep
+from bot.controller.hearing import listening
 from bot.controller.suites import KEPT_SECONDS, Suites
 from bot.errors import Missing
 from bot.intake.delivery import Delivery
@@ -46,10 +47,12 @@ class Scene:
         self.database.now(deliveries.record, [received])
         held = self.database.now(queue.claim, DELIVERY, owner="me", now=NOW, lease=30.0)
         assert held is not None
+        suites = Suites(forge=self.forge, now=lambda: NOW)
         step = DeliveryStep(
             database=self.database,
             forge=self.forge,
-            suites=Suites(forge=self.forge, now=lambda: NOW),
+            suites=suites,
+            hearing=listening(self.database, self.forge, suites, lambda: NOW),
             now=lambda: NOW,
             wake=self._wake,
         )
@@ -121,7 +124,7 @@ def test_a_changed_pull_request_is_wished_for(scene: Scene, action: str) -> None
 
 
 def test_what_changes_nothing_is_ignored_with_the_reason(scene: Scene) -> None:
-    """Labels, edits and foreign events leave a note in the row and nothing else."""
+    """Assignments, edits and foreign events leave a note in the row and nothing else."""
     state, outcome = scene.take("pull_request", _pull("assigned"))
     assert (state, scene.wanted()) == ("ignored", 0)
     assert "changes nothing that is measured" in outcome
@@ -170,9 +173,9 @@ def test_a_command_is_acknowledged_and_remembered(scene: Scene) -> None:
 
 
 def test_a_refused_command_is_acknowledged_as_such(scene: Scene) -> None:
-    """Eyes, then a frown; the refusal is remembered, so that the comment can say it."""
+    """Eyes, then a thumb down; the refusal is remembered, so that the comment can say it."""
     scene.take("issue_comment", _comment("/benchmark", login="eve"))
-    assert scene.forge.reactions == [(99, "eyes"), (99, "confused")]
+    assert scene.forge.reactions == [(99, "eyes"), (99, "-1")]
     row = scene.database.now(pulls.find, "acme/maxtext", 7)
     assert row is not None
     assert row.commands[0].result.startswith("Refused: eve has read permission")

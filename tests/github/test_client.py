@@ -156,9 +156,50 @@ async def test_the_head_of_a_branch_is_its_newest_commit(hub: Hub) -> None:
 
 async def test_permission_is_what_github_says_of_the_person(hub: Hub) -> None:
     """Whoever is not known there has none."""
-    asked = [await hub.github.permission(hub.repository, who) for who in ("alice", "bob", "mallory", "who")]
+    people = hub.stand_in.world.accounts
+    asked = [
+        await hub.github.permission(
+            hub.repository, Person(login=who, id=people[who].id if who in people else 1)
+        )
+        for who in ("alice", "bob", "mallory", "who")
+    ]
     assert [Permission.ADMIN, Permission.WRITE, Permission.READ, Permission.NONE] == asked
     assert [True, True, False, False] == [one.may_write for one in asked]
+
+
+async def test_a_login_that_is_somebody_elses_by_now_may_do_nothing(hub: Hub) -> None:
+    """The answer is of the login; the number tells whether it is of the same account."""
+    assert Permission.NONE == await hub.github.permission(hub.repository, Person(login="alice", id=77))
+
+
+async def test_a_team_has_members(hub: Hub) -> None:
+    """Whoever is not of the team, or of no such team, is no member."""
+    hub.stand_in.world.teams["acme/perf"] = {"bob"}
+    asked = [
+        await hub.github.is_member(hub.repository, team, Person(login=who, id=1))
+        for team, who in (("acme/perf", "bob"), ("acme/perf", "mallory"), ("acme/none", "bob"))
+    ]
+    assert [True, False, False] == asked
+
+
+async def test_a_label_is_made_once_and_then_left_to_its_people(hub: Hub) -> None:
+    """In whatever case they write it; its colour may have been changed."""
+    for colour in ("1d76db", "000000"):
+        await hub.github.make_label(hub.repository, "benchmark", colour=colour, description="Runs it")
+    await hub.github.make_label(hub.repository, "Benchmark", colour="ffffff", description="Other")
+    assert [("benchmark", "1d76db", "Runs it")] == [
+        (one.name, one.colour, one.description) for one in hub.stand_in.world.labels.values()
+    ]
+
+
+async def test_labels_and_forks_are_read_with_a_pull_request(hub: Hub) -> None:
+    """What it bears now, and whose branch it is from."""
+    number = await hub.stand_in.open_pull("feat/x#1", "Add", "mallory", fork="mallory/maxtext")
+    await hub.stand_in.label(number, "benchmark", "bob")
+    pull = await hub.github.pull(hub.repository, number)
+    assert (("benchmark",), True) == (pull.labels, pull.from_fork)
+    await hub.stand_in.unlabel(number, "benchmark", "bob")
+    assert () == (await hub.github.pull(hub.repository, number)).labels
 
 
 async def test_a_comment_is_made_read_edited_and_deleted(hub: Hub) -> None:

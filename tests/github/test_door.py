@@ -13,7 +13,7 @@ import pytest
 from bot.errors import Broken
 from bot.github.client import GitHub
 from bot.github.errors import Limited, Missing, TryLater, Unclear
-from bot.intake.pull import Repository
+from bot.intake.pull import Person, Repository
 from tests.github.conftest import Clock, Hub
 from tests.peers.keys import private_key
 
@@ -292,7 +292,7 @@ async def test_names_cannot_leave_their_place_in_the_address() -> None:
     """Whatever a branch or login is called, it stays one segment."""
     wire = Wire(lambda _: httpx.Response(404, json={"message": "Not Found"}))
     github = _github(wire)
-    await github.permission(MAXTEXT, "../../evil?x=1#y")
+    await github.permission(MAXTEXT, Person(login="../../evil?x=1#y", id=1))
     with pytest.raises(Missing):
         await github.merge_base(MAXTEXT, "a/../b", "c?d#e%2F")
     assert [

@@ -16,7 +16,7 @@ from bot.github.client import GitHub
 from bot.github.errors import Missing
 from bot.github.pull_comment import Kept, keep_comment
 from bot.intake.event import Commented, PullAction, PullChanged, Pushed, read_event
-from bot.intake.pull import Permission, Repository
+from bot.intake.pull import Permission, Person, Repository
 from tests.github.conftest import SECRET
 from tests.peers.emulate import APP_ID, INSTALLATION, KNOWN_VIOLATIONS, REPOSITORY, Emulate
 from tests.peers.keys import private_key
@@ -38,6 +38,11 @@ class Side:
     contract: Contract
     branch: str
     number: int
+
+    async def permission(self, login: str) -> Permission:
+        """What the account that has the login now may do."""
+        known = [] if login == "nobody" else [self.emulate.ask("alice", "GET", f"/users/{login}")["id"]]
+        return await self.github.permission(MAXTEXT, Person(login=login, id=known[0] if known else 1))
 
 
 @pytest.fixture
@@ -118,7 +123,7 @@ async def test_files_and_facts_are_read(side: Side) -> None:
 
 async def test_permissions_are_asked(side: Side) -> None:
     """Its own names of roles are understood, and a stranger has none."""
-    asked = [await side.github.permission(MAXTEXT, who) for who in ("alice", "bob", "mallory", "nobody")]
+    asked = [await side.permission(who) for who in ("alice", "bob", "mallory", "nobody")]
     assert [Permission.ADMIN, Permission.WRITE, Permission.NONE, Permission.NONE] == asked
 
 

@@ -15,6 +15,8 @@ from bot.intake.event import (
     Ignored,
     InstallationAction,
     InstallationChanged,
+    LabelChange,
+    Labelled,
     Ping,
     PullAction,
     PullChanged,
@@ -107,12 +109,31 @@ def test_a_comment_without_text_is_empty() -> None:
     [
         (issue_comment("x", "edited"), "a comment was edited: only new comments are read for commands"),
         (issue_comment("x", "deleted"), "a comment was deleted: only new comments are read for commands"),
-        (issue_comment("x", comment={"user": COPYBARA}), "copybara-service[bot] is a bot"),
     ],
 )
 def test_a_comment_that_no_person_newly_wrote_is_ignored(payload: Json, why: str) -> None:
-    """Edits and bots give no commands."""
+    """Edits give no commands."""
     assert Ignored(why=why) == read_event("issue_comment", payload)
+
+
+def test_a_bot_that_comments_is_known_as_one() -> None:
+    """Whether it is listed, the configuration says."""
+    by_bot = issue_comment("x")
+    by_bot["comment"] = {**by_bot["comment"], "user": COPYBARA}
+    event = read_event("issue_comment", by_bot)
+    assert isinstance(event, Commented)
+    assert event.author.is_bot
+
+
+@pytest.mark.parametrize("change", LabelChange)
+def test_a_label_is_read_with_who_changed_it(change: LabelChange) -> None:
+    """The sender put it or took it away, whoever wrote the pull request."""
+    payload = pull_request(change.value) | {"label": {"name": "benchmark"}}
+    payload["pull_request"] = {**payload["pull_request"], "updated_at": "2026-11-21T06:00:00Z"}
+    event = read_event("pull_request", payload)
+    assert isinstance(event, Labelled)
+    assert ("benchmark", change) == (event.label, event.change)
+    assert event.by.login == payload["sender"]["login"]
 
 
 def test_a_comment_on_what_is_not_marked_as_a_pull_request_says_so() -> None:

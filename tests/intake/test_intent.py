@@ -6,7 +6,7 @@ from bot.intake import command
 from bot.intake.event import read_event
 from bot.intake.intent import Branch, Close, Command, Ignore, Install, Intent, Watch, decide_intent
 from bot.intake.pull import Permission, Person, Pull, Repository
-from bot.intake.trust import Allowed, Refused, decide_trust
+from bot.intake.trust import Allowed, Refused, Standing, decide_trust
 from tests.intake.payloads import HEAD, Json, issue_comment, pull_request, push
 
 MAXTEXT = Repository(full_name="acme/maxtext", installation=100, default_branch="main", private=True, id=1)
@@ -82,23 +82,31 @@ def test_what_is_ignored_keeps_its_reason() -> None:
 
 def test_who_may_write_may_start_runs() -> None:
     """Write and admin are enough; read, which everyone has on a public repository, is not."""
-    assert Allowed() == decide_trust(Permission.WRITE, ALICE)
-    assert Allowed() == decide_trust(Permission.ADMIN, ALICE)
-    assert decide_trust(Permission.READ, ALICE) == Refused(
+    assert Allowed() == decide_trust(Standing(permission=Permission.WRITE), ALICE)
+    assert Allowed() == decide_trust(Standing(permission=Permission.ADMIN), ALICE)
+    assert decide_trust(Standing(permission=Permission.READ), ALICE) == Refused(
         why="alice has read permission on this repository and benchmarks need write: "
-        "someone who may write can post the same command."
+        "someone who may write can ask for the same."
     )
-    assert decide_trust(Permission.NONE, ALICE) == Refused(
+    assert decide_trust(Standing(permission=Permission.NONE), ALICE) == Refused(
         why="alice has no permission on this repository and benchmarks need write: "
-        "someone who may write can post the same command."
+        "someone who may write can ask for the same."
     )
 
 
-def test_a_bot_may_not_start_runs_even_if_it_may_write() -> None:
-    """Bots are allowed by name only, and none is named yet."""
+def test_a_member_of_a_trusted_team_may_start_runs() -> None:
+    """Whatever the permission on the repository is."""
+    assert Allowed() == decide_trust(Standing(permission=Permission.READ, team="acme/perf"), ALICE)
+
+
+def test_a_bot_may_start_runs_only_where_it_is_listed() -> None:
+    """Even if it may write; and a list makes nobody who is no bot trusted."""
     bot = Person(login="helper[bot]", id=8, is_bot=True)
-    expected = Refused(why="helper[bot] is a bot: only people with write permission start benchmarks.")
-    assert expected == decide_trust(Permission.ADMIN, bot)
+    refused = Refused(why="helper[bot] is a bot that trust.bots of the configuration does not list.")
+
+    assert refused == decide_trust(Standing(permission=Permission.ADMIN), bot)
+    assert Allowed() == decide_trust(Standing(permission=Permission.NONE, listed=True), bot)
+    assert isinstance(decide_trust(Standing(permission=Permission.READ, listed=True), ALICE), Refused)
 
 
 def test_a_pull_request_is_from_a_fork_when_its_head_is_elsewhere() -> None:

@@ -46,9 +46,10 @@ def test_only_what_was_asked_before_is_taken_back(database: Database) -> None:
     """A label that was put again since stays."""
     database.now(asks.keep, *HERE, LABEL)
 
-    taken = {"source": Source.LABEL, "name": "benchmark"}
-    assert not database.now(asks.take_back, *HERE, **taken, made=6.0)
-    assert database.now(asks.take_back, *HERE, **taken, made=8.0)
+    def taken(made: float) -> bool:
+        return database.now(asks.take_back, *HERE, source=Source.LABEL, name="benchmark", made=made)
+
+    assert [False, True] == [taken(6.0), taken(8.0)]
     assert () == database.now(asks.of_pull, *HERE)
 
 
