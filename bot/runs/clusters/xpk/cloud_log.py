@@ -42,11 +42,11 @@ class Processes(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloudLog:
-    """The log of one job; `url` is where Cloud Logging is."""
+    """The log of one job; `url` is where another Cloud Logging is."""
 
     place: Place
     name: str
-    url: str = LOGGING
+    url: str = ""
 
     def read(self, processes: Processes) -> Iterator[bytes]:
         """The lines of process 0, or of all others with their pods' names."""
@@ -68,7 +68,7 @@ class CloudLog:
         session = _session()
         with session:
             while True:
-                page = _page(session, f"{self.url}/v2/entries:list", asked)
+                page = _page(session, f"{self.url or LOGGING}/v2/entries:list", asked)
                 yield from page.get("entries") or ()
                 asked["pageToken"] = page.get("nextPageToken")
                 if not asked["pageToken"]:

@@ -16,6 +16,8 @@ _LONGEST_FRAME = max(map(len, _FRAME))
 # What a process says that fell because another one did: the cause stands in another log.
 _VICTIM = b"JAX distributed service detected fatal errors"
 
+_SUCCESS = b"EXIT_CODE=0"
+
 _CARRY = 200
 _PIECE = 1 << 16
 
@@ -28,6 +30,17 @@ class Completeness:
         self._last: int | None = None
         self._gap = False
         self._victim = False
+        self._succeeded = False
+
+    @property
+    def stepless(self) -> bool:
+        """Whether it ended well without a step line: then step lines may not be this program's way."""
+        return self._last is None and self._succeeded
+
+    @property
+    def names_steps(self) -> bool:
+        """Whether there is a step line in it."""
+        return self._last is not None
 
     @property
     def whole(self) -> bool:
@@ -42,6 +55,7 @@ class Completeness:
 
     def _see(self, window: bytes) -> None:
         self._victim = self._victim or _VICTIM in window
+        self._succeeded = self._succeeded or _SUCCESS in window
         done = 0
         for found in STEP.finditer(window):
             step, done = int(found["step"]), found.end()

@@ -6,11 +6,12 @@ the other processes' follow, each line marked with its pod, so that a reader can
 """
 
 import json
+from collections import deque
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain, islice
+from itertools import chain
 
 from bot.errors import Missing, Told
 from bot.runs.clusters.progress import last_step
@@ -105,8 +106,10 @@ def _from_pods(api: KubernetesApi, main: Pod, pods: list[Pod]) -> Iterator[bytes
     seen = Completeness()
     with _pod_log(api, main) as pieces:
         yield from seen.watch(pieces)
-    others = (pod for pod in pods if (pod.slice, pod.process) != (main.slice, main.process))
-    for pod in islice(others, 0 if seen.whole else MOST_OTHERS):
+    others = [pod for pod in pods if (pod.slice, pod.process) != (main.slice, main.process)]
+    if seen.whole or (seen.stepless and not _names_steps(api, others[:1])):
+        return
+    for pod in others[:MOST_OTHERS]:
         seen = Completeness()
         with suppress(Missing), _pod_log(api, pod) as pieces:
             yield from marked(seen.watch(pieces), pod.name, pod.container)
@@ -114,8 +117,16 @@ def _from_pods(api: KubernetesApi, main: Pod, pods: list[Pod]) -> Iterator[bytes
             return
 
 
+def _names_steps(api: KubernetesApi, pods: list[Pod]) -> bool:
+    seen = Completeness()
+    for pod in pods:
+        with suppress(Missing), _pod_log(api, pod) as pieces:
+            deque(seen.watch(pieces), maxlen=0)
+    return seen.names_steps
+
+
 def _from_cloud(cloud: CloudLog) -> Iterator[bytes]:
     seen = Completeness()
     yield from seen.watch(cloud.read(Processes.FIRST))
-    if not seen.whole:
+    if not seen.whole and not seen.stepless:
         yield from cloud.read(Processes.OTHERS)
