@@ -33,6 +33,7 @@ from bot.web.log_source import TooFar
 from bot.web.log_view import read_span
 from bot.web.log_window import WINDOW, Span
 from bot.web.main_view import main_document
+from bot.web.openapi import openapi
 from bot.web.pages import asked_pull
 from bot.web.parity_pages import parity_json
 from bot.web.public import document_for_reader, with_key
@@ -47,6 +48,7 @@ def api_routes(parts: Parts) -> list[BaseRoute]:
     """Every JSON route; the unknown below `/api/` is answered in JSON too."""
     served = (
         ("/api/v1/", home),
+        ("/api/v1/openapi.json", description),
         ("/api/v1/runs/{id}/log", log_text),
         ("/api/v1/runs/{id}", run_json),
         ("/api/v1/{owner}/{repo}/compare/{ends:path}", compare_json),
@@ -120,6 +122,11 @@ async def log_text(parts: Parts, request: Request) -> Response:
         following = _absolute(parts, here.links.log_json(record.id, span.end))
         headers["Link"] = f'<{following}>; rel="next"'
     return tagged(request, text, kind=TEXT, cache=here.cache, headers=headers)
+
+
+async def description(_: Parts, request: Request) -> Response:
+    """What all of this answers, for programs."""
+    return json_answer(request, openapi())
 
 
 async def absent(_: Parts, __: Request) -> Response:

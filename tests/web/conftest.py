@@ -7,6 +7,7 @@ import pytest
 
 from bot.storage.database import Database
 from tests.web.shop import Shop
+from tests.web.stocked import stock
 
 
 @pytest.fixture
@@ -15,4 +16,16 @@ def shop(tmp_path: Path) -> Iterator[Shop]:
     database = Database(f"sqlite:///{tmp_path}/maxview.sqlite")
     database.migrate()
     yield Shop(folder=tmp_path, database=database)
+    database.close()
+
+
+@pytest.fixture(scope="session")
+def stocked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    """A site with something to show on every page; tests only read it."""
+    folder = tmp_path_factory.mktemp("stocked")
+    database = Database(f"sqlite:///{folder}/maxview.sqlite")
+    database.migrate()
+    made = Shop(folder=folder, database=database)
+    stock(made)
+    yield made
     database.close()

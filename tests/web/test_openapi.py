@@ -1,0 +1,109 @@
+"""The description of the API, held against its answers."""
+
+from collections.abc import Mapping
+
+import jsonschema_rs
+import pytest
+
+from bot.storage import runs
+from bot.web.openapi import openapi
+from tests.report import parts, samples, states
+from tests.report.hostile import hostile
+from tests.verdict.samples import Shape, failed
+from tests.verdict.samples import run as made
+from tests.web.shop import KEY, PRIVATE, PUBLIC, Shop
+
+COMPONENTS = openapi()["components"]
+
+
+def closed(shape: object) -> object:
+    """The shape without room for keys that it does not list: in the tests every key must be described."""
+    if isinstance(shape, Mapping):
+        inner = {name: closed(value) for name, value in shape.items()}
+        if "properties" in inner and "additionalProperties" not in inner:
+            inner["additionalProperties"] = False
+        return inner
+    return [closed(one) for one in shape] if isinstance(shape, list) else shape
+
+
+def problems(name: str, document: object) -> list[str]:
+    """What of the document is not as described."""
+    whole = {"$ref": f"#/components/schemas/{name}", "components": closed(COMPONENTS)}
+    found = jsonschema_rs.validator_for(whole).iter_errors(document)
+    return [f"{'/'.join(map(str, one.instance_path))}: {one.message[:300]}" for one in found]
+
+
+ANSWERS = (
+    ("", "Repositories"),
+    (PUBLIC, "Repository"),
+    (f"{PUBLIC}/compare/main...pr/12", "Compared"),
+    (f"{PUBLIC}/compare/main...cdc765a?case=11_offload&variant=nnx", "Compared"),
+    (f"{PUBLIC}/compare/main:linen...main:nnx?case=03_dropout", "Compared"),
+    (f"{PUBLIC}/parity/main", "Matrix"),
+    (f"{PUBLIC}/parity/cdc765a", "Matrix"),
+    (f"{PUBLIC}/history", "Histories"),
+    (f"{PUBLIC}/history?case=04_int8", "History"),
+    (f"{PUBLIC}/history?case=04_int8&variant=nnx&metric=final_loss", "History"),
+    ("runs/04_int8-linen-m0", "Run"),
+    ("runs/11_offload-nnx-m0", "Run"),
+    (f"{PUBLIC}/compare/main", "Problem"),
+    (f"{PUBLIC}/compare/nowhere...main", "Problem"),
+    (f"{PUBLIC}/history?case=nothing", "Problem"),
+    (f"{PUBLIC}/pull/999", "Problem"),
+    (PRIVATE, "Problem"),
+    ("runs/none", "Problem"),
+)
+
+
+@pytest.mark.parametrize(("path", "name"), ANSWERS)
+def test_every_answer_is_as_described(path: str, name: str, stocked: Shop) -> None:
+    """Nothing is missing, nothing is there that is not described, and all is of the kind it is said to be."""
+    assert [] == problems(name, stocked.get(f"/api/v1/{path}").json())
+
+
+@pytest.mark.parametrize("state", sorted(states.every_state()))
+def test_every_state_of_a_report_is_as_described(state: str, shop: Shop) -> None:
+    """Whatever the comment says, its document keeps to the description."""
+    shop.report(states.every_state()[state])
+    assert [] == problems("Report", shop.get(f"/api/v1/{PUBLIC}/pull/4270").json())
+
+
+def test_hostile_texts_keep_to_the_description(shop: Shop) -> None:
+    """Texts stay texts."""
+    shop.report(hostile())
+    assert [] == problems("Report", shop.get(f"/api/v1/{PUBLIC}/pull/4270").json())
+
+
+def test_a_run_that_nobody_measured_is_as_described(shop: Shop) -> None:
+    """Its record alone, and with odd figures their words."""
+    shop.run("bare", b"x\n")
+    assert [] == problems("Run", shop.get("/api/v1/runs/bare").json())
+    nan = made(Shape(steps=5, losses=[1.0, 2.0, float("nan"), float("inf"), float("nan")], perplexity=False))
+    for name, measured in (("nan", nan), ("failed", failed()), ("plain", parts.measured())):
+        shop.run(name, b"x\n", measured=measured)
+        assert [] == problems("Run", shop.get(f"/api/v1/runs/{name}").json())
+
+
+def test_the_description_is_served_and_names_every_address(shop: Shop) -> None:
+    """Version 3.1, every route of the API and no other."""
+    document = shop.get("/api/v1/openapi.json").json()
+    assert "3.1.0" == document["openapi"]
+    served = {
+        route.path.replace(":path}", "}").replace(":int}", "}")
+        for route in shop.app.routes
+        if getattr(route, "path", "").startswith("/api/v1")
+    }
+    assert served == set(document["paths"])
+    names = [entry["get"]["operationId"] for entry in document["paths"].values()]
+    assert sorted(set(names)) == sorted(names)
+
+
+def test_a_private_repository_is_described_alike(shop: Shop) -> None:
+    """Who is let in reads the same shapes."""
+    shop.run("p", b"x\n", repository=PRIVATE, measured=parts.measured())
+    key = KEY.key(PRIVATE)
+    assert [] == problems("Run", shop.get(f"/api/v1/runs/p?key={key}").json())
+    assert [] == problems("Repository", shop.get(f"/api/v1/{PRIVATE}?key={key}").json())
+    record = samples.record("a", "", samples.HEAD, 1)
+    shop.database.now(runs.save, record, now=1.0)
+    assert 200 == shop.get(f"/api/v1/runs/{record.id}").status_code
