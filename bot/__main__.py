@@ -27,6 +27,7 @@ COMMANDS = {
     "compare": "compare two runs: slower, different, broken, and can it be believed",
     "serve": "answer pull requests on GitHub",
     "demo": "the whole product on this machine, without an account",
+    "runs": "the runs that were launched: list, show, log, cancel, retry",
     "config": "check a .github/maxview.yml",
 }
 

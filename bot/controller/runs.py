@@ -144,7 +144,9 @@ class RunStep:
             return
         turn.measured = await asyncio.to_thread(collect.read_log_file, self.artifacts, file)
         started = collect.started(turn.measured) or turn.before.began or self.now()
-        turn.record = replace(turn.record, started=started, log_uri=self.artifacts.uri(file.name))
+        uri = self.artifacts.uri(file.name)
+        turn.after = replace(turn.after, kept=uri)
+        turn.record = replace(turn.record, started=started, log_uri=uri)
 
     async def _keep(self, turn: _Turn) -> None:
         """Keep the log of a job that is given up, as far as there is one."""
@@ -153,7 +155,10 @@ class RunStep:
         except (Told, Broken) as problem:
             LOG.info("no log of %s is kept: %s", turn.job.name, problem)
             return
-        turn.record = replace(turn.record, log_uri=self.artifacts.uri(file.name))
+        uri = self.artifacts.uri(file.name)
+        turn.after = replace(turn.after, kept=uri)
+        if not turn.after.again:
+            turn.record = replace(turn.record, log_uri=uri)
 
     def _kept(self, turn: _Turn) -> RunFile:
         attempt = turn.before.attempt

@@ -34,6 +34,7 @@ def another_attempt(run: RunStanding, *, why: str, now: float, wait: float = 0.0
         began=run.began,
         ended=now,
         last_step=run.last_step,
+        kept=run.kept,
     )
     return RunStanding(
         name=name_of_attempt(first, run.attempt + 1),

@@ -61,7 +61,7 @@ def pace_at(place: Place | None) -> Pace:
 class PastAttempt:
     """An attempt that is over and was followed by another. `began` is when it was first seen running, None
     where it never was, `ended` when we gave it up (Unix seconds); `why` is one clause in our words, `note`
-    the cluster's own (untrusted)."""
+    the cluster's own (untrusted). `kept` is where its log is kept."""
 
     number: int
     name: str
@@ -70,6 +70,7 @@ class PastAttempt:
     began: float | None = None
     last_step: int | None = None
     note: str = ""
+    kept: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +92,7 @@ class RunStanding:
     last word, `note` its own clause (untrusted). `why` is ours: what a planned run waits for, or how a run
     was lost. `given_up` is why this attempt is to be ended, and `again` whether another one follows: written
     down before the job is deleted, since afterwards nobody could tell any more. So is `withdrawn`, that
-    nobody wanted it.
+    nobody wanted it. `kept` is where its log is kept.
     """
 
     name: str
@@ -118,6 +119,7 @@ class RunStanding:
     given_up: str = ""
     again: bool = False
     withdrawn: bool = False
+    kept: str | None = None
     sightings: tuple[Sighting, ...] = ()
     attempt: int = 1
     past: tuple[PastAttempt, ...] = ()

@@ -172,8 +172,9 @@ def plan(
     cancelled when nobody wanted it counts as new: it starts from the beginning.
     """
     ids = [one.record.id for one in planned]
-    states = select(RUN.c.id, RUN.c.state).where(RUN.c.id.in_(ids))
-    known = {row.id: row.state for row in connection.execute(states)}
+    states = select(RUN.c.id, RUN.c.state, RUN.c.wish).where(RUN.c.id.in_(ids))
+    # What an operator cancelled stays cancelled, until an operator has it run again.
+    known = {row.id: row.wish or row.state for row in connection.execute(states)}
     new = 0
     for place, one in enumerate(planned):
         # A little later each, so that they are started in this order.

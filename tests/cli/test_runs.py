@@ -1,0 +1,182 @@
+"""`maxview runs`: what an operator sees of launched runs, and what comes of what they ask for."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.runs.clusters.jobfolder import JobFolder
+from bot.runs.clusters.port import Fault
+from bot.runs.records import RunState
+from bot.storage import pulls, runs
+from bot.storage.artifacts import open_store
+from bot.storage.database import Database
+from tests.cli.conftest import Maxview
+from tests.controller.farm import LOG, Farm, Hand, planned
+
+FIRST = planned(key="aaaa0001cccccccc", case="04_int8")
+SECOND = planned(key="aaaa0002cccccccc", case="03_dropout")
+HERE = planned(key="bbbb000000000003", case="11_offload", place=None)
+ALL = (FIRST, SECOND, HERE)
+
+
+@pytest.fixture
+def hand(database: Database, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hand:
+    """A server's process with three launched runs that pull request 7 wants, and its settings."""
+    import time  # noqa: PLC0415 - the command reads the real clock
+
+    now = time.time() - 100
+    database.now(pulls.want, repository="acme/maxtext", number=7, installation=1, now=now)
+    database.now(runs.plan, ALL, repository="acme/maxtext", number=7, now=now)
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    monkeypatch.setenv("DATA_DIR", str(tmp_path))
+    monkeypatch.delenv("GITHUB_APP_ID", raising=False)
+    store = open_store(f"file:{tmp_path / 'artifacts'}")
+    made = Hand(database=database, farm=Farm(), artifacts=store, clock=[now + 1])
+    made.step(3)
+    made.farm.runs_on(FIRST.job.name, last_step=6, expected_steps=10)
+    made.later()
+    return made
+
+
+def _state(hand: Hand, one: runs.Planned) -> RunState:
+    return hand.record(one.record.id).state
+
+
+def test_the_list_shows_what_waits_and_what_runs(hand: Hand, maxview: Maxview) -> None:
+    """One line a run: which case, where, how it stands and how far it is."""
+    answer = maxview("runs")
+    assert answer.status == 0
+    lines = answer.out.splitlines()
+    assert lines[0].split() == ["run", "case", "where", "for", "state"]
+    first = next(line for line in lines if "04_int8 · linen" in line)
+    assert first.split()[0] == FIRST.record.id[:8]
+    assert first.endswith("running: step 6 of 10")
+    assert "this machine" in next(line for line in lines if "11_offload" in line)
+    assert maxview("runs", "list").out == answer.out
+
+
+def test_what_is_over_is_listed_when_asked_for(hand: Hand, maxview: Maxview) -> None:
+    """Ended runs are left out of the ordinary list, and limits and repositories narrow it."""
+    hand.farm.ends(FIRST.job.name)
+    hand.later()
+    assert "04_int8" not in maxview("runs").out
+    assert "04_int8" in maxview("runs", "list", "--all").out
+    assert len(maxview("runs", "list", "--all", "--limit", "1", "--json").out.splitlines()) == 1
+    assert maxview("runs", "list", "--repository", "acme/other").out.strip().startswith("No run waits")
+
+
+def test_programs_get_one_object_a_run(hand: Hand, maxview: Maxview) -> None:
+    """Plain values, each line by itself."""
+    objects = [json.loads(line) for line in maxview("runs", "list", "--json").out.splitlines()]
+    first = next(one for one in objects if one["run"] == FIRST.record.id)
+    assert {one["run"] for one in objects} == {one.record.id for one in ALL}
+    assert (first["state"], first["last_step"], first["expected_steps"]) == ("running", 6, 10)
+    assert (first["wanted_by"], first["place"], first["attempt"]) == ([7], "p/z/c", 1)
+
+
+def test_a_run_is_shown_with_its_past_attempts(hand: Hand, maxview: Maxview) -> None:
+    """When, why and what the cluster said, on lines that a cluster's words cannot break."""
+    hand.farm.fails(FIRST.job.name, Fault.PREEMPTED, "by\x1b[31m prod\nnamespace")
+    hand.later()
+    shown = maxview("runs", "show", "aaaa0001")
+    assert shown.status == 0
+    assert "attempt 2, since it was preempted" in shown.out
+    assert "\x1b" not in shown.out
+    assert FIRST.job.name in shown.out
+    document = json.loads(maxview("runs", "show", "aaaa0001", "--json").out)
+    assert [(one["attempt"], one["why"]) for one in document["past"]] == [(1, "it was preempted")]
+
+
+def test_a_kept_log_is_streamed_as_it_was_written(hand: Hand, maxview: Maxview) -> None:
+    """Every byte, of the last attempt or of an earlier one."""
+    hand.farm.logs[FIRST.job.name] = "first attempt\n"
+    hand.farm.fails(FIRST.job.name, Fault.PREEMPTED)
+    hand.later()
+    hand.later(30)
+    hand.farm.ends(f"{FIRST.job.name}-2")
+    hand.later()
+    assert maxview("runs", "log", "aaaa0001").out == LOG
+    assert maxview("runs", "log", "aaaa0001", "--attempt", "1").out == "first attempt\n"
+    missing = maxview("runs", "log", "aaaa0001", "--attempt", "9")
+    assert (missing.status, missing.out) == (2, "")
+
+
+def test_the_log_of_a_job_that_runs_here_is_streamed_so_far(
+    hand: Hand, maxview: Maxview, tmp_path: Path
+) -> None:
+    """Before it is kept it is read where it is written; elsewhere the command says how to read it."""
+    written = JobFolder(tmp_path / "cluster", HERE.job.name).log
+    written.parent.mkdir(parents=True)
+    written.write_text("so far\n", encoding="utf-8")
+    assert maxview("runs", "log", "bbbb").out == "so far\n"
+    elsewhere = maxview("runs", "log", "aaaa0001")
+    assert elsewhere.status == 2
+    assert f"jobset-name={FIRST.job.name}" in elsewhere.err
+
+
+def test_a_cancelled_run_is_ended_and_stays_cancelled(hand: Hand, maxview: Maxview) -> None:
+    """The server ends the job; a look of the pull request that still wants it does not start it anew."""
+    assert maxview("runs", "cancel", "aaaa0001").status == 0
+    assert "to be cancelled" in " ".join(maxview("runs").out.split())
+    hand.later(200)
+    hand.later()
+    assert _state(hand, FIRST) is RunState.CANCELLED
+    assert FIRST.job.name not in hand.farm.jobs
+    hand.database.now(runs.plan, ALL, repository="acme/maxtext", number=7, now=hand.clock[0])
+    hand.later()
+    assert _state(hand, FIRST) is RunState.CANCELLED
+
+
+def test_a_cancelled_run_is_run_again_when_asked_for(hand: Hand, maxview: Maxview) -> None:
+    """As another attempt that goes on to its end, even where no pull request wants it any more."""
+    maxview("runs", "cancel", "aaaa0001")
+    hand.later(200)
+    hand.later()
+    hand.database.now(runs.drop_wants, repository="acme/maxtext", number=7)
+    assert maxview("runs", "retry", "aaaa0001").status == 0
+    hand.later()
+    again = f"{FIRST.job.name}-2"
+    assert list(hand.farm.jobs) == [again]
+    hand.farm.ends(again)
+    hand.later()
+    assert (_state(hand, FIRST), hand.record(FIRST.record.id).attempt) == (RunState.ENDED, 2)
+
+
+def test_what_cannot_be_done_is_one_line(hand: Hand, maxview: Maxview) -> None:
+    """Unknown and ambiguous ids, an open run to retry, an ended one to cancel: status 2, what to do."""
+    hand.farm.ends(SECOND.job.name)
+    hand.later()
+    answers = {
+        ("show", "ffff"): "no launched run's id begins with 'ffff'",
+        ("show", "aaaa"): "give more characters",
+        ("show", "a"): "too short",
+        ("show", "aa%a"): "no launched run's id begins with 'aa%a'",
+        ("retry", "aaaa0001"): "is running: only what is over can run again",
+        ("cancel", "aaaa0002"): "is ended already: there is nothing to cancel",
+    }
+    for arguments, words in answers.items():
+        answer = maxview("runs", *arguments)
+        assert (answer.status, answer.out) == (2, ""), arguments
+        assert words in answer.err
+        assert len(answer.err.splitlines()) == 1
+
+
+def test_a_wrong_folder_is_no_empty_list(
+    maxview: Maxview, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is no database nothing is made, and the settings are named."""
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    monkeypatch.setenv("DATA_DIR", str(tmp_path / "elsewhere"))
+    answer = maxview("runs")
+    assert answer.status == 2
+    assert "DATA_DIR" in answer.err
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_found_runs_are_not_launched_ones(hand: Hand, maxview: Maxview) -> None:
+    """A run that was found in a bucket cannot be cancelled or run again here."""
+    found = replace(FIRST.record, id="cccc000000000004", key=None, state=RunState.ENDED)
+    hand.database.now(runs.save, found, now=hand.clock[0])
+    assert maxview("runs", "show", "cccc").status == 2
