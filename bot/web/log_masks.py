@@ -26,7 +26,7 @@ _CHANGING = (
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "…"),
     (re.compile(r"\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b"), "…"),
     (re.compile(r"/(?:tmp|var/tmp|dev/shm|proc)/[^\s'\",;)]{1,200}"), "/tmp/…"),  # noqa: S108 - a word for such paths
-    (re.compile(r"\b20\d{6}[_-]\d{6}\b|\b20\d\d-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:\.\d+)?)?"), "…"),
+    (re.compile(r"(?<!\d)20\d{6}[_-]\d{6}(?!\d)|\b20\d\d-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:\.\d+)?)?"), "…"),
     (
         re.compile(
             r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d [A-Z]{3,4} 20\d\d"
@@ -42,8 +42,12 @@ _LIST = re.compile(r"#(?:[, ]+#)+")
 
 
 def message(text: str) -> str:
+    """The begin of the line without its stamp."""
+    return unstamped(text[:LONGEST])
+
+
+def unstamped(text: str) -> str:
     """The line without its stamp: from the place in the program on, where it names one."""
-    text = text[:LONGEST]
     if found := _GLOG.search(text, 0, _STAMP_WITHIN + 60):
         return found["file"] + text[found.end() :]
     if found := _ISO.search(text, 0, _STAMP_WITHIN):

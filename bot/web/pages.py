@@ -28,6 +28,7 @@ from bot.web.health import OLD_SECONDS, health_lines
 from bot.web.history_pages import history_page
 from bot.web.links import commit_on_github, pull_on_github
 from bot.web.lists import pull_lines
+from bot.web.log_compare_pages import compare_logs_page
 from bot.web.log_pages import log_page, raw_log
 from bot.web.log_search_pages import log_search_page
 from bot.web.main_view import main_lines
@@ -63,6 +64,7 @@ def page_routes(parts: Parts) -> list[BaseRoute]:
         ("/runs/{id}/log", log_page),
         ("/runs/{id}", run_page),
         ("/{owner}/{repo}/compare/{ends:path}", compare_page),
+        ("/{owner}/{repo}/compare-logs", compare_logs_page),
         ("/{owner}/{repo}/history", history_page),
         ("/{owner}/{repo}/parity/{ref:path}", parity_page),
         ("/{owner}/{repo}/pull/{number:int}", pull_page),
