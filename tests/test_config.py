@@ -119,7 +119,34 @@ def test_a_local_launch_names_its_repository() -> None:
     )
     assert suite.launch is not None
     assert Local(repository="/src/x", timeout_seconds=7200) == suite.launch.local
+    limited = read_suite(
+        "version: 1\ncases: {a: {command: x}}\n"
+        "launch: {cluster: local, local: {repository: /src/x, memory: 8G}}\n"
+    ).launch
+    assert limited is not None
+    assert Local(repository="/src/x", timeout_seconds=3600, memory_mb=8192) == limited.local
     assert "python train.py --steps 10" == suite.cases["a"].command
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("cluster", "c;reboot"),
+        ("project", "$(id)"),
+        ("zone", "--quiet"),
+        ("device-type", "v6e-32|cat"),
+        ("docker-image", "gcr.io/p/i:{tag}"),
+        ("docker-image", "gcr.io/p/i:`id`"),
+    ],
+)
+def test_words_of_a_launch_that_a_shell_could_read_are_refused(key: str, value: str) -> None:
+    """xpk pastes them into commands."""
+    right = {"cluster": "c", "project": "p", "zone": "z", "device-type": "v6e-32", "docker-image": "i:{sha}"}
+    lines = "".join(f"    {name}: '{word}'\n" for name, word in (right | {key: value}).items())
+    (problem,) = _problems(
+        f"version: 1\ncases: {{a: {{command: x}}}}\nlaunch:\n  cluster: xpk\n  xpk:\n{lines}"
+    )
+    assert f"launch.xpk.{key}" in problem[1]
 
 
 def test_checks_are_one_word_or_a_mapping() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from bot.config.check import check
 from bot.config.checks import NO_CHECKS, CheckKind, Checks, read_checks
 from bot.config.document import Problem, parse
-from bot.config.launch_schema import DEFAULT_PRIORITY, DEFAULT_TIMEOUT, UNITS
+from bot.config.launch_schema import DEFAULT_PRIORITY, DEFAULT_TIMEOUT, MEMORY_UNITS, UNITS
 from bot.config.rules import RULES, json_schema
 from bot.config.schema import DEFAULT_LABELS, DOCUMENT
 from bot.config.suite import (
@@ -137,7 +137,7 @@ def _launch(part: Plain) -> Launch:
     return Launch(
         cluster=Cluster(part["cluster"]),
         xpk=_xpk(xpk) if xpk else None,
-        local=Local(repository=local["repository"], timeout_seconds=_seconds(local)) if local else None,
+        local=_local(local) if local else None,
     )
 
 
@@ -150,6 +150,15 @@ def _xpk(part: Plain) -> Xpk:
         docker_image=part["docker-image"],
         priority=part.get("priority", DEFAULT_PRIORITY),
         timeout_seconds=_seconds(part),
+    )
+
+
+def _local(part: Plain) -> Local:
+    memory: str | None = part.get("memory")
+    return Local(
+        repository=part["repository"],
+        timeout_seconds=_seconds(part),
+        memory_mb=int(memory[:-1]) * MEMORY_UNITS[memory[-1]] if memory else None,
     )
 
 

@@ -4,35 +4,46 @@ In:  nothing. Out: `LAUNCH`, a part of the one table in `bot.config.schema`.
 """
 
 from bot.config.shapes import Choice, Key, Record, Text
+from bot.runs.clusters import forms
 
 # Seconds of the units that a timeout is written in.
 UNITS = {"s": 1, "m": 60, "h": 3600}
 
+# Mebibytes of the units that a memory is written in.
+MEMORY_UNITS = {"M": 1, "G": 1024}
+
 DEFAULT_TIMEOUT = "60m"
 DEFAULT_PRIORITY = "medium"
 
-_WORD = Text(wants="a name without spaces", form=r"[^\x00-\x20]+", longest=500)
+_CLUSTER = Text(wants="a name of small letters, digits and -", form=forms.CLUSTER, longest=63)
+_PROJECT = Text(wants="a project of small letters, digits and -", form=forms.PROJECT, longest=100)
+_ZONE = Text(wants="a zone such as us-east5-b", form=forms.ZONE, longest=41)
+_DEVICE = Text(wants="a device type such as v6e-32", form=forms.DEVICE_TYPE, longest=41)
+_IMAGE = Text(wants="an image such as gcr.io/p/maxtext:{sha}", form=forms.IMAGE_OF_A_COMMIT, longest=500)
+_MEMORY = Text(wants="a size such as 800M or 8G", form=r"[1-9][0-9]{0,5}[MG]", longest=7)
 _TIMEOUT = Text(wants="a time such as 90s, 45m or 2h", form=r"[1-9][0-9]{0,5}[smh]", longest=7)
 
 _XPK = Record(
     keys={
-        "cluster": Key(shape=_WORD, about="The XPK cluster's name.", required="write the XPK cluster's name"),
+        "cluster": Key(
+            shape=_CLUSTER, about="The XPK cluster's name.", required="write the XPK cluster's name"
+        ),
         "project": Key(
-            shape=_WORD, about="The Google Cloud project.", required="write the Google Cloud project"
+            shape=_PROJECT, about="The Google Cloud project.", required="write the Google Cloud project"
         ),
         "zone": Key(
-            shape=_WORD, about="The zone, such as us-east5-b.", required="write a zone such as us-east5-b"
+            shape=_ZONE, about="The zone, such as us-east5-b.", required="write a zone such as us-east5-b"
         ),
         "device-type": Key(
-            shape=_WORD, about="The device type, such as v6e-32.", required="write a type such as v6e-32"
+            shape=_DEVICE, about="The device type, such as v6e-32.", required="write a type such as v6e-32"
         ),
         "docker-image": Key(
-            shape=_WORD,
+            shape=_IMAGE,
             about="The image that holds the code; {sha} stands for the full commit.",
             required='write an image such as "gcr.io/my-project/maxtext:{sha}"',
         ),
         "priority": Key(
-            shape=Choice(("very-low", "low", "medium", "high", "very-high")),
+            shape=Choice(forms.PRIORITIES),
             about="The Kueue priority of the workloads.",
             default=DEFAULT_PRIORITY,
         ),
@@ -52,6 +63,7 @@ _LOCAL = Record(
         "timeout": Key(
             shape=_TIMEOUT, about="After this a run is stopped and counts as lost.", default=DEFAULT_TIMEOUT
         ),
+        "memory": Key(shape=_MEMORY, about="The address space a run may take; absent: what there is."),
     }
 )
 

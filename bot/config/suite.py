@@ -57,10 +57,11 @@ class Xpk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Local:
-    """How cases run on this machine: commits are checked out of `repository`."""
+    """How cases run on this machine: commits are checked out of `repository`. No `memory_mb`: no limit."""
 
     repository: str
     timeout_seconds: int
+    memory_mb: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,6 +39,7 @@ class Device:
     timeout_seconds: float
     settings: tuple[object, ...]
     repository: str = ""
+    memory_mb: int | None = None
     image: str = ""
     place: Place | None = None
 
@@ -61,8 +62,9 @@ def _here(local: Local) -> Device:
         quiet=False,
         chips=1,
         timeout_seconds=local.timeout_seconds,
-        settings=(local.repository, local.timeout_seconds),
+        settings=(local.repository, local.timeout_seconds, local.memory_mb),
         repository=local.repository,
+        memory_mb=local.memory_mb,
     )
 
 
@@ -126,6 +128,7 @@ def planned(one: Wanted, order: Order) -> Planned:
         command=_command(one, order.suite),
         run_name=naming.run_name(variant=one.variant, branch=branch, case=one.case, key=key),
         timeout_seconds=device.timeout_seconds,
+        memory_mb=device.memory_mb,
         place=device.place,
         image=device.image.replace(SHA, one.commit.sha),
     )

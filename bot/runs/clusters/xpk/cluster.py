@@ -126,7 +126,7 @@ class XpkCluster:
         there = facts.jobset(found)
         if there.app != self._app:
             raise Told(f"{self._place.name} has a workload {job.name} that this MaxView did not make.")
-        labels = {facts.LABEL: self._app, **dict(job.labels)}
+        labels = order.labels(job, self._app)
         if not labels.items() <= there.labels.items():
             with suppress(Missing):
                 patch = {"metadata": {"labels": labels}}

@@ -12,24 +12,26 @@ import re
 import shlex
 
 from bot.errors import Told
+from bot.runs.clusters import forms
 from bot.runs.clusters.command import argument_list
 from bot.runs.clusters.port import Job, Place
-from bot.runs.clusters.xpk.facts import MARK
+from bot.runs.clusters.xpk.facts import LABEL, MARK
 
 # The longest name that xpk takes; its own message says "less than 40".
 NAME_LENGTH = 40
 _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 
 _FORMS = {
-    "project": re.compile(r"[a-z0-9][a-z0-9.:-]{0,62}[a-z0-9]"),
-    "zone": re.compile(r"[a-z][a-z0-9-]{0,40}"),
-    "cluster": re.compile(r"[a-z][a-z0-9-]{0,62}"),
-    "device_type": re.compile(r"[a-z0-9][a-z0-9-]{0,40}"),
-    "priority": re.compile(r"very-low|low|medium|high|very-high"),
+    "project": re.compile(forms.PROJECT),
+    "zone": re.compile(forms.ZONE),
+    "cluster": re.compile(forms.CLUSTER),
+    "device_type": re.compile(forms.DEVICE_TYPE),
+    "priority": re.compile("|".join(forms.PRIORITIES)),
 }
-_IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._/:-]{0,400}(?:@sha256:[0-9a-f]{64})?")
+_IMAGE = re.compile(forms.IMAGE)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
 _APP = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+_NOT_IN_A_LABEL = re.compile(r"[^A-Za-z0-9_.-]+")
 
 # Between the request to end and the end: as long as XPK's own grace for a pod.
 KILL_AFTER_SECONDS = 30
@@ -80,6 +82,13 @@ def delete(name: str, place: Place) -> list[str]:
     check_name(name)
     check_place(place)
     return ["workload", "delete", *_where(place), f"--workload={name}"]
+
+
+def labels(job: Job, app: str) -> dict[str, str]:
+    """What is put on the workload: whose it is, and for people what it measures."""
+    told = {"maxview/case": job.case, "maxview/variant": job.variant, "maxview/sha": job.sha}
+    plain = {name: _NOT_IN_A_LABEL.sub("-", value)[:63] for name, value in (told | dict(job.labels)).items()}
+    return {name: value.strip("-_.") for name, value in plain.items()} | {LABEL: app}
 
 
 def inside(job: Job, *, image: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.errors import Told
-from bot.runs.clusters.xpk.order import check_name, check_place, create, delete, inside
+from bot.runs.clusters.xpk.order import check_name, check_place, create, delete, inside, labels
 from tests.runs.clusters.xpk.stage import JOB, NAME, PLACE, SHA
 
 IMAGE = "gcr.io/my-project/maxtext@sha256:" + "0" * 64
@@ -118,3 +118,15 @@ def test_variables_are_words_of_their_own() -> None:
     assert "A=b c; $d" in shlex.split(said)
     with pytest.raises(Told, match="no variable's name"):
         inside(replace(JOB, environment=(("A=B -c", "x"),)), image=IMAGE)
+
+
+def test_labels_say_whose_a_workload_is_and_what_it_measures() -> None:
+    """In the characters that Kubernetes takes, cut to its length."""
+    job = replace(JOB, case="x" * 70, variant="-a b/ä.", labels=(("maxview/pull", "7"), ("maxview/app", "9")))
+    assert labels(job, "1") == {
+        "maxview/app": "1",
+        "maxview/case": "x" * 63,
+        "maxview/variant": "a-b",
+        "maxview/sha": SHA,
+        "maxview/pull": "7",
+    }
