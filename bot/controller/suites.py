@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from bot.config import Suite, read_suite
 from bot.controller.ports import Forge
+from bot.controller.previewing import changes
 from bot.errors import Told
 from bot.intake.pull import Repository
 
@@ -42,7 +43,7 @@ class Suites:
         return found
 
     async def preview(self, repository: Repository, head_sha: str) -> str:
-        """What a pull request's own copy would mean, in one clause; it has no effect before it is merged."""
+        """What a pull request's own copy would change, in one clause; before it is merged, nothing."""
         text = await self.forge.file(repository, PATH, head_sha)
         if text is None:
             return f"this pull request removes {PATH}: without it nothing is measured"
@@ -50,9 +51,10 @@ class Suites:
             suite = read_suite(text, PATH)
         except Told as told:
             return f"{PATH} as this pull request leaves it is not valid: {'; '.join(told.text.splitlines())}"
+        before = (await self.read(repository)).suite
         return (
-            f"this pull request edits {PATH}: its copy is valid, with {len(suite.cases)} cases in "
-            f"{len(suite.variants)} variants, and takes effect once it is on the default branch"
+            f"this pull request edits {PATH}: once it is on the default branch, and not before, it "
+            f"{changes(before, suite)}"
         )
 
     def forget(self, repository: Repository) -> None:

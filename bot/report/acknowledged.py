@@ -14,7 +14,7 @@ from bot.report.judged import worse_memory
 from bot.report.model import Acknowledgement, CaseReport, Grounds, RowState
 from bot.report.quoting import LONGEST_REASON, said
 from bot.report.row_words import remarkable, row_words
-from bot.report.states import GREEN, STATES
+from bot.report.states import STATES
 from bot.verdict.judgement import Comparison
 
 MEMORY_SLACK = 0.005
@@ -24,9 +24,8 @@ MEMORY_SLACK = 0.005
 def grounds(row: CaseReport) -> Grounds | None:
     """What accepting this row accepts; None where there is nothing to accept."""
     news = remarkable(row)
-    if not (STATES[row.state].done and STATES[row.state].person) and not news:
-        return None
-    if row.state in GREEN and not news:
+    asks = STATES[row.state].done and STATES[row.state].person and row.state is not RowState.NO_BASELINE
+    if not (asks or news):
         return None
     comparison = row.comparison
     return Grounds(

@@ -28,6 +28,7 @@ from bot.report.quotes import quote
 from bot.report.quoting import LONGEST_ERROR, quoted, said
 
 TEMPLATE = "comment.md.j2"
+LONGEST_PREVIEW = 1000  # several problems of a configuration, each with its line
 Render = Callable[[str, Mapping[str, object]], str]
 
 
@@ -65,7 +66,7 @@ def comment_values(report: Report, detail: Detail, *, public_url: str) -> dict[s
 
 def note_lines(report: Report) -> list[str]:
     """What must be known of the runs themselves before the verdict is believed, once for all its cases."""
-    lines = [f"⚠️ {_sentence(report.preview)}."] if report.preview else []
+    lines = [f"⚠️ {_sentence(report.preview, LONGEST_PREVIEW)}."] if report.preview else []
     lines += [f"⚠️ {_sentence(report.trouble)}"] if report.trouble else []
     lines += waiting_lines(report)
     for note, rows in list(notes(report).items())[:3]:
@@ -75,8 +76,8 @@ def note_lines(report: Report) -> list[str]:
     return lines
 
 
-def _sentence(clause: str) -> str:
-    return said(clause[:1].upper() + clause[1:], LONGEST_ERROR)
+def _sentence(clause: str, limit: int = LONGEST_ERROR) -> str:
+    return said(clause[:1].upper() + clause[1:], limit)
 
 
 def _folds(report: Report, detail: Detail, public_url: str) -> list[Fold]:

@@ -31,9 +31,9 @@ class FakeForge:
         return self.pulls[number]
 
     async def file(self, repository: Repository, path: str, ref: str) -> str | None:
-        """A file, the same at every commit."""
+        """A file, the same at every commit that has none of its own (`ref:path`)."""
         self.asked.append(f"file {repository.full_name} {ref}")
-        return self.files.get(path)
+        return self.files.get(f"{ref}:{path}", self.files.get(path))
 
     async def repository_facts(self, repository: Repository) -> Repository:
         """The repository with the default branch `main`."""

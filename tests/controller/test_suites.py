@@ -15,7 +15,14 @@ def _preview(files: dict[str, str]) -> str:
 
 
 GONE = f"this pull request removes {PATH}: without it nothing is measured"
-VALID = "its copy is valid, with 3 cases in 2 variants, and takes effect once it is on the default branch"
+ONCE = f"this pull request edits {PATH}: once it is on the default branch, and not before, it"
+CHANGED = (
+    "adds 2 cases (12_ring, 13_pp); removes the case 04_int8; "
+    "practical margin 1 % → 2 %; concurrent runs 4 → 8; edits checks"
+)
+ANOTHER = FETCHES.replace("04_int8: {}", "12_ring: {}, 13_pp: {}") + (
+    "margins: {practical_percent: 2}\nbudget: {concurrent_runs: 8}\nchecks: check\n"
+)
 WRONG = f"as this pull request leaves it is not valid: {PATH}:5: chekcs: unknown key; did you mean checks?"
 
 
@@ -23,7 +30,16 @@ WRONG = f"as this pull request leaves it is not valid: {PATH}:5: chekcs: unknown
     ("files", "said"),
     [
         ({}, GONE),
-        ({PATH: FETCHES}, f"this pull request edits {PATH}: {VALID}"),
+        ({PATH: FETCHES}, f"{ONCE} changes nothing that MaxView reads"),
+        (
+            {PATH: FETCHES, f"{HEAD}:{PATH}": ANOTHER},
+            f"{ONCE} {CHANGED}",
+        ),
+        ({f"{HEAD}:{PATH}": FETCHES}, f"{ONCE} sets up 3 cases in 2 variants"),
+        (
+            {PATH: FETCHES, f"{HEAD}:{PATH}": FETCHES.replace("pure_nnx=true", "pure_nnx=false")},
+            f"{ONCE} edits the variant nnx",
+        ),
         ({PATH: FETCHES + "chekcs: off\n"}, f"{PATH} {WRONG}"),
     ],
 )

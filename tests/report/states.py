@@ -138,7 +138,10 @@ def said(text: str, result: str, *, age: float = 0.0, by: str = "ada") -> LastCo
     return LastCommand(text=text, by=by, at=NOW - age, result=result, refused=result.startswith("Not "))
 
 
-def accepted(row: CaseReport, reason: str = "known: int8 kernel swap") -> CaseReport:
+REASON = "known: int8 kernel swap"
+
+
+def accepted(row: CaseReport, reason: str = REASON) -> CaseReport:
     """The row, with its verdict accepted by ada."""
     why = grounds(row)
     assert why is not None
