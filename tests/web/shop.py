@@ -46,6 +46,7 @@ class Shop:
     database: Database
     now: float = NOW + 7200.0
     people: People | None = None
+    url: str = URL
     app: Starlette = field(init=False)
 
     def __post_init__(self) -> None:
@@ -55,7 +56,7 @@ class Shop:
         means = Means(
             database=self.database,
             render=RENDER,
-            public_url=URL,
+            public_url=self.url,
             now=now,
             key=KEY,
             secret="a secret of the tests",
