@@ -7,17 +7,18 @@ Nothing is started by a push that follows another within seconds, until the push
 is withdrawn at once.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from bot.config import Suite
-from bot.controller import asking
+from bot.controller import asking, skipping
 from bot.controller.conversation import approval_of
 from bot.controller.deciding import is_settled, starts_runs
 from bot.controller.facts import HeadFacts
 from bot.controller.jobs import device_of
 from bot.controller.planning import Subject, Wishes, plan
 from bot.controller.pricing import price_plan
+from bot.controller.skipping import without
 from bot.controller.vouching import Waits, vouched
 from bot.intake.pull import Pull
 from bot.report.build import Built
@@ -34,21 +35,20 @@ from bot.storage.pulls import PullRow
 
 PLAN_COMMAND = "/benchmark plan"
 
-FAILED = "failed"
-"""Stands among a command's keys for the cases that failed, whichever they are."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launched:
-    """The number of new runs; what the report says of the plan and its price; nothing of either where the
-    configuration starts no runs."""
+    """The number of new runs; what the report says of the plan and its price, and why cases are left out, by
+    `case/variant`; nothing of that where the configuration starts no runs."""
 
     new: int = 0
     plan: Plan | None = None
     used_chip_hours: float | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def said_in(self, report: Report) -> Report:
-        """The report with the plan."""
+        """The report with the plan, and without empty rows of what nobody asked for."""
+        report = without(report, self.left_out)
         if self.plan is None:
             return report
         return replace(
@@ -79,22 +79,28 @@ class Launcher:
         self, row: PullRow, pull: Pull, facts: HeadFacts, suite: Suite, built: Built
     ) -> Launched:
         """Plan what is missing; nothing for a fork, whose code nobody here has vouched for."""
-        rows, asked = built.report.rows, _asks_for_the_plan(row)
-        waits = isinstance(vouched(pull, facts.tree, await approval_of(self.database, pull, facts)), Waits)
-        if not starts_runs(suite) or (waits and not asked):
-            return Launched()
-        subject = await self._subject(pull, facts, suite)
+        subject = await self._subject(pull, facts, suite) if starts_runs(suite) else None
         if subject is None:
             return Launched()
-        if waits or (asked and not subject.asks):
-            proposal = replace(subject, asks=(_everything(suite),))
-            said = await self._priced(proposal, plan(proposal, rows), rows)
-            return Launched(plan=replace(said, proposed=True, asked=True))
+        rows, asks = built.report.rows, subject.asks
+        left_out = skipping.left_out(asks, pull, suite, facts.changed_paths)
+        waits = isinstance(vouched(pull, facts.tree, await approval_of(self.database, pull, facts)), Waits)
+        subject = replace(subject, asks=() if waits else asks)
         wishes = plan(subject, rows)
-        new = await self._want(wishes, pull, may_start=is_settled(row, subject.asks, self.now()))
-        said = await self._priced(subject, wishes, rows)
+        new = await self._want(wishes, pull, may_start=is_settled(row, asks, self.now()))
         used = await self.database.read(spend.of_pull, pull.repository, pull.number)
-        return Launched(new=new, plan=replace(said, asked=asked), used_chip_hours=used)
+        asked = _asks_for_the_plan(row)
+        if asked and not subject.asks:
+            said = await self._proposed(subject, rows)
+        else:
+            said = replace(await self._priced(subject, wishes, rows), asked=asked)
+        return Launched(new=new, plan=said, used_chip_hours=used, left_out=left_out)
+
+    async def _proposed(self, subject: Subject, rows: Sequence[CaseReport]) -> Plan:
+        """What would be started if somebody asked for everything, and might."""
+        proposal = replace(subject, asks=(_everything(subject.suite),))
+        said = await self._priced(proposal, plan(proposal, rows), rows)
+        return replace(said, proposed=True, asked=True)
 
     async def _subject(self, pull: Pull, facts: HeadFacts, suite: Suite) -> Subject | None:
         """Everything that the plan is made from."""
@@ -154,7 +160,7 @@ def _is_current(run: RunRecord, pull: Pull, facts: HeadFacts) -> bool:
 
 def _asks_for_the_plan(row: PullRow) -> bool:
     """Whether the newest command wants to see what would be started."""
-    return bool(row.commands) and PLAN_COMMAND in row.commands[-1].text.split(" · ")
+    return bool(row.commands) and row.commands[-1].text.lower() == PLAN_COMMAND
 
 
 def _everything(suite: Suite) -> Ask:
