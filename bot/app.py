@@ -23,6 +23,7 @@ from bot.controller.deliveries import DeliveryStep
 from bot.controller.facts import HeadReader
 from bot.controller.gathering import Gatherer
 from bot.controller.hearing import listening
+from bot.controller.label_making import LabelMaker
 from bot.controller.launching import Launcher
 from bot.controller.loop import Controller, Work
 from bot.controller.mainline import MainStep
@@ -166,6 +167,7 @@ def _controller(parts: Parts, wake: Callable[[], None]) -> Controller:
         gatherer=Gatherer(database=parts.database, now=time.time),
         tell=Tell(say=speech.speaker(), check=speech.checker()),
         launch=Launcher(database=parts.database, now=time.time),
+        labels=LabelMaker(database=parts.database, forge=parts.github),
         poll_seconds=parts.settings.poll_seconds,
         now=time.time,
     )

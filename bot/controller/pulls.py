@@ -20,6 +20,7 @@ from bot.controller.deciding import known, next_look, on_this_head, request, sou
 from bot.controller.facts import HeadFacts, HeadReader
 from bot.controller.fence import Fence, RowFence
 from bot.controller.gathering import Gatherer
+from bot.controller.label_making import LabelMaker
 from bot.controller.launching import Launched
 from bot.controller.subjects import Subjects
 from bot.controller.suites import PATH, Suites
@@ -75,6 +76,7 @@ class PullStep:
     gatherer: Gatherer
     tell: Tell
     launch: Launch
+    labels: LabelMaker
     poll_seconds: float
     now: Callable[[], float]
 
@@ -121,6 +123,7 @@ class PullStep:
             built = build_report(asked, (), {})
         else:
             built = await self._build(subject, facts, read.suite)
+            await self.labels(subject.repository, read.suite)
         if edits:
             preview = await self.suites.preview(subject.repository, subject.pull.head_sha)
             built = replace(built, report=replace(built.report, preview=preview))

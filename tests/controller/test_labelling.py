@@ -1,9 +1,17 @@
 """What labels mean, and which are made."""
 
+import asyncio
+from pathlib import Path
+
 import pytest
 
+from bot.controller.label_making import LabelMaker
 from bot.controller.labelling import LONGEST_LABEL, MOST_CASE_LABELS, asked_by, labels_of
-from tests.controller.samples import LAUNCHES, suite
+from bot.errors import Told
+from bot.intake.pull import Repository
+from bot.storage.database import Database
+from tests.controller.forge import FakeForge
+from tests.controller.samples import ACME, FETCHES, LAUNCHES, suite
 
 ALL = frozenset(f"{case}/{variant}" for case in ("03_dropout", "04_int8") for variant in ("linen", "nnx"))
 DROPOUT = frozenset({"03_dropout/linen", "03_dropout/nnx"})
@@ -57,3 +65,42 @@ def test_a_large_suite_does_not_flood_the_list_of_labels() -> None:
 
     assert 1 + MOST_CASE_LABELS == len(made)
     assert all(len(one.name) <= LONGEST_LABEL for one in made)
+
+
+async def _make(database: Database, forge: FakeForge, text: str) -> None:
+    await LabelMaker(database=database, forge=forge)(ACME, suite(text))
+
+
+def test_labels_are_made_once(tmp_path: Path) -> None:
+    """What people delete afterwards stays deleted, until the configuration names others."""
+    database = Database(f"sqlite:///{tmp_path / 'labels.sqlite'}")
+    database.migrate()
+    forge = FakeForge()
+    for _ in range(2):
+        asyncio.run(_make(database, forge, LAUNCHES))
+    assert 3 == len([one for one in forge.asked if one.startswith("label ")])
+
+    asyncio.run(_make(database, forge, LAUNCHES + "triggers: {labels: {perf: all}}\n"))
+    asyncio.run(_make(database, FakeForge(), FETCHES))
+    assert "1d76db MaxView: benchmark every case" == forge.labels["perf"]
+    database.close()
+
+
+class NoLabels(FakeForge):
+    """A GitHub that does not let the App make labels."""
+
+    async def make_label(self, repository: Repository, name: str, *, colour: str, description: str) -> None:
+        """Refuse."""
+        await super().make_label(repository, name, colour=colour, description=description)
+        raise Told("the App may not make labels")
+
+
+def test_where_labels_may_not_be_made_all_else_goes_on(tmp_path: Path) -> None:
+    """The log says why, once."""
+    database = Database(f"sqlite:///{tmp_path / 'labels.sqlite'}")
+    database.migrate()
+    forge = NoLabels()
+    for _ in range(2):
+        asyncio.run(_make(database, forge, LAUNCHES))
+    assert 1 == len(forge.asked)
+    database.close()
