@@ -5,10 +5,10 @@ In:  `Report`s. Out: the same, without the step lines (those stay with the runs)
 
 import zlib
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, select
 
 from bot.report.ending import superseded
 from bot.report.headline import headline as headline_of
@@ -51,15 +51,33 @@ def supersede(connection: Connection, report: Report) -> None:
             save(connection, ended, headline=headline_of(ended))
 
 
+def stamp(
+    connection: Connection, repository: str, number: int, head_sha: str | None = None
+) -> tuple[str, float] | None:
+    """The head commit and the moment of the report that `newest` gives: what changes when it does."""
+    query = _newest(select(REPORT.c.head_sha, REPORT.c.made), repository, number, head_sha)
+    row = connection.execute(query).first()
+    return (row.head_sha, row.made) if row else None
+
+
 def newest(
     connection: Connection, repository: str, number: int, head_sha: str | None = None
 ) -> Report | None:
     """The newest report of a pull request, or of one of its heads."""
-    query = select(REPORT.c.document).where(REPORT.c.repository == repository, REPORT.c.number == number)
+    query = _newest(select(REPORT.c.document), repository, number, head_sha)
+    document = connection.execute(query).scalar_one_or_none()
+    if document is None:
+        return None
+    report = msgspec.msgpack.decode(zlib.decompress(document), type=Report)
+    # A repository may have been renamed since.
+    return report if report.repository == repository else replace(report, repository=repository)
+
+
+def _newest(query: Select[Any], repository: str, number: int, head_sha: str | None) -> Select[Any]:
+    query = query.where(REPORT.c.repository == repository, REPORT.c.number == number)
     if head_sha:
         query = query.where(REPORT.c.head_sha.startswith(head_sha, autoescape=True))
-    document = connection.execute(query.order_by(REPORT.c.made.desc()).limit(1)).scalar_one_or_none()
-    return msgspec.msgpack.decode(zlib.decompress(document), type=Report) if document else None
+    return query.order_by(REPORT.c.made.desc()).limit(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,13 +59,32 @@ def tagged(
     cache: str = PUBLIC,
     status: int = 200,
     headers: dict[str, str] | None = None,
+    tag: str | None = None,
 ) -> Response:
-    """`body`, or 304 where the visitor already has it."""
-    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    """`body`, or 304 where the visitor already has it; `tag` where it is known without the body."""
+    tag = tag or tag_of(body)
     shared = {"ETag": tag, "Cache-Control": cache, **(headers or {})}
     if status == 200 and _has(request.headers.get("if-none-match", ""), tag):
         return secured(Response(status_code=304, headers=shared))
     return secured(Response(body, status_code=status, media_type=kind, headers=shared))
+
+
+def tag_of(*parts: object) -> str:
+    """A tag that changes with any of these parts."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part if isinstance(part, bytes) else repr(part).encode() + b"\0")
+    return f'"{digest.hexdigest()[:32]}"'
+
+
+def known_already(request: Request, tag: str, *, cache: str) -> Response | None:
+    """The answer to who has what this tag names, or asks for the tag alone; None where the body is wanted."""
+    shared = {"ETag": tag, "Cache-Control": cache}
+    if _has(request.headers.get("if-none-match", ""), tag):
+        return secured(Response(status_code=304, headers=shared))
+    if request.method == "HEAD":
+        return secured(Response(status_code=200, media_type=HTML, headers=shared))
+    return None
 
 
 def json_answer(

@@ -34,9 +34,9 @@ from bot.web.log_view import read_span
 from bot.web.log_window import WINDOW, Span
 from bot.web.main_view import main_document
 from bot.web.openapi import openapi
-from bot.web.pages import asked_pull
 from bot.web.parity_pages import parity_json
 from bot.web.public import document_for_reader, with_key
+from bot.web.pull_pages import asked_pull
 from bot.web.site_parts import LogAway, Parts, json_endpoint, log_away
 
 SCHEMA = 1

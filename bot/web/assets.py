@@ -8,12 +8,14 @@ Only names found in that folder at the start are served, so no address leads any
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+import bot
 from bot.web.answers import secured
 
 FOLDER = Path(__file__).parent / "static"
@@ -40,6 +42,17 @@ class Assets:
             return secured(Response(content, media_type=kind, headers={"Cache-Control": FOR_EVER}))
 
         return Route("/static/{name}", serve, methods=["GET"])
+
+
+@lru_cache(maxsize=1)
+def edition() -> str:
+    """What changes with every file that a page is made from: the program's own, and its templates."""
+    package = Path(bot.__file__).parent
+    made_from = [*package.rglob("*.py"), *package.rglob("*.j2"), *(package.parent / "templates").glob("*.j2")]
+    digest = hashlib.sha256()
+    for path in sorted(made_from):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def read_assets() -> Assets:

@@ -14,7 +14,7 @@ from bot.errors import Broken, Told
 from bot.report.redact import redacted
 from bot.storage.database import Away, Database
 from bot.web.access import Absent, Unclear, Visit
-from bot.web.answers import HTML, NEVER, json_answer, tagged
+from bot.web.answers import HTML, NEVER, PUBLIC, json_answer, tagged
 from bot.web.assets import Assets, read_assets
 from bot.web.comparisons import Comparisons
 from bot.web.legible import legible
@@ -51,13 +51,21 @@ class Parts:
     comparisons: Comparisons = field(default_factory=Comparisons)
 
     async def page(
-        self, request: Request, template: str, values: Mapping[str, object], *, visit: Visit | None
+        self,
+        request: Request,
+        template: str,
+        values: Mapping[str, object],
+        *,
+        visit: Visit | None,
+        tag: str | None = None,
     ) -> Response:
-        """A page of the site; long ones take a while to set, so that is done beside the event loop."""
+        """A page of the site; long ones take a while to set, so that is done beside the event loop. `tag` is
+        given where it is known without the page."""
         links = visit.links if visit else Links()
         given = {"assets": self.assets.addresses, "links": links, "account": account_of(request), **values}
         body = await run_in_threadpool(self.render, template, given)
-        return tagged(request, body.encode(), kind=HTML, cache=visit.cache if visit else "no-cache")
+        cache = visit.cache if visit else PUBLIC
+        return tagged(request, body.encode(), kind=HTML, cache=cache, tag=tag)
 
     def problem(self, request: Request, status: int, what: str, why: str) -> Response:
         """One clear page: what is missing, and what to do."""

@@ -149,7 +149,7 @@ def test_what_did_not_change_is_not_sent_again(shop: Shop) -> None:
     shop.report(samples.mixed())
     tag = shop.get(PULL).headers["etag"]
     assert 304 == shop.get(PULL, if_none_match=tag).status_code
-    shop.report(replace(samples.mixed(), title="Another"))
+    shop.report(replace(samples.mixed(), title="Another", made_at=samples.NOW + 1))
     assert 200 == shop.get(PULL, if_none_match=tag).status_code
 
 

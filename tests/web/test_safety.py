@@ -2,10 +2,12 @@
 
 import re
 from dataclasses import replace
+from urllib.parse import urlencode
 
 import pytest
 
 from bot.logs.facts import State
+from bot.storage import runs
 from bot.verdict.judgement import MeasuredRun
 from bot.web.legible import legible
 from bot.web.link_key import LinkKey
@@ -16,9 +18,10 @@ from tests.web.shop import KEY, PRIVATE, PUBLIC, Page, Shop
 OURS = """
 html head meta title link script noscript body a header nav ol li main footer p h1 h2 h3 h4 ul bdi div table
 caption thead tbody tr th td time code strong span details summary section figure figcaption svg rect pre form
-label input button i kbd mark q
+label input button i kbd mark q path br
 """
 PULL = f"/{PUBLIC}/pull/4270"
+CASE = "=<img src=x onerror=alert(1)> \u202e gs://lance-maxtext/secret"
 NASTY = b"""<script>alert(1)</script> "quoted" 'single' &amp; {{ 7 * 7 }} <!-- x
 \x1b[31mred\x1b[0m \x00 nul \xff\xfe bytes \xe2\x80\xae backwards
 </li></ol><img src=x onerror=alert(1)>
@@ -43,7 +46,28 @@ def pages(shop: Shop) -> dict[str, str]:
     shop.report(hostile())
     shop.pull(4270)
     shop.run("r", NASTY, measured=nasty_failure())
-    paths = ("/", f"/{PUBLIC}", PULL, "/runs/r", "/runs/r/log", "/nothing/<script>alert(1)</script>")
+    for n in range(3):
+        record = replace(samples.record(CASE, "n|<i>x", samples.HEAD, n), branch="main", sha=f"{n}" * 40)
+        measured = nasty_failure() if n == 1 else parts.measured(0.2 + n / 100, jax="<b>0.9")
+        shop.database.now(runs.save, record, now=1.0, measured=measured)
+    asked = urlencode({"case": CASE, "variant": "n|<i>x"})
+    paths = (
+        "/",
+        f"/{PUBLIC}",
+        PULL,
+        "/runs/r",
+        "/runs/r/log",
+        "/nothing/<script>alert(1)</script>",
+        f"/{PUBLIC}/compare/main...{'1' * 12}",
+        f"/{PUBLIC}/compare/{'2' * 12}...{'1' * 12}?{asked}",
+        f"/{PUBLIC}/compare/main...<script>alert(1)</script>",
+        f"/{PUBLIC}/compare/main...main?case=<script>",
+        f"/{PUBLIC}/history",
+        f"/{PUBLIC}/history?{asked}",
+        f"/{PUBLIC}/history?case=<b>&metric=<b>",
+        f"/{PUBLIC}/parity/main",
+        f"/{PUBLIC}/parity/{'1' * 12}",
+    )
     return {path: shop.get(path).text for path in paths}
 
 

@@ -1,0 +1,128 @@
+"""The page of a pull request: its report, and what to know before believing that it is the newest.
+
+In:  a pull request's number, and what is in the database. Out: HTML.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bot.report.headline import is_settled
+from bot.report.model import Report
+from bot.storage import pulls, reports, runs
+from bot.storage.pulls import PullRow
+from bot.verdict.judgement import MeasuredRun
+from bot.web.access import Absent, Visit, visit
+from bot.web.answers import known_already, tag_of
+from bot.web.assets import edition
+from bot.web.links import commit_on_github, pull_on_github
+from bot.web.moments import moment
+from bot.web.public import for_page
+from bot.web.pull_view import pull_view
+from bot.web.site_parts import Parts
+from bot.web.visitor import account_of
+
+LIVE_SECONDS = 15
+"""How often an unfinished report is looked at again by an open page; most runs take minutes."""
+
+MOST_DRAWN = 60
+"""Cases with curves on one page; the pages of the runs draw every one."""
+
+RUNS_OF_A_SIDE = 3
+"""Looked through for one that passed; the first that did is drawn, as the loss verdict reads it."""
+
+LARGEST_PULL = 2**31 - 1
+SHA = re.compile(r"[0-9a-f]{4,64}")
+
+
+async def pull_page(parts: Parts, request: Request) -> Response:
+    """The report of a pull request's newest head, or of `?head=`.
+
+    An open page asks every few seconds whether it changed: that is told from what the page is made from, and
+    nothing is rendered for it.
+    """
+    here = await visit(request, parts.database, parts.key)
+    number, head = asked_pull(request)
+    row = await parts.database.read(pulls.find, here.repository, number)
+    stamp = await parts.database.read(reports.stamp, here.repository, number, head)
+    if stamp is None and (row is None or head):
+        raise Absent
+    shown_of_row = (row.title, row.open, row.head_sha) if row else None
+    tag = tag_of(
+        edition(), parts.assets.addresses, stamp, shown_of_row, number, head, here, account_of(request)
+    )
+    if (answer := known_already(request, tag, cache=here.cache)) is not None:
+        return answer
+    report = await parts.database.read(reports.newest, here.repository, number, head)
+    drawn = await parts.database.read(runs.measured, drawn_runs(report)) if report else {}
+    values = {
+        "visit": here,
+        "number": number,
+        "pull": row,
+        "github": pull_on_github(here.repository, number),
+        "live": _live_seconds(row, report, head),
+        **await run_in_threadpool(_shown, here, (row, report, head), drawn),
+    }
+    return await parts.page(request, "pull.html.j2", values, visit=here, tag=tag)
+
+
+def _shown_of(row: PullRow | None) -> tuple[object, ...]:
+    return (row.number, row.title, row.open, row.head_sha) if row else ()
+
+
+def drawn_runs(report: Report) -> tuple[str, ...]:
+    """The runs whose curves the page draws: the newest of each side first, and few enough to read at once."""
+    rows = [row for row in report.rows if row.comparison][:MOST_DRAWN]
+    sides = [records for row in rows for records in (row.base_runs, row.head_runs)]
+    return tuple(run.id for records in sides for run in records[:RUNS_OF_A_SIDE])
+
+
+def asked_pull(request: Request) -> tuple[int, str | None]:
+    """The number and the head of an address; `Absent` where they can be neither."""
+    number, head = request.path_params["number"], request.query_params.get("head") or None
+    if not 0 < number <= LARGEST_PULL or (head and not SHA.fullmatch(head)):
+        raise Absent
+    return number, head
+
+
+def _shown(
+    here: Visit, found: tuple[PullRow | None, Report | None, str | None], drawn: Mapping[str, MeasuredRun]
+) -> dict[str, object]:
+    row, report, head = found
+    if report is None:
+        return {"view": None, "title": here.text(row.title) if row else "", "notices": (), "made": None}
+    shown = for_page(report, here)
+    return {
+        "view": pull_view(shown, here, drawn),
+        "title": shown.title,
+        "notices": (*_notices(row, report, head), *_trouble(row, head)),
+        "made": moment(report.made_at),
+        "commit": commit_on_github(report.repository, report.head_sha),
+    }
+
+
+def _notices(row: PullRow | None, report: Report, head: str | None) -> Sequence[str]:
+    """What to know before believing that this report is about the pull request as it is now."""
+    said, now = report.head_sha[:7], row.head_sha if row is not None else None
+    if head:
+        return (f"This is what was said about commit {said}; newer commits may have reports of their own.",)
+    if now and now != report.head_sha:
+        pushed = f"Commit {now[:7]} was pushed after this report, which speaks of {said}."
+        return (f"{pushed} Its own report appears here as soon as there is something to say.",)
+    return ()
+
+
+def _trouble(row: PullRow | None, head: str | None) -> Sequence[str]:
+    """What keeps the comment or the check from saying this."""
+    return (row.trouble,) if row is not None and row.trouble and not head else ()
+
+
+def _live_seconds(row: PullRow | None, report: Report | None, head: str | None) -> int | None:
+    """How soon an open page looks again; None where nothing more is awaited."""
+    if head or (row is not None and not row.open):
+        return None
+    stale = report is not None and row is not None and row.head_sha not in {None, report.head_sha}
+    return LIVE_SECONDS if report is None or stale or not is_settled(report) else None
