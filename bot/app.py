@@ -51,6 +51,7 @@ from bot.storage.tables import DELIVERY, MAINLINE, PULL_REQUEST, RUN
 from bot.upkeep import upkeep
 from bot.web.link_key import LinkKey
 from bot.web.measures import registry
+from bot.web.moved import Names
 from bot.web.site import site
 
 PATIENCE_SECONDS = 6.0
@@ -134,6 +135,7 @@ def _assemble(parts: Parts) -> Starlette:
         receiver=receiver,
         pages=parts.entrance.front.routes,
         desk=parts.entrance.front.desk,
+        names=Names(database=parts.database, key=parts.key, now=time.time),
         checks={"database": parts.database.check, "artifacts": parts.artifacts.check},
         schema=json_schema(),
         registry=registry(parts.database),

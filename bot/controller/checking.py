@@ -18,6 +18,7 @@ from bot.controller.fence import Fence
 from bot.controller.saying import Text
 from bot.controller.telling import Checked
 from bot.intake.check import CheckText, Conclusion
+from bot.intake.life import check_key
 from bot.intake.pull import Repository
 from bot.report.check import Outcome, check_text, conclude, outcome
 from bot.report.model import Report
@@ -115,7 +116,7 @@ class Checker:
             await self.keep.status(repository, head_sha, text)
             made = None
         else:
-            key = f"pull {row.number}"
+            key = check_key(row.number)
             made = await self.keep.check(repository, head_sha, text, key=key, known_id=known_id)
         return Checked(
             check_id=made, check_head=head_sha, check_hash=digest, check_pending=text.conclusion is None

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
+from bot.controller.app_life import AppLife
 from bot.controller.hearing import Hearing
 from bot.controller.ports import Forge
 from bot.controller.pushes import Pushes
@@ -19,11 +20,11 @@ from bot.controller.suites import Suites
 from bot.errors import Told
 from bot.intake import intent as intents
 from bot.intake.event import read_event
+from bot.intake.life import read_life
 from bot.intake.pull import Repository
-from bot.storage import mainline, pulls, queue
+from bot.storage import mainline, pulls, queue, repositories
 from bot.storage.database import Database
 from bot.storage.deliveries import DeliveryState
-from bot.storage.pulls import RepositoryRow
 from bot.storage.queue import Claim
 
 LOG = logging.getLogger(__name__)
@@ -43,8 +44,7 @@ class DeliveryStep:
     async def __call__(self, held: Claim) -> None:
         """Read the delivery, write down what it asks, and say what came of it."""
         try:
-            intent = intents.decide_intent(read_event(held.row["event"], json.loads(held.row["payload"])))
-            state, outcome = await self._take(intent)
+            state, outcome = await self._hear(held)
         except Told as told:
             state, outcome = DeliveryState.FAILED, told.text
         LOG.info(
@@ -53,6 +53,17 @@ class DeliveryStep:
         )
         await self.database.write(queue.release, held, due=None, values={"state": state, "outcome": outcome})
         self.wake()
+
+    @property
+    def _life(self) -> AppLife:
+        return AppLife(database=self.database, suites=self.suites, hearing=self.hearing, now=self.now)
+
+    async def _hear(self, held: Claim) -> tuple[DeliveryState, str]:
+        event, payload = held.row["event"], json.loads(held.row["payload"])
+        life = read_life(event, payload)
+        if life is not None:
+            return DeliveryState.DONE, await self._life(life, delivery=held.row["id"])
+        return await self._take(intents.decide_intent(read_event(event, payload)))
 
     async def _take(self, intent: intents.Intent) -> tuple[DeliveryState, str]:
         match intent:
@@ -96,7 +107,7 @@ class DeliveryStep:
         if not (listed or intent.removed or intent.gone):
             listed = await self.forge.repositories(intent.installation)
         for repository in listed:
-            await self._remember(repository)
+            await self._life.resume(repository)
             await self.database.write(
                 mainline.look,
                 repository=repository.full_name,
@@ -110,11 +121,4 @@ class DeliveryStep:
             )
 
     async def _remember(self, repository: Repository) -> None:
-        row = RepositoryRow(
-            full_name=repository.full_name,
-            installation=repository.installation,
-            default_branch=repository.default_branch,
-            private=repository.private,
-            active=True,
-        )
-        await self.database.write(pulls.keep_repository, row)
+        await self.database.write(repositories.keep_repository, repositories.row_of(repository))

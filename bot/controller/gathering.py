@@ -14,7 +14,7 @@ from bot.errors import Broken, Told
 from bot.runs import collect
 from bot.runs.collect import Sought
 from bot.runs.records import FoundRun
-from bot.storage import runs
+from bot.storage import repositories, runs
 from bot.storage.artifacts import RunStore, open_store
 from bot.storage.database import Database
 
@@ -40,22 +40,25 @@ class Gatherer:
         """Read every run that is new or has grown; raises `Told` where the store cannot be listed."""
         store = self._store(source.source)
         known = await self.database.read(runs.generations, repository)
+        origin = await self.database.read(repositories.first_name, repository)
         manifests = collect.Manifests(store)
         for one in sought:
             found = await asyncio.to_thread(collect.find_runs, store, source.pattern, one)
             fresh = [
                 run
                 for run in newest(found)
-                if known.get(collect.run_id(store, repository, run)) != collect.generation(run)
+                if known.get(collect.run_id(store, origin, run)) != collect.generation(run)
             ]
-            await asyncio.gather(*(self._read(store, repository, run, manifests) for run in fresh))
+            await asyncio.gather(*(self._read(store, repository, run, manifests, origin) for run in fresh))
 
     async def _read(
-        self, store: RunStore, repository: str, found: FoundRun, manifests: collect.Manifests
+        self, store: RunStore, repository: str, found: FoundRun, manifests: collect.Manifests, origin: str
     ) -> None:
         async with self._readers:
             try:
-                collected = await asyncio.to_thread(collect.read_run, store, repository, found, manifests)
+                collected = await asyncio.to_thread(
+                    collect.read_run, store, repository, found, manifests, first_name=origin
+                )
             except (Told, Broken) as problem:
                 LOG.warning("a run in %s could not be read: %s", found.folder, problem)
                 return

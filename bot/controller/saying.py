@@ -13,7 +13,7 @@ from typing import Protocol
 
 from bot.controller.fence import Fence
 from bot.controller.ports import Forge
-from bot.controller.telling import Said
+from bot.controller.telling import RESPECTED_LOSSES, Said
 from bot.intake.pull import Repository
 from bot.report.model import Report
 from bot.storage.pulls import PullRow
@@ -64,9 +64,6 @@ Render = Callable[[Report], Awaitable[Text]]
 Doubt = Callable[[Repository, int], Awaitable[None]]
 """Writes down that the comment is about to be written: a process that dies then leaves that behind."""
 
-
-RESPECTED_LOSSES = 2
-"""Who deletes the comment once may have meant something else; who does it again does not want it."""
 
 PROGRESS_SECONDS = 60.0
 """How often mere progress is written: GitHub allows some 500 writes an hour for all pull requests."""

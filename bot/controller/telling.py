@@ -23,6 +23,11 @@ from bot.storage.pulls import PullRow
 TROUBLED_SECONDS = 900.0
 """How soon after a refusal the same is tried again."""
 
+RESPECTED_LOSSES = 2
+"""Who deletes the comment once may have meant something else; who does it again does not want it."""
+
+GONE = "The comment was deleted twice, so it is not made again: what it would say stands on this page."
+
 LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -83,17 +88,18 @@ class Check(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telling:
-    """What to remember, and the trouble before and after."""
+    """What to remember, whether there is trouble that was not there before, or no more, and whether GitHub
+    refused something."""
 
     values: Mapping[str, Any]
-    before: str | None
-    after: str | None
+    news: bool
+    refused: bool
 
     def due(self, now: float, otherwise: float | None) -> float | None:
         """At once where the trouble is news, since page and comment are to say it; later where it lasts."""
-        if self.before != self.after:
+        if self.news:
             return now
-        return otherwise if self.after is None else now + TROUBLED_SECONDS
+        return now + TROUBLED_SECONDS if self.refused else otherwise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,11 +129,16 @@ class Tell:
             "check",
             trouble,
         )
+        refused = bool(trouble)
+        if said is not None and said.comment_lost >= RESPECTED_LOSSES:
+            trouble.append(GONE)
         after = " ".join(trouble) or None
         if after and after != row.trouble:
             LOG.warning("%s#%s: %s", row.repository, row.number, after)
         return Telling(
-            values={**_fields(said), **_fields(checked), "trouble": after}, before=row.trouble, after=after
+            values={**_fields(said), **_fields(checked), "trouble": after},
+            news=after != row.trouble,
+            refused=refused,
         )
 
     async def close(

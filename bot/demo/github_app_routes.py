@@ -48,6 +48,8 @@ class AppRoutes:
     async def _mint(self, request: Request) -> Response:
         if request.path_params["id"] != self._world.installation:
             raise Failing(404, "Not Found")
+        if self._world.suspended_at is not None:
+            raise Failing(403, "This installation has been suspended")
         token = f"ghs_{self._world.app_id}_{next(self._world.ids)}"
         self._world.tokens.add(token)
         expires = shapes.at(self._world.now() + TOKEN_SECONDS)

@@ -45,6 +45,7 @@ class CommentRoutes:
         return self._front.page(request, [shapes.comment(self._world, one) for one in comments])
 
     async def _create(self, request: Request) -> Response:
+        self._refuse_locked(self._number(request))
         now = self._world.now()
         state = CommentState(
             id=next(self._world.ids),
@@ -66,6 +67,7 @@ class CommentRoutes:
         state = self._named(request)
         if not state.by_app:
             raise Failing(403, "Resource not accessible by integration")
+        self._refuse_locked(state.number)
         state.body = _body(await request.body())
         state.updated_at = self._world.now()
         self._announce("edited", state)
@@ -99,6 +101,10 @@ class CommentRoutes:
         if number not in self._world.pulls:
             raise Failing(404, "Not Found")
         return number
+
+    def _refuse_locked(self, number: int) -> None:
+        if self._world.pulls[number].locked:
+            raise Failing(403, "Unable to create comment because issue is locked.")
 
 
 def _body(raw: bytes) -> str:

@@ -20,14 +20,14 @@ class Events:
         self._history = history
         self._hooks = hooks
 
-    async def comment(self, action: str, state: CommentState) -> Delivery:
+    async def comment(self, action: str, state: CommentState, by: Account | None = None) -> Delivery:
         """A comment was written, edited or deleted."""
         facts: Json = {
             "issue": shapes.issue(self._world, self._world.pulls[state.number]),
             "comment": shapes.comment(self._world, state),
             "repository": repository(self._world),
         }
-        return await self.send("issue_comment", action, state.author, facts)
+        return await self.send("issue_comment", action, by or state.author, facts)
 
     async def pull(self, action: str, state: PullState, who: Account, more: Json | None = None) -> Delivery:
         """Something happened to a pull request."""

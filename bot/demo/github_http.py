@@ -105,6 +105,8 @@ class Front:
         owner, name = request.path_params.get("owner"), request.path_params.get("repo")
         if name is not None and f"{owner}/{name}" != self._world.full_name:
             raise Failing(404, "Not Found")
+        if name is not None and self._world.archived and request.method != "GET":
+            raise Failing(403, "Repository was archived so is read-only.")
 
 
 def _number(request: Request, name: str, default: int) -> int:

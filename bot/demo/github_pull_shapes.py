@@ -21,7 +21,7 @@ def pull_in_list(world: World, state: PullState, base_sha: str) -> Json:
         "body": None,
         "user": user(world, state.author),
         "draft": state.draft,
-        "locked": False,
+        "locked": state.locked,
         "head": _side(world, state.head_branch, state.head_sha, state.fork),
         "base": _side(world, state.base_branch, base_sha),
         "url": links["self"],

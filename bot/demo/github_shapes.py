@@ -71,6 +71,7 @@ def repository(world: World) -> Json:
         **dict.fromkeys(("created_at", "updated_at", "pushed_at"), moment),
         **dict.fromkeys(_NUMBERS_OF_A_REPOSITORY.split(), 0),
         **dict.fromkeys(_FLAGS_OF_A_REPOSITORY.split(), False),
+        "archived": world.archived,
         **{f"{name}_url": f"{url}/{name}" for name in _LINKS_OF_A_REPOSITORY.split()},
         "permissions": {"admin": False, "push": False, "pull": True},
     }
@@ -113,7 +114,7 @@ def installation(world: World) -> Json:
         "events": ["pull_request", "issue_comment", "push"],
         "single_file_name": None,
         "suspended_by": None,
-        "suspended_at": None,
+        "suspended_at": None if world.suspended_at is None else at(world.suspended_at),
         "created_at": moment,
         "updated_at": moment,
     }

@@ -40,6 +40,7 @@ class PullState:
     updated_at: float
     closed_at: float | None = None
     merged_at: float | None = None
+    locked: bool = False
     labels: list[str] = field(default_factory=list)
     fork: str | None = None
 
@@ -165,6 +166,8 @@ class World:
     faults: list[Fault] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     permissions: dict[str, str] = field(default_factory=_granted)
+    archived: bool = False
+    suspended_at: float | None = None
 
     @property
     def owner(self) -> str:

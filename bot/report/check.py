@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.intake.check import LONGEST_SUMMARY, Action, CheckText, Conclusion
+from bot.intake.life import Wish
 from bot.report.check_lines import annotations
 from bot.report.escape import shortened
 from bot.report.headline import headline, is_green, is_settled
@@ -59,15 +60,12 @@ CONCLUSIONS: Mapping[Outcome, Ending] = {
     Outcome.AWAITED: _same(Conclusion.SKIPPED),
 }
 
-RERUN, RERUN_FAILED, ACKNOWLEDGE = "rerun", "rerun-failed", "acknowledge"
-"""What comes back when a button is pressed."""
-
-_RERUN = Action(label="Re-run", description="Measure every case again", identifier=RERUN)
+_RERUN = Action(label="Re-run", description="Measure every case again", identifier=Wish.RERUN)
 _RERUN_FAILED = Action(
-    label="Re-run failed", description="Measure again what failed", identifier=RERUN_FAILED
+    label="Re-run failed", description="Measure again what failed", identifier=Wish.RERUN_FAILED
 )
 _ACKNOWLEDGE = Action(
-    label="Acknowledge", description="Accept what is worse on this commit", identifier=ACKNOWLEDGE
+    label="Acknowledge", description="Accept what is worse on this commit", identifier=Wish.ACKNOWLEDGE
 )
 _FAILING = frozenset({RowState.NEW_FAILURE, RowState.FAILS_ON_BOTH, RowState.LOST})
 

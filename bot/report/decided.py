@@ -13,12 +13,15 @@ _TOLD_AT_ONCE = frozenset({RowState.CANCELLED, RowState.WAITING_FOR_APPROVAL})
 
 
 def decided(report: Report) -> str:
-    """A digest of the head, the problem, the commands, and the rows that nothing more is awaited for."""
+    """A digest of the names, the problem, what hinders us, the commands, and the rows that nothing more is
+    awaited for."""
     rows = [row for row in report.rows if STATES[row.state].done or row.state in _TOLD_AT_ONCE]
     settled = [(row.case, row.variant, str(row.state), row.acknowledged) for row in rows]
     said = (
+        report.repository,
         report.head_sha,
         report.problem,
+        report.trouble,
         report.approval,
         [(command.text, command.at, command.result) for command in report.commands],
         len(report.rows),

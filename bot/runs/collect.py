@@ -81,12 +81,15 @@ class Manifests:
         return None
 
 
-def read_run(store: RunStore, repository: str, found: FoundRun, manifests: Manifests) -> Collected:
-    """Read and measure a run's log: process 0's where there are several, else the fullest."""
+def read_run(
+    store: RunStore, repository: str, found: FoundRun, manifests: Manifests, *, first_name: str | None = None
+) -> Collected:
+    """Read and measure a run's log: process 0's where there are several, else the fullest. Its id is made of
+    the name by which the repository was first known."""
     file, measured = _measured_log(store, found.files)
     claimed = measured.log.environment.commit
     record = RunRecord(
-        id=run_id(store, repository, found),
+        id=run_id(store, first_name or repository, found),
         repository=repository,
         case=found.case,
         variant=found.variant,

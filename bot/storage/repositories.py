@@ -6,11 +6,12 @@ In:  what GitHub says of them. Out: `RepositoryRow`s.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, select, update
+from sqlalchemy import Connection, and_, delete, func, select, update
 
 from bot.intake.pull import Repository
 from bot.storage.deliveries import insert
-from bot.storage.tables import PULL_REQUEST, REPOSITORY
+from bot.storage.metadata import METADATA
+from bot.storage.tables import FORMER_NAME, PULL_REQUEST, REPOSITORY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,13 @@ class RepositoryRow:
 
 
 def keep_repository(connection: Connection, row: RepositoryRow) -> None:
-    """Remember a repository, or what changed of it."""
+    """Remember a repository, or what changed of it; one that is known under another name is renamed first."""
+    if row.id is not None:
+        _make_way(connection, row.full_name, row.id)
+        known = select(REPOSITORY.c.full_name).where(REPOSITORY.c.id == row.id)
+        for name in connection.execute(known).scalars().all():
+            if name != row.full_name:
+                rename(connection, name, row.full_name)
     values = {name: getattr(row, name) for name in RepositoryRow.__dataclass_fields__}
     changed = {name: value for name, value in values.items() if value is not None and name != "full_name"}
     connection.execute(
@@ -36,6 +43,48 @@ def keep_repository(connection: Connection, row: RepositoryRow) -> None:
         .values(**values)
         .on_conflict_do_update(index_elements=["full_name"], set_=changed)
     )
+
+
+def _make_way(connection: Connection, full_name: str, number: int) -> None:
+    """Put aside what is known of another repository that had this name before: names are given out again."""
+    other = select(REPOSITORY.c.id).where(REPOSITORY.c.full_name == full_name, REPOSITORY.c.id != number)
+    former = connection.execute(other).scalar_one_or_none()
+    if former is not None:
+        aside = f"{full_name}~{former}"
+        rename(connection, full_name, aside)
+        here = REPOSITORY.c.full_name == aside
+        connection.execute(update(REPOSITORY).where(here).values(active=False))
+        connection.execute(delete(FORMER_NAME).where(FORMER_NAME.c.name == full_name))
+        for table in METADATA.sorted_tables:
+            if {"repository", "due"} <= set(table.c.keys()):
+                connection.execute(update(table).where(table.c.repository == aside).values(due=None))
+
+
+def rename(connection: Connection, old: str, new: str) -> None:
+    """Let everything of a repository follow it to another name, in place of what stands there already."""
+    for table in METADATA.sorted_tables:
+        if "repository" in table.c:
+            if table.c.repository.primary_key:
+                connection.execute(delete(table).where(table.c.repository == new))
+            connection.execute(update(table).where(table.c.repository == old).values(repository=new))
+    connection.execute(delete(REPOSITORY).where(REPOSITORY.c.full_name == new))
+    here = REPOSITORY.c.full_name == old
+    first = func.coalesce(REPOSITORY.c.first_name, old)
+    connection.execute(update(REPOSITORY).where(here).values(full_name=new, first_name=first))
+    connection.execute(delete(FORMER_NAME).where(FORMER_NAME.c.name.in_((old, new))))
+    connection.execute(update(FORMER_NAME).where(FORMER_NAME.c.full_name == old).values(full_name=new))
+    connection.execute(insert(connection, FORMER_NAME).values(name=old, full_name=new))
+
+
+def former_names(connection: Connection) -> dict[str, str]:
+    """Names that repositories had, and those that they have now."""
+    return {row.name: row.full_name for row in connection.execute(select(FORMER_NAME))}
+
+
+def first_name(connection: Connection, full_name: str) -> str:
+    """The name a repository was first known by: the ids of its found runs are made of it, and stay."""
+    query = select(REPOSITORY.c.first_name).where(REPOSITORY.c.full_name == full_name)
+    return connection.execute(query).scalar_one_or_none() or full_name
 
 
 def leave_installation(
@@ -48,6 +97,15 @@ def leave_installation(
     names = select(REPOSITORY.c.full_name).where(here)
     connection.execute(update(PULL_REQUEST).where(PULL_REQUEST.c.repository.in_(names)).values(due=None))
     connection.execute(update(REPOSITORY).where(here).values(active=False))
+
+
+def revive(connection: Connection, *, repository: str, installation: int, now: float) -> None:
+    """Have a repository's open pull requests, which stood still with it, looked at by this installation."""
+    connection.execute(
+        update(PULL_REQUEST)
+        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.open)
+        .values(wanted=PULL_REQUEST.c.wanted + 1, due=now, installation=installation)
+    )
 
 
 def repository(connection: Connection, full_name: str) -> RepositoryRow | None:

@@ -19,6 +19,7 @@ from starlette.routing import BaseRoute, Route
 
 from bot.errors import Broken, Told
 from bot.intake.webhook import Receiver
+from bot.web.moved import Moved, Names
 from bot.web.reception import Desk, Reception
 
 CHECK_SECONDS = 5.0
@@ -38,6 +39,7 @@ def site(
     registry: CollectorRegistry,
     lifespan: Lifespan,
     desk: Desk,
+    names: Names,
 ) -> Starlette:
     """Join the parts behind the reception; `/readyz` asks `checks`, each raising where its part is away."""
     answers = Counter("maxview_webhook_answers", "Webhook requests answered", ["status"], registry=registry)
@@ -61,7 +63,7 @@ def site(
             Route("/schema/maxview.json", lambda _request: JSONResponse(schema)),
             *pages,
         ],
-        middleware=[Middleware(Reception, desk=desk)],
+        middleware=[Middleware(Moved, names=names), Middleware(Reception, desk=desk)],
         lifespan=lifespan,
     )
 

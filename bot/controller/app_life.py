@@ -1,0 +1,140 @@
+"""Act on what happened to the App, to its repositories, and to what it wrote.
+
+In:  a `Life`, and the id of the delivery that told it.
+Out: what is now desired, and one sentence for the log.
+
+A button under a check asks for what a command asks for, so it is heard as one: the same permission, the same
+limits, the same line in the comment. Doing anything here twice changes nothing.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import assert_never
+
+from bot.controller.chores import RECONCILE
+from bot.controller.hearing import Hearing
+from bot.controller.suites import Suites
+from bot.intake import intent as intents
+from bot.intake.grammar import read_commands
+from bot.intake.life import (
+    BotCommentChanged,
+    CheckAsked,
+    Fate,
+    Life,
+    RepositoryChanged,
+    Unlocked,
+    Wish,
+)
+from bot.intake.pull import Repository
+from bot.storage import chores, pulls, repositories, standing
+from bot.storage.database import Database
+
+COMMANDS = {
+    Wish.RERUN: "/benchmark rerun all",
+    Wish.RERUN_FAILED: "/benchmark rerun failed",
+    Wish.ACKNOWLEDGE: '/benchmark ack * reason="accepted on the check"',
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppLife:
+    """What the controller does with such a delivery."""
+
+    database: Database
+    suites: Suites
+    hearing: Hearing
+    now: Callable[[], float]
+
+    async def __call__(self, life: Life, *, delivery: str) -> str:
+        """Act on it."""
+        match life:
+            case CheckAsked():
+                return await self._check(life, delivery)
+            case RepositoryChanged():
+                return await self._repository(life)
+            case BotCommentChanged():
+                return await self._comment(life)
+            case Unlocked():
+                await self.database.write(
+                    pulls.touch, repository=life.repository.full_name, number=life.number, now=self.now()
+                )
+                return f"#{life.number} may be written to again"
+            case _:
+                assert_never(life)
+
+    async def resume(self, repository: Repository) -> None:
+        """Work for a repository that came, or came back: what stood still with it is looked at, and what
+        happened meanwhile is found by comparing."""
+        await self._remember(repository)
+        await self.database.write(
+            repositories.revive,
+            repository=repository.full_name,
+            installation=repository.installation,
+            now=self.now(),
+        )
+        await self.database.write(chores.begin, (RECONCILE,), now=self.now())
+
+    async def _check(self, asked: CheckAsked, delivery: str) -> str:
+        """Conclude what GitHub reset, whoever did that; then hear the wish as a command."""
+        await self._remember(asked.repository)
+        numbers: tuple[int, ...] = ()
+        if asked.reset:
+            numbers = await self.database.write(
+                standing.check_was_reset,
+                repository=asked.repository.full_name,
+                head_sha=asked.head_sha,
+                now=self.now(),
+            )
+        if asked.number is not None:
+            numbers = (asked.number,)
+        heard = [await self.hearing.command(self._as_command(asked, number, delivery)) for number in numbers]
+        return "; ".join(heard) or "no open pull request has a check of ours on that commit"
+
+    def _as_command(self, asked: CheckAsked, number: int, delivery: str) -> intents.Command:
+        return intents.Command(
+            repository=asked.repository,
+            number=number,
+            comment_id=unwritten(f"{delivery} {number}"),
+            author=asked.by,
+            commands=read_commands(COMMANDS[asked.wish]),
+            created_at=self.now(),
+        )
+
+    async def _comment(self, changed: BotCommentChanged) -> str:
+        ours = await self.database.write(
+            standing.comment_was_changed,
+            repository=changed.repository.full_name,
+            number=changed.number,
+            comment_id=changed.comment_id,
+            now=self.now(),
+        )
+        return f"#{changed.number}: {'our comment is looked at' if ours else 'not our comment'}"
+
+    async def _repository(self, changed: RepositoryChanged) -> str:
+        repository = changed.repository
+        match changed.fate:
+            case Fate.ARCHIVED | Fate.DELETED:
+                await self._remember(repository)
+                await self.database.write(
+                    repositories.leave_installation,
+                    installation=repository.installation,
+                    repositories=[repository.full_name],
+                )
+            case Fate.UNARCHIVED | Fate.TRANSFERRED | Fate.RENAMED:
+                await self.resume(repository)
+            case Fate.PRIVATIZED | Fate.PUBLICIZED | Fate.EDITED:
+                await self._remember(repository)
+                await self.database.write(pulls.touch_open, repository=repository.full_name, now=self.now())
+            case _:
+                assert_never(changed.fate)
+        self.suites.forget(repository)
+        return f"{repository.full_name} was {changed.fate}"
+
+    async def _remember(self, repository: Repository) -> None:
+        await self.database.write(repositories.keep_repository, repositories.row_of(repository))
+
+
+def unwritten(name: str) -> int:
+    """A number for a command that no comment holds: below zero, and the same whenever it is told again."""
+    return -int(hashlib.sha256(name.encode()).hexdigest()[:12], 16) - 1

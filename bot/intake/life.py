@@ -1,0 +1,155 @@
+"""Reads what happens to the App, its repositories, and what it wrote.
+
+In:  the event's name and its JSON. Out: one `Life`, or None where the event is of another kind.
+
+Raises `Told` naming the field that is missing, and nothing else. The facts may be old when they are read.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bot.intake.fields import Fields
+from bot.intake.pull import Person, Repository
+from bot.intake.reading import read_person, read_repository
+
+
+class Wish(StrEnum):
+    """What a button under a check asks for; the words are the buttons' own."""
+
+    RERUN = "rerun"
+    RERUN_FAILED = "rerun-failed"
+    ACKNOWLEDGE = "acknowledge"
+
+
+class Fate(StrEnum):
+    """What became of a repository as a whole."""
+
+    RENAMED = "renamed"
+    TRANSFERRED = "transferred"
+    ARCHIVED = "archived"
+    UNARCHIVED = "unarchived"
+    DELETED = "deleted"
+    PRIVATIZED = "privatized"
+    PUBLICIZED = "publicized"
+    EDITED = "edited"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckAsked:
+    """`by` pressed a button, or asked for our checks of a commit again, which took their conclusion away.
+
+    `number` is the pull request that the check was made for; None where a commit's checks are meant."""
+
+    repository: Repository
+    head_sha: str
+    number: int | None
+    wish: Wish
+    by: Person
+    reset: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepositoryChanged:
+    """A repository got another name or owner, was closed or opened to the public, archived or deleted."""
+
+    repository: Repository
+    fate: Fate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BotCommentChanged:
+    """A bot's comment, maybe ours, was deleted or edited by somebody else."""
+
+    repository: Repository
+    number: int
+    comment_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unlocked:
+    """A conversation may be written to again."""
+
+    repository: Repository
+    number: int
+
+
+Life = CheckAsked | RepositoryChanged | BotCommentChanged | Unlocked
+
+_KEY = re.compile(r"pull ([0-9]{1,9})")
+
+
+def check_key(number: int) -> str:
+    """What a check run of a pull request is called among our own; GitHub repeats it in its webhooks."""
+    return f"pull {number}"
+
+
+def read_life(name: str, payload: Mapping[str, object]) -> Life | None:
+    """Read a delivery whose `X-GitHub-Event` header is `name`."""
+    fields = Fields(payload)
+    if fields.find("installation") is None:
+        return None
+    reader = _READERS.get((name, str(fields.find("action"))))
+    return reader(fields) if reader else None
+
+
+def _read_repository(fields: Fields) -> RepositoryChanged:
+    return RepositoryChanged(repository=_repository(fields), fate=Fate(fields.text("action")))
+
+
+def _read_unlocked(fields: Fields) -> Unlocked:
+    return Unlocked(repository=_repository(fields), number=fields.number("pull_request.number"))
+
+
+def _read_check_run(fields: Fields) -> CheckAsked | None:
+    reset = fields.text("action") == "rerequested"
+    wish = "rerun" if reset else fields.text("requested_action.identifier")
+    key = _KEY.fullmatch(fields.text_or_none("check_run.external_id") or "")
+    if key is None or wish not in set(Wish):
+        return None
+    return CheckAsked(
+        repository=_repository(fields),
+        head_sha=fields.text("check_run.head_sha"),
+        number=int(key[1]),
+        wish=Wish(wish),
+        by=read_person(fields, "sender"),
+        reset=reset,
+    )
+
+
+def _read_check_suite(fields: Fields) -> CheckAsked:
+    return CheckAsked(
+        repository=_repository(fields),
+        head_sha=fields.text("check_suite.head_sha"),
+        number=None,
+        wish=Wish.RERUN,
+        by=read_person(fields, "sender"),
+        reset=True,
+    )
+
+
+def _read_comment(fields: Fields) -> BotCommentChanged | None:
+    author, by = read_person(fields, "comment.user"), read_person(fields, "sender")
+    if not author.is_bot or (author.login, author.id) == (by.login, by.id):
+        return None
+    return BotCommentChanged(
+        repository=_repository(fields),
+        number=fields.number("issue.number"),
+        comment_id=fields.number("comment.id"),
+    )
+
+
+def _repository(fields: Fields) -> Repository:
+    return read_repository(fields.within("repository"), fields.number("installation.id"))
+
+
+_READERS: Mapping[tuple[str, str], Callable[[Fields], Life | None]] = {
+    ("check_run", "requested_action"): _read_check_run,
+    ("check_run", "rerequested"): _read_check_run,
+    ("check_suite", "rerequested"): _read_check_suite,
+    ("issue_comment", "edited"): _read_comment,
+    ("issue_comment", "deleted"): _read_comment,
+    ("pull_request", "unlocked"): _read_unlocked,
+    **{("repository", fate.value): _read_repository for fate in Fate},
+}

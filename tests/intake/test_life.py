@@ -1,0 +1,112 @@
+"""What happens to the App and its repositories is read, and what is none of ours is left alone."""
+
+from typing import Any
+
+import pytest
+
+from bot.errors import Told
+from bot.intake.event import Ignored, read_event
+from bot.intake.kinds import USED, is_used
+from bot.intake.life import (
+    BotCommentChanged,
+    CheckAsked,
+    Fate,
+    RepositoryChanged,
+    Unlocked,
+    Wish,
+    check_key,
+    read_life,
+)
+from tests.peers.examples import examples_of
+
+REPOSITORY: dict[str, Any] = {"full_name": "acme/maxtext", "id": 9, "default_branch": "main"}
+BOB: dict[str, Any] = {"login": "bob", "id": 2, "type": "User"}
+BOT: dict[str, Any] = {"login": "maxview[bot]", "id": 7, "type": "Bot"}
+SHA = "a" * 40
+
+
+def _payload(action: str, **more: Any) -> dict[str, Any]:
+    return {"action": action, "repository": REPOSITORY, "installation": {"id": 1}, "sender": BOB, **more}
+
+
+def _check(action: str, key: str = check_key(7), **more: Any) -> dict[str, Any]:
+    return _payload(action, check_run={"external_id": key, "head_sha": SHA}, **more)
+
+
+@pytest.mark.parametrize("wish", Wish)
+def test_a_pressed_button_is_a_wish_for_its_pull_request(wish: Wish) -> None:
+    """The number comes back in the name that we gave the check: for forks GitHub lists no pull request."""
+    read = read_life("check_run", _check("requested_action", requested_action={"identifier": wish.value}))
+    assert isinstance(read, CheckAsked)
+    assert (7, wish, SHA, "bob", False) == (read.number, read.wish, read.head_sha, read.by.login, read.reset)
+
+
+def test_asking_for_a_check_again_resets_it() -> None:
+    """For one check, and for all of a commit."""
+    one = read_life("check_run", _check("rerequested"))
+    every = read_life("check_suite", _payload("rerequested", check_suite={"head_sha": SHA}))
+    assert isinstance(one, CheckAsked)
+    assert isinstance(every, CheckAsked)
+    assert [(7, True), (None, True)] == [(read.number, read.reset) for read in (one, every)]
+
+
+@pytest.mark.parametrize("key", ["", "7", "pull x", "pull 7 ", "pull 7\n", "Pull 7", "pull " + "7" * 40])
+def test_a_check_of_another_program_is_none_of_ours(key: str) -> None:
+    """GitHub sends other Apps' checks too, in some cases; a strange button is nobody's wish."""
+    assert read_life("check_run", _check("rerequested", key)) is None
+    strange = _check("requested_action", requested_action={"identifier": "merge"})
+    assert read_life("check_run", strange) is None
+
+
+@pytest.mark.parametrize("fate", Fate)
+def test_a_repositorys_fate_is_read_with_the_name_it_has_now(fate: Fate) -> None:
+    """GitHub's number stays the same under every name."""
+    read = read_life("repository", _payload(fate.value))
+    assert isinstance(read, RepositoryChanged)
+    assert (fate, "acme/maxtext", 9) == (read.fate, read.repository.full_name, read.repository.id)
+
+
+@pytest.mark.parametrize("action", ["edited", "deleted"])
+def test_a_bots_comment_that_another_changed_is_looked_at(action: str) -> None:
+    """Its own changes are not news to it, and what people do to their comments is theirs."""
+    comment = {"id": 5, "user": BOT}
+    read = read_life("issue_comment", _payload(action, issue={"number": 7}, comment=comment))
+    assert isinstance(read, BotCommentChanged)
+    assert (7, 5) == (read.number, read.comment_id)
+    own = _payload(action, issue={"number": 7}, comment=comment) | {"sender": BOT}
+    assert read_life("issue_comment", own) is None
+    theirs = _payload(action, issue={"number": 7}, comment={"id": 5, "user": BOB})
+    assert read_life("issue_comment", theirs) is None
+
+
+def test_an_unlocked_conversation_is_heard() -> None:
+    """What could not be said is said then."""
+    read = read_life("pull_request", _payload("unlocked", pull_request={"number": 7}))
+    assert isinstance(read, Unlocked)
+
+
+def test_what_is_missing_is_named() -> None:
+    """What lacks a field is refused with its name; what names no installation is not the App's."""
+    with pytest.raises(Told, match=r"check_run\.head_sha"):
+        read_life("check_run", _payload("rerequested", check_run={"external_id": check_key(7)}))
+    assert read_life("repository", {"action": "renamed", "repository": REPOSITORY}) is None
+
+
+@pytest.mark.parametrize("event", sorted(USED))
+def test_every_kind_that_is_fetched_may_ask_something(event: str) -> None:
+    """And what is not named there is ignored when it is read."""
+    assert all(is_used(event, action) for action in USED[event])
+    assert not is_used("workflow_run", "completed")
+    assert not is_used(event, "an action of another year")
+    assert isinstance(read_event("workflow_run", {"action": "completed"}), Ignored)
+
+
+def test_what_github_really_sent_is_read() -> None:
+    """Its own examples: repositories, suites, and checks of other programs, none of which raises."""
+    read = [
+        (name, read_life(name, payload))
+        for name, payload in examples_of("check_run", "check_suite", "repository", "issue_comment")
+    ]
+    kinds = {type(life) for _, life in read if life is not None}
+    assert {RepositoryChanged, CheckAsked} <= kinds
+    assert [] == [life for name, life in read if name == "check_run" and life is not None]
