@@ -119,7 +119,12 @@ def _pull(connection: Connection, repository: str, text: str, number: int) -> Re
             PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number == number
         )
     ).first()
-    return Ref(text=text, kind=Kind.PULL, number=number, sha=row.head_sha) if row else None
+    if row is None:
+        return None
+    reported = None if row.head_sha else reports.stamp(connection, repository, number)
+    return Ref(
+        text=text, kind=Kind.PULL, number=number, sha=row.head_sha or (reported[0] if reported else None)
+    )
 
 
 def _one(shas: Sequence[str]) -> bool:

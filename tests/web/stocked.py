@@ -8,7 +8,7 @@ from math import exp
 
 from bot.runs.records import RunRecord
 from bot.storage import pulls, runs
-from bot.storage.tables import ACKNOWLEDGEMENT
+from bot.storage.tables import ACKNOWLEDGEMENT, PULL_REQUEST
 from bot.verdict.judgement import MeasuredRun
 from tests.report.samples import HEAD, NOW
 from tests.verdict.samples import Shape, failed, normals
@@ -55,7 +55,9 @@ def stock(shop: Shop) -> None:
                 slower = 1.03 * 1.061 if case == "04_int8" else 1.0
                 run = _run(case, variant, seconds * slower * exp(noise[-1 - number]), 50 + number)
                 keep(shop, case, variant, f"h{number}", run, branch="test_1", sha=HEAD, started=NOW - number)
-    shop.database.now(pulls.want, repository=PUBLIC, number=12, installation=1, now=NOW, head_sha=HEAD)
+    shop.database.now(pulls.want, repository=PUBLIC, number=12, installation=1, now=NOW)
+    head = PULL_REQUEST.update().where(PULL_REQUEST.c.number == 12).values(head_sha=HEAD)
+    shop.database.now(lambda c: c.execute(head))
     _acknowledge(shop)
 
 
