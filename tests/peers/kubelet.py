@@ -174,6 +174,15 @@ class Kubelet:
 
         self.cluster.change(PODS, self.pod(name, process), thrown_out)
 
+    def lose_node(self, name: str, *, process: int = 0) -> None:
+        """The node stops answering; what its container does nobody knows."""
+
+        def unknown(found: Json) -> None:
+            message = f"Node {found['spec']['nodeName']} which was running pod is unresponsive"
+            found["status"] |= {"reason": "NodeLost", "message": message}
+
+        self.cluster.change(PODS, self.pod(name, process), unknown)
+
     def remove_pods(self, name: str) -> None:
         """The pods are gone, and with them what they wrote."""
         for process in range(self.processes):

@@ -88,10 +88,13 @@ def test_runs_of_a_commit_do_not_see_each_others_files(bench: Bench) -> None:
 
 def test_the_newest_step_is_seen_while_it_runs(bench: Bench) -> None:
     """A log that is still written tells how far it is."""
-    bench.launch("mv-a", "echo 'completed step: 6, seconds: 1.0'; echo 'completed step: 7, s'; sleep 100")
+    said = "echo 'completed step: 6, seconds: 1.0'; echo 'completed step: 7, s'"
+    bench.launch("mv-a", f"{said}; sleep 100; train steps=30")
     bench.until_logged("mv-a", "step: 7")
     seen = now(bench.cluster.observe("mv-a"))
-    assert (seen.state, seen.last_step) == (JobState.RUNNING, 7)
+    assert (seen.state, seen.last_step, seen.expected_steps) == (JobState.RUNNING, 7, 30)
+    assert seen.heard is not None
+    assert abs(time.time() - seen.heard) < PATIENCE
     now(bench.cluster.delete("mv-a"))
 
 

@@ -156,7 +156,7 @@ class XpkCluster:
             opened = self._opened
         try:
             yield opened.api, opened.mirror
-        except TryLater:
+        except (TryLater, Missing):
             if self._now() - opened.at > REOPEN_SECONDS and self._opened is opened:
                 await self.aclose()
             raise

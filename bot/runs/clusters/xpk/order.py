@@ -36,6 +36,10 @@ _NOT_IN_A_LABEL = re.compile(r"[^A-Za-z0-9_.-]+")
 # Between the request to end and the end: as long as XPK's own grace for a pod.
 KILL_AFTER_SECONDS = 30
 
+# How long the cluster keeps an ended workload that nobody deletes, with its pods' logs: XPK's own 12 hours
+# are less than a bot may be away.
+KEPT_SECONDS = 3 * 86_400
+
 
 def check_place(place: Place) -> None:
     """Raise `Told` where a part of the place could mean something else to a shell."""
@@ -72,6 +76,7 @@ def create(job: Job, place: Place, *, image: str, app: str, project_number: str)
         f"--priority={place.priority}",
         "--num-slices=1",
         "--max-restarts=0",
+        f"--ttl-seconds-after-finished={KEPT_SECONDS}",
         f"--env={MARK}={app}",
         f"--command={inside(job, image=image)}",
     ]

@@ -8,6 +8,7 @@ cluster would start again under the same name would be a second attempt that res
 checkpoint, and no measurement.
 """
 
+import math
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -35,6 +36,8 @@ _DISRUPTIONS = {
     "DeletionByPodGC": Fault.BAD_NODE,
     "TerminationByKubelet": Fault.EVICTED,
 }
+# SIGABRT, SIGKILL, SIGTERM.
+_ECHOES = {134, 137, 143}
 _LOST = {"NodeLost", "NodeShutdown", "Shutdown", "Terminated", "UnexpectedAdmissionError", "NodeAffinity"}
 
 
@@ -121,15 +124,20 @@ def _taken_away(seen: Seen) -> Observation | None:
 
 def _lost_a_pod(pods: Sequence[Pod]) -> Observation | None:
     """The first thing that went wrong is the cause: peers of a lost process fail too, a little later."""
-    lost = [(when, fault, pod) for pod in pods if (fault := _fault(pod)) and (when := _fell(pod)) is not None]
+    lost = [(_fell(pod), fault, pod) for pod in pods if (fault := _fault(pod))]
     if not lost:
         return None
     when, fault, pod = min(lost, key=lambda one: one[0])
-    own = [other.ended for other in pods if other.exit_code and other.ended is not None and not _fault(other)]
+    own = [other.ended or 0.0 for other in pods if not _fault(other) and _failed_by_itself(other)]
     if own and min(own) < when:
         return None
     said = pod.conditions.get("DisruptionTarget")
     return _ended(fault, (said.message if said else "") or pod.message or pod.reason)
+
+
+def _failed_by_itself(pod: Pod) -> bool:
+    """Not as the echo of another process's end: JAX aborts where a peer is missing, JobSet ends the rest."""
+    return bool(pod.exit_code) and (pod.exit_code not in _ECHOES or pod.died_of == "OOMKilled")
 
 
 def _fault(pod: Pod) -> Fault | None:
@@ -143,15 +151,16 @@ def _fault(pod: Pod) -> Fault | None:
     return Fault.EVICTED if pod.reason == "Evicted" else None
 
 
-def _fell(pod: Pod) -> float | None:
+def _fell(pod: Pod) -> float:
+    """When it was taken away; a node that was lost does not say, and then any other failure came before."""
     disrupted = pod.conditions.get("DisruptionTarget")
-    return (disrupted.since if disrupted else None) or pod.ended or pod.created
+    return (disrupted.since if disrupted else None) or pod.ended or math.inf
 
 
 def _failed(seen: Seen, failed: Condition) -> Observation:
     """The exit code of the process that failed first; its peers' codes are echoes."""
     bad = [pod for pod in seen.pods if pod.exit_code]
-    first = min(bad, key=lambda pod: pod.ended or float("inf"), default=None)
+    first = min(bad, key=lambda pod: (not _failed_by_itself(pod), pod.ended or math.inf), default=None)
     if first is None:
         return Observation(state=JobState.ENDED, note=one_line(failed.message))
     note = "" if first.died_of in {"", "Error"} else f"the container ended with {first.died_of}"

@@ -9,7 +9,9 @@ limit after which its whole process group is gone.
 import asyncio
 import os
 import re
+import shutil
 import signal
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -141,11 +143,19 @@ class Tool:
 
     async def _call(self, words: Sequence[str], kubeconfig: Path | None = None) -> _Ended:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._forget_old_calls()
         async with self._turns:
             with TemporaryDirectory(prefix="call-", dir=self._folder) as scratch:
                 folder = Path(scratch)
                 environment = _environment(folder, kubeconfig or folder / "kubeconfig")
                 return await _run(words, environment, folder)
+
+    def _forget_old_calls(self) -> None:
+        """A process that was killed in the middle of a call leaves the call's folder."""
+        for folder in self._folder.glob("call-*"):
+            with suppress(FileNotFoundError):
+                if time.time() - folder.stat().st_mtime > 2 * CALL_SECONDS:
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 async def _run(words: Sequence[str], environment: dict[str, str], folder: Path) -> _Ended:

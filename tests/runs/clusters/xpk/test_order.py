@@ -37,6 +37,7 @@ def test_a_workload_is_made_by_one_plain_command_line() -> None:
         "--priority=low",
         "--num-slices=1",
         "--max-restarts=0",
+        "--ttl-seconds-after-finished=259200",
         "--env=MAXVIEW_APP=1",
     ]
     meta = json.dumps({"sha": SHA, "case": "04_int8", "variant": "linen", "image": IMAGE})

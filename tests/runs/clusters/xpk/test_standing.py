@@ -96,6 +96,14 @@ SCENES: dict[str, tuple[Scene, JobState, int | None, Fault | None, str]] = {
     "thrown off its node": (
         scene(running, lambda k: k.evict(NAME)), JobState.ENDED, None, Fault.EVICTED, "The node was low",
     ),
+    "node lost, and its peers abort": (
+        scene(running, lambda k: k.lose_node(NAME), lambda k: k.end(NAME, 134, process=1)),
+        JobState.ENDED, None, Fault.BAD_NODE, "Node gke-tpu-0 which was running pod",
+    ),
+    "killed first, failed later": (
+        scene(running, lambda k: k.end(NAME, 137, ago=9), lambda k: k.fail(NAME, 2, process=1, ago=5)),
+        JobState.ENDED, 2, None, "",
+    ),
     "failed by itself, then its node went": (
         scene(
             running,

@@ -49,6 +49,15 @@ def test_a_call_gets_a_kubeconfig_of_its_own_and_none_of_our_secrets(
     assert list((tmp_path / "tool").iterdir()) == []
 
 
+def test_what_a_killed_call_left_is_cleared_away(tmp_path: Path) -> None:
+    """Its folder holds a kubeconfig; the folder of a call that is under way stays."""
+    for name, at in (("call-old", 1.0), ("call-new", time.time())):
+        (tmp_path / "tool" / name).mkdir(parents=True)
+        os.utime(tmp_path / "tool" / name, (at, at))
+    call(tmp_path, "true")
+    assert [path.name for path in (tmp_path / "tool").iterdir()] == ["call-new"]
+
+
 def test_a_failed_call_is_told_with_its_last_words(tmp_path: Path) -> None:
     """What xpk says last is the reason; whether it acted is not known."""
     with pytest.raises(TryLater, match=r"ended with 1: \[XPK\] two / three") as failed:
