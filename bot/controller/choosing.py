@@ -10,14 +10,14 @@ from sqlalchemy import Connection
 
 from bot.config import Suite
 from bot.controller.facts import HeadFacts
+from bot.controller.progress import Known, progress
 from bot.intake.pull import Pull
 from bot.report.kinship import fingerprints
 from bot.report.material import CaseRuns, Looked, MainFailure, take_sides
-from bot.report.model import Progress
 from bot.runs.baseline import choose_baseline, choose_head, same_commit
 from bot.runs.pattern import slug
 from bot.runs.records import Origin, RunRecord, RunState
-from bot.storage import failures, pulls, reuse, runs
+from bot.storage import failures, launched, pulls, reuse, runs
 from bot.storage.histories import main_runs
 from bot.storage.pulls import PullRow
 from bot.storage.runs import Figures
@@ -36,13 +36,15 @@ class Chosen:
     elsewhere: dict[str, tuple[int, ...]]
 
 
-def choose(connection: Connection, *, row: PullRow, pull: Pull, facts: HeadFacts, suite: Suite) -> Chosen:
+def choose(
+    connection: Connection, *, row: PullRow, pull: Pull, facts: HeadFacts, suite: Suite, now: float
+) -> Chosen:
     """Choose for every case and variant of the suite, in its order."""
-    launched = runs.wanted(connection, pull.repository, pull.number)
-    mine = {run.id for run in launched}
+    started = runs.wanted(connection, pull.repository, pull.number)
+    mine = {run.id for run in started}
     of_head, left_out = _of_head(connection, pull, mine)
     kept = _Kept(
-        launched=launched,
+        launched=started,
         stopped=_stopped(connection, pull, mine),
         of_head=_and_others(of_head, _of_files(connection, pull, facts.tree, mine)),
         left_out=left_out,
@@ -57,6 +59,7 @@ def choose(connection: Connection, *, row: PullRow, pull: Pull, facts: HeadFacts
     )
     ids = {run.id for one in cases for run in (*one.head.runs, *one.base.runs)}
     measured = runs.measured(connection, ids)
+    cases = _with_progress(connection, cases, started, measured, now)
     known = {print_ for case in cases for print_ in fingerprints(take_sides(case, measured))}
     return Chosen(
         cases=cases,
@@ -122,7 +125,6 @@ def _case(
         lost=tuple(run for run in kept.launched if run.state is RunState.LOST),
         began_after="the push" if row.head_seen else "the commit was made",
         left_out=kept.left_out,
-        progress=_progress(kept.launched),
         last_good=_last_good(kept),
     )
 
@@ -147,12 +149,32 @@ def _is_good(kept: _Kept, run: RunRecord) -> bool:
     return known.steady_seconds is not None and not known.fingerprint
 
 
-def _progress(launched: Sequence[RunRecord]) -> Progress | None:
-    """How many of the runs that were started for this case have ended."""
-    if not launched:
-        return None
-    done = sum(run.state not in UNFINISHED for run in launched)
-    return Progress(runs_done=done, runs_wanted=len(launched))
+def _with_progress(
+    connection: Connection,
+    cases: Sequence[CaseRuns],
+    started: Sequence[RunRecord],
+    measured: Mapping[str, MeasuredRun],
+    now: float,
+) -> tuple[CaseRuns, ...]:
+    """The cases with how far their launched runs are."""
+    known = Known(
+        standings=launched.standings(connection, [run.id for run in started]),
+        here=launched.here(connection),
+        durations={
+            (one.case, one.variant): _took([*one.base.runs, *one.head.runs], measured) for one in cases
+        },
+        now=now,
+    )
+    return tuple(
+        replace(one, progress=progress(_only(started, one.case, one.variant), started, known))
+        for one in cases
+    )
+
+
+def _took(ended: Sequence[RunRecord], measured: Mapping[str, MeasuredRun]) -> list[float]:
+    """How many seconds these runs took, of those whose logs say so."""
+    seconds = [measured[run.id].measurements.wall_seconds for run in ended if run.id in measured]
+    return [one for one in seconds if one is not None]
 
 
 def _stopped(connection: Connection, pull: Pull, mine: Collection[str]) -> list[RunRecord]:

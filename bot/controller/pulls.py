@@ -158,7 +158,7 @@ class PullStep:
 
     async def _choose(self, subject: _Subject, facts: HeadFacts, suite: Suite, problem: str | None) -> Built:
         chosen: Chosen = await self.database.read(
-            choose, row=subject.row, pull=subject.pull, facts=facts, suite=suite
+            choose, row=subject.row, pull=subject.pull, facts=facts, suite=suite, now=self.now()
         )
         asked = request(subject.row, subject.pull, suite=suite, problem=problem, now=self.now())
         asked = replace(asked, merge_base=facts.merge_base.sha, elsewhere=chosen.elsewhere)

@@ -13,7 +13,9 @@ from bot.report.ending import is_closed
 from bot.report.figures import age, counted, day, listed, size
 from bot.report.headline import is_green
 from bot.report.judged import another_failure, loss_changed, loss_words, sometimes_on_base, weighty
+from bot.report.life_words import span_words
 from bot.report.model import Baseline, CaseReport, Report, RowState
+from bot.report.progress import left_of
 from bot.report.quoting import LONGEST_ERROR, quoted, said
 from bot.report.row_words import remarkable, row_words, some_failed
 from bot.report.states import GREEN, PENDING, STATES, Tier
@@ -202,6 +204,8 @@ def _in_tier(report: Report, tier: Tier) -> list[CaseReport]:
 
 
 def _awaited(report: Report) -> str:
+    """`⏳ 2 left, 7–11 min`; the time only where it is known of all of them."""
     running = PENDING - {RowState.WAITING_FOR_APPROVAL}
-    left = sum(row.state in running for row in report.rows)
-    return f"⏳ {left} left" if left else ""
+    rows = [row for row in report.rows if row.state in running]
+    words = span_words(left_of(rows))
+    return f"⏳ {len(rows)} left{f', {words}' if words else ''}" if rows else ""

@@ -16,6 +16,7 @@ from bot.report.material import CaseRuns, Looked, Request, Sides, take_sides
 from bot.report.model import Baseline, CaseReport, Report, RowState
 from bot.report.parity import parity
 from bot.report.past import old_baseline
+from bot.report.progress import of_launched
 from bot.runs.baseline import BaselineChoice
 from bot.runs.records import RunState
 from bot.verdict.compare import compare, is_comparable
@@ -119,7 +120,8 @@ def _unjudged(sides: Sides, request: Request) -> RowState:
     if any(run.state is RunState.RUNNING for run in unfinished):
         return RowState.RUNNING
     if unfinished:
-        return RowState.QUEUED
+        again = sides.runs.progress is not None and sides.runs.progress.retrying
+        return RowState.RETRYING if again else RowState.QUEUED
     if sides.head:
         return RowState.NO_BASELINE
     if sides.runs.key in request.waiting:
@@ -158,6 +160,8 @@ def _note(sides: Sides, request: Request) -> str:
         notes.append(sides.runs.base.why)
     if old := old_baseline(sides, request):
         notes.append(old)
+    if told := of_launched(sides.runs):
+        notes.append(told)
     if len(sides.head) < len(head.runs):
         notes.append(f"{len(head.runs) - len(sides.head)} of the head's logs could not be read")
     return "; ".join(notes)

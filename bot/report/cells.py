@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from statistics import median
 
+from bot.report.acknowledged import accepted_line
 from bot.report.carried import carried_line
 from bot.report.detail import Detail
 from bot.report.figures import NONE, change, counted, pair, percent_up, run_counts, seconds, significant, size
@@ -23,7 +24,8 @@ from bot.report.judged import (
     weighty,
 )
 from bot.report.links import absolute, case_path
-from bot.report.model import CaseReport, Progress, Report, RowState
+from bot.report.model import CaseReport, Report, RowState
+from bot.report.progress import progress_words
 from bot.report.quoting import quoted, said
 from bot.report.row_words import row_words
 from bot.verdict.fields import FIELDS
@@ -97,8 +99,8 @@ def verdict_cell(report: Report, row: CaseReport) -> str:
     words = row_words(row, report.base_branch)
     text = words.word
     if row.progress and row.state in {RowState.RUNNING, RowState.QUEUED, RowState.RETRYING}:
-        text = _progress(row.progress) or text
-    return f"{words.symbol} {text}{carried_line(report, row)}"
+        text = progress_words(row.progress, text)
+    return f"{words.symbol} {text}{accepted_line(row)}{carried_line(report, row)}"
 
 
 def steady_cell(row: CaseReport, detail: Detail) -> str:
@@ -190,14 +192,6 @@ def _bound(row: CaseReport) -> str:
     """What the word *same* rules out, beside the band from which a change would count."""
     bound = bound_percent(row.comparison)
     return f": no change > {percent_up(bound)}" if bound is not None and row.state is RowState.SAME else ""
-
-
-def _progress(progress: Progress) -> str | None:
-    if progress.step is not None and progress.steps:
-        return f"step {progress.step} of {progress.steps}"
-    if progress.runs_wanted > 1:
-        return f"{progress.runs_done} of {progress.runs_wanted} runs"
-    return None
 
 
 def _without_delta(comparison: Comparison) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.report.plan import Plan
+from bot.runs.eta import Span
 from bot.runs.records import RunRecord
 from bot.verdict.history import Past
 from bot.verdict.judgement import Comparison
@@ -53,12 +54,18 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a running case is: steps done of steps expected, runs done of runs wanted."""
+    """How far a case's runs are: steps done of steps expected, runs done of runs wanted; `words` say it of
+    the run that tells most, `note` is what its cluster said (untrusted). `retrying`: the cluster failed it
+    and it is tried again. `left`: how many seconds until all of its runs have ended, where that is known."""
 
     step: int | None = None
     steps: int | None = None
     runs_done: int = 0
     runs_wanted: int = 0
+    words: str = ""
+    note: str = ""
+    retrying: bool = False
+    left: Span | None = None
 
 
 class Kinship(StrEnum):

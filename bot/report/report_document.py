@@ -79,6 +79,8 @@ def _row(report: Report, row: CaseReport) -> dict[str, object]:
             "steps": progress.steps,
             "runs_done": progress.runs_done,
             "runs_wanted": progress.runs_wanted,
+            "about": progress.words,
+            "left_seconds": [progress.left.low, progress.left.high] if progress.left else None,
         },
         "failure": failure_document(row.failure),
         "acknowledged": _acknowledged(row.acknowledged),

@@ -55,6 +55,16 @@ def standings(connection: Connection, ids: Collection[str]) -> dict[str, RunStan
     return {row["id"]: standing(row) for row in rows.mappings()}
 
 
+def here(connection: Connection) -> tuple[str, ...]:
+    """The ids of the open runs of this machine, in the order of their turns."""
+    rows = connection.execute(
+        select(RUN.c.id)
+        .where(RUN.c.job.is_not(None), RUN.c.place.is_(None), RUN.c.state.not_in(TERMINAL))
+        .order_by((RUN.c.state == RunState.RUNNING).desc(), RUN.c.seen, RUN.c.id)
+    )
+    return tuple(rows.scalars())
+
+
 def of_keys(connection: Connection, keys: Collection[str]) -> dict[str, RunStanding]:
     """How the runs of these keys stand, by id."""
     known = select(RUN.c.id, RUN.c.state, RUN.c.standing, RUN.c.job)

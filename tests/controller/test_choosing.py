@@ -82,7 +82,7 @@ def test_a_failing_head_is_given_what_main_and_others_know_of_it(database: Datab
     _keep(database, "head", HEAD, _failed("f1"), branch="feat_x", age=0)
     _failing_pull(database, 12, "f1")
     _failing_pull(database, 13, "f2")
-    chosen = database.now(choose, row=ROW, pull=PULL, facts=FACTS, suite=suite())
+    chosen = database.now(choose, row=ROW, pull=PULL, facts=FACTS, suite=suite(), now=NOW)
     (case,) = [one for one in chosen.cases if one.base.runs]
     assert [run.sha for run in case.history] == ["c" * 40, BASE]
     assert case.main_failures == (MainFailure(run="broken", sha="f" * 40, fingerprint="f1"),)
@@ -90,7 +90,7 @@ def test_a_failing_head_is_given_what_main_and_others_know_of_it(database: Datab
 
 
 def _chosen(database: Database, pull: Pull = PULL, facts: HeadFacts = FACTS) -> CaseRuns:
-    chosen = database.now(choose, row=ROW, pull=pull, facts=facts, suite=suite())
+    chosen = database.now(choose, row=ROW, pull=pull, facts=facts, suite=suite(), now=NOW)
     return next(one for one in chosen.cases if (one.case, one.variant) == (CASE, "linen"))
 
 
