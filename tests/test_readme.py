@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from bot import config
+from bot.controller.deciding import QUIET_SECONDS
 from bot.intake.command import USAGE
 from bot.report.help_text import help_text
 from bot.settings import SETTINGS
@@ -63,6 +64,23 @@ def test_the_configuration_in_the_readme_is_valid() -> None:
 
     assert ("03_dropout", "04_int8") == suite.case_names
     assert ("linen", "nnx") == suite.variant_names
+
+
+def test_the_budget_in_the_readme_is_valid_and_its_defaults_are_the_ones_used() -> None:
+    """The example can be copied; the figures beside it are the constants' own."""
+    example = README.partition("### What runs cost")[2].partition("```yaml\n")[2].partition("```")[0]
+    plain = (
+        'version: 1\nruns: {source: "file:/runs", pattern: "{slug}_{date}_{time}/*.log"}\ncases: {a: {}}\n'
+    )
+
+    written, default = config.read_suite(plain + example).budget, config.read_suite(plain).budget
+
+    assert None not in (written.chip_hours_per_person_per_day, written.chip_hours_per_pull_request)
+    assert (written.chip_hours_per_day, written.concurrent_runs) == (
+        default.chip_hours_per_day,
+        default.concurrent_runs,
+    )
+    assert f"once it has stood for {QUIET_SECONDS:g} s" in README
 
 
 def test_what_the_readme_names_is_there() -> None:

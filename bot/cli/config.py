@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bot.config import FILE, Launch, Suite, json_schema, read_suite
+from bot.config import FILE, Budget, Launch, Suite, json_schema, read_suite
 from bot.config.document import LONGEST_TEXT
 from bot.errors import Told
 from bot.storage.sources import open_source
@@ -67,8 +67,8 @@ def _meaning(suite: Suite) -> Iterator[tuple[str, str]]:
         yield "by the pattern", suite.runs.pattern.text
     yield "runs are launched", _launched(suite.launch)
     yield "answers on", _answers(suite)
-    if unused := _unused(suite):
-        yield "not used yet", f"{', '.join(unused)}: checked and kept for a later version"
+    if suite.launch is not None:
+        yield "launches may use", _budget(suite.budget)
     margins = suite.margins
     yield "a change counts from", f"{margins.practical_percent:g} %"
     yield "same means within", f"{margins.equivalence_percent:g} %"
@@ -89,17 +89,21 @@ def _answers(suite: Suite) -> str:
     drafts = " and drafts" if triggers.drafts else ""
     touching = f" that touch {_few(triggers.paths)}" if triggers.paths else ""
     parts = [f"pull requests{drafts}{touching}"] if triggers.pull_request else []
+    if triggers.branches:
+        parts.append(f"pushes to {_few(triggers.branches)}")
+    if triggers.labels:
+        parts.append(f"the labels {_few(tuple(triggers.labels))}")
     return "; ".join([*parts, "commands in comments"])
 
 
-def _unused(suite: Suite) -> list[str]:
-    """What the file may say and this version does not act on."""
-    said = {
-        "labels": suite.triggers.labels,
-        "pushes without a pull request (branches)": suite.triggers.branches,
-        "budget": suite.launch,
-    }
-    return [name for name, there in said.items() if there]
+def _budget(budget: Budget) -> str:
+    parts = [f"{budget.chip_hours_per_day:g} chip-hours a day"]
+    if budget.chip_hours_per_person_per_day is not None:
+        parts.append(f"{budget.chip_hours_per_person_per_day:g} of one person")
+    if budget.chip_hours_per_pull_request is not None:
+        parts.append(f"{budget.chip_hours_per_pull_request:g} of one pull request in all")
+    runs = "1 run" if budget.concurrent_runs == 1 else f"{budget.concurrent_runs} runs"
+    return f"{', '.join(parts)}; {runs} at a time"
 
 
 def _few(names: tuple[str, ...]) -> str:

@@ -13,6 +13,7 @@ from bot.report.information import page_fold
 from bot.report.method import method_fold
 from bot.report.model import Report
 from bot.report.parity_fold import parity_fold
+from bot.report.plan_fold import plan_fold
 from bot.web.inline import Piece, inline, plain
 
 ALIGN = {"l": "left", "r": "right", "c": "middle"}
@@ -40,6 +41,7 @@ class Sheet:
 def sheets(report: Report, detail: Detail) -> tuple[Sheet, ...]:
     """The tables that have something to say."""
     folds = (
+        ("plan", plan_fold(report, detail)),
         ("parity", parity_fold(report, detail)),
         ("environment", environment_fold(report, detail)),
         ("figures", page_fold(report, detail)),

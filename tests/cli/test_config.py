@@ -30,8 +30,7 @@ compare               ref and variant
 runs are found in     gs://lance-maxtext
 by the pattern        {variant}_ckpt_xpk_{slug}_{date}_{time}/{variant}_xpk_{slug}_{date}_{time}_{case}/*.log
 runs are launched     never (no launch: they are only found)
-answers on            pull requests that touch src/**; commands in comments
-not used yet          labels, pushes without a pull request (branches): checked and kept for a later version
+answers on            pull requests that touch src/**; pushes to test_*, exported_pr_*; the labels benchmark, benchmark:*; commands in comments
 a change counts from  1 %
 same means within     5 %
 """
@@ -71,7 +70,7 @@ def test_a_narrow_terminal_cuts_nothing(
 
 
 def test_where_runs_are_launched_is_said(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The cluster, the device and the priority; and what this version does not act on."""
+    """The cluster, the device and the priority, and what launches may use."""
     file.write_text(
         "version: 1\ncases: {a: {command: x}}\nlaunch: {cluster: xpk, xpk: {cluster: c, project: p, "
         'zone: z, device-type: v6e-32, docker-image: "i:{sha}", timeout: 45m}}\n'
@@ -79,15 +78,19 @@ def test_where_runs_are_launched_is_said(file: Path, capsys: pytest.CaptureFixtu
     assert 0 == _run("check", str(file))
     said = capsys.readouterr().out
     assert "by XPK on p/z/c, on v6e-32 with priority medium" in said
-    assert "budget: checked and kept for a later version" in said
+    assert "200 chip-hours a day; 4 runs at a time" in said
     file.write_text(
         "version: 1\ncases: {a: {command: x}}\nlaunch: {cluster: local, local: {repository: r}}\n"
         "triggers: {pull_request: false, branches: []}\n"
+        "budget: {chip_hours_per_day: 8.5, chip_hours_per_person_per_day: 4, "
+        "chip_hours_per_pull_request: 2, concurrent_runs: 1}\n"
     )
     assert 0 == _run("check", str(file))
     said = capsys.readouterr().out
     assert "as processes on the server's machine" in said
     assert "commands in comments" in said
+    words = " ".join(said.split())
+    assert "8.5 chip-hours a day, 4 of one person, 2 of one pull request in all; 1 run at a time" in words
 
 
 def test_problems_are_told_with_file_and_line(file: Path) -> None:
