@@ -7,6 +7,7 @@ Any space of Unicode parts words. A quote opens at the beginning of a word or be
 quotes count too: telephones write them by themselves.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ _CLOSED_BY = {
     "‘": "’'",
     "’": "’'",
 }
+# Zero-width spaces and joiners, marks of direction, a byte order mark.
+_INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _ESCAPED = frozenset("\\\"'")
 
 
@@ -70,8 +73,8 @@ class _Scan:
 
 
 def split(rest: str) -> Words:
-    """The words of `rest`."""
-    scan = _Scan(rest)
+    """The words of `rest`; signs that nobody sees, which copying brings along, are left out."""
+    scan = _Scan(_INVISIBLE.sub("", rest))
     words = tuple(word for word in scan.words() if word)
     return Words(words, scan.closed)
 

@@ -3,11 +3,16 @@
 In:  a `Report`. Out: Markdown; the earlier commands in a part that is folded.
 """
 
+import re
+
 from bot.report.detail import Detail
 from bot.report.figures import counted, day
 from bot.report.folds import Fold
 from bot.report.model import LastCommand, Report
 from bot.report.quoting import LONGEST_ERROR, quoted, said
+
+# Did you mean “/benchmark rerun 03_dropout”?
+_PROPOSED = re.compile(r"“(/benchmark[^”]*)”")
 
 TOGETHER_SECONDS = 600.0
 """Commands given within this time are one conversation: each of them has its line in sight."""
@@ -49,6 +54,18 @@ def _mark(command: LastCommand) -> str:
 
 def _line(command: LastCommand) -> str:
     return (
-        f"{quoted(command.text, 120)} by {said(command.by, 60)}, {day(command.at)}: "
-        f"{said(command.result, LONGEST_ERROR)}"
+        f"{quoted(command.text, 120)} by {said(command.by, 60)}, {day(command.at)}: {_result(command.result)}"
     )
+
+
+def _result(result: str) -> str:
+    """The sentence, with the commands that it proposes as code: in running text a commit is broken by an
+    invisible sign, and could not be copied."""
+    shown = []
+    for place, part in enumerate(_PROPOSED.split(result)):
+        if place % 2:
+            shown.append(quoted(part, LONGEST_ERROR))
+        elif part.strip():
+            before, after = " " * part.startswith(" "), " " * part.endswith(" ")
+            shown.append(f"{before}{said(part, LONGEST_ERROR)}{after}")
+    return "".join(shown)

@@ -127,7 +127,7 @@ def test_a_head_that_is_force_pushed_during_the_work_is_never_commented(
 
 
 def test_commands_are_acknowledged_by_a_reaction(make_stand: Callable[..., Stand]) -> None:
-    """Eyes at once, then a rocket for what was accepted and a frown for what was refused."""
+    """Eyes at once, then a rocket for what was accepted and a thumb down for who may not."""
     stand = make_stand()
     github, number = stand.hosted.github, _open(stand)
     first = stand.comment(number, "MaxView")
@@ -137,7 +137,7 @@ def test_commands_are_acknowledged_by_a_reaction(make_stand: Callable[..., Stand
     last = stand.comment(number, "mallory has read permission on this repository and benchmarks need write")
     stand.server.until(lambda: len(github.reactions_to(refused)) == 2, "both are acknowledged")
     assert set(github.reactions_to(accepted)) == {"eyes", "rocket"}
-    assert set(github.reactions_to(refused)) == {"eyes", "confused"}
+    assert set(github.reactions_to(refused)) == {"eyes", "-1"}
     assert last.id == first.id
 
 

@@ -49,9 +49,19 @@ class Works:
         """Say that the branch moved."""
         self.hosted.does(self.hosted.github.push(branch))
 
-    def open(self, branch: str = BRANCH) -> int:
-        """Open a pull request."""
-        return self.hosted.does(self.hosted.github.open_pull(branch, "A change", "alice"))
+    def open(self, branch: str = BRANCH, *, author: str = "alice", fork: str | None = None) -> int:
+        """Open a pull request, from a fork where one is named."""
+        return self.hosted.does(self.hosted.github.open_pull(branch, "A change", author, fork=fork))
+
+    def say(self, number: int, who: str, text: str) -> int:
+        """Let somebody comment; the comment's number."""
+        return self.hosted.does(self.hosted.github.comment(number, who, text))
+
+    def reactions(self, comment: int, holds: str) -> set[str]:
+        """The reactions to a comment, once one of them is there."""
+        github = self.hosted.github
+        self.server.until(lambda: holds in github.reactions_to(comment), f"the reaction is {holds}")
+        return set(github.reactions_to(comment))
 
     def running(self, sha: str) -> bool:
         """Whether a process of ours works on a commit."""
@@ -90,10 +100,11 @@ def _command_lines() -> Iterator[str]:
 
 
 @contextmanager
-def working(folder: Path) -> Iterator[Works]:
-    """Serve until the end of the `with` statement; nothing is left running."""
+def working(folder: Path, more: str = "") -> Iterator[Works]:
+    """Serve until the end of the `with` statement; nothing is left running. `more` are further lines of the
+    configuration."""
     git, port = GitRepository(folder / "git"), free_port()
-    git.write("main", {".github/maxview.yml": _configuration(git.path, port), "job.py": _JOB})
+    git.write("main", {".github/maxview.yml": _configuration(git.path, port) + more, "job.py": _JOB})
     with hosting(
         git, webhook_url=f"http://127.0.0.1:{port}/webhook", secret=SECRET, app_id=APP_ID, private=False
     ) as hosted:

@@ -122,6 +122,8 @@ LETTERS = (
     ("/benchmark\u3000status", "status"),
     ("/benchmark\u205fstatus", "status"),
     ("/benchmark status\u00a0", "status"),
+    ("/benchmark approve 012\u200b3456", "approve 0123456"),
+    ("/benchmark\u2009run \u200e03_dropout\u200e", "run named 03_dropout"),
     ("/benchmark status\t", "status"),
     (" /benchmark", "run all"),
     ("  /benchmark", "run all"),
