@@ -29,7 +29,7 @@ _NO_NUMBER = re.compile(r"'[^'\n]{1,80}': (?:'[^'\n]{0,200}'|\[[^\[\]\n]{0,200}\
 # 5%|▌         | 5/100 [00:01<00:19,  5.00it/s]
 # A label in front of it, as in "config.json: 45%|", makes it another one's; a prefix of the line does not.
 _BAR = re.compile(
-    r"(?:(?:[ \t]*[\r\n][^\r\n{}|%]{0,120}){0,3}[\r\n][^\r\n{}|%:]{0,120}?|[ \t]+)(?<!\d)\d{1,3}%\|"
+    r"(?:(?:[ \t]*[\r\n][^\r\n{}|%]{0,120}){0,3}[ \t]*[\r\n][^\r\n{}|%:]{0,120}?|[ \t]+)(?<!\d)\d{1,3}%\|"
     r"[^|\n]{0,120}\| *(?P<step>\d{1,12})/(?P<total>\d{1,12}) \["
 )
 _AFTER_A_DICT = re.compile(r"\}\s*\Z")

@@ -29,7 +29,7 @@ _PAIR = re.compile(
     re.IGNORECASE,
 )
 # hip mem usage/free/total/usage_ratio: 232.82GB/55.17GB/287.98GB/80.84%  |
-_NOT_A_PAIR = re.compile(r"[ \t]*(?!validation|time)[A-Za-z][\w ()/.%-]{0,80}:[^|\r\n]{0,120}\|")
+_NOT_A_PAIR = re.compile(r"[ \t]*(?!validation|time)[A-Za-z][\w ()/.%-]{0,80}:[^|\r\n\[(]{0,120}\|")
 _PARTIAL = 60
 """Characters behind a record that may be the start of its next number, cut by the end of the log."""
 _TIME = "elapsed time per iteration (ms)"

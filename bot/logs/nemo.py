@@ -30,11 +30,12 @@ _REACHED = re.compile(r"`Trainer\.fit` stopped: `max_(?P<what>\w{1,12})=(?P<coun
 
 
 def _line(seen: Sighting) -> Iterator[Statement]:
-    line, bar = _LINE.search(seen.front), _BAR.search(seen.front)
+    begins = max(seen.front.rfind("Training epoch "), 0)  # a pasted log has the record before it in front
+    line, bar = _LINE.search(seen.front, begins), _BAR.search(seen.front)
     head = line or bar
     if head is None:
         return
-    rest = re.split(r"[\r\n]|\]" if bar else r"[\r\n]", seen.text, maxsplit=1)
+    rest = re.split(r"[\r\n]|\]" if bar else r"[\r\n]|(?=Training epoch )", seen.text, maxsplit=1)
     ends = len(rest) == 1 and seen.last  # where the log ends
     if ends and bar:
         yield Doubt(text=CUT)

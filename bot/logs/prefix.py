@@ -121,7 +121,8 @@ def _labels(rest: str) -> tuple[str, int | None, float | None]:
             dated, rest = rfc_time(date), rest[: date.start()]
         elif label := _label(rest):
             start, name, index = label
-            host, implied, rest = name or host, implied if index is None else index, rest[:start]
+            host = f"{name} {host}" if name and host else name or host  # Ray's worker, and the rank in it
+            implied, rest = index if implied is None else implied, rest[:start]
         else:
             break
     return host, implied, dated

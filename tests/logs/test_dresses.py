@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from bot.logs.facts import RunLog
 from bot.logs.ledger import ledger
 from bot.logs.read import read_log
+from tests.writing import megatron_log
 from tests.writing_deepspeed import deepspeed_chat_log, deepspeed_log
 from tests.writing_hugging_face import hugging_face_log
 from tests.writing_mlperf import mlperf_log, nemo_log
@@ -32,6 +33,8 @@ WRITERS: tuple[Callable[[list[float]], str], ...] = (
     lambda losses: nemo_log(losses=losses, version=1),
     lambda losses: deepspeed_log(seconds=losses[0]),
     lambda losses: deepspeed_chat_log(steps=len(losses)),
+    lambda _: megatron_log(),
+    lambda _: megatron_log(fork="primus"),
 )
 LOGS = st.builds(lambda write, losses: write(losses), st.sampled_from(WRITERS), LOSSES)
 UNCLOCKED = tuple(WRITERS[n] for n in (4, 5, 6, 7, 10))
@@ -102,6 +105,22 @@ def test_packing_and_line_ends_change_nothing(log: str) -> None:
     plain = read_log([log.encode()], "x")
     assert repr(plain) == repr(read_log([gzip.compress(log.encode())], "x"))
     assert _facts(log) == _facts(log.replace("\n", "\r\n"))
+
+
+@given(LOGS)
+@settings(max_examples=60, deadline=None)
+def test_a_pasted_log_says_what_the_file_said(log: str) -> None:
+    """Line breaks that became blanks lose nothing."""
+    assert _facts(log) == _facts(log.replace("\n", " "))
+
+
+def test_the_rank_in_a_rays_worker_stays_a_host() -> None:
+    """Two labels on a line: the worker's, and the rank's that torchrun writes."""
+    log = torchtitan_log(losses=[3.0, 2.9, 2.8], ranks=(2, 0, 1))
+    labelled = "".join(f"(Worker pid=7, ip=10.0.0.1) {line}\n" for line in log.splitlines())
+    (plain,), (run,) = read_log([log.encode()], "x"), read_log([labelled.encode()], "x")
+    assert (3, 0) == (run.hosts, run.environment.process)
+    assert len(plain.steps) == len(run.steps)
 
 
 @given(LOGS, st.sampled_from(["# ", "> ", "stdout: ", "\x1b[2K"]))
