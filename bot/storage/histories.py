@@ -5,15 +5,16 @@ In:  runs and their figures. Out: `PastRun`s, `Series`.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from bot.runs.baseline import HISTORY, history
 from bot.runs.pattern import slug
-from bot.runs.records import Origin, RunRecord, RunState
+from bot.runs.records import RunRecord
 from bot.storage import timelines
+from bot.storage.newest import newest_rows
 from bot.storage.runs import Figures
-from bot.storage.tables import MEASUREMENT, RUN
 from bot.storage.timelines import Strip
 from bot.verdict.history import PastRun
 
@@ -44,31 +45,35 @@ def main_runs(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Like:
+    """What a history is to be like: a case and variant, measured under these conditions, begun up to a moment
+    (Unix seconds; None: any)."""
+
+    key: tuple[str, str]
+    under: str
+    until: float | None
+
+
 def newest_like(
-    connection: Connection,
-    repository: str,
-    branch: str,
-    *,
-    key: tuple[str, str],
-    under: str,
-    until: float | None,
-) -> tuple[PastRun, ...]:
-    """The newest found runs of a case and variant on a branch (its slug) up to a moment (Unix seconds), with
-    a steady step time measured under these conditions, oldest first: what tells the noise of a comparison."""
-    before = () if until is None else (RUN.c.started <= until,)
-    rows = connection.execute(
-        select(RUN.c.sha, RUN.c.started, MEASUREMENT.c.steady_seconds)
-        .join(MEASUREMENT, MEASUREMENT.c.run == RUN.c.id)
-        .where(RUN.c.repository == repository, RUN.c.branch == branch)
-        .where(RUN.c.case == key[0], RUN.c.variant == key[1])
-        .where(RUN.c.state == RunState.ENDED, RUN.c.origin == Origin.FOUND, *before)
-        .where(MEASUREMENT.c.conditions == under, MEASUREMENT.c.steady_seconds > 0)
-        .order_by(RUN.c.started.desc().nulls_last(), RUN.c.id)
-        .limit(HISTORY)
+    connection: Connection, repository: str, branch: str, wanted: Sequence[Like]
+) -> list[tuple[PastRun, ...]]:
+    """The newest found runs on a branch (by its slug) with a steady step time that are like each of these,
+    oldest first: what tells the noise of a comparison."""
+    known: list[list[PastRun]] = [[] for _ in wanted]
+    rows = newest_rows(
+        connection,
+        ("run.sha", "run.started", "measurement.steady_seconds"),
+        [one.key for one in wanted],
+        most=HISTORY,
+        given={"repository": repository, "branch": branch},
+        where="AND run.origin = 'found' AND measurement.conditions = :under{n} "
+        "AND measurement.steady_seconds > 0 AND (run.started <= :until{n} OR run.started IS NULL)",
+        own=[{"under": one.under, "until": inf if one.until is None else one.until} for one in wanted],
     )
-    return tuple(
-        reversed([PastRun(seconds=row.steady_seconds, sha=row.sha, started=row.started) for row in rows])
-    )
+    for place, (_, sha, started, seconds) in rows:
+        known[place].append(PastRun(seconds=seconds, sha=sha, started=started))
+    return [tuple(reversed(past)) for past in known]
 
 
 def series(strip: Strip) -> Series | None:

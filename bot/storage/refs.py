@@ -16,6 +16,7 @@ from bot.runs.baseline import same_commit
 from bot.runs.pattern import SHORTEST_SHA, slug
 from bot.runs.records import Origin, RunRecord, RunState
 from bot.storage import reports, runs, summaries
+from bot.storage.newest import newest_rows
 from bot.storage.tables import MEASUREMENT, PULL_REQUEST, RUN
 
 # pr/12   pull/12   #12
@@ -102,8 +103,8 @@ def runs_of(connection: Connection, repository: str, ref: Ref) -> Runs:
     """
     if ref.kind is Kind.BRANCH and ref.branch is not None:
         keys = summaries.keys(connection, repository, ref.branch)
-        newest = {key: _of_key(connection, repository, ref.branch, key) for key in keys}
-        return {key: chosen for key, kept in newest.items() if (chosen := _of_newest_commit(kept))}
+        known = _of_keys(connection, repository, ref.branch, keys)
+        return {key: _of_newest_commit(kept) for key, kept in zip(keys, known, strict=True) if kept}
     chosen = _of_commit(connection, repository, ref.sha) if ref.sha else ()
     if not chosen and ref.number is not None:
         chosen = _of_report(connection, repository, ref)
@@ -140,23 +141,25 @@ def _spelt(text: str) -> ColumnElement[bool]:
 
 def _of_newest_commit(newest_first: Sequence[Kept]) -> tuple[Kept, ...]:
     found = [kept for kept in newest_first if kept.record.origin is Origin.FOUND]
-    usable = found or list(newest_first)
-    if not usable:
-        return ()
+    usable = found or newest_first
     sha = usable[0].record.sha
     if sha is None:
         return (usable[0],)
     return tuple(kept for kept in usable if same_commit(kept.record.sha, sha))
 
 
-def _of_key(connection: Connection, repository: str, branch: str, key: tuple[str, str]) -> tuple[Kept, ...]:
-    here = and_(
-        RUN.c.repository == repository,
-        RUN.c.branch == branch,
-        RUN.c.case == key[0],
-        RUN.c.variant == key[1],
-    )
-    return _kept(connection, here, REPEATS)
+def _of_keys(
+    connection: Connection, repository: str, branch: str, keys: Sequence[tuple[str, str]]
+) -> list[list[Kept]]:
+    """The newest runs of each key, in their order."""
+    names = [column.name for column in runs.COLUMNS]
+    columns = [*(f'run."{name}"' for name in names), "measurement.made", "measurement.conditions"]
+    given = {"repository": repository, "branch": branch}
+    known: list[list[Kept]] = [[] for _ in keys]
+    for place, row in newest_rows(connection, columns, keys, most=REPEATS, given=given):
+        record = runs.record_of(dict(zip(names, row[1:-2], strict=True)))
+        known[place].append(Kept(record=record, made=row[-2], conditions=row[-1]))
+    return known
 
 
 def _of_commit(connection: Connection, repository: str, sha: str) -> tuple[Kept, ...]:

@@ -161,6 +161,7 @@ MEASUREMENT = Table(
     Column("made", Float, nullable=False),
     Column("outcome", String, nullable=True),
     Column("summary", LargeBinary, nullable=True),
+    Index(None, "run", "made", "conditions", "steady_seconds", "outcome"),
 )
 
 CASE_KEY = Table(

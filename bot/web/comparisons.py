@@ -15,6 +15,7 @@ from bot.runs.baseline import same_commit
 from bot.runs.pattern import slug
 from bot.storage import histories, refs, reports, runs
 from bot.storage.database import Connection
+from bot.storage.histories import Like
 from bot.storage.refs import Kept, Kind, Ref, Runs
 from bot.storage.reports import Habits
 from bot.verdict.compare import compare, is_comparable
@@ -106,7 +107,7 @@ def match(connection: Connection, repository: str, branch: str, base: End, head:
         head=head,
         branch=branch,
         habits=reports.habits(connection, repository),
-        rows=tuple(_with_history(connection, repository, slug(branch), row) for row in rows),
+        rows=_with_histories(connection, repository, slug(branch), rows),
         known=(frozenset(variant for _, variant in first), frozenset(variant for _, variant in second)),
     )
 
@@ -121,20 +122,22 @@ def _keys(first: Runs, second: Runs, base: End, head: End) -> list[tuple[str, tu
     return [(case, wanted) for case in sorted({*ones, *others})]
 
 
-def _with_history(connection: Connection, repository: str, branch: str, row: Matched) -> Matched:
-    """The row with main's runs before its base; none where the base is of another branch, whose level they
+def _with_histories(
+    connection: Connection, repository: str, branch: str, rows: Sequence[Matched]
+) -> tuple[Matched, ...]:
+    """The rows with main's runs before their bases; none where a base is of another branch, whose level they
     do not tell."""
-    if not row.whole or row.base[0].record.branch != branch:
-        return row
-    known = histories.newest_like(
-        connection,
-        repository,
-        branch,
-        key=(row.case, row.variants[0]),
-        under=row.base[0].conditions,
-        until=row.base[0].record.started,
-    )
-    return replace(row, history=known)
+    places = [at for at, row in enumerate(rows) if row.whole and row.base[0].record.branch == branch]
+    wanted = [
+        Like(
+            key=(rows[at].case, rows[at].variants[0]),
+            under=rows[at].base[0].conditions,
+            until=rows[at].base[0].record.started,
+        )
+        for at in places
+    ]
+    known = dict(zip(places, histories.newest_like(connection, repository, branch, wanted), strict=True))
+    return tuple(replace(row, history=known.get(at, ())) for at, row in enumerate(rows))
 
 
 @dataclass(slots=True)
@@ -153,8 +156,13 @@ class Comparisons:
         ]
         measured = runs.measured(connection, {run for place in fresh for run in pairing.rows[place].ids})
         for place in fresh:
-            self._keep(keys[place], _slim(judged(pairing.rows[place], pairing, measured, comparable)))
-        return tuple(_report(row, self._get(key)) for row, key in zip(pairing.rows, keys, strict=True))
+            row = pairing.rows[place]
+            self._keep(keys[place], case_report(row, _slim(judged(row, pairing, measured, comparable))))
+        known = (self._get(key) for key in keys)
+        return tuple(
+            one if isinstance(one, CaseReport) else case_report(row, None)
+            for row, one in zip(pairing.rows, known, strict=True)
+        )
 
     def comparable(self, connection: Connection, pairing: Pairing) -> int:
         """How many rows share the error rate of the comparison."""
@@ -208,10 +216,6 @@ def _of(kept: Sequence[Kept], measured: Documents) -> tuple[MeasuredRun, ...]:
 def _slim(comparison: Comparison) -> Comparison:
     """Without step lines and explanation: a case's own page makes those anew."""
     return replace(reports.slim_comparison(comparison), explanation=None)
-
-
-def _report(row: Matched, found: object) -> CaseReport:
-    return case_report(row, found if isinstance(found, Comparison) else None)
 
 
 def case_report(row: Matched, comparison: Comparison | None) -> CaseReport:

@@ -147,6 +147,12 @@ def upgrade() -> None:
     op.add_column("measurement", sa.Column("devices", sa.Integer(), nullable=True))
     op.add_column("measurement", sa.Column("outcome", sa.String(), nullable=True))
     op.add_column("measurement", sa.Column("summary", sa.LargeBinary(), nullable=True))
+    op.create_index(
+        op.f("ix_measurement_run_made_conditions_steady_seconds_outcome"),
+        "measurement",
+        ["run", "made", "conditions", "steady_seconds", "outcome"],
+        unique=False,
+    )
     op.add_column("pull_request", sa.Column("head_tree", sa.String(), nullable=True))
     op.add_column("pull_request", sa.Column("check_id", sa.BigInteger(), nullable=True))
     op.add_column("pull_request", sa.Column("check_head", sa.String(), nullable=True))
