@@ -91,7 +91,7 @@ def set_up_logging(log_format: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json() if log_format == "json" else _Text())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    for chatty in ("httpx", "alembic", "urllib3"):
+    for chatty in ("httpx", "httpx2", "alembic", "urllib3"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 

@@ -93,6 +93,10 @@ class Kubelet:
             self._pod(name, process, "Running", {"running": {"startedAt": stamp(time.time() - ago)}})
             self.cluster.logs[self.pod(name, process)] = b"XPK Start: Sat Apr 18 00:54:24 UTC 2026\n"
 
+    def wait(self, name: str, reason: str, *, process: int = 0) -> None:
+        """One process's container cannot start."""
+        self._pod(name, process, "Pending", {"waiting": {"reason": reason}})
+
     def run(self, name: str, *, ago: float = 0.0) -> None:
         """From the queue to running."""
         self.admit(name, ago=ago)
@@ -150,6 +154,19 @@ class Kubelet:
 
         def remember(found: Json) -> None:
             found["status"]["schedulingStats"] = {"evictions": [{"reason": "Preempted", "count": 1}]}
+
+        self.cluster.change(WORKLOADS, self._of(name), remember)
+
+    def give_back(self, name: str) -> None:
+        """The devices could not be had after all: it waits for its turn again, without having run."""
+        message = "At least one admission check is false"
+        self._workload(name, "Evicted", reason="AdmissionCheck", message=message)
+        for condition in ("QuotaReserved", "Admitted"):
+            self._workload(name, condition, status="False", reason="Pending", message=message)
+        count = {"reason": "AdmissionCheck", "count": 1}
+
+        def remember(found: Json) -> None:
+            found["status"]["schedulingStats"] = {"evictions": [count]}
 
         self.cluster.change(WORKLOADS, self._of(name), remember)
 

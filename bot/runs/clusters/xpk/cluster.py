@@ -65,6 +65,7 @@ class XpkCluster:
             view = await mirror.view()
             seen = view.of(name)
             if seen is None or seen.job.app != self._app:
+                self._heard.pop(name, None)
                 return Observation(state=JobState.ABSENT)
             stands = observation(seen, queued=view.workloads.values(), now=self._now())
             stands = replace(stands, expected_steps=expected_steps(seen.job.command))
@@ -75,6 +76,7 @@ class XpkCluster:
 
     async def delete(self, name: str) -> None:
         """As `Cluster.delete`: `xpk workload delete --workload NAME`, where the workload is ours."""
+        order.check_name(name)
         async with self._cluster() as (api, mirror):
             found = await api.get(f"{JOBSETS}/{name}")
             if found is not None and facts.jobset(found).app == self._app:

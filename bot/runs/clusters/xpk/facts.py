@@ -19,6 +19,10 @@ PROCESS = "batch.kubernetes.io/job-completion-index"
 # XPK names the container that runs the command so; others in the pod only serve it.
 MAIN_CONTAINERS = ("jax-tpu", "gpu-image")
 
+# Why Kueue takes a workload back before its pods run: the devices could not be had after all, and it waits
+# for its turn again.
+BEFORE_IT_RAN = {"AdmissionCheck", "PodsReadyTimeout"}
+
 # Put into the container's environment, and so into the JobSet in the moment it is made.
 MARK = "MAXVIEW_APP"
 # Put on the JobSet once it is there: `xpk` has no option for labels.
@@ -54,7 +58,7 @@ class JobSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """The same job in Kueue's queue. `evictions` counts how often it was thrown out after it was let in;
+    """The same job in Kueue's queue. `evictions` counts how often it was thrown out while it ran;
     `waits_because` is why it has no quota yet."""
 
     name: str
@@ -114,6 +118,7 @@ def workload(found: Object) -> Workload | None:
     if not owners:
         return None
     evictions = (_status(found).get("schedulingStats") or {}).get("evictions") or ()
+    evictions = [one for one in evictions if one.get("reason") not in BEFORE_IT_RAN]
     waits = [one.get("message") for one in _status(found).get("conditions") or () if _is_refusal(one)]
     return Workload(
         name=str(meta.get("name", "")),
@@ -121,7 +126,9 @@ def workload(found: Object) -> Workload | None:
         queue=str(spec.get("queueName", "")),
         priority=int(spec.get("priority") or 0),
         created=_time(meta.get("creationTimestamp")),
-        evictions=sum(int(one.get("count") or 0) for one in evictions),
+        evictions=sum(
+            int(one.get("count") or 0) for one in evictions if one.get("reason") not in BEFORE_IT_RAN
+        ),
         waits_because=str(waits[0]) if waits else "",
         conditions=_conditions(found),
     )

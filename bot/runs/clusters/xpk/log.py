@@ -24,6 +24,7 @@ from bot.runs.clusters.xpk.mirror import PODS
 from bot.runs.clusters.xpk.standing import main_pod
 
 TAIL_LINES = 40
+TAIL_BYTES = 1 << 20
 
 MOST_OTHERS = 16
 """Processes read besides the first, where its log is not enough: slices have up to thousands."""
@@ -43,6 +44,7 @@ async def newest_line(api: KubernetesApi, pod: Pod, before: Heard) -> Heard:
         f"{PODS}/{pod.name}/log",
         container=pod.container,
         tailLines=str(TAIL_LINES),
+        limitBytes=str(TAIL_BYTES),
         timestamps="true",
     )
     lines = tail.splitlines()

@@ -27,6 +27,7 @@ STALE_SECONDS = 120.0
 IDLE_SECONDS = 900.0
 
 FIRST_PAUSE = 1.0
+"""Between two streams, whatever ended the first one."""
 
 LONGEST_PAUSE = 120.0
 """Between two tries of a cluster that keeps failing."""
@@ -148,9 +149,11 @@ class Mirror:
             try:
                 since = since or await self._list(kind)
                 since = await self._watch(kind, since)
-                kind.problem, pause = None, FIRST_PAUSE
+                pause = FIRST_PAUSE
+                await asyncio.sleep(FIRST_PAUSE)
             except Gone:
                 since = ""
+                await asyncio.sleep(FIRST_PAUSE)
             except (Told, Broken) as problem:
                 # Said to whoever asks; the streams go on, because most of it passes.
                 kind.problem = problem

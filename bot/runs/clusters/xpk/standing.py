@@ -11,10 +11,10 @@ checkpoint, and no measurement.
 import math
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bot.runs.clusters.port import Fault, JobState, Observation
-from bot.runs.clusters.xpk.facts import Condition, JobSet, Pod, Workload
+from bot.runs.clusters.xpk.facts import BEFORE_IT_RAN, Condition, JobSet, Pod, Workload
 
 # An image may still be under way from the repository's own build; the devices are held meanwhile.
 IMAGE_SECONDS = 300.0
@@ -111,10 +111,12 @@ def _waits(seen: Seen, queued: Iterable[Workload]) -> Observation:
 
 
 def _taken_away(seen: Seen) -> Observation | None:
-    """Kueue threw it out, now or before: what runs after that is a second attempt."""
+    """Kueue threw it out while it ran, now or before: what runs after that is a second attempt."""
     if seen.workload is None:
         return None
     evicted, preempted = (seen.workload.conditions.get(one) for one in ("Evicted", "Preempted"))
+    if evicted is not None and evicted.reason in BEFORE_IT_RAN:
+        evicted = None
     if evicted is None and preempted is None and not seen.workload.evictions:
         return None
     why = preempted or evicted or Condition(type="Evicted", message="it was evicted and let in again")
@@ -168,27 +170,31 @@ def _failed(seen: Seen, failed: Condition) -> Observation:
 
 
 def _starts(seen: Seen, now: float) -> Observation | None:
-    """It was let in and does not run yet; None once the command runs."""
-    if any(pod.started is not None for pod in seen.pods):
-        return None
+    """It was let in and does not run yet, or not on all hosts; None once the command runs."""
     stuck = next((pod for pod in seen.pods if pod.waits_for in _IMAGE_TROUBLE), None)
-    if stuck is not None:
+    runs = any(pod.started is not None for pod in seen.pods)
+    if stuck is not None and not (runs and _is_patient(stuck, now)):
         return _image_trouble(stuck, now)
+    if runs:
+        return None
     admitted = seen.workload.conditions["Admitted"].since if seen.workload else seen.job.created
     waited = now - (admitted or now)
     if waited >= (STARTING_SECONDS if seen.pods else PODLESS_SECONDS):
         why = _why_not_started(seen.pods) or "the cluster made no pods for it"
         return _ended(Fault.NOT_STARTED, f"{why}, {waited / 60:.0f} min after it was let in")
-    return Observation(
-        state=JobState.QUEUED, note=one_line(_why_not_started(seen.pods) or "its pods are made")
-    )
+    note = _why_not_started(seen.pods) or "its pods are made"
+    return Observation(state=JobState.QUEUED, note=one_line(note))
 
 
 def _image_trouble(pod: Pod, now: float) -> Observation:
     why = f"{pod.waits_for}: {pod.waits_because}" if pod.waits_because else pod.waits_for
-    patient = pod.waits_for != "InvalidImageName" and now - (pod.created or now) < IMAGE_SECONDS
-    ended = _ended(Fault.IMAGE_PULL, why)
-    return replace(ended, state=JobState.QUEUED, fault=None) if patient else ended
+    if _is_patient(pod, now):
+        return Observation(state=JobState.QUEUED, note=one_line(why))
+    return _ended(Fault.IMAGE_PULL, why)
+
+
+def _is_patient(pod: Pod, now: float) -> bool:
+    return pod.waits_for != "InvalidImageName" and now - (pod.created or now) < IMAGE_SECONDS
 
 
 def _why_not_started(pods: Sequence[Pod]) -> str:

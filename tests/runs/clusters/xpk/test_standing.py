@@ -81,6 +81,22 @@ SCENES: dict[str, tuple[Scene, JobState, int | None, Fault | None, str]] = {
         scene(running, lambda k: k.preempt(NAME), lambda k: k.readmit(NAME), running),
         JobState.ENDED, None, Fault.EVICTED, "it was evicted and let in again",
     ),
+    "given back before it ran": (
+        scene(lambda k: k.admit(NAME), lambda k: k.give_back(NAME)),
+        JobState.QUEUED, None, None, "At least one admission check is false",
+    ),
+    "given back, then run": (
+        scene(lambda k: k.admit(NAME), lambda k: k.give_back(NAME), running),
+        JobState.RUNNING, None, None, "",
+    ),
+    "one host has no image": (
+        scene(running, lambda k: k.wait(NAME, "ImagePullBackOff", process=1)),
+        JobState.RUNNING, None, None, "",
+    ),
+    "one host has no image for long": (
+        scene(lambda k: k.run(NAME, ago=400), lambda k: k.wait(NAME, "ImagePullBackOff", process=1)),
+        JobState.ENDED, None, Fault.IMAGE_PULL, "ImagePullBackOff",
+    ),
     "node drained": (
         scene(running, lambda k: k.disrupt(NAME, "EvictionByEvictionAPI", "Eviction API: evicting", ago=20)),
         JobState.ENDED, None, Fault.EVICTED, "Eviction API",
