@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from bot.logs.scan import Literals
+from bot.report.disguise import undisguised
 from bot.report.redaction_rules import RULES, Rule
 
 LONGEST = 20_000  # characters looked at; nothing longer is ever shown
@@ -63,6 +64,11 @@ def _remembered(value: str) -> str:
 
 
 def _redacted(text: str) -> str:
+    return _plainly(undisguised(text, _plainly))
+
+
+def _plainly(text: str) -> str:
+    """By the rules, of what is written as it is meant."""
     raw = text.encode("utf-8", "surrogatepass")
     folded = raw.lower()  # of the letters of ASCII only
     if (not raw.isascii() and _FOLDED.search(text)) or _spans_words(raw, folded):

@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.report.disguise import undisguised
 from bot.report.redact import LONGEST, redacted
 from bot.report.redaction_rules import RULES
+from tests.report.canaries import NUMBER, ORDINARY, canaries
 
 SECRETS = {
     "gs://lance-maxtext/linen_ckpt/run/x.log": "[bucket]",
@@ -80,7 +82,7 @@ def test_redacting_twice_changes_nothing_more(text: str) -> None:
 @settings(max_examples=400, deadline=None)
 def test_the_search_for_marks_changes_nothing(text: str, behind: str) -> None:
     """What comes out is what the rules make of the whole text, remembered or not."""
-    assert _ruled(text + behind) == redacted(text + behind)
+    assert _ruled(undisguised(text + behind, _ruled)) == redacted(text + behind)
 
 
 def test_no_mark_hides_another_one() -> None:
@@ -120,3 +122,25 @@ def test_long_text_without_a_secret_takes_no_time() -> None:
         "-----BEGIN PRIVATE KEY-----" * 700,
     ):
         redacted(text)
+
+
+def test_none_of_two_thousand_canaries_is_seen() -> None:
+    """Every family, in every surrounding, percent-encoded and broken over lines."""
+    every = list(canaries())
+    leaks = [(one.family, one.text) for one in every if any(part in redacted(one.text) for part in one.parts)]
+    assert (NUMBER, []) == (len(every), leaks[:5])
+
+
+@pytest.mark.parametrize("line", ORDINARY)
+def test_ordinary_lines_and_our_own_advice_stay_as_they_are(line: str) -> None:
+    """What a reader needs is not mangled, alone or beside other lines."""
+    assert line == redacted(line)
+    for other in (ORDINARY[0], ORDINARY[14], ORDINARY[17]):
+        assert f"{line}\n{other}" == redacted(f"{line}\n{other}")
+
+
+def test_redacting_a_canary_twice_changes_nothing_more() -> None:
+    """Whoever redacts first."""
+    for one in canaries():
+        once = redacted(one.text)
+        assert once == redacted(once)
