@@ -28,8 +28,8 @@ def newest_rows(
 ) -> Iterator[tuple[int, Any]]:
     """The newest ended, measured runs of each key: its place, and the row.
 
-    `given` has `repository` and `branch`; `where` may add conditions, in which `{n}` numbers the key and `own`
-    holds what they name for each key, without the number. None of these texts comes from outside.
+    `given` has `repository` and `branch`; `where` may add conditions, in which `{n}` numbers the key, and
+    `own` holds what they name for each key, without the number. None of these texts comes from outside.
     """
     for start in range(0, len(keys), PARTS):
         part = keys[start : start + PARTS]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 
-from sqlalchemy import ColumnElement, Connection, and_, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, select
 
 from bot.runs.baseline import same_commit
 from bot.runs.pattern import SHORTEST_SHA, slug
@@ -77,11 +77,17 @@ def resolve(connection: Connection, repository: str, text: str) -> Ref | None:
 
 
 def commits(connection: Connection, repository: str, text: str) -> tuple[str, ...]:
-    """The commits with measured runs that `text` may spell, by length and name."""
+    """The commits with runs that `text` may spell: those it begins, and those recorded with fewer digits that
+    begin it; by length and name."""
     if not _SHA.fullmatch(text):
         return ()
-    found = select(RUN.c.sha).where(RUN.c.repository == repository, _spelt(text.lower()))
-    return tuple(sorted(connection.execute(found.distinct()).scalars(), key=lambda sha: (len(sha), sha)))
+    lower = text.lower()
+    shorter = [lower[:length] for length in range(SHORTEST_SHA, len(lower))]
+    query = select(RUN.c.sha).where(RUN.c.repository == repository).distinct()
+    # Apart: joined by OR they would read the whole index.
+    begun = connection.execute(query.where(RUN.c.sha >= lower, RUN.c.sha < lower + "g")).scalars()
+    beginning = connection.execute(query.where(RUN.c.sha.in_(shorter))).scalars()
+    return tuple(sorted({*begun, *beginning}, key=lambda sha: (len(sha), sha)))
 
 
 def nearest(connection: Connection, repository: str, text: str) -> tuple[str, ...]:
@@ -133,12 +139,6 @@ def _one(shas: Sequence[str]) -> bool:
     return bool(shas) and all(same_commit(sha, shas[-1]) for sha in shas)
 
 
-def _spelt(text: str) -> ColumnElement[bool]:
-    """The commits that `text` begins, and those recorded with fewer digits that begin it."""
-    shorter = [text[:length] for length in range(SHORTEST_SHA, len(text))]
-    return or_(and_(RUN.c.sha >= text, RUN.c.sha < text + "g"), RUN.c.sha.in_(shorter))
-
-
 def _of_newest_commit(newest_first: Sequence[Kept]) -> tuple[Kept, ...]:
     found = [kept for kept in newest_first if kept.record.origin is Origin.FOUND]
     usable = found or newest_first
@@ -163,7 +163,8 @@ def _of_keys(
 
 
 def _of_commit(connection: Connection, repository: str, sha: str) -> tuple[Kept, ...]:
-    return _kept(connection, and_(RUN.c.repository == repository, _spelt(sha)), MOST_RUNS)
+    named = RUN.c.sha.in_(commits(connection, repository, sha))
+    return _kept(connection, and_(RUN.c.repository == repository, named), MOST_RUNS)
 
 
 def _of_report(connection: Connection, repository: str, ref: Ref) -> tuple[Kept, ...]:
