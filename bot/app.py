@@ -153,26 +153,7 @@ def _controller(parts: Parts, wake: Callable[[], None]) -> Controller:
         now=time.time,
         wake=wake,
     )
-    speech = Speech(
-        database=parts.database,
-        github=parts.github,
-        renderer=parts.renderer,
-        key=parts.key,
-        public_url=parts.settings.public_url,
-        now=time.time,
-    )
-    pull = PullStep(
-        database=parts.database,
-        subjects=Subjects(database=parts.database, forge=parts.github),
-        suites=suites,
-        heads=HeadReader(forge=parts.github),
-        gatherer=Gatherer(database=parts.database, now=time.time),
-        tell=Tell(say=speech.speaker(), check=speech.checker()),
-        launch=Launcher(database=parts.database, now=time.time),
-        labels=LabelMaker(database=parts.database, forge=parts.github),
-        poll_seconds=parts.settings.poll_seconds,
-        now=time.time,
-    )
+    pull = _pull_step(parts, suites)
     run = RunStep(
         database=parts.database,
         clusters=parts.clusters,
@@ -190,6 +171,29 @@ def _controller(parts: Parts, wake: Callable[[], None]) -> Controller:
         upkeep(parts.database, parts.github, pulls_only=parts.settings.pulls_only, wake=wake),
     )
     return Controller(parts.database, works, owner=parts.owner, now=time.time)
+
+
+def _pull_step(parts: Parts, suites: Suites) -> PullStep:
+    speech = Speech(
+        database=parts.database,
+        github=parts.github,
+        renderer=parts.renderer,
+        key=parts.key,
+        public_url=parts.settings.public_url,
+        now=time.time,
+    )
+    return PullStep(
+        database=parts.database,
+        subjects=Subjects(database=parts.database, forge=parts.github),
+        suites=suites,
+        heads=HeadReader(forge=parts.github),
+        gatherer=Gatherer(database=parts.database, now=time.time),
+        tell=Tell(say=speech.speaker(), check=speech.checker()),
+        launch=Launcher(database=parts.database, now=time.time),
+        labels=LabelMaker(database=parts.database, forge=parts.github),
+        poll_seconds=parts.settings.poll_seconds,
+        now=time.time,
+    )
 
 
 def _open_place(settings: Settings, place: Place) -> FarCluster:

@@ -64,14 +64,11 @@ def refusal(result: str) -> Answer:
 
 
 NO_LAUNCH = "This repository starts no runs: its .github/maxview.yml has no launch section."
-NOT_HERE = "MaxView does not start runs on this repository's cluster yet; it reads those that finished there."
 
 
 def no_launch(suite: Suite) -> str:
     """Why nothing is started here; nothing where runs are."""
-    if starts_runs(suite):
-        return ""
-    return NOT_HERE if suite.launch else NO_LAUNCH
+    return "" if starts_runs(suite) else NO_LAUNCH
 
 
 def key(row: CaseReport) -> str:
