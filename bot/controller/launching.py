@@ -17,6 +17,7 @@ from bot.controller.deciding import is_settled, starts_runs
 from bot.controller.facts import HeadFacts
 from bot.controller.jobs import device_of
 from bot.controller.planning import Subject, Wishes, plan
+from bot.controller.price_list import price_list
 from bot.controller.pricing import price_plan
 from bot.controller.skipping import without
 from bot.controller.vouching import Waits, vouched
@@ -25,8 +26,6 @@ from bot.report.build import Built
 from bot.report.model import CaseReport, Report
 from bot.report.plan import Plan
 from bot.runs.asks import Ask, Source
-from bot.runs.pattern import slug
-from bot.runs.price import Price, price_of
 from bot.runs.records import RunRecord, RunState
 from bot.storage import asks as kept_asks
 from bot.storage import prices, reuse, runs, spend
@@ -88,7 +87,7 @@ class Launcher:
         subject = replace(subject, asks=() if waits else asks)
         wishes = plan(subject, rows)
         new = await self._want(wishes, pull, may_start=is_settled(row, asks, self.now()))
-        used = await self.database.read(spend.of_pull, pull.repository, pull.number)
+        used = await self.database.read(spend.taken_by_pull, pull.repository, pull.number)
         asked = _asks_for_the_plan(row)
         if asked and not subject.asks:
             said = await self._proposed(subject, rows)
@@ -116,22 +115,13 @@ class Launcher:
             asks=asking.asks_in_force(kept, pull, suite, facts.changed_paths),
             started=await self.database.read(runs.wanted, pull.repository, pull.number),
         )
-        return replace(subject, lost=await self._lost(subject), prices=await self._prices(subject))
+        priced = await price_list(self.database, pull.repository, pull.base_branch, suite, device)
+        return replace(subject, lost=await self._lost(subject), prices=priced)
 
     async def _lost(self, subject: Subject) -> frozenset[str]:
         trees = {tree for tree in (subject.base.tree, subject.head.tree) if tree}
         known = await self.database.read(reuse.of_trees, subject.pull.repository, trees)
         return frozenset(run.key for run in known if run.state is RunState.LOST and run.key)
-
-    async def _prices(self, subject: Subject) -> dict[str, Price | None]:
-        device, pull = subject.device, subject.pull
-        measured = await self.database.read(
-            prices.of_branch, pull.repository, slug(pull.base_branch), devices=device.chips
-        )
-        return {
-            key: price_of(measured.get(key, ()), chips=device.chips, timeout_seconds=device.timeout_seconds)
-            for key in asking.suite_keys(subject.suite)
-        }
 
     async def _want(self, wishes: Wishes, pull: Pull, *, may_start: bool) -> int:
         repository, number = pull.repository, pull.number

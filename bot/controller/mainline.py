@@ -14,6 +14,7 @@ from bot.config import Suite
 from bot.controller.asking import suite_keys
 from bot.controller.jobs import Order, device_of, planned
 from bot.controller.ports import Forge
+from bot.controller.price_list import price_list
 from bot.controller.suites import Suites
 from bot.errors import Missing
 from bot.intake.pull import Commit, Repository
@@ -148,7 +149,7 @@ class MainStep:
             base_branch=main.branch,
             head_branch=main.branch,
             session=f"{main.branch}-{ask.name}",
-            prices={},
+            prices=await price_list(self.database, main.repository.full_name, main.branch, suite, device),
             charged_to=dict.fromkeys(ask.keys, ask.by),
         )
         base = Planning(side=Side.BASELINE, sha=commit.sha, tree=commit.tree)

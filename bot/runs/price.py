@@ -17,7 +17,7 @@ NEWEST = 20
 _TPU = re.compile(r"(?P<family>v[2-6](?:e|p|litepod)?)-(?P<number>[1-9][0-9]{0,5})")
 
 # h100-mega-80gb-8   a100-40gb-8   l4-1
-_GPU = re.compile(r"(?:[a-z]+[0-9]+)(?:-[a-z0-9]+)*-(?P<number>[1-9][0-9]?)")
+_GPU = re.compile(r"(?:a100|h100|h200|b200|gb200|gb300|l4|t4|v100)(?:-[a-z0-9]+)*-(?P<number>[1-9][0-9]?)")
 
 _BY_CHIP = {"v5e", "v5litepod", "v6e"}
 """Families whose types count chips; the types of the others count cores, two on a chip."""

@@ -78,6 +78,14 @@ def of_pull(connection: Connection, repository: str, number: int) -> float:
     return _sum(connection, and_(SPEND.c.repository == repository, SPEND.c.number == number))
 
 
+def taken_by_pull(connection: Connection, repository: str, number: int) -> float | None:
+    """The chip-hours that the ended runs of a pull request took; None where none has ended."""
+    took = func.sum(SPEND.c.spent_chip_hours + SPEND.c.earlier_chip_hours)
+    here = (SPEND.c.repository == repository, SPEND.c.number == number, SPEND.c.ended.is_not(None))
+    total = connection.execute(select(took).where(*here)).scalar_one()
+    return None if total is None else float(total)
+
+
 def of_day(connection: Connection, repository: str, now: float) -> float:
     """The chip-hours that a repository has used today (UTC), with what is set aside."""
     return _sum(connection, and_(SPEND.c.repository == repository, SPEND.c.made >= day_start(now)))
@@ -89,13 +97,18 @@ def _is(run: str, attempt: int) -> ColumnElement[bool]:
 
 def _used(connection: Connection, run: RowMapping, place: str, now: float) -> Used:
     today = and_(SPEND.c.repository == run["repository"], SPEND.c.made >= day_start(now))
-    person, number = run["charged_to"], run["charged_number"]
+    person, number = run["charged_to"], _pull(run)
     return Used(
         runs=_under_way(connection, place),
         day=_sum(connection, today),
         person=_sum(connection, and_(today, SPEND.c.by == person)) if person else 0.0,
         pull=0.0 if number is None else of_pull(connection, run["repository"], number),
     )
+
+
+def _pull(run: RowMapping) -> int | None:
+    """The pull request that pays; None for runs of main itself, which are the repository's alone."""
+    return run["charged_number"] or None
 
 
 def _under_way(connection: Connection, place: str) -> int:
@@ -123,7 +136,7 @@ def _spent(row: RowMapping | None) -> float:
 def _set_aside(connection: Connection, run: RowMapping, wish: Wish, *, earlier: float, now: float) -> None:
     values = {
         "repository": run["repository"],
-        "number": run["charged_number"],
+        "number": _pull(run),
         "by": run["charged_to"] or "",
         "place": wish.place,
         "made": now,

@@ -42,6 +42,7 @@ def test_a_bound_in_a_sum_makes_it_a_bound() -> None:
         ("h100-mega-80gb-8", 8),
         ("l4-1", 1),
         ("n2-standard-32-256", None),
+        ("n2-standard-32-2", None),
         ("tpu7x-16", None),
         ("v6-8", None),
         ("", None),

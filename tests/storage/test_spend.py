@@ -66,9 +66,10 @@ def test_what_a_run_may_cost_is_set_aside_until_it_is_known(database: Database) 
     """Reserved at the launch, replaced by the real figure at the end."""
     _plan(database, _planned("a", 6.4))
     assert _admit(database, "a", WIDE)
-    assert _day(database) == 6.4
+    assert (_day(database), database.now(spend.taken_by_pull, ACME, 7)) == (6.4, None)
     assert database.now(spend.settle, "a", 1, chip_hours=2.5, now=NOW + 60) == 2.5
     assert (_day(database), database.now(spend.of_pull, ACME, 7)) == (2.5, 2.5)
+    assert database.now(spend.taken_by_pull, ACME, 7) == 2.5
     assert database.now(spend.of_pull, ACME, 8) == 0.0
 
 
@@ -124,6 +125,14 @@ def test_people_have_budgets_of_their_own(database: Database) -> None:
     _plan(database, _planned("a", 6.0), _planned("b", 6.0), _planned("c", 6.0, "bob"), _planned("d", 6.0, ""))
     limits = replace(WIDE, chip_hours_per_person_per_day=10.0)
     assert [_admit(database, name, limits) for name in "abcd"] == [True, False, True, True]
+
+
+def test_runs_of_main_itself_are_no_pull_requests(database: Database) -> None:
+    """They count for the repository's day, and for no limit of a pull request."""
+    _plan(database, _planned("a", 6.0, ""), _planned("b", 6.0, ""), number=0)
+    limits = replace(WIDE, chip_hours_per_pull_request=10.0)
+    assert [_admit(database, name, limits) for name in "ab"] == [True, True]
+    assert _day(database) == 12.0
 
 
 def _waiting(connection: Connection, name: str) -> tuple[str | None, float | None]:
