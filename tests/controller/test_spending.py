@@ -1,0 +1,86 @@
+"""The budgets of a configuration between a plan and a launch."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from bot.controller.admission import Admitted, Waits
+from bot.controller.spending import NO_SUITE, Purse, taken
+from bot.controller.suites import PATH, Suites
+from bot.runs.clusters.port import Place
+from bot.runs.price import Basis, Price
+from bot.storage import pulls, runs, spend
+from bot.storage.database import Database
+from bot.storage.pulls import RepositoryRow
+from tests.controller.forge import FakeForge
+from tests.controller.planned import SUBJECT, XPK, line, plan
+from tests.controller.samples import NOW, PULL
+
+BUDGET = "budget: {chip_hours_per_day: 10, concurrent_runs: 1}\n"
+PRICE = Price(usual=6.4, least=6.1, most=7.0, basis=Basis.MEASURED, runs=3)
+BASE, HEAD = plan(replace(SUBJECT, prices={"03_dropout/linen": PRICE}), [line("03_dropout")])
+
+
+def _purse(database: Database, text: str = XPK + BUDGET) -> Purse:
+    row = RepositoryRow(
+        full_name=PULL.repository, installation=1, default_branch="main", private=False, active=True
+    )
+    database.now(pulls.keep_repository, row)
+    database.now(runs.plan, [BASE, HEAD], repository=PULL.repository, number=7, now=NOW)
+    forge = FakeForge(files={PATH: text})
+    return Purse(database=database, suites=Suites(forge=forge, now=lambda: NOW), now=lambda: NOW)
+
+
+def test_a_launch_is_held_to_the_budget_of_the_default_branch(database: Database) -> None:
+    """The first is admitted, the second waits for its place, then for the day."""
+    purse = _purse(database)
+    assert asyncio.run(purse.admit(BASE.record, BASE.job)) == Admitted()
+    held = asyncio.run(purse.admit(HEAD.record, HEAD.job))
+    assert isinstance(held, Waits)
+    assert held.why == "chip_hours_per_day: 10 is used up: 7 + 7; it resets at 00:00 UTC"
+    asyncio.run(purse.settle(BASE.record, BASE.job, chip_hours=2.0, ran_seconds=200.0))
+    assert asyncio.run(purse.admit(HEAD.record, HEAD.job)) == Admitted()
+    assert database.now(spend.of_day, PULL.repository, NOW) == 9.0
+
+
+def test_a_full_place_is_named(database: Database) -> None:
+    """As people know the cluster."""
+    purse = _purse(database, XPK + "budget: {concurrent_runs: 1}\n")
+    asyncio.run(purse.admit(BASE.record, BASE.job))
+    held = asyncio.run(purse.admit(HEAD.record, HEAD.job))
+    assert isinstance(held, Waits)
+    assert held.why == "concurrent_runs: 1 of 1 runs are on my-project/us-east5-b/v6e-32-bench"
+
+
+def test_nothing_starts_where_no_configuration_says_what_may_be_spent(database: Database) -> None:
+    """A default branch whose configuration was broken meanwhile spends nothing."""
+    held = asyncio.run(_purse(database, "version: 2\n").admit(BASE.record, BASE.job))
+    assert isinstance(held, Waits)
+    assert held.why == NO_SUITE
+
+
+@pytest.mark.parametrize(
+    ("chip_hours", "ran_seconds", "expected"),
+    [
+        (None, None, 0.0),
+        (2.5, None, 2.5),
+        (None, 900.0, 8.0),
+        (2.5, 900.0, 8.0),
+        (9.0, 900.0, 9.0),
+    ],
+)
+def test_what_an_attempt_took_is_the_more_of_what_is_known(
+    chip_hours: float | None, ran_seconds: float | None, expected: float
+) -> None:
+    """A cut log knows less than the cluster saw; what never ran took nothing."""
+    assert taken(HEAD.job, chip_hours=chip_hours, ran_seconds=ran_seconds) == expected
+
+
+def test_what_nobody_can_say_is_not_called_nothing() -> None:
+    """A device whose chips are not known, and a log that does not say."""
+    place = Place(project="p", zone="z", cluster="c", device_type="n2-standard-32-2", priority="low")
+    odd = replace(HEAD.job, place=place)
+    assert taken(odd, chip_hours=None, ran_seconds=900.0) is None
+    assert taken(odd, chip_hours=2.0, ran_seconds=900.0) == 2.0
+    assert taken(replace(HEAD.job, place=None), chip_hours=None, ran_seconds=900.0) == 0.25
