@@ -1,8 +1,6 @@
 """What people ask comes true for those who may, once, and everybody is told in one line."""
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -21,15 +19,6 @@ ALL = frozenset(f"{case}/{variant}" for case in ("03_dropout", "04_int8") for va
 DROPOUT = frozenset({"03_dropout/linen", "03_dropout/nnx"})
 ONLY_ASKED = LAUNCHES + "triggers: {pull_request: false}\n"
 OTHER = "d" * 40
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    """A new database."""
-    made = Database(f"sqlite:///{tmp_path / 'hall.sqlite'}")
-    made.migrate()
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -1,10 +1,5 @@
 """What was asked and approved comes back as it was kept."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from bot.intake.trust import Approval
 from bot.runs.asks import Ask, Source, Withdrawal
 from bot.storage import approvals, asks
@@ -22,15 +17,6 @@ COMMAND = Ask(
 )
 LABEL = Ask(source=Source.LABEL, name="benchmark", keys=frozenset({"a/linen"}), by="bob", made=7.0)
 CANCEL = Withdrawal(name="10:00", keys=frozenset({"a/linen"}), by="carol", head_sha="a" * 40, made=6.0)
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    """A new database."""
-    made = Database(f"sqlite:///{tmp_path / 'asks.sqlite'}")
-    made.migrate()
-    yield made
-    made.close()
 
 
 def test_asks_come_back_in_the_order_people_made_them(database: Database) -> None:
