@@ -46,11 +46,13 @@ def compare(
     head_commit: str | None = None,
     look: int = 1,
     across: Across = Across.UNSTATED,
+    explained: bool = True,
 ) -> Comparison:
     """Compare the runs of a case on two commits, or in two variants of one.
 
     `history` holds steady seconds of main runs of this case, oldest first; `comparable_cases` counts the
     cases of the report for which `is_comparable` holds; `look` counts the judgements of this head, from 1.
+    Where it is not to be `explained`, a list of many cases is had in half the time.
     """
     one, other = side("base", base), side("head", head)
     kind = _family((*one.usable, *other.usable))
@@ -64,6 +66,8 @@ def compare(
         look=look,
     )
     found = _judged(one, other, timing, provenance(base, head, base_commit, head_commit, across=across))
+    if not explained:
+        return found
     given = Given(family=kind, history=history, rules=held_to(margins, comparable_cases, look))
     return replace(found, explanation=explain(one, other, given, found))
 

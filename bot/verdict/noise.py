@@ -7,6 +7,7 @@ Promises: a CPU, or a device the log does not name, gets no assumed noise.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isfinite, log, sqrt
 from statistics import fmean, stdev
 from typing import assert_never
@@ -85,6 +86,12 @@ def clean_history(history: Sequence[float]) -> Sequence[float]:
 
 def sift(history: Sequence[float]) -> Sifted:
     """Return which main runs (seconds, oldest first) tell today's noise: none if too few do."""
+    return _sift(tuple(history))
+
+
+@lru_cache(maxsize=1024)
+def _sift(history: Sequence[float]) -> Sifted:
+    """Sift; remembered, since one comparison asks for its history half a dozen times."""
     usable = [place for place, seconds in enumerate(history) if isfinite(seconds) and seconds > 0]
     level = since_last_change([history[place] for place in usable])
     recent = usable[len(usable) - len(level) :][-HISTORY:]

@@ -157,7 +157,8 @@ class Comparisons:
         measured = runs.measured(connection, {run for place in fresh for run in pairing.rows[place].ids})
         for place in fresh:
             row = pairing.rows[place]
-            self._keep(keys[place], case_report(row, _slim(judged(row, pairing, measured, comparable))))
+            found = judged(row, pairing, measured, comparable, explained=False)
+            self._keep(keys[place], case_report(row, reports.slim_comparison(found)))
         known = (self._get(key) for key in keys)
         return tuple(
             one if isinstance(one, CaseReport) else case_report(row, None)
@@ -186,7 +187,9 @@ class Comparisons:
                 self._known.popitem(last=False)
 
 
-def judged(row: Matched, pairing: Pairing, measured: Documents, comparable: int) -> Comparison:
+def judged(
+    row: Matched, pairing: Pairing, measured: Documents, comparable: int, *, explained: bool = True
+) -> Comparison:
     """Compare one row's ends; `comparable` rows share the error rate."""
     ends = pairing.base.ref, pairing.head.ref
     named = [end.sha if end.kind is not Kind.BRANCH else None for end in ends]
@@ -202,6 +205,7 @@ def judged(row: Matched, pairing: Pairing, measured: Documents, comparable: int)
         base_commit=named[0] or row.base[0].record.sha,
         head_commit=named[1] or row.head[0].record.sha,
         across=pairing.across,
+        explained=explained,
     )
 
 
@@ -211,11 +215,6 @@ def _rules(pairing: Pairing) -> tuple[object, ...]:
 
 def _of(kept: Sequence[Kept], measured: Documents) -> tuple[MeasuredRun, ...]:
     return tuple(measured[one.record.id] for one in kept if one.record.id in measured)
-
-
-def _slim(comparison: Comparison) -> Comparison:
-    """Without step lines and explanation: a case's own page makes those anew."""
-    return replace(reports.slim_comparison(comparison), explanation=None)
 
 
 def case_report(row: Matched, comparison: Comparison | None) -> CaseReport:
