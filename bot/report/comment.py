@@ -26,6 +26,7 @@ from bot.report.parity_fold import parity_fold
 from bot.report.plan_fold import plan_fold, waiting_lines
 from bot.report.quotes import quote
 from bot.report.quoting import LONGEST_ERROR, quoted, said
+from bot.report.redact import redacted
 
 TEMPLATE = "comment.md.j2"
 LONGEST_PREVIEW = 1000  # several problems of a configuration, each with its line
@@ -77,7 +78,9 @@ def note_lines(report: Report) -> list[str]:
 
 
 def _sentence(clause: str, limit: int = LONGEST_ERROR) -> str:
-    return said(clause[:1].upper() + clause[1:], limit)
+    # Redacted first: a secret that begins with a capital is one that no rule knows.
+    shown = redacted(clause)
+    return said(shown[:1].upper() + shown[1:], limit)
 
 
 def _folds(report: Report, detail: Detail, public_url: str) -> list[Fold]:

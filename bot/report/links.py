@@ -8,6 +8,7 @@ import re
 from urllib.parse import quote
 
 from bot.report.model import Report
+from bot.report.redact import redacted
 
 
 def absolute(public_url: str, path: str) -> str:
@@ -48,4 +49,4 @@ def _part(value: str) -> str:
 
 
 def _anchor(value: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._]+", "-", value)[:80].strip("-")
+    return re.sub(r"[^A-Za-z0-9._]+", "-", redacted(value))[:80].strip("-")
