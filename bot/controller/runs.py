@@ -221,10 +221,12 @@ def news(before: RunStanding, after: RunStanding) -> News:
 
 
 def _ran_seconds(turn: _Turn, now: float) -> float | None:
-    """How long the job was seen running; of one that ended between two looks, as long as its log says."""
+    """How long the job was seen running; of one that ended between two looks, as long as its log says, which
+    is at most since the last look but one."""
     if turn.before.began is not None:
         return max(0.0, now - turn.before.began)
     if turn.measured is None:
         return None
+    most = max(0.0, now - turn.before.since)
     wall = turn.measured.measurements.wall_seconds
-    return max(0.0, now - turn.before.since) if wall is None else wall
+    return most if wall is None else min(max(0.0, wall), most)

@@ -22,6 +22,9 @@ from bot.storage import pulls, spend
 from bot.storage.database import Database
 
 HERE = "this machine"
+
+END_SECONDS = 900.0
+"""How long past its own limit a job may be ended: `bot.runs.standing.Pace.overdue`."""
 NO_SUITE = f"the default branch has no valid {FILE}, which would say what may be spent"
 
 
@@ -89,6 +92,8 @@ def taken(job: Job, *, chip_hours: float | None, ran_seconds: float | None) -> f
     if ran_seconds is None:
         return chip_hours or 0.0
     held = chips(job)
-    seen = None if held is None else cost_of(held, ran_seconds)
-    known = [hours for hours in (chip_hours, seen) if hours is not None]
-    return max(known, default=None)
+    if held is None:
+        return chip_hours
+    # A log is the change's own word: it cannot spend more than a job could have run.
+    most = cost_of(held, max(ran_seconds, job.timeout_seconds + END_SECONDS))
+    return max(min(chip_hours or 0.0, most), cost_of(held, ran_seconds))
