@@ -4,10 +4,12 @@ import re
 from pathlib import Path
 
 from bot import config
+from bot.controller import trusting
 from bot.controller.deciding import QUIET_SECONDS
 from bot.intake.command import USAGE
 from bot.report.help_text import help_text
 from bot.settings import SETTINGS
+from bot.storage import given
 from bot.verdict import noise, steady, threshold
 from bot.verdict.judgement import Margins
 
@@ -94,3 +96,14 @@ def test_what_the_readme_names_is_there() -> None:
 
     assert [] == [name for name in sorted(named) if not (ROOT / name).exists()]
     assert [] == [target for target in sorted(targets) if f"\n{target}:" not in makefile]
+
+
+def test_the_limits_of_the_conversation_are_the_ones_used() -> None:
+    """Commands an hour, how long a permission is remembered, and whom the example trusts."""
+    example = re.findall(r"```yaml\n(trust:.*?)```", README, re.DOTALL)[0]
+    small = 'version: 1\nruns: {source: "file:/r", pattern: "*.log"}\ncases: {a: {}}\n'
+
+    assert f"may give {given.MOST_COMMANDS} commands an hour" in README.replace("\n", " ")
+    assert (3600.0, 60.0) == (given.WINDOW_SECONDS, trusting.KEPT_SECONDS)
+    assert config.read_suite(small).trust.bots == config.read_suite(small + example).trust.bots
+    assert {"benchmark", "benchmark:*"} == set(config.read_suite(small).triggers.labels)

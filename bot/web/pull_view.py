@@ -46,6 +46,7 @@ class RowLine:
     symbol: str
     word: str
     tone: str
+    accepted: str
     steady: tuple[Piece, ...]
     loss: tuple[Piece, ...]
     checkpoint: str
@@ -111,12 +112,14 @@ def row_line(report: Report, row: CaseReport, anchor: str) -> RowLine:
     """One row of the overview, in the words of the comment's table."""
     cells = row_view(report, row, public_url="", detail=FULL)
     words = row_words(row, report.base_branch)
+    verdict, _, accepted = cells.verdict.partition("<br>")
     return RowLine(
         anchor=anchor,
         name=label(report, row.case, row.variant),
         symbol=words.symbol,
-        word=plain(cells.verdict).removeprefix(words.symbol).strip() or words.word,
+        word=plain(verdict).removeprefix(words.symbol).strip() or words.word,
         tone=tone(row),
+        accepted=plain(accepted),
         steady=inline(cells.steady),
         loss=inline(cells.loss),
         checkpoint=plain(cells.checkpoint),

@@ -9,6 +9,7 @@ from bot.report.headline import headline, is_green, severity
 from bot.report.model import Acknowledgement, CaseReport, RowState
 from bot.report.states import Tier
 from bot.verdict.judgement import LossVerdict, TimingVerdict, Verdict
+from bot.web.pull_view import row_line
 from tests.report.parts import compared, rows, timing
 from tests.report.samples import case, failing, report, same, slower, unsure
 from tests.report.states import REASON, accepted, row_in_state
@@ -102,3 +103,12 @@ def test_the_newest_acceptance_of_a_case_counts() -> None:
     assert row.acknowledged is not None
     assert ("newer", None) == (row.acknowledged.reason, other.acknowledged)
     assert REASON == old.reason
+
+
+def test_the_page_says_who_accepted_a_verdict() -> None:
+    """Beside its word, in a line of its own; the colour stays."""
+    shown = report(accepted(slower(), "known <b> @x `y`"))
+    line = row_line(shown, shown.rows[0], "a")
+
+    assert ("slower", "red") == (line.word, line.tone)
+    assert "👁 accepted by ada: known <b> @x `y`" == line.accepted.replace("\u200b", "")
