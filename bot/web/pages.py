@@ -14,12 +14,13 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from bot.runs.pattern import slug
-from bot.storage import histories, pulls, reports, runs, timelines
+from bot.storage import histories, launched, pulls, reports, runs, timelines
 from bot.web.access import Absent, visit, visit_run
 from bot.web.branches import default_branch
 from bot.web.compare_pages import compare_page
 from bot.web.health import OLD_SECONDS, health_lines
 from bot.web.history_pages import history_page
+from bot.web.life_view import life_view
 from bot.web.lists import pull_lines
 from bot.web.log_compare_pages import compare_logs_page
 from bot.web.log_pages import log_page, raw_log
@@ -88,7 +89,13 @@ async def run_page(parts: Parts, request: Request) -> Response:
     here, record = await visit_run(request, parts.database, parts.key)
     measured = (await parts.database.read(runs.measured, [record.id])).get(record.id)
     shown = for_page(measured, here) if measured else None
-    values = {"visit": here, "run": record.id, "view": run_view(for_page(record, here), shown, here)}
+    standing = (await parts.database.read(launched.standings, [record.id])).get(record.id)
+    values = {
+        "visit": here,
+        "run": record.id,
+        "view": run_view(for_page(record, here), shown, here),
+        "life": life_view(for_page(standing, here), parts.now()) if standing else None,
+    }
     return await parts.page(request, "run.html.j2", values, visit=here)
 
 

@@ -11,6 +11,7 @@ import msgspec
 from bot.report.model import Report
 from bot.report.redact import redacted
 from bot.runs.records import RunRecord
+from bot.runs.standing import RunStanding
 from bot.verdict.judgement import MeasuredRun
 from bot.web.access import Visit
 from bot.web.legible import legible
@@ -18,7 +19,7 @@ from bot.web.legible import legible
 LINKS = frozenset({"page", "json", "log"})
 """Names under which a report's document carries paths of this site."""
 
-Value = TypeVar("Value", Report, MeasuredRun, RunRecord)
+Value = TypeVar("Value", Report, MeasuredRun, RunRecord, RunStanding)
 
 SHORTEST = 8
 """Characters: nothing shorter is long enough for any rule (the shortest is an address, 10.0.0.1)."""
