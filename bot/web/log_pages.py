@@ -29,7 +29,7 @@ from bot.web.site_parts import LogAway, Parts, log_away
 LARGEST_NUMBER = 2**53
 """Offsets and line numbers beyond this are nonsense in an address."""
 
-BEFORE_LINE = 4_000
+BEFORE_LINE = 1_000
 """Bytes shown before a line that was asked for, so that it does not stand at the very top."""
 
 MOST_LISTED = 200

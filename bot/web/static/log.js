@@ -4,6 +4,7 @@
 const log = document.querySelector("ol.log[data-line]");
 const RANGE = /^#L(\d+)(?:-L?(\d+))?$/;
 const MOST_PARTS = 5; // Parts of a log on the page at once; older ones make way.
+const AHEAD = 1500; // Pixels above the end of the page at which the next part is fetched.
 
 function named() {
   const found = RANGE.exec(location.hash);
@@ -15,8 +16,8 @@ function named() {
 // #L120-L130 lights these lines; where another part of the log holds them, that part is shown.
 function light() {
   const lines = named();
-  for (const line of log.querySelectorAll(".lit")) line.classList.remove("lit");
   if (!lines) return;
+  for (const line of log.querySelectorAll(".lit")) line.classList.remove("lit");
   const first = document.getElementById("L" + lines.first);
   if (!first) return seek(lines);
   for (let n = lines.first; n <= lines.last; n += 1) {
@@ -99,7 +100,7 @@ addEventListener("keydown", (event) => {
 function follow() {
   const parts = [{ lines: [...log.children], start: null }];
   const bars = document.querySelectorAll("nav.paging");
-  if (!bars.length || !("IntersectionObserver" in window)) return;
+  if (!bars.length) return;
   const bottom = bars[bars.length - 1];
   let busy = false;
   async function take() {
@@ -129,9 +130,9 @@ function follow() {
     for (const line of parts.shift().lines) line.remove();
     for (const back of document.querySelectorAll("nav.paging a[rel=prev]")) back.href = parts[0].start;
   }
-  new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && take(), {
-    rootMargin: "1500px",
-  }).observe(bottom);
+  addEventListener("scroll", () => bottom.getBoundingClientRect().top < innerHeight + AHEAD && take(), {
+    passive: true,
+  });
 }
 
 if (log) {

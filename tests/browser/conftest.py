@@ -1,0 +1,59 @@
+"""One browser and one stocked site for each worker."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from bot.storage.database import Database
+from tests.browser.chromium import WIDE, Look, launched, served
+from tests.browser.stock import stocked
+from tests.end_to_end.server import free_port
+from tests.web.shop import Shop
+
+Open = Callable[..., Look]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, kept for all tests of this worker."""
+    with sync_playwright() as playwright:
+        found = launched(playwright)
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a site on which every kind of page has something to show."""
+    folder = tmp_path_factory.mktemp("site")
+    database = Database(f"sqlite:///{folder}/maxview.sqlite")
+    database.migrate()
+    port = free_port()
+    shop = Shop(folder=folder, database=database, url=f"http://127.0.0.1:{port}")
+    stocked(shop)
+    with served(shop.app, port) as url:
+        yield url
+    database.close()
+
+
+@pytest.fixture
+def look(browser: Browser, site: str) -> Iterator[Open]:
+    """Open a path of the site in a window of its own; `width`, `scheme`, `script` say how."""
+    contexts = []
+
+    def at(path: str, *, width: int = WIDE, scheme: str = "light", script: bool = True) -> Look:
+        context = browser.new_context(
+            base_url=site,
+            viewport={"width": width, "height": 800},
+            color_scheme="dark" if scheme == "dark" else "light",
+            java_script_enabled=script,
+        )
+        contexts.append(context)
+        found = Look(context.new_page())
+        found.page.goto(path)
+        return found
+
+    yield at
+    for context in contexts:
+        context.close()

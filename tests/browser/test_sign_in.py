@@ -1,0 +1,72 @@
+"""The whole way through a GitHub that no one here wrote, in a browser: the flow, its cookies, its end."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from bot.github.people import People
+from bot.storage.database import Database
+from tests.browser.chromium import Look, served
+from tests.end_to_end.server import free_port
+from tests.peers.emulate import REPOSITORY, Emulate, running_emulate
+from tests.web.shop import Shop
+
+PAGE = f"/{REPOSITORY}/history?case=x#here"
+
+
+@pytest.fixture
+def github() -> Iterator[Emulate]:
+    """With a private repository that alice may read and mallory may not."""
+    with running_emulate() as emulate:
+        emulate.ask("alice", "PATCH", f"/repos/{REPOSITORY}", {"private": True})
+        yield emulate
+
+
+@pytest.fixture
+def site(tmp_path: Path, github: Emulate) -> Iterator[str]:
+    """A site of that App."""
+    database = Database(f"sqlite:///{tmp_path}/maxview.sqlite")
+    database.migrate()
+    port = free_port()
+    people = People(client_id="Iv1", client_secret="s", api_url=github.url, now=lambda: 0.0)
+    shop = Shop(folder=tmp_path, database=database, people=people, url=f"http://127.0.0.1:{port}")
+    shop.keep(REPOSITORY, private=True)
+    with served(shop.app, port) as url:
+        yield url
+    database.close()
+
+
+def _sign_in(page: Page, who: str) -> None:
+    page.get_by_role("link", name="Sign in with GitHub").click()
+    page.get_by_role("button", name=who).click()
+
+
+def test_people_sign_in_and_out(browser: Browser, site: str) -> None:
+    """Alice reads the private repository, back where she came from; mallory reads what nobody reads."""
+    look = Look(browser.new_page(base_url=site))
+    page = look.page
+    assert 404 == getattr(page.goto(f"/{REPOSITORY}"), "status", None)
+    hidden = page.locator("main").inner_text()
+    _sign_in(page, "mallory")
+    page.wait_for_url(f"{site}/{REPOSITORY}")
+    assert hidden == page.locator("main").inner_text()
+    page.get_by_role("button", name="Sign out").click()
+    page.goto(PAGE)
+    _sign_in(page, "alice")
+    page.wait_for_url(f"{site}{PAGE}")
+    assert [] == look.violations()
+    assert 200 == getattr(page.goto(f"/{REPOSITORY}"), "status", None)
+    cookies = page.context.cookies(site)
+    assert [("maxview-session", True, "Lax")] == [
+        (one["name"], one["httpOnly"], one["sameSite"])
+        for one in cookies
+        if one["name"].startswith("maxview")
+    ]
+    page.get_by_role("button", name="Sign out").click()
+    page.wait_for_url(f"{site}/")
+    assert [] == [one for one in page.context.cookies(site) if one["name"].startswith("maxview")]
+    assert 404 == getattr(page.goto(f"/{REPOSITORY}"), "status", None)
+    assert [] == [said for said in look.complaints if "404" not in said]
+    page.context.close()
