@@ -205,3 +205,51 @@ def test_a_problem_makes_a_report_without_rows() -> None:
     asked = request(ROW, PULL, suite=None, problem="maxview.yml:3: no", now=NOW)
     report = build_report(asked, (), {}).report
     assert (report.problem, report.rows, report.head_sha) == ("maxview.yml:3: no", (), HEAD)
+
+
+def _heard(*cases: CaseRuns, **more: object) -> RowState:
+    asked = request(ROW, PULL, suite=suite(), problem=None, now=NOW)
+    built = build_report(replace(asked, merge_base=BASE, **more), cases, RUNS)  # type: ignore[arg-type]
+    (line,) = built.report.rows
+    return line.state
+
+
+CANCELLED = {"withdrawn": {"x/linen": "bob"}}
+RUNNING = (_record("r", state=RunState.RUNNING),)
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        (_case(HeadChoice(), BASES), RowState.CANCELLED),
+        (_case(HeadChoice(), BASES, unfinished=RUNNING), RowState.CANCELLED),
+        (_case(SLOWER, BASES, unfinished=RUNNING), RowState.CANCELLED),
+        (_case(SLOWER, BASES, stopped=1), RowState.CANCELLED),
+        (_case(SLOWER, BASES), RowState.SLOWER),
+        (_case(_head("failed"), BASES, stopped=1), RowState.NEW_FAILURE),
+    ],
+)
+def test_what_was_cancelled_half_way_has_no_verdict_on_time(case: CaseRuns, expected: RowState) -> None:
+    """Stopping a round when its figures please somebody would be a look too many; what was measured whole
+    before, and a failure, stand."""
+    assert expected == _heard(case, **CANCELLED)
+
+
+def test_who_cancelled_a_case_is_said_with_it() -> None:
+    """In its row."""
+    asked = replace(request(ROW, PULL, suite=suite(), problem=None, now=NOW), **CANCELLED)  # type: ignore[arg-type]
+    (line,) = build_report(asked, [_case(HeadChoice(), NOTHING)], {}).report.rows
+    assert "cancelled by bob on this commit" == line.note
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        (_case(HeadChoice(), BASES), RowState.WAITING_FOR_APPROVAL),
+        (_case(HeadChoice(), BASES, unfinished=RUNNING), RowState.RUNNING),
+        (_case(HEADS, BASES), RowState.SAME),
+    ],
+)
+def test_a_fork_waits_only_where_nothing_is_known(case: CaseRuns, expected: RowState) -> None:
+    """Runs that are there already were somebody's, and are read."""
+    assert expected == _heard(case, waiting=frozenset({"x/linen"}), approval="/benchmark approve a")
