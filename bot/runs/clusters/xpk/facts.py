@@ -174,7 +174,10 @@ def _status(found: Object) -> Object:
 
 def _pod_specs(found: Object) -> Iterator[Object]:
     for part in (found.get("spec") or {}).get("replicatedJobs") or ():
-        yield part["template"]["spec"]["template"]["spec"]
+        inner = part
+        for name in ("template", "spec", "template", "spec"):
+            inner = inner.get(name) or {}
+        yield inner
 
 
 def _main(containers: Any) -> Object:

@@ -64,10 +64,12 @@ class View:
 
 @dataclass(slots=True, kw_only=True)
 class _Kind(Generic[T]):
-    """One kind of object: where it is listed, what we keep of it, and when the server last spoke."""
+    """One kind of object: where it is listed, what we keep of it, and when the server last spoke. Names of
+    JobSets and their pods begin alike."""
 
     path: str
     read: Callable[[Json], T | None]
+    prefix: str = ""
     query: dict[str, str] = field(default_factory=dict)
     kept: dict[str, T] = field(default_factory=dict)
     heard: float | None = None
@@ -82,11 +84,12 @@ class Mirror:
         self._api = api
         self._now = now
         self._asked = now()
-        self._jobs = _Kind(path=JOBSETS, read=lambda one: _ours(facts.jobset(one), prefix))
+        self._jobs = _Kind(path=JOBSETS, read=facts.jobset, prefix=prefix)
         self._workloads = _Kind(path=workloads, read=facts.workload)
         self._pods = _Kind(
             path=PODS,
-            read=lambda one: pod if (pod := facts.pod(one)) and pod.job.startswith(prefix) else None,
+            read=facts.pod,
+            prefix=prefix,
             query={"labelSelector": facts.JOB_NAME},
         )
         self._changed = asyncio.Event()
@@ -195,12 +198,9 @@ class Mirror:
 
 
 def _keep(kind: "_Kind[T]", kept: dict[str, T], found: Json) -> None:
-    name, read = str(found["metadata"]["name"]), kind.read(found)
+    name = str(found["metadata"]["name"])
+    read = kind.read(found) if name.startswith(kind.prefix) else None
     if read is None:
         kept.pop(name, None)
     else:
         kept[name] = read
-
-
-def _ours(job: JobSet, prefix: str) -> JobSet | None:
-    return job if job.name.startswith(prefix) else None

@@ -1,9 +1,13 @@
 """What a job's objects on the cluster mean: each as the real controllers write them."""
 
+import random
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bot.runs.clusters.port import Fault, JobState, Observation
 from bot.runs.clusters.xpk import facts
@@ -187,6 +191,34 @@ def test_the_clusters_words_are_one_short_line() -> None:
     """What stands in a message ends up in a comment."""
     assert one_line("a\n  b\x1b[31m\u2028c\x00") == "a b [31m c"
     assert len(one_line("x" * 1000)) == NOTE_LENGTH
+
+
+def without(found: Any, choose: random.Random) -> Any:
+    """The object with some of its fields left out, or null."""
+    match found:
+        case dict():
+            kept = {name: without(value, choose) for name, value in found.items() if choose.random() > 0.1}
+            return {name: None if choose.random() < 0.05 else value for name, value in kept.items()}
+        case list():
+            return [without(one, choose) for one in found if choose.random() > 0.1]
+        case _:
+            return found
+
+
+@given(choose=st.randoms(use_true_random=False), name=st.sampled_from(sorted(SCENES)))
+def test_whatever_is_left_out_of_an_object_it_can_be_read(choose: random.Random, name: str) -> None:
+    """One odd workload of somebody's must not blind us for all others."""
+    kubelet = Kubelet(Cluster())
+    kubelet.make(NAME)
+    SCENES[name][0](kubelet)
+    show = {where: list(kubelet.cluster.named(where).values()) for where in (JOBSETS, WORKLOADS, PODS)}
+    jobs = [facts.jobset(without(one, choose)) for one in show[JOBSETS]]
+    workloads = [one for each in show[WORKLOADS] if (one := facts.workload(without(each, choose)))]
+    pods = tuple(pod for each in show[PODS] if (pod := facts.pod(without(each, choose))))
+    for job in jobs:
+        workload = next(iter(workloads), None)
+        said = observation(Seen(job=job, workload=workload, pods=pods), queued=workloads, now=time.time())
+        assert said.state in set(JobState)
 
 
 def test_objects_without_the_usual_fields_are_read() -> None:
