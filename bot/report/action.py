@@ -114,8 +114,16 @@ def _nothing_urgent(report: Report) -> str:
         case RowState.QUEUED | RowState.RUNNING | RowState.RETRYING:
             says = "Nothing wrong so far, nothing to do yet."
         case _:
-            says = "Nothing to do."
+            says = _nothing(report)
     return says
+
+
+def _nothing(report: Report) -> str:
+    """What there is to do where no case has a row that asks for anything."""
+    if report.rows or not (report.launches and report.skipped):
+        return "Nothing to do."
+    cases = counted(len(report.skipped), "case")
+    return f"`/benchmark run` measures {cases}; `/benchmark plan` says at what price."
 
 
 def _cancelled(rows: list[CaseReport]) -> str:

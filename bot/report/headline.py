@@ -64,8 +64,14 @@ def _words(report: Report) -> str:
     if report.problem and not report.rows:
         return "no verdict"
     if not report.rows:
-        return "nothing to measure here" if report.skipped else "nothing measured yet"
+        return _nothing(report)
     return _of_one_kind(report, {row.state for row in report.rows}) or _mixed(report)
+
+
+def _nothing(report: Report) -> str:
+    if not report.skipped:
+        return "nothing measured yet"
+    return "nothing asked for" if report.launches else "nothing to measure here"
 
 
 def _of_one_kind(report: Report, states: set[RowState]) -> str | None:

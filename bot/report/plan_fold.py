@@ -47,7 +47,7 @@ def waiting_lines(report: Report) -> list[str]:
 
 def hours(value: float) -> str:
     """Chip-hours: `6.4`, `0.012`."""
-    return f"{value:,.1f}".replace(",", " ") if value >= 1 else significant(value, 2)
+    return f"{value:,.1f}".replace(",", " ") if round(value, 2) >= 1 else significant(value, 2)
 
 
 def price_words(price: Price | None) -> str:
@@ -64,9 +64,9 @@ def price_words(price: Price | None) -> str:
 
 def _summary(plan: Plan) -> str:
     count = sum(one.base + one.head for one in plan.runs)
-    parts = [f"{counted(count, 'run')} to come" if count else "no runs to start"]
-    if count:
-        parts[0] += f", {_total(plan)}"
+    runs = counted(count, "run")
+    parts = [f"would start {runs}" if plan.proposed else f"{runs} to come" if count else "no runs to start"]
+    parts[0] += f", {_total(plan)}" if count else ""
     if plan.reused:
         parts.append(f"{counted(plan.reused, 'run')} reused{_saved(plan)}")
     held = {key for one in plan.waiting if waits_for_a_budget(one.why) for key in one.keys}
@@ -91,13 +91,13 @@ def _cells(report: Report, one: PlannedRuns, detail: Detail) -> tuple[str, ...]:
 
 
 def _lines(report: Report, plan: Plan, detail: Detail) -> list[str]:
-    lines = ["Nobody asked for these runs yet: `/benchmark run` starts them."] if plan.proposed else []
+    lines = ["* Nobody asked for these runs yet: `/benchmark run` starts them."] if plan.proposed else []
     for one in plan.waiting:
         names = [said(_named(report, key), min(detail.name, 40)) for key in one.keys]
         lines.append(f"* {listed(names, 4)} {_wait(one)}: {said(one.why, LONGEST_ERROR)}")
     if any(one.price is not None for one in plan.runs):
         lines.append(
-            "The price of a run is the median of what its case took on the base branch, on as many chips, "
+            "* The price of a run is the median of what its case took on the base branch, on as many chips, "
             "with the least and the most; where no such run is known, the chips times the time limit."
         )
     return lines

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, case, func, select, text
 
-from bot.runs.budget import Hold, Limits, Used, day_start, hold
+from bot.runs.budget import Hold, Limits, Used, day_start, hold, waits_for_a_budget
 from bot.runs.records import RunState
 from bot.storage.deliveries import insert
 from bot.storage.tables import PULL_REQUEST, RUN, SPEND, WANT
@@ -150,10 +150,12 @@ def _set_aside(connection: Connection, run: RowMapping, wish: Wish, *, earlier: 
 
 
 def _say(connection: Connection, run: RowMapping, why: str | None, now: float) -> None:
-    """Keep why the run waits, and have those who want it say so where that is news."""
+    """Keep why the run waits; where a budget is the reason, or was, have those who want it say so."""
     if run["waiting"] == why:
         return
     connection.execute(RUN.update().where(RUN.c.id == run["id"]).values(waiting=why))
+    if not any(waits_for_a_budget(one) for one in (why, run["waiting"]) if one):
+        return
     wanted = select(WANT.c.number).where(WANT.c.run == run["id"], WANT.c.repository == run["repository"])
     connection.execute(
         PULL_REQUEST.update()

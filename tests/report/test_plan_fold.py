@@ -7,9 +7,10 @@ import pytest
 from bot.render import Renderer
 from bot.report.carried import carried_words
 from bot.report.comment import comment_body
+from bot.report.decided import decided
 from bot.report.detail import LEVELS
 from bot.report.footer import footer_line
-from bot.report.model import CaseReport, Report
+from bot.report.model import CaseReport, Report, Skipped
 from bot.report.plan import Plan, PlannedRuns, Waiting
 from bot.report.plan_fold import hours, plan_fold, price_words
 from bot.report.report_document import report_document
@@ -69,8 +70,9 @@ def test_a_plan_that_was_asked_for_is_open_and_starts_nothing() -> None:
     assert fold is not None
     assert (fold.opened, fold.lines[0]) == (
         True,
-        "Nobody asked for these runs yet: `/benchmark run` starts them.",
+        "* Nobody asked for these runs yet: `/benchmark run` starts them.",
     )
+    assert fold.summary.startswith("Plan: would start 4 runs, at most 38.0 chip-hours")
     assert _fold(Plan(asked=True)) == "Plan: no runs to start"
     assert plan_fold(report(slower(), plan=Plan(reused=3)), LEVELS[0]) is None
     assert plan_fold(report(slower()), LEVELS[0]) is None
@@ -85,7 +87,8 @@ def test_a_price_that_nobody_knows_is_not_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"), [(0.0123, "0.012"), (0.4, "0.40"), (6.44, "6.4"), (12345.6, "12 345.6")]
+    ("value", "expected"),
+    [(0.0123, "0.012"), (0.4, "0.40"), (0.99999, "1.0"), (6.44, "6.4"), (12345.6, "12 345.6")],
 )
 def test_chip_hours_are_told_with_two_digits_or_more(value: float, expected: str) -> None:
     """A small price is not rounded to nothing."""
@@ -158,3 +161,22 @@ def test_the_json_holds_the_plan_and_what_is_carried() -> None:
     }
     assert document["rows"][0]["carried"] == [_carried(1, 0).head_runs[0].id]  # type: ignore[index]
     assert report_document(report())["plan"] is None
+
+
+def test_where_nobody_asked_for_anything_the_way_to_ask_is_said() -> None:
+    """First, since the comment says nothing else."""
+    skipped = (Skipped(case="04_int8", variant="linen", why="nobody asked"),)
+    body = _body(report(skipped=skipped, launches=True))
+    assert (
+        "## ⚪ MaxView: nothing asked for\n`/benchmark run` measures 1 case; `/benchmark plan` says" in body
+    )
+    assert "nothing to measure here" in _body(report(skipped=skipped))
+
+
+def test_a_budget_that_is_used_up_is_told_at_once() -> None:
+    """How much of it is used is progress, as a place in a queue is."""
+    none, more = decided(report(plan=Plan())), BUDGET.replace("198.4", "199.9")
+    held = decided(report(plan=PLAN))
+    assert held != none
+    assert held == decided(report(plan=Plan(waiting=(Waiting(keys=("x/linen",), why=more),))))
+    assert none == decided(report(plan=Plan(waiting=PLAN.waiting[1:])))

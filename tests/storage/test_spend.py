@@ -15,7 +15,7 @@ from sqlalchemy import Connection, delete, func, select
 from bot.runs.budget import Hold, Limits
 from bot.runs.clusters.port import Job
 from bot.runs.records import Origin, RunRecord, RunState
-from bot.storage import queue, runs, spend
+from bot.storage import pulls, queue, runs, spend
 from bot.storage.database import Database
 from bot.storage.runs import Planned
 from bot.storage.spend import Wish
@@ -260,3 +260,23 @@ def test_why_a_run_waits_is_a_sentence(database: Database) -> None:
     assert held == Hold(until=NOW - NOW % 86_400 + 86_400, why=why)
     assert database.now(_waiting, "b")[0] == why
     assert pytest.approx(198.4) == _day(database)
+
+
+def test_only_a_budget_that_holds_a_run_is_news(database: Database) -> None:
+    """Whoever wants the run looks again then; a place in a queue is no reason to ask GitHub."""
+    database.now(pulls.want, repository=ACME, number=7, installation=1, now=NOW)
+    _plan(database, _planned("a"), _planned("b"))
+
+    def wanted() -> int:
+        found = database.now(pulls.find, ACME, 7)
+        assert found is not None
+        return found.wanted
+
+    _admit(database, "a", replace(WIDE, concurrent_runs=1))
+    before = wanted()
+    assert not _admit(database, "b", replace(WIDE, concurrent_runs=1))
+    assert wanted() == before
+    assert not _admit(database, "b", replace(WIDE, chip_hours_per_day=1.5))
+    assert wanted() == before + 1
+    assert _admit(database, "b", WIDE)
+    assert wanted() == before + 2

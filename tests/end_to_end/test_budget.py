@@ -1,0 +1,28 @@
+"""A budget that is used up, from the configuration to the comment."""
+
+from pathlib import Path
+
+from tests.end_to_end.working import working
+
+# One run may take ten minutes of one device, 0.17 chip-hours.
+TIGHT = "budget: {chip_hours_per_day: 0.2}\ntriggers: {pull_request: false}\n"
+
+
+def test_a_run_over_the_budget_waits_and_the_comment_says_for_what(tmp_path: Path) -> None:
+    """`plan` says the price and starts nothing; then one run is under way and the others wait for midnight."""
+    with working(tmp_path, TIGHT) as works:
+        head = works.commit("A = 1\n")
+        number = works.open()
+        github = works.hosted.github
+        works.hosted.does(github.comment(number, "bob", "/benchmark plan"))
+        body = works.comment(number, "<details open><summary>Plan: would start 6 runs").body
+        assert "would start 6 runs, at most 1.0 chip-hours" in body
+        assert "Nobody asked for these runs yet" in body
+        assert works.runs() == {}
+        works.hosted.does(github.comment(number, "bob", "/benchmark run"))
+        body = works.comment(number, "chip_hours_per_day").body
+        assert (
+            "1 case waits: chip_hours_per_day: 0.2 is used up: 0.17 + 0.17; it resets at 00:00 UTC." in body
+        )
+        works.server.until(lambda: works.running(head), "the head is measured")
+        assert sorted(works.runs().values()).count("planned") >= 3
