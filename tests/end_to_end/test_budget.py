@@ -9,7 +9,7 @@ TIGHT = "budget: {chip_hours_per_day: 0.2}\ntriggers: {pull_request: false}\n"
 
 
 def test_a_run_over_the_budget_waits_and_the_comment_says_for_what(tmp_path: Path) -> None:
-    """`plan` says the price and starts nothing; then one run is under way and the others wait for midnight."""
+    """`plan` says the price and starts nothing; then one run is under way, the others wait for midnight."""
     with working(tmp_path, TIGHT) as works:
         head = works.commit("A = 1\n")
         number = works.open()
