@@ -35,7 +35,7 @@ def compare() -> None:
     """Measure both servers in turns and print the table."""
     with ExitStack() as running:
         folder = Path(running.enter_context(TemporaryDirectory(prefix="maxview-bench-")))
-        ports = {"maxview serve": _free_port(), "bare Starlette": _free_port()}
+        ports = {"maxview serve": free_port(), "bare Starlette": free_port()}
         running.enter_context(_maxview(folder, ports["maxview serve"]))
         running.enter_context(_bare(folder, ports["bare Starlette"]))
         print(f"\nwebhook: {REQUESTS} signed deliveries of 21 kB a round, {ROUNDS} rounds in turns")
@@ -70,23 +70,24 @@ def _maxview(folder: Path, port: int) -> Iterator[None]:
         "GITHUB_APP_ID": "1",
         "GITHUB_PRIVATE_KEY": pem,
         "GITHUB_WEBHOOK_SECRET": SECRET,
-        "GITHUB_API_URL": f"http://127.0.0.1:{_free_port()}",
+        "GITHUB_API_URL": f"http://127.0.0.1:{free_port()}",
         "HOST": "127.0.0.1",
         "PORT": str(port),
         "DATA_DIR": str(folder / "data"),
     }
-    with _server(["-m", "bot", "serve"], folder / "maxview.log", port, os.environ | settings):
+    with server(["-m", "bot", "serve"], folder / "maxview.log", port, os.environ | settings):
         yield
 
 
 @contextmanager
 def _bare(folder: Path, port: int) -> Iterator[None]:
-    with _server(["-m", "tests.bench.bare", str(port), SECRET], folder / "bare.log", port, os.environ):
+    with server(["-m", "tests.bench.bare", str(port), SECRET], folder / "bare.log", port, os.environ):
         yield
 
 
 @contextmanager
-def _server(arguments: list[str], log: Path, port: int, environment: Mapping[str, str]) -> Iterator[None]:
+def server(arguments: list[str], log: Path, port: int, environment: Mapping[str, str]) -> Iterator[None]:
+    """A server of Python's, up when this yields and gone afterwards."""
     with log.open("wb") as said:
         process = subprocess.Popen(
             [sys.executable, *arguments], stdout=said, stderr=said, env=dict(environment)
@@ -114,7 +115,8 @@ def _wait_until_up(process: subprocess.Popen[bytes], port: int, log: Path) -> No
     raise RuntimeError(f"the server did not come up: {log.read_text()[-2000:]}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody listens on."""
     with socket.socket() as opened:
         opened.bind(("127.0.0.1", 0))
         port: int = opened.getsockname()[1]
