@@ -24,7 +24,7 @@ from bot.report.check import Outcome, check_text, conclude, outcome
 from bot.report.model import Report
 from bot.storage import standing
 from bot.storage.database import Database
-from bot.storage.pulls import PullRow
+from bot.storage.pulls import CHANGED, PullRow
 
 
 class KeepCheck(Protocol):
@@ -127,7 +127,9 @@ def wanted(row: PullRow, report: Report, found: Outcome, checks: Checks) -> bool
     """Whether a check is to be written: there is an answer, pending is fine, or one stands undecided."""
     if found is not Outcome.AWAITED or checks.pending:
         return True
-    return row.check_head == report.head_sha and (row.check_hash is None or bool(row.check_pending))
+    return row.check_head == report.head_sha and (
+        row.check_hash in {None, CHANGED} or bool(row.check_pending)
+    )
 
 
 def _superseded(report: Report) -> str:

@@ -16,7 +16,7 @@ from bot.controller.ports import Forge
 from bot.controller.telling import RESPECTED_LOSSES, Said
 from bot.intake.pull import Repository
 from bot.report.model import Report
-from bot.storage.pulls import PullRow
+from bot.storage.pulls import CHANGED, PullRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ class Speaker:
             text=text,
             known_id=row.comment_id,
             worse=row.comment_id is not None and text.severity > row.comment_severity,
-            certain=row.comment_hash is not None,
+            certain=row.comment_hash not in {None, CHANGED},
             again=row.comment_lost + 1 < RESPECTED_LOSSES,
             fence=fence,
         )
@@ -115,7 +115,7 @@ class Speaker:
 
     def _may_wait(self, row: PullRow, text: Text) -> bool:
         """Whether there is nothing but progress to tell, and some was told a moment ago."""
-        if row.comment_hash is None:
+        if row.comment_hash in {None, CHANGED}:
             return False
         recently = self.now() - (row.comment_written or 0.0) < PROGRESS_SECONDS
         return recently and text.decided == row.comment_decided

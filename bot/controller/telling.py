@@ -136,7 +136,7 @@ class Tell:
         if after and after != row.trouble:
             LOG.warning("%s#%s: %s", row.repository, row.number, after)
         return Telling(
-            values={**_fields(said), **_fields(checked), "trouble": after},
+            values=_changed(row, {**_fields(said), **_fields(checked), "trouble": after}),
             news=after != row.trouble,
             refused=refused,
         )
@@ -164,3 +164,8 @@ async def _tried(write: Awaitable[T], what: str, trouble: list[str]) -> T | None
 
 def _fields(value: Said | Checked | None) -> dict[str, Any]:
     return {name: getattr(value, name) for name in value.__dataclass_fields__} if value else {}
+
+
+def _changed(row: PullRow, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what is as it was: deliveries write to the row too while it is worked on."""
+    return {name: value for name, value in values.items() if value != getattr(row, name)}

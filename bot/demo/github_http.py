@@ -42,6 +42,8 @@ class Front:
 
         async def answer(request: Request) -> Response:
             self._world.requests.append(f"{request.method} {request.url.path}")
+            if self._world.away:
+                return _error(502, "Bad Gateway")
             fault = self._fault(request)
             if fault is not None and not fault.after:
                 return _fault_response(fault)

@@ -166,6 +166,7 @@ class World:
     faults: list[Fault] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     permissions: dict[str, str] = field(default_factory=_granted)
+    away: bool = False
     archived: bool = False
     suspended_at: float | None = None
 

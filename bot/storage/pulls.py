@@ -47,6 +47,11 @@ __all__ = [
 ]
 
 
+CHANGED = "changed by somebody else"
+"""Stands in place of the digest of a comment that another hand has edited or deleted, and of a check that
+GitHub has reset."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
     """How often a case's data was looked at, and a digest of the runs that the last look saw."""
@@ -167,8 +172,13 @@ def doubt_comment(connection: Connection, *, repository: str, number: int) -> No
 def let_go(
     connection: Connection, held: Claim, *, now: float, due: float | None, values: Mapping[str, Any]
 ) -> bool:
-    """Write what came of looking; due at once where something was wished for meanwhile."""
+    """Write what came of looking; due at once where something was wished for meanwhile. What others did to the
+    comment or check meanwhile is not forgotten."""
     seen = held.row["wanted"]
+    told = {
+        name: PULL_REQUEST.c[name] == CHANGED for name in ("comment_hash", "check_hash") if name in values
+    }
+    values = {**values, **{name: case((it, CHANGED), else_=values[name]) for name, it in told.items()}}
     again = case((PULL_REQUEST.c.wanted != seen, now), else_=due)
     return release(connection, held, due=None, values={**values, "done": seen, "due": again})
 

@@ -5,6 +5,7 @@ In:  pull requests. Out: nothing; what is in doubt is looked at, and written, ag
 
 from sqlalchemy import Connection, and_, case, update
 
+from bot.storage.pulls import CHANGED
 from bot.storage.tables import PULL_REQUEST
 
 
@@ -28,7 +29,7 @@ def check_was_reset(connection: Connection, *, repository: str, head_sha: str, n
         update(PULL_REQUEST)
         .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.check_head == head_sha)
         .where(PULL_REQUEST.c.open)
-        .values(check_hash=None, wanted=PULL_REQUEST.c.wanted + 1, due=now)
+        .values(check_hash=CHANGED, wanted=PULL_REQUEST.c.wanted + 1, due=now)
         .returning(PULL_REQUEST.c.number)
     )
     return tuple(sorted(touched.scalars()))
@@ -45,6 +46,8 @@ def comment_was_changed(
         PULL_REQUEST.c.open,
     )
     touched = connection.execute(
-        update(PULL_REQUEST).where(ours).values(comment_hash=None, wanted=PULL_REQUEST.c.wanted + 1, due=now)
+        update(PULL_REQUEST)
+        .where(ours)
+        .values(comment_hash=CHANGED, wanted=PULL_REQUEST.c.wanted + 1, due=now)
     )
     return touched.rowcount == 1

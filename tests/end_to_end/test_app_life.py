@@ -1,111 +1,24 @@
 """What happens to an App in its life, on the real server: each ends with one true comment, or none."""
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 import pytest
 
-from bot.demo.github_life import Life
-from bot.demo.github_state import CheckState, CommentState
-from tests.end_to_end.hosted import Hosted, hosting
-from tests.end_to_end.runs import Runs, configuration
-from tests.end_to_end.server import Server, free_port
-from tests.github.gitting import GitRepository
-from tests.peers.keys import private_key
-
-SECRET, APP_ID = "a secret of these tests", 42
-BRANCH = "feat/x"
-
-
-@dataclass(slots=True, kw_only=True)
-class Stand:
-    """A server that works for the stand-in."""
-
-    hosted: Hosted
-    server: Server
-    runs: Runs
-    base: str
-    head: str
-
-    @property
-    def life(self) -> Life:
-        """What owners do."""
-        return Life(self.hosted.github)
-
-    def open_pull(self, branch: str = BRANCH) -> int:
-        """Open a pull request."""
-        return self.hosted.does(self.hosted.github.open_pull(branch, "A change", "alice"))
-
-    def comment(self, number: int, holds: str, unlike: int | None = None) -> CommentState:
-        """The one comment of ours, once it holds a text and is another one than that."""
-
-        def found() -> CommentState | None:
-            ours = [one for one in self.hosted.github.comments_of(number) if one.by_app]
-            good = len(ours) == 1 and holds in ours[0].body and ours[0].id != unlike
-            return ours[0] if good else None
-
-        return self.server.until(found, f"the comment holds {holds!r}")
-
-    def check(self, ending: str, unlike: str = "") -> CheckState:
-        """The newest check, once it ends so."""
-
-        def found() -> CheckState | None:
-            checks = list(self.hosted.github.world.checks.values())
-            good = checks and checks[-1].conclusion == ending and checks[-1].title != unlike
-            return checks[-1] if good else None
-
-        return self.server.until(found, f"a check ends as {ending}")
-
-    def count(self, request: str) -> int:
-        """How often a request was sent."""
-        return sum(re.search(request, one) is not None for one in self.hosted.github.world.requests)
-
-
-def _putter(folder: Path) -> Callable[[str, bytes], None]:
-    def put(name: str, content: bytes) -> None:
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-
-    return put
+from tests.end_to_end.stand import BRANCH, Stand, standing
 
 
 @pytest.fixture
 def make_stand(tmp_path: Path) -> Iterator[Callable[..., Stand]]:
-    """Makes a stand-in with finished runs of one slower case, and a server that answers."""
+    """Makes a stand whose server answers."""
     with ExitStack() as stack:
 
         def make(checks: str = "off") -> Stand:
-            git, folder, port = GitRepository(tmp_path / "git"), tmp_path / "runs", free_port()
-            folder.mkdir()
-            text = configuration(f"file:{folder}", ("04_int8",)) + f"checks: {checks}\n"
-            base = git.write("main", {".github/maxview.yml": text})
-            head = git.write(BRANCH, {"src/a.py": "A = 1\n"}, base)
-            runs = Runs(put=_putter(folder))
-            runs.several("04_int8", "main", base, 4)
-            runs.several("04_int8", BRANCH, head, 3, since=0.5, step_seconds=0.25)
-            hosted = stack.enter_context(
-                hosting(
-                    git,
-                    webhook_url=f"http://127.0.0.1:{port}/webhook",
-                    secret=SECRET,
-                    app_id=APP_ID,
-                    private=False,
-                )
-            )
-            settings = {
-                "GITHUB_APP_ID": str(APP_ID),
-                "GITHUB_PRIVATE_KEY": private_key(),
-                "GITHUB_API_URL": hosted.url,
-                "POLL_SECONDS": "1",
-            }
-            server = Server(folder=tmp_path, port=port, secret=SECRET, settings=settings).start()
-            stack.callback(server.kill)
-            return Stand(hosted=hosted, server=server, runs=runs, base=base, head=head)
+            stand = stack.enter_context(standing(tmp_path, checks))
+            stand.server.start()
+            return stand
 
         yield make
 

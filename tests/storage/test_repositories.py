@@ -102,7 +102,7 @@ def test_only_our_comment_is_put_in_doubt(database: Database, comment_id: int, o
     assert ours is database.now(standing.comment_was_changed, **told)
     row = database.now(pulls.find, "acme/maxtext", 7)
     assert row is not None
-    assert (row.comment_hash is None) is ours
+    assert (row.comment_hash == pulls.CHANGED) is ours
 
 
 def test_a_reset_check_is_written_again(database: Database) -> None:

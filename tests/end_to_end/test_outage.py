@@ -1,0 +1,93 @@
+"""GitHub is away, or another process takes over: nothing is lost, and nothing is written twice."""
+
+import re
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.between import Moment
+from tests.end_to_end.server import Server
+from tests.end_to_end.stand import SECRET, Stand, standing
+
+PULLS = 30
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Iterator[Stand]:
+    """A stand whose server answers."""
+    with standing(tmp_path) as made:
+        made.server.start()
+        yield made
+
+
+def _ours(stand: Stand, number: int) -> list[str]:
+    return [one.body for one in stand.hosted.github.comments_of(number) if one.by_app]
+
+
+def test_nothing_is_lost_while_github_is_away(stand: Stand) -> None:
+    """Thirty deliveries come during an outage: it is asked about a few times only, and when it ends, with
+    some answers that never arrive, every pull request has exactly one true comment."""
+    github, world = stand.hosted.github, stand.hosted.github.world
+    heads = {}
+    for n in range(PULLS):
+        heads[n + 1] = stand.hosted.git.write(f"feat/{n}", {f"src/{n}.py": "A = 1\n"}, stand.base)
+    world.away = True
+    asked = len(world.requests)
+    for n in range(PULLS):
+        stand.hosted.does(github.open_pull(f"feat/{n}", f"Change {n}", "alice"))
+    stand.server.until(lambda: "GitHub is away" in stand.server.log, "the outage is noticed")
+    assert all(one.status == "OK" for one in world.deliveries)
+    assert len(world.requests) - asked <= 2 * PULLS
+    for _ in range(3):
+        github.fail_next("POST", "/comments", status=502, after=True)
+    world.away = False
+    stand.server.until(lambda: all(_ours(stand, number) for number in heads), "everybody is answered")
+    stand.server.quiet()
+    for number, head in heads.items():
+        (body,) = _ours(stand, number)
+        assert f"head {head}" in body
+
+
+def test_a_process_that_was_held_up_writes_nothing_after_another_took_over(
+    stand: Stand, tmp_path: Path
+) -> None:
+    """It is stopped between its last look and its write, until its lease has ended and a second process has
+    written the comment; when it goes on, it finds the row taken."""
+    stopped = threading.Event()
+    first = stand.server
+
+    def hold_up() -> None:
+        assert first.process is not None
+        first.process.send_signal(signal.SIGSTOP)
+        stopped.set()
+
+    # The second question for the pull request is the one right before the write.
+    stand.between.once(
+        Moment.AFTER,
+        "GET",
+        r"/pulls/1$",
+        lambda: stand.between.once(Moment.AFTER, "GET", r"/pulls/1$", hold_up),
+    )
+    number = stand.open_pull()
+    assert stopped.wait(timeout=30)
+    first.leases_end()
+    folder = tmp_path / "second"
+    folder.mkdir()
+    database = f"sqlite:///{first.folder / 'data' / 'maxview.sqlite'}"
+    second = Server(folder=folder, secret=SECRET, settings={**first.settings, "DATABASE_URL": database})
+    with ExitStack() as stack:
+        stack.callback(lambda: second.process and second.kill())
+        second.start()
+        stand.comment(number, "slower")
+        assert first.process is not None
+        first.process.send_signal(signal.SIGCONT)
+        first.until(lambda: "another process took this over" in first.log, "the first one notices")
+        first.quiet()
+        assert 1 == stand.between.count("POST", f"/{number}/comments$")
+        assert 0 == stand.between.count("PATCH", "/comments/")
+        assert 1 == len(_ours(stand, number))
+    assert re.search("comment kept", second.log)
