@@ -12,6 +12,7 @@ from bot.settings import SETTINGS
 from bot.storage import given
 from bot.verdict import noise, steady, threshold
 from bot.verdict.judgement import Margins
+from bot.web.openapi import OPERATIONS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -107,3 +108,12 @@ def test_the_limits_of_the_conversation_are_the_ones_used() -> None:
     assert (3600.0, 60.0) == (given.WINDOW_SECONDS, trusting.KEPT_SECONDS)
     assert config.read_suite(small).trust.bots == config.read_suite(small + example).trust.bots
     assert {"benchmark", "benchmark:*"} == set(config.read_suite(small).triggers.labels)
+
+
+def test_every_address_of_the_api_is_a_page_in_the_readme() -> None:
+    """The table of pages names each, and the description of the API is named too."""
+    written = set(re.findall(r"^\| `(/[^`]*)` \|", README.partition("## Pages")[2], re.MULTILINE))
+    served = {operation.path.removeprefix("/api/v1") for operation in OPERATIONS} - {"/", "/openapi.json"}
+
+    assert served | {"/{owner}/{repo}/history/spark.svg"} == written
+    assert "/api/v1/openapi.json" in README

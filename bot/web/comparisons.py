@@ -53,6 +53,11 @@ class Matched:
         return (refs.made_for(self.base), refs.made_for(self.head))
 
     @property
+    def past_key(self) -> tuple[object, ...]:
+        """What tells this history from any other: plain values, which are compared quickly."""
+        return tuple((run.seconds, run.sha, run.started) for run in self.history)
+
+    @property
     def whole(self) -> bool:
         """Whether both ends have runs."""
         return bool(self.base and self.head)
@@ -150,7 +155,7 @@ class Comparisons:
     def rows(self, connection: Connection, pairing: Pairing) -> tuple[CaseReport, ...]:
         """Every row with its verdict; only what is not remembered is read and compared."""
         comparable = self.comparable(connection, pairing)
-        keys = [(row.key, row.history, _rules(pairing), comparable) for row in pairing.rows]
+        keys = [(row.key, row.past_key, _rules(pairing), comparable) for row in pairing.rows]
         fresh = [
             place for place, row in enumerate(pairing.rows) if row.whole and self._get(keys[place]) is None
         ]

@@ -14,6 +14,7 @@ from bot.storage.timelines import Point
 from bot.web.drawing import Edges, Plot, Stroke
 from bot.web.history_levels import Level, Move
 from bot.web.plot_hits import WIDTH, Hit
+from bot.web.plots import DRAWN
 
 TOP, BOTTOM, FOOT = 10.0, 190.0, 212.0
 HEIGHT = 220.0
@@ -74,7 +75,7 @@ def history_plot(
 
 
 def _frame(count: int, values: Sequence[float]) -> _Frame:
-    low, high = min(values), max(values)
+    low, high = (min(max(value, -DRAWN), DRAWN) for value in (min(values), max(values)))
     room = (high - low) * 0.06 or abs(high) * 0.02 or 1.0
     return _Frame(count, low - room, high + room)
 

@@ -31,6 +31,7 @@ from bot.web.public import for_page
 from bot.web.pull_pages import pull_page
 from bot.web.run_view import run_view
 from bot.web.site_parts import Parts, page_endpoint
+from bot.web.spark_pages import spark_image
 
 
 def page_routes(parts: Parts) -> list[BaseRoute]:
@@ -46,6 +47,7 @@ def page_routes(parts: Parts) -> list[BaseRoute]:
         ("/runs/{id}", run_page),
         ("/{owner}/{repo}/compare/{ends:path}", compare_page),
         ("/{owner}/{repo}/compare-logs", compare_logs_page),
+        ("/{owner}/{repo}/history/spark.svg", spark_image),
         ("/{owner}/{repo}/history", history_page),
         ("/{owner}/{repo}/parity/{ref:path}", parity_page),
         ("/{owner}/{repo}/pull/{number:int}", pull_page),

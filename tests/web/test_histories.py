@@ -3,9 +3,10 @@
 import csv
 import io
 from math import inf, nan
+from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.storage.timelines import Acknowledged, Point
@@ -88,6 +89,8 @@ def test_ten_thousand_points_are_drawn_thinly_and_no_outlier_is_lost(shop: Shop)
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(), st.floats(0.1, 1)), min_size=1, max_size=80))
+@example([0.0, 1.7e308])
+@example([-1.7e308, 1.7e308, 1.7e308, 1.7e308])
 def test_any_history_can_be_drawn(values: list[float | None]) -> None:
     """Every place lies in the drawing, whatever the figures are."""
     points = [_point(n, value) for n, value in enumerate(values)]
@@ -175,3 +178,17 @@ def test_odd_figures_are_no_levels() -> None:
     points = [_point(n, value) for n, value in enumerate([0.2, inf, nan, -1.0, None, 0.2, 0.2, 0.2])]
     (level,) = levels(points, moves(points, ()))
     assert (0.2, 0.0) == (level.middle, level.half)
+
+
+def test_a_small_image_stands_alone(stocked: Shop) -> None:
+    """Well-formed, with its words, kept for minutes, and shown by other sites; what is unknown is 404."""
+    answer = stocked.get(f"{HISTORY}/spark.svg?case=04_int8&variant=linen")
+    root = ElementTree.fromstring(answer.text)  # noqa: S314 - our own image
+    assert "{http://www.w3.org/2000/svg}svg" == root.tag
+    assert root.attrib["aria-label"].startswith("04_int8 · linen: 24 newest runs, newest level 0.23")
+    assert ("image/svg+xml", "public, max-age=300", "cross-origin") == tuple(
+        answer.headers[name] for name in ("content-type", "cache-control", "cross-origin-resource-policy")
+    )
+    same = stocked.get(f"{HISTORY}/spark.svg?case=04_int8", if_none_match=answer.headers["etag"])
+    assert 304 == same.status_code
+    assert 404 == stocked.get(f"{HISTORY}/spark.svg?case=nothing").status_code
