@@ -221,12 +221,11 @@ def news(before: RunStanding, after: RunStanding) -> News:
 
 
 def _ran_seconds(turn: _Turn, now: float) -> float | None:
-    """How long the job was seen running; of one that ended between two looks, as long as its log says, which
-    is at most since the last look but one."""
+    """How long the job was seen running; of one that ended between two looks, as long as its log says, but
+    no longer than it was allowed to: a log is the change's own word."""
     if turn.before.began is not None:
         return max(0.0, now - turn.before.began)
     if turn.measured is None:
         return None
-    most = max(0.0, now - turn.before.since)
-    wall = turn.measured.measurements.wall_seconds
+    wall, most = turn.measured.measurements.wall_seconds, turn.before.timeout_seconds
     return most if wall is None else min(max(0.0, wall), most)

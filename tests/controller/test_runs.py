@@ -196,3 +196,12 @@ def _due(hand: Hand, due: float, last_step: int) -> float:
     hand.farm.runs_on(NAME, last_step=last_step)
     hand.later()
     return hand.database.now(read)
+
+
+def test_a_job_that_ended_between_two_looks_took_no_longer_than_it_was_allowed_to(hand: Hand) -> None:
+    """A log that tells of months spends ten minutes: what the change prints empties no budget."""
+    first, second = "XPK Start: Tue Apr 21 10:17:00 UTC 2026", "XPK End: Tue Jul 21 10:17:00 UTC 2026"
+    hand.step()
+    hand.farm.ends(NAME, log=f"{first}\n{LOG}\n{second}\nEXIT_CODE=0\n")
+    hand.later()
+    assert [one[3] for one in _gate(hand).settled] == [600.0]

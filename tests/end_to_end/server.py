@@ -61,6 +61,12 @@ class Server:
 
     def start(self) -> "Server":
         """Start it, and wait until it answers."""
+        self.begin("bot", "serve", *self.options)
+        self.until(self._answers, "the server answers")
+        return self
+
+    def begin(self, *module: str) -> None:
+        """Start a module as the server, and do not wait."""
         environ = {name: value for name, value in os.environ.items() if not name.startswith("GITHUB_")}
         own = {
             "PUBLIC_URL": self.url,
@@ -72,15 +78,20 @@ class Server:
         }
         with (self.folder / "server.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "bot", "serve", *self.options],
+                [sys.executable, "-m", *module],
                 cwd=self.folder,
                 env={**environ, **own, **self.settings},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
             )
-        self.until(self._answers, "the server answers")
-        return self
+
+    def dies(self) -> None:
+        """Wait until it has killed itself."""
+        assert self.process is not None
+        status = self.process.wait(timeout=PATIENCE)
+        assert status == -signal.SIGKILL, f"it ended otherwise, with {status}:\n{self.log[-4000:]}"
+        self.process = None
 
     def kill(self) -> None:
         """End it at once, as a power cut does."""
