@@ -149,8 +149,9 @@ def _is_current(run: RunRecord, pull: Pull, facts: HeadFacts) -> bool:
 
 
 def _asks_for_the_plan(row: PullRow) -> bool:
-    """Whether the newest command wants to see what would be started."""
-    return bool(row.commands) and row.commands[-1].text.lower() == PLAN_COMMAND
+    """Whether the newest comment with commands wants to see what would be started."""
+    newest = [one for one in row.commands if one.comment_id == row.commands[-1].comment_id]
+    return any(one.text.lower() == PLAN_COMMAND and not one.refused for one in newest)
 
 
 def _everything(suite: Suite) -> Ask:
