@@ -6,7 +6,10 @@ from pathlib import Path
 from bot import config
 from bot.controller import trusting
 from bot.controller.deciding import QUIET_SECONDS
+from bot.github.pace import WRITES_A_MINUTE, WRITES_AN_HOUR
 from bot.intake.command import USAGE
+from bot.intake.kinds import USED
+from bot.report.check import CONCLUSIONS, Outcome
 from bot.report.help_text import help_text
 from bot.settings import SETTINGS
 from bot.storage import given
@@ -117,3 +120,24 @@ def test_every_address_of_the_api_is_a_page_in_the_readme() -> None:
 
     assert served | {"/{owner}/{repo}/history/spark.svg"} == written
     assert "/api/v1/openapi.json" in README
+
+
+def test_the_app_needs_what_the_readme_says() -> None:
+    """Every event that is read and that must be subscribed to is in the table, and no other."""
+    cells = [row[3] for row in _between("app") if len(row) > 3]
+    named = {name.lower().replace(" ", "_") for cell in cells for name in re.findall(r"\*([^*]+)\*", cell)}
+    always_sent = {"installation", "installation_repositories"}
+    assert set(USED) - always_sent == named
+
+
+def test_the_conclusions_in_the_readme_are_the_ones_used() -> None:
+    """A check ends as the table says, and with no other word."""
+    endings = [CONCLUSIONS[one] for one in (Outcome.GREEN, Outcome.ACKNOWLEDGED, Outcome.REGRESSION)]
+    others = {CONCLUSIONS[one] for one in Outcome} - set(endings)
+    said = re.findall(r"^\| [^|]+ \| (success|skipped) \| \**(success|skipped|failure)\** \|$", README, re.M)
+    assert [(one.usual.value, one.gated.value) for one in [*endings, *others]] == said
+
+
+def test_the_pace_in_the_readme_is_the_one_kept() -> None:
+    """Writes a minute and an hour."""
+    assert f"{WRITES_A_MINUTE} writes a minute, {WRITES_AN_HOUR} an hour" in README

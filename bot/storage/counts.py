@@ -13,11 +13,13 @@ from bot.storage.tables import DELIVERY, PULL_REQUEST, RUN
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Deliveries by state; by table, the rows that wait for a time, and those whose last step failed."""
+    """Deliveries by state; by table, the rows that wait for a time, and those whose last step failed; open
+    pull requests on which GitHub refuses what we would say."""
 
     deliveries: Mapping[str, int]
     due: Mapping[str, int]
     failing: Mapping[str, int]
+    refused: int = 0
 
 
 def count(connection: Connection) -> Counts:
@@ -32,4 +34,8 @@ def count(connection: Connection) -> Counts:
             select(func.count(), func.coalesce(failed, 0)).where(table.c.due.is_not(None))
         ).one()
         due[table.name], failing[table.name] = int(row[0]), int(row[1])
-    return Counts(deliveries={row.state: row.number for row in states}, due=due, failing=failing)
+    refused = connection.execute(
+        select(func.count()).where(PULL_REQUEST.c.open, PULL_REQUEST.c.trouble.is_not(None))
+    ).scalar_one()
+    by_state = {row.state: row.number for row in states}
+    return Counts(deliveries=by_state, due=due, failing=failing, refused=refused)

@@ -172,8 +172,8 @@ def doubt_comment(connection: Connection, *, repository: str, number: int) -> No
 def let_go(
     connection: Connection, held: Claim, *, now: float, due: float | None, values: Mapping[str, Any]
 ) -> bool:
-    """Write what came of looking; due at once where something was wished for meanwhile. What others did to the
-    comment or check meanwhile is not forgotten."""
+    """Write what came of looking; due at once where something was wished for meanwhile. What others did to
+    the comment or check meanwhile is not forgotten."""
     seen = held.row["wanted"]
     told = {
         name: PULL_REQUEST.c[name] == CHANGED for name in ("comment_hash", "check_hash") if name in values

@@ -31,6 +31,8 @@ class _Rows(Collector):
         for state, number in found.deliveries.items():
             deliveries.add_metric([state], number)
         yield deliveries
+        refused = "Open pull requests on which GitHub refuses a comment or check"
+        yield GaugeMetricFamily("maxview_pull_requests_refused", refused, value=found.refused)
         for name, meaning, numbers in (
             ("maxview_rows_waiting", "Rows that wait for their time", found.due),
             ("maxview_rows_failing", "Rows whose last step failed", found.failing),
