@@ -20,6 +20,8 @@ from bot.storage.pulls import CommandRecord
 
 NO_CONFIGURATION = "Nothing can be run: the default branch has no valid .github/maxview.yml."
 
+CLOSED = "This pull request is closed: nothing is run for it, and nothing is kept."
+
 _OfSuite = command.OfCases | command.Plan | command.Baseline | command.Approve
 
 
@@ -81,6 +83,8 @@ def _with_suite(given: Given, one: _OfSuite) -> Answer:
     suite = given.scene.suite
     if suite is None:
         return refusal(NO_CONFIGURATION)
+    if not given.scene.pull.open:
+        return refusal(CLOSED)
     match one:
         case command.Plan():
             return plan(suite)

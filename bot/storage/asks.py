@@ -1,4 +1,4 @@
-"""What was asked of pull requests and withdrawn, kept until they are closed.
+"""What was asked of pull requests and withdrawn.
 
 In:  asks and withdrawals. Out: the same, in the order in which people made them.
 

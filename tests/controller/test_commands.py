@@ -312,6 +312,14 @@ def test_without_a_configuration_nothing_can_be_run() -> None:
     assert not _given("/benchmark help").records[0].refused
 
 
+@pytest.mark.parametrize("text", ["run", "cancel", f"approve {HEAD}", 'ack 04_int8 reason="x"', "plan"])
+def test_a_closed_pull_request_runs_nothing(text: str) -> None:
+    """A promise that nobody would keep is not made."""
+    decided = _launching(f"/benchmark {text}", of=pull(open=False), rows=(slower(),))
+    assert "This pull request is closed: nothing is run for it, and nothing is kept." == _said(decided)
+    assert ((), ()) == (_asked(decided), decided.answers[0].acknowledgements)
+
+
 def test_each_command_of_a_comment_has_its_own_line() -> None:
     """In their order; one that is refused does not stop the others."""
     decided = _launching("/benchmark status\n/benchmark xyzzy\n/benchmark run 03_dropout")
