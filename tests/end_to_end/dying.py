@@ -75,7 +75,7 @@ def _at_write(name: str, moment: str, state: str) -> None:
         await real(self, function, *args, **more)
         return _die()
 
-    Database.write = write  # type: ignore[method-assign,assignment]
+    Database.write = write  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

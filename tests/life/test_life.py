@@ -16,11 +16,13 @@ from bot.verdict.judgement import MeasuredRun
 from bot.verdict.measure import measure
 from tests.controller.farm import LOG
 from tests.life.books import KNOWN, Books
+from tests.life.till import Till
 from tests.life.world import EVENTS, WEIGHTS, World
 
 EVENTS_A_WORLD = 1000
 STEPS = 200_000
 SEEDS = 4
+SQL_WORLDS = 8
 
 
 def _measured() -> MeasuredRun:
@@ -75,3 +77,17 @@ def test_no_sequence_of_events_is_found_that_breaks_it(script: list[tuple[str, i
     for event, number in script:
         world.do(event, number)
     world.calm()
+
+
+def test_the_real_limits_are_never_passed() -> None:
+    """The same events, where the database of the budgets decides: no more runs at once, no more chip-hours
+    of a day or a pull request."""
+    dice = random.Random(SEEDS)  # noqa: S311 - repeatable events, no secret
+    names, weights = list(WEIGHTS), list(WEIGHTS.values())
+    launches = 0
+    for _ in range(SQL_WORLDS):
+        world = World(lambda books: Till(books=books))
+        for event in dice.choices(names, weights, k=EVENTS_A_WORLD):
+            world.do(event, dice.randrange(1000))
+        launches += world.ground.launches
+    assert launches > SQL_WORLDS

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import msgspec
 
+from bot.controller.admission import Admission
 from bot.controller.runs import RunStep
 from bot.controller.sweeping import GRACE_SECONDS, Sweeper
 from bot.errors import Broken, Missing
@@ -122,10 +123,10 @@ class Process:
 class World:
     """Three runs that pull request 1 wants; `events` counts what happened, `calls` each call of a process."""
 
-    def __init__(self) -> None:
+    def __init__(self, purse: Callable[[Books], Admission] | None = None) -> None:
         self.now, self.jumps, self.retries, self.calls = 1e9, 0, 0, 0
         self.books = Books(clock=lambda: self.now)
-        self.purse, self.ground = Purse(books=self.books), Ground(may_start=self._not_seen_yet)
+        self.ground = Ground(may_start=self._not_seen_yet)
         self.processes = [Process() for _ in range(PROCESSES)]
         self.causes = {one.record.id: 0 for one in RUNS}
         self.vanished: set[str] = set()
@@ -139,7 +140,7 @@ class World:
             artifacts=cast(RunStore, Shelf()),
             now=lambda: self.now,
             wake=lambda: None,
-            admission=self.purse,
+            admission=purse(self.books) if purse else Purse(books=self.books),
             pace=lambda _: PACE,
         )
 

@@ -1,0 +1,83 @@
+"""The real limits, on a real database, for the world of runs.
+
+In:  attempts to admit and to settle. Out: what `bot.storage.spend` decides.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from sqlalchemy import Connection, Engine, create_engine, func, select, update
+from sqlalchemy.pool import StaticPool
+
+from bot.controller.admission import Admitted, Waits
+from bot.runs.budget import Limits
+from bot.runs.clusters.port import Job
+from bot.runs.records import RunRecord
+from bot.storage import runs, spend
+from bot.storage.metadata import METADATA
+from bot.storage.tables import RUN, SPEND
+from tests.life.books import LIMIT, Books, Turn
+from tests.life.world import RUNS
+
+# ruff: noqa: ARG002 - the arguments are those of the real calls
+
+PRICE = 1.0
+LIMITS = Limits(concurrent_runs=LIMIT, chip_hours_per_day=12.0, chip_hours_per_pull_request=30.0)
+
+
+def _engine() -> Engine:
+    """Tables in memory, with one connection that all calls share."""
+    engine = create_engine("sqlite://", poolclass=StaticPool)
+    METADATA.create_all(engine)
+    return engine
+
+
+@dataclass(slots=True, kw_only=True)
+class Till:
+    """An `Admission` whose books on money are real; where runs stand it is told by the other books."""
+
+    books: Books
+    engine: Engine = field(default_factory=_engine)
+
+    def __post_init__(self) -> None:
+        planned = [replace(one, price=PRICE, charged_to="alice") for one in RUNS]
+        with self.engine.begin() as connection:
+            runs.plan(connection, planned, repository="acme/maxtext", number=7, now=self.books.clock())
+
+    async def admit(self, run: RunRecord, job: Job) -> Admitted | Waits:
+        """As `Admission.admit`, and never above a limit."""
+        await Turn()
+        now = self.books.clock()
+        with self.engine.begin() as connection:
+            self._know(connection)
+            wish = spend.Wish(run=run.id, attempt=run.attempt, place=job.place.name if job.place else "")
+            held = spend.admit(connection, wish, LIMITS, now=now)
+            if held is None:
+                self._check(connection, now)
+        if held is None:
+            self.books.under_way.add((run.id, run.attempt))
+            return Admitted()
+        return Waits(until=held.until, why=held.why)
+
+    async def settle(
+        self, run: RunRecord, job: Job, *, chip_hours: float | None, ran_seconds: float | None
+    ) -> None:
+        """As `Admission.settle`: an attempt that ran took half of what was set aside."""
+        with self.engine.begin() as connection:
+            self._know(connection)
+            spent = 0.0 if ran_seconds is None else PRICE / 2
+            spend.settle(connection, run.id, run.attempt, chip_hours=spent, now=self.books.clock())
+        self.books.under_way.discard((run.id, run.attempt))
+        self.books.settled.add((run.id, run.attempt))
+
+    def _know(self, connection: Connection) -> None:
+        for name, row in self.books.rows.items():
+            known = {"state": row["state"], "attempt": row["attempt"]}
+            connection.execute(update(RUN).where(RUN.c.id == name).values(**known))
+
+    def _check(self, connection: Connection, now: float) -> None:
+        assert spend.of_day(connection, "acme/maxtext", now) <= LIMITS.chip_hours_per_day
+        most = LIMITS.chip_hours_per_pull_request
+        assert most is not None
+        assert spend.of_pull(connection, "acme/maxtext", 7) <= most
+        open_rows = select(func.count()).select_from(SPEND).where(SPEND.c.ended.is_(None))
+        assert connection.execute(open_rows).scalar_one() <= LIMIT
