@@ -3,7 +3,7 @@
 In:  nothing. Out: `Suite` and its parts.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -147,6 +147,12 @@ class Suite:
     baseline: Mainline = Mainline()
     budget: Budget = Budget()
     margins: Margins = Margins()
+
+    def touched_by(self, changed: Sequence[str]) -> bool:
+        """Whether a change of these files is one to answer: it touches what triggers, and a case."""
+        return self.triggers.touched_by(changed) and any(
+            case.touched_by(changed) for case in self.cases.values()
+        )
 
     @property
     def case_names(self) -> tuple[str, ...]:

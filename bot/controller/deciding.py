@@ -64,10 +64,10 @@ def speaks(suite: Suite, row: PullRow, pull: Pull, changed_paths: Sequence[str])
         return True
     triggers = suite.triggers
     if pull.is_branch:
-        return bool(suite.cases) and triggers.watches(pull.head_branch) and triggers.touched_by(changed_paths)
-    if not suite.cases or not triggers.pull_request or (pull.draft and not triggers.drafts):
+        return triggers.watches(pull.head_branch) and suite.touched_by(changed_paths)
+    if not triggers.pull_request or (pull.draft and not triggers.drafts):
         return False
-    return triggers.touched_by(changed_paths)
+    return suite.touched_by(changed_paths)
 
 
 def on_this_head(row: PullRow, pull: Pull, now: float) -> PullRow:

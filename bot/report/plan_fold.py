@@ -91,7 +91,7 @@ def _cells(report: Report, one: PlannedRuns, detail: Detail) -> tuple[str, ...]:
 
 
 def _lines(report: Report, plan: Plan, detail: Detail) -> list[str]:
-    lines = ["* Nobody asked for these runs yet: `/benchmark run` starts them."] if plan.proposed else []
+    lines = [_how_to_start(report)] if plan.proposed else []
     for one in plan.waiting:
         names = [said(_named(report, key), min(detail.name, 40)) for key in one.keys]
         lines.append(f"* {listed(names, 4)} {_wait(one)}: {said(one.why, LONGEST_ERROR)}")
@@ -101,6 +101,12 @@ def _lines(report: Report, plan: Plan, detail: Detail) -> list[str]:
             "with the least and the most; where no such run is known, the chips times the time limit."
         )
     return lines
+
+
+def _how_to_start(report: Report) -> str:
+    if report.approval:
+        return "* Nothing of a fork is started before its head is approved."
+    return "* Nobody asked for these runs yet: `/benchmark run` starts them."
 
 
 def _named(report: Report, key: str) -> str:

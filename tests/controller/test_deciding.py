@@ -1,10 +1,14 @@
 """Whether to speak, what to look for, and when to look again."""
 
+from dataclasses import replace
+
 import pytest
 
 from bot.controller.deciding import (
     BASELINE_SECONDS,
+    QUIET_SECONDS,
     SETTLED_SECONDS,
+    is_settled,
     next_look,
     on_this_head,
     request,
@@ -12,8 +16,9 @@ from bot.controller.deciding import (
     speaks,
 )
 from bot.report.model import CaseReport, Report, RowState
+from bot.runs.asks import Ask, Source
 from bot.storage.pulls import CommandRecord, Look
-from tests.controller.samples import BASE, FACTS, HEAD, NOW, PULL, ROW, pull, row, suite
+from tests.controller.samples import BASE, FACTS, FETCHES, HEAD, NOW, PULL, ROW, pull, row, suite
 
 COMMAND = CommandRecord(
     comment_id=1, text="/benchmark", by="bob", at=NOW, result="Done.", refused=True, head_sha=HEAD
@@ -119,3 +124,30 @@ def test_a_report_is_asked_for_with_the_suites_settings() -> None:
     assert [("eve", False), ("bob", True)] == [(one.by, one.refused) for one in made.commands]
     bare = request(ROW, PULL, suite=None, problem="line 3", now=NOW)
     assert (bare.variants, bare.problem, bare.commands) == ((), "line 3", ())
+
+
+def test_a_change_that_touches_no_case_is_not_spoken_of() -> None:
+    """Where every case names its own paths, and the change touches none of them."""
+    cases = "cases: {03_dropout: {}, 04_int8: {}, 11_offload: {}}"
+    narrow = suite(FETCHES.replace(cases, 'cases: {04_int8: {paths: ["src/quantization/**"]}}'))
+    assert not speaks(narrow, row(), PULL, ("src/a.py",))
+    assert speaks(narrow, row(), PULL, ("src/quantization/int8.py",))
+
+
+def test_a_head_that_was_pushed_over_another_waits_a_moment() -> None:
+    """The first head starts at once, and so does what a person asks for after the push."""
+    ask = Ask(source=Source.COMMAND, name="9:00", keys=frozenset({"04_int8/nnx"}), by="bob", made=NOW + 1)
+    pushed = row(head_seen=NOW)
+    assert is_settled(row(head_seen=None), (), NOW)
+    assert not is_settled(pushed, (), NOW + QUIET_SECONDS - 0.1)
+    assert is_settled(pushed, (), NOW + QUIET_SECONDS)
+    assert is_settled(pushed, (ask,), NOW + 2)
+    assert not is_settled(pushed, (replace(ask, made=NOW - 60), replace(ask, source=Source.LABEL)), NOW + 2)
+    assert is_settled(pushed, (), NOW - 3600)
+
+
+def test_a_head_that_waits_is_looked_at_when_it_has_stood_long_enough() -> None:
+    """Not a poll later."""
+    report = replace(_report(RowState.NO_RUN, made_at=NOW + 1), launches=True)
+    assert next_look(row(head_seen=NOW), report, 30.0) == NOW + QUIET_SECONDS
+    assert next_look(row(head_seen=None), report, 30.0) == NOW + 31

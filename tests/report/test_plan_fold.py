@@ -72,6 +72,9 @@ def test_a_plan_that_was_asked_for_is_open_and_starts_nothing() -> None:
         True,
         "* Nobody asked for these runs yet: `/benchmark run` starts them.",
     )
+    fork = plan_fold(report(slower(), plan=asked, approval="/benchmark approve a"), LEVELS[0])
+    assert fork is not None
+    assert fork.lines[0] == "* Nothing of a fork is started before its head is approved."
     assert fold.summary.startswith("Plan: would start 4 runs, at most 38.0 chip-hours")
     assert _fold(Plan(asked=True)) == "Plan: no runs to start"
     assert plan_fold(report(slower(), plan=Plan(reused=3)), LEVELS[0]) is None
