@@ -44,7 +44,12 @@ class Speech:
     def speaker(self) -> Speaker:
         """Who keeps the comment."""
         return Speaker(
-            forge=self.github, render=self.text, keep=self.keep, doubt=self._doubt_comment, now=self.now
+            forge=self.github,
+            render=self.text,
+            keep=self.keep,
+            doubt=self._doubt_comment,
+            now=self.now,
+            busy=lambda repository: self.github.door.pace.used(repository.installation),
         )
 
     def checker(self) -> Checker:

@@ -68,16 +68,20 @@ Doubt = Callable[[Repository, int], Awaitable[None]]
 PROGRESS_SECONDS = 60.0
 """How often mere progress is written: GitHub allows some 500 writes an hour for all pull requests."""
 
+BUSY, SPARING = 0.5, 10
+"""Where half of an hour's writes are used up, progress waits ten times as long: the rest is for decisions."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speaker:
-    """Renders a report and keeps the comment."""
+    """Renders a report and keeps the comment; `busy` is the share of an hour's writes that is used up."""
 
     forge: Forge
     render: Render
     keep: Keep
     doubt: Doubt
     now: Callable[[], float]
+    busy: Callable[[Repository], float] = lambda _repository: 0.0
 
     async def __call__(
         self, repository: Repository, row: PullRow, report: Report, *, fence: Fence
@@ -88,7 +92,9 @@ class Speaker:
         said = remembered(row)
         if row.comment_lost >= RESPECTED_LOSSES:
             return said
-        if row.comment_id is not None and (digest == row.comment_hash or self._may_wait(row, text)):
+        if row.comment_id is not None and (
+            digest == row.comment_hash or self._may_wait(repository, row, text)
+        ):
             return said
         current = await self.forge.pull(repository, row.number)
         if current.head_sha != report.head_sha:
@@ -113,11 +119,12 @@ class Speaker:
             comment_lost=row.comment_lost + int(kept.lost),
         )
 
-    def _may_wait(self, row: PullRow, text: Text) -> bool:
+    def _may_wait(self, repository: Repository, row: PullRow, text: Text) -> bool:
         """Whether there is nothing but progress to tell, and some was told a moment ago."""
         if row.comment_hash in {None, CHANGED}:
             return False
-        recently = self.now() - (row.comment_written or 0.0) < PROGRESS_SECONDS
+        patience = PROGRESS_SECONDS * (SPARING if self.busy(repository) > BUSY else 1)
+        recently = self.now() - (row.comment_written or 0.0) < patience
         return recently and text.decided == row.comment_decided
 
 

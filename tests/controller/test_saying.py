@@ -75,6 +75,7 @@ class Scene:
     wall: Wall = field(default_factory=Wall)
     text: Text = FIRST
     now: float = NOW
+    busy: float = 0.0
 
     def say(self, said: Said | None = None) -> Said | None:
         """Say the report; `said` is what the row remembers."""
@@ -85,7 +86,12 @@ class Scene:
 
         forge = FakeForge(pulls={7: self.wall.pull})
         speaker = Speaker(
-            forge=forge, render=render, keep=self.wall.keep, doubt=self.wall.doubt, now=lambda: self.now
+            forge=forge,
+            render=render,
+            keep=self.wall.keep,
+            doubt=self.wall.doubt,
+            now=lambda: self.now,
+            busy=lambda _: self.busy,
         )
         return asyncio.run(speaker(ACME, known, REPORT, fence=_open))
 
@@ -159,6 +165,18 @@ def test_progress_is_written_once_a_minute_and_decisions_at_once() -> None:
     scene.text = replace(scene.text, body="done", decided="other")
     scene.say(said)
     assert [body for body, _, _ in scene.wall.written] == ["one", "step 2", "done"]
+
+
+def test_progress_makes_room_for_decisions_where_writes_are_scarce() -> None:
+    """Half of the hour's writes are used up: progress waits, a decision does not."""
+    scene = Scene(busy=0.6)
+    said = scene.say()
+    scene.text = replace(scene.text, body="step 2")
+    scene.now += 2 * PROGRESS_SECONDS
+    assert scene.say(said) == said
+    scene.text = replace(scene.text, body="done", decided="other")
+    scene.say(said)
+    assert [body for body, _, _ in scene.wall.written] == ["one", "done"]
 
 
 def test_a_report_on_a_head_that_moved_is_never_written() -> None:

@@ -43,6 +43,8 @@ def test_a_check_stands_beside_the_comment_and_its_buttons_are_commands(
     stand.check("failure")
     stand.hosted.does(stand.life.rerequest_all(stand.head, "bob"))
     stand.check("failure")
+    stand.hosted.does(stand.life.press(check, "acknowledge", "bob"))
+    stand.check("success")
     assert 1 == len(stand.hosted.github.world.checks) == stand.count("POST .*/check-runs$")
 
 

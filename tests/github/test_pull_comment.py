@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -219,6 +220,25 @@ class Comments:
         yield
         if failing == (what, "after"):
             raise Unclear("lost", after=1, may_have_acted=True)
+
+
+async def test_ours_is_found_among_thousands(pulled: Hub) -> None:
+    """By its id at once; where that is in doubt, on whichever page it stands."""
+    made = await _keep(pulled, "one", None)
+    world, number = pulled.stand_in.world, 2_500
+    (ours,) = pulled.stand_in.comments_of(1)
+    others = [
+        replace(ours, id=ours.id + n, author=world.account("bob"), by_app=False) for n in range(1, number)
+    ]
+    last = replace(ours, id=ours.id + number)
+    world.comments = {one.id: one for one in (*others, last)}
+    before = len(world.requests)
+    assert Kept.UNCHANGED == (await _keep(pulled, "one", last.id, certain=True)).done
+    assert 2 >= len(pulled.asked(before))
+    assert last.id == (await _keep(pulled, "two", made.id)).id
+    assert ["two"] == [one.removeprefix(f"{MARKER}\n") for one in {last.body}]
+    assert number == len(world.comments)
+    pulled.contract.violations.clear()
 
 
 async def test_a_comment_that_somebody_deleted_is_made_again_where_that_is_wanted(pulled: Hub) -> None:
