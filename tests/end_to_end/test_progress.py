@@ -1,0 +1,47 @@
+"""While runs are under way the page tells their progress at once, and the comment is left in peace."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.end_to_end.working import Works, working
+from tests.writing import maxtext_log
+
+
+@pytest.fixture
+def works(tmp_path: Path) -> Iterator[Works]:
+    """A server whose jobs print all their steps, and then go on until somebody ends them."""
+    with working(tmp_path) as made:
+        job = (
+            "import pathlib, time\n"
+            "print(pathlib.Path('log.txt').read_text(), flush=True)\n"
+            "time.sleep(300 if pathlib.Path('slow').exists() else 0)\n"
+        )
+        made.git.write("main", {"job.py": job, "log.txt": maxtext_log(steps=20)})
+        yield made
+
+
+def _rows(works: Works, number: int) -> list[dict[str, Any]]:
+    answer = httpx.get(f"{works.server.url}/api/v1/acme/maxtext/pull/{number}", timeout=40)
+    rows: list[dict[str, Any]] = answer.json()["rows"] if answer.is_success else []
+    return rows
+
+
+def test_the_page_is_live_and_the_comment_is_not_edited_for_a_step(works: Works) -> None:
+    """The step stands on the page within seconds; the comment was written a moment ago and waits."""
+    works.commit("A = 1\n")
+    number = works.open()
+    first = works.comment(number, "MaxView")
+
+    def step() -> str:
+        rows = [row for row in _rows(works, number) if row["progress"]]
+        return str(rows[0]["progress"]["about"]) if rows else ""
+
+    works.server.until(lambda: "step 19" in step(), "the page tells the step")
+    comment = works.comment(number, "MaxView")
+    assert comment.id == first.id
+    assert "step 19" not in comment.body
+    assert works.server.log.count("done=edited") <= 1
