@@ -5,7 +5,6 @@ import json
 import os
 import re
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,34 +50,24 @@ def ran(words: list[str], folder: Path, environment: dict[str, str]) -> "subproc
     )
 
 
-@pytest.fixture(scope="module")
-def manifests(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Job, dict[str, Any]]]:
-    """What the real program makes of every command, by `--dry-run`."""
-    folder = tmp_path_factory.mktemp("manifests")
-
-    def one(name: str) -> tuple[Job, dict[str, Any]]:
-        command = COMMANDS[name][0]
-        workload = job_name(case=f"04_{name} Ünicode; $(x)", key="3f9a0c1d2e4b5a67", attempt=12)
-        job = replace(JOB, name=workload, command=command, environment=(("A", f"1 '\"$x {name}"),))
-        words = create(job, PLACE, image=IMAGE, app="1", project_number="1")
-        path = folder / f"{name}.yaml"
-        call = [str(xpk()), *words, "--dry-run", f"--output-manifest-file={path}"]
-        environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "TELEMETRY_ENABLED": "false"}
-        said = ran(call, folder, environment)
-        assert 0 == said.returncode, said.stdout + said.stderr
-        assert [folder / f"{name}.yaml"] == list(folder.glob(f"{name}*"))
-        return job, yaml.safe_load(path.read_text(encoding="utf-8"))
-
-    with ThreadPoolExecutor(2) as both:
-        return dict(zip(COMMANDS, both.map(one, COMMANDS), strict=True))
+def manifest_of(job: Job, folder: Path) -> dict[str, Any]:
+    """What the real program makes of a job, by `--dry-run`."""
+    path = folder / "manifest.yaml"
+    words = create(job, PLACE, image=IMAGE, app="1", project_number="1")
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "TELEMETRY_ENABLED": "false"}
+    said = ran([str(xpk()), *words, "--dry-run", f"--output-manifest-file={path}"], folder, environment)
+    assert said.returncode == 0, said.stdout + said.stderr
+    manifest: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return manifest
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_manifest_is_the_jobset_we_meant(
-    name: str, manifests: dict[str, tuple[Job, dict[str, Any]]]
-) -> None:
-    """Name, queue, priority, image, mark, no restarts, one slice of eight hosts."""
-    job, manifest = manifests[name]
+def test_the_manifest_is_the_jobset_we_meant_and_runs_the_command(name: str, tmp_path: Path) -> None:
+    """Name, queue, priority, image, mark, no restarts; and run here, the words arrive in XPK's frame."""
+    command, words = COMMANDS[name]
+    workload = job_name(case=f"04_{name} Ünicode; $(x)", key="3f9a0c1d2e4b5a67", attempt=12)
+    job = replace(JOB, name=workload, command=command, environment=(("A", f"1 '\"$x {name}"),))
+    manifest = manifest_of(job, tmp_path)
     found = facts.jobset(manifest)
     assert (found.name, found.app, found.image) == (job.name, "1", IMAGE)
     assert len(job.name) <= 40
@@ -89,29 +78,24 @@ def test_the_manifest_is_the_jobset_we_meant(
     assert (slices["replicas"], slices["template"]["spec"]["completions"]) == (1, 8)
     pod = slices["template"]["spec"]["template"]["spec"]
     assert pod["priorityClassName"] == "low"
-    assert [one["name"] for one in pod["containers"]] == ["jax-tpu"]
+    (container,) = pod["containers"]
+    assert container["name"] == "jax-tpu"
+    assert printed_by(container["command"], tmp_path) == [[words, f"1 '\"$x {name}"]]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_what_runs_in_the_container_is_the_command_and_its_frame(
-    name: str, manifests: dict[str, tuple[Job, dict[str, Any]]], tmp_path: Path
-) -> None:
-    """The manifest's own command, run here: the words arrive, framed as the reader of logs knows it."""
-    _, manifest = manifests[name]
-    pod = manifest["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+def printed_by(command: list[str], folder: Path) -> list[Any]:
+    """What the container's own command prints between the lines of its frame, run here."""
     # XPK looks every five seconds whether the command has ended.
-    (tmp_path / "sleep").write_text("#!/bin/sh\nexec /bin/sleep 0.02\n")
-    (tmp_path / "sleep").chmod(0o755)
-    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
-    said = ran(pod["containers"][0]["command"], tmp_path, {"PATH": path})
+    (folder / "sleep").write_text("#!/bin/sh\nexec /bin/sleep 0.02\n")
+    (folder / "sleep").chmod(0o755)
+    said = ran(command, folder, {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"})
     first, meta, *printed, last, code = said.stdout.splitlines()
     assert re.match(r"XPK Start: \w{3} ", first)
     assert re.match(r"XPK End: \w{3} ", last)
-    assert code == "EXIT_CODE=0", said.stderr
-    assert said.returncode == 0
+    assert (code, said.returncode) == ("EXIT_CODE=0", 0), said.stderr
     recorded = json.loads(meta.removeprefix("BENCH_META "))
     assert (recorded["sha"], recorded["case"], recorded["image"]) == (SHA, "04_int8", IMAGE)
-    assert [json.loads(line) for line in printed] == [[COMMANDS[name][1], f"1 '\"$x {name}"]]
+    return [json.loads(line) for line in printed]
 
 
 def test_the_real_program_makes_finds_and_deletes_a_workload(
