@@ -1,0 +1,83 @@
+"""From runs that ended to the comment of a head that did not have to pay for them."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from bot.controller.choosing import choose
+from bot.controller.deciding import request
+from bot.controller.launching import Launched, Launcher
+from bot.intake.pull import Pull
+from bot.report.build import Built, build_report
+from bot.report.carried import carried_words
+from bot.report.model import Report, RowState
+from bot.runs.records import RunRecord, RunState
+from bot.storage import runs
+from bot.storage.database import Database
+from bot.storage.pulls import PullRow
+from bot.verdict.measure import measure
+from tests.controller.planned import KEYS, SUITE, TREED
+from tests.controller.samples import BASE, HEAD, NOW, PULL, ROW, pull, row
+from tests.verdict.samples import Shape, run_log
+
+FIRST = replace(ROW, head_seen=None)
+HOURS = measure(run_log(Shape())).measurements.chip_hours or 0.0
+
+
+def _look(database: Database, row_: PullRow = FIRST, pull_: Pull = PULL) -> tuple[Launched, Report]:
+    """Choose, report, launch: one look at a pull request whose head has the files of `TREED`."""
+    chosen = database.now(choose, row=row_, pull=pull_, facts=TREED, suite=SUITE, now=NOW)
+    asked = request(row_, pull_, suite=SUITE, problem=None, now=NOW)
+    built: Built = build_report(replace(asked, merge_base=BASE), chosen.cases, chosen.measured)
+    launcher = Launcher(database=database, now=lambda: NOW)
+    launched = asyncio.run(launcher(row_, pull_, TREED, SUITE, built))
+    return launched, launched.said_in(built.report)
+
+
+def _end(database: Database, record: RunRecord, seed: int) -> None:
+    """The run has ended, and was measured."""
+    ended = replace(record, state=RunState.ENDED, started=NOW - 7200, log_uri="file:/log")
+    measured = measure(run_log(Shape(seed=seed, step_seconds=0.147)))
+    database.now(runs.save, ended, now=NOW, measured=measured)
+
+
+@pytest.fixture
+def measured(database: Database) -> Database:
+    """Everything that pull request 7 had started has ended."""
+    launched, _ = _look(database)
+    assert launched.new == 2 * len(KEYS)
+    for at, record in enumerate(database.now(runs.wanted, PULL.repository, 7)):
+        _end(database, record, at)
+    return database
+
+
+def test_who_had_the_runs_started_saved_nothing(measured: Database) -> None:
+    """Its own runs are no reuse, and nothing more is started."""
+    launched, report = _look(measured)
+    assert (launched.new, {line.state for line in report.rows}) == (0, {RowState.SAME})
+    assert launched.plan is not None
+    assert (launched.plan.runs, launched.plan.reused, report.chip_hours_saved) == ((), 0, None)
+    assert {carried_words(report, line) for line in report.rows} == {""}
+
+
+def test_a_rebased_head_with_the_same_files_has_its_verdict_at_once(measured: Database) -> None:
+    """From the old commit's runs, said to be carried and dated; its heads' runs are saved."""
+    rebased = "d" * 40
+    launched, report = _look(measured, row(head_sha=rebased, head_seen=NOW), pull(head_sha=rebased))
+    assert (launched.new, {line.state for line in report.rows}) == (0, {RowState.SAME})
+    words = carried_words(report, report.rows[0])
+    assert words.startswith(f"carried from `{HEAD[:7]}`, measured 2026-")
+    assert launched.plan is not None
+    assert launched.plan.reused == len(KEYS)
+    assert report.chip_hours_saved == pytest.approx(len(KEYS) * HOURS, rel=1e-3)
+
+
+def test_another_pull_request_with_the_same_files_pays_for_nothing(measured: Database) -> None:
+    """Both sides are there; what that saved is said."""
+    launched, report = _look(measured, row(number=8, head_seen=None), pull(number=8, head_branch="other"))
+    assert (launched.new, {line.state for line in report.rows}) == (0, {RowState.SAME})
+    assert launched.plan is not None
+    assert launched.plan.reused == 2 * len(KEYS)
+    assert report.chip_hours_saved == pytest.approx(2 * len(KEYS) * HOURS, rel=1e-3)
+    assert report.chip_hours_used is None
