@@ -22,6 +22,16 @@ class Counts:
     refused: int = 0
 
 
+def open_pulls(connection: Connection) -> dict[str, int]:
+    """How many pull requests are open, by repository; those without are left out."""
+    rows = connection.execute(
+        select(PULL_REQUEST.c.repository, func.count())
+        .where(PULL_REQUEST.c.open)
+        .group_by(PULL_REQUEST.c.repository)
+    )
+    return {row[0]: int(row[1]) for row in rows}
+
+
 def count(connection: Connection) -> Counts:
     """Count, in one view of the database."""
     states = connection.execute(

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from bot.runs.pattern import slug
-from bot.storage import histories, launched, pulls, reports, runs, timelines
+from bot.storage import counts, histories, launched, pulls, reports, runs, timelines
 from bot.web.access import Absent, visit, visit_run
 from bot.web.branches import default_branch
 from bot.web.compare_pages import compare_page
@@ -64,7 +64,9 @@ async def home(parts: Parts, request: Request) -> Response:
     """The public repositories that the App is installed on."""
     rows = await parts.database.read(pulls.repositories)
     listed = [row for row in rows if row.active and not row.private]
-    return await parts.page(request, "home.html.j2", {"repositories": listed}, visit=None)
+    known = await parts.database.read(counts.open_pulls)
+    numbers = {row.full_name: known.get(row.full_name, 0) for row in listed}
+    return await parts.page(request, "home.html.j2", {"repositories": listed, "open": numbers}, visit=None)
 
 
 async def repository_page(parts: Parts, request: Request) -> Response:
@@ -95,6 +97,7 @@ async def run_page(parts: Parts, request: Request) -> Response:
     values = {
         "visit": here,
         "run": record.id,
+        "main": await default_branch(parts.database, here.repository),
         "view": run_view(for_page(record, here), shown, here),
         "life": life_view(for_page(standing, here), parts.now()) if standing else None,
     }
