@@ -11,7 +11,7 @@ from sqlalchemy import Connection, and_, delete, func, select, update
 from bot.intake.pull import Repository
 from bot.storage.deliveries import insert
 from bot.storage.metadata import METADATA
-from bot.storage.tables import FORMER_NAME, PULL_REQUEST, REPOSITORY
+from bot.storage.tables import APPROVAL, FORMER_NAME, PULL_REQUEST, REPOSITORY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,11 @@ def _make_way(connection: Connection, full_name: str, number: int) -> None:
 
 
 def rename(connection: Connection, old: str, new: str) -> None:
-    """Let everything of a repository follow it to another name, in place of what stands there already."""
+    """Let everything of a repository follow it to another name, in place of what stands there already.
+
+    Approvals of forks do not follow it to another owner, whose people have read nothing of it."""
+    if old.partition("/")[0].lower() != new.partition("/")[0].lower():
+        connection.execute(delete(APPROVAL).where(APPROVAL.c.repository == old))
     for table in METADATA.sorted_tables:
         if "repository" in table.c:
             if table.c.repository.primary_key:

@@ -75,7 +75,7 @@ def test_a_command_that_is_misspelt_is_answered_with_the_nearest(scene: Scene) -
     """Neither silence nor a new comment: the reason and the valid spelling."""
     number = _opened(scene)
     scene.github.comment(number, "bob", "/benchmark rerun 03_dropuot")
-    assert "Did you mean “/benchmark rerun 03_dropout”?" in scene.comment(number, "by bob")["body"]
+    assert "Did you mean `/benchmark rerun 03_dropout`?" in scene.comment(number, "by bob")["body"]
 
 
 def test_a_second_delivery_of_the_same_id_does_nothing_twice(scene: Scene) -> None:

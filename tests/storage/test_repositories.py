@@ -1,11 +1,13 @@
 """A repository is known by GitHub's number: everything follows it to another name."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from sqlalchemy import select
 
-from bot.storage import mainline, pulls, repositories, standing
+from bot.intake.trust import Approval
+from bot.storage import approvals, mainline, pulls, repositories, standing
 from bot.storage.database import Database
 from bot.storage.repositories import RepositoryRow
 from bot.storage.tables import MAINLINE, PULL_REQUEST, WANT
@@ -110,18 +112,26 @@ def test_a_reset_check_is_written_again(database: Database) -> None:
     _open(database, "acme/maxtext")
     values = {"check_head": "a" * 40, "check_hash": "x"}
     database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
-    told = {"repository": "acme/maxtext", "now": NOW}
-    assert () == database.now(standing.check_was_reset, head_sha="b" * 40, **told)
-    assert (7,) == database.now(standing.check_was_reset, head_sha="a" * 40, **told)
+    reset = partial(database.now, standing.check_was_reset, repository="acme/maxtext", now=NOW)
+    assert () == reset(head_sha="b" * 40)
+    assert (7,) == reset(head_sha="a" * 40)
 
 
 def test_a_row_without_a_number_of_github_is_found_by_its_name(database: Database) -> None:
     """What was remembered before numbers were has no other."""
-    database.now(repositories.keep_repository, RepositoryRow(**{**_fields(NAMED), "id": None}))
+    database.now(repositories.keep_repository, replace(NAMED, id=None))
     database.now(repositories.keep_repository, NAMED)
     (kept,) = database.now(repositories.repositories)
     assert 9 == kept.id
 
 
-def _fields(row: RepositoryRow) -> dict[str, object]:
-    return {name: getattr(row, name) for name in RepositoryRow.__dataclass_fields__}
+def test_approvals_stay_with_the_owner_whose_people_gave_them(database: Database) -> None:
+    """A renamed repository keeps them; one that was transferred waits for its new people."""
+    approval = Approval(head_sha="a" * 40, tree="1" * 40, by="bob", made=NOW)
+    database.now(repositories.keep_repository, NAMED)
+    database.now(approvals.keep, "acme/maxtext", 7, approval)
+
+    database.now(repositories.keep_repository, replace(NAMED, full_name="acme/second"))
+    assert approval == database.now(approvals.newest, "acme/second", 7)
+    database.now(repositories.keep_repository, replace(NAMED, full_name="else/third"))
+    assert database.now(approvals.newest, "else/third", 7) is None
