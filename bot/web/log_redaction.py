@@ -16,6 +16,8 @@ from bot.web.legible import without_codes
 BLOCK = 16_000
 """Bytes given to the rules at once: below the most they look at."""
 
+HIDDEN = "[secret]"
+
 LEAD = 400
 """Characters in front of a part that are read with it: a name, or the begin of a token."""
 
@@ -39,8 +41,20 @@ class Redaction:
     def lines(self, texts: Sequence[str], continues: Sequence[bool] = ()) -> Iterator[str]:
         """The lines of a window. `continues[n]` says that a text is of one line with the text before it."""
         joined = [*continues, *[False] * (len(texts) - len(continues))]
-        for begin, end in _blocks(texts):
-            yield from self.parts(texts[begin:end], joined[begin:end])
+        cuts = [_cut(text) for text in texts]
+        pieces = [piece for cut in cuts for piece in cut]
+        inside = [
+            joins if n == 0 else True
+            for cut, joins in zip(cuts, joined, strict=True)
+            for n in range(len(cut))
+        ]
+        shown = [
+            one for begin, end in _blocks(pieces) for one in self.parts(pieces[begin:end], inside[begin:end])
+        ]
+        at = 0
+        for cut in cuts:
+            yield "".join(shown[at : at + len(cut)])
+            at += len(cut)
 
     def parts(self, texts: Sequence[str], continues: Sequence[bool] = ()) -> list[str]:
         """Some texts that are looked at together; where nothing is in them that is ten times as fast."""
@@ -110,37 +124,50 @@ class Redaction:
 
     def _shown(self, lead: str, texts: Sequence[str], continues: Sequence[bool], full: str) -> list[str]:
         """The share of each text in the redacted whole."""
-        shown = _shares([lead, *texts], [False, True, *continues[1:]], full)[1:]
-        if self._in_value and continues[0]:
-            shown[0] = shown[0][_rest_of_word(shown[0]) :]
+        shown = _shares([lead, *texts], [False, *continues], full)[1:]
+        for n, joins in enumerate(continues):
+            if not self._in_value or not joins:
+                break
+            shown[n] = shown[n][_rest_of_word(shown[n]) :]
+            if shown[n]:
+                break
         return shown
 
 
 def _shares(texts: Sequence[str], continues: Sequence[bool], full: str) -> list[str]:
-    """`full` cut where its texts were cut. A text that stands in it as it was is taken as it is; what was
-    replaced across texts is given to the first of them, so that nothing is shown that is not in `full`."""
-    waiting: list[int] = []
-    shown, at = [""] * len(texts), 0
-    for n, text in enumerate(texts):
-        sign = "" if n == 0 or continues[n] else "\n"
-        alone = redacted(text)
-        place = full.find(sign + alone, at)
-        if place < 0 or (place > at and not waiting):
-            waiting.append(n)
-            continue
-        _give(shown, waiting, full[at:place])
-        waiting = []
-        shown[n] = alone
-        at = place + len(sign) + len(alone)
-    _give(shown, waiting, full[at:])
+    """What of the redacted whole each text shows, line by line: the line as it is redacted alone, where the
+    whole holds that too; else it is part of a secret that spans lines, and hidden."""
+    begins = [n for n, joins in enumerate(continues) if n == 0 or not joins]
+    shown: list[str] = []
+    for begin, end in zip(begins, [*begins[1:], len(texts)], strict=True):
+        pieces = texts[begin:end]
+        line = redacted("".join(pieces))
+        if line in full:
+            shown += [line] if len(pieces) == 1 else _split(pieces, line)
+        else:
+            shown += [HIDDEN, *[""] * (len(pieces) - 1)]
     return shown
 
 
-def _give(shown: list[str], waiting: Sequence[int], text: str) -> None:
+def _split(pieces: Sequence[str], line: str) -> list[str]:
+    """A redacted line cut where its pieces were cut. A piece that stands in it as it was is taken as it is;
+    what was replaced across pieces is given to the first of them."""
+    waiting: list[int] = []
+    shown, at = [""] * len(pieces), 0
+    for n, piece in enumerate(pieces):
+        alone = redacted(piece)
+        place = line.find(alone, at)
+        if place < 0 or (place > at and not waiting):
+            waiting.append(n)
+            continue
+        if waiting:
+            shown[waiting[0]] = line[at:place]
+        waiting = []
+        shown[n] = alone
+        at = place + len(alone)
     if waiting:
-        first, *rest = text.removeprefix("\n").split("\n", len(waiting) - 1) if text else [""]
-        for n, part in zip(waiting, [first, *rest], strict=False):
-            shown[n] = part.replace("\n", " ")
+        shown[waiting[0]] = line[at:]
+    return shown
 
 
 def _together(texts: Sequence[str], continues: Sequence[bool]) -> str:
@@ -151,6 +178,11 @@ def _together(texts: Sequence[str], continues: Sequence[bool]) -> str:
 def _rest_of_word(text: str) -> int:
     found = _REST_OF_WORD.match(text)
     return found.end() if found else 0
+
+
+def _cut(text: str) -> list[str]:
+    """A text in pieces that the rules look at as a whole."""
+    return [text[at : at + BLOCK // 2] for at in range(0, len(text), BLOCK // 2)] or [""]
 
 
 def _leaves_open(text: str) -> bool:

@@ -2,16 +2,19 @@
 
 import gzip
 import re
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bot.logs.facts import Failure, State, Step
+from bot.storage import line_index
 from bot.verdict.judgement import MeasuredRun
+from bot.web import log_gzip, log_source
 from tests.conftest import Accept
 from tests.report import parts
-from tests.web.shop import Page, Shop
+from tests.web.shop import KEY, PRIVATE, Page, Shop
 from tests.web.test_pages import settled
 from tests.writing import maxtext_log
 
@@ -175,3 +178,104 @@ def test_a_damaged_gzip_is_told(shop: Shop) -> None:
     shop.run("r", content[:3000] + b"\x00" * 800 + content[3800:])
     answer = shop.get("/runs/r/log")
     assert (503, True) == (answer.status_code, "compressed, and damaged" in answer.text)
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "sent", "header"),
+    [
+        ("bytes=2-5", 206, b"2345", "bytes 2-5/10"),
+        ("bytes=7-", 206, b"789", "bytes 7-9/10"),
+        ("bytes=-3", 206, b"789", "bytes 7-9/10"),
+        ("bytes=5-99", 206, b"56789", "bytes 5-9/10"),
+        ("bytes=10-", 416, b"", "bytes */10"),
+        ("bytes=5-2", 416, b"", "bytes */10"),
+        ("bytes=0-1,4-5", 200, b"0123456789", None),
+        ("lines=1-2", 200, b"0123456789", None),
+        ("bytes=-", 200, b"0123456789", None),
+    ],
+)
+def test_a_part_of_a_private_log_can_be_fetched(
+    asked: str, status: int, sent: bytes, header: str | None, shop: Shop
+) -> None:
+    """As RFC 9110 has it; a download that broke off goes on where it did."""
+    shop.run("p", b"0123456789", repository=PRIVATE)
+    answer = shop.get(f"/runs/p/log/raw?key={KEY.key(PRIVATE)}", range=asked)
+    assert (status, sent, header) == (answer.status_code, answer.content, answer.headers.get("content-range"))
+    assert str(len(sent)) == answer.headers["content-length"]
+
+
+def test_a_public_log_is_sent_whole(shop: Shop) -> None:
+    """What is taken out of it moves every byte behind it, so no part can be asked for."""
+    shop.run("r", b"password=hunter2hunter\n")
+    answer = shop.get("/runs/r/log/raw", range="bytes=9-12")
+    assert (200, "none", "password=[secret]\n") == (
+        answer.status_code,
+        answer.headers["accept-ranges"],
+        answer.text,
+    )
+
+
+def test_raw_is_read_in_the_browser_and_a_download_is_kept(shop: Shop) -> None:
+    """Both under the same safe name; nothing in it can act, since it is text and nothing else."""
+    shop.run("r", b"<script>alert(1)</script>\n")
+    for query, how in (("", "inline"), ("?download=yes", "attachment")):
+        answer = shop.get(f"/runs/r/log/raw{query}")
+        assert f'{how}; filename="03_dropout-linen-r.log"' == answer.headers["content-disposition"]
+        assert ("text/plain; charset=utf-8", "nosniff") == (
+            answer.headers["content-type"],
+            answer.headers["x-content-type-options"],
+        )
+
+
+def test_an_index_is_kept_beside_our_own_files_and_belongs_to_one_content(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second process need not read the log again; a log that was rewritten gets an index of its own."""
+    monkeypatch.setattr(line_index, "WORTH_KEEPING", 0)
+    record = shop.run("r", b"".join(b"line %d\n" % n for n in range(1, 60_001)))
+    assert 200 == shop.get("/runs/r/log?from=50000").status_code
+    (kept,) = (shop.folder / "artifacts" / "line-index").iterdir()
+    again = Shop(folder=shop.folder, database=shop.database)
+    monkeypatch.setattr(log_source, "line_index", None)
+    assert "line 50000" in again.get("/runs/r/log?from=50000").text
+    monkeypatch.undo()
+    monkeypatch.setattr(line_index, "WORTH_KEEPING", 0)
+    shop.run("r", b"".join(b"another line %d\n" % n for n in range(1, 60_001)))
+    assert "another line 50000" in shop.get("/runs/r/log?from=50000").text
+    assert 2 == len(list(kept.parent.iterdir()))
+    kept.write_bytes(b"damaged")
+    assert record.id == "r"
+
+
+def test_a_far_place_of_a_gzip_is_reached_again_quickly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """States of the inflater are remembered on the way: the second visit inflates one stretch only."""
+    monkeypatch.setattr(log_gzip, "SPACING", 1 << 20)
+    text = b"".join(b"line %d of a log\n" % n for n in range(600_000))
+    path = tmp_path / "big.log.gz"
+    path.write_bytes(gzip.compress(text[:5_000_000], 1) + gzip.compress(text[5_000_000:], 1))
+    source = log_source.Logs().open(f"file:{path}")
+    for place in (9_000_000, 4_999_990, 8_999_000, 20):
+        assert text[place : place + 50] == source.read(place, 50)
+    assert source.gzip is not None
+    assert source.gzip.reach() >= 8_000_000
+    read: list[int] = []
+    inflate = log_gzip._inflate
+
+    def counted(state: "zlib._Decompress", waiting: bytes) -> bytes:
+        read.append(1)
+        return inflate(state, waiting)
+
+    monkeypatch.setattr(log_gzip, "_inflate", counted)
+    assert text[9_000_000:9_000_050] == source.read(9_000_000, 50)
+    assert len(read) < 8
+
+
+def test_a_bomb_is_not_inflated_for_ever(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small file that claims gigabytes is read up to a limit, and that is said."""
+    monkeypatch.setattr(log_source, "INFLATED_LIMIT", 3 << 20)
+    shop.run("r", b"\n" * (20 << 20), zipped=True)
+    answer = shop.get("/runs/r/log?from=19000000")
+    assert (404, True) == (answer.status_code, "too far in" in answer.text)
+    assert 200 == shop.get("/runs/r/log").status_code
