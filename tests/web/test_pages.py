@@ -153,6 +153,21 @@ def test_what_did_not_change_is_not_sent_again(shop: Shop) -> None:
     assert 200 == shop.get(PULL, if_none_match=tag).status_code
 
 
+def test_an_open_page_asks_for_nothing_to_be_made(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its question every few seconds, and that of who has the page, are answered from what it is made of."""
+    shop.report(samples.mixed())
+    tag = shop.get(PULL).headers["etag"]
+    monkeypatch.delattr("bot.web.pull_pages.pull_view")
+    assert (200, tag, b"") == (
+        (head := shop.get(PULL, "HEAD")).status_code,
+        head.headers["etag"],
+        head.content,
+    )
+    assert 304 == shop.get(PULL, if_none_match=tag).status_code
+    shop.report(replace(samples.mixed(), made_at=samples.NOW + 1))
+    assert tag != shop.get(PULL, "HEAD").headers["etag"]
+
+
 def test_names_are_found_whatever_their_case(shop: Shop) -> None:
     """GitHub's names do not tell upper from lower case, nor do the addresses."""
     shop.report(samples.mixed())
