@@ -12,7 +12,8 @@ from urllib.parse import unquote
 # GET /?next=gs%3A%2F%2Fbench%2Frun
 _ENCODED = re.compile(r"[^\s\"'<>]{0,2000}%[0-9A-Fa-f]{2}[^\s\"'<>]{0,2000}")
 # … AWS_SECRET_ACCESS_KEY=Vmtzkzk6yExnbFbKPdAl⏎0j/HVgvCWltQX7D0M5Pf
-_BROKEN = re.compile(r"(?<=[A-Za-z0-9_+/=.-])\r?\n(?=([A-Za-z0-9_+/=.-]{6,400})(?:[\s\"'),;\]}]|$))")
+_BROKEN = re.compile(r"(?<=[A-Za-z0-9_+/=.-])\r?\n(?=([A-Za-z0-9_+/.-]{6,400}={0,2})(?:[\s\"'),;\]}]|$))")
+# … and not EXIT_CODE=1 or password=…, which are lines of their own.
 # Unlike a word of a sentence: with a digit in it, or a capital in the middle
 _ODD = re.compile(r"[0-9]|[a-z][A-Z]")
 _FRONT = 300
