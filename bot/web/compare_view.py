@@ -4,6 +4,7 @@ In:  a `Pairing` with its rows, and the visit it is shown in.
 Out: `CompareView`. Pure; words and figures are those of a report, so page and comment cannot disagree.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -86,7 +87,7 @@ def compare_view(
         for place in order
     ]
     view = CompareView(
-        headline=visit.text(headline(report).replace("MaxView: ", "")),
+        headline=visit.text(_headline(report, pairing, [row.line for row in lines])),
         base=_end(pairing.base, [row.base for row in pairing.rows], visit),
         head=_end(pairing.head, [row.head for row in pairing.rows], visit),
         rows=tuple(lines),
@@ -104,6 +105,14 @@ def compare_view(
     return replace(
         view, case=replace(case, word=words or case.word), place=chosen + 1, before=before, after=after
     )
+
+
+def _headline(report: Report, pairing: Pairing, lines: Sequence[RowLine]) -> str:
+    """The report's own; of two variants the words of the rows, which are not before and after."""
+    if pairing.across is not Across.VARIANTS:
+        return headline(report).replace("MaxView: ", "")
+    numbers = Counter(line.word for line in lines)
+    return f"{lines[0].symbol} {' · '.join(f'{number} {word}' for word, number in numbers.items())}"
 
 
 def _beside(chosen: int, by_name: Sequence[CaseLink]) -> tuple[CaseLink | None, CaseLink | None]:
@@ -174,7 +183,6 @@ def _variant_words(pairing: Pairing, state: RowState) -> str:
 
 def _end(end: End, runs: Sequence[Sequence[object]], visit: Visit) -> EndView:
     ref, known = end.ref, counted(sum(map(len, runs)), "run")
-    variant = f", variant {end.variant}" if end.variant else ""
     match ref.kind:
         case Kind.BRANCH:
             what, link = f"{known} of the newest commit that each case was run on", None
@@ -182,5 +190,5 @@ def _end(end: End, runs: Sequence[Sequence[object]], visit: Visit) -> EndView:
             what, link = f"{known} of its head commit", pull_on_github(visit.repository, ref.number or 0)
         case _:
             what, link = known, commit_on_github(visit.repository, ref.sha or "")
-    name = f"{ref.text} ({ref.sha[:7]})" if ref.kind is Kind.PULL and ref.sha else spelt(End(ref=ref))
-    return EndView(name=visit.text(name), what=visit.text(what + variant), link=link)
+    name = f"{spelt(end)} ({ref.sha[:7]})" if ref.kind is Kind.PULL and ref.sha else spelt(end)
+    return EndView(name=visit.text(name), what=what, link=link)

@@ -71,6 +71,9 @@ def test_two_variants_are_no_before_and_after(stocked: Shop) -> None:
     assert "11_offload: fails in nnx, passes in linen" in page.text
     assert NNX_ERROR in page.text
     assert "new failure" not in page.text
+    overview = Page(stocked.get(f"{COMPARE}/main:linen...main:nnx").text).text
+    assert "1 fails in nnx, passes in linen" in overview
+    assert "new failure" not in overview
 
 
 def test_from_case_to_case_by_link(stocked: Shop) -> None:
