@@ -98,7 +98,10 @@ class Hearing:
             if turn.first:
                 await self._keep(intent.repository, intent.number, Wishes(records=(told,)))
             return f"{intent.by.login} asks too often"
-        allowed = await self._trust(intent.repository, intent.by, suite.trust)
+        try:
+            allowed = await self._trust(intent.repository, intent.by, suite.trust)
+        except Told as told:
+            allowed = trust.Refused(why=f"{told.text}.")
         record, ask = labelled(intent, suite, keys, allowed)
         await self._keep(
             intent.repository, intent.number, Wishes(records=(record,), asks=(ask,) if ask else ())

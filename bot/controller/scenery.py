@@ -37,7 +37,10 @@ class Scenery:
         return replace(scene, baselines={ref: await self._baseline(repository, pull, ref) for ref in refs})
 
     async def _tree(self, repository: Repository, sha: str) -> str | None:
-        commits = await self.forge.ancestors(repository, sha, 1)
+        try:
+            commits = await self.forge.ancestors(repository, sha, 1)
+        except Missing:
+            return None
         return commits[0].tree if commits and commits[0].sha == sha else None
 
     async def _baseline(self, repository: Repository, pull: Pull, ref: str | None) -> str | None:

@@ -115,8 +115,9 @@ def _scope(words: list[str]) -> tuple[Scope, tuple[str, ...]]:
 
 
 def _read_rerun(text: str, words: list[str]) -> Run | Rerun | Unclear:
-    first, *after = _without_flags(words)[0] or [Scope.ALL]
-    if first.lower() == Scope.FAILED:
+    named, flags = _without_flags(words)
+    first, *after = named or [Scope.ALL]
+    if first.lower() == Scope.FAILED and set(flags) <= {FRESH}:
         return Rerun(text=text, scope=Scope.FAILED, words=tuple(after))
     for word in after:
         if word.lower() in {Scope.FAILED, Scope.ALL}:

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, delete, func, select
 
 from bot.storage.deliveries import insert
-from bot.storage.tables import GIVEN
+from bot.storage.tables import GIVEN, REPOSITORY
 
 MOST_COMMANDS = 20
 """Of one person on one repository in `WINDOW_SECONDS`: far more than reading the answers leaves time for,
@@ -34,6 +34,8 @@ class Turn:
 def take(connection: Connection, repository: str, person: int, *, name: str, count: int, made: float) -> Turn:
     """Count `count` commands of one comment, given at `made`; they are carried out together or not at all."""
     here = and_(GIVEN.c.repository == repository, GIVEN.c.person == person)
+    # One after the other: two that count at the same time would both find room for one more.
+    connection.execute(select(REPOSITORY.c.id).where(REPOSITORY.c.full_name == repository).with_for_update())
     connection.execute(delete(GIVEN).where(here, GIVEN.c.made < made - WINDOW_SECONDS))
     known = _known(connection, here, name)
     if known is not None:

@@ -370,6 +370,15 @@ class Silent(FakeForge):
         raise Told(f"the App may not ask what {person.login} may do in {repository.full_name}")
 
 
+def test_a_label_that_cannot_be_judged_is_told(database: Database) -> None:
+    """And asks for nothing."""
+    hall = Hall(database=database, forge=Silent(), configuration=ONLY_ASKED)
+    hall.label("benchmark")
+
+    assert frozenset() == hall.asked()
+    assert hall.records()[0].result.startswith("Refused: the App may not ask")
+
+
 def test_what_cannot_be_carried_out_is_told(database: Database) -> None:
     """Nobody is left with eyes alone."""
     hall = Hall(database=database, forge=Silent(), configuration=ONLY_ASKED)

@@ -35,6 +35,16 @@ def _quiet(works: Works, number: int) -> None:
     assert {} == works.runs()
 
 
+def test_a_baseline_that_is_asked_for_is_measured(asked: Works) -> None:
+    """A commit of main; what somebody pushed elsewhere is none."""
+    head, main = asked.commit("A = 1\n"), asked.git.head("main")
+    number = asked.open()
+    asked.say(number, "bob", f"/benchmark baseline {head}\n/benchmark baseline")
+    asked.comment(number, "is no commit of main: baselines come from there alone")
+    asked.server.until(lambda: asked.runs(main), "main is measured")
+    assert {} == asked.runs(head)
+
+
 def test_a_label_starts_runs_and_taking_it_away_ends_them(asked: Works) -> None:
     """Nothing runs before; an outsider's label does nothing but a line; a writer's starts the runs, and
     within ten seconds of its end they are gone. The labels are made in the repository, once it is spoken."""

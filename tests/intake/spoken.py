@@ -345,6 +345,7 @@ NOT_UNDERSTOOD = (
     ("/benchmark run 03_dropout --force", "unclear: /benchmark run 03_dropout --fresh"),
     ("/benchmark run 03_dropout --quiet", "unclear: /benchmark run 03_dropout"),
     ("/benchmark rerun --force", "unclear: /benchmark rerun"),
+    ("/benchmark rerun failed --force", "unclear: /benchmark rerun failed"),
     ("/benchmark baseline main other", "unclear: /benchmark baseline main"),
     ("/benchmark baseline ..", "unclear: /benchmark baseline"),
     ("/benchmark baseline main..other", "unclear: /benchmark baseline"),
