@@ -47,5 +47,6 @@ def count(connection: Connection) -> Counts:
     refused = connection.execute(
         select(func.count()).where(PULL_REQUEST.c.open, PULL_REQUEST.c.trouble.is_not(None))
     ).scalar_one()
-    by_state = {row.state: row.number for row in states}
-    return Counts(deliveries=by_state, due=due, failing=failing, refused=refused)
+    return Counts(
+        deliveries={str(row.state): row.number for row in states}, due=due, failing=failing, refused=refused
+    )

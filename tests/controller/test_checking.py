@@ -202,8 +202,7 @@ def test_a_status_is_written_instead(scene: Callable[[], Scene]) -> None:
 def test_a_write_that_ends_unclear_is_written_again(scene: Callable[[], Scene]) -> None:
     """Before it the row forgets what the check says; a death then leaves that behind."""
     one = scene()
-    want = {"repository": "acme/maxtext", "number": 7, "installation": 1, "now": NOW}
-    one.database.now(pulls.want, **want)
+    one.database.now(pulls.want, repository="acme/maxtext", number=7, installation=1, now=NOW)
     one.check(REPORT)
     kept = one.database.now(pulls.find, "acme/maxtext", 7)
     assert kept is not None

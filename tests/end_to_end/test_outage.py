@@ -24,6 +24,11 @@ def stand(tmp_path: Path) -> Iterator[Stand]:
         yield made
 
 
+def _end(server: Server) -> None:
+    if server.process is not None:
+        server.kill()
+
+
 def _ours(stand: Stand, number: int) -> list[str]:
     return [one.body for one in stand.hosted.github.comments_of(number) if one.by_app]
 
@@ -80,7 +85,7 @@ def test_a_process_that_was_held_up_writes_nothing_after_another_took_over(
     database = f"sqlite:///{first.folder / 'data' / 'maxview.sqlite'}"
     second = Server(folder=folder, secret=SECRET, settings={**first.settings, "DATABASE_URL": database})
     with ExitStack() as stack:
-        stack.callback(lambda: second.process and second.kill())
+        stack.callback(_end, second)
         second.start()
         stand.comment(number, "slower")
         assert first.process is not None

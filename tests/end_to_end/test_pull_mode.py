@@ -1,7 +1,6 @@
 """`maxview serve --pull`: the real process, and a GitHub that can reach nobody."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -39,9 +38,11 @@ def make_server(tmp_path: Path, hosted: Hosted) -> Iterator[Server]:
         "POLL_SECONDS": "1",
     }
     server = Server(folder=tmp_path, secret=SECRET, settings=settings, options=("--pull",))
-    with ExitStack() as stack:
-        stack.callback(lambda: server.process and server.kill())
+    try:
         yield server
+    finally:
+        if server.process is not None:
+            server.kill()
 
 
 def _comment(server: Server, hosted: Hosted, number: int, holds: str) -> CommentState:

@@ -1,10 +1,10 @@
 """A repository is known by GitHub's number: everything follows it to another name."""
 
 from dataclasses import replace
-from functools import partial
+from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Connection, Select, select
 
 from bot.intake.trust import Approval
 from bot.storage import approvals, mainline, pulls, repositories, standing
@@ -80,7 +80,7 @@ def test_every_table_that_names_a_repository_follows(database: Database) -> None
     database.now(repositories.keep_repository, replace(NAMED, full_name="acme/second"))
     for table in (MAINLINE, WANT):
         left = select(table.c.repository).where(table.c.repository == "acme/maxtext")
-        assert [] == list(database.now(lambda connection, q=left: connection.execute(q).scalars().all()))
+        assert [] == database.now(_scalars, left)
 
 
 def test_a_paused_repository_is_revived_with_its_installation(database: Database) -> None:
@@ -100,8 +100,10 @@ def test_only_our_comment_is_put_in_doubt(database: Database, comment_id: int, o
     _open(database, "acme/maxtext")
     values = {"comment_id": 5, "comment_hash": "x"}
     database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
-    told = {"repository": "acme/maxtext", "number": 7, "comment_id": comment_id, "now": NOW}
-    assert ours is database.now(standing.comment_was_changed, **told)
+    told = database.now(
+        standing.comment_was_changed, repository="acme/maxtext", number=7, comment_id=comment_id, now=NOW
+    )
+    assert ours is told
     row = database.now(pulls.find, "acme/maxtext", 7)
     assert row is not None
     assert (row.comment_hash == pulls.CHANGED) is ours
@@ -112,9 +114,9 @@ def test_a_reset_check_is_written_again(database: Database) -> None:
     _open(database, "acme/maxtext")
     values = {"check_head": "a" * 40, "check_hash": "x"}
     database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
-    reset = partial(database.now, standing.check_was_reset, repository="acme/maxtext", now=NOW)
-    assert () == reset(head_sha="b" * 40)
-    assert (7,) == reset(head_sha="a" * 40)
+    for sha, numbers in (("b" * 40, ()), ("a" * 40, (7,))):
+        reset = database.now(standing.check_was_reset, repository="acme/maxtext", head_sha=sha, now=NOW)
+        assert numbers == reset
 
 
 def test_a_row_without_a_number_of_github_is_found_by_its_name(database: Database) -> None:
@@ -135,3 +137,7 @@ def test_approvals_stay_with_the_owner_whose_people_gave_them(database: Database
     assert approval == database.now(approvals.newest, "acme/second", 7)
     database.now(repositories.keep_repository, replace(NAMED, full_name="else/third"))
     assert database.now(approvals.newest, "else/third", 7) is None
+
+
+def _scalars(connection: Connection, query: Select[Any]) -> list[Any]:
+    return list(connection.execute(query).scalars())

@@ -4,6 +4,7 @@ import html
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -46,8 +47,12 @@ def _row(words: Iterator[str]) -> CaseReport:
         reason=next(words),
     )
     made = case(next(words), RowState.NEW_FAILURE, comparison, note=next(words))
-    runs = {"base_runs": _named(made.base_runs, "b"), "head_runs": _named(made.head_runs, "h")}
-    return replace(made, baseline=Baseline(sha=None, why="the merge base", distance=0), **runs)
+    return replace(
+        made,
+        baseline=Baseline(sha=None, why="the merge base", distance=0),
+        base_runs=_named(made.base_runs, "b"),
+        head_runs=_named(made.head_runs, "h"),
+    )
 
 
 def _named(runs: tuple[RunRecord, ...], side: str) -> tuple[RunRecord, ...]:
@@ -58,7 +63,7 @@ def _named(runs: tuple[RunRecord, ...], side: str) -> tuple[RunRecord, ...]:
 def _report(number: int, these: list[Canary]) -> Report:
     words = iter([one.text for one in these])
     command = LastCommand(text=next(words), by=next(words), at=1.0, result=next(words))
-    top = {
+    top: dict[str, Any] = {
         "title": next(words),
         "head_branch": next(words),
         "base_branch": next(words),
