@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, select
 
@@ -61,6 +62,8 @@ class Kept:
     made: float
     conditions: str
 
+
+_NAMES = [column.name for column in runs.COLUMNS]
 
 Runs = dict[tuple[str, str], tuple[Kept, ...]]
 """By case and variant, newest first."""
@@ -139,26 +142,38 @@ def _one(shas: Sequence[str]) -> bool:
     return bool(shas) and all(same_commit(sha, shas[-1]) for sha in shas)
 
 
-def _of_newest_commit(newest_first: Sequence[Kept]) -> tuple[Kept, ...]:
-    found = [kept for kept in newest_first if kept.record.origin is Origin.FOUND]
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row that is not a run yet: of most of them only commit and origin are looked at."""
+
+    row: Sequence[Any]
+    sha: str | None
+    origin: str
+
+    def kept(self) -> Kept:
+        """The run."""
+        record = runs.record_of(dict(zip(_NAMES, self.row[1:-2], strict=True)))
+        return Kept(record=record, made=self.row[-2], conditions=self.row[-1])
+
+
+def _of_newest_commit(newest_first: Sequence[_Row]) -> tuple[Kept, ...]:
+    found = [row for row in newest_first if row.origin == Origin.FOUND]
     usable = found or newest_first
-    sha = usable[0].record.sha
-    if sha is None:
-        return (usable[0],)
-    return tuple(kept for kept in usable if same_commit(kept.record.sha, sha))
+    sha = usable[0].sha
+    chosen = usable[:1] if sha is None else [row for row in usable if same_commit(row.sha, sha)]
+    return tuple(row.kept() for row in chosen)
 
 
 def _of_keys(
     connection: Connection, repository: str, branch: str, keys: Sequence[tuple[str, str]]
-) -> list[list[Kept]]:
+) -> list[list[_Row]]:
     """The newest runs of each key, in their order."""
-    names = [column.name for column in runs.COLUMNS]
-    columns = [*(f'run."{name}"' for name in names), "measurement.made", "measurement.conditions"]
+    columns = [*(f'run."{name}"' for name in _NAMES), "measurement.made", "measurement.conditions"]
     given = {"repository": repository, "branch": branch}
-    known: list[list[Kept]] = [[] for _ in keys]
+    known: list[list[_Row]] = [[] for _ in keys]
+    at_sha, at_origin = (_NAMES.index(name) + 1 for name in ("sha", "origin"))
     for place, row in newest_rows(connection, columns, keys, most=REPEATS, given=given):
-        record = runs.record_of(dict(zip(names, row[1:-2], strict=True)))
-        known[place].append(Kept(record=record, made=row[-2], conditions=row[-1]))
+        known[place].append(_Row(row, row[at_sha], row[at_origin]))
     return known
 
 
