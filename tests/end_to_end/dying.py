@@ -18,11 +18,13 @@ from bot.controller.runs import RunStep
 from bot.controller.spending import Purse
 from bot.runs import collect
 from bot.runs.clusters.local import LocalCluster
+from bot.runs.clusters.xpk.cluster import XpkCluster
 from bot.storage.database import Database
 
 CALLS: dict[str, tuple[Any, str]] = {
     "admit": (Purse, "admit"),
     "launch": (LocalCluster, "launch"),
+    "launch with xpk": (XpkCluster, "launch"),
     "delete": (LocalCluster, "delete"),
     "keep the log": (RunStep, "_kept"),
     "read the log": (collect, "read_log_file"),

@@ -1,0 +1,66 @@
+"""The real process dies while it launches and collects on a cluster that is far away: no job exists twice."""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from tests.end_to_end.conftest import Scene
+from tests.end_to_end.test_xpk import CONFIGURATION
+from tests.peers.autopilot import Autopilot, flying
+from tests.peers.kubernetes import Cluster, kubernetes
+from tests.peers.kubernetes_programs import install
+
+POINTS = (
+    ("launch with xpk", "after"),
+    ("keep the log", "after"),
+    ("let_go", "inside", "ended"),
+)
+
+
+@contextmanager
+def _hurrying(scene: Scene) -> Iterator[None]:
+    """Whatever is put off is due: a far cluster is looked at four times a minute, too seldom for a test."""
+    enough, path = threading.Event(), scene.server.folder / "data" / "maxview.sqlite"
+
+    def hurry() -> None:
+        while not enough.wait(0.5):
+            with closing(sqlite3.connect(path, timeout=20)) as file, file:
+                file.execute("UPDATE run SET due = 0 WHERE due IS NOT NULL")
+
+    thread = threading.Thread(target=hurry)
+    thread.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        thread.join()
+
+
+def test_a_kill_while_workloads_are_made_and_read_makes_none_twice(
+    make_scene: Callable[..., Scene], tmp_path: Path
+) -> None:
+    """Three deaths: each workload runs once, and the pull request gets its numbers."""
+    cluster = Cluster()
+    with kubernetes(cluster) as address:
+        path = f"{install(tmp_path / 'bin', address)}{os.pathsep}{os.environ['PATH']}"
+        scene = make_scene(PATH=path, XPK_COMMAND="quick-xpk")
+        scene.server.start()
+        scene.configure(CONFIGURATION)
+        scene.open_pull()
+        with flying(Autopilot(cluster=cluster, steps=24)) as autopilot, _hurrying(scene):
+            scene.server.until(lambda: autopilot.moved, "a workload runs")
+            scene.server.kill()
+            for point in POINTS:
+                scene.server.leases_end()
+                scene.server.begin("tests.end_to_end.dying", *point)
+                scene.server.dies()
+            scene.server.leases_end()
+            scene.server.start()
+            scene.comment(1, "No action needed.")
+    with closing(sqlite3.connect(scene.server.folder / "data" / "maxview.sqlite")) as file:
+        names = {row[0] for row in file.execute("SELECT json_extract(job, '$.name') FROM run")}
+        states = {row[0] for row in file.execute("SELECT state FROM run")}
+    assert (set(autopilot.moved), set(autopilot.moved.values()), states) == (names, {1}, {"ended"})
