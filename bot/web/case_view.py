@@ -62,6 +62,7 @@ class CaseView:
     why: tuple[Section, ...] = ()
     references: tuple[Reference, ...] = ()
     plots: tuple[Plot, ...] = ()
+    side_by_side: str | None = None
 
 
 def case_view(
@@ -102,7 +103,16 @@ def case_view(
         why=explanation_sections(comparison) if comparison else (),
         references=_references(row, visit),
         plots=plots(_drawn(row, measured or {}, called)),
+        side_by_side=_side_by_side(report, row, visit),
     )
+
+
+def _side_by_side(report: Report, row: CaseReport, visit: Visit) -> str | None:
+    """The newest logs of both sides, next to each other; None where one side has none."""
+    ends = [next((run.id for run in runs if run.log_uri), None) for runs in (row.base_runs, row.head_runs)]
+    if ends[0] is None or ends[1] is None:
+        return None
+    return visit.links.compare_logs(report.repository, ends[0], ends[1])
 
 
 def _reason(row: CaseReport, ended: Sequence[Trouble]) -> str:
