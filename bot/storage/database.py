@@ -116,6 +116,12 @@ class Database:
             self._threads, lambda: _transaction(reader, function, *args, **kwargs)
         )
 
+    def look(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `function(connection, …)` on one consistent view, on the calling thread: for what thinks long
+        about what it reads, so that the threads here stay free for those who are quick."""
+        reader = self._engine.execution_options(maxview_reads=True)
+        return _transaction(reader, function, *args, **kwargs)
+
     def _turn(self, kind: Callable[["Turns"], AbstractContextManager[None]]) -> AbstractContextManager[None]:
         return nullcontext() if self._turns is None else kind(self._turns)
 

@@ -5,6 +5,7 @@ In:  two names of a repository, and what is in the database. Out: HTML, JSON.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -62,9 +63,9 @@ async def _found(parts: Parts, request: Request, here: Visit) -> Found:
     base, head = asked_ends(request.path_params["ends"])
     branch = await default_branch(parts.database, here.repository)
     asked = request.query_params.get("case"), request.query_params.get("variant")
-    return await parts.database.read(
-        find, parts.comparisons, here.repository, branch, ends=(base, head), asked=asked
-    )
+    wanted = partial(find, ends=(base, head), asked=asked)
+    known = (parts.comparisons, here.repository, branch)
+    return await run_in_threadpool(parts.database.look, wanted, *known)
 
 
 def find(

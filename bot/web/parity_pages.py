@@ -73,7 +73,7 @@ async def parity_json(parts: Parts, request: Request) -> Response:
 async def _found(parts: Parts, request: Request, here: Visit) -> Found:
     name = request.path_params["ref"]
     branch = await default_branch(parts.database, here.repository)
-    return await parts.database.read(find, here.repository, branch, name)
+    return await run_in_threadpool(parts.database.look, find, here.repository, branch, name)
 
 
 def find(connection: Connection, repository: str, branch: str, name: str) -> Found:
