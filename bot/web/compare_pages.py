@@ -64,8 +64,7 @@ async def _found(parts: Parts, request: Request, here: Visit) -> Found:
     branch = await default_branch(parts.database, here.repository)
     asked = request.query_params.get("case"), request.query_params.get("variant")
     wanted = partial(find, ends=(base, head), asked=asked)
-    known = (parts.comparisons, here.repository, branch)
-    return await run_in_threadpool(parts.database.look, wanted, *known)
+    return await run_in_threadpool(parts.database.look, wanted, parts.comparisons, here.repository, branch)
 
 
 def find(
