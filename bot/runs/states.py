@@ -90,7 +90,7 @@ def _noted(run: RunStanding, seen: Observation, now: float) -> RunStanding:
         expected_steps=run.expected_steps if seen.expected_steps is None else seen.expected_steps,
         heard=heard,
         queue_place=seen.queue_place,
-        note=seen.note or run.note,
+        note=run.note if seen.state is JobState.ABSENT else seen.note,
         fault=seen.fault,
         faulty_since=(now if run.faulty_since is None else run.faulty_since) if faulty else None,
         faulty_looks=run.faulty_looks + 1 if faulty else 0,

@@ -13,7 +13,7 @@ from bot.controller.runs import RunStep
 from bot.errors import Missing
 from bot.runs.clusters.port import Cluster, Fault, Job, JobState, Observation, Place
 from bot.runs.records import Origin, RunRecord, RunState
-from bot.runs.standing import Pace
+from bot.runs.standing import Pace, RunStanding
 from bot.storage import launched, queue, runs
 from bot.storage.artifacts import RunStore
 from bot.storage.database import Database
@@ -170,7 +170,7 @@ class Hand:
         assert found is not None
         return found
 
-    def standing(self, run: str) -> launched.RunStanding:
+    def standing(self, run: str) -> RunStanding:
         """How the run stands."""
         return self.database.now(launched.standings, [run])[run]
 

@@ -283,3 +283,12 @@ def test_steps_are_noted_with_the_moment_they_were_written() -> None:
         seen = Observation(state=JobState.RUNNING, last_step=step, heard=NOW + step)
         run, _ = decide(run, seen, Wish.WANTED, NOW + 20, PACE)
     assert [(one.step, one.at - NOW) for one in run.sightings] == [(n, min(n, 20)) for n in range(18, 30)]
+
+
+def test_what_the_cluster_said_is_dropped_when_it_no_longer_says_so() -> None:
+    """An image that could be pulled after all is not spoken of; what was said of a job that is gone stays."""
+    said = replace(QUEUED, note="the image is not there")
+    run, _ = decide(standing(RunState.QUEUED), said, Wish.WANTED, NOW, PACE)
+    gone, _ = decide(run, ABSENT, Wish.WANTED, NOW, PACE)
+    runs_now, _ = decide(run, RUNNING, Wish.WANTED, NOW, PACE)
+    assert (run.note, gone.note, runs_now.note) == ("the image is not there", "the image is not there", "")
