@@ -172,6 +172,11 @@ async def test_a_login_that_is_somebody_elses_by_now_may_do_nothing(hub: Hub) ->
     assert Permission.NONE == await hub.github.permission(hub.repository, Person(login="alice", id=77))
 
 
+async def test_paths_between_two_branches_are_known(hub: Hub) -> None:
+    """Of a branch that no pull request stands for."""
+    assert ("src/new.py",) == await hub.github.compared_paths(hub.repository, "main", "feat/x#1")
+
+
 async def test_a_team_has_members(hub: Hub) -> None:
     """Whoever is not of the team, or of no such team, is no member."""
     hub.stand_in.world.teams["acme/perf"] = {"bob"}
