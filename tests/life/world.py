@@ -5,9 +5,8 @@ In:  events, each with a number that says which of its kinds. Out: nothing; ever
 The processes execute the real `RunStep` and `Sweeper`, one call to the outside at a time, in any order.
 """
 
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import msgspec
@@ -15,100 +14,23 @@ import msgspec
 from bot.controller.admission import Admission
 from bot.controller.runs import RunStep
 from bot.controller.sweeping import GRACE_SECONDS, Sweeper
-from bot.errors import Broken, Missing
+from bot.errors import Broken
 from bot.runs.attempts import another_attempt
-from bot.runs.clusters.port import Cluster, Fault, Job, JobState, Observation, Place
-from bot.runs.records import RunFile, RunState
+from bot.runs.clusters.port import Fault, JobState, Observation
+from bot.runs.records import RunState
 from bot.runs.standing import TERMINAL, Pace, RunStanding
 from bot.storage.artifacts import RunStore
 from bot.storage.database import Database
 from bot.storage.queue import Claim
 from tests.controller.farm import planned
-from tests.life.books import LIMIT, Books, Purse, Turn, row_of
+from tests.life.books import LIMIT, Books, Purse, row_of
+from tests.life.ground import Ground, Shelf, Truth
 
 PACE = Pace(poll=10, unseen=60, queue=1e5, overdue=100, looks=3, stuck=50, gap=60, attempts=3, again=20)
 STEPS = 10
 PROCESSES = 3
 RUNS = tuple(planned(key=f"{n:016x}", case=f"case_{n}") for n in range(1, 4))
 LIVE = {JobState.QUEUED, JobState.RUNNING}
-
-
-@dataclass(slots=True, kw_only=True)
-class Truth:
-    """A job as it really is; `ran` is how long by a clock that nobody can put."""
-
-    seen: Observation
-    ran: float = 0.0
-
-
-@dataclass(slots=True, kw_only=True)
-class Ground:
-    """The cluster. An answer may be old by the time it is heard, and twice in a row the job may be missing
-    from it that is there. `may_start` says whether a job of this name may be started now."""
-
-    may_start: Callable[[str], bool]
-    jobs: dict[str, Truth] = field(default_factory=dict)
-    logs: set[str] = field(default_factory=set)
-    launches: int = 0
-    blind: dict[str, int] = field(default_factory=dict)
-
-    def at(self, place: Place | None) -> Cluster:  # noqa: ARG002 - as the Protocol
-        """The one cluster."""
-        return self
-
-    async def launch(self, job: Job) -> None:
-        """The fence stands right before it, so nobody else goes first."""
-        if job.name not in self.jobs:
-            assert self.may_start(job.name), f"{job.name} was seen before, and is started again"
-            self.jobs[job.name] = Truth(seen=Observation(state=JobState.QUEUED))
-            self.launches += 1
-
-    async def observe(self, name: str) -> Observation:
-        """How it stands now, heard a little later."""
-        known = self.jobs.get(name)
-        seen = known.seen if known and not self._overlooked(name) else Observation(state=JobState.ABSENT)
-        await Turn()
-        return seen
-
-    def _overlooked(self, name: str) -> bool:
-        """Three looks in a row are believed, so that the one after two wrong ones is always right."""
-        left = self.blind.pop(name, 0)
-        if left > 1:
-            self.blind[name] = left - 1
-        return left > 1
-
-    async def delete(self, name: str) -> None:
-        """The fence stands right before it."""
-        self.jobs.pop(name, None)
-
-    async def names(self) -> frozenset[str]:
-        """All names, heard a little later."""
-        known = frozenset(self.jobs)
-        await Turn()
-        return known
-
-    @contextmanager
-    def open_log(self, name: str) -> Iterator[Iterator[bytes]]:
-        """The log of a job that ran."""
-        if name not in self.logs:
-            raise Missing("no log")
-        yield iter([b"a log"])
-
-
-class Shelf:
-    """Where logs are kept."""
-
-    def write(self, name: str, chunks: Iterator[bytes], kind: str) -> None:  # noqa: ARG002 - as the real one
-        """Keep it."""
-        assert list(chunks)
-
-    def find(self, name: str) -> Iterator[RunFile]:
-        """It is there."""
-        yield RunFile(name=name, size=1, updated=0.0, generation="1")
-
-    def uri(self, name: str) -> str:
-        """Its address."""
-        return f"file:/{name}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -243,7 +165,7 @@ class World:
             self.causes[run] += 1
             self._trouble(job, number // 12)
         elif number // 12 % 5 == 0:
-            self.vanished.add(run)
+            self.vanished.add(name)
             self.causes[run] += 1
             del self.ground.jobs[name]
         elif name not in self.ground.blind and self.books.standing(run).missing_looks == 0:
@@ -322,7 +244,7 @@ class World:
             return self.ran[run] + self.jumps * PACE.gap >= 600.0
         if "all" in standing.why:
             return self.causes[run] >= PACE.attempts
-        return "no longer knows" in standing.why and run in self.vanished
+        return "no longer knows" in standing.why and standing.name in self.vanished
 
     def calm(self) -> None:
         """The trouble stops: everything that is wanted ends, and nothing lives that nobody wants."""
