@@ -134,7 +134,15 @@ _ROW = record(
     head_runs=several(ref("RunLine")),
     stale_runs=several(ref("RunLine")),
     progress=maybe(
-        record("How far it is.", step=maybe(WHOLE), steps=maybe(WHOLE), runs_done=WHOLE, runs_wanted=WHOLE)
+        record(
+            "How far it is.",
+            step=maybe(WHOLE),
+            steps=maybe(WHOLE),
+            runs_done=WHOLE,
+            runs_wanted=WHOLE,
+            left_seconds=told(maybe(several(NUMBER)), "The least and the most that it may still take."),
+            about=told(TEXT, "What of it is awaited."),
+        )
     ),
     failure=maybe(
         record(
