@@ -307,4 +307,4 @@ EVENTS: dict[str, Callable[[World, int], None]] = {
     "jump": World.jump,
     "people": World.people,
 }
-WEIGHTS = {"advance": 220, "pass": 25, "cluster": 20, "crash": 4, "sleep": 2, "jump": 1, "people": 4}
+WEIGHTS = {"advance": 220, "pass": 25, "cluster": 20, "crash": 4, "sleep": 2, "jump": 1, "people": 12}
