@@ -47,6 +47,7 @@ from bot.speech import Speech
 from bot.storage import deliveries
 from bot.storage.artifacts import RunStore, own_store
 from bot.storage.database import Database
+from bot.storage.line_index import IndexShelf
 from bot.storage.tables import DELIVERY, MAINLINE, PULL_REQUEST, RUN
 from bot.upkeep import upkeep
 from bot.web.link_key import LinkKey
@@ -187,7 +188,7 @@ def _pull_step(parts: Parts, suites: Suites) -> PullStep:
         subjects=Subjects(database=parts.database, forge=parts.github),
         suites=suites,
         heads=HeadReader(forge=parts.github),
-        gatherer=Gatherer(database=parts.database, now=time.time),
+        gatherer=Gatherer(database=parts.database, now=time.time, shelf=IndexShelf(parts.artifacts)),
         tell=Tell(say=speech.speaker(), check=speech.checker()),
         launch=Launcher(database=parts.database, now=time.time),
         labels=LabelMaker(database=parts.database, forge=parts.github),

@@ -17,6 +17,7 @@ from bot.runs.records import FoundRun
 from bot.storage import repositories, runs
 from bot.storage.artifacts import RunStore, open_store
 from bot.storage.database import Database
+from bot.storage.line_index import IndexShelf
 
 NEWEST_PER_CASE = 30
 """Runs of a branch read per case and variant: the 30 of the noise history."""
@@ -33,6 +34,7 @@ class Gatherer:
 
     database: Database
     now: Callable[[], float]
+    shelf: IndexShelf = field(default_factory=IndexShelf)
     _stores: dict[str, RunStore] = field(default_factory=dict)
     _readers: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(READERS))
 
@@ -57,7 +59,7 @@ class Gatherer:
         async with self._readers:
             try:
                 collected = await asyncio.to_thread(
-                    collect.read_run, store, repository, found, manifests, first_name=origin
+                    collect.read_run, store, repository, found, manifests, first_name=origin, shelf=self.shelf
                 )
             except (Told, Broken) as problem:
                 LOG.warning("a run in %s could not be read: %s", found.folder, problem)

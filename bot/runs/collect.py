@@ -16,6 +16,8 @@ from bot.runs.commit_of_run import commit_of, names_to_look_for
 from bot.runs.pattern import RunPattern, group_runs
 from bot.runs.records import FoundRun, RunFile, RunRecord
 from bot.storage.artifacts import RunStore
+from bot.storage.line_index import WORTH_KEEPING, IndexShelf, LineCounter, identity
+from bot.storage.pieces import GZIP_MAGIC
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.measure import measure
 
@@ -82,11 +84,17 @@ class Manifests:
 
 
 def read_run(
-    store: RunStore, repository: str, found: FoundRun, manifests: Manifests, *, first_name: str | None = None
+    store: RunStore,
+    repository: str,
+    found: FoundRun,
+    manifests: Manifests,
+    *,
+    first_name: str | None = None,
+    shelf: IndexShelf | None = None,
 ) -> Collected:
     """Read and measure a run's log: process 0's where there are several, else the fullest. Its id is made of
-    the name by which the repository was first known."""
-    file, measured = _measured_log(store, found.files)
+    the name by which the repository was first known. Where the lines of a large log stand goes to `shelf`."""
+    file, measured = _measured_log(store, found.files, shelf or IndexShelf())
     claimed = measured.log.environment.commit
     record = RunRecord(
         id=run_id(store, first_name or repository, found),
@@ -102,12 +110,20 @@ def read_run(
     return Collected(record=record, measured=measured)
 
 
-def read_log_file(store: RunStore, file: RunFile) -> MeasuredRun:
-    """Read one log to its end and measure the last run in it, in constant memory."""
-    reader = LogReader(store.uri(file.name))
+def read_log_file(store: RunStore, file: RunFile, shelf: IndexShelf | None = None) -> MeasuredRun:
+    """Read one log to its end and measure the last run in it, in constant memory; its lines are counted on
+    the way, so that the log page need not."""
+    reader, lines = LogReader(store.uri(file.name)), LineCounter()
+    counts = shelf is not None and file.size >= WORTH_KEEPING
     with store.open(file.name, file.generation) as chunks:
-        for chunk in chunks:
+        for number, chunk in enumerate(chunks):
             reader.feed(chunk)
+            # The lines of a gzip are those of its text, which passes inside the reader.
+            counts = counts and not (number == 0 and chunk.startswith(GZIP_MAGIC))
+            if counts:
+                lines.feed(chunk)
+    if shelf is not None and counts:
+        shelf.keep(identity(store.uri(file.name), file.generation), lines.index())
     return measure(reader.close()[-1])
 
 
@@ -128,10 +144,12 @@ def _listings(pattern: RunPattern, sought: Sought) -> list[tuple[str, str | None
     ]
 
 
-def _measured_log(store: RunStore, files: Collection[RunFile]) -> tuple[RunFile, MeasuredRun]:
+def _measured_log(
+    store: RunStore, files: Collection[RunFile], shelf: IndexShelf
+) -> tuple[RunFile, MeasuredRun]:
     read: list[tuple[RunFile, MeasuredRun]] = []
     for file in files:
-        read.append((file, read_log_file(store, file)))
+        read.append((file, read_log_file(store, file, shelf)))
         if read[-1][1].log.environment.process == 0:
             return read[-1]
     return max(read, key=lambda one: len(one[1].log.steps))

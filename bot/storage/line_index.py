@@ -107,6 +107,11 @@ class LineCounter:
         return LineIndex(self._size, array("Q", [*self._ends, *rest]))
 
 
+def identity(address: str, generation: str) -> str:
+    """What names one content of one log."""
+    return f"{address} {generation}"
+
+
 def line_index(pieces: Iterable[bytes]) -> LineIndex:
     """The index of a whole text."""
     counter = LineCounter()
@@ -121,26 +126,26 @@ class IndexShelf:
 
     store: RunStore | None = None
 
-    def find(self, identity: str) -> LineIndex | None:
+    def find(self, name: str) -> LineIndex | None:
         """The index of this content of this log, where it was kept."""
         if self.store is None:
             return None
         try:
-            stored = self.store.read_small(_name(identity), _LARGEST)
+            stored = self.store.read_small(_name(name), _LARGEST)
         except (Told, Broken) as problem:
             LOG.warning("an index of lines cannot be read, so it is made again: %s", problem)
             return None
         return decoded(stored) if stored else None
 
-    def keep(self, identity: str, index: LineIndex) -> None:
+    def keep(self, name: str, index: LineIndex) -> None:
         """Keep it where that spares work. Where the store is away the log can be read all the same."""
         if self.store is None or index.size < WORTH_KEEPING:
             return
         try:
-            self.store.write(_name(identity), [index.encoded()], "application/octet-stream")
+            self.store.write(_name(name), [index.encoded()], "application/octet-stream")
         except (Told, Broken) as problem:
             LOG.warning("an index of lines cannot be kept: %s", problem)
 
 
-def _name(identity: str) -> str:
-    return f"{_FOLDER}/{hashlib.sha256(identity.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}"
+def _name(name: str) -> str:
+    return f"{_FOLDER}/{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}"

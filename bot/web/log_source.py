@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from bot.errors import Told
 from bot.storage.artifacts import RunStore, open_store
-from bot.storage.line_index import STRIDE, IndexShelf, LineIndex, line_index
+from bot.storage.line_index import STRIDE, IndexShelf, LineIndex, identity, line_index
 from bot.storage.pieces import GZIP_MAGIC
 from bot.web.log_gzip import GzipText
 
@@ -121,10 +121,10 @@ class Logs:
         """The log at `file:…` or `gs://…`; asks its store once whether it is there and what it is."""
         store, name = _placed(address)
         file = store.describe(name)
-        identity = f"{address} {file.generation}"
+        named = identity(address, file.generation)
         zipped = file.size > len(GZIP_MAGIC) and store.read_range(name, 0, len(GZIP_MAGIC)) == GZIP_MAGIC
-        text = self._gzip(identity, GzipText(store, name, file.size)) if zipped else None
-        return LogSource(store=store, name=name, identity=identity, stored=file.size, gzip=text)
+        text = self._gzip(named, GzipText(store, name, file.size)) if zipped else None
+        return LogSource(store=store, name=name, identity=named, stored=file.size, gzip=text)
 
     def index(self, source: LogSource) -> LineIndex:
         """Where the lines of this log stand; read through once for that, where nobody did before."""
@@ -164,9 +164,9 @@ class Logs:
             at, number = at + len(piece), number + count
         return None
 
-    def _gzip(self, identity: str, fresh: GzipText) -> GzipText:
+    def _gzip(self, name: str, fresh: GzipText) -> GzipText:
         with self._lock:
-            return _remember(self._gzips, identity, self._gzips.get(identity, fresh), KEPT_GZIPS)
+            return _remember(self._gzips, name, self._gzips.get(name, fresh), KEPT_GZIPS)
 
 
 def open_log(address: str) -> LogSource:
