@@ -67,6 +67,10 @@ def _meaning(suite: Suite) -> Iterator[tuple[str, str]]:
         yield "by the pattern", suite.runs.pattern.text
     yield "runs are launched", _launched(suite.launch)
     yield "answers on", _answers(suite)
+    if suite.triggers.branches:
+        yield "and on pushes to", _few(suite.triggers.branches)
+    if suite.triggers.labels:
+        yield "and on the labels", _few(tuple(suite.triggers.labels))
     if suite.launch is not None:
         yield "launches may use", _budget(suite.budget)
     margins = suite.margins
@@ -89,10 +93,6 @@ def _answers(suite: Suite) -> str:
     drafts = " and drafts" if triggers.drafts else ""
     touching = f" that touch {_few(triggers.paths)}" if triggers.paths else ""
     parts = [f"pull requests{drafts}{touching}"] if triggers.pull_request else []
-    if triggers.branches:
-        parts.append(f"pushes to {_few(triggers.branches)}")
-    if triggers.labels:
-        parts.append(f"the labels {_few(tuple(triggers.labels))}")
     return "; ".join([*parts, "commands in comments"])
 
 

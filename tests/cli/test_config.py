@@ -30,7 +30,9 @@ compare               ref and variant
 runs are found in     gs://lance-maxtext
 by the pattern        {variant}_ckpt_xpk_{slug}_{date}_{time}/{variant}_xpk_{slug}_{date}_{time}_{case}/*.log
 runs are launched     never (no launch: they are only found)
-answers on            pull requests that touch src/**; pushes to test_*, exported_pr_*; the labels benchmark, benchmark:*; commands in comments
+answers on            pull requests that touch src/**; commands in comments
+and on pushes to      test_*, exported_pr_*
+and on the labels     benchmark, benchmark:*
 a change counts from  1 %
 same means within     5 %
 """
