@@ -1,6 +1,6 @@
 """Every case of two sides compared, as the comment compares them, and remembered while the runs are the same.
 
-In:  the runs that stand for two names, in the database. Out: `Matched` rows, `Compared` ones.
+In:  the runs that stand for two names, in the database. Out: `Matched` rows, `CaseReport`s.
 Promises: the same rules as a report's: the error rate is shared among the comparable cases, the noise is
 measured from the default branch, margins are the repository's own.
 """
@@ -85,8 +85,15 @@ class Pairing:
         """Whether it is two commits or two variants that are compared."""
         if self.base.variant == self.head.variant:
             return Across.COMMITS
-        same = same_commit(self.base.ref.sha, self.head.ref.sha) or self.base.ref.branch is not None
-        return Across.VARIANTS if same and _same_ref(self.base.ref, self.head.ref) else Across.UNSTATED
+        return Across.VARIANTS if _same_ref(self.base.ref, self.head.ref) else Across.UNSTATED
+
+    @property
+    def commits(self) -> tuple[str | None, str | None]:
+        """The commits that the names themselves stand for; a branch stands for those of its runs."""
+        base, head = (
+            ref.sha if ref.kind is not Kind.BRANCH else None for ref in (self.base.ref, self.head.ref)
+        )
+        return base, head
 
 
 def _same_ref(base: Ref, head: Ref) -> bool:
@@ -156,15 +163,13 @@ class Comparisons:
         """Every row with its verdict; only what is not remembered is read and compared."""
         comparable = self.comparable(connection, pairing)
         keys = [(row.key, row.past_key, _rules(pairing), comparable) for row in pairing.rows]
-        fresh = [
-            place for place, row in enumerate(pairing.rows) if row.whole and self._get(keys[place]) is None
-        ]
-        measured = runs.measured(connection, {run for place in fresh for run in pairing.rows[place].ids})
-        for place in fresh:
-            row = pairing.rows[place]
+        known = [self._get(key) for key in keys]
+        fresh = [at for at, row in enumerate(pairing.rows) if row.whole and known[at] is None]
+        measured = runs.measured(connection, {run for at in fresh for run in pairing.rows[at].ids})
+        for at in fresh:
+            row = pairing.rows[at]
             found = judged(row, pairing, measured, comparable, explained=False)
-            self._keep(keys[place], case_report(row, reports.slim_comparison(found)))
-        known = (self._get(key) for key in keys)
+            known[at] = self._keep(keys[at], case_report(row, reports.slim_comparison(found)))
         return tuple(
             one if isinstance(one, CaseReport) else case_report(row, None)
             for row, one in zip(pairing.rows, known, strict=True)
@@ -173,11 +178,13 @@ class Comparisons:
     def comparable(self, connection: Connection, pairing: Pairing) -> int:
         """How many rows share the error rate of the comparison."""
         whole = [row for row in pairing.rows if row.whole]
-        fresh = [row for row in whole if self._get(row.key) is None]
-        measured = runs.measured(connection, {run for row in fresh for run in row.ids})
-        for row in fresh:
-            self._keep(row.key, is_comparable(_of(row.base, measured), _of(row.head, measured)))
-        return max(1, sum(bool(self._get(row.key)) for row in whole))
+        known = [self._get(row.key) for row in whole]
+        fresh = [at for at, one in enumerate(known) if one is None]
+        measured = runs.measured(connection, {run for at in fresh for run in whole[at].ids})
+        for at in fresh:
+            base, head = (_of(kept, measured) for kept in (whole[at].base, whole[at].head))
+            known[at] = self._keep(whole[at].key, is_comparable(base, head))
+        return max(1, sum(map(bool, known)))
 
     def _get(self, key: tuple[object, ...]) -> object:
         with self._lock:
@@ -185,19 +192,19 @@ class Comparisons:
                 self._known.move_to_end(key)
             return self._known.get(key)
 
-    def _keep(self, key: tuple[object, ...], value: object) -> None:
+    def _keep(self, key: tuple[object, ...], value: object) -> object:
         with self._lock:
             self._known[key] = value
             if len(self._known) > KEPT:
                 self._known.popitem(last=False)
+        return value
 
 
 def judged(
     row: Matched, pairing: Pairing, measured: Documents, comparable: int, *, explained: bool = True
 ) -> Comparison:
     """Compare one row's ends; `comparable` rows share the error rate."""
-    ends = pairing.base.ref, pairing.head.ref
-    named = [end.sha if end.kind is not Kind.BRANCH else None for end in ends]
+    base_commit, head_commit = pairing.commits
     return compare(
         _of(row.base, measured),
         _of(row.head, measured),
@@ -207,15 +214,16 @@ def judged(
             practical_percent=pairing.habits.practical_percent,
             equivalence_percent=pairing.habits.equivalence_percent,
         ),
-        base_commit=named[0] or row.base[0].record.sha,
-        head_commit=named[1] or row.head[0].record.sha,
+        base_commit=base_commit or row.base[0].record.sha,
+        head_commit=head_commit or row.head[0].record.sha,
         across=pairing.across,
         explained=explained,
     )
 
 
 def _rules(pairing: Pairing) -> tuple[object, ...]:
-    return (pairing.habits.practical_percent, pairing.habits.equivalence_percent, pairing.across)
+    habits = pairing.habits
+    return (habits.practical_percent, habits.equivalence_percent, pairing.across, pairing.commits)
 
 
 def _of(kept: Sequence[Kept], measured: Documents) -> tuple[MeasuredRun, ...]:
