@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Request
 from starlette.applications import Starlette
 
 from tests.peers.node import node_modules
@@ -79,7 +79,7 @@ class Look:
     def __post_init__(self) -> None:
         self.page.on("console", self._console)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("requestfailed", lambda request: self.complaints.append(f"failed: {request.url}"))
+        self.page.on("requestfailed", self._failed)
         self.page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
 
     def violations(self) -> list[str]:
@@ -98,6 +98,11 @@ class Look:
         """How wide the page is; wider than the window means that it scrolls sideways."""
         width: int = self.page.evaluate("document.documentElement.scrollWidth")
         return width
+
+    def _failed(self, request: Request) -> None:
+        # A browser gives up what it is fetching when one goes on to another page.
+        if request.failure != "net::ERR_ABORTED":
+            self.complaints.append(f"failed: {request.url} {request.failure}")
 
     def _console(self, message: ConsoleMessage) -> None:
         self.complaints.append(f"{message.type}: {message.text}")
