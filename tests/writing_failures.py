@@ -118,6 +118,11 @@ SESSION = (
     "worker {day.address}:8471: Detected failure SLICE_FAILURE_CHIP_DRIVER_ERROR in session "
     "e6c8f1d2a7b94f10, missed 1 health checks"
 )
+SILENT = (
+    "W{day.stamp}    {day.pid} session_master.cc:539] The task with address "
+    "{day.workload}-0-{day.task}.svc:8471 missed 1 health checks.The most recent health check failed with "
+    "the following error: UNAVAILABLE: failed to connect to all addresses"
+)
 FATAL = (
     "*** A program or fatal error occurred, all pending programs will fail, and results may be corrupted. "
     "This is likely an XLA compiler bug or your job hit a bad TPU hardware. Program: jit_train_step "
@@ -322,6 +327,21 @@ FAILED: dict[str, Failed] = {
         log=_said(SESSION, steps=6, exit_code=134),
         kind=FailureClass.BAD_HARDWARE,
         error="Session is failing with",
+    ),
+    "bad_hardware, silent": Failed(
+        log=_said(SILENT, steps=6, exit_code=134),
+        kind=FailureClass.BAD_HARDWARE,
+        error="task with address",
+    ),
+    "silent after a mistake": Failed(
+        log=lambda day: _log(
+            day,
+            SILENT.format(day=day) + "\n" + traceback(day, "ValueError: the mesh has no axis 'expert'"),
+            exit_code=134,
+        ),
+        kind=FailureClass.CODE,
+        error="ValueError: the mesh has no axis 'expert'",
+        where="train.py:541",
     ),
     "hardware_or_compiler": Failed(
         log=_said(FATAL, steps=6, exit_code=134),

@@ -14,10 +14,10 @@ from bot.logs.prefix import Prefix
 ENTRY = 8 * 1024
 """Bytes of an entry read behind its message: labels of JobSet and Kueue are long."""
 
-# "message": "    "textPayload": "
-OPENING = re.compile(r'"(?:message|textPayload)"\s*:\s*"[^"\n]{0,120}$')
-# "timestamp": "2026-07-30T19:22:14.580075023Z"
-_TIME = re.compile(rf'"timestamp"\s*:\s*"{RFC}"')
+# "message": "    "textPayload": "    "log": ", as Docker writes it
+OPENING = re.compile(r'"(?:message|textPayload|log)"\s*:\s*"[^"\n]{0,120}$')
+# "timestamp": "2026-07-30T19:22:14.580075023Z"    "time": "2026-07-30T19:22:14.580075023Z", Docker's
+_TIME = re.compile(rf'"time(?:stamp)?"\s*:\s*"{RFC}"')
 # "pod_name": "ym-qw35-10-pathways-head-0-0-dsbgb"
 _POD = re.compile(r'"pod_name"\s*:\s*"(?P<pod>[\w.-]+)"')
 # "batch.kubernetes.io/job-completion-index": "3"

@@ -123,7 +123,9 @@ _ECHOES = frozenset({FailureClass.HANG, FailureClass.PEER_DIED, FailureClass.TER
 _OUT_OF_MEMORY = r"RESOURCE_EXHAUSTED|CUDA out of memory|HIP out of memory|OutOfMemoryError"
 # train.py: error: argument --fp16: Truthy value expected: got s but expected one of yes/no
 _USAGE = r"error: (?:argument -|unrecognized arguments: |the following arguments are required: )"
-_HARDWARE = r"SLICE_FAILURE_\w+|Session is failing with|TPU session error|missed \d+ health checks"
+_HARDWARE = r"SLICE_FAILURE_\w+|Session is failing with|TPU session error"
+# The task with address mt-04-int8-0-3.svc:8471 missed 1 health checks: it is silent, whatever the cause
+_SILENT = r"missed \d+ health checks"
 # RuntimeError: The checkpoint step 20 is at or beyond config.steps=10      Checkpointing failed. ...
 _CHECKPOINT = (
     r"[Cc]heckpoint.{0,60}(?:exists|not found|corrupt|mismatch)|Checkpointing failed"
@@ -131,7 +133,7 @@ _CHECKPOINT = (
 )
 _SUBMIT = r"cannot be handled as a JobSet|error when creating|have a resource type|when podFailurePolicy"
 _SIGNATURES = tuple(
-    Signature(kind=kind, pattern=re.compile(pattern), echo=kind in _ECHOES)
+    Signature(kind=kind, pattern=re.compile(pattern), echo=kind in _ECHOES or pattern == _SILENT)
     for kind, pattern in (
         # RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used ...
         (FailureClass.VMEM_OOM, r"memory space (?:vmem|smem)"),
@@ -160,6 +162,7 @@ _SIGNATURES = tuple(
         (FailureClass.PEER_DIED, r"ChildFailedError"),
         # Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was
         (FailureClass.CRASH, r"Fatal Python error|Segmentation fault|SIGSEGV|SIGABRT|watchdog thread term"),
+        (FailureClass.BAD_HARDWARE, _SILENT),
     )
 )
 

@@ -31,7 +31,7 @@ _PROCESS = re.compile(r"\[process=(\d{1,6})\]")
 # (run_maxtext_train pid=78967, ip=10.130.0.11)
 _RAY = re.compile(r"\((?:[\w.:-]+ )?pid=(?P<pid>\d+)(?:, ip=(?P<ip>[\w.:]+))?\)[ \t]*\Z")
 # [pod/mt-04-int8-wddlh-slice-job-0-3-abcde/jax-tpu]
-_POD = re.compile(r"\[pod/(?P<pod>[\w.-]+)(?:/[\w.-]+)?\]:?[ \t]*\Z")
+_POD = re.compile(r"\[pod/(?P<name>[\w.-]+)(?:/[\w.-]+)?\]:?[ \t]*\Z")
 # [resource.labels.podName: mt-04-int8-wddlh-slice-job-0-3-abcde]
 _EXPLORER = re.compile(r"\[resource\.labels\.(?P<label>\w+): (?P<value>[\w.-]+)\][ \t]*\Z")
 # mt-04-int8-wddlh-slice-job-0-3-abcde jax-tpu | text     worker-3  | text
@@ -40,6 +40,10 @@ _COMPOSE = re.compile(r"(?:^|(?<=[\n\r]))(?P<name>[\w.-]+(?: [\w.-]+)?) *\| *\Z"
 _TORCHRUN = re.compile(r"\[[a-z]{1,20}(?P<rank>\d{1,6})\]:[ \t]*(?:\[titan\][ \t]*)?\Z")
 # 12: text, as srun --label writes it
 _SLURM = re.compile(r"(?:^|(?<=\s))(?P<rank>\d{1,5}):[ \t]+\Z")
+# 2026-07-30T19:22:14.580032463Z stderr F text, as a node keeps what its containers print
+_CRI = re.compile(r"(?<=[Z\d] )(?P<name>)(?:stdout|stderr) [FP] \Z")
+# 2026-07-30T19:22:14.580032+0000 tpu-vm-3 python3[8812]: text, as journalctl -o short-iso-precise prints it
+_JOURNAL = re.compile(r"(?<=[Z\d] )(?P<name>[\w.-]{1,64}) [\w./@-]{1,64}\[\d{1,10}\]:[ \t]+\Z")
 _RFC_LAST = re.compile(rf"(?<!\d){RFC}:?[ \t]*\Z")
 # mt-04-int8-wddlh-slice-job-0-3-abcde: host 3 of slice 0
 _POD_INDEX = re.compile(r"-job-\d+-(\d+)(?:-\w{5})?\Z")
@@ -132,13 +136,11 @@ def _label(rest: str) -> tuple[int, str, int | None] | None:
     """Where the label at the end begins, the host it names, and the process index that the name implies."""
     if found := _RAY.search(rest):
         return found.start(), f"{found['ip'] or ''}/{found['pid']}", None
-    if found := _POD.search(rest):
-        return found.start(), found["pod"], _index(found["pod"])
     if found := _EXPLORER.search(rest):
         named = "pod" in found["label"].lower()
         return found.start(), found["value"] if named else "", _index(found["value"])
-    if found := _COMPOSE.search(rest):
-        return found.start(), found["name"], _index(found["name"].split()[0])
+    if found := _POD.search(rest) or _COMPOSE.search(rest) or _JOURNAL.search(rest) or _CRI.search(rest):
+        return found.start(), found["name"], _index(found["name"].partition(" ")[0])
     if found := _TORCHRUN.search(rest) or _SLURM.search(rest):
         return found.start(), f"rank {int(found['rank'])}", int(found["rank"])
     return None

@@ -8,10 +8,12 @@ depend on where the chunks were cut.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from bot.logs.almanac import Almanac
 from bot.logs.assemble import assemble, nothing
 from bot.logs.chapters import Chapters
+from bot.logs.encoding import Transcoder
 from bot.logs.facts import RunLog
 from bot.logs.formats import COMMON, FORMATS
 from bot.logs.inflate import Inflater
@@ -25,6 +27,14 @@ _NEEDLES = [(None, needle) for needle in COMMON] + [
 _LITERALS = [needle.literal for _, needle in _NEEDLES]
 _OFTEN = 200
 """Sightings of one literal after which its reader need not read far: tracebacks of a thousand hosts."""
+_CLOSE = 2048
+"""Bytes behind one such place in which another is not read: logs of hosts that follow each other are longer,
+and what was read there reached about as far."""
+
+_IDLE, _NEAR = 10_000, 32
+"""A literal that stood in so many places without a meaning has none where it stands again within so few
+bytes: text that repeats it may be hundreds of megabytes."""
+
 _SAMPLE = 64 * 1024
 """Bytes by which text is told from binary data."""
 _BINARY = 0.1
@@ -38,8 +48,12 @@ class LogReader:
     def __init__(self, source: str) -> None:
         self._source = source
         self._inflater = Inflater()
+        self._transcoder = Transcoder()
         self._leads = [lead_of(needle) for _, needle in _NEEDLES]
         self._counts = [0] * len(_NEEDLES)
+        self._idle = [0] * len(_NEEDLES)  # readings in a row that found nothing
+        self._last = [0] * len(_NEEDLES)  # the literal's last place
+        self._sparse = -_CLOSE  # the last of the places that are read for those around them
         self._almanac = Almanac()
         self._chapters = Chapters()
         needles = {n: needle for n, (_, needle) in enumerate(_NEEDLES)}
@@ -50,17 +64,20 @@ class LogReader:
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes."""
         for piece in self._inflater.feed(chunk):
-            self._scan(piece)
+            self._scan(self._transcoder.feed(piece))
 
     def close(self) -> tuple[RunLog, ...]:
         """The log has ended: its runs."""
         for piece in self._inflater.close():
-            self._scan(piece)
+            self._scan(self._transcoder.feed(piece))
+        self._scan(self._transcoder.close())
         for hit in self._scanner.close():
             self._read(hit)
         complaint = self._inflater.complaint
         runs = assemble(self._chapters.episodes, self._source, self._almanac.first_year, complaint)
-        return runs or (nothing(self._source, self._why_nothing(), complaint),)
+        runs = runs or (nothing(self._source, self._why_nothing(), complaint),)
+        remark = self._transcoder.remark
+        return tuple(replace(run, warnings=(remark, *run.warnings)) for run in runs) if remark else runs
 
     @property
     def searched(self) -> int:
@@ -72,23 +89,34 @@ class LogReader:
         """Places that were read with care so far: the others said again what was known, or looked alike."""
         return sum(self._counts)
 
-    def _scan(self, piece: bytes) -> None:
-        if len(self._sample) < _SAMPLE:
-            self._sample += piece[: _SAMPLE - len(self._sample)]
-        for hit in self._scanner.feed(piece):
-            self._read(hit)
+    def _scan(self, pieces: Iterable[bytes]) -> None:
+        for piece in pieces:
+            if len(self._sample) < _SAMPLE:
+                self._sample += piece[: _SAMPLE - len(self._sample)]
+            for hit in self._scanner.feed(piece):
+                self._read(hit)
 
     def _read(self, hit: Hit) -> None:
         form, needle = _NEEDLES[hit.needle]
+        often = self._counts[hit.needle] >= _OFTEN
+        if self._needs_none(hit, sparse=needle.sparse and often):
+            return
+        self._sparse = hit.offset if needle.sparse else self._sparse
         self._counts[hit.needle] += 1
-        often = self._counts[hit.needle] > _OFTEN
         seen = Sighting(hit, needle, self._leads[hit.needle], self._almanac, often=often)
         statements = []
         for said in needle.read(seen):
             self._chapters.hear(said, seen, form, telling=needle.telling)
             statements.append(said)
+        self._idle[hit.needle] = 0 if statements else self._idle[hit.needle] + 1
         if self._shortcuts.learns(hit.needle):
             self._shortcuts.learn(hit, seen, form, needle, statements)
+
+    def _needs_none(self, hit: Hit, *, sparse: bool) -> bool:
+        """Whether this place may go unread: it is one of very many, close to another that was read."""
+        apart, self._last[hit.needle] = hit.offset - self._last[hit.needle], hit.offset
+        idle = self._idle[hit.needle] >= _IDLE and apart < _NEAR
+        return idle or (sparse and hit.offset - self._sparse < _CLOSE)
 
     def _why_nothing(self) -> str:
         if not self._inflater.total:

@@ -33,6 +33,7 @@ class Needle:
     `lead` is what of the message stands in front of the literal, as a regular expression. `telling`: only
     this format prints it. `message` names it where its place in the program identifies the code that ran.
 
+    `sparse`: where there are very many, one of those that stand close together is read for all.
     Two ways to be read faster where it is frequent. `again`: the bytes from the literal's first one on that
     decide, with the line in front of them, what its reader says; where that is a fact that counts once, the
     same words are not read again. `layout`, of a step line: the layout of a text from its literal on.
@@ -43,6 +44,7 @@ class Needle:
     lead: str = ""
     telling: bool = False
     message: str | None = None
+    sparse: bool = False
     again: int | None = None
     layout: Callable[[str], Layout | None] | None = None
 

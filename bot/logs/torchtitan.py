@@ -66,7 +66,8 @@ def _numbers(text: str) -> tuple[dict[str, float], int]:
 
 
 def _gib(seen: Sighting) -> Iterator[Statement]:
-    head, memory = _HEAD.search(seen.front), _MEMORY.match(seen.text)
+    memory = _MEMORY.match(seen.text)
+    head = _HEAD.search(seen.front) if memory else None
     if head is None or memory is None:
         return
     loss = _number(head["loss"])

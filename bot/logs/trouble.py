@@ -27,10 +27,15 @@ SPARE = 2048
 _OPENING = re.compile(
     r"(?:couldn't assign flavors [^\n]{0,120}|error: the server doesn\\?'|Status: |Reason: |"
     r"Job\.batch \"[^\n]{0,80}\" is invalid: [^\n]{0,120}|"
+    r"(?:task with address \S{1,200} )?missed \d{1,6}|"
     r"[A-Za-z_][\w.]{0,80}: |Error from server [^\n]{0,200}|ERROR: |Barrier result: )\Z"
 )
-_LINE_END = re.compile(r"[\r\n]|\\n|\s(?=[IWEF]\d{4} \d\d:\d\d:\d\d|XPK End: |EXIT_CODE=|Traceback \(most)")
-_MEMORY_LINES = re.compile(r"\s*\n(?=\s*(?:Ran out|Exceeded|Used))")
+_LINE_END = re.compile(
+    r"[\r\n]|\\n|\s(?=[IWEF]\d{4} \d\d:\d\d:\d\d|XPK End: |EXIT_CODE=|Traceback \(most|={8}|Total hbm usage)"
+)
+_MEMORY_LINES = re.compile(r"(?<!\s)\s{1,80}(?=Ran out|Exceeded|Used)")
+_MOST_MEMORY_LINES = 4
+"""The three of them, and one blank in front of such a word that is none."""
 
 
 _ANYBODYS = frozenset({FailureClass.CRASH, FailureClass.TERMINATED, FailureClass.HOST_OOM})
@@ -67,7 +72,7 @@ def _message(seen: Sighting) -> Iterator[Statement]:
     """A message that is known word for word."""
     opening = _OPENING.search(seen.front)
     start = opening[0] if opening else ""
-    text = start + _MEMORY_LINES.sub(" ", seen.text, count=2)
+    text = start + _MEMORY_LINES.sub(" ", seen.text, count=_MOST_MEMORY_LINES)
     error = _LINE_END.split(text, maxsplit=1)[0].strip()[:ERROR_LENGTH]
     kind, echo = classify(error)
     if kind is FailureClass.UNKNOWN:
@@ -82,7 +87,7 @@ def _message(seen: Sighting) -> Iterator[Statement]:
         training=kind not in _ANYBODYS,
         form="maxtext" if "MAXTEXT" in error else None,
         offset=seen.offset,
-        end=seen.offset + len(error.encode("utf-8", "replace")),
+        end=seen.offset + len(error[len(start) :].encode("utf-8", "replace")),
     )
 
 
@@ -93,6 +98,7 @@ _MESSAGES = (
     b"DEADLINE_EXCEEDED; # of tasks",
     b"SLICE_FAILURE_",
     b"Session is failing with",
+    b" health checks",
     b"A program or fatal error occurred",
     b"Unable to initialize backend 'tpu'",
     b"OOMKilled",
@@ -115,6 +121,6 @@ _MESSAGES = (
 )
 
 TROUBLE = (
-    Needle(literal=b"Traceback (most recent call last)", read=_traceback),
-    *(Needle(literal=literal, read=_message) for literal in _MESSAGES),
+    Needle(literal=b"Traceback (most recent call last)", read=_traceback, sparse=True),
+    *(Needle(literal=literal, read=_message, sparse=True) for literal in _MESSAGES),
 )
