@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Page
 
@@ -30,7 +31,11 @@ def site(tmp_path: Path, github: Emulate) -> Iterator[str]:
     database = Database(f"sqlite:///{tmp_path}/maxview.sqlite")
     database.migrate()
     port = free_port()
-    people = People(client_id="Iv1", client_secret="s", api_url=github.url, now=lambda: 0.0)
+    # No connection is kept: the loop of the server's thread ends with the server.
+    transport = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_keepalive_connections=0))
+    people = People(
+        client_id="Iv1", client_secret="s", api_url=github.url, now=lambda: 0.0, transport=transport
+    )
     shop = Shop(folder=tmp_path, database=database, people=people, url=f"http://127.0.0.1:{port}")
     shop.keep(REPOSITORY, private=True)
     with served(shop.app, port) as url:

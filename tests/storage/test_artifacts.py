@@ -169,7 +169,7 @@ def test_a_missing_file_is_told_by_its_address(place: Place) -> None:
     with pytest.raises(Told, match=re.escape(place.store.uri("b.log"))):
         _whole(place, "b.log")
     with pytest.raises(Told, match=re.escape(place.store.uri("b.log"))):
-        place.store.describe("b.log").size
+        place.store.describe("b.log")
 
 
 def test_the_uri_of_a_file_opens_it(place: Place) -> None:
