@@ -33,9 +33,6 @@ def summary_document(comparison: Comparison) -> dict[str, object]:
         "loss": _loss(comparison.loss),
         "caveats": [_caveat(caveat) for caveat in comparison.caveats],
         "rows": [_row(row) for row in comparison.rows],
-        **_why(comparison),
-        **_side("base", comparison.base),
-        **_side("head", comparison.head),
     }
 
 
