@@ -20,6 +20,9 @@ from bot.web.log_window import LONGEST_PIECE, lines
 SECTION_BYTES = 48 << 10
 """Bytes of a section that are compared: some hundred lines; the rest is said, and stands in the logs."""
 
+SECTION_LINES = 400
+"""Lines of a section that are compared: the time this takes grows with their square."""
+
 SECTIONS = 40
 """Sections on one page."""
 
@@ -157,7 +160,7 @@ def _lines(side: Side, section: Section | None, logs: Logs) -> tuple[Sequence[Si
     kept = [line for line, end in zip(shown, ends, strict=True) if end <= wanted or section.end is None]
     names, start = names_of(*side.names), _start(side.run)
     year = datetime.fromtimestamp(start, UTC).year if start is not None else 2000
-    more = not span.ends if section.end is None else span.end < wanted
+    cut = not span.ends if section.end is None else span.end < wanted
     return [
         SideLine(
             text=unstamped(line.text),
@@ -165,8 +168,8 @@ def _lines(side: Side, section: Section | None, logs: Logs) -> tuple[Sequence[Si
             number=line.number,
             seconds=_since(moment_of(line.text, year), start),
         )
-        for line in kept
-    ], more
+        for line in kept[:SECTION_LINES]
+    ], cut or len(kept) > SECTION_LINES
 
 
 def _start(run: MeasuredRun) -> float | None:

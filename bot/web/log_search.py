@@ -101,9 +101,9 @@ def search(
     at = begin
     for block in _blocks(source, begin.offset):
         for hit, place in _hits(block, query, at, redacts=redacts):
-            hits.append(hit)
+            hits += [hit] if hit else []
             at = place
-            if len(hits) >= MOST_HITS:
+            if len(hits) >= MOST_HITS or clock() >= until:
                 return Found(hits=tuple(hits), begin=begin.offset, end=at.offset, following=at)
         at = block.place(block.limit, at)
         if clock() >= until and not block.ends:
@@ -157,9 +157,9 @@ def _gathered(pieces: Iterator[bytes]) -> Iterator[bytes]:
         yield b"".join(parts)
 
 
-def _hits(block: _Block, query: Query, begin: Place, *, redacts: bool) -> Iterator[tuple[Hit, Place]]:
+def _hits(block: _Block, query: Query, begin: Place, *, redacts: bool) -> Iterator[tuple[Hit | None, Place]]:
     """The hits of a block from a place on, each with the place behind it: one for each line, or for each
-    stretch of a line of megabytes."""
+    stretch of a line of megabytes; None for what its readers may not see."""
     text, needle = query.folded(block.text), query.needle
     known = begin
     at = text.find(needle, begin.offset - block.at)
@@ -168,8 +168,7 @@ def _hits(block: _Block, query: Query, begin: Place, *, redacts: bool) -> Iterat
         end = block.text.find(b"\n", at + len(needle), at + SIDE)
         behind = end + 1 if end >= 0 else min(at + max(SIDE, len(needle)), len(text))
         hit = _shown(block, query, at, known.line, redacts=redacts)
-        if hit is not None:
-            yield hit, block.place(block.at + behind, known)
+        yield hit, block.place(block.at + behind, known)
         at = text.find(needle, behind)
 
 

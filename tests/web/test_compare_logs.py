@@ -1,6 +1,7 @@
 """Two logs side by side: aligned by what happened, with what belongs to one run left out."""
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -124,6 +125,14 @@ def test_a_run_that_was_not_read_cannot_be_compared(shop: Shop) -> None:
     shop.run("u", b"text\n")
     answer = shop.get(f"/{PUBLIC}/compare-logs?base=b&head=u")
     assert (404, True) == (answer.status_code, "has not been read yet" in answer.text)
+
+
+def test_thousands_of_lines_alike_take_a_moment(shop: Shop) -> None:
+    """Only the first of a section are compared, and that more follows is said."""
+    began = time.monotonic()
+    answer = shop.get(both(shop, BASE + "\n" * 40_000, HEAD + "x\n" * 20_000))
+    assert "goes on in the logs" in answer.text
+    assert time.monotonic() - began < 20
 
 
 def test_a_private_repository_needs_its_key(shop: Shop) -> None:

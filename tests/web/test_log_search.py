@@ -40,7 +40,7 @@ def test_every_line_with_the_words_is_found_once(lines: list[str]) -> None:
     expected = [n for n, line in enumerate(lines, 1) if "needle" in line]
     blocks = [log_search._Block(0, text.encode(), len(text.encode()), ends=True)]
     hits = log_search._hits(blocks[0], Query(words="needle", cased=True), Place(), redacts=False)
-    assert expected == [hit.line.number for hit, _ in hits]
+    assert expected == [hit.line.number for hit, _ in hits if hit]
 
 
 @pytest.mark.parametrize("zipped", [False, True])
@@ -65,6 +65,17 @@ def test_one_request_ends_in_time_and_says_where_to_go_on(tmp_path: Path) -> Non
     )
     assert found.following is not None
     assert found.following.line - 1 == found.following.offset // len(b"nothing here\n")
+
+
+def test_what_is_hidden_costs_no_more_time(tmp_path: Path) -> None:
+    """A log full of hidden places ends a request as any other, and the search goes on behind the last one."""
+    source = stored(tmp_path, b"password=hunter2hunter2\n" * 1_000)
+    ticks = count(step=log_search.MOST_SECONDS / 10)
+    found = search(
+        source, Query(words="hunter2", cased=True), Place(), redacts=True, clock=lambda: next(ticks)
+    )
+    assert ((), True) == (found.hits, found.following is not None)
+    assert [] == everything(source, Query(words="hunter2", cased=True), redacts=True)
 
 
 def test_a_hit_shows_the_lines_around_it(tmp_path: Path) -> None:
