@@ -90,7 +90,7 @@ class PullStep:
         except Missing as missing:
             LOG.warning("%s#%s is let go of: %s", row.repository, row.number, missing.text)
             await self.database.write(runs.drop_wants, repository=row.repository, number=row.number)
-            await self._let_go(held, None, {})
+            await self._let_go(held, None, {"open": False} if row.is_branch else {})
             return
         if not pull.open:
             await self._let_go(held, None, {**known(pull), **await self._close(repository, row, pull, fence)})

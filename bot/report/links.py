@@ -20,7 +20,9 @@ def absolute(public_url: str, path: str) -> str:
 
 
 def page_path(report: Report) -> str:
-    """The pull request's page."""
+    """The page of the pull request, or of the branch that is watched without one."""
+    if report.is_branch:
+        return f"/{_part(report.repository)}/branch/{_part(report.head_branch)}"
     return f"/{_part(report.repository)}/pull/{report.number}"
 
 

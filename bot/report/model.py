@@ -229,6 +229,11 @@ class Report:
     equivalence_percent: float = 5.0
 
     @property
+    def is_branch(self) -> bool:
+        """Whether it is about a branch that is watched without a pull request."""
+        return self.number < 0
+
+    @property
     def last_command(self) -> LastCommand | None:
         """The newest command."""
         return self.commands[-1] if self.commands else None

@@ -1,6 +1,7 @@
 """How old what is known of the base branch is, and which of its runs the noise was measured from.
 
-In:  a row's `Past`, a case's runs. Out: plain text; ages count back from the head's newest run, so waiting changes none.
+In:  a row's `Past`, a case's runs. Out: plain text; ages count back from the head's newest run, so that
+waiting changes none.
 """
 
 from bot.report.figures import age, change, counted

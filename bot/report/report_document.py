@@ -27,7 +27,7 @@ def report_document(report: Report) -> dict[str, object]:
     document: dict[str, object] = {
         "schema": SCHEMA,
         "repository": report.repository,
-        "number": report.number,
+        "number": None if report.is_branch else report.number,
         "title": report.title,
         "headline": headline(report),
         "severity": severity(report),

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, func, select
 
 from bot.storage import pulls
 from bot.storage.deliveries import insert
+from bot.storage.pulls import PullRow
 from bot.storage.tables import PULL_REQUEST
 
 
@@ -42,15 +43,30 @@ def number_of(connection: Connection, repository: str, branch: str) -> int | Non
     ).scalar_one_or_none()
 
 
+def pull_of(connection: Connection, repository: str, branch: str) -> int | None:
+    """The number of the newest open pull request that speaks for the branch."""
+    found = (
+        select(PULL_REQUEST.c.number)
+        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.head_branch == branch)
+        .where(PULL_REQUEST.c.number > 0, PULL_REQUEST.c.open)
+        .order_by(PULL_REQUEST.c.number.desc())
+    )
+    return connection.execute(found.limit(1)).scalar_one_or_none()
+
+
 def has_pull(connection: Connection, repository: str, branch: str) -> bool:
     """Whether an open pull request speaks for the branch."""
-    found = select(PULL_REQUEST.c.number).where(
-        PULL_REQUEST.c.repository == repository,
-        PULL_REQUEST.c.head_branch == branch,
-        PULL_REQUEST.c.number > 0,
-        PULL_REQUEST.c.open,
+    return pull_of(connection, repository, branch) is not None
+
+
+def of_repository(connection: Connection, repository: str) -> tuple[PullRow, ...]:
+    """Every branch that is watched by itself and still there, by name."""
+    rows = connection.execute(
+        select(PULL_REQUEST)
+        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number < 0, PULL_REQUEST.c.open)
+        .order_by(PULL_REQUEST.c.head_branch)
     )
-    return connection.execute(found.limit(1)).first() is not None
+    return tuple(pulls.pull_row(row) for row in rows.mappings())
 
 
 def _next_number(connection: Connection, repository: str) -> int:

@@ -88,6 +88,11 @@ class PullRow:
     commands: tuple[CommandRecord, ...] = ()
     looks: dict[str, Look] = field(default_factory=dict)
 
+    @property
+    def is_branch(self) -> bool:
+        """Whether it stands for a branch that is watched without a pull request."""
+        return self.number < 0
+
 
 def pull_row(row: Mapping[Any, Any]) -> PullRow:
     """The row as values."""

@@ -18,7 +18,7 @@ from bot.report.report_document import report_document
 from bot.report.run_document import run_document
 from bot.runs.pattern import slug
 from bot.runs.records import RunRecord
-from bot.storage import histories, pulls, reports, runs, timelines
+from bot.storage import branches, histories, pulls, reports, runs, timelines
 from bot.web.access import Absent, Visit, visit, visit_run
 from bot.web.answers import TEXT, json_answer, tagged
 from bot.web.branches import default_branch
@@ -36,8 +36,8 @@ from bot.web.main_view import main_document
 from bot.web.openapi import openapi
 from bot.web.parity_pages import parity_json
 from bot.web.public import document_for_reader, with_key
-from bot.web.pull_pages import asked_pull
 from bot.web.site_parts import LogAway, Parts, json_endpoint, log_away
+from bot.web.subjects import asked_report
 
 SCHEMA = 1
 LONGEST_PART = 512 << 10
@@ -55,6 +55,7 @@ def api_routes(parts: Parts) -> list[BaseRoute]:
         ("/api/v1/{owner}/{repo}/history", history_json),
         ("/api/v1/{owner}/{repo}/parity/{ref:path}", parity_json),
         ("/api/v1/{owner}/{repo}/pull/{number:int}", pull_json),
+        ("/api/v1/{owner}/{repo}/branch/{branch:path}", pull_json),
         ("/api/v1/{owner}/{repo}", repository_json),
         ("/api/{path:path}", absent),
     )
@@ -81,10 +82,13 @@ async def repository_json(parts: Parts, request: Request) -> Response:
     branch = await default_branch(parts.database, here.repository)
     strips = await parts.database.read(timelines.strips, here.repository, slug(branch))
     series = histories.all_series(strips)
+    watched = await parts.database.read(branches.of_repository, here.repository)
+    branch_lines = pull_lines(watched, headlines, here, parts.now())
     document = {
         "schema": SCHEMA,
         "repository": here.repository,
         "pull_requests": [_pull(parts, here, line) for line in lines],
+        "branches": [_branch(parts, here, line) for line in branch_lines],
         "health": document_for_reader(health_document(strips), here),
         "main": document_for_reader(await run_in_threadpool(main_document, series), here),
     }
@@ -92,10 +96,10 @@ async def repository_json(parts: Parts, request: Request) -> Response:
 
 
 async def pull_json(parts: Parts, request: Request) -> Response:
-    """The report of a pull request's newest head, or of `?head=`."""
+    """The report of the newest head of a pull request or watched branch, or of `?head=`."""
     here = await visit(request, parts.database, parts.key)
-    number, head = asked_pull(request)
-    report = await parts.database.read(reports.newest, here.repository, number, head)
+    asked = await asked_report(request, parts.database, here)
+    report = await parts.database.read(reports.newest, here.repository, asked.number, asked.head)
     if report is None:
         raise Absent
     document = await run_in_threadpool(_report_for_reader, report, here)
@@ -162,6 +166,14 @@ def _pull(parts: Parts, here: Visit, line: PullLine) -> dict[str, object]:
         "url": _absolute(parts, here.links.pull_json(here.repository, line.number)),
         "page": _absolute(parts, line.link),
     }
+
+
+def _branch(parts: Parts, here: Visit, line: PullLine) -> dict[str, object]:
+    """A branch that is watched without a pull request: the same without a number."""
+    document = _pull(parts, here, line)
+    del document["number"]
+    url = here.links.branch_json(here.repository, line.branch)
+    return {"branch": line.branch, **document, "url": _absolute(parts, url)}
 
 
 def _record(parts: Parts, here: Visit, record: RunRecord) -> dict[str, object]:

@@ -36,6 +36,14 @@ class Links:
         """The same as JSON."""
         return self._path("/api/v1", *repository.split("/"), "pull", str(number), head=head)
 
+    def branch(self, repository: str, branch: str, head: str | None = None) -> str:
+        """The report of a branch that is watched without a pull request."""
+        return self._asking(f"{self._bare(repository)}/branch/{quote(branch, safe='/')}", head=head)
+
+    def branch_json(self, repository: str, branch: str, head: str | None = None) -> str:
+        """The same as JSON."""
+        return self._asking(f"/api/v1{self._bare(repository)}/branch/{quote(branch, safe='/')}", head=head)
+
     def compare(
         self, repository: str, base: str, head: str, case: str | None = None, variant: str | None = None
     ) -> str:
@@ -133,6 +141,11 @@ class Links:
 def pull_on_github(repository: str, number: int) -> str:
     """The pull request itself."""
     return f"{GITHUB}/{quote(repository)}/pull/{number}"
+
+
+def branch_on_github(repository: str, branch: str) -> str:
+    """A branch as it is now."""
+    return f"{GITHUB}/{quote(repository)}/tree/{quote(branch, safe='/')}"
 
 
 def commit_on_github(repository: str, sha: str) -> str:

@@ -16,9 +16,11 @@ NOT_YET = "nothing measured yet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullLine:
-    """One pull request. `outdated` says that its head has changed since the report."""
+    """One pull request, or one branch that is watched without. `outdated` says that its head has changed
+    since the report."""
 
     number: int
+    branch: str
     title: str
     open: bool
     headline: str
@@ -41,6 +43,7 @@ def pull_lines(
 def _line(row: PullRow, report: ReportRow | None, visit: Visit, now: float) -> PullLine:
     return PullLine(
         number=row.number,
+        branch=visit.text(row.head_branch or ""),
         title=visit.text(row.title) or f"Pull request {row.number}",
         open=row.open,
         headline=visit.text(report.headline) if report else NOT_YET,
@@ -49,5 +52,11 @@ def _line(row: PullRow, report: ReportRow | None, visit: Visit, now: float) -> P
         made=moment(report.made) if report else None,
         age=ago(report.made, now) if report else "",
         outdated=bool(report and row.head_sha and row.head_sha != report.head_sha),
-        link=visit.links.pull(row.repository, row.number),
+        link=_link(row, visit),
     )
+
+
+def _link(row: PullRow, visit: Visit) -> str:
+    if row.is_branch:
+        return visit.links.branch(row.repository, row.head_branch or "")
+    return visit.links.pull(row.repository, row.number)

@@ -72,6 +72,13 @@ OPERATIONS = (
         asked=(Asked(name="head", what="An older head commit, 4 to 64 hexadecimal digits."),),
     ),
     Operation(
+        path="/api/v1/{owner}/{repo}/branch/{branch}",
+        name="readBranchReport",
+        what="The report of the newest head commit of a branch that is watched without a pull request.",
+        answers={JSON: ref("Report")},
+        asked=(Asked(name="head", what="An older head commit, 4 to 64 hexadecimal digits."),),
+    ),
+    Operation(
         path="/api/v1/{owner}/{repo}/compare/{ends}",
         name="compare",
         what="Two names case by case: `main...574ad3f`, `main...pr/12`, `main:linen...main:nnx`.",
@@ -162,6 +169,7 @@ def _in_path(path: str) -> list[Asked]:
         "owner": "Who the repository belongs to.",
         "repo": "Its name.",
         "number": "The pull request's number.",
+        "branch": "A branch without a pull request that the configuration watches.",
         "ends": "Two names joined by three dots.",
         "ref": "A branch, a commit of at least 7 digits, or a pull request as `pr/12`.",
         "id": "The run's id.",

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from bot.runs.pattern import slug
-from bot.storage import counts, histories, launched, pulls, reports, runs, timelines
+from bot.storage import branches, counts, histories, launched, pulls, reports, runs, timelines
 from bot.web.access import Absent, visit, visit_run
 from bot.web.branches import default_branch
 from bot.web.compare_pages import compare_page
@@ -51,6 +51,7 @@ def page_routes(parts: Parts) -> list[BaseRoute]:
         ("/{owner}/{repo}/history", history_page),
         ("/{owner}/{repo}/parity/{ref:path}", parity_page),
         ("/{owner}/{repo}/pull/{number:int}", pull_page),
+        ("/{owner}/{repo}/branch/{branch:path}", pull_page),
         ("/{owner}/{repo}", repository_page),
         ("/{path:path}", absent),
     )
@@ -75,11 +76,13 @@ async def repository_page(parts: Parts, request: Request) -> Response:
     rows = await parts.database.read(pulls.of_repository, here.repository)
     headlines = await parts.database.read(reports.headlines, here.repository)
     lines = pull_lines(rows, headlines, here, parts.now())
+    watched = await parts.database.read(branches.of_repository, here.repository)
     branch = await default_branch(parts.database, here.repository)
     strips = await parts.database.read(timelines.strips, here.repository, slug(branch))
     values = {
         "visit": here,
         "pulls": lines,
+        "branches": pull_lines(watched, headlines, here, parts.now()),
         "branch": here.text(branch),
         "moved": await run_in_threadpool(main_lines, histories.all_series(strips), here),
         "health": await run_in_threadpool(health_lines, strips, branch, here, parts.now()),

@@ -1,9 +1,8 @@
-"""The page of a pull request: its report, and what to know before believing that it is the newest.
+"""The page of a pull request or branch: its report, and what to know before believing that it is the newest.
 
-In:  a pull request's number, and what is in the database. Out: HTML.
+In:  an address, and what is in the database. Out: HTML.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 
 from starlette.concurrency import run_in_threadpool
@@ -18,11 +17,12 @@ from bot.verdict.judgement import MeasuredRun
 from bot.web.access import Absent, Visit, visit
 from bot.web.answers import known_already, tag_of
 from bot.web.assets import edition
-from bot.web.links import commit_on_github, pull_on_github
+from bot.web.links import commit_on_github
 from bot.web.moments import moment
 from bot.web.public import for_page
 from bot.web.pull_view import pull_view
 from bot.web.site_parts import Parts
+from bot.web.subjects import Asked, asked_report
 from bot.web.visitor import account_of
 
 LIVE_SECONDS = 15
@@ -34,43 +34,33 @@ MOST_DRAWN = 60
 RUNS_OF_A_SIDE = 3
 """Looked through for one that passed; the first that did is drawn, as the loss verdict reads it."""
 
-LARGEST_PULL = 2**31 - 1
-SHA = re.compile(r"[0-9a-f]{4,64}")
-
 
 async def pull_page(parts: Parts, request: Request) -> Response:
-    """The report of a pull request's newest head, or of `?head=`.
+    """The report of the newest head of a pull request or watched branch, or of `?head=`.
 
     An open page asks every few seconds whether it changed: that is told from what the page is made from, and
     nothing is rendered for it.
     """
     here = await visit(request, parts.database, parts.key)
-    number, head = asked_pull(request)
+    asked = await asked_report(request, parts.database, here)
+    number, head = asked.number, asked.head
     row = await parts.database.read(pulls.find, here.repository, number)
     stamp = await parts.database.read(reports.stamp, here.repository, number, head)
     if stamp is None and (row is None or head):
         raise Absent
     shown_of_row = (row.title, row.open, row.head_sha) if row else None
-    tag = tag_of(
-        edition(), parts.assets.addresses, stamp, shown_of_row, number, head, here, account_of(request)
-    )
+    tag = tag_of(edition(), parts.assets.addresses, stamp, shown_of_row, asked, here, account_of(request))
     if (answer := known_already(request, tag, cache=here.cache)) is not None:
         return answer
     report = await parts.database.read(reports.newest, here.repository, number, head)
     drawn = await parts.database.read(runs.measured, drawn_runs(report)) if report else {}
     values = {
         "visit": here,
-        "number": number,
-        "pull": row,
-        "github": pull_on_github(here.repository, number),
+        "asked": asked,
         "live": _live_seconds(row, report, head),
-        **await run_in_threadpool(_shown, here, (row, report, head), drawn),
+        **await run_in_threadpool(_shown, here, (row, report, asked), drawn),
     }
     return await parts.page(request, "pull.html.j2", values, visit=here, tag=tag)
-
-
-def _shown_of(row: PullRow | None) -> tuple[object, ...]:
-    return (row.number, row.title, row.open, row.head_sha) if row else ()
 
 
 def drawn_runs(report: Report) -> tuple[str, ...]:
@@ -80,34 +70,29 @@ def drawn_runs(report: Report) -> tuple[str, ...]:
     return tuple(run.id for records in sides for run in records[:RUNS_OF_A_SIDE])
 
 
-def asked_pull(request: Request) -> tuple[int, str | None]:
-    """The number and the head of an address; `Absent` where they can be neither."""
-    number, head = request.path_params["number"], request.query_params.get("head") or None
-    if not 0 < number <= LARGEST_PULL or (head and not SHA.fullmatch(head)):
-        raise Absent
-    return number, head
-
-
 def _shown(
-    here: Visit, found: tuple[PullRow | None, Report | None, str | None], drawn: Mapping[str, MeasuredRun]
+    here: Visit, found: tuple[PullRow | None, Report | None, Asked], drawn: Mapping[str, MeasuredRun]
 ) -> dict[str, object]:
-    row, report, head = found
+    row, report, asked = found
     if report is None:
         return {"view": None, "title": here.text(row.title) if row else "", "notices": (), "made": None}
     shown = for_page(report, here)
     return {
         "view": pull_view(shown, here, drawn),
         "title": shown.title,
-        "notices": (*_notices(row, report, head), *_trouble(row, head)),
+        "notices": (*_notices(row, report, asked), *_trouble(row, asked.head)),
         "made": moment(report.made_at),
         "commit": commit_on_github(report.repository, report.head_sha),
+        "document": asked.document(here, report.head_sha),
     }
 
 
-def _notices(row: PullRow | None, report: Report, head: str | None) -> Sequence[str]:
+def _notices(row: PullRow | None, report: Report, asked: Asked) -> Sequence[str]:
     """What to know before believing that this report is about the pull request as it is now."""
     said, now = report.head_sha[:7], row.head_sha if row is not None else None
-    if head:
+    if asked.notice:
+        return (asked.notice,)
+    if asked.head:
         return (f"This is what was said about commit {said}; newer commits may have reports of their own.",)
     if now and now != report.head_sha:
         pushed = f"Commit {now[:7]} was pushed after this report, which speaks of {said}."

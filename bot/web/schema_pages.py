@@ -30,7 +30,7 @@ _POINT = record(
     sha=maybe(TEXT),
     started=maybe(MOMENT),
     outcome=told(maybe(TEXT), "How its log ended."),
-    origin=one_of(Origin, "Only runs that were found count for levels."),
+    origin=one_of(Origin, "Runs that were launched where MaxView runs do not count for levels."),
     conditions=told(TEXT, "Devices, mesh and versions."),
     value=maybe(NUMBER),
 )
@@ -161,11 +161,25 @@ _PULL = record(
     page=TEXT,
 )
 
+_BRANCH = record(
+    "A branch that is watched without a pull request, and its newest report.",
+    branch=TEXT,
+    title=TEXT,
+    open=TRUTH,
+    headline=TEXT,
+    head_sha=maybe(TEXT),
+    reported_sha=maybe(TEXT),
+    made=maybe(MOMENT),
+    url=TEXT,
+    page=TEXT,
+)
+
 _REPOSITORY = record(
     "A repository: its pull requests, open ones first, and how main stands.",
     schema=_SCHEMA,
     repository=TEXT,
     pull_requests=several(_PULL),
+    branches=several(_BRANCH),
     health=several(
         record(
             "A case on main: its newest run, and its newest good one of those looked at.",

@@ -188,7 +188,7 @@ _REPORT = record(
     "Everything said about one head commit: what the comment says, and what it rests on.",
     schema=told({"const": 1}, "The version of these shapes."),
     repository=TEXT,
-    number=WHOLE,
+    number=told(maybe(WHOLE), "The pull request's; null for a branch that is watched without one."),
     title=TEXT,
     headline=TEXT,
     severity=WHOLE,
