@@ -16,7 +16,7 @@ from bot.report.kinship import fingerprints
 from bot.report.material import CaseRuns, Looked, MainFailure, take_sides
 from bot.runs.baseline import choose_baseline, choose_head, same_commit
 from bot.runs.pattern import slug
-from bot.runs.records import Origin, RunRecord, RunState
+from bot.runs.records import RunRecord, RunState
 from bot.storage import failures, launched, pulls, reuse, runs
 from bot.storage.histories import main_runs
 from bot.storage.pulls import PullRow
@@ -200,9 +200,7 @@ def _of_files(connection: Connection, pull: Pull, tree: str | None, mine: Collec
 def _usable(found: Sequence[RunRecord], mine: Collection[str]) -> list[RunRecord]:
     """Ended runs that may be compared with this pull request's. Of those that were launched on this machine
     only its own: the machine's speed drifts, and they were run in turns."""
-    return [
-        run for run in _ended(found) if run.origin is Origin.FOUND or run.place is not None or run.id in mine
-    ]
+    return [run for run in _ended(found) if run.keeps_pace or run.id in mine]
 
 
 def _and_others(runs_: Sequence[RunRecord], others: Sequence[RunRecord]) -> list[RunRecord]:

@@ -26,6 +26,12 @@ class Origin(StrEnum):
     LAUNCHED = "launched"
 
 
+def keeps_pace(origin: str, place: str | None) -> bool:
+    """Whether a run may stand beside those of other days: one that was found, and one that we started on a
+    cluster (`place`). One of this machine only means something beside the runs that it took turns with."""
+    return origin == Origin.FOUND or place is not None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFile:
     """One file of a store. `name` is relative to the store's root; `updated` is in Unix seconds;
@@ -77,3 +83,8 @@ class RunRecord:
     tree: str | None = None
     place: str | None = None
     measured_sha: str | None = None
+
+    @property
+    def keeps_pace(self) -> bool:
+        """As the function of this name."""
+        return keeps_pace(self.origin, self.place)

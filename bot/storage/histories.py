@@ -14,6 +14,7 @@ from bot.runs.pattern import slug
 from bot.runs.records import RunRecord
 from bot.storage import timelines
 from bot.storage.newest import newest_rows
+from bot.storage.pace import KEEPS_PACE_TEXT
 from bot.storage.runs import Figures
 from bot.storage.timelines import Strip
 from bot.verdict.history import PastRun
@@ -32,10 +33,11 @@ class Series:
 def main_runs(
     of_base: Sequence[RunRecord], figures: Mapping[str, Figures], *, like: Sequence[RunRecord]
 ) -> tuple[PastRun, ...]:
-    """The newest runs on main with a steady step time that were measured as the newest of `like` was: on the
-    same devices and mesh, with the same versions. Oldest first; none where nothing of `like` was measured."""
+    """The newest runs on main that keep their pace and have a steady step time, measured as the newest of
+    `like` was: on the same devices and mesh, with the same versions. Oldest first; none where nothing of
+    `like` was measured."""
     under = next((figures[run.id].conditions for run in like if run.id in figures), None)
-    known = {run.id: figures[run.id] for run in of_base if run.id in figures}
+    known = {run.id: figures[run.id] for run in of_base if run.id in figures and run.keeps_pace}
     alike = [run for run in of_base if run.id in known and known[run.id].conditions == under]
     timed = [run for run in alike if known[run.id].steady_seconds]
     return tuple(
@@ -58,8 +60,8 @@ class Like:
 def newest_like(
     connection: Connection, repository: str, branch: str, wanted: Sequence[Like]
 ) -> list[tuple[PastRun, ...]]:
-    """The newest found runs on a branch (by its slug) with a steady step time that are like each of these,
-    oldest first: what tells the noise of a comparison."""
+    """The newest runs on a branch (by its slug) that keep their pace, have a steady step time and are like
+    each of these, oldest first: what tells the noise of a comparison."""
     known: list[list[PastRun]] = [[] for _ in wanted]
     rows = newest_rows(
         connection,
@@ -67,7 +69,8 @@ def newest_like(
         [one.key for one in wanted],
         most=HISTORY,
         given={"repository": repository, "branch": branch},
-        where="AND run.origin = 'found' AND measurement.conditions = :under{n} "
+        where=f"AND {KEEPS_PACE_TEXT} "
+        "AND measurement.conditions = :under{n} "
         "AND measurement.steady_seconds > 0 AND (run.started <= :until{n} OR run.started IS NULL)",
         own=[{"under": one.under, "until": inf if one.until is None else one.until} for one in wanted],
     )
@@ -77,16 +80,15 @@ def newest_like(
 
 
 def series(strip: Strip) -> Series | None:
-    """The runs that were found (those we started were run in turns with a pull request's own, on a machine
-    whose speed drifts) under the conditions of the newest; None where none was found."""
-    found = [point for point in strip.points if point.found]
-    if not found:
+    """The runs that keep their pace, under the conditions of the newest; None where there is none."""
+    steady = [point for point in strip.points if point.keeps_pace]
+    if not steady:
         return None
-    alike = [point for point in found if point.conditions == found[-1].conditions and point.value]
+    alike = [point for point in steady if point.conditions == steady[-1].conditions and point.value]
     return Series(
         case=strip.case,
         variant=strip.variant,
-        conditions=found[-1].conditions,
+        conditions=steady[-1].conditions,
         runs=tuple(
             PastRun(seconds=point.value, sha=point.sha, started=point.started)
             for point in alike[-HISTORY:]

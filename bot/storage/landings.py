@@ -7,13 +7,14 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, RowMapping, Select, literal, or_, select
+from sqlalchemy import Connection, RowMapping, Select, literal, select
 
 from bot.runs.lineage import Head, Landing
 from bot.runs.pattern import SHORTEST_SHA, slug
-from bot.runs.records import Origin, RunRecord, RunState
+from bot.runs.records import RunRecord, RunState
 from bot.storage import runs, summaries
 from bot.storage.deliveries import insert
+from bot.storage.pace import KEEPS_PACE
 from bot.storage.tables import LANDING, MEASUREMENT, PULL_REQUEST, RUN
 
 SHORTENED = (SHORTEST_SHA, 8, 9, 10, 11, 12)
@@ -74,7 +75,7 @@ def adopt(connection: Connection, repository: str, branch: str, now: float) -> i
         select(RUN)
         .where(RUN.c.repository == repository, RUN.c.sha.in_(sorted(became)))
         .where(RUN.c.state == RunState.ENDED, RUN.c.measured_sha.is_(None))
-        .where(or_(RUN.c.origin == Origin.FOUND, RUN.c.place.is_not(None)))
+        .where(KEEPS_PACE)
     )
     new = 0
     for row in rows.mappings().all():

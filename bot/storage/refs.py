@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, and_, select
 
 from bot.runs.baseline import same_commit
 from bot.runs.pattern import SHORTEST_SHA, slug
-from bot.runs.records import Origin, RunRecord, RunState
+from bot.runs.records import RunRecord, RunState, keeps_pace
 from bot.storage import reports, runs, summaries
 from bot.storage.newest import newest_rows
 from bot.storage.tables import MEASUREMENT, PULL_REQUEST, RUN
@@ -144,11 +144,11 @@ def _one(shas: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row that is not a run yet: of most of them only commit and origin are looked at."""
+    """A row that is not a run yet: of most of them only the commit and where they ran are looked at."""
 
     row: Sequence[Any]
     sha: str | None
-    origin: str
+    keeps_pace: bool
 
     def kept(self) -> Kept:
         """The run."""
@@ -157,8 +157,8 @@ class _Row:
 
 
 def _of_newest_commit(newest_first: Sequence[_Row]) -> tuple[Kept, ...]:
-    found = [row for row in newest_first if row.origin == Origin.FOUND]
-    usable = found or newest_first
+    steady = [row for row in newest_first if row.keeps_pace]
+    usable = steady or newest_first
     sha = usable[0].sha
     chosen = usable[:1] if sha is None else [row for row in usable if same_commit(row.sha, sha)]
     return tuple(row.kept() for row in chosen)
@@ -171,9 +171,9 @@ def _of_keys(
     columns = [*(f'run."{name}"' for name in _NAMES), "measurement.made", "measurement.conditions"]
     given = {"repository": repository, "branch": branch}
     known: list[list[_Row]] = [[] for _ in keys]
-    at_sha, at_origin = (_NAMES.index(name) + 1 for name in ("sha", "origin"))
+    at_sha, at_origin, at_place = (_NAMES.index(name) + 1 for name in ("sha", "origin", "place"))
     for place, row in newest_rows(connection, columns, keys, most=REPEATS, given=given):
-        known[place].append(_Row(row, row[at_sha], row[at_origin]))
+        known[place].append(_Row(row, row[at_sha], keeps_pace(row[at_origin], row[at_place])))
     return known
 
 

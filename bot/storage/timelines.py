@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
-from bot.runs.records import Origin, RunState
+from bot.runs.records import Origin, RunState, keeps_pace
 from bot.storage import summaries
 from bot.storage.tables import ACKNOWLEDGEMENT, MEASUREMENT, RUN
 
@@ -23,7 +23,8 @@ STEADY = "steady_step_seconds"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One run. `value` is None where the run has no such figure; `outcome` is how its log ended."""
+    """One run. `value` is None where the run has no such figure; `outcome` is how its log ended. `found` says
+    that we did not start it, `keeps_pace` that it may stand beside runs of other days."""
 
     run: str
     sha: str | None
@@ -32,6 +33,7 @@ class Point:
     conditions: str
     value: float | None
     found: bool
+    keeps_pace: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +80,7 @@ def points(
     most: int = MOST_POINTS,
 ) -> tuple[Point, ...]:
     """The newest measured runs of a case and variant on a branch (by its slug), oldest first."""
-    names = [RUN.c.id, RUN.c.sha, RUN.c.started, RUN.c.origin]
+    names = [RUN.c.id, RUN.c.sha, RUN.c.started, RUN.c.origin, RUN.c.place]
     kept = [MEASUREMENT.c.outcome, MEASUREMENT.c.conditions]
     figure = MEASUREMENT.c.steady_seconds if metric == STEADY else MEASUREMENT.c.summary
     rows = connection.execute(
@@ -98,8 +100,9 @@ def points(
             conditions=conditions,
             value=stored if metric == STEADY else _figure(stored, metric),
             found=origin == Origin.FOUND,
+            keeps_pace=keeps_pace(origin, place),
         )
-        for run, sha, started, origin, outcome, conditions, stored in reversed(rows)
+        for run, sha, started, origin, place, outcome, conditions, stored in reversed(rows)
     )
 
 

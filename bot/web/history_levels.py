@@ -47,8 +47,8 @@ class Move:
 
 
 def is_usable(point: Point) -> bool:
-    """Whether a point counts for levels: found, with a figure that has a logarithm."""
-    return point.found and point.value is not None and isfinite(point.value) and point.value > 0
+    """Whether a point counts for levels: it keeps its pace, and has a figure that has a logarithm."""
+    return point.keeps_pace and point.value is not None and isfinite(point.value) and point.value > 0
 
 
 def moves(points: Sequence[Point], acknowledged: Sequence[Acknowledged]) -> tuple[Move, ...]:

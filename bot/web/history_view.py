@@ -65,7 +65,7 @@ class PointLine:
     apart: str
     outcome: str
     failed: bool
-    found: bool
+    keeps_pace: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +186,7 @@ def _points(points: Sequence[Point], drawn: Sequence[Level], metric: Metric, vis
                 apart=_apart(point, level),
                 outcome=(point.outcome or "ended").replace("_", " "),
                 failed=is_failed(point),
-                found=point.found,
+                keeps_pace=point.keeps_pace,
             )
         )
     return lines

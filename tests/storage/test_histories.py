@@ -2,11 +2,16 @@
 
 from dataclasses import replace
 
+import pytest
+from sqlalchemy import select, text
+
 from bot.runs.records import Origin, RunRecord, RunState
 from bot.storage import runs
 from bot.storage.database import Database
 from bot.storage.histories import Series, main_runs, of_main
+from bot.storage.pace import KEEPS_PACE, KEEPS_PACE_TEXT
 from bot.storage.runs import Figures
+from bot.storage.tables import RUN
 from bot.verdict.conditions import conditions
 from bot.verdict.history import PastRun
 from bot.verdict.judgement import MeasuredRun
@@ -43,6 +48,27 @@ def test_without_a_measured_baseline_there_is_no_history() -> None:
     assert main_runs(RUNS, {"r0": V6E}, like=[]) == ()
 
 
+def test_a_run_of_this_machine_is_no_history() -> None:
+    """It took turns with a pull request's runs; what we started on a cluster counts as if it was found."""
+    ours = replace(RUNS[0], origin=Origin.LAUNCHED)
+    there = replace(RUNS[1], origin=Origin.LAUNCHED, place="p/z/c")
+    known = {"r0": V6E, "r1": V6E}
+    assert main_runs((ours, there), known, like=[ours]) == (_past(1),)
+
+
+@pytest.mark.parametrize("origin", list(Origin))
+@pytest.mark.parametrize("place", [None, "p/z/c"])
+def test_the_rule_is_the_same_in_questions_and_in_values(
+    origin: Origin, place: str | None, database: Database
+) -> None:
+    """Which runs keep their pace is said once for values, once as an expression, once as text."""
+    run = replace(RUNS[0], origin=origin, place=place)
+    database.now(runs.save, run, now=1.0)
+    for condition in (KEEPS_PACE, text(KEEPS_PACE_TEXT)):
+        rows = database.now(lambda c, where=condition: c.execute(select(RUN.c.id).where(where)).all())
+        assert run.keeps_pace == bool(rows)
+
+
 def test_runs_that_have_not_ended_are_no_history() -> None:
     """A run that is still printing may be anything."""
     runs = (replace(RUNS[0], state=RunState.RUNNING), RUNS[1])
@@ -55,7 +81,8 @@ def _measured(jax: str = "0.9.2") -> MeasuredRun:
 
 
 def test_a_series_is_of_the_newest_runs_conditions(database: Database) -> None:
-    """Of each case on main the runs like its newest one, oldest first; of no branch, and none we started."""
+    """Of each case on main the runs like its newest one, oldest first: of no branch, none of this machine.
+    Those that we started on a cluster count: main's own baselines are its history."""
     new, old = _measured(), _measured("0.8.1")
     seconds = new.measurements.steady.seconds
     assert seconds is not None
@@ -63,7 +90,7 @@ def test_a_series_is_of_the_newest_runs_conditions(database: Database) -> None:
     for run, measured in (
         (kept[0], new),
         (kept[1], old),
-        (kept[2], new),
+        (replace(kept[2], origin=Origin.LAUNCHED, place="p/z/c"), new),
         (replace(kept[3], branch="feat"), new),
         (replace(kept[4], origin=Origin.LAUNCHED), new),
         (replace(kept[5], case="b", variant="nnx"), old),

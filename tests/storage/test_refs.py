@@ -43,7 +43,7 @@ def _runs(database: Database, text: str) -> dict[tuple[str, str], list[str]]:
 
 
 def test_a_branch_is_its_newest_commit_for_each_case(database: Database) -> None:
-    """With its repeats; runs that we started count only where none was found, unread and open ones never."""
+    """With its repeats; runs of this machine only where there is no other, unread and open ones never."""
     _keep(database, "old", sha=SHAS[0], started=1.0)
     _keep(database, "new1", sha=SHAS[1], started=2.0)
     _keep(database, "new2", sha=SHAS[1], started=3.0)
@@ -56,6 +56,13 @@ def test_a_branch_is_its_newest_commit_for_each_case(database: Database) -> None
     expected = {("a", ""): ["new2", "new1"], ("b", "nnx"): ["b-unnamed"], ("c", ""): ["c"]}
     assert expected == _runs(database, "main")
     assert expected == _runs(database, "main")
+
+
+def test_a_run_that_we_started_on_a_cluster_is_as_good_as_a_found_one(database: Database) -> None:
+    """Main's own runs by the clock are its newest commit."""
+    _keep(database, "found", sha=SHAS[0], started=1.0)
+    _keep(database, "scheduled", sha=SHAS[1], started=2.0, origin=Origin.LAUNCHED, place="p/z/c")
+    assert {("a", ""): ["scheduled"]} == _runs(database, "main")
 
 
 def test_a_commit_is_found_by_what_it_begins_with_and_by_what_begins_it(database: Database) -> None:
@@ -110,11 +117,13 @@ def test_more_keys_than_one_statement_takes(database: Database) -> None:
 
 
 def test_a_history_ends_where_the_base_began(database: Database) -> None:
-    """Runs under the same conditions, found, with a steady step time, not after that moment, oldest first."""
+    """Runs under the same conditions with a steady step time, not after that moment, oldest first: of a
+    cluster, whoever started them, and none of this machine."""
     seconds, under = GOOD.measurements.steady.seconds, conditions(GOOD)
     assert seconds is not None
-    for number in range(4):
+    for number in range(3):
         _keep(database, f"r{number}", sha=SHAS[0], started=float(number))
+    _keep(database, "scheduled", sha=SHAS[0], started=3.0, origin=Origin.LAUNCHED, place="p/z/c")
     _keep(database, "bad", BAD, sha=SHAS[0], started=1.5)
     _keep(database, "ours", sha=SHAS[0], started=1.6, origin=Origin.LAUNCHED)
     wanted = [

@@ -33,6 +33,7 @@ def _point(number: int, value: float | None, conditions: str = "TPU · 32") -> P
         conditions=conditions,
         value=value,
         found=True,
+        keeps_pace=True,
     )
 
 
