@@ -1,0 +1,53 @@
+"""From Copybara's branch to main, by the real program: watched, spoken for by a pull request, landed."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.end_to_end.stand import Stand, standing
+
+NAME = "acme/maxtext"
+BRANCH = "test_936672580"
+CHANGE = "Make int8 faster\n\nPiperOrigin-RevId: 936672580"
+
+
+def _document(stand: Stand, path: str) -> dict[str, Any]:
+    answer = httpx.get(f"{stand.server.url}/api/v1/{NAME}/{path}")
+    document: dict[str, Any] = answer.json() if answer.status_code == httpx.codes.OK else {}
+    return document
+
+
+def _verdict(stand: Stand) -> str | None:
+    rows = _document(stand, f"branch/{BRANCH}").get("rows") or [{}]
+    state: str | None = rows[0].get("state")
+    return state
+
+
+def test_a_branch_of_copybara_is_watched_and_its_runs_become_mains_when_it_lands(tmp_path: Path) -> None:
+    """Without a pull request it has a page and nobody is written to; a pull request then speaks for it; and
+    when it is submitted under another number with the same files, its runs are runs of main's commit."""
+    with standing(tmp_path) as stand:
+        git, github = stand.hosted.git, stand.hosted.github
+        head = git.write(BRANCH, {"src/a.py": "A = 2\n"}, stand.base, message=CHANGE)
+        stand.runs.several("04_int8", BRANCH, head, 3, since=0.2, step_seconds=0.25)
+        stand.server.start()
+
+        stand.hosted.does(github.push(BRANCH))
+        stand.server.until(lambda: _verdict(stand) == "slower", "the branch has a report")
+        assert 0 == stand.count("POST .*/comments")
+
+        number = stand.open_pull(BRANCH)
+        stand.comment(number, "slower")
+        page = httpx.get(f"{stand.server.url}/{NAME}/branch/{BRANCH}").text
+        assert f"Pull request #{number} speaks for this branch now" in page
+
+        landed = git.write("main", {"src/a.py": "A = 2\n"}, message=CHANGE.replace("580", "599"))
+        stand.hosted.does(github.push("main"))
+
+        def of_main() -> set[str]:
+            points = _document(stand, "history?case=04_int8").get("points", [])
+            return {str(point["sha"]) for point in points}
+
+        stand.server.until(lambda: landed in of_main(), "the landed runs are main's")
+        assert head not in of_main()
