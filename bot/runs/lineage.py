@@ -114,13 +114,28 @@ class Landing:
         return self.head.tree is not None and self.head.tree == self.commit.tree
 
 
+def line_of(commits: Sequence[Landed]) -> tuple[Landed, ...]:
+    """Of a listing that begins with main's newest commit those that main itself once stood at, newest first.
+
+    GitHub lists what a merge brought along as well; those commits never were main, and their files lack what
+    main had gained meanwhile."""
+    known = {commit.sha: commit for commit in commits}
+    line: list[Landed] = []
+    at = commits[0] if commits else None
+    while at is not None:
+        line.append(at)
+        at = known.get(at.parents[0]) if at.parents else None
+    return tuple(line)
+
+
 def landings(heads: Iterable[Head], commits: Sequence[Landed], repository: str) -> Mapping[str, Landing]:
-    """For each head (by its commit) the commit of main, given newest first, that it surely became.
+    """For each head (by its commit) the commit of main that it surely became; `commits` as GitHub lists them,
+    main's newest first.
 
     The surest sign wins, and among equals the newest commit: a change that was rolled back and landed again
     is what it is today. A head without a sign has not landed, as far as these commits tell.
     """
-    read = [(commit, read_trailers(commit.message, repository)) for commit in commits]
+    read = [(commit, read_trailers(commit.message, repository)) for commit in line_of(commits)]
     found: dict[str, Landing] = {}
     for head in heads:
         signs = [

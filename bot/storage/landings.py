@@ -21,7 +21,7 @@ SHORTENED = (SHORTEST_SHA, 8, 9, 10, 11, 12)
 """How short the commit in a run's name usually is, where it is not whole."""
 
 MOST_HEADS = 1000
-"""Heads of a repository that are looked for on main, the newest pull requests first."""
+"""Pull requests of a repository whose heads are looked for on main, the newest ones, and as many branches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +64,10 @@ def of_head(connection: Connection, repository: str, head_sha: str) -> Landed | 
 
 def adopt(connection: Connection, repository: str, branch: str, now: float) -> int:
     """Make the runs of heads that landed on `branch` with the very same files runs of the commits that they
-    became; the number of new ones.
+    became; the number of those that are new there, or of a newer commit than before.
 
-    Each is a row of its own with the same log and measurement. Runs that we started on this machine are left
+    Each is one row of its own with the same log and measurement, also where a change landed twice: one
+    measurement must not count twice in main's history. Runs that we started on this machine are left
     out: their times only mean something beside those of the run that they took turns with.
     """
     landed = [one for one in _unchanged(connection, repository) if one.branch == branch]
@@ -85,7 +86,7 @@ def adopt(connection: Connection, repository: str, branch: str, now: float) -> i
 
 
 def _adopt(connection: Connection, row: RowMapping, landed: Landed, now: float) -> int:
-    digest = hashlib.sha256(f"{row['id']} {landed.main_sha}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{row['id']} {landed.branch}".encode()).hexdigest()
     adopted = f"landed-{digest[:24]}"
     values = {name: row[name] for name in RunRecord.__dataclass_fields__} | {
         "id": adopted,
@@ -96,8 +97,11 @@ def _adopt(connection: Connection, row: RowMapping, landed: Landed, now: float) 
         "key": None,
         "seen": now,
     }
-    inserted = insert(connection, RUN).values(values).on_conflict_do_nothing().returning(RUN.c.id)
-    if connection.execute(inserted).first() is None:
+    kept = insert(connection, RUN).values(values)
+    moved = kept.on_conflict_do_update(
+        index_elements=["id"], set_={"sha": landed.main_sha}, where=RUN.c.sha != landed.main_sha
+    )
+    if connection.execute(moved.returning(RUN.c.id)).first() is None:
         return 0
     record = runs.by_id(connection, adopted)
     if record is not None:
@@ -106,7 +110,8 @@ def _adopt(connection: Connection, row: RowMapping, landed: Landed, now: float) 
     copied = select(literal(adopted), *(MEASUREMENT.c[name] for name in names)).where(
         MEASUREMENT.c.run == row["id"]
     )
-    connection.execute(MEASUREMENT.insert().from_select(["run", *names], copied))
+    copies = insert(connection, MEASUREMENT).from_select(["run", *names], copied)
+    connection.execute(copies.on_conflict_do_nothing())
     return 1
 
 
@@ -124,12 +129,13 @@ def _spellings(sha: str) -> frozenset[str]:
 def heads(connection: Connection, repository: str) -> tuple[Head, ...]:
     """The heads of a repository's pull requests and watched branches, as we last saw them."""
     columns = (PULL_REQUEST.c[name] for name in ("number", "head_sha", "head_branch", "head_tree"))
-    rows = connection.execute(
-        select(*columns)
-        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.head_sha.is_not(None))
-        .order_by(PULL_REQUEST.c.number.desc())
-        .limit(MOST_HEADS)
+    known = select(*columns).where(
+        PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.head_sha.is_not(None)
     )
+    number = PULL_REQUEST.c.number
+    # Branches have numbers below zero, the newest the lowest: no number of pull requests crowds them out.
+    newest = (known.where(number > 0).order_by(number.desc()), known.where(number < 0).order_by(number))
+    rows = [row for part in newest for row in connection.execute(part.limit(MOST_HEADS))]
     return tuple(
         Head(
             sha=row.head_sha,

@@ -78,12 +78,13 @@ class History:
         return Head(sha=sha, branch=branch, number=number, tree=self.git.commit(sha).tree, change=change)
 
     def landed(self, *heads: Head) -> dict[str, Landing]:
-        """What main, newest first, says of the heads."""
-        shas, sha = [], self.git.head("main")
-        while sha:
-            shas.append(sha)
-            sha = next(iter(self.git.commit(sha).parents), "")
-        commits = [self.git.commit(sha) for sha in shas]
+        """What main says of the heads, listed as GitHub does: of merges both sides, by time, newest first."""
+        reached, ahead = set(), [self.git.head("main")]
+        while ahead:
+            if (sha := ahead.pop()) not in reached:
+                reached.add(sha)
+                ahead += self.git.commit(sha).parents
+        commits = sorted(map(self.git.commit, reached), key=lambda one: -one.committed_at)
         return dict(
             landings(
                 heads,
@@ -152,6 +153,31 @@ def test_a_merge_of_two_parents_lands_its_second(history: History) -> None:
     history.git.write("main", {"a.py": "4"}, history.git.head("main"), other.sha, message=merge)
     landing = history.landed(other)[other.sha]
     assert (Known.MERGED, False) == (landing.known, landing.same_files)
+
+
+def test_what_a_merge_brought_along_never_was_main(history: History) -> None:
+    """GitHub lists the merged head among main's commits; its files lack what main had gained meanwhile."""
+    head = history.head("fast", "2", 31)
+    earlier = Head(sha=head.sha, branch="test_5", tree=head.tree)
+    history.git.write("main", {"b.py": "1"})
+    merge = "Merge pull request #31 from ada:fast\n\nPiperOrigin-RevId: 9"
+    merged = history.git.write("main", {"a.py": "2"}, history.git.head("main"), head.sha, message=merge)
+    for one in (head, earlier):
+        landing = history.landed(one)[one.sha]
+        assert (Known.MERGED, merged, False) == (landing.known, landing.commit.sha, landing.same_files)
+
+
+def test_a_fast_forward_lands_every_commit(history: History) -> None:
+    """Main then stood at each of them."""
+    head = history.head("fast", "2", 31)
+    history.git.write("main", {"c.py": "1"}, head.sha)
+    landing = history.landed(head)[head.sha]
+    assert (Known.SAME_COMMIT, True) == (landing.known, landing.same_files)
+
+
+def test_an_empty_listing_says_nothing() -> None:
+    """Of a repository without a commit."""
+    assert {} == landings([Head(sha="a" * 40, branch="x")], [], REPOSITORY)
 
 
 def test_a_squash_by_github_lands_the_pull_request_in_its_title(history: History) -> None:

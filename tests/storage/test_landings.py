@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 
+import pytest
+
 from bot.runs.lineage import Head, Known, Landed, Landing
 from bot.runs.records import Origin, RunRecord, RunState
-from bot.storage import landings, runs
+from bot.storage import landings, pulls, queue, runs
 from bot.storage.database import Database
 from bot.storage.landings import Landed as Became
+from bot.storage.tables import PULL_REQUEST
 from bot.verdict.measure import measure
 from tests.verdict.samples import Shape, run_log
 
@@ -35,6 +38,35 @@ def test_runs_of_a_head_that_landed_unchanged_are_mains(database: Database) -> N
     measured = database.now(runs.measured, ["r1", run.id])
     assert measured["r1"] == measured[run.id]
     assert [FOUND] == list(database.now(runs.of_branch, REPO, "test_5"))
+
+
+def test_a_change_that_landed_twice_has_its_runs_once(database: Database) -> None:
+    """Rolled back and landed again: they are of the newer commit, and count once in main's history."""
+    again = replace(SAME_FILES, commit=replace(COMMIT, sha="c" * 40))
+    (first,) = _landed(database, SAME_FILES, FOUND)
+    (second,) = _landed(database, again, FOUND)
+    assert second == replace(first, sha="c" * 40)
+    assert {second.id} == set(database.now(runs.measured, [second.id]))
+
+
+def test_branches_are_looked_for_however_many_pull_requests_there_are(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest of either."""
+    monkeypatch.setattr(landings, "MOST_HEADS", 2)
+    for number in (-3, -2, -1, 7, 8, 9):
+        database.now(pulls.want, repository=REPO, number=number, installation=1, now=1.0)
+        held = database.now(
+            queue.take,
+            PULL_REQUEST,
+            key={"repository": REPO, "number": number},
+            owner="me",
+            now=1.0,
+            lease=9.0,
+        )
+        assert held is not None
+        database.now(pulls.let_go, held, now=1.0, due=None, values={"head_sha": f"{number}"})
+    assert ["9", "8", "-3", "-2"] == [head.sha for head in database.now(landings.heads, REPO)]
 
 
 def test_a_run_that_names_its_commit_in_short_is_found(database: Database) -> None:
