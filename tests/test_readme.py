@@ -113,6 +113,17 @@ def test_the_limits_of_the_conversation_are_the_ones_used() -> None:
     assert {"benchmark", "benchmark:*"} == set(config.read_suite(small).triggers.labels)
 
 
+def test_the_configuration_of_main_is_the_one_used() -> None:
+    """The example is valid, and what it calls the default is the default."""
+    example = re.findall(r"```yaml\n(baseline:.*?)```", README, re.DOTALL)[0]
+    small = 'version: 1\nruns: {source: "file:/r", pattern: "*.log"}\ncases: {a: {}}\n'
+    written, default = config.read_suite(small + example), config.read_suite(small)
+
+    assert default.triggers.branches == written.triggers.branches
+    assert default.baseline.old_after_days == written.baseline.old_after_days
+    assert 3 * 3600 == written.baseline.daily_at
+
+
 def test_every_address_of_the_api_is_a_page_in_the_readme() -> None:
     """The table of pages names each, and the description of the API is named too."""
     written = set(re.findall(r"^\| `(/[^`]*)` \|", README.partition("## Pages")[2], re.MULTILINE))
