@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import ColumnElement, Connection, TextClause, select, text
 
 from bot.runs.records import Origin, RunRecord, RunState
 from bot.storage import runs
@@ -64,9 +64,12 @@ def test_the_rule_is_the_same_in_questions_and_in_values(
     """Which runs keep their pace is said once for values, once as an expression, once as text."""
     run = replace(RUNS[0], origin=origin, place=place)
     database.now(runs.save, run, now=1.0)
+
+    def meets(connection: Connection, condition: ColumnElement[bool] | TextClause) -> bool:
+        return bool(connection.execute(select(RUN.c.id).where(condition)).all())
+
     for condition in (KEEPS_PACE, text(KEEPS_PACE_TEXT)):
-        rows = database.now(lambda c, where=condition: c.execute(select(RUN.c.id).where(where)).all())
-        assert run.keeps_pace == bool(rows)
+        assert run.keeps_pace == database.now(meets, condition)
 
 
 def test_runs_that_have_not_ended_are_no_history() -> None:
