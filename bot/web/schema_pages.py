@@ -148,31 +148,25 @@ _MATRIX = record(
     ),
 )
 
-_PULL = record(
-    "A pull request with its newest report.",
-    number=WHOLE,
-    title=TEXT,
-    open=TRUTH,
-    headline=TEXT,
-    head_sha=maybe(TEXT),
-    reported_sha=maybe(TEXT),
-    made=maybe(MOMENT),
-    url=TEXT,
-    page=TEXT,
-)
 
-_BRANCH = record(
-    "A branch that is watched without a pull request, and its newest report.",
-    branch=TEXT,
-    title=TEXT,
-    open=TRUTH,
-    headline=TEXT,
-    head_sha=maybe(TEXT),
-    reported_sha=maybe(TEXT),
-    made=maybe(MOMENT),
-    url=TEXT,
-    page=TEXT,
-)
+def _listed(what: str, **named: Schema) -> Schema:
+    """A line of a repository's lists."""
+    return record(
+        what,
+        **named,
+        title=TEXT,
+        open=TRUTH,
+        headline=TEXT,
+        head_sha=maybe(TEXT),
+        reported_sha=maybe(TEXT),
+        made=maybe(MOMENT),
+        url=TEXT,
+        page=TEXT,
+    )
+
+
+_PULL = _listed("A pull request with its newest report.", number=WHOLE)
+_BRANCH = _listed("A branch that is watched without a pull request, and its newest report.", branch=TEXT)
 
 _REPOSITORY = record(
     "A repository: its pull requests, open ones first, and how main stands.",
