@@ -107,6 +107,7 @@ def known(pull: Pull) -> dict[str, Any]:
         "title": pull.title,
         "head_sha": pull.head_sha,
         "head_branch": pull.head_branch,
+        "from_fork": pull.from_fork,
     }
 
 

@@ -44,11 +44,12 @@ def number_of(connection: Connection, repository: str, branch: str) -> int | Non
 
 
 def pull_of(connection: Connection, repository: str, branch: str) -> int | None:
-    """The number of the newest open pull request that speaks for the branch."""
+    """The number of the newest open pull request that speaks for the branch. A fork's speaks for the fork's
+    own branch, whatever that is called."""
     found = (
         select(PULL_REQUEST.c.number)
         .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.head_branch == branch)
-        .where(PULL_REQUEST.c.number > 0, PULL_REQUEST.c.open)
+        .where(PULL_REQUEST.c.number > 0, PULL_REQUEST.c.open, PULL_REQUEST.c.from_fork.is_not(True))
         .order_by(PULL_REQUEST.c.number.desc())
     )
     return connection.execute(found.limit(1)).scalar_one_or_none()

@@ -26,7 +26,7 @@ def open_pulls(connection: Connection) -> dict[str, int]:
     """How many pull requests are open, by repository; those without are left out."""
     rows = connection.execute(
         select(PULL_REQUEST.c.repository, func.count())
-        .where(PULL_REQUEST.c.open)
+        .where(PULL_REQUEST.c.open, PULL_REQUEST.c.number > 0)
         .group_by(PULL_REQUEST.c.repository)
     )
     return {row[0]: int(row[1]) for row in rows}

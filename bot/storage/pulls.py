@@ -136,7 +136,8 @@ def want(
 
 
 def want_branch(connection: Connection, *, repository: str, branch: str, sha: str, now: float) -> int:
-    """Have the open pull requests of this head branch looked at; the number of them."""
+    """Have the open pull requests of this head branch looked at; the number of them. A fork's branch of the
+    same name is another one."""
     touched = connection.execute(
         update(PULL_REQUEST)
         .where(
@@ -145,6 +146,7 @@ def want_branch(connection: Connection, *, repository: str, branch: str, sha: st
             PULL_REQUEST.c.open,
             PULL_REQUEST.c.head_sha != sha,
             PULL_REQUEST.c.number > 0,
+            PULL_REQUEST.c.from_fork.is_not(True),
         )
         .values(wanted=PULL_REQUEST.c.wanted + 1, due=now, head_seen=now, head_sha=sha, looks="{}")
     )

@@ -97,7 +97,8 @@ def nearest(connection: Connection, repository: str, text: str) -> tuple[str, ..
     """Names that may have been meant, the most alike first; several commits where the text spells several."""
     if shas := commits(connection, repository, text):
         return tuple(sha[:12] for sha in shas[:NEAREST])
-    pulls = select(PULL_REQUEST.c.number).where(PULL_REQUEST.c.repository == repository)
+    here = (PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number > 0)
+    pulls = select(PULL_REQUEST.c.number).where(*here)
     numbers = [f"pr/{number}" for number in connection.execute(pulls).scalars()]
     known = [*summaries.branches(connection, repository), *numbers]
     wanted = text if _PULL.fullmatch(text) else slug(text)

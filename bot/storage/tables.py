@@ -84,6 +84,7 @@ PULL_REQUEST = Table(
     Column("head_sha", String, nullable=True),
     Column("head_tree", String, nullable=True),
     Column("head_branch", String, nullable=True),
+    Column("from_fork", Boolean, nullable=True),
     Column("head_seen", Float, nullable=True),
     Column("wanted", Integer, nullable=False),
     Column("done", Integer, nullable=False),

@@ -53,14 +53,14 @@ class Scene:
         assert row is not None
         return asyncio.run(Subjects(database=self.database, forge=self.forge).read(ACME, row))
 
-    def open_pull(self) -> None:
-        """A pull request of the branch is opened."""
+    def open_pull(self, *, from_fork: bool = False) -> None:
+        """A pull request of the branch is opened, or of a fork's that is called the same."""
         self.database.now(pulls.want, repository=NAME, number=7, installation=1, now=NOW, head_sha=HEAD)
         held = self.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=30.0)
         while held is not None and held.row["number"] != 7:
             held = self.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=30.0)
         assert held is not None
-        values = {"head_branch": COPYBARA, "head_sha": HEAD}
+        values = {"head_branch": COPYBARA, "head_sha": HEAD, "from_fork": from_fork}
         self.database.now(pulls.let_go, held, now=NOW, due=None, values=values)
 
 
@@ -102,6 +102,13 @@ def test_a_pull_request_that_came_first_leaves_nothing_to_watch(scene: Scene) ->
     scene.open_pull()
     scene.push(COPYBARA, OTHER)
     assert scene.row() is None
+
+
+def test_a_forks_pull_request_silences_no_branch_of_the_repository(scene: Scene) -> None:
+    """Anybody can name a branch of their fork like a watched one."""
+    scene.open_pull(from_fork=True)
+    assert "0 pull requests of test_936672580 are looked at, and the branch itself" == scene.push(COPYBARA)
+    assert scene.subject().open
 
 
 def test_a_watched_branch_is_read_in_the_shape_of_a_pull_request(scene: Scene) -> None:

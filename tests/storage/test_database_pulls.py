@@ -129,10 +129,12 @@ def test_the_newest_commands_are_kept(database: Database) -> None:
 
 
 def test_a_push_touches_the_open_pull_requests_of_its_branch(database: Database) -> None:
-    """A branch that moved has its open pull requests looked at, and no others."""
-    for number, branch, is_open in ((1, "feat", True), (2, "feat", False), (3, "other", True)):
+    """A branch that moved has its open pull requests looked at, and no others: a fork's branch of that name
+    has not moved."""
+    known = ((1, "feat", True, False), (2, "feat", False, False), (3, "other", True, False))
+    for number, branch, is_open, from_fork in (*known, (4, "feat", True, True)):
         database.now(pulls.want, repository="acme/maxtext", number=number, installation=1, now=1.0)
-        values = {"head_branch": branch, "open": is_open, "head_sha": "a" * 40}
+        values = {"head_branch": branch, "open": is_open, "head_sha": "a" * 40, "from_fork": from_fork}
         database.now(pulls.let_go, _taken(database, 1.0), now=1.0, due=None, values=values)
     moved = {"repository": "acme/maxtext", "branch": "feat", "sha": "b" * 40}
     assert database.now(pulls.want_branch, **moved, now=2.0) == 1

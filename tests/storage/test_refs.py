@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bot.runs.records import Origin, RunRecord, RunState
-from bot.storage import histories, pulls, refs, runs, summaries, timelines
+from bot.storage import branches, counts, histories, pulls, refs, runs, summaries, timelines
 from bot.storage.backfill import fill
 from bot.storage.database import Connection, Database
 from bot.storage.histories import Like
@@ -88,7 +88,9 @@ def test_names_that_may_have_been_meant(database: Database) -> None:
     _keep(database, "two", sha=SHAS[1])
     database.now(pulls.want, repository=HERE, number=12, installation=1, now=1.0)
     assert ("feat_new_kernel",) == database.now(refs.nearest, HERE, "feat/new-kernal")[:1]
+    database.now(branches.watch, repository=HERE, branch="test_1", installation=1, sha=None, now=1.0)
     assert ("pr/12",) == database.now(refs.nearest, HERE, "pr/13")
+    assert {HERE: 1} == database.now(counts.open_pulls)
     assert tuple(sha[:12] for sha in SHAS[:2]) == database.now(refs.nearest, HERE, "abcdef0")
 
 

@@ -154,6 +154,7 @@ def upgrade() -> None:
         unique=False,
     )
     op.add_column("pull_request", sa.Column("head_tree", sa.String(), nullable=True))
+    op.add_column("pull_request", sa.Column("from_fork", sa.Boolean(), nullable=True))
     op.add_column("pull_request", sa.Column("check_id", sa.BigInteger(), nullable=True))
     op.add_column("pull_request", sa.Column("check_head", sa.String(), nullable=True))
     op.add_column("pull_request", sa.Column("check_hash", sa.String(), nullable=True))
