@@ -166,7 +166,9 @@ def test_a_delivery_that_was_missed_is_repeated_by_github(make_stand: Callable[.
     answer = stand.server.deliver(missed.event, missed.payload, name=missed.guid)
     assert answer.json() == {"delivery": missed.guid}
     stand.comment(number, "MaxView")
-    assert stand.server.log.count(f"delivery={missed.guid}") == 1
+    # It may have been read from GitHub's list as well, at the start: it is the same delivery all the same.
+    taken = [line for line in stand.server.log.splitlines() if "delivery taken" in line]
+    assert 1 == sum(f"delivery={missed.guid}" in line for line in taken)
 
 
 def test_a_draft_waits_until_it_wants_review(make_stand: Callable[..., Stand]) -> None:
