@@ -38,7 +38,8 @@ def newest_rows(
             asked |= {f"case{number}": case, f"variant{number}": variant}
             more = own[start + number] if own else {}
             asked |= {f"{name}{number}": value for name, value in more.items()}
-        for row in connection.execute(_statement(tuple(columns), len(part), most, where), asked):
+        # All of them at once: one by one they cost three times as much.
+        for row in connection.execute(_statement(tuple(columns), len(part), most, where), asked).all():
             yield start + row[0], row
 
 

@@ -66,6 +66,9 @@ def summary(grave: Sequence[Caveat]) -> str:
 
 
 def _difference(field: Field, base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]) -> Caveat | None:
+    first = field.read(base[0])
+    if first is not None and all(field.read(run) == first for run in (*base, *head)):
+        return None
     one, other = _values(base, field.read), _values(head, field.read)
     if not one or not other:
         return _unstated(field, one, other) if field.needed else None

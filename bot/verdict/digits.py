@@ -17,7 +17,9 @@ ENOUGH_VALUES = 4
 def printed_decimals(values: Iterable[float], *, at_least: int = 0) -> int:
     """Return the decimals that `values` were printed with, at least `at_least` where they are few."""
     known = list(values)
-    shown = max((_decimals(value) for value in known), default=0)
+    shown = 0
+    for value in known:  # what a value before it was not printed with need not be tried again
+        shown = _decimals(value, shown)
     return max(shown, at_least) if len(known) < ENOUGH_VALUES else shown
 
 
@@ -36,8 +38,8 @@ def _are_multiples(times: Sequence[float], digit: float) -> bool:
     return all(abs(time / digit - round(time / digit)) * digit < 2e-6 for time in times)
 
 
-def _decimals(value: float) -> int:
-    for count in range(MOST_DECIMALS):
+def _decimals(value: float, least: int) -> int:
+    for count in range(least, MOST_DECIMALS):
         if abs(round(value, count) - value) <= 1e-12 * abs(value):
             return count
     return MOST_DECIMALS

@@ -48,7 +48,8 @@ def compare_loss(base: Sequence[RunLog], head: Sequence[RunLog]) -> Loss:
     """Return what the loss curves of the first run of each side say; repeats can only widen the tolerance."""
     if not base or not head:
         return _not_comparable("a side has no run")
-    one, other = curve(base[0]), curve(head[0])
+    first, second = ([curve(run) for run in side] for side in (base, head))
+    one, other = first[0], second[0]
     common = sorted(one.points.keys() & other.points.keys())
     if not common:
         return _not_comparable(_nothing_common(one, other))
@@ -57,14 +58,15 @@ def compare_loss(base: Sequence[RunLog], head: Sequence[RunLog]) -> Loss:
         return _not_comparable(
             f"total_weights differ at step {odd}: the sides did not train on the same data"
         )
-    return _judge(_prepare(base, head, one, other, common), one, other)
+    return _judge(_prepare(first, second, common, _precision(base, head)), one, other)
 
 
 def _prepare(
-    base: Sequence[RunLog], head: Sequence[RunLog], one: Curve, other: Curve, common: Sequence[int]
+    base: Sequence[Curve], head: Sequence[Curve], common: Sequence[int], stated: tuple[Precision, str]
 ) -> Judged:
+    one, other = base[0], head[0]
     pairs = [pair(one, other, step) for step in common]
-    numbers, number_remark = _precision(base, head)
+    numbers, number_remark = stated
     wide_base, wide_head = spread(base, common), spread(head, common)
     allowed = [
         max(
@@ -127,16 +129,22 @@ def tolerance(numbers: Precision, step: int) -> float:
     return TOLERANCE[numbers][place]
 
 
-def spread(runs: Sequence[RunLog], steps: Sequence[int]) -> list[float]:
+def spread(curves: Sequence[Curve], steps: Sequence[int]) -> list[float]:
     """Return how far repeats of one side were apart, relatively, up to each step; 0 if only by rounding."""
-    curves = [curve(run) for run in runs]
     widest, found = 0.0, []
     for step in steps:
-        repeats = [pair(curves[0], other, step) for other in curves[1:] if step in other.points]
+        unlike = (other for other in curves[1:] if not _repeats(curves[0], other, step))
+        repeats = [pair(curves[0], other, step) for other in unlike]
         apart = [_relative(item) for item in repeats if item.finite and item.apart > 2 * item.rounding]
         widest = max([widest, *apart])
         found.append(widest)
     return found
+
+
+def _repeats(one: Curve, other: Curve, step: int) -> bool:
+    """Tell at once what most repeats do: they print the very same, or nothing."""
+    point, again = one.points[step], other.points.get(step)
+    return again is None or (point.loss, point.perplexity) == (again.loss, again.perplexity)
 
 
 def _relative(item: Pair) -> float:

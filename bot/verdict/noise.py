@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite, log, sqrt
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import assert_never
 
 from bot.verdict.change_points import since_last_change
@@ -107,7 +107,8 @@ def _sift(history: Sequence[float]) -> Sifted:
 def _glitch(logs: Mapping[int, float]) -> int | None:
     """Return the place of the one value that Grubbs' test finds too far from the others, if any."""
     values, count = list(logs.values()), len(logs)
-    middle, spread = fmean(values), stdev(values)
+    middle = fmean(values)
+    spread = sqrt(sum((value - middle) ** 2 for value in values) / (count - 1))
     farthest = max(logs, key=lambda place: abs(logs[place] - middle))
     t = t_quantile(1 - GLITCH_ALPHA / (2 * count), count - 2)
     limit = (count - 1) / sqrt(count) * sqrt(t**2 / (count - 2 + t**2))
