@@ -41,16 +41,13 @@ class Gatherer:
     async def gather(self, repository: str, source: Runs, sought: Sequence[Sought]) -> None:
         """Read every run that is new or has grown; raises `Told` where the store cannot be listed."""
         store = self._store(source.source)
-        known = await self.database.read(runs.generations, repository)
         origin = await self.database.read(repositories.first_name, repository)
         manifests = collect.Manifests(store)
         for one in sought:
             found = await asyncio.to_thread(collect.find_runs, store, source.pattern, one)
-            fresh = [
-                run
-                for run in newest(found)
-                if known.get(collect.run_id(store, origin, run)) != collect.generation(run)
-            ]
+            listed = {collect.run_id(store, origin, run): run for run in newest(found)}
+            known = await self.database.read(runs.generations, list(listed))
+            fresh = [run for name, run in listed.items() if known.get(name) != collect.generation(run)]
             await asyncio.gather(*(self._read(store, repository, run, manifests, origin) for run in fresh))
 
     async def _read(

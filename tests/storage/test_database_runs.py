@@ -119,12 +119,13 @@ def test_any_measured_run_comes_back(losses: list[float], source: str) -> None:
 
 
 def test_only_what_changed_is_read_again(database: Database) -> None:
-    """The content each found run was measured from is remembered, for this repository alone."""
+    """The content each found run was measured from is remembered, of however many it is asked."""
     database.now(runs.save, FOUND, now=1.0, measured=_measured())
     database.now(runs.save, replace(FOUND, id="f2", generation="g9"), now=1.0)
-    elsewhere = replace(FOUND, id="f3", repository="octo/net")
-    database.now(runs.save, elsewhere, now=1.0, measured=_measured())
-    assert database.now(runs.generations, ACME) == {"f1": "g1"}
+    database.now(runs.save, replace(FOUND, id="f3"), now=1.0, measured=_measured())
+    many = [f"none{number}" for number in range(2_500)]
+    assert database.now(runs.generations, ["f1", "f2", *many]) == {"f1": "g1"}
+    assert database.now(runs.generations, []) == {}
 
 
 def test_runs_of_a_branch_come_newest_first_with_those_of_no_branch(database: Database) -> None:
