@@ -5,7 +5,7 @@ Out: `Planned`s. Pure; the same wish gives the same job in every process.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from bot.config import Suite
@@ -16,6 +16,7 @@ from bot.runs.pattern import slug
 from bot.runs.plan import Side, Wanted
 from bot.runs.price import Price, chips_of, is_quiet
 from bot.runs.records import Origin, RunRecord, RunState
+from bot.runs.standing import RunStanding
 from bot.storage.runs import Planned
 
 THIS_MACHINE = "cpu"
@@ -140,6 +141,21 @@ def planned(one: Wanted, order: Order) -> Planned:
         price=price.most if price else None,
         charged_to=order.charged_to.get(name, ""),
     )
+
+
+def job_of_attempt(first: Job, record: RunRecord, run: RunStanding) -> Job:
+    """The job of the attempt that counts. A later one has a run name of its own too, so that it does not
+    go on from the checkpoints of the one before."""
+    if run.attempt == 1:
+        return first
+    run_name = naming.run_name(
+        variant=record.variant,
+        branch=record.branch or "",
+        case=record.case,
+        key=record.key or record.id,
+        attempt=run.attempt,
+    )
+    return replace(first, name=run.name, run_name=run_name)
 
 
 def run_key(one: Wanted, order: Order) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Table
 
-from bot.errors import Broken, Outage, TryLater
+from bot.errors import Broken, Outage, Told, TryLater
 from bot.storage import queue
 from bot.storage.database import Away, Database
 from bot.storage.queue import Claim
@@ -140,7 +140,7 @@ class Controller:
     async def _postpone(self, work: Work, held: Claim, problem: Exception) -> None:
         delay = delay_after(held.row["attempts"], problem, jitter=random.uniform(0.8, 1.2))  # noqa: S311
         facts: dict[str, object] = {"table": work.table.name, "row": _name(held), "delay": round(delay, 1)}
-        if isinstance(problem, Broken):
+        if isinstance(problem, Broken | Told):
             facts["problem"] = str(problem)
             LOG.warning("put off %(table)s %(row)s for %(delay)s s: %(problem)s", facts)
         else:

@@ -16,12 +16,14 @@ from typing import assert_never
 
 from bot.controller.admission import Admission, Admitted, Open, Waits
 from bot.controller.fence import RowFence
-from bot.errors import Broken, Missing, Told
-from bot.runs import collect, naming
+from bot.controller.jobs import job_of_attempt
+from bot.errors import Broken, Missing, Told, TryLater
+from bot.runs import collect
 from bot.runs.attempts import lost
 from bot.runs.clusters.port import Cluster, Clusters, Job, Place
 from bot.runs.effects import Collect, Delete, Effect, Keep, Launch, Settle, Wait
-from bot.runs.records import RunFile, RunRecord
+from bot.runs.holding import held_up
+from bot.runs.records import RunFile, RunRecord, RunState
 from bot.runs.standing import TERMINAL, Pace, RunStanding, pace_at
 from bot.runs.states import decide, held_back
 from bot.storage import launched, runs
@@ -78,21 +80,27 @@ class RunStep:
 
     async def _step(self, held: Claim, record: RunRecord, first: Job) -> None:
         before = launched.standing(held.row)
-        cluster = self.clusters.at(first.place)
-        wish = await self.database.read(launched.wish, record.id)
-        observation = await cluster.observe(before.name)
-        after, effects = decide(before, observation, wish, self.now(), self.pace(first.place))
         turn = _Turn(
             held=held,
             fence=RowFence(database=self.database, held=held, now=self.now),
-            cluster=cluster,
+            cluster=self.clusters.at(first.place),
             job=job_of_attempt(first, record, before),
             before=before,
-            after=after,
+            after=before,
             record=replace(record, attempt=before.attempt),
         )
-        for effect in effects:
-            await self._act(effect, turn)
+        wish = await self.database.read(launched.wish, record.id)
+        try:
+            observation = await turn.cluster.observe(before.name)
+        except (Told, TryLater) as problem:
+            if before.state is not RunState.PLANNED:
+                raise
+            # Nothing of it is there yet, so that all it can do is wait, and say for what.
+            self._hold_back(turn, problem)
+        else:
+            turn.after, effects = decide(before, observation, wish, self.now(), self.pace(first.place))
+            for effect in effects:
+                await self._act(effect, turn)
         await self._write(turn)
 
     async def _act(self, effect: Effect, turn: _Turn) -> None:
@@ -122,13 +130,30 @@ class RunStep:
                 turn.due = until
             case Admitted():
                 await turn.fence()
-                try:
-                    await turn.cluster.launch(turn.job)
-                except Told as told:
-                    LOG.warning("%s cannot be started: %s", turn.job.name, told.text)
-                    turn.after = replace(turn.after, why=told.text)
+                await self._start(turn)
             case _:
                 assert_never(answer)
+
+    async def _start(self, turn: _Turn) -> None:
+        try:
+            await turn.cluster.launch(turn.job)
+        except Told as told:
+            LOG.warning("%s cannot be started: %s", turn.job.name, told.text)
+            turn.after = replace(turn.after, why=told.text)
+        except TryLater as later:
+            if turn.before.state is not RunState.PLANNED:
+                raise
+            if not later.may_have_acted:
+                # An image that is not built yet holds no place and no budget that others could use.
+                await self._settle(turn)
+            self._hold_back(turn, later)
+
+    def _hold_back(self, turn: _Turn, problem: Told | TryLater) -> None:
+        """The run stays planned, and says what is in its way."""
+        LOG.warning("%s waits: %s", turn.job.name, problem)
+        soonest = problem.after if isinstance(problem, TryLater) else self.pace(turn.job.place).poll
+        turn.after, waits = held_up(turn.before, str(problem), soonest=soonest, now=self.now())
+        turn.due = next((one.until for one in waits if isinstance(one, Wait)), None)
 
     async def _collect(self, turn: _Turn) -> None:
         """Keep the log where links to it never die, and measure it."""
@@ -190,21 +215,6 @@ class RunStep:
         if written and before.state is not after.state:
             LOG.info("run %s of %s is %s", turn.record.id, turn.record.case, after.state)
             self.wake()
-
-
-def job_of_attempt(first: Job, record: RunRecord, run: RunStanding) -> Job:
-    """The job of the attempt that counts. A later one has a run name of its own too, so that it does not
-    go on from the checkpoints of the one before."""
-    if run.attempt == 1:
-        return first
-    run_name = naming.run_name(
-        variant=record.variant,
-        branch=record.branch or "",
-        case=record.case,
-        key=record.key or record.id,
-        attempt=run.attempt,
-    )
-    return replace(first, name=run.name, run_name=run_name)
 
 
 def news(before: RunStanding, after: RunStanding) -> News:

@@ -92,7 +92,7 @@ class RunStanding:
     last word, `note` its own clause (untrusted). `why` is ours: what a planned run waits for, or how a run
     was lost. `given_up` is why this attempt is to be ended, and `again` whether another one follows: written
     down before the job is deleted, since afterwards nobody could tell any more. So is `withdrawn`, that
-    nobody wanted it. `kept` is where its log is kept.
+    nobody wanted it. `kept` is where its log is kept. `hindered` counts how often its start was prevented.
     """
 
     name: str
@@ -120,6 +120,7 @@ class RunStanding:
     again: bool = False
     withdrawn: bool = False
     kept: str | None = None
+    hindered: int = 0
     sightings: tuple[Sighting, ...] = ()
     attempt: int = 1
     past: tuple[PastAttempt, ...] = ()

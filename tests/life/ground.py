@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from bot.errors import Missing
+from bot.errors import Missing, TryLater
 from bot.runs.clusters.port import Cluster, Job, JobState, Observation, Place
 from bot.runs.records import RunFile
 from tests.life.books import Turn
@@ -30,6 +30,7 @@ class Ground:
     jobs: dict[str, Truth] = field(default_factory=dict)
     logs: set[str] = field(default_factory=set)
     launches: int = 0
+    refusing: int = 0
     blind: dict[str, int] = field(default_factory=dict)
 
     def at(self, place: Place | None) -> Cluster:  # noqa: ARG002 - as the Protocol
@@ -37,11 +38,17 @@ class Ground:
         return self
 
     async def launch(self, job: Job) -> None:
-        """The fence stands right before it, so nobody else goes first."""
+        """The fence stands right before it, so nobody else goes first. At times the cluster cannot, says so,
+        and has done it nevertheless."""
+        refused, self.refusing = self.refusing, max(0, self.refusing - 1)
+        if refused == 1:
+            raise TryLater("No such image", after=5.0)
         if job.name not in self.jobs:
             assert self.may_start(job.name), f"{job.name} was seen before, and is started again"
             self.jobs[job.name] = Truth(seen=Observation(state=JobState.QUEUED))
             self.launches += 1
+        if refused:
+            raise TryLater("The answer was lost", after=5.0, may_have_acted=True)
 
     async def observe(self, name: str) -> Observation:
         """How it stands now, heard a little later."""

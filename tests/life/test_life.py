@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,18 +12,19 @@ from hypothesis import strategies as st
 
 from bot.logs.read import LogReader
 from bot.runs import collect
+from bot.runs.budget import Limits
 from bot.storage import launched, queue
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.measure import measure
 from tests.controller.farm import LOG
 from tests.life.books import KNOWN, Books
-from tests.life.till import Till
+from tests.life.till import TIGHT, Till
 from tests.life.world import EVENTS, WEIGHTS, World
 
 EVENTS_A_WORLD = 1000
 STEPS = 200_000
 SEEDS = 4
-SQL_WORLDS = 8
+SQL_WORLDS = 9
 
 
 def _measured() -> MeasuredRun:
@@ -79,15 +81,21 @@ def test_no_sequence_of_events_is_found_that_breaks_it(script: list[tuple[str, i
     world.calm()
 
 
+def _till(limits: Limits, held_by: set[str], books: Books) -> Till:
+    return Till(books=books, limits=limits, held_by=held_by)
+
+
 def test_the_real_limits_are_never_passed() -> None:
     """The same events, where the database of the budgets decides: no more runs at once, no more chip-hours
     of a day or a pull request."""
     dice = random.Random(SEEDS)  # noqa: S311 - repeatable events, no secret
     names, weights = list(WEIGHTS), list(WEIGHTS.values())
     launches = 0
-    for _ in range(SQL_WORLDS):
-        world = World(lambda books: Till(books=books))
+    held_by: set[str] = set()
+    for limits in SQL_WORLDS // len(TIGHT) * TIGHT:
+        world = World(partial(_till, limits, held_by))
         for event in dice.choices(names, weights, k=EVENTS_A_WORLD):
             world.do(event, dice.randrange(1000))
         launches += world.ground.launches
     assert launches > SQL_WORLDS
+    assert held_by == {"concurrent_runs", "chip_hours_per_day", "chip_hours_per_pull_request"}

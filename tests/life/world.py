@@ -28,6 +28,7 @@ from tests.life.ground import Ground, Shelf, Truth
 
 PACE = Pace(poll=10, unseen=60, queue=1e5, overdue=100, looks=3, stuck=50, gap=60, attempts=3, again=20)
 STEPS = 10
+HANGING = 5  # one of so many worlds ends with a job that hangs
 PROCESSES = 3
 RUNS = tuple(planned(key=f"{n:016x}", case=f"case_{n}") for n in range(1, 4))
 LIVE = {JobState.QUEUED, JobState.RUNNING}
@@ -250,12 +251,14 @@ class World:
         """The trouble stops: everything that is wanted ends, and nothing lives that nobody wants."""
         for process in self.processes:
             process.asleep = False
+        self.ground.refusing = 0
+        hangs = RUNS[self.calls % len(RUNS)].record.id if self.calls % HANGING == 0 else ""
         for round_ in range(4000):
             self.passing(39)
             self.plan()
             for name, job in list(self.ground.jobs.items()):
                 if job.seen.state in LIVE:
-                    self._settle_down(name, job)
+                    self._settle_down(name, job, hangs)
             for place in range(PROCESSES * 12):
                 self.advance(place % PROCESSES + (0 if round_ % 20 == 0 and place < PROCESSES else 51))
                 self.check()
@@ -265,8 +268,9 @@ class World:
         assert self._all_over(), {run: (row["state"], row["due"]) for run, row in self.books.rows.items()}
         self._swept()
 
-    def _settle_down(self, name: str, job: Truth) -> None:
-        if job.ran > 5 * STEPS:
+    def _settle_down(self, name: str, job: Truth, hangs: str) -> None:
+        """It runs, and ends after a while; the one that hangs has to be ended."""
+        if job.ran > 5 * STEPS and _run_of(name) != hangs:
             job.seen = Observation(state=JobState.ENDED, exit_code=0, log_uri="there")
         else:
             self.ground.logs.add(name)
@@ -294,6 +298,11 @@ class World:
                 assert state in {RunState.ENDED, RunState.LOST}, f"wanted, and {state}"
 
 
+def _refuse(world: World, number: int) -> None:
+    """The cluster will not start the next job, or not say that it did."""
+    world.ground.refusing = 1 + number % 2
+
+
 def _run_of(name: str) -> str:
     return next(one.record.id for one in RUNS if one.record.id in name)
 
@@ -306,5 +315,15 @@ EVENTS: dict[str, Callable[[World, int], None]] = {
     "sleep": World.sleep,
     "jump": World.jump,
     "people": World.people,
+    "refuse": _refuse,
 }
-WEIGHTS = {"advance": 220, "pass": 25, "cluster": 20, "crash": 4, "sleep": 2, "jump": 1, "people": 12}
+WEIGHTS = {
+    "advance": 220,
+    "pass": 25,
+    "cluster": 20,
+    "crash": 4,
+    "sleep": 2,
+    "jump": 1,
+    "people": 12,
+    "refuse": 2,
+}

@@ -1,0 +1,81 @@
+"""A run that its cluster cannot start waits, says for what, and keeps nobody else from starting."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bot.errors import Told, TryLater
+from bot.runs.records import RunState
+from bot.storage import pulls, runs
+from bot.storage.artifacts import open_store
+from bot.storage.database import Database
+from tests.controller.farm import Farm, Gate, Hand, planned
+
+NOW = 1_795_000_000.0
+RUN = planned().record.id
+NAME = planned().job.name
+
+
+@pytest.fixture
+def gate() -> Gate:
+    """Admits everything."""
+    return Gate()
+
+
+@pytest.fixture
+def hand(database: Database, tmp_path: Path, gate: Gate) -> Hand:
+    """A process with one planned run that pull request 7 wants."""
+    database.now(pulls.want, repository="acme/maxtext", number=7, installation=1, now=NOW)
+    database.now(runs.plan, [planned()], repository="acme/maxtext", number=7, now=NOW)
+    store = open_store(f"file:{tmp_path / 'artifacts'}")
+    return Hand(database=database, farm=Farm(), artifacts=store, clock=[NOW], admission=gate)
+
+
+def _wanted(hand: Hand) -> int:
+    row = hand.database.now(pulls.find, "acme/maxtext", 7)
+    assert row is not None
+    return row.wanted
+
+
+def test_an_image_that_is_not_there_yet_is_waited_for_and_said(hand: Hand, gate: Gate) -> None:
+    """The run stays planned and tells why; it holds no place, and starts when the image is there."""
+    missing = TryLater("The image gcr.io/p/maxtext:aaaaaaa is not there yet: no such tag.", after=120.0)
+    hand.farm.before = _refusing("launch", missing)
+    before = _wanted(hand)
+    hand.step()
+    assert hand.record(RUN).state is RunState.PLANNED
+    assert hand.standing(RUN).why == "the image gcr.io/p/maxtext:aaaaaaa is not there yet: no such tag"
+    assert (_wanted(hand), gate.settled) == (before + 1, [(RUN, 1, None, None)])
+    hand.farm.before = _refusing("nothing", missing)
+    hand.later(119)
+    assert hand.farm.launches == []
+    hand.later(2)
+    assert (hand.farm.launches, hand.standing(RUN).why) == ([NAME], "")
+
+
+def test_what_may_have_been_started_keeps_its_place(hand: Hand, gate: Gate) -> None:
+    """A call that ended unclearly may have made the job: what it may cost stays set aside."""
+    unclear = TryLater("xpk workload create ended with 1: quota", after=60.0, may_have_acted=True)
+    hand.farm.before = _refusing("launch", unclear)
+    hand.step()
+    assert hand.standing(RUN).why == "xpk workload create ended with 1: quota"
+    assert gate.settled == []
+
+
+def test_a_cluster_that_refuses_us_is_told_before_anything_is_started(hand: Hand) -> None:
+    """Who may not look at it cannot start there either; once that is put right, the run goes on."""
+    hand.farm.before = _refusing("observe", Told("The cluster refuses MaxView: forbidden."))
+    hand.step()
+    assert hand.standing(RUN).why == "the cluster refuses MaxView: forbidden"
+    hand.farm.before = _refusing("nothing", Told(""))
+    hand.later(31)
+    assert hand.farm.launches == [NAME]
+
+
+def _refusing(wanted: str, problem: Exception) -> Callable[[str, str], None]:
+    def refuse(call: str, _name: str) -> None:
+        if call == wanted:
+            raise problem
+
+    return refuse
