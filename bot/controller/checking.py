@@ -60,8 +60,7 @@ class Checker:
         fence: Fence,
     ) -> Checked:
         """Write what changed; at most one check besides that of an older head, which is concluded."""
-        if row.check_pending and (row.check_head != report.head_sha or checks.kind is CheckKind.OFF):
-            row = _remembering(row, await self.close(repository, row, _superseded(report), fence))
+        row = await self._without_others(repository, row, report.head_sha, checks.kind, fence)
         found = outcome(report)
         if checks.kind is CheckKind.OFF or not wanted(row, report, found, checks):
             return _remembered(row)
@@ -74,6 +73,25 @@ class Checker:
             repository, row, report.head_sha, text, digest=digest, kind=checks.kind, fence=fence
         )
 
+    async def skip(
+        self,
+        repository: Repository,
+        row: PullRow,
+        head_sha: str,
+        why: str,
+        *,
+        kind: CheckKind,
+        fence: Fence,
+    ) -> Checked:
+        """Conclude the check of a head that is not measured: where it is required, it would be waited for in
+        vain."""
+        row = await self._without_others(repository, row, head_sha, kind, fence)
+        text = CheckText(conclusion=Conclusion.SKIPPED, title=why, summary=f"{why}.", url="")
+        digest = _digest(text, head_sha)
+        if kind is CheckKind.OFF or (row.check_head, row.check_hash) == (head_sha, digest):
+            return _remembered(row)
+        return await self._write(repository, row, head_sha, text, digest=digest, kind=kind, fence=fence)
+
     async def close(self, repository: Repository, row: PullRow, why: str, fence: Fence) -> Checked:
         """Conclude a pending check of the row, whose answer nobody waits for any more."""
         if not row.check_pending or row.check_head is None:
@@ -82,6 +100,14 @@ class Checker:
         kind = CheckKind.STATUS if row.check_id is None else CheckKind.CHECK
         digest = _digest(text, row.check_head)
         return await self._write(repository, row, row.check_head, text, digest=digest, kind=kind, fence=fence)
+
+    async def _without_others(
+        self, repository: Repository, row: PullRow, head_sha: str, kind: CheckKind, fence: Fence
+    ) -> PullRow:
+        """The row once no check is pending that is not wanted any more."""
+        if not row.check_pending or (row.check_head == head_sha and kind is not CheckKind.OFF):
+            return row
+        return _remembering(row, await self.close(repository, row, _superseded(head_sha), fence))
 
     async def _text(
         self, report: Report, found: Outcome, checks: Checks, changed_paths: Sequence[str], *, waits: bool
@@ -132,8 +158,8 @@ def wanted(row: PullRow, report: Report, found: Outcome, checks: Checks) -> bool
     )
 
 
-def _superseded(report: Report) -> str:
-    return f"Superseded: the head is {report.head_sha[:7]} by now"
+def _superseded(head_sha: str) -> str:
+    return f"Superseded: the head is {head_sha[:7]} by now"
 
 
 def _digest(text: CheckText, head_sha: str) -> str:

@@ -70,6 +70,16 @@ def speaks(suite: Suite, row: PullRow, pull: Pull, changed_paths: Sequence[str])
     return suite.touched_by(changed_paths)
 
 
+def unmeasured(suite: Suite, pull: Pull) -> str | None:
+    """Why nothing is measured where nothing is said; None where a check would be of no use: a draft cannot be
+    merged, and a branch has nobody who waits."""
+    if pull.is_branch or (pull.draft and not suite.triggers.drafts):
+        return None
+    if not suite.triggers.pull_request:
+        return "Not measured: nobody has asked for it"
+    return "Not measured: the change touches no case"
+
+
 def on_this_head(row: PullRow, pull: Pull, now: float) -> PullRow:
     """The row as it concerns the head that GitHub names: looks at other heads do not count."""
     if row.head_sha == pull.head_sha:
@@ -118,7 +128,7 @@ def request(row: PullRow, pull: Pull, *, suite: Suite | None, problem: str | Non
         merge_base=None,
         made_at=now,
         problem=problem,
-        commands=tuple(map(_command, row.commands)),
+        commands=commands_of(row),
     )
     if suite is None:
         return asked
@@ -130,6 +140,11 @@ def request(row: PullRow, pull: Pull, *, suite: Suite | None, problem: str | Non
         launches=starts_runs(suite),
         old_after_seconds=suite.baseline.old_after_days * DAY,
     )
+
+
+def commands_of(row: PullRow) -> tuple[LastCommand, ...]:
+    """What was asked on the pull request, as its report says it."""
+    return tuple(map(_command, row.commands))
 
 
 def _command(record: CommandRecord) -> LastCommand:

@@ -16,7 +16,16 @@ import msgspec
 from bot.config import NO_CHECKS, Checks, Suite
 from bot.controller.choosing import Chosen, choose
 from bot.controller.conversation import heard_in, read_conversation
-from bot.controller.deciding import known, next_look, on_this_head, request, sought, wants_words
+from bot.controller.deciding import (
+    commands_of,
+    known,
+    next_look,
+    on_this_head,
+    request,
+    sought,
+    unmeasured,
+    wants_words,
+)
 from bot.controller.facts import HeadFacts, HeadReader
 from bot.controller.fence import Fence, RowFence
 from bot.controller.gathering import Gatherer
@@ -102,12 +111,14 @@ class PullStep:
     async def _close(
         self, repository: Repository, row: PullRow, pull: Pull, fence: Fence
     ) -> Mapping[str, Any]:
-        """Withdraw what runs for a pull request that is closed, and leave nothing pending there."""
+        """Withdraw what runs for a pull request that is closed, leave nothing pending there, and answer who
+        commands it all the same."""
         await self.database.write(runs.drop_wants, repository=row.repository, number=row.number)
         last = await self.database.read(reports.newest, row.repository, row.number, pull.head_sha)
-        ended = closed(last) if last else None
-        if ended is not None:
-            await self.database.write(reports.save, ended, headline=headline(ended))
+        ended = replace(closed(last) or last, commands=commands_of(row)) if last else None
+        if ended is None or ended == last:
+            return await self.tell.close(repository, row, None, fence=fence)
+        await self.database.write(reports.save, ended, headline=headline(ended))
         return await self.tell.close(repository, row, ended, fence=fence)
 
     async def _look(self, subject: _Subject) -> tuple[float | None, Mapping[str, Any]]:
@@ -116,7 +127,8 @@ class PullStep:
         facts = await self.heads.read(subject.repository, subject.pull)
         edits = PATH in facts.changed_paths
         if not (edits or wants_words(read, subject.row, subject.pull, facts.changed_paths)):
-            return None, {"head_tree": facts.tree}
+            due, values = await self._skip(subject, read.suite)
+            return due, {**values, "head_tree": facts.tree}
         if read.suite is None:
             problem = read.problem or NO_SUITE
             asked = request(subject.row, subject.pull, suite=None, problem=problem, now=self.now())
@@ -130,6 +142,21 @@ class PullStep:
         checks = read.suite.checks if read.suite else NO_CHECKS
         due, values = await self._tell(subject, built, checks, facts.changed_paths)
         return due, {**values, "head_tree": facts.tree}
+
+    async def _skip(self, subject: _Subject, suite: Suite | None) -> tuple[float | None, Mapping[str, Any]]:
+        """No comment where there is nothing to say; a check, which may be required, is concluded."""
+        why = unmeasured(suite, subject.pull) if suite else None
+        if suite is None or why is None:
+            return None, {}
+        told = await self.tell.skip(
+            subject.repository,
+            subject.row,
+            subject.pull.head_sha,
+            why,
+            kind=suite.checks.kind,
+            fence=subject.fence,
+        )
+        return told.due(self.now(), None), told.values
 
     async def _build(self, subject: _Subject, facts: HeadFacts, suite: Suite) -> Built:
         # Before anything slow: what a push made stale holds a cluster.

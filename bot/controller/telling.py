@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from bot.config import Checks
+from bot.config import CheckKind, Checks
 from bot.controller.fence import Fence
 from bot.errors import Told
 from bot.intake.pull import Repository
@@ -81,6 +81,19 @@ class Check(Protocol):
         """Write what changed."""
         ...
 
+    async def skip(
+        self,
+        repository: Repository,
+        row: PullRow,
+        head_sha: str,
+        why: str,
+        *,
+        kind: CheckKind,
+        fence: Fence,
+    ) -> Checked:
+        """Conclude the check of a head that is not measured."""
+        ...
+
     async def close(self, repository: Repository, row: PullRow, why: str, fence: Fence) -> Checked:
         """Conclude a check that is pending."""
         ...
@@ -140,6 +153,24 @@ class Tell:
             news=after != row.trouble,
             refused=refused,
         )
+
+    async def skip(
+        self,
+        repository: Repository,
+        row: PullRow,
+        head_sha: str,
+        why: str,
+        *,
+        kind: CheckKind,
+        fence: Fence,
+    ) -> Telling:
+        """Say beside the commit alone that it is not measured."""
+        trouble: list[str] = []
+        skipped = self.check.skip(repository, row, head_sha, why, kind=kind, fence=fence)
+        values = {**_fields(await _tried(skipped, "check", trouble)), "trouble": " ".join(trouble) or None}
+        if trouble and trouble != [row.trouble]:
+            LOG.warning("%s#%s: %s", row.repository, row.number, trouble[0])
+        return Telling(values=_changed(row, values), news=False, refused=bool(trouble))
 
     async def close(
         self, repository: Repository, row: PullRow, ended: Report | None, *, fence: Fence

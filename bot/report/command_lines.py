@@ -15,14 +15,14 @@ from bot.report.quoting import LONGEST_ERROR, quoted, said
 _PROPOSED = re.compile(r"“(/benchmark[^”]*)”")
 
 TOGETHER_SECONDS = 600.0
-"""Commands given within this time are one conversation: each of them has its line in sight."""
+"""Who commands within this time of the newest command still waits to read what came of their own."""
 
 MOST_IN_SIGHT = 5
 """More would push the verdict out of sight on a telephone."""
 
 
 def command_lines(report: Report) -> str:
-    """The newest command in one line; as many as were given about the same time, each in its own."""
+    """The newest command in one line; those of one comment, and of several people, each in its own."""
     newest = recent(report)
     if len(newest) < 2:
         return "".join(f"{_mark(one)}Last command: {_line(one)}" for one in newest)
@@ -30,8 +30,9 @@ def command_lines(report: Report) -> str:
 
 
 def earlier_fold(report: Report, detail: Detail) -> Fold | None:
-    """The commands before those."""
-    earlier = report.commands[: len(report.commands) - len(recent(report))]
+    """The other commands."""
+    shown_above = recent(report)
+    earlier = tuple(one for one in report.commands if one not in shown_above)
     if not earlier:
         return None
     shown = earlier[-max(detail.quotes, 1) :]
@@ -41,11 +42,12 @@ def earlier_fold(report: Report, detail: Detail) -> Fold | None:
 
 
 def recent(report: Report) -> tuple[LastCommand, ...]:
-    """The commands in sight, oldest first."""
-    if not report.commands:
-        return ()
-    since = report.commands[-1].at - TOGETHER_SECONDS
-    return tuple(one for one in report.commands if one.at >= since)[-MOST_IN_SIGHT:]
+    """The commands in sight, oldest first: each person's newest, and what they wrote together with it."""
+    newest = {one.by: one.at for one in report.commands}
+    since = max(newest.values(), default=0.0) - TOGETHER_SECONDS
+    return tuple(one for one in report.commands if one.at == newest[one.by] and one.at >= since)[
+        -MOST_IN_SIGHT:
+    ]
 
 
 def _mark(command: LastCommand) -> str:

@@ -81,6 +81,14 @@ class Scene:
             )
         )
 
+    def skip(self, head_sha: str, kind: CheckKind = CheckKind.CHECK) -> None:
+        """The head is not measured."""
+        self._remember(
+            asyncio.run(
+                self._checker().skip(ACME, self.row, head_sha, "Not measured", kind=kind, fence=_open)
+            )
+        )
+
     def close(self) -> None:
         """The pull request is closed."""
         self._remember(asyncio.run(self._checker().close(ACME, self.row, "closed", _open)))
@@ -151,6 +159,31 @@ def test_the_pending_check_of_an_older_head_is_concluded(scene: Callable[[], Sce
     one.close()
     one.close()
     assert [None, "skipped", None, "skipped"] == one.wall.endings
+
+
+def test_a_head_that_is_not_measured_is_skipped_once(scene: Callable[[], Scene]) -> None:
+    """Where the check is required nobody waits in vain; what is pending on an older head is concluded too,
+    and a head that is measured after all gets its answer under the same id."""
+    one, checks = scene(), replace(CHECK, pending=True)
+    one.check(RUNNING, checks)
+    one.skip(OTHER)
+    one.skip(OTHER)
+    one.check(replace(REPORT, head_sha=OTHER), checks)
+    assert [(HEAD, None), (HEAD, "skipped"), (OTHER, "skipped"), (OTHER, "success")] == [
+        (sha, text.conclusion and text.conclusion.value) for sha, text, _ in one.wall.written
+    ]
+    assert [None, 1, None, 3] == [known for _, _, known in one.wall.written]
+
+
+def test_a_head_that_is_not_measured_gets_a_status_or_nothing_as_configured(
+    scene: Callable[[], Scene],
+) -> None:
+    """A required commit status would be waited for as well."""
+    one = scene()
+    one.skip(HEAD, CheckKind.OFF)
+    assert ([], []) == (one.wall.written, one.wall.statuses)
+    one.skip(HEAD, CheckKind.STATUS)
+    assert ["Not measured"] == [text.title for text in one.wall.statuses]
 
 
 def test_turning_checks_off_leaves_none_pending(scene: Callable[[], Scene]) -> None:

@@ -14,6 +14,7 @@ from bot.controller.deciding import (
     request,
     sought,
     speaks,
+    unmeasured,
 )
 from bot.report.model import CaseReport, Report, RowState
 from bot.runs.asks import Ask, Source
@@ -61,6 +62,16 @@ def test_a_change_that_touches_a_case_is_spoken_about() -> None:
 def test_drafts_and_switches_are_respected(triggers: str, draft: bool, expected: bool) -> None:  # noqa: FBT001
     """A draft waits unless the configuration wants drafts; pull requests can be left alone altogether."""
     assert expected == speaks(suite(triggers=triggers), ROW, pull(draft=draft), ["src/a.py"])
+
+
+def test_what_is_not_measured_says_why_where_somebody_may_wait() -> None:
+    """Nobody waits for the check of a draft, which cannot be merged, nor for a branch's."""
+    assert "Not measured: the change touches no case" == unmeasured(suite(), PULL)
+    assert "Not measured: nobody has asked for it" == unmeasured(
+        suite(triggers="{pull_request: false}"), PULL
+    )
+    assert unmeasured(suite(), pull(draft=True)) is None
+    assert unmeasured(suite(), pull(number=-1)) is None
 
 
 def test_who_was_spoken_to_or_asks_gets_an_answer() -> None:

@@ -77,11 +77,12 @@ def _putter(folder: Path) -> Callable[[str, bytes], None]:
 
 
 @contextmanager
-def standing(folder: Path, checks: str = "off") -> Iterator[Stand]:
+def standing(folder: Path, checks: str = "off", triggers: str = "{}") -> Iterator[Stand]:
     """A stand-in with finished runs of one slower case, and a server for it that is not started yet."""
     git, port = GitRepository(folder / "git"), free_port()
     (folder / "runs").mkdir()
-    text = configuration(f"file:{folder / 'runs'}", ("04_int8",)) + f"checks: {checks}\n"
+    text = configuration(f"file:{folder / 'runs'}", ("04_int8",))
+    text += f"checks: {checks}\ntriggers: {triggers}\n"
     base = git.write("main", {".github/maxview.yml": text})
     head = git.write(BRANCH, {"src/a.py": "A = 1\n"}, base)
     runs = Runs(put=_putter(folder / "runs"))

@@ -15,8 +15,8 @@ def make_stand(tmp_path: Path) -> Iterator[Callable[..., Stand]]:
     """Makes a stand whose server answers."""
     with ExitStack() as stack:
 
-        def make(checks: str = "off") -> Stand:
-            stand = stack.enter_context(standing(tmp_path, checks))
+        def make(checks: str = "off", triggers: str = "{}") -> Stand:
+            stand = stack.enter_context(standing(tmp_path, checks, triggers))
             stand.server.start()
             return stand
 
@@ -46,6 +46,20 @@ def test_a_check_stands_beside_the_comment_and_its_buttons_are_commands(
     stand.hosted.does(stand.life.press(check, "acknowledge", "bob"))
     stand.check("success")
     assert 1 == len(stand.hosted.github.world.checks) == stand.count("POST .*/check-runs$")
+
+
+def test_a_change_that_touches_no_case_has_a_skipped_check_and_no_comment(
+    make_stand: Callable[..., Stand],
+) -> None:
+    """A repository may require the check of every pull request; who asks gets the answer, in the same one."""
+    stand = make_stand("check", '{paths: ["other/**"]}')
+    number, github = stand.open_pull(), stand.hosted.github
+    assert "Not measured: the change touches no case" == stand.check("skipped").title
+    assert () == github.comments_of(number)
+    stand.hosted.does(github.comment(number, "bob", "/benchmark"))
+    stand.comment(number, "slower")
+    assert "1 slower" in (stand.check("skipped", "Not measured: the change touches no case").title or "")
+    assert 1 == len(github.world.checks)
 
 
 def test_a_missing_permission_is_said_once_and_found_again(make_stand: Callable[..., Stand]) -> None:

@@ -109,7 +109,7 @@ def test_a_forks_code_runs_once_it_was_approved_and_only_that(works: Works) -> N
 
 def test_a_verdict_is_accepted_and_stays_what_it_is(works: Works) -> None:
     """The row says who accepted it and why, with nothing in it that acts; the verdict keeps its words, and
-    the next head that fails in the same way is covered too."""
+    the next head that fails in the same way is covered too. Once it is closed a command is told so."""
     works.git.write(BRANCH, {"job.py": BREAKS}, works.git.head("main"))
     number = works.open()
     verdict = works.comment(number, "(1 of 1 case done)").body.splitlines()[2]
@@ -123,6 +123,11 @@ def test_a_verdict_is_accepted_and_stays_what_it_is(works: Works) -> None:
     works.push()
     works.comment(number, f"head {new}")
     works.comment(number, ", acknowledged (1 of 1 case done)")
+
+    works.hosted.does(works.hosted.github.close_pull(number))
+    late = works.say(number, "bob", "/benchmark rerun")
+    works.reactions(late, "confused")
+    works.comment(number, "This pull request is closed: nothing is run for it")
 
 
 def test_who_asks_too_often_is_told_once_when_it_opens_again(asked: Works) -> None:

@@ -116,6 +116,7 @@ def every_state() -> dict[str, Report]:
                 said(
                     "/benchmark rerum", "Not understood: did you mean “/benchmark rerun”?", age=20, by="bob"
                 ),
+                said("/benchmark plan", "What would run, and its price, stands below, under “Plan”."),
                 said("/benchmark status", "This comment was brought up to date."),
             ),
             launches=True,
