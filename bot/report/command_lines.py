@@ -10,9 +10,10 @@ from bot.report.figures import counted, day
 from bot.report.folds import Fold
 from bot.report.model import LastCommand, Report
 from bot.report.quoting import LONGEST_ERROR, quoted, said
+from bot.report.redact import redacted
 
-# Did you mean “/benchmark rerun 03_dropout”?
-_PROPOSED = re.compile(r"“(/benchmark[^”]*)”")
+# Did you mean “/benchmark rerun 03_dropout”?   574ad3f may run, as it is
+_COPIED = re.compile(r"“(/benchmark[^”]*)”|\b([0-9a-f]{7,64})\b")
 
 TOGETHER_SECONDS = 600.0
 """Who commands within this time of the newest command still waits to read what came of their own."""
@@ -61,13 +62,20 @@ def _line(command: LastCommand) -> str:
 
 
 def _result(result: str) -> str:
-    """The sentence, with the commands that it proposes as code: in running text a commit is broken by an
-    invisible sign, and could not be copied."""
-    shown = []
-    for place, part in enumerate(_PROPOSED.split(result)):
-        if place % 2:
-            shown.append(quoted(part, LONGEST_ERROR))
-        elif part.strip():
-            before, after = " " * part.startswith(" "), " " * part.endswith(" ")
-            shown.append(f"{before}{said(part, LONGEST_ERROR)}{after}")
-    return "".join(shown)
+    """The sentence, with the commands that it proposes and its commits as code: in running text a commit is
+    broken by an invisible sign, and could not be copied."""
+    # As a whole, before it is taken apart: a part of a secret is one that no rule knows.
+    result = redacted(result)
+    shown, at = [], 0
+    for found in _COPIED.finditer(result):
+        shown += [_between(result[at : found.start()]), quoted(found[1] or found[2], LONGEST_ERROR)]
+        at = found.end()
+    return "".join([*shown, _between(result[at:])])
+
+
+def _between(part: str) -> str:
+    """Running text in the middle of a sentence."""
+    if not part.strip():
+        return " " * bool(part)
+    before, after = " " * part.startswith(" "), " " * part.endswith(" ")
+    return f"{before}{said(part, LONGEST_ERROR)}{after}"

@@ -5,7 +5,7 @@ Out: Markdown of at most `LONGEST_BODY` characters: verdict, what to do, the row
      then everything else folded. The same report gives the same text, whenever it is asked.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from bot.report.action import action_line
 from bot.report.command_lines import command_lines, earlier_fold, recent
@@ -21,7 +21,7 @@ from bot.report.information import ledger_fold, page_fold
 from bot.report.links import absolute, page_path
 from bot.report.marks import head_mark, pull_mark
 from bot.report.method import method_fold
-from bot.report.model import Report
+from bot.report.model import CaseReport, Report
 from bot.report.parity_fold import parity_fold
 from bot.report.plan_fold import plan_fold, waiting_lines
 from bot.report.quotes import quote
@@ -54,7 +54,7 @@ def comment_values(report: Report, detail: Detail, *, public_url: str) -> dict[s
         "marks": (pull_mark(report.repository, report.number), head_mark(report.head_sha)),
         "headline": headline(report),
         "action": action_line(report),
-        "notes": note_lines(report),
+        "notes": note_lines(report, shown),
         "table": open_table(views_of(report, shown, detail, public_url)) if shown else None,
         "quotes": said_quotes[: detail.quotes],
         "more_quotes": max(len(said_quotes) - detail.quotes, 0),
@@ -65,12 +65,15 @@ def comment_values(report: Report, detail: Detail, *, public_url: str) -> dict[s
     }
 
 
-def note_lines(report: Report) -> list[str]:
-    """What must be known of the runs themselves before the verdict is believed, once for all its cases."""
+def note_lines(report: Report, shown: Sequence[CaseReport] = ()) -> list[str]:
+    """What must be known of the runs themselves before the verdict is believed, once for all its cases; not
+    of rows in the open table that say it themselves, having no figures."""
+    told = {id(row) for row in shown if row.comparison is None}
     lines = [f"⚠️ {_sentence(report.preview, LONGEST_PREVIEW)}."] if report.preview else []
     lines += [f"⚠️ {_sentence(report.trouble)}"] if report.trouble else []
     lines += waiting_lines(report)
-    for note, rows in list(notes(report).items())[:3]:
+    untold = {note: [row for row in rows if id(row) not in told] for note, rows in notes(report).items()}
+    for note, rows in [(note, rows) for note, rows in untold.items() if rows][:3]:
         names = listed([quoted(row.case, 40) for row in rows], 3)
         whose = "" if len(rows) == len(report.rows) else f" ({names})"
         lines.append(f"⚠️ {_sentence(note)}{whose}.")

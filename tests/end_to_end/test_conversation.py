@@ -102,7 +102,7 @@ def test_a_forks_code_runs_once_it_was_approved_and_only_that(works: Works) -> N
     works.comment(number, f"/benchmark approve {other}")
     stale = works.say(number, "bob", approve)
     works.reactions(stale, "confused")
-    works.comment(number, f"is not the head. If you have read {other[:3]}")
+    works.comment(number, f"`{head[:12]}` is not the head. If you have read `{other[:7]}`, write")
     works.comment(number, f"write `/benchmark approve {other}`")
     assert {} == works.runs(other)
 
