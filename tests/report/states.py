@@ -105,7 +105,12 @@ def every_state() -> dict[str, Report]:
         "cancelled": report(
             case("03_dropout", RowState.CANCELLED, note="cancelled by ada on this commit"),
             *several_same(3),
-            commands=(said("/benchmark cancel 03_dropout", "03_dropout: cancelled on cdc765a; a push, run or rerun asks anew."),),
+            commands=(
+                said(
+                    "/benchmark cancel 03_dropout",
+                    "03_dropout: cancelled on cdc765a; a push, run or rerun asks anew.",
+                ),
+            ),
             launches=True,
         ),
         "several_commands": report(
