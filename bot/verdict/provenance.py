@@ -58,7 +58,8 @@ def provenance(
     same_claim = one_claim and not _of_two_variants(base, head, across)
     caveats = [*_misfiled("base", base, base_commit), *_misfiled("head", head, head_commit)]
     if unlike is not None and one_claim:
-        caveats.append(_caveat("commit", unlike, f"both sides claim commit {claims[0]}, but {unlike.text}"))
+        claimed = f"both sides claim commit {(claims[0] or '')[:12]}"
+        caveats.append(_caveat("commit", unlike, f"{claimed}, but {unlike.text}"))
     elif unlike is not None and None in claims:
         caveats.append(_caveat("commit", unlike, f"the logs do not record both commits, and {unlike.text}"))
     return Provenance(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bot.report.comparison_view import caveat_view
 from bot.report.figures import NONE, change, size
-from bot.verdict.judgement import Comparison, Direction, Row, Timing, Weight
+from bot.verdict.judgement import Comparison, Direction, Row, Timing, TimingVerdict, Weight
 from bot.verdict.metrics import BY_KEY
 
 STEADY = "steady_step_seconds"
@@ -16,14 +16,15 @@ MOVED = {Direction.WORSE: "worse", Direction.BETTER: "better", Direction.DIFFERE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureLine:
-    """One metric on both sides; `moved` is a word where a judged one moved, and empty elsewhere."""
+    """One metric on both sides; `word` is its verdict, and `moved` whether it is judged to have moved."""
 
     title: str
     how: str
     base: str
     head: str
     diff: str
-    moved: str
+    word: str
+    moved: bool
     judged: bool
     band: str = ""
 
@@ -67,10 +68,25 @@ def figure_line(row: Row, timing: Timing) -> FigureLine:
         base=_shown(row.base, digits),
         head=_shown(row.head, digits),
         diff=_shown(row.diff, digits, sign="+"),
-        moved=MOVED.get(row.direction, "") if row.judged else "",
+        word=_word(row, timing),
+        moved=row.judged and row.direction in MOVED,
         judged=row.judged,
         band=_band(timing) if row.key == STEADY else "",
     )
+
+
+def _word(row: Row, timing: Timing) -> str:
+    if row.judged:
+        return MOVED.get(row.direction, "same")
+    if row.key != STEADY or timing.change is None:
+        return "information"
+    return "inconclusive" if timing.verdict is TimingVerdict.INCONCLUSIVE else "not judged"
+
+
+def figure_lines(comparison: Comparison) -> tuple[FigureLine, ...]:
+    """Every metric, what the verdict rests on first: the steady step time, then what else is judged."""
+    ordered = sorted(comparison.rows, key=lambda row: (row.key != STEADY, not row.judged))
+    return tuple(figure_line(row, comparison.timing) for row in ordered)
 
 
 def _band(timing: Timing) -> str:

@@ -18,7 +18,7 @@ from bot.report.states import STATES
 from bot.verdict.judgement import Comparison, MeasuredRun
 from bot.verdict.outcome import side
 from bot.web.access import Visit
-from bot.web.case_figures import Difference, FigureLine, differences, figure_line
+from bot.web.case_figures import Difference, FigureLine, differences, figure_lines
 from bot.web.case_troubles import Names, Trouble, troubles
 from bot.web.case_words import sentences
 from bot.web.charts import Bar, bar, fills
@@ -94,7 +94,7 @@ def case_view(
         baseline=_baseline(baseline) if baseline else "",
         baseline_link=_commit_link(report.repository, baseline.sha if baseline else None),
         caveats=differences(comparison) if comparison else (),
-        figures=tuple(figure_line(one, comparison.timing) for one in comparison.rows) if comparison else (),
+        figures=figure_lines(comparison) if comparison else (),
         troubles=ended,
         time=_time(comparison, called) if comparison else None,
         base_runs=run_lines(row.base_runs, visit, comparison.base if comparison else ()),

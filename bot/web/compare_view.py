@@ -13,7 +13,7 @@ from bot.report.headline import headline
 from bot.report.links import case_anchor
 from bot.report.model import CaseReport, Report, RowState
 from bot.report.row_words import row_words
-from bot.storage.refs import Kind
+from bot.storage.refs import Kept, Kind
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.provenance import Across
 from bot.web.access import Visit
@@ -103,7 +103,13 @@ def compare_view(
     words = _variant_words(pairing, rows[chosen].state)
     before, after = _beside(chosen, [lines[order.index(place)] for place in range(len(rows))])
     return replace(
-        view, case=replace(case, word=words or case.word), place=chosen + 1, before=before, after=after
+        view,
+        base=_end(pairing.base, [pairing.rows[chosen].base], visit),
+        head=_end(pairing.head, [pairing.rows[chosen].head], visit),
+        case=replace(case, word=words or case.word),
+        place=chosen + 1,
+        before=before,
+        after=after,
     )
 
 
@@ -181,11 +187,15 @@ def _variant_words(pairing: Pairing, state: RowState) -> str:
     return ACROSS_VARIANTS[state].format(base=pairing.base.variant, head=pairing.head.variant)
 
 
-def _end(end: End, runs: Sequence[Sequence[object]], visit: Visit) -> EndView:
+def _end(end: End, runs: Sequence[Sequence[Kept]], visit: Visit) -> EndView:
     ref, known = end.ref, counted(sum(map(len, runs)), "run")
+    commits = {kept.record.sha for some in runs for kept in some}
+    link: str | None = None
     match ref.kind:
+        case Kind.BRANCH if len(commits) == 1 and (sha := commits.pop()):
+            what, link = f"{known} of {sha[:7]}", commit_on_github(visit.repository, sha)
         case Kind.BRANCH:
-            what, link = f"{known} of the newest commit that each case was run on", None
+            what = f"{known}, of each case's newest commit"
         case Kind.PULL:
             what, link = f"{known} of its head commit", pull_on_github(visit.repository, ref.number or 0)
         case _:

@@ -44,7 +44,7 @@ def _line(row: PullRow, report: ReportRow | None, visit: Visit, now: float) -> P
     return PullLine(
         number=row.number,
         branch=visit.text(row.head_branch or ""),
-        title=visit.text(row.title) or f"Pull request {row.number}",
+        title=visit.text(row.title) or ("" if row.is_branch else f"Pull request {row.number}"),
         open=row.open,
         headline=visit.text(report.headline) if report else NOT_YET,
         head_sha=row.head_sha,

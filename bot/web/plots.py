@@ -114,7 +114,7 @@ def step_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
             if rings
         ]
         remarks[name] = {**dict.fromkeys(kept, "kept"), **dict.fromkeys(left, "left out")}
-        said.append(_time_words(name, line, len(dots), frame))
+        said.append(_time_words(name, line, dots, frame))
     low, high = significant(frame.low), significant(frame.high)
     scale = f"From {low} to {high} s, {_span(steps)}. Dots: kept steps. Rings: left out."
     return Plot(
@@ -226,9 +226,12 @@ def _apart_words(furthest: tuple[int, float]) -> str:
     return f"Largest relative difference {significant(abs(value) * 100)} % at step {step}."
 
 
-def _time_words(name: str, line: Points, kept: int, frame: _Frame) -> str:
+def _time_words(name: str, line: Points, kept: Points, frame: _Frame) -> str:
     outside = [value for _, value in line if not frame.low <= value <= frame.high]
-    words = f"{name}: median {significant(_middle(line))} s, {counted(kept, 'step')} of {len(line)} kept"
+    words = f"{name}: none of {counted(len(line), 'step')} kept"
+    if kept:
+        middle = significant(_middle(kept))
+        words = f"{name}: median {middle} s of {counted(len(kept), 'kept step')}, {len(line)} in all"
     if not outside:
         return words + "."
     return f"{words}; {counted(len(outside), 'step')} outside the drawing, up to {seconds(max(outside))}."

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.logs.facts import Failure, State, Step
+from bot.runs.records import RunState
 from bot.storage import line_index
 from bot.verdict.judgement import MeasuredRun
 from bot.web import log_gzip, log_source
@@ -147,10 +148,13 @@ def test_a_store_that_is_away_is_one_clear_page(shop: Shop, monkeypatch: pytest.
 
 
 def test_a_run_without_a_log_says_so(shop: Shop) -> None:
-    """A run that has not written anything has a page all the same."""
-    shop.change(shop.run("r"), log_uri=None)
+    """A run that has not written anything has a page all the same, whether it still may or not."""
+    run = shop.run("r")
+    shop.change(run, log_uri=None)
     assert "This run has no log yet" in shop.get("/runs/r/log").text
-    assert "It has written no log yet" in shop.get("/runs/r").text
+    assert "It left no log." in shop.get("/runs/r").text
+    shop.change(run, log_uri=None, started=None, state=RunState.QUEUED)
+    assert "not begun yet, found. It has written no log yet." in shop.get("/runs/r").text
 
 
 def test_an_empty_log_says_so(shop: Shop) -> None:
