@@ -56,6 +56,12 @@ def device_of(launch: Launch) -> Device | None:
             assert_never(launch.cluster)
 
 
+def marked(device: Device, installation: str) -> Device:
+    """The device as one installation uses it: the keys of its runs, and so the names of its jobs, are its own
+    also where another installation measures the same on the same cluster."""
+    return replace(device, settings=(*device.settings, installation))
+
+
 def _here(local: Local) -> Device:
     return Device(
         name=THIS_MACHINE,

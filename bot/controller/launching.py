@@ -15,7 +15,7 @@ from bot.controller import asking, skipping
 from bot.controller.conversation import approval_of
 from bot.controller.deciding import is_settled, starts_runs
 from bot.controller.facts import HeadFacts
-from bot.controller.jobs import device_of
+from bot.controller.own_device import own_device
 from bot.controller.planning import Subject, Wishes, plan
 from bot.controller.price_list import price_list
 from bot.controller.pricing import price_plan
@@ -103,7 +103,7 @@ class Launcher:
 
     async def _subject(self, pull: Pull, facts: HeadFacts, suite: Suite) -> Subject | None:
         """Everything that the plan is made from."""
-        device = device_of(suite.launch) if suite.launch else None
+        device = await own_device(self.database, suite.launch)
         if device is None:
             return None
         kept = await self.database.read(kept_asks.of_pull, pull.repository, pull.number)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from bot.config import Suite
 from bot.controller.asking import suite_keys
-from bot.controller.jobs import Order, device_of, planned
+from bot.controller.jobs import Order, planned
+from bot.controller.own_device import own_device
 from bot.controller.ports import Forge
 from bot.controller.price_list import price_list
 from bot.controller.suites import Suites
@@ -139,7 +140,7 @@ class MainStep:
 
     async def _of_ask(self, main: _Main, suite: Suite, ask: Ask) -> Sequence[Planned]:
         commit = await self._commit(main, ask)
-        device = device_of(suite.launch) if suite.launch else None
+        device = await own_device(self.database, suite.launch)
         if commit is None or device is None:
             return ()
         order = Order(

@@ -3,10 +3,23 @@
 In:  names and values. Out: the value that was kept last.
 """
 
+import secrets
+
 from sqlalchemy import Connection, select
 
 from bot.storage.deliveries import insert
 from bot.storage.tables import MARK
+
+
+INSTALLATION = "installation"
+
+
+def installation(connection: Connection) -> str:
+    """What tells this database, and so all its processes, from every other: made when it is first asked for,
+    the same ever after. A copy of a database is the same installation."""
+    made = insert(connection, MARK).values(name=INSTALLATION, value=secrets.token_hex(4))
+    connection.execute(made.on_conflict_do_nothing())
+    return str(connection.execute(select(MARK.c.value).where(MARK.c.name == INSTALLATION)).scalar_one())
 
 
 def keep(connection: Connection, name: str, value: str) -> None:
