@@ -10,7 +10,6 @@ from sqlalchemy import Connection, select
 from bot.storage.deliveries import insert
 from bot.storage.tables import MARK
 
-
 INSTALLATION = "installation"
 
 
