@@ -17,6 +17,7 @@ ELLIPSIS = "…"
 _MARKDOWN = re.compile(r"[\\`*\[\]|~$]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])")
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _LINE_START = re.compile(r"^(?=[-+](?:\s|$)|#{1,6}(?:\s|$)|[-=]+\s*$)")
+_NUMBERED = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))")
 _TRIGGERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"@(?=\S)"), lambda found: found[0] + ZERO_WIDTH),  # @user, @org/team, a@b.c
     (re.compile(r"#(?=\d)"), lambda found: found[0] + ZERO_WIDTH),  # #123, owner/repo#123
@@ -55,7 +56,8 @@ def text(value: str, limit: int = 300) -> str:
     escaped = "".join(_HTML.get(character, character) for character in line)
     escaped = _without_triggers(escaped)
     escaped = _MARKDOWN.sub(lambda found: "\\" + found[0], escaped)
-    return _LINE_START.sub(r"\\", escaped).replace(ZERO_WIDTH, ZERO_WIDTH_SHOWN)
+    escaped = _NUMBERED.sub(r"\1\\", _LINE_START.sub(r"\\", escaped))
+    return escaped.replace(ZERO_WIDTH, ZERO_WIDTH_SHOWN)
 
 
 @lru_cache(maxsize=4096)

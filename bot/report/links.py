@@ -47,7 +47,7 @@ def case_anchor(case: str, variant: str) -> str:
 
 
 def _part(value: str) -> str:
-    return quote(value, safe="/")
+    return quote(value, safe="/", errors="replace")
 
 
 def _anchor(value: str) -> str:

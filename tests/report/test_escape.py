@@ -27,6 +27,19 @@ def test_running_text_shows_what_it_was_given(value: str) -> None:
 
 
 @given(st.one_of(st.text(max_size=60), MARKED))
+@example("1. list")
+@example("12) list")
+@example("- list")
+@example("# head")
+@example("==")
+def test_running_text_begins_nothing_where_a_line_begins(value: str) -> None:
+    """Neither a list, a heading nor a rule, at the left edge and in an item of ours."""
+    shown = escape.text(value)
+    assert [tag for tag, _ in rendered(shown).tags] in ([], ["p"])
+    assert [tag for tag, _ in rendered(f"* {shown}\n* b").tags] == ["ul", "li", "li"]
+
+
+@given(st.one_of(st.text(max_size=60), MARKED))
 def test_a_code_span_holds_whatever_is_inside_even_in_a_table(value: str) -> None:
     """One code element in one cell, with the very characters."""
     page = rendered(f"| a | b |\n|:--|:--|\n| {escape.code(value)} | x |")
