@@ -10,6 +10,7 @@ from bot.logs.almanac import UNDATED, in_year
 from bot.logs.collector import Collector, Host
 from bot.logs.episode import Episode
 from bot.logs.facts import Mark, MarkKind, Outcome, RunLog, State, Step
+from bot.logs.grouping import chosen, grouped
 from bot.logs.hosts import compiled, environment, measured, memory, memory_most, warnings_of
 from bot.logs.inflate import CORRUPT
 from bot.logs.outcome import outcome
@@ -21,18 +22,7 @@ def assemble(
     episodes: list[Episode], source: str, year: int | None, complaint: str | None
 ) -> tuple[RunLog, ...]:
     """One `RunLog` per run; a source without any gets one that says so."""
-    groups: list[list[Episode]] = []
-    for episode in episodes:
-        if not is_run(episode):
-            continue
-        episode.turn()
-        same = next((group for group in groups if _same_run(group[-1], episode)), None)
-        if same is None:
-            groups.append([episode])
-        elif _at_once(same[-1], episode):
-            _join(same[-1], episode)
-        else:
-            same.append(episode)
+    groups = grouped(episodes)
     return tuple(
         _run_log(group, source, n, year, complaint if n == len(groups) else None)
         for n, group in enumerate(groups, start=1)
@@ -44,59 +34,6 @@ def nothing(source: str, why: str, complaint: str | None) -> RunLog:
     warnings = (why,) if complaint is None else (complaint, why)
     state = State.NOT_A_TRAINING_LOG
     return RunLog(source=source, run=1, format=None, outcome=Outcome(state=state), warnings=warnings)
-
-
-def is_run(episode: Episode) -> bool:
-    """Whether a training program left these words."""
-    return episode.telling or episode.framed or any(trouble.training for trouble, _ in episode.troubles)
-
-
-def chosen(episode: Episode) -> Collector | None:
-    """The collector of the format that this episode is in; of the fullest one where none is certain."""
-    collectors = list(episode.collectors.values())
-    if not episode.telling and not episode.framed:
-        return None
-    own = [collector for collector in collectors if not collector.form.library and _steps(collector)]
-    return max(own or collectors, key=lambda c: (_steps(c), c.telling, len(c.hosts)), default=None)
-
-
-def _steps(collector: Collector) -> int:
-    return sum(host.track.seen for host in collector.hosts.values())
-
-
-def _names(episode: Episode) -> tuple[object, object]:
-    collector = chosen(episode)
-    hosts = collector.hosts.values() if collector else ()
-    return (
-        next((host.said.workload for host in hosts if host.said.workload), None),
-        next((host.said.run_name for host in hosts if host.said.run_name), None),
-    )
-
-
-def _same_run(first: Episode, second: Episode) -> bool:
-    """Whether both are of one run: the same workload or run name, and no page that says otherwise."""
-    if first.commit and second.commit and first.commit != second.commit:
-        return False
-    return any(a is not None and a == b for a, b in zip(_names(first), _names(second), strict=True))
-
-
-def _at_once(first: Episode, second: Episode) -> bool:
-    """Whether the second began before the first had ended: another host, its log pasted behind."""
-    times = [mark.time for mark in first.frame_marks if mark.time is not None]
-    return second.began is not None and len(times) > 1 and second.began < max(times)
-
-
-def _join(first: Episode, second: Episode) -> None:
-    """Add another host's words to those of the first."""
-    first.exit_codes += second.exit_codes
-    first.first_troubles += second.troubles
-    for name, collector in second.collectors.items():
-        mine = first.collectors.setdefault(name, collector)
-        if mine is not collector:
-            mine.telling += collector.telling
-            for key, host in collector.hosts.items():
-                host.order = len(mine.hosts)
-                mine.hosts[f"{key} of log {host.order}" if key in mine.hosts else key] = host
 
 
 def _run_log(group: list[Episode], source: str, run: int, year: int | None, complaint: str | None) -> RunLog:

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.logs import grouping
 from bot.logs.encoding import NOTE
+from bot.logs.episode import Episode
 from bot.logs.facts import RunLog, State
 from bot.logs.read import LogReader, read_log
 from tests.writing import maxtext_log
@@ -136,3 +138,22 @@ def test_words_that_meant_nothing_ten_thousand_times_are_passed_over() -> None:
     (run,) = read_log([(glued + "\n" + maxtext_log()).encode()], "x")
     assert (10, State.SUCCEEDED) == (run.steps_seen, run.outcome.state)
     assert _read_with_care(glued) < 11_000
+
+
+def test_a_log_of_many_starts_is_sorted_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each start is asked for its names once, and is an attempt of the run that shares one."""
+    asked: list[Episode] = []
+    names = grouping._names
+
+    def counted(episode: Episode) -> grouping.Names:
+        asked.append(episode)
+        return names(episode)
+
+    monkeypatch.setattr(grouping, "_names", counted)
+    run = (
+        "XPK Start: Tue Apr {day} 10:16:19 UTC 2026\nConfig param run_name: run_{n}\n"
+        "completed step: 0, seconds: 0.2, loss: 3.0\nXPK End: Tue Apr {day} 10:17:19 UTC 2026\nEXIT_CODE=0\n"
+    )
+    text = "".join(run.format(day=day, n=n) for day in (21, 22) for n in range(300))
+    found = read_log([text.encode()], "x")
+    assert ([2] * 300, 600) == ([run.attempts for run in found], len(asked))
