@@ -27,8 +27,10 @@ from bot.web.health import health_document
 from bot.web.history_pages import history_json
 from bot.web.links import Links
 from bot.web.lists import PullLine, pull_lines
+from bot.web.log_compare_pages import compare_logs_json
 from bot.web.log_pages import asked_number, open_run_log
 from bot.web.log_redaction import Redaction
+from bot.web.log_search_pages import log_search_json
 from bot.web.log_source import TooFar
 from bot.web.log_view import read_span
 from bot.web.log_window import WINDOW, Span
@@ -49,9 +51,11 @@ def api_routes(parts: Parts) -> list[BaseRoute]:
     served = (
         ("/api/v1/", home),
         ("/api/v1/openapi.json", description),
+        ("/api/v1/runs/{id}/log/search", log_search_json),
         ("/api/v1/runs/{id}/log", log_text),
         ("/api/v1/runs/{id}", run_json),
         ("/api/v1/{owner}/{repo}/compare/{ends:path}", compare_json),
+        ("/api/v1/{owner}/{repo}/compare-logs", compare_logs_json),
         ("/api/v1/{owner}/{repo}/history", history_json),
         ("/api/v1/{owner}/{repo}/parity/{ref:path}", parity_json),
         ("/api/v1/{owner}/{repo}/pull/{number:int}", pull_json),

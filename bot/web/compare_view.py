@@ -94,14 +94,25 @@ def compare_view(
         swapped=visit.links.compare(pairing.repository, spelt(pairing.head), spelt(pairing.base)),
         overview=visit.links.compare(pairing.repository, spelt(pairing.base), spelt(pairing.head)),
     )
-    if chosen is None:
-        return view
+    return view if chosen is None else _with_case(view, pairing, rows, visit, chosen, measured)
+
+
+def _with_case(
+    view: CompareView,
+    pairing: Pairing,
+    rows: Sequence[CaseReport],
+    visit: Visit,
+    chosen: int,
+    measured: Mapping[str, MeasuredRun] | None,
+) -> CompareView:
+    """The page of one of its cases."""
     one = for_page(as_report(pairing, [rows[chosen]]), visit)
     case = case_view(
         one, one.rows[0], visit, anchor="case", measured=measured, names=end_names(pairing, visit)
     )
     words = _variant_words(pairing, rows[chosen].state)
-    before, after = _beside(chosen, [lines[order.index(place)] for place in range(len(rows))])
+    lines = dict(zip(reading_order(rows), view.rows, strict=True))
+    before, after = _beside(chosen, [lines[place] for place in range(len(rows))])
     return replace(
         view,
         base=_end(pairing.base, [pairing.rows[chosen].base], visit),

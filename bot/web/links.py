@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 GITHUB = "https://github.com"
+API = "/api/v1"
+"""Above every path that answers JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +28,7 @@ class Links:
 
     def repository_json(self, repository: str) -> str:
         """The same as JSON."""
-        return self._path("/api/v1", *repository.split("/"))
+        return self._path(API, *repository.split("/"))
 
     def pull(self, repository: str, number: int, head: str | None = None) -> str:
         """The report of a pull request, of its newest head or of this one."""
@@ -34,7 +36,7 @@ class Links:
 
     def pull_json(self, repository: str, number: int, head: str | None = None) -> str:
         """The same as JSON."""
-        return self._path("/api/v1", *repository.split("/"), "pull", str(number), head=head)
+        return self._path(API, *repository.split("/"), "pull", str(number), head=head)
 
     def branch(self, repository: str, branch: str, head: str | None = None) -> str:
         """The report of a branch that is watched without a pull request."""
@@ -42,7 +44,7 @@ class Links:
 
     def branch_json(self, repository: str, branch: str, head: str | None = None) -> str:
         """The same as JSON."""
-        return self._asking(f"/api/v1{self._bare(repository)}/branch/{quote(branch, safe='/')}", head=head)
+        return self._asking(f"{API}{self._bare(repository)}/branch/{quote(branch, safe='/')}", head=head)
 
     def compare(
         self, repository: str, base: str, head: str, case: str | None = None, variant: str | None = None
@@ -54,7 +56,7 @@ class Links:
         self, repository: str, base: str, head: str, case: str | None = None, variant: str | None = None
     ) -> str:
         """The same as JSON."""
-        return self._compare("/api/v1", repository, f"{base}...{head}", case=case, variant=variant)
+        return self._compare(API, repository, f"{base}...{head}", case=case, variant=variant)
 
     def parity(self, repository: str, ref: str, *, above: str = "", form: str | None = None) -> str:
         """Every case in every variant at one name."""
@@ -81,7 +83,7 @@ class Links:
 
     def run_json(self, run: str) -> str:
         """The same as JSON."""
-        return self._path("/api/v1", "runs", run)
+        return self._path(API, "runs", run)
 
     def log(self, run: str, start: int | None = None, anchor: str = "") -> str:
         """The log of a run, from this byte on."""
@@ -94,13 +96,13 @@ class Links:
         anchor = f"L{first}" if last is None else f"L{first}-L{last}"
         return f"{self._path('', 'runs', run, 'log', **asked)}#{anchor}"
 
-    def log_search(self, run: str, **asked: str | None) -> str:
+    def log_search(self, run: str, *, above: str = "", **asked: str | None) -> str:
         """What is found in the log of a run: `q` the words, `at` where to go on."""
-        return self._path("", "runs", run, "log", "search", **asked)
+        return self._path(above, "runs", run, "log", "search", **asked)
 
     def log_json(self, run: str, start: int) -> str:
         """The text of the log from this byte on."""
-        return self._path("/api/v1", "runs", run, "log", at=str(start))
+        return self._path(API, "runs", run, "log", at=str(start))
 
     def raw_log(self, run: str) -> str:
         """The whole log as text."""
@@ -110,10 +112,12 @@ class Links:
         """The whole log, as a file to keep."""
         return self._path("", "runs", run, "log", "raw", download="yes")
 
-    def compare_logs(self, repository: str, base: str, head: str, start: int | None = None) -> str:
+    def compare_logs(
+        self, repository: str, base: str, head: str, start: int | None = None, *, above: str = ""
+    ) -> str:
         """Two logs side by side, from this section on."""
         asked = {"base": base, "head": head, "section": str(start) if start else None}
-        return self._path("", *repository.split("/"), "compare-logs", **asked)
+        return self._path(above, *repository.split("/"), "compare-logs", **asked)
 
     def keyed(self, path: str) -> str:
         """A path of this site, made elsewhere, with the key added."""

@@ -1,6 +1,6 @@
 """Two logs side by side: `/{owner}/{repo}/compare-logs?base=RUN&head=RUN`.
 
-In:  two runs of the repository, and from which section on. Out: a page of sections.
+In:  two runs of the repository, and from which section on. Out: sections, as a page and as JSON.
 """
 
 from collections.abc import Mapping
@@ -13,8 +13,11 @@ from bot.errors import Broken, Told
 from bot.runs.records import RunRecord
 from bot.storage import runs
 from bot.verdict.judgement import MeasuredRun
-from bot.web.access import LONGEST_NAME, Absent, Visit, visit
+from bot.web.access import LONGEST_NAME, Absent, Unclear, Visit, visit
+from bot.web.answers import json_answer
+from bot.web.links import API
 from bot.web.log_compare import SECTIONS, Comparison, Side, compare
+from bot.web.log_documents import compared_document
 from bot.web.log_pages import asked_number, open_run_log
 from bot.web.log_source import TooFar
 from bot.web.public import for_page
@@ -29,15 +32,11 @@ NOT_READ_WHY = (
 async def compare_logs_page(parts: Parts, request: Request) -> Response:
     """The sections from `?section=` on."""
     here = await visit(request, parts.database, parts.key)
-    records = [await _record(parts, here, request.query_params.get(name, "")) for name in ("base", "head")]
-    measured = await parts.database.read(runs.measured, [record.id for record in records])
-    if any(record.id not in measured for record in records):
-        return parts.problem(request, 404, NOT_READ, NOT_READ_WHY)
-    first = asked_number(request, "section") or 0
     try:
-        found = await run_in_threadpool(_compared, parts, here, records, measured, first)
+        records, found = await _asked(parts, request, here)
     except LogAway as away:
         return parts.problem(request, away.status, away.what, away.why)
+    first = found.first
     base, head = (for_page(record, here) for record in records)
     values = {
         "visit": here,
@@ -46,9 +45,38 @@ async def compare_logs_page(parts: Parts, request: Request) -> Response:
         "found": found,
         "since": since,
         "previous": max(first - SECTIONS, 0) if first else None,
-        "following": first + SECTIONS if first + SECTIONS < found.count else None,
+        "following": _following(found),
+        "json": here.links.compare_logs(here.repository, base.id, head.id, first, above=API),
     }
     return await parts.page(request, "compare_logs.html.j2", values, visit=here)
+
+
+async def compare_logs_json(parts: Parts, request: Request) -> Response:
+    """The same sections as JSON."""
+    here = await visit(request, parts.database, parts.key)
+    records, found = await _asked(parts, request, here)
+    base, head = (for_page(record, here) for record in records)
+    document = compared_document((base, head), found)
+    after = _following(found)
+    following = here.links.compare_logs(here.repository, base.id, head.id, after, above=API)
+    document["next"] = parts.public_url.rstrip("/") + following if after is not None else None
+    return json_answer(request, document, cache=here.cache)
+
+
+async def _asked(parts: Parts, request: Request, here: Visit) -> tuple[list[RunRecord], Comparison]:
+    """The runs and the sections that an address asks for."""
+    records = [await _record(parts, here, request.query_params.get(name, "")) for name in ("base", "head")]
+    measured = await parts.database.read(runs.measured, [record.id for record in records])
+    if any(record.id not in measured for record in records):
+        raise Unclear(NOT_READ, NOT_READ_WHY)
+    first = asked_number(request, "section") or 0
+    return records, await run_in_threadpool(_compared, parts, here, records, measured, first)
+
+
+def _following(found: Comparison) -> int | None:
+    """The first section of the next page."""
+    following = found.first + SECTIONS
+    return following if following < found.count else None
 
 
 def since(seconds: float | None) -> str:

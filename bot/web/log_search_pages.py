@@ -1,6 +1,7 @@
 """What is found in a whole log: `/runs/{id}/log/search?q=…`.
 
-In:  the words, whether their case counts, and where to go on. Out: a page of hits with the lines around them.
+In:  the words, whether their case counts, and where to go on.
+Out: hits with the lines around them, as a page and as JSON.
 """
 
 from starlette.concurrency import run_in_threadpool
@@ -10,6 +11,9 @@ from starlette.responses import Response
 from bot.errors import Broken, Told
 from bot.runs.records import RunRecord
 from bot.web.access import Visit, visit_run
+from bot.web.answers import json_answer
+from bot.web.links import API
+from bot.web.log_documents import found_document
 from bot.web.log_pages import asked_number, open_run_log
 from bot.web.log_search import LONGEST_WORDS, Found, Place, Query, search
 from bot.web.log_source import TooFar
@@ -25,7 +29,6 @@ async def log_search_page(parts: Parts, request: Request) -> Response:
         found, size = await run_in_threadpool(_search, parts, here, record, query, begin)
     except LogAway as away:
         return parts.problem(request, away.status, away.what, away.why)
-    further = found.following if found else None
     values = {
         "run": record.id,
         "record": for_page(record, here),
@@ -34,17 +37,35 @@ async def log_search_page(parts: Parts, request: Request) -> Response:
         "begin": begin,
         "found": found,
         "share": _share(found, size),
-        "further": here.links.log_search(
-            record.id,
-            q=query.words,
-            case="yes" if query.cased else None,
-            at=str(further.offset),
-            line=str(further.line),
-        )
-        if further
-        else None,
+        "further": _link(here, record, query, found.following if found else None),
+        "json": _link(here, record, query, begin, above=API),
     }
     return await parts.page(request, "log_search.html.j2", values, visit=here)
+
+
+async def log_search_json(parts: Parts, request: Request) -> Response:
+    """The same hits as JSON."""
+    here, record = await visit_run(request, parts.database, parts.key)
+    query, begin = _asked(request)
+    found, size = await run_in_threadpool(_search, parts, here, record, query, begin)
+    document = found_document(record.id, query, begin, found, size)
+    further = _link(here, record, query, found.following if found else None, above=API)
+    document["next"] = parts.public_url.rstrip("/") + further if further else None
+    return json_answer(request, document, cache=here.cache)
+
+
+def _link(here: Visit, record: RunRecord, query: Query, at: Place | None, *, above: str = "") -> str | None:
+    """The search from a place on; None where there is nothing to go on to."""
+    if at is None:
+        return None
+    return here.links.log_search(
+        record.id,
+        above=above,
+        q=query.words,
+        case="yes" if query.cased else None,
+        at=str(at.offset) if at.offset else None,
+        line=str(at.line) if at.offset else None,
+    )
 
 
 def _asked(request: Request) -> tuple[Query, Place]:

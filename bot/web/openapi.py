@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from bot import __version__
+from bot.web.schema_logs import LOGS
 from bot.web.schema_pages import PAGES
 from bot.web.schema_reports import REPORTS
 from bot.web.schema_runs import RUNS
@@ -34,6 +35,7 @@ class Asked:
     what: str
     where: str = "query"
     shape: Schema | None = None
+    needed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +124,29 @@ OPERATIONS = (
         ),
     ),
     Operation(
+        path="/api/v1/runs/{id}/log/search",
+        name="searchLog",
+        what="Where words stand in a run's log, as far as two seconds go; `next` goes on.",
+        answers={JSON: ref("Found")},
+        asked=(
+            Asked(name="q", what="The words, as they are written."),
+            Asked(name="case", what="`yes` where capitals count.", shape={"type": "string", "enum": ["yes"]}),
+            Asked(name="at", what="The byte to go on at.", shape=WHOLE),
+            Asked(name="line", what="The number of the line at that byte.", shape=WHOLE),
+        ),
+    ),
+    Operation(
+        path="/api/v1/{owner}/{repo}/compare-logs",
+        name="compareLogs",
+        what="The logs of two runs of the repository side by side.",
+        answers={JSON: ref("LogsCompared")},
+        asked=(
+            Asked(name="base", what="A run by its id.", needed=True),
+            Asked(name="head", what="Another.", needed=True),
+            Asked(name="section", what="The section to go on at, from 0.", shape=WHOLE),
+        ),
+    ),
+    Operation(
         path="/api/v1/openapi.json",
         name="readDescription",
         what="This document.",
@@ -137,7 +162,7 @@ def openapi() -> dict[str, object]:
         "openapi": "3.1.0",
         "info": {"title": "MaxView", "version": __version__, "description": ABOUT},
         "paths": {operation.path: {"get": _operation(operation)} for operation in OPERATIONS},
-        "components": {"schemas": {**RUNS, **REPORTS, **PAGES}},
+        "components": {"schemas": {**RUNS, **REPORTS, **PAGES, **LOGS}},
     }
 
 
@@ -182,7 +207,7 @@ def _parameter(asked: Asked) -> dict[str, object]:
     return {
         "name": asked.name,
         "in": asked.where,
-        "required": asked.where == "path",
+        "required": asked.where == "path" or asked.needed,
         "description": asked.what,
         "schema": told(asked.shape or TEXT, asked.what),
     }

@@ -12,7 +12,8 @@ from tests.report import parts, samples, states
 from tests.report.hostile import hostile
 from tests.verdict.samples import Shape, failed
 from tests.verdict.samples import run as made
-from tests.web.shop import KEY, PRIVATE, PUBLIC, Shop
+from tests.web.shop import KEY, PRIVATE, PUBLIC, URL, Shop
+from tests.writing import maxtext_log
 
 COMPONENTS = openapi()["components"]
 
@@ -86,6 +87,23 @@ def test_a_run_that_nobody_measured_is_as_described(shop: Shop) -> None:
     for name, measured in (("nan", nan), ("failed", failed()), ("plain", parts.measured())):
         shop.run(name, b"x\n", measured=measured)
         assert [] == problems("Run", shop.get(f"/api/v1/runs/{name}").json())
+
+
+def test_what_is_found_in_logs_is_as_described(shop: Shop) -> None:
+    """Hits with their neighbours, and two logs side by side; both say where to go on."""
+    log = maxtext_log(steps=60)
+    for name, text in (("one", log), ("two", log.replace("step: 3", "step: 30", 1))):
+        shop.run(name, text.encode(), measured=parts.measured())
+    hits = shop.get("/api/v1/runs/one/log/search?q=completed+step").json()
+    assert [] == problems("Found", hits)
+    assert 50 == len(hits["hits"])
+    more = shop.get(hits["next"].removeprefix(URL)).json()
+    assert ([], 10, None) == (problems("Found", more), len(more["hits"]), more["next"])
+    assert [] == problems("Found", shop.get("/api/v1/runs/one/log/search").json())
+    both = shop.get(f"/api/v1/{PUBLIC}/compare-logs?base=one&head=two").json()
+    assert [] == problems("LogsCompared", both)
+    assert ("one", "two", None) == (both["base"]["id"], both["head"]["id"], both["next"])
+    assert [] == problems("Problem", shop.get(f"/api/v1/{PUBLIC}/compare-logs?base=one").json())
 
 
 def test_the_description_is_served_and_names_every_address(shop: Shop) -> None:
