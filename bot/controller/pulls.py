@@ -29,6 +29,7 @@ from bot.controller.deciding import (
 from bot.controller.facts import HeadFacts, HeadReader
 from bot.controller.fence import Fence, RowFence
 from bot.controller.gathering import Gatherer
+from bot.controller.handover import handed_over
 from bot.controller.label_making import LabelMaker
 from bot.controller.launching import Launched
 from bot.controller.subjects import Subjects
@@ -40,7 +41,7 @@ from bot.report.build import Built, build_report
 from bot.report.ending import closed
 from bot.report.headline import headline
 from bot.report.trouble import unread
-from bot.storage import pulls, reports, reuse, runs
+from bot.storage import branches, pulls, reports, reuse, runs
 from bot.storage.database import Database
 from bot.storage.pulls import Look, PullRow
 from bot.storage.queue import Claim
@@ -102,11 +103,12 @@ class PullStep:
             await self._let_go(held, None, {"open": False} if row.is_branch else {})
             return
         if not pull.open:
-            await self._let_go(held, None, {**known(pull), **await self._close(repository, row, pull, fence)})
+            told = await self._close(repository, row, pull, fence)
+            await self._let_go(held, None, {**known(pull), **told}, pull)
             return
         subject = _Subject(repository, on_this_head(row, pull, self.now()), pull, fence)
         due, values = await self._look(subject)
-        await self._let_go(held, due, {**known(pull), "head_seen": subject.row.head_seen, **values})
+        await self._let_go(held, due, {**known(pull), "head_seen": subject.row.head_seen, **values}, pull)
 
     async def _close(
         self, repository: Repository, row: PullRow, pull: Pull, fence: Fence
@@ -214,6 +216,13 @@ class PullStep:
         due = told.due(self.now(), next_look(subject.row, report, self.poll_seconds))
         return due, {**told.values, "looks": msgspec.json.encode(looks).decode()}
 
-    async def _let_go(self, held: Claim, due: float | None, values: Mapping[str, Any]) -> None:
-        if not await self.database.write(pulls.let_go, held, now=self.now(), due=due, values=values):
+    async def _let_go(
+        self, held: Claim, due: float | None, values: Mapping[str, Any], pull: Pull | None = None
+    ) -> None:
+        row = pulls.pull_row(held.row)
+        repository = Repository(full_name=row.repository, installation=row.installation)
+        branch = await handed_over(self.database, self.suites, repository, row, pull) if pull else None
+        if not await self.database.write(
+            branches.let_go, held, now=self.now(), due=due, values=values, branch=branch
+        ):
             LOG.info("a pull request was taken over by another process; nothing was written")

@@ -4,11 +4,15 @@ In:  names of branches. Out: their rows among the pull requests, which the same 
 Everything that is kept by number (wishes, looks, reports) is so kept for them too; GitHub never sees it.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from sqlalchemy import Connection, func, select
 
 from bot.storage import pulls
 from bot.storage.deliveries import insert
 from bot.storage.pulls import PullRow
+from bot.storage.queue import Claim
 from bot.storage.tables import PULL_REQUEST
 
 
@@ -30,6 +34,25 @@ def watch(
         head_sha=sha,
     )
     return number
+
+
+def let_go(
+    connection: Connection,
+    held: Claim,
+    *,
+    now: float,
+    due: float | None,
+    values: Mapping[str, Any],
+    branch: str | None,
+) -> bool:
+    """Let go of a row as `pulls.let_go` does, and have the branch looked at that its pull request began or
+    ceased to speak for; both or nothing, so that whoever looks sees who speaks for it now."""
+    if not pulls.let_go(connection, held, now=now, due=due, values=values):
+        return False
+    if branch is not None:
+        repository, installation = held.row["repository"], held.row["installation"]
+        watch(connection, repository=repository, branch=branch, installation=installation, sha=None, now=now)
+    return True
 
 
 def number_of(connection: Connection, repository: str, branch: str) -> int | None:
