@@ -23,7 +23,7 @@ _LIMITS = {
 
 
 def changes(before: Suite | None, after: Suite) -> str:
-    """`adds the case 12_ring; removes 2 cases (a, b); practical margin 1 % → 2 %`."""
+    """`adds the case 12_ring; removes 2 cases (a, b); changes the practical margin from 1 % to 2 %`."""
     if before is None:
         return f"sets up {_counted(len(after.cases), 'case')} in {_counted(len(after.variants), 'variant')}"
     said = [
@@ -54,7 +54,8 @@ def _edited(before: Suite, after: Suite) -> list[str]:
 def _limits(before: Suite, after: Suite) -> list[str]:
     pairs = ((before.margins, after.margins), (before.budget, after.budget))
     return [
-        f"{_LIMITS.get(one.name, one.name)} {_figure(old, one.name)} → {_figure(new, one.name)}"
+        f"changes the {_LIMITS.get(one.name, one.name)} from {_figure(old, one.name)} to "
+        f"{_figure(new, one.name)}"
         for first, second in pairs
         for one in fields(first)
         if (old := getattr(first, one.name)) != (new := getattr(second, one.name))

@@ -65,9 +65,15 @@ def _almost(match: re.Match[str], line: str) -> Unclear | None:
     meant = _read_command(match["rest"])
     if isinstance(meant, Unclear):
         return None
-    first = "somebody is addressed before it" if match["to"] else "its first word is another"
-    why = f"a command begins its line with /benchmark; here {first}."
+    why = f"a command begins its line with /benchmark; here {_beginning(match, line)}."
     return Unclear(text=_shown(line), why=why, nearest=meant.text)
+
+
+def _beginning(match: re.Match[str], line: str) -> str:
+    """What is wrong with the first word."""
+    if match["to"]:
+        return "somebody is addressed before it"
+    return "it is indented" if _COMMAND.match(line.strip(" ")) else "its first word is another"
 
 
 def _read_command(rest: str) -> Command | Unclear:

@@ -69,15 +69,21 @@ def note_lines(report: Report, shown: Sequence[CaseReport] = ()) -> list[str]:
     """What must be known of the runs themselves before the verdict is believed, once for all its cases; not
     of rows in the open table that say it themselves, having no figures."""
     told = {id(row) for row in shown if row.comparison is None}
-    lines = [f"⚠️ {_sentence(report.preview, LONGEST_PREVIEW)}."] if report.preview else []
+    lines = [f"⚠️ {_ended(report.preview, LONGEST_PREVIEW)}"] if report.preview else []
     lines += [f"⚠️ {_sentence(report.trouble)}"] if report.trouble else []
     lines += waiting_lines(report)
     untold = {note: [row for row in rows if id(row) not in told] for note, rows in notes(report).items()}
     for note, rows in [(note, rows) for note, rows in untold.items() if rows][:3]:
         names = listed([quoted(row.case, 40) for row in rows], 3)
         whose = "" if len(rows) == len(report.rows) else f" ({names})"
-        lines.append(f"⚠️ {_sentence(note)}{whose}.")
+        lines.append(f"⚠️ {_sentence(note)}{whose}." if whose else f"⚠️ {_ended(note)}")
     return lines
+
+
+def _ended(clause: str, limit: int = LONGEST_ERROR) -> str:
+    """The clause as a sentence with its end, unless it has one: a question keeps its own."""
+    shown = _sentence(clause, limit)
+    return shown if shown.endswith((".", "?", "…")) else f"{shown}."
 
 
 def _sentence(clause: str, limit: int = LONGEST_ERROR) -> str:

@@ -18,7 +18,7 @@ GONE = f"this pull request removes {PATH}: without it nothing is measured"
 ONCE = f"this pull request edits {PATH}: once it is on the default branch, and not before, it"
 CHANGED = (
     "adds 2 cases (12_ring, 13_pp); removes the case 04_int8; "
-    "practical margin 1 % → 2 %; concurrent runs 4 → 8; edits checks"
+    "changes the practical margin from 1 % to 2 %; changes the concurrent runs from 4 to 8; edits checks"
 )
 ANOTHER = FETCHES.replace("04_int8: {}", "12_ring: {}, 13_pp: {}") + (
     "margins: {practical_percent: 2}\nbudget: {concurrent_runs: 8}\nchecks: check\n"
