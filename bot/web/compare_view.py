@@ -94,7 +94,9 @@ def compare_view(
         swapped=visit.links.compare(pairing.repository, spelt(pairing.head), spelt(pairing.base)),
         overview=visit.links.compare(pairing.repository, spelt(pairing.base), spelt(pairing.head)),
     )
-    return view if chosen is None else _with_case(view, pairing, rows, visit, chosen, measured)
+    return (
+        view if chosen is None else _with_case(view, pairing, rows, visit, chosen=chosen, measured=measured)
+    )
 
 
 def _with_case(
@@ -102,6 +104,7 @@ def _with_case(
     pairing: Pairing,
     rows: Sequence[CaseReport],
     visit: Visit,
+    *,
     chosen: int,
     measured: Mapping[str, MeasuredRun] | None,
 ) -> CompareView:
