@@ -24,6 +24,11 @@ def approve(given: Given, one: command.Approve, suite: Suite) -> Answer:
             f"{one.sha[:12]} is not the head. If you have read {pull.head_sha[:7]}, "
             f"write “/benchmark approve {pull.head_sha}”."
         )
+    if one.sha != pull.head_sha:
+        return refusal(
+            f"{one.sha[:12]} is only the beginning of the head, and a commit that begins so can be made by "
+            f"whoever pushes. If you have read it, write “/benchmark approve {pull.head_sha}”."
+        )
     if tree is None:
         return refusal(f"GitHub did not say which files {pull.head_sha[:7]} holds: write the command again.")
     by = given.intent.author.login

@@ -39,8 +39,8 @@ class Forge(Protocol):
         """The commit and those before it, newest first."""
         ...
 
-    async def permission(self, repository: Repository, person: Person) -> Permission:
-        """What a person may do with the repository; nothing where the login is another account's by now."""
+    async def permission(self, repository: Repository, person: Person) -> Permission | None:
+        """What a person may do with the repository; None where the login is another account's by now."""
         ...
 
     async def is_member(self, repository: Repository, team: str, person: Person) -> bool:

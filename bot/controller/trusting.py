@@ -52,6 +52,9 @@ class Standings:
 
     async def _ask(self, repository: Repository, person: Person, trusted: Trusted) -> Standing:
         permission = await self.forge.permission(repository, person)
+        if permission is None:
+            # Teams are asked by login alone: whose it is now must not be taken for the person.
+            return Standing(permission=Permission.NONE)
         if permission.may_write:
             return Standing(permission=permission)
         for team in trusted.teams:

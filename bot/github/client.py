@@ -138,15 +138,15 @@ class GitHub:
             raise Missing(f"the branch {branch} of {repository.full_name} has no commit")
         return commits[0]
 
-    async def permission(self, repository: Repository, person: Person) -> Permission:
-        """What a person may do with the repository; whoever GitHub does not know there may do nothing, and so
-        may somebody whose login is another account's by now."""
+    async def permission(self, repository: Repository, person: Person) -> Permission | None:
+        """What a person may do with the repository; whoever GitHub does not know there may do nothing. None
+        where the login is another account's by now: whatever is asked of it says nothing of the person."""
         try:
             answer = await self._get(repository, f"/collaborators/{quoted(person.login)}/permission")
         except Missing:
             return Permission.NONE
         found = answer.read(lambda fields: fields.number_or_none("user.id"))
-        return answer.read(read_permission) if found in {None, person.id} else Permission.NONE
+        return answer.read(read_permission) if found in {None, person.id} else None
 
     async def is_member(self, repository: Repository, team: str, person: Person) -> bool:
         """Whether a person is of a team, `organisation/team`; needs the App's permission to read members."""

@@ -11,7 +11,7 @@ In:  nothing. Out: one value for each command, `Unclear` for one that is not und
     /benchmark status
     /benchmark plan
     /benchmark baseline [REF]                        no REF: the commit that the head is compared with
-    /benchmark approve SHA                           7 digits of the head commit, or more
+    /benchmark approve SHA                           the head commit, in full
     /benchmark ack CASE [VARIANT] reason="…"
     /benchmark help
 

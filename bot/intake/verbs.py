@@ -162,7 +162,7 @@ def _read_approve(text: str, words: list[str]) -> Approve | Unclear:
     digits = [word.lower() for word in words if _SHA.fullmatch(word.lower())]
     if len(words) == 1 and digits:
         return Approve(text=text, sha=digits[0])
-    why = "approve takes one commit: the head's, in full or by its first 7 digits or more."
+    why = "approve takes one commit: the head's, in full, as the comment gives it to copy."
     return Unclear(text=text, why=why, nearest=spelt(["approve", *(digits[:1] or ["SHA"])]))
 
 

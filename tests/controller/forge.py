@@ -19,6 +19,7 @@ class FakeForge:
     paths: tuple[str, ...] = ("src/a.py",)
     permissions: dict[str, Permission] = field(default_factory=dict)
     teams: dict[str, set[str]] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     reactions: list[tuple[int, str]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
@@ -62,9 +63,11 @@ class FakeForge:
         self.asked.append(f"ancestors {repository.full_name} {sha[:7]}")
         return self.commits[:limit]
 
-    async def permission(self, repository: Repository, person: Person) -> Permission:
-        """What a person may do; who is not known may do nothing."""
+    async def permission(self, repository: Repository, person: Person) -> Permission | None:
+        """What a person may do; who is not known may do nothing, and who is called like another nobody."""
         self.asked.append(f"permission {repository.full_name} {person.login}")
+        if self.numbers.get(person.login, person.id) != person.id:
+            return None
         return self.permissions.get(person.login, Permission.NONE)
 
     async def is_member(self, repository: Repository, team: str, person: Person) -> bool:

@@ -180,10 +180,13 @@ def test_cancel_withdraws_on_this_head() -> None:
 
 
 def test_an_approval_is_bound_to_the_head_and_its_files() -> None:
-    """Seven digits are enough to name the head."""
-    for digits in (HEAD, HEAD[:7]):
-        (answer,) = _launching(f"/benchmark approve {digits}", of=FORKED).answers
-        assert Approval(head_sha=HEAD, tree=TREE, by="bob", made=NOW) == answer.approval
+    """Given whole: a commit with the same first digits as one that was read is made in a minute."""
+    (answer,) = _launching(f"/benchmark approve {HEAD}", of=FORKED).answers
+    assert Approval(head_sha=HEAD, tree=TREE, by="bob", made=NOW) == answer.approval
+    for digits in (HEAD[:7], HEAD[:39]):
+        decided = _launching(f"/benchmark approve {digits}", of=FORKED)
+        assert decided.answers[0].approval is None
+        assert f"write “/benchmark approve {HEAD}”" in _said(decided)
 
 
 def test_an_approval_of_another_commit_is_refused_with_the_head_to_copy() -> None:

@@ -129,7 +129,7 @@ def test_an_approval_of_what_was_pushed_over_is_refused(fork: Hall) -> None:
 def test_an_approval_lets_that_very_head_run(fork: Hall) -> None:
     """And a push of other files waits again; one of the same files does not."""
     assert not fork.may_run()
-    fork.say(f"/benchmark approve {HEAD[:7]}")
+    fork.say(f"/benchmark approve {HEAD}")
     assert fork.may_run()
 
     fork.push(OTHER, "1")
@@ -273,6 +273,17 @@ def test_a_member_of_a_trusted_team_may_ask(database: Database) -> None:
     hall.say("/benchmark run 03_dropout", "eve")
     hall.say("/benchmark run", "mallory")
     assert DROPOUT == hall.asked()
+
+
+def test_a_login_that_a_trusted_member_has_by_now_is_not_the_person(database: Database) -> None:
+    """Teams are asked by login: mallory commented and gave the login away before the comment was heard."""
+    text = ONLY_ASKED + "trust: {teams: [acme/perf]}\n"
+    hall = Hall(database=database, forge=FakeForge(teams={"acme/perf": {"eve"}}), configuration=text)
+    hall.forge.numbers["eve"] = person("eve").id
+    hall.say("/benchmark run", author=Person(login="eve", id=666))
+    assert frozenset() == hall.asked()
+    hall.say("/benchmark run", "eve")
+    assert ALL == hall.asked()
 
 
 def test_permissions_are_remembered_for_a_minute(hall: Hall) -> None:

@@ -39,7 +39,7 @@ class Side:
     branch: str
     number: int
 
-    async def permission(self, login: str) -> Permission:
+    async def permission(self, login: str) -> Permission | None:
         """What the account that has the login now may do."""
         known = [] if login == "nobody" else [self.emulate.ask("alice", "GET", f"/users/{login}")["id"]]
         return await self.github.permission(MAXTEXT, Person(login=login, id=known[0] if known else 1))
