@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from bot import __version__
+from bot.cli.one_line import say_in_one_line
 from bot.errors import Broken, Told
 
 DONE, RED, BAD_INPUT, OUR_FAILURE, INTERRUPTED = 0, 1, 2, 3, 130
@@ -85,7 +86,7 @@ def _run(arguments: Sequence[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"maxview {__version__}")
-    _say_in_one_line(parser)
+    say_in_one_line(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     runs = {name: _add(commands, name, summary, chosen) for name, summary in COMMANDS.items()}
     args = parser.parse_args(arguments)
@@ -108,7 +109,7 @@ def _add(
         description=f"{summary[0].upper()}{summary[1:]}.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    _say_in_one_line(parser)
+    say_in_one_line(parser)
     if name != chosen:
         return lambda _: BAD_INPUT
     module = _module(name)
@@ -125,15 +126,6 @@ def _module(name: str) -> ModuleType:
         if error.name != path:
             raise
         raise Told(f"{name}: this installation does not have that command") from error
-
-
-def _say_in_one_line(parser: argparse.ArgumentParser) -> None:
-    """Replace argparse's usage text on an error by one line that says where the help is."""
-
-    def told(message: str) -> NoReturn:
-        raise Told(f"{message} (see {parser.prog} --help)")
-
-    vars(parser)["error"] = told
 
 
 def _complain(text: str) -> None:

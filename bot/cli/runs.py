@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.cli.one_line import say_in_one_line
 from bot.cli.runs_view import document, place_words, show_list, show_one
 from bot.cli.screen import DIM, Screen
 from bot.errors import Told
@@ -62,6 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     cancel.add_argument("runs", nargs="+", metavar="RUN")
     retry = kinds.add_parser("retry", help="have runs that are over run again")
     retry.add_argument("runs", nargs="+", metavar="RUN")
+    for kind in kinds.choices.values():
+        say_in_one_line(kind)
     parser.set_defaults(all=False, repository=None, limit=50, json=False)
 
 
@@ -105,6 +108,8 @@ def _opened(store: _Store) -> Iterator[tuple[_Store, Database]]:
         raise Told(f"there is no database at {path}: give DATA_DIR or DATABASE_URL as for maxview serve")
     database = Database(store.database_url)
     try:
+        if not asyncio.run(database.read(operators.is_ready)):
+            raise Told("the database is empty: start maxview serve once, which makes its tables")
         yield store, database
     finally:
         database.close()

@@ -85,6 +85,7 @@ def document(run: LaunchedRun, now: float) -> dict[str, Any]:
         "queue_place": standing.queue_place,
         "log": run.record.log_uri,
         "wanted_by": [number for _, number in run.wanted_by],
+        "wanted_by_branches": list(run.branches),
         "asked": run.wish.value if run.wish else None,
         "error": run.error,
         "past": [
@@ -124,7 +125,7 @@ def _facts(run: LaunchedRun, now: float) -> list[tuple[str, str]]:
         ("run", run.record.id),
         ("repository", run.record.repository),
         ("commit", run.record.sha or ""),
-        ("wanted by", ", ".join(f"#{number}" for _, number in run.wanted_by) or "no pull request"),
+        ("wanted by", ", ".join(_wanters(run)) or "no pull request"),
         ("where", where),
         ("job", standing.name),
         ("command", run.job.command),
@@ -135,6 +136,10 @@ def _facts(run: LaunchedRun, now: float) -> list[tuple[str, str]]:
         ("exit code", "" if standing.exit_code is None else str(standing.exit_code)),
         ("log", run.record.log_uri or ""),
     ]
+
+
+def _wanters(run: LaunchedRun) -> list[str]:
+    return [f"#{number}" for _, number in run.wanted_by] + [f"the branch {name}" for name in run.branches]
 
 
 def _ago(moment: float | None, now: float) -> str:

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 NARROW = 80  # columns where the output is no terminal
+WHOLE = 12  # characters of a name in a table's first column that is never broken
 WIDEST = 110  # beyond this, tables stop being read across
 
 GOOD, BAD, ODD, DIM, PLAIN, STRONG = "green", "red", "yellow", "dim", "default", "bold"
@@ -71,7 +72,10 @@ class Screen:
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=DIM)
         for title, letter in zip(columns, align, strict=True):
             justify: JustifyMethod = "right" if letter == "r" else "left"
-            table.add_column(title, justify=justify, overflow="fold", min_width=len(title))
+            place = len(table.columns)
+            # A short name is what people copy: it stays whole where a terminal is narrow.
+            whole = place == 0 and all(len(plain(row[0])) <= WHOLE for row in rows)
+            table.add_column(title, justify=justify, overflow="fold", min_width=len(title), no_wrap=whole)
         for row in rows:
             table.add_row(*(Text(plain(cell)) for cell in row))
         self._indented(table)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, and_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, inspect, select, update
 
 from bot.runs.attempts import another_attempt
 from bot.runs.clusters.port import Job
@@ -15,6 +15,7 @@ from bot.runs.records import RunRecord, RunState
 from bot.runs.standing import TERMINAL, RunStanding
 from bot.storage import launched, pulls, runs
 from bot.storage.launched import OperatorWish
+from bot.storage.mainline import MAIN
 from bot.storage.tables import RUN
 
 AGAIN = "an operator had it run again"
@@ -23,12 +24,14 @@ AGAIN = "an operator had it run again"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchedRun:
     """A run that we launched or will: its record, job and standing, which pull requests want it (repository
-    and number), what an operator asked for, and the error of the last step that failed."""
+    and number) and which branches by themselves, what an operator asked for, and the error of the last step
+    that failed."""
 
     record: RunRecord
     job: Job
     standing: RunStanding
     wanted_by: tuple[tuple[str, int], ...]
+    branches: tuple[str, ...]
     wish: OperatorWish | None
     error: str | None
     planned: float
@@ -37,6 +40,11 @@ class LaunchedRun:
     def over(self) -> bool:
         """Whether nothing more will happen to it by itself."""
         return self.record.state in TERMINAL
+
+
+def is_ready(connection: Connection) -> bool:
+    """Whether the database holds our tables."""
+    return inspect(connection).has_table(RUN.name)
 
 
 def newest(
@@ -90,15 +98,26 @@ def retry(connection: Connection, run: str, *, now: float) -> bool:
 
 def _read(connection: Connection, where: ColumnElement[bool], limit: int) -> tuple[LaunchedRun, ...]:
     rows = connection.execute(select(RUN).where(where).order_by(RUN.c.seen.desc(), RUN.c.id).limit(limit))
+    known = [(row, runs.wanters(connection, row["id"])) for row in rows.mappings().all()]
     return tuple(
         LaunchedRun(
             record=runs.record_of(row),
             job=msgspec.json.decode(row["job"], type=Job),
             standing=launched.standing(row),
-            wanted_by=runs.wanters(connection, row["id"]),
+            wanted_by=tuple(one for one in wanters if one[1] > MAIN),
+            branches=tuple(_branch(connection, *one) for one in wanters if one[1] <= MAIN),
             wish=OperatorWish(row["wish"]) if row["wish"] else None,
             error=row["error"],
             planned=row["seen"],
         )
-        for row in rows.mappings().all()
+        for row, wanters in known
     )
+
+
+def _branch(connection: Connection, repository: str, number: int) -> str:
+    """The branch that wants a run by itself: the default branch, or one that is watched."""
+    if number == MAIN:
+        known = pulls.repository(connection, repository)
+        return known.default_branch or "main" if known else "main"
+    row = pulls.find(connection, repository, number)
+    return row.head_branch or "" if row else ""

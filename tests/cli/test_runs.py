@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from bot.cli import screen
 from bot.runs.clusters.jobfolder import JobFolder
 from bot.runs.clusters.port import Fault
 from bot.runs.records import RunState
-from bot.storage import pulls, runs
+from bot.storage import branches, mainline, pulls, runs
 from bot.storage.artifacts import open_store
 from bot.storage.database import Database
 from tests.cli.conftest import Maxview
@@ -54,7 +55,8 @@ def test_the_list_shows_what_waits_and_what_runs(hand: Hand, maxview: Maxview) -
     assert first.split()[0] == FIRST.record.id[:8]
     assert first.endswith("running: step 6 of 10")
     assert "this machine" in next(line for line in lines if "11_offload" in line)
-    assert maxview("runs", "list").out == answer.out
+    again = maxview("runs", "list")
+    assert [line.split()[0] for line in again.out.splitlines()] == [line.split()[0] for line in lines]
 
 
 def test_what_is_over_is_listed_when_asked_for(hand: Hand, maxview: Maxview) -> None:
@@ -180,3 +182,44 @@ def test_found_runs_are_not_launched_ones(hand: Hand, maxview: Maxview) -> None:
     found = replace(FIRST.record, id="cccc000000000004", key=None, state=RunState.ENDED)
     hand.database.now(runs.save, found, now=hand.clock[0])
     assert maxview("runs", "show", "cccc").status == 2
+
+
+def test_branches_that_want_a_run_are_named(hand: Hand, maxview: Maxview) -> None:
+    """The default branch, which is measured by the clock, and one that is watched without a pull request."""
+    number = hand.database.now(
+        branches.watch, repository="acme/maxtext", branch="test_5", installation=1, sha=None, now=1.0
+    )
+    for wanter in (mainline.MAIN, number):
+        hand.database.now(runs.plan, [HERE], repository="acme/maxtext", number=wanter, now=1.0)
+    assert "wanted by   #7, the branch main, the branch test_5" in maxview("runs", "show", "bbbb").out
+    (one,) = map(json.loads, maxview("runs", "show", "bbbb", "--json").out.splitlines())
+    assert ([7], ["main", "test_5"]) == (one["wanted_by"], sorted(one["wanted_by_branches"]))
+
+
+def test_a_narrow_terminal_keeps_ids_whole(
+    hand: Hand, maxview: Maxview, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are there to be copied."""
+    monkeypatch.setattr(screen, "NARROW", 40)
+    listed = maxview("runs").out
+    assert max(map(len, listed.splitlines())) <= 40
+    assert {one.record.id[:8] for one in ALL} <= set(listed.split())
+
+
+def test_a_database_without_tables_is_told(
+    maxview: Maxview, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that was never started leaves an empty one at most."""
+    monkeypatch.setenv("DATA_DIR", str(tmp_path))
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    (tmp_path / "maxview.sqlite").touch()
+    answer = maxview("runs")
+    assert (answer.status, answer.err.count("\n")) == (2, 1)
+    assert "the database is empty: start maxview serve once" in answer.err
+
+
+def test_wrong_words_after_a_command_are_one_line(hand: Hand, maxview: Maxview) -> None:
+    """As everywhere."""
+    answer = maxview("runs", "list", "--limit", "many")
+    assert (answer.status, answer.err.count("\n")) == (2, 1)
+    assert "maxview runs list --help" in answer.err
