@@ -7,10 +7,11 @@ Nothing outside is loaded, nothing inline runs, no other site may frame the page
 
 import hashlib
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 POLICY = "; ".join(
     (
@@ -42,6 +43,19 @@ NEVER = "no-store"
 HTML = "text/html; charset=utf-8"
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
+
+
+def without_slash(request: Request) -> Response | None:
+    """An address that ends in a slash leads to the one without, which is the page's; None where it does not.
+
+    The aim is a path of this site whatever was asked for: it begins with one slash.
+    """
+    path = request.scope["path"]
+    if not path.endswith("/") or not path.strip("/"):
+        return None
+    aim = "/" + quote(path.strip("/"), safe="/:@!$&'()*+,;=~")
+    query = f"?{request.url.query}" if request.url.query else ""
+    return secured(RedirectResponse(aim + query, status_code=308, headers={"Cache-Control": NEVER}))
 
 
 def secured(response: Response) -> Response:

@@ -20,7 +20,7 @@ from bot.runs.pattern import slug
 from bot.runs.records import RunRecord
 from bot.storage import branches, histories, pulls, reports, runs, timelines
 from bot.web.access import Absent, Visit, visit, visit_run
-from bot.web.answers import TEXT, json_answer, tagged
+from bot.web.answers import TEXT, json_answer, tagged, without_slash
 from bot.web.branches import default_branch
 from bot.web.compare_pages import compare_json
 from bot.web.health import health_document
@@ -137,8 +137,10 @@ async def description(_: Parts, request: Request) -> Response:
     return json_answer(request, openapi())
 
 
-async def absent(_: Parts, __: Request) -> Response:
-    """There is nothing under this address."""
+async def absent(_: Parts, request: Request) -> Response:
+    """There is nothing under this address; with a slash too many, its page is without."""
+    if (aim := without_slash(request)) is not None:
+        return aim
     raise Absent
 
 

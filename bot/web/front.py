@@ -22,7 +22,7 @@ from bot.web.reception import Desk
 from bot.web.seal import Seal
 from bot.web.sessions import Cookies, Sessions
 from bot.web.sign_in import People, SignIn, sign_in_routes
-from bot.web.site_parts import LATER_SECONDS, Parts, Render
+from bot.web.site_parts import Parts, Render, later
 from bot.web.visitor import Permissions, Readers
 
 
@@ -97,7 +97,7 @@ def _problem(parts: Parts) -> Callable[[Request, int, str, str], Response]:
     def problem(request: Request, status: int, what: str, why: str) -> Response:
         if not request.url.path.startswith("/api/"):
             return parts.problem(request, status, what, why)
-        later = {"Retry-After": str(LATER_SECONDS)}
-        return json_answer(request, {"error": f"{what}. {why}"}, cache=NEVER, status=status, headers=later)
+        said = {"error": f"{what}. {why}"}
+        return json_answer(request, said, cache=NEVER, status=status, headers=later(status))
 
     return problem

@@ -22,6 +22,14 @@ class Links:
         """Every public repository."""
         return "/"
 
+    def home_json(self) -> str:
+        """The same as JSON."""
+        return f"{API}/"
+
+    def description(self) -> str:
+        """What every JSON answer is made of, as OpenAPI."""
+        return f"{API}/openapi.json"
+
     def repository(self, repository: str) -> str:
         """The pull requests of `owner/name`."""
         return self._path("", *repository.split("/"))

@@ -62,7 +62,7 @@ class Moved:
         await answer(scope, receive, send)
 
     async def _new_address(self, request: Request) -> str | None:
-        parts = request.url.path.strip("/").split("/")
+        parts = request.scope["path"].strip("/").split("/")
         first = len(API) if tuple(parts[: len(API)]) == API else 0
         former = "/".join(parts[first : first + 2])
         current = await self._names.find(former)

@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Route
 from bot.runs.pattern import slug
 from bot.storage import branches, counts, histories, launched, pulls, reports, runs, timelines
 from bot.web.access import Absent, visit, visit_run
+from bot.web.answers import without_slash
 from bot.web.branches import default_branch
 from bot.web.compare_pages import compare_page
 from bot.web.health import OLD_SECONDS, health_lines
@@ -107,6 +108,8 @@ async def run_page(parts: Parts, request: Request) -> Response:
     return await parts.page(request, "run.html.j2", values, visit=here)
 
 
-async def absent(_: Parts, __: Request) -> Response:
-    """There is nothing under this address."""
+async def absent(_: Parts, request: Request) -> Response:
+    """There is nothing under this address; with a slash too many, its page is without."""
+    if (aim := without_slash(request)) is not None:
+        return aim
     raise Absent

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bot.storage.database import Away
 from bot.web.answers import NEVER, PRIVATE, PUBLIC, secured
 from bot.web.sessions import Sessions
+from bot.web.site_parts import NOT_FOUND, NOT_FOUND_WHY
 from bot.web.visitor import Permissions, Unasked, Visitor
 
 HSTS = "max-age=31536000"
@@ -65,6 +66,11 @@ class Reception:
         state["sign_in"] = self._desk.sessions is not None
         state["visitor"] = visitor = await self._visitor(request)
         finish = _Finishing(send, secure=self._desk.secure, known=visitor is not None)
+        if "\n" in scope["path"]:
+            # No name holds a line break, and the routes would end there.
+            answer = self._desk.problem(request, 404, NOT_FOUND, NOT_FOUND_WHY)
+            await answer(scope, receive, finish)
+            return
         try:
             await self._app(scope, receive, finish)
         except Unasked:
@@ -111,6 +117,6 @@ def _bearer(headers: Headers) -> str | None:
 def _to_sign_in(request: Request) -> Response:
     kept = [(name, value) for name, value in request.query_params.multi_items() if name != BEGIN]
     query = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in kept)
-    path = quote(request.url.path, safe="/:@!$&'()*+,;=~") + (f"?{query}" if query else "")
+    path = quote(request.scope["path"], safe="/:@!$&'()*+,;=~") + (f"?{query}" if query else "")
     aim = f"/sign-in?next={quote(path, safe='')}"
     return secured(RedirectResponse(aim, status_code=303, headers={"Cache-Control": NEVER}))

@@ -77,7 +77,7 @@ class Parts:
             "account": account_of(request),
         }
         body = self.render("problem.html.j2", values).encode()
-        return tagged(request, body, kind=HTML, cache=NEVER, status=status, headers=_later(status))
+        return tagged(request, body, kind=HTML, cache=NEVER, status=status, headers=later(status))
 
 
 def page_endpoint(parts: Parts, serve: Endpoint) -> Endpoint:
@@ -119,10 +119,11 @@ def _said(text: str) -> str:
 
 
 def _refused(request: Request, status: int, text: str) -> Response:
-    return json_answer(request, {"error": text}, cache=NEVER, status=status, headers=_later(status))
+    return json_answer(request, {"error": text}, cache=NEVER, status=status, headers=later(status))
 
 
-def _later(status: int) -> dict[str, str]:
+def later(status: int) -> dict[str, str]:
+    """When to ask again, where that helps."""
     return {"Retry-After": str(LATER_SECONDS)} if status == 503 else {}
 
 

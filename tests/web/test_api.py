@@ -75,7 +75,7 @@ def test_what_did_not_change_is_not_sent_again(shop: Shop) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/api/v1/nothing", "/api/v2/", f"/api/v1/{PUBLIC}/pull/1", "/api/v1/runs/none", f"/api/v1/{PRIVATE}"],
+    ["/api/v1/nothing", "/api/v2", f"/api/v1/{PUBLIC}/pull/1", "/api/v1/runs/none", f"/api/v1/{PRIVATE}"],
 )
 def test_what_does_not_exist_is_said_in_json(path: str, shop: Shop) -> None:
     """One sentence, and 404."""

@@ -174,6 +174,32 @@ def test_a_stranger_cannot_tell_private_from_absent(shop: Shop) -> None:
             assert dict(absent.headers) == dict(answer.headers), path + key
 
 
+@pytest.mark.parametrize(
+    ("asked", "aim"),
+    [
+        (f"/{PUBLIC}/", f"/{PUBLIC}"),
+        (f"/{PUBLIC}/history/?case=a%20b", f"/{PUBLIC}/history?case=a%20b"),
+        (f"/{PRIVATE}/", f"/{PRIVATE}"),
+        ("/octo/none/", "/octo/none"),
+        ("/api/v1/runs/x/", "/api/v1/runs/x"),
+        ("//evil.example/", "/evil.example"),
+        ("/%5Cevil.example/", "/%5Cevil.example"),
+        ("/%2F/evil.example//", "/evil.example"),
+    ],
+)
+def test_a_slash_too_many_leads_to_the_page_on_this_site(asked: str, aim: str, shop: Shop) -> None:
+    """Whether there is such a page is said there and not here."""
+    answer = shop.get(f"{shop.url}{asked}")
+    assert (308, aim) == (answer.status_code, answer.headers["location"])
+
+
+@pytest.mark.parametrize("path", [f"/{PUBLIC}/parity/a%0Ab", f"/{PRIVATE}/parity/a%0Ab", "/a%0D%0Ab"])
+def test_no_address_holds_a_line_break(path: str, shop: Shop) -> None:
+    """The one clear page, as for every other address that there is not; in JSON for programs."""
+    assert shop.get("/none").text == shop.get(path).text
+    assert shop.get("/api/v1/none").json() == shop.get(f"/api/v1{path}").json()
+
+
 def test_the_key_opens_and_is_kept_in_links(shop: Shop) -> None:
     """With its key a private repository's pages open, and their links carry the key on."""
     key = KEY.key(PRIVATE)

@@ -301,6 +301,15 @@ def test_nobody_is_sent_elsewhere(aim: str, site: Shop, github: FakePeople) -> N
     assert "/" == end.headers["location"]
 
 
+@pytest.mark.parametrize(
+    "place", [f"/{PRIVATE}/branch/feat/%C3%BC%20x", f"/{PRIVATE}/history?case=a%2Bb%26c"]
+)
+def test_signing_in_leads_back_to_the_very_page(place: str, site: Shop, github: FakePeople) -> None:
+    """Also where its address holds other letters than those of English."""
+    end = Browser(site).sign_in(github, "alice", place)
+    assert place == end.headers["location"]
+
+
 @given(st.text(max_size=60))
 def test_a_place_to_go_back_to_is_on_this_site(asked: str) -> None:
     """Whatever is asked for, as a browser reads it."""
