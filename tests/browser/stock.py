@@ -3,7 +3,10 @@
 In:  an empty shop. Out: `PAGES`, the paths worth looking at; their data in the shop.
 """
 
+from dataclasses import replace
+
 from bot.logs.read import LogReader
+from bot.storage import branches
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.measure import measure
 from tests.report import samples
@@ -16,6 +19,7 @@ PAGES = (
     "/",
     f"/{PUBLIC}",
     f"/{PUBLIC}/pull/4270",
+    f"/{PUBLIC}/branch/feat/%C3%BCber/everything-that-takes-long",
     f"/{PUBLIC}/compare/main...test_1",
     f"/{PUBLIC}/compare/main...test_1?case=04_int8&variant=linen",
     f"/{PUBLIC}/history",
@@ -32,6 +36,7 @@ PAGES = (
     "/sign-in",
 )
 
+BRANCH = "feat/über/everything-that-takes-long"
 CHATTER = "".join(
     f"I0421 10:17:{n % 60:02}.{n:06} 1366 nnx_wrappers.py:437] Unknown Logical: bfloat16[{n}] ('embed').\n"
     for n in range(60)
@@ -51,6 +56,10 @@ def stocked(shop: Shop) -> None:
     stock(shop)
     shop.report(samples.mixed())
     shop.pull(4270)
+    number = shop.database.now(
+        branches.watch, repository=PUBLIC, branch=BRANCH, installation=1, sha=samples.HEAD, now=samples.NOW
+    )
+    shop.report(replace(samples.report(samples.failing()), number=number, head_branch=BRANCH))
     failed = maxtext_log(steps=6) + CHATTER + HOSTILE + COLOURS + "\nValueError: the cause\nEXIT_CODE=1\n"
     _keep(shop, "failed", failed)
     long = "".join(
