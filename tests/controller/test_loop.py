@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import select
 
 from bot.controller import loop
 from bot.controller.loop import FIRST_DELAY, LONGEST_DELAY, Controller, Work, delay_after
@@ -43,13 +44,19 @@ async def _until(found: Callable[[], bool]) -> None:
 
 
 def _run(
-    database: Database, step: Step, until: Callable[[], bool], *, at_once: int = 2, patience: float = 1.0
+    database: Database,
+    step: Step,
+    until: Callable[[], bool],
+    *,
+    at_once: int = 2,
+    patience: float = 1.0,
+    now: Callable[[], float] = time.time,
 ) -> None:
     """Run a controller until something is so, then stop it."""
 
     async def scene() -> None:
         works = [Work(table=DELIVERY, step=step, at_once=at_once)]
-        controller = Controller(database, works, owner="me", now=time.time)
+        controller = Controller(database, works, owner="me", now=now)
         controller.start()
         await _until(until)
         await controller.stop(patience)
@@ -109,21 +116,27 @@ def test_one_failing_row_does_not_stop_the_others(database: Database, problem: E
 def test_a_lease_is_renewed_while_the_work_goes_on(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Work that takes longer than a lease is not given to another process meanwhile."""
-    monkeypatch.setattr(loop, "LEASE_SECONDS", 0.6)
+    """Work that takes longer than a lease is not given to another process meanwhile; the clock is handed in,
+    so that a slow machine changes nothing."""
+    lease, clock = 0.06, [time.time()]
+    monkeypatch.setattr(loop, "LEASE_SECONDS", lease)
     _record(database, "long")
     stolen: list[Claim] = []
     done: list[str] = []
     finish = _finisher(database, done)
 
+    def held_until() -> float:
+        return float(database.now(lambda rows: rows.execute(select(DELIVERY.c.lease_until)).scalar_one()))
+
     async def step(held: Claim) -> None:
-        for _ in range(15):
-            await asyncio.sleep(0.1)
-            other = await database.write(queue.claim, DELIVERY, owner="thief", now=time.time(), lease=30.0)
+        for _ in range(10):
+            clock[0] += lease / 2
+            other = await database.write(queue.claim, DELIVERY, owner="thief", now=clock[0], lease=30.0)
             stolen.extend([other] if other else [])
+            await _until(lambda: held_until() >= clock[0] + lease)
         await finish(held)
 
-    _run(database, step, lambda: done == ["long"], at_once=1)
+    _run(database, step, lambda: done == ["long"], at_once=1, now=lambda: clock[0])
     assert stolen == []
 
 

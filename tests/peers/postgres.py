@@ -3,15 +3,15 @@
 In:  nothing. Out: the fixtures `database_url` (empty but for its tables) and `database`, once for each kind;
      `postgres`, the running server, for tests that need an address of their own.
 
-PostgreSQL is started once a process, on a socket and without a port; every test has a fresh database, copied
-from one whose tables stand.
+PostgreSQL is started once a process, on a socket and without a port; every test has an empty database to
+itself, copied from one whose tables stand, or emptied after a test: copying takes longer than most tests.
 """
 
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -20,6 +20,7 @@ import psycopg
 import pytest
 
 from bot.storage.database import Database
+from bot.storage.tables import METADATA
 
 KINDS = ("sqlite", "postgresql")
 _TEMPLATE = "tables"
@@ -33,6 +34,7 @@ class Postgres:
 
     folder: str
     _names: Iterator[int] = field(default_factory=lambda: count(1))
+    _emptied: list[str] = field(default_factory=list)
 
     def url(self, name: str) -> str:
         """How `DATABASE_URL` names one of its databases."""
@@ -44,7 +46,15 @@ class Postgres:
 
     def with_tables(self) -> str:
         """The address of a new database with all tables."""
-        return self._create(_TEMPLATE)
+        return self._emptied.pop() if self._emptied else self._create(_TEMPLATE)
+
+    def give_back(self, url: str) -> None:
+        """Empty the tables of a database for another test; one that cannot be emptied is not used again."""
+        self.disconnect(url)
+        statements = ";".join(str(table.delete()) for table in reversed(METADATA.sorted_tables))
+        with suppress(psycopg.Error), psycopg.connect(self.url(_name(url)), autocommit=True) as connection:
+            connection.execute(statements.encode())
+            self._emptied.append(url)
 
     def run(self, *statements: str) -> None:
         """Run statements as the server's owner, each on its own."""
@@ -108,14 +118,17 @@ def sqlite_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=KINDS)
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The address of a database with tables and nothing in them."""
     if request.param == "postgresql":
         server: Postgres = request.getfixturevalue("postgres")
-        return server.with_tables()
+        url = server.with_tables()
+        yield url
+        server.give_back(url)
+        return
     copied = tmp_path / "maxview.sqlite"
     shutil.copyfile(request.getfixturevalue("sqlite_file"), copied)
-    return f"sqlite:///{copied}"
+    yield f"sqlite:///{copied}"
 
 
 @pytest.fixture
@@ -129,9 +142,11 @@ def database(database_url: str) -> Iterator[Database]:
 @pytest.fixture
 def postgres_database(postgres: Postgres) -> Iterator[Database]:
     """PostgreSQL alone, for what SQLite has no way to do."""
-    opened = Database(postgres.with_tables())
+    url = postgres.with_tables()
+    opened = Database(url)
     yield opened
     opened.close()
+    postgres.give_back(url)
 
 
 def _name(url: str) -> str:
