@@ -8,6 +8,7 @@ The limits are read from the default branch each time, so that a higher one lets
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 from bot.config import Budget, Suite
 from bot.controller.admission import Admitted, Waits
@@ -18,13 +19,12 @@ from bot.runs.clusters.port import Job
 from bot.runs.price import chip_hours as cost_of
 from bot.runs.price import chips_of
 from bot.runs.records import RunRecord
+from bot.runs.standing import pace_at
 from bot.storage import pulls, spend
 from bot.storage.database import Database
 
 HERE = "this machine"
 
-END_SECONDS = 900.0
-"""How long past its own limit a job may be ended: `bot.runs.standing.Pace.overdue`."""
 NO_SUITE = f"the default branch has no valid {FILE}, which would say what may be spent"
 
 
@@ -43,7 +43,7 @@ class Purse:
             return Waits(until=self.now() + RAISED_SECONDS, why=NO_SUITE)
         held = await self.database.write(
             spend.admit,
-            spend.Wish(run=run.id, attempt=run.attempt, place=place_of(job), shown=HERE),
+            spend.Wish(run=run.id, attempt=run.attempt, place=place_of(job), shown=HERE, most=most(job)),
             limits(suite.budget),
             now=self.now(),
         )
@@ -86,14 +86,22 @@ def chips(job: Job) -> int | None:
     return chips_of(job.place.device_type) if job.place else 1
 
 
+def most(job: Job) -> float | None:
+    """The chip-hours that an attempt can take: all its chips until we end it, which is some time after it
+    should have ended itself. None where nobody knows its chips."""
+    held = chips(job)
+    return None if held is None else cost_of(held, job.timeout_seconds + pace_at(job.place).overdue)
+
+
 def taken(job: Job, *, chip_hours: float | None, ran_seconds: float | None) -> float | None:
     """The chip-hours that an attempt took: the more of what its log and the cluster say, since a log begins
-    late and may be cut. Nothing where the cluster never ran it; None where nobody can say."""
+    late and may be cut. Nothing where the cluster never ran it; None where nobody can say.
+
+    Never more than an attempt can take: a log is the change's own word, and while nobody looked a job that
+    ended long ago seems to run on."""
     if ran_seconds is None:
-        return chip_hours or 0.0
-    held = chips(job)
-    if held is None:
+        return min(chip_hours or 0.0, inf if (bound := most(job)) is None else bound)
+    held, bound = chips(job), most(job)
+    if held is None or bound is None:
         return chip_hours
-    # A log is the change's own word: it cannot spend more than a job could have run.
-    most = cost_of(held, max(ran_seconds, job.timeout_seconds + END_SECONDS))
-    return max(min(chip_hours or 0.0, most), cost_of(held, ran_seconds))
+    return min(max(chip_hours or 0.0, cost_of(held, ran_seconds)), bound)

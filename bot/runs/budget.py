@@ -1,10 +1,10 @@
 """Whether what is left of a budget covers one more run.
 
-In:  the limits, what is used of each, the run's price, the time.
+In:  the limits, what is used of each, the most that the run can take, the time.
 Out: None where it may start, else a `Hold`: until when, and why in one clause. Pure.
 
-What is used includes what is set aside for runs under way, so the sum of it never passes a limit. What a
-run took in the end may be more than was set aside; then less is left for the next.
+What is used includes what is set aside for runs under way, so the sum of it never passes a limit; and since
+a run takes no more than was set aside for it, what is spent never does either.
 """
 
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Hold:
 
 
 def hold(limits: Limits, used: Used, price: float | None, *, now: float, place: str) -> Hold | None:
-    """What keeps a run of this price from starting, the longest wait first.
+    """What keeps a run from starting that takes `price` chip-hours at most, the longest wait first.
 
     A price that nobody knows is held against nothing but a limit that is used up.
     """
@@ -71,7 +71,7 @@ def hold(limits: Limits, used: Used, price: float | None, *, now: float, place: 
     for name, limit, spent, resets in spans:
         if limit is not None and (why := _short(name, limit, spent, cost)):
             if cost > limit + _ROUNDING or resets is None:
-                return Hold(until=now + RAISED_SECONDS, why=f"{why}; a higher limit in {FILE} lets it start")
+                return Hold(until=now + RAISED_SECONDS, why=f"{why}; {_way_out(limit, cost)}")
             return Hold(until=resets, why=f"{why}; it resets at 00:00 UTC")
     if used.runs >= limits.concurrent_runs:
         return Hold(
@@ -94,10 +94,16 @@ def next_day(now: float) -> float:
 def _short(name: str, limit: float, spent: float, cost: float) -> str | None:
     """Why a limit does not cover this cost; None where it does."""
     if cost > limit + _ROUNDING:
-        return f"{name}: {_said(limit)} is less than this one run may cost, {_said(cost)}"
+        return f"{name}: {_said(limit)} is less than this one run can take, {_said(cost)}"
     if spent + cost > limit + _ROUNDING or spent >= limit - _ROUNDING:
-        return f"{name}: {_said(limit)} is used up: {_said(spent)} + {_said(cost)}"
+        return f"{name}: {_said(limit)} does not cover {_said(spent)} + at most {_said(cost)}"
     return None
+
+
+def _way_out(limit: float, cost: float) -> str:
+    """Where one run alone is too much, its time limit is as good a place to act as the budget."""
+    either = " or a shorter timeout" if cost > limit + _ROUNDING else ""
+    return f"a higher limit{either} in {FILE} lets it start"
 
 
 def _said(hours: float) -> str:

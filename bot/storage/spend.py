@@ -27,12 +27,14 @@ _OVER = (RunState.ENDED, RunState.LOST, RunState.CANCELLED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """An attempt of a run to be admitted at a place, empty for this machine; `shown` names it for people."""
+    """An attempt of a run to be admitted at a place, empty for this machine; `shown` names it for people.
+    `most` is what the attempt can take at most, in chip-hours; None: only what such runs took is known."""
 
     run: str
     attempt: int
     place: str
     shown: str = ""
+    most: float | None = None
 
 
 def admit(connection: Connection, wish: Wish, limits: Limits, *, now: float) -> Hold | None:
@@ -47,7 +49,7 @@ def admit(connection: Connection, wish: Wish, limits: Limits, *, now: float) -> 
         return None
     run = connection.execute(select(RUN).where(RUN.c.id == wish.run)).mappings().one()
     used = _used(connection, run, wish.place, now)
-    held = hold(limits, used, run["price"], now=now, place=wish.place or wish.shown)
+    held = hold(limits, used, _most(run, wish), now=now, place=wish.place or wish.shown)
     _say(connection, run, held.why if held else None, now)
     if held is None:
         _set_aside(connection, run, wish, earlier=_spent(row), now=now)
@@ -133,6 +135,11 @@ def _spent(row: RowMapping | None) -> float:
     return 0.0 if row is None else float(row["earlier_chip_hours"] + (row["spent_chip_hours"] or 0.0))
 
 
+def _most(run: RowMapping, wish: Wish) -> float | None:
+    price: float | None = run["price"]
+    return price if wish.most is None else wish.most
+
+
 def _set_aside(connection: Connection, run: RowMapping, wish: Wish, *, earlier: float, now: float) -> None:
     values = {
         "repository": run["repository"],
@@ -140,7 +147,7 @@ def _set_aside(connection: Connection, run: RowMapping, wish: Wish, *, earlier: 
         "by": run["charged_to"] or "",
         "place": wish.place,
         "made": now,
-        "reserved_chip_hours": run["price"] or 0.0,
+        "reserved_chip_hours": _most(run, wish) or 0.0,
         "spent_chip_hours": None,
         "earlier_chip_hours": earlier,
         "ended": None,

@@ -17,7 +17,7 @@ from tests.controller.forge import FakeForge
 from tests.controller.planned import SUBJECT, XPK, line, plan
 from tests.controller.samples import NOW, PULL
 
-BUDGET = "budget: {chip_hours_per_day: 10, concurrent_runs: 1}\n"
+BUDGET = "budget: {chip_hours_per_day: 40, concurrent_runs: 1}\n"
 PRICE = Price(usual=6.4, least=6.1, most=7.0, basis=Basis.MEASURED, runs=3)
 BASE, HEAD = plan(replace(SUBJECT, prices={"03_dropout/linen": PRICE}), [line("03_dropout")])
 
@@ -38,10 +38,10 @@ def test_a_launch_is_held_to_the_budget_of_the_default_branch(database: Database
     assert asyncio.run(purse.admit(BASE.record, BASE.job)) == Admitted()
     held = asyncio.run(purse.admit(HEAD.record, HEAD.job))
     assert isinstance(held, Waits)
-    assert held.why == "chip_hours_per_day: 10 is used up: 7 + 7; it resets at 00:00 UTC"
+    assert held.why == "chip_hours_per_day: 40 does not cover 32 + at most 32; it resets at 00:00 UTC"
     asyncio.run(purse.settle(BASE.record, BASE.job, chip_hours=2.0, ran_seconds=200.0))
     assert asyncio.run(purse.admit(HEAD.record, HEAD.job)) == Admitted()
-    assert database.now(spend.of_day, PULL.repository, NOW) == 9.0
+    assert database.now(spend.of_day, PULL.repository, NOW) == 34.0
 
 
 def test_a_full_place_is_named(database: Database) -> None:
@@ -68,12 +68,16 @@ def test_nothing_starts_where_no_configuration_says_what_may_be_spent(database: 
         (None, 900.0, 8.0),
         (2.5, 900.0, 8.0),
         (9.0, 900.0, 9.0),
+        (2.5, 36_000.0, 32.0),
+        (5000.0, 900.0, 32.0),
+        (5000.0, None, 32.0),
     ],
 )
 def test_what_an_attempt_took_is_the_more_of_what_is_known(
     chip_hours: float | None, ran_seconds: float | None, expected: float
 ) -> None:
-    """A cut log knows less than the cluster saw; what never ran took nothing."""
+    """A cut log knows less than the cluster saw; what never ran took nothing. None takes more than it can,
+    whatever its log says and however long nobody looked: so no budget is ever passed."""
     assert taken(HEAD.job, chip_hours=chip_hours, ran_seconds=ran_seconds) == expected
 
 

@@ -19,7 +19,7 @@ from tests.report.samples import HEAD, HOUR, NOW, OLDER, record, report, same, s
 
 ABOUT = Price(usual=12.8, least=12.2, most=14.0, basis=Basis.MEASURED, runs=12)
 BOUND = Price(usual=24.0, least=24.0, most=24.0, basis=Basis.LIMIT)
-BUDGET = "chip_hours_per_day: 200 is used up: 198.4 + 6.4; it resets at 00:00 UTC"
+BUDGET = "chip_hours_per_day: 200 does not cover 198.4 + at most 6.4; it resets at 00:00 UTC"
 PLAN = Plan(
     runs=(
         PlannedRuns(case="04_int8", variant="linen", base=0, head=2, price=ABOUT),

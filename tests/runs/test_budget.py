@@ -25,7 +25,7 @@ def test_a_run_starts_while_the_budgets_last() -> None:
 
 def test_a_day_that_is_used_up_says_so_and_ends_at_midnight() -> None:
     """The sentence holds the limit, what is used, what this run adds, and when it resets."""
-    why = "chip_hours_per_day: 200 is used up: 198.4 + 6.4; it resets at 00:00 UTC"
+    why = "chip_hours_per_day: 200 does not cover 198.4 + at most 6.4; it resets at 00:00 UTC"
     assert Hold(until=next_day(MORNING), why=why) == _held(DAY, 6.4, day=198.4)
     assert next_day(MORNING) % DAY_SECONDS == 0
 
@@ -38,10 +38,10 @@ def test_a_person_and_a_pull_request_have_limits_of_their_own() -> None:
         chip_hours_per_person_per_day=20.0,
         chip_hours_per_pull_request=10.0,
     )
-    why = "chip_hours_per_person_per_day: 20 is used up: 19 + 2; it resets at 00:00 UTC"
+    why = "chip_hours_per_person_per_day: 20 does not cover 19 + at most 2; it resets at 00:00 UTC"
     assert Hold(until=next_day(MORNING), why=why) == _held(both, 2.0, person=19.0)
     why = (
-        "chip_hours_per_pull_request: 10 is used up: 9 + 2; "
+        "chip_hours_per_pull_request: 10 does not cover 9 + at most 2; "
         "a higher limit in .github/maxview.yml lets it start"
     )
     assert Hold(until=MORNING + RAISED_SECONDS, why=why) == _held(both, 2.0, pull=9.0, person=19.0)
@@ -50,8 +50,8 @@ def test_a_person_and_a_pull_request_have_limits_of_their_own() -> None:
 def test_a_run_that_no_day_could_pay_for_waits_for_a_higher_limit() -> None:
     """It does not wait for midnight, which would change nothing."""
     why = (
-        "chip_hours_per_day: 200 is less than this one run may cost, 240; "
-        "a higher limit in .github/maxview.yml lets it start"
+        "chip_hours_per_day: 200 is less than this one run can take, 240; "
+        "a higher limit or a shorter timeout in .github/maxview.yml lets it start"
     )
     assert Hold(until=MORNING + RAISED_SECONDS, why=why) == _held(DAY, 240.0)
 

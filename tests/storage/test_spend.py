@@ -256,7 +256,7 @@ def test_why_a_run_waits_is_a_sentence(database: Database) -> None:
     limits = replace(WIDE, chip_hours_per_day=200.0)
     assert _admit(database, "a", limits)
     held = database.now(spend.admit, Wish(run="b", attempt=1, place=CLUSTER), limits, now=NOW)
-    why = "chip_hours_per_day: 200 is used up: 198.4 + 6.4; it resets at 00:00 UTC"
+    why = "chip_hours_per_day: 200 does not cover 198.4 + at most 6.4; it resets at 00:00 UTC"
     assert held == Hold(until=NOW - NOW % 86_400 + 86_400, why=why)
     assert database.now(_waiting, "b")[0] == why
     assert pytest.approx(198.4) == _day(database)
