@@ -1,6 +1,6 @@
 """The system's Chromium, without a window, and what the tests look at in it.
 
-In:  nothing. Out: one browser for each worker, and `Look`s at pages.
+In:  nothing. Out: browsers, and `Look`s at pages.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""One browser and one stocked site for each worker."""
+"""A browser for each module, and one stocked site for each worker."""
 
 from collections.abc import Callable, Iterator
 
@@ -14,9 +14,11 @@ from tests.web.shop import Shop
 Open = Callable[..., Look]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium, kept for all tests of this worker."""
+    """Chromium, kept for the tests of one module and no longer.
+
+    Playwright leaves its event loop running in this thread, and tests of other modules start their own."""
     with sync_playwright() as playwright:
         found = launched(playwright)
         yield found
