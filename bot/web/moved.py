@@ -16,7 +16,7 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bot.storage import repositories
-from bot.storage.database import Database
+from bot.storage.database import Away, Database
 from bot.web.link_key import LinkKey
 
 KEPT_SECONDS = 30.0
@@ -56,8 +56,11 @@ class Moved:
         self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Redirect, or pass on."""
-        address = await self._new_address(Request(scope)) if _may_have_moved(scope) else None
+        """Redirect, or pass on; while the database is away the site itself says so."""
+        try:
+            address = await self._new_address(Request(scope)) if _may_have_moved(scope) else None
+        except Away:
+            address = None
         answer = self._app if address is None else RedirectResponse(address, status_code=307)
         await answer(scope, receive, send)
 
