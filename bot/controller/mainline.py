@@ -7,12 +7,12 @@ Level-triggered: it names every run of main that should be there, so that repeat
 """
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 
 from bot.config import Suite
 from bot.controller.asking import suite_keys
-from bot.controller.jobs import Order, planned
+from bot.controller.jobs import Order, planned, run_key
 from bot.controller.own_device import own_device
 from bot.controller.ports import Forge
 from bot.controller.price_list import price_list
@@ -23,9 +23,10 @@ from bot.runs.asks import Ask, Source
 from bot.runs.lineage import Landed, landings
 from bot.runs.plan import Commit as Planning
 from bot.runs.plan import Side, Wanted
+from bot.runs.records import RunState
 from bot.runs.schedule import newest_day, next_moment
 from bot.runs.standing import TERMINAL
-from bot.storage import asks, mainline, pulls, runs
+from bot.storage import asks, mainline, pulls, reuse, runs
 from bot.storage import landings as landed
 from bot.storage.database import Database
 from bot.storage.mainline import MAIN
@@ -154,11 +155,21 @@ class MainStep:
             charged_to=dict.fromkeys(ask.keys, ask.by),
         )
         base = Planning(side=Side.BASELINE, sha=commit.sha, tree=commit.tree)
-        keys = sorted(ask.keys & suite_keys(suite))
-        return [
-            planned(Wanted(commit=base, case=case, variant=variant, repeat=1, fresh=ask.fresh), order)
-            for case, variant in (key.split("/", 1) for key in keys)
+        keys = (key.split("/", 1) for key in sorted(ask.keys & suite_keys(suite)))
+        wanted = [
+            Wanted(commit=base, case=case, variant=variant, repeat=1, fresh=ask.fresh)
+            for case, variant in keys
         ]
+        lost = await self._lost(main, commit)
+        return [planned(past_lost(one, order, lost), order) for one in wanted]
+
+    async def _lost(self, main: _Main, commit: Commit) -> frozenset[str]:
+        """The keys of this commit's runs that a cluster lost for others, or for an earlier day's ask: main
+        may stand still for days, and one outage must not leave it without a baseline."""
+        name = main.repository.full_name
+        known = await self.database.read(reuse.of_trees, name, {commit.tree} if commit.tree else ())
+        mine = {run.key for run in await self.database.read(runs.wanted, name, MAIN)}
+        return frozenset(run.key for run in known if run.state is RunState.LOST and run.key) - mine
 
     async def _commit(self, main: _Main, ask: Ask) -> Commit | None:
         """The commit that is asked for; None where it is gone."""
@@ -170,6 +181,13 @@ class MainStep:
         except Missing:
             return None
         return found[0] if found else None
+
+
+def past_lost(one: Wanted, order: Order, lost: Collection[str]) -> Wanted:
+    """The same wish, its repeats counted past the runs that were lost."""
+    while run_key(one, order) in lost:
+        one = replace(one, repeat=one.repeat + 1)
+    return one
 
 
 def _next_look(suite: Suite, now: float) -> float:

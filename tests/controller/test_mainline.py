@@ -25,6 +25,10 @@ NAME = "acme/maxtext"
 MAIN_SHA, TREE = "d" * 40, "e" * 40
 NOON = datetime(2026, 4, 21, 12, tzinfo=UTC).timestamp()
 AT_THREE = LAUNCHES + 'baseline: {daily_at: "03:00"}\n'
+ON_XPK = AT_THREE.replace(
+    "cluster: local, local: {repository: /code, timeout: 5m}",
+    "cluster: xpk, xpk: {cluster: c, project: p, zone: z, device-type: v6e-32, docker-image: i}",
+)
 DAY = 86_400.0
 KEYS = ["03_dropout/linen", "03_dropout/nnx", "04_int8/linen", "04_int8/nnx"]
 
@@ -59,10 +63,10 @@ class Scene:
         """The runs that are wanted for main itself."""
         return list(self.database.now(runs.wanted, NAME, MAIN))
 
-    def end_all(self) -> None:
-        """Have every wanted run end."""
+    def end_all(self, state: RunState = RunState.ENDED) -> None:
+        """Have every wanted run end so."""
         for run in self.wanted():
-            self.database.now(runs.save, replace(run, state=RunState.ENDED), now=self.now)
+            self.database.now(runs.save, replace(run, state=state), now=self.now)
 
     def _wake(self) -> None:
         self.woken += 1
@@ -117,18 +121,30 @@ def test_a_day_that_was_slept_through_is_run_on_waking(scene: Scene) -> None:
 
 def test_a_commit_that_was_run_already_is_not_run_again(scene: Scene) -> None:
     """Main did not move since yesterday, and the cluster keeps its pace."""
-    xpk = AT_THREE.replace(
-        "cluster: local, local: {repository: /code, timeout: 5m}", "cluster: xpk, xpk: {XPK}"
-    ).replace("{XPK}", "{cluster: c, project: p, zone: z, device-type: v6e-32, docker-image: i}")
-    scene.look(xpk)
+    scene.look(ON_XPK)
     scene.now += DAY
-    scene.look(xpk)
+    scene.look(ON_XPK)
     assert len(KEYS) == len(scene.wanted())
     scene.end_all()
-    scene.look(xpk)
+    scene.look(ON_XPK)
     scene.now += DAY
-    scene.look(xpk)
+    scene.look(ON_XPK)
     assert [] == scene.wanted()
+
+
+def test_what_a_cluster_lost_is_tried_again_on_the_next_day(scene: Scene) -> None:
+    """Not on the same one: an outage ends at some time; and main, which stands still, gets its baseline."""
+    scene.look(ON_XPK)
+    names = set()
+    for _ in range(3):
+        scene.now += DAY
+        scene.look(ON_XPK)
+        names |= {run.id for run in scene.wanted()}
+        scene.end_all(RunState.LOST)
+        for _ in range(2):
+            scene.look(ON_XPK)
+            assert [] == scene.wanted()
+    assert 3 * len(KEYS) == len(names)
 
 
 def test_a_baseline_is_run_on_demand(scene: Scene) -> None:
