@@ -15,7 +15,7 @@ from typing import Protocol
 from bot.controller.chores import Done
 from bot.errors import Told
 from bot.intake.pull import Pull, Repository
-from bot.storage import pulls, repositories
+from bot.storage import mainline, pulls, repositories
 from bot.storage.database import Database
 from bot.storage.pulls import PullRow
 from bot.storage.repositories import RepositoryRow
@@ -87,6 +87,12 @@ class Reconciling:
         except Told as told:
             LOG.warning("%s cannot be compared: %s", repository.full_name, told.text)
             return
+        await self.database.write(
+            mainline.look,
+            repository=repository.full_name,
+            installation=repository.installation,
+            now=self.now(),
+        )
         known = await self.database.read(pulls.of_repository, repository.full_name)
         for number, head_sha in differing(there, known).items():
             await self.database.write(

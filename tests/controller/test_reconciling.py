@@ -10,8 +10,9 @@ import pytest
 from bot.controller.reconciling import Reconciling, differing
 from bot.errors import Missing
 from bot.intake.pull import Pull, Repository
-from bot.storage import pulls, repositories
+from bot.storage import pulls, queue, repositories
 from bot.storage.database import Database
+from bot.storage.tables import MAINLINE
 from tests.controller.samples import ACME, HEAD, NOW, PULL, row
 
 OTHER = Repository(full_name="acme/other", installation=2, default_branch="main", id=9)
@@ -77,6 +78,14 @@ def test_a_pull_request_that_nobody_told_us_of_is_looked_at(database: Database) 
     assert ["acme/away", "acme/maxtext", "acme/other"] == [
         one.full_name for one in database.now(repositories.repositories) if one.active
     ]
+
+
+def test_main_is_looked_at_too(database: Database) -> None:
+    """A push to it may have been missed."""
+    _reconcile(database, Listing(pulls={"acme/maxtext": (PULL,)}))
+    held = database.now(queue.claim, MAINLINE, owner="me", now=NOW, lease=30.0)
+    assert held is not None
+    assert "acme/maxtext" == held.row["repository"]
 
 
 def test_a_repository_that_no_installation_lists_is_let_alone(database: Database) -> None:
