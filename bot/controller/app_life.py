@@ -88,7 +88,9 @@ class AppLife:
             )
         if asked.number is not None:
             numbers = (asked.number,)
-        heard = [await self.hearing.command(self._as_command(asked, number, delivery)) for number in numbers]
+        # A branch that is watched without a pull request has no conversation.
+        spoken = [number for number in numbers if number > 0]
+        heard = [await self.hearing.command(self._as_command(asked, number, delivery)) for number in spoken]
         return "; ".join(heard) or "no open pull request has a check of ours on that commit"
 
     def _as_command(self, asked: CheckAsked, number: int, delivery: str) -> intents.Command:

@@ -86,12 +86,13 @@ class Speaker:
     async def __call__(
         self, repository: Repository, row: PullRow, report: Report, *, fence: Fence
     ) -> Said | None:
-        """Say the report, if it still concerns the head, and if people want a comment at all."""
+        """Say the report, if it still concerns the head, and if people want a comment at all. A branch that
+        no pull request speaks for has no place for one."""
+        said = remembered(row)
+        if row.is_branch or row.comment_lost >= RESPECTED_LOSSES:
+            return said
         text = await self.render(report)
         digest = hashlib.sha256(text.body.encode()).hexdigest()
-        said = remembered(row)
-        if row.comment_lost >= RESPECTED_LOSSES:
-            return said
         if row.comment_id is not None and (
             digest == row.comment_hash or self._may_wait(repository, row, text)
         ):

@@ -40,7 +40,8 @@ class Fate(StrEnum):
 class CheckAsked:
     """`by` pressed a button, or asked for our checks of a commit again, which took their conclusion away.
 
-    `number` is the pull request that the check was made for; None where a commit's checks are meant."""
+    `number` is the pull request that the check was made for, below zero for a branch without one; None where
+    a commit's checks are meant."""
 
     repository: Repository
     head_sha: str
@@ -77,7 +78,7 @@ class Unlocked:
 
 Life = CheckAsked | RepositoryChanged | BotCommentChanged | Unlocked
 
-_KEY = re.compile(r"pull ([0-9]{1,9})")
+_KEY = re.compile(r"pull (-?[0-9]{1,9})")
 
 
 def check_key(number: int) -> str:

@@ -131,7 +131,10 @@ def title(report: Report) -> str:
 
 
 def actions(report: Report) -> tuple[Action, ...]:
-    """The buttons that would do something; GitHub shows three at most, and only on a finished check."""
+    """The buttons that would do something; GitHub shows three at most, and only on a finished check. A branch
+    by itself has no conversation in which a button could be answered."""
+    if report.is_branch:
+        return ()
     failing = any(row.state in _FAILING for row in report.rows)
     worse = any(is_regression(row) for row in report.rows)
     offered = [_RERUN] if report.rows else []

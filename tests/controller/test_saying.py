@@ -107,6 +107,22 @@ def _remembering(said: Said) -> PullRow:
     )
 
 
+def test_a_branch_without_a_pull_request_has_no_place_for_a_comment() -> None:
+    """Nothing is written, and GitHub is asked for no pull request below zero."""
+    scene = Scene()
+    branch = replace(row(), number=-1)
+    forge = FakeForge()
+
+    async def render(_report: Report) -> Text:
+        raise AssertionError
+
+    wall = scene.wall
+    speaker = Speaker(forge=forge, render=render, keep=wall.keep, doubt=wall.doubt, now=lambda: NOW)
+    said = asyncio.run(speaker(ACME, branch, replace(REPORT, number=-1), fence=_open))
+    assert said is not None
+    assert (None, [], []) == (said.comment_id, wall.written, forge.asked)
+
+
 async def _open() -> None:
     """Nobody else has taken the row."""
 

@@ -35,7 +35,8 @@ def test_a_branch_of_copybara_is_watched_and_its_runs_become_mains_when_it_lands
 
         stand.hosted.does(github.push(BRANCH))
         stand.server.until(lambda: _verdict(stand) == "slower", "the branch has a report")
-        assert 0 == stand.count("POST .*/comments")
+        assert 0 == stand.count("POST .*/comments") == stand.count("/pulls/-")
+        assert "cannot be written" not in stand.server.log
 
         number = stand.open_pull(BRANCH)
         stand.comment(number, "slower")

@@ -164,7 +164,7 @@ async def test_permission_is_what_github_says_of_the_person(hub: Hub) -> None:
         for who in ("alice", "bob", "mallory", "who")
     ]
     assert [Permission.ADMIN, Permission.WRITE, Permission.READ, Permission.NONE] == asked
-    assert [True, True, False, False] == [one.may_write for one in asked]
+    assert [True, True, False, False] == [one is not None and one.may_write for one in asked]
 
 
 async def test_a_login_that_is_somebody_elses_by_now_may_do_nothing(hub: Hub) -> None:

@@ -42,7 +42,10 @@ def test_a_pressed_button_is_a_wish_for_its_pull_request(wish: Wish) -> None:
 
 
 def test_asking_for_a_check_again_resets_it() -> None:
-    """For one check, and for all of a commit."""
+    """For one check, also of a branch without a pull request, and for all of a commit."""
+    branch = read_life("check_run", _check("rerequested", check_key(-1)))
+    assert isinstance(branch, CheckAsked)
+    assert (-1, True) == (branch.number, branch.reset)
     one = read_life("check_run", _check("rerequested"))
     every = read_life("check_suite", _payload("rerequested", check_suite={"head_sha": SHA}))
     assert isinstance(one, CheckAsked)
