@@ -62,7 +62,9 @@ def main(arguments: Sequence[str]) -> int:
         _complain("maxview: interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        _forget_stdout()
+        from bot.cli.screen import forget_stdout  # noqa: PLC0415 - a start needs nothing of it
+
+        forget_stdout()
         return DONE
     except Broken as broken:
         _complain(f"maxview failed: {broken}")
@@ -140,11 +142,6 @@ def _tolerate_odd_characters() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
-
-
-def _forget_stdout() -> None:
-    """The reader went away (`| head`): keep the interpreter from complaining about it at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

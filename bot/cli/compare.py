@@ -13,7 +13,7 @@ from dataclasses import replace
 from bot.cli.comparison_text import show_comparison
 from bot.cli.earlier import earlier_runs
 from bot.cli.reading import runs_of, selected
-from bot.cli.screen import Screen, plain
+from bot.cli.screen import Screen, forget_stdout, plain
 from bot.errors import Told
 from bot.logs.facts import State
 from bot.report.comparison_document import comparison_document
@@ -75,8 +75,15 @@ def main(args: argparse.Namespace) -> int:
     comparison = compare(base, head, history=[run.seconds for run in past])
     if not args.explain:
         comparison = replace(comparison, explanation=None)
-    _print(comparison, args.format)
-    return 1 if args.fail_on_regression and comparison.verdict in RED else 0
+    red = args.fail_on_regression and comparison.verdict in RED
+    try:
+        _print(comparison, args.format)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `| head` has read enough, and a gate must stay shut all the same
+        if not red:
+            raise
+        forget_stdout()
+    return 1 if red else 0
 
 
 def side(text: str) -> tuple[MeasuredRun, ...]:

@@ -4,6 +4,7 @@ In:  plain text and figures. Out: lines of at most the terminal's width (80 wher
      colour or control characters when piped. Text of logs can colour or move nothing.
 """
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -126,3 +127,8 @@ def progress(pieces: Iterator[bytes], *, name: str, total: int | None, least: in
         for piece in pieces:
             yield piece
             shown.advance(task, len(piece))
+
+
+def forget_stdout() -> None:
+    """The reader went away (`| head`): keep the interpreter from complaining about it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

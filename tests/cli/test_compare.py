@@ -3,6 +3,9 @@
 import gzip
 import json
 import math
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -110,6 +113,27 @@ def test_no_gate_passes_on_a_side_that_is_no_training_log(
         ran = maxview("compare", *sides, "--fail-on-regression")
         assert (ran.status, ran.out) == (2, "")
         assert ran.err == f"maxview: {odd} is not a training log: {why}\n"
+
+
+def test_a_gate_stays_shut_when_nobody_reads_on(good: Path, slow: Path) -> None:
+    """With `| head` and pipefail the red verdict is still the exit status, without a complaint."""
+    command = [
+        sys.executable,
+        "-m",
+        "bot",
+        "compare",
+        str(good),
+        str(slow),
+        "--explain",
+        "--fail-on-regression",
+    ]
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ended = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+    finally:
+        os.close(writing)
+    assert (1, b"") == (ended.returncode, ended.stderr)
 
 
 def test_both_sides_cannot_be_standard_input(maxview: Maxview) -> None:
