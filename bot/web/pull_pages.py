@@ -11,7 +11,8 @@ from starlette.responses import Response
 
 from bot.report.headline import is_settled
 from bot.report.model import Report
-from bot.storage import pulls, reports, runs
+from bot.storage import landings, pulls, reports, runs
+from bot.storage.landings import Landed
 from bot.storage.pulls import PullRow
 from bot.verdict.judgement import MeasuredRun
 from bot.web.access import Absent, Visit, visit
@@ -48,7 +49,8 @@ async def pull_page(parts: Parts, request: Request) -> Response:
     stamp = await parts.database.read(reports.stamp, here.repository, number, head)
     if stamp is None and (row is None or head):
         raise Absent
-    shown_of_row = (row.title, row.open, row.head_sha) if row else None
+    landed = await _landed(parts, here, row)
+    shown_of_row = (row.title, row.open, row.head_sha, row.trouble, landed) if row else None
     tag = tag_of(edition(), parts.assets.addresses, stamp, shown_of_row, asked, here, account_of(request))
     if (answer := known_already(request, tag, cache=here.cache)) is not None:
         return answer
@@ -58,9 +60,25 @@ async def pull_page(parts: Parts, request: Request) -> Response:
         "visit": here,
         "asked": asked,
         "live": _live_seconds(row, report, head),
+        "landed": here.text(landed_words(landed)) if landed else "",
         **await run_in_threadpool(_shown, here, (row, report, asked), drawn),
     }
     return await parts.page(request, "pull.html.j2", values, visit=here, tag=tag)
+
+
+async def _landed(parts: Parts, here: Visit, row: PullRow | None) -> Landed | None:
+    """What became of the newest head on main."""
+    if row is None or row.head_sha is None:
+        return None
+    return await parts.database.read(landings.of_head, here.repository, row.head_sha)
+
+
+def landed_words(landed: Landed) -> str:
+    """`It landed on main as abc1234 …`, and whose its runs are."""
+    where = f"{landed.head_sha[:7]} landed on {landed.branch} as {landed.main_sha[:7]}"
+    if landed.same_files:
+        return f"{where} with the same files: its runs count as runs of {landed.branch}."
+    return f"{where} with other files beside it: its runs stay its own."
 
 
 def drawn_runs(report: Report) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ import pytest
 
 from bot.report.headline import headline
 from bot.report.model import Report
-from bot.storage import branches, pulls, queue
+from bot.runs.lineage import Head, Known, Landed, Landing
+from bot.storage import branches, landings, pulls, queue
 from bot.storage.tables import PULL_REQUEST
 from tests.report import samples
 from tests.report.samples import NOW
@@ -15,6 +16,7 @@ from tests.web.test_openapi import problems
 
 BRANCH = "test_936672580"
 PAGE = f"/{PUBLIC}/branch/{BRANCH}"
+MAIN = Landed(sha="d" * 40, tree=None, parents=(), message="Fast")
 
 
 @pytest.fixture
@@ -78,6 +80,27 @@ def test_other_branches_are_told_from_watched_ones(shop: Shop, watched: Report, 
     answer = shop.get(f"/{PUBLIC}/branch/{name}")
     assert 404 == answer.status_code
     assert "<b>" not in answer.text.split("<main")[-1].replace("<bdi>", "")
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        (Known.SAME_FILES, "landed on main as ddddddd with the same files: its runs count as runs of main."),
+        (Known.SAME_CHANGE, "landed on main as ddddddd with other files beside it: its runs stay its own."),
+    ],
+)
+def test_what_landed_is_said(shop: Shop, watched: Report, known: Known, words: str) -> None:
+    """Which commit of main the head became, and whose its runs are."""
+    assert "landed on" not in shop.get(PAGE).text
+    head = Head(sha="c" * 40, branch=BRANCH)
+    landing = Landing(head=head, commit=MAIN, known=known)
+    number = watched.number
+    held = shop.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW + 1, lease=30.0)
+    assert held is not None
+    assert number == held.row["number"]
+    shop.database.now(pulls.let_go, held, now=NOW, due=None, values={"head_sha": head.sha})
+    shop.database.now(landings.save, PUBLIC, "main", [landing], NOW)
+    assert f"ccccccc {words}" in Page(shop.get(PAGE).text).text
 
 
 def _open_pull(shop: Shop) -> None:
