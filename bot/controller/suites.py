@@ -57,6 +57,13 @@ class Suites:
             f"{changes(before, suite)}"
         )
 
+    async def renew(self, repository: Repository) -> bool:
+        """Read it anew; whether it may say something else than before, which is not known of one that was
+        not read lately."""
+        before = self._kept.pop(repository.full_name, None)
+        after = await self.read(repository)
+        return before is None or before[1] != after
+
     def forget(self, repository: Repository) -> None:
         """Read it anew the next time."""
         self._kept.pop(repository.full_name, None)

@@ -141,7 +141,7 @@ def test_a_deleted_branch_is_looked_at_once_more_and_found_gone(scene: Scene) ->
 
 def test_a_push_to_main_has_main_looked_at(scene: Scene) -> None:
     """And the configuration read anew; main is no branch of a pull request."""
-    assert "main is looked at" == scene.push("main")
+    assert "main is looked at, and every open pull request" == scene.push("main")
     held = scene.database.now(queue.claim, MAINLINE, owner="me", now=NOW, lease=30.0)
     assert held is not None
     assert NAME == held.row["repository"]

@@ -56,3 +56,12 @@ def test_a_configuration_is_asked_for_once_a_minute() -> None:
         clock[0] = moment
         asyncio.run(suites.read(ACME))
     assert len(forge.asked) == 2
+
+
+def test_what_was_pushed_to_main_is_read_at_once_and_compared() -> None:
+    """Whoever was not told of the configuration before cannot say that it is the same."""
+    forge = FakeForge(files={PATH: FETCHES})
+    suites = Suites(forge=forge, now=lambda: 0.0)
+    assert [True, False] == [asyncio.run(suites.renew(ACME)) for _ in range(2)]
+    forge.files[PATH] = FETCHES + "checks: check\n"
+    assert [True, False] == [asyncio.run(suites.renew(ACME)) for _ in range(2)]

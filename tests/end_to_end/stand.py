@@ -20,6 +20,7 @@ from tests.peers.keys import private_key
 
 SECRET, APP_ID = "a secret of these tests", 42
 BRANCH = "feat/x"
+PATH = ".github/maxview.yml"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,6 +53,11 @@ class Stand:
 
         return self.server.until(found, f"the comment holds {holds!r}")
 
+    def configure(self, checks: str, triggers: str = "{}") -> None:
+        """Push another configuration to the default branch."""
+        self.hosted.git.write("main", {PATH: _configuration(self.server.folder, checks, triggers)})
+        self.hosted.does(self.hosted.github.push("main"))
+
     def check(self, ending: str, unlike: str = "") -> CheckState:
         """The newest check, once it ends so."""
 
@@ -65,6 +71,11 @@ class Stand:
     def count(self, request: str) -> int:
         """How often a request was sent."""
         return sum(re.search(request, one) is not None for one in self.hosted.github.world.requests)
+
+
+def _configuration(folder: Path, checks: str, triggers: str) -> str:
+    fetched = configuration(f"file:{folder / 'runs'}", ("04_int8",))
+    return f"{fetched}checks: {checks}\ntriggers: {triggers}\n"
 
 
 def _putter(folder: Path) -> Callable[[str, bytes], None]:
@@ -81,9 +92,7 @@ def standing(folder: Path, checks: str = "off", triggers: str = "{}") -> Iterato
     """A stand-in with finished runs of one slower case, and a server for it that is not started yet."""
     git, port = GitRepository(folder / "git"), free_port()
     (folder / "runs").mkdir()
-    text = configuration(f"file:{folder / 'runs'}", ("04_int8",))
-    text += f"checks: {checks}\ntriggers: {triggers}\n"
-    base = git.write("main", {".github/maxview.yml": text})
+    base = git.write("main", {PATH: _configuration(folder, checks, triggers)})
     head = git.write(BRANCH, {"src/a.py": "A = 1\n"}, base)
     runs = Runs(put=_putter(folder / "runs"))
     runs.several("04_int8", "main", base, 4)

@@ -51,9 +51,14 @@ def test_a_check_stands_beside_the_comment_and_its_buttons_are_commands(
 def test_a_change_that_touches_no_case_has_a_skipped_check_and_no_comment(
     make_stand: Callable[..., Stand],
 ) -> None:
-    """A repository may require the check of every pull request; who asks gets the answer, in the same one."""
-    stand = make_stand("check", '{paths: ["other/**"]}')
+    """A repository may require the check of every pull request, also of those that were open when its
+    configuration began to say so; who asks gets the answer, in the same check."""
+    paths = '{paths: ["other/**"]}'
+    stand = make_stand("off", paths)
     number, github = stand.open_pull(), stand.hosted.github
+    stand.server.until(lambda: f"#{number} is looked at" in stand.server.log, "it is looked at")
+    stand.server.quiet()
+    stand.configure("check", paths)
     assert "Not measured: the change touches no case" == stand.check("skipped").title
     assert () == github.comments_of(number)
     stand.hosted.does(github.comment(number, "bob", "/benchmark"))
