@@ -20,6 +20,11 @@ _LITTLE = re.compile(rb"\xff\xfe(?!\0\0)|[\t\n\r -~]\0[\t\n\r -~]\0")
 _BIG = re.compile(rb"\xfe\xff|\0[\t\n\r -~]\0[\t\n\r -~]")
 
 
+def is_utf16(head: bytes) -> bool:
+    """Whether a log that begins with these bytes, four or more of them, is UTF-16."""
+    return any(pattern.match(head) for pattern in (_LITTLE, _BIG))
+
+
 class Transcoder:
     """Feed it chunks, then close it."""
 

@@ -1,23 +1,25 @@
-"""Reads parts of a run's log where it is kept, plain or gzip, and never the whole of it.
+"""Reads parts of a run's log where it is kept, plain, gzip or UTF-16, and never the whole of it.
 
 In:  a log's address, and which bytes of its text are wanted.
-Out: those bytes; offsets are those of the text, after inflating.
+Out: those bytes; offsets are those of the text, after inflating and in UTF-8.
 Promises memory that does not grow with the log. The calls block: callers run them in a thread.
 `Told` where the log is gone or refused, `Broken` where its store cannot be reached.
 """
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TypeVar
 from urllib.parse import unquote
 
 from bot.errors import Told
+from bot.logs.encoding import is_utf16
 from bot.storage.artifacts import RunStore, open_store
 from bot.storage.line_index import STRIDE, IndexShelf, LineIndex, identity, line_index
 from bot.storage.pieces import GZIP_MAGIC
 from bot.web.log_gzip import GzipText
+from bot.web.log_recoded import RecodedText
 
 INFLATED_LIMIT = 4 << 30
 """Bytes of text that are inflated for a page, some seconds of work; a small file may hold any amount."""
@@ -38,18 +40,25 @@ class TooFar(Told):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSource:
-    """One content of one log. `identity` names both; `gzip` is there where it is compressed."""
+    """One content of one log. `identity` names both; `gzip` is there where it is compressed, `recoded` where
+    it is UTF-16."""
 
     store: RunStore
     name: str
     identity: str
     stored: int
     gzip: GzipText | None = None
+    recoded: RecodedText | None = None
 
     @property
     def size(self) -> int | None:
-        """The length of its text in bytes; None where that is not known yet, because it is compressed."""
-        return self.stored if self.gzip is None else self.gzip.size
+        """The length of its text in bytes; None where that is not known yet, because it is not stored so."""
+        return self.stored if self._made is None else self._made.size
+
+    @property
+    def _made(self) -> GzipText | RecodedText | None:
+        """What makes the text, where it is not stored as it is."""
+        return self.recoded or self.gzip
 
     @property
     def zipped(self) -> bool:
@@ -58,13 +67,13 @@ class LogSource:
 
     def read(self, start: int, length: int) -> bytes:
         """The text's bytes from `start`, at most `length` of them, fewer at the end."""
-        if self.gzip is None:
+        if self._made is None:
             return self.store.read_range(self.name, start, length)
         return b"".join(self.pieces_from(start, start + length))
 
     def pieces_from(self, start: int, end: int | None = None) -> Iterator[bytes]:
         """The text from one byte to another, or to its end, piece by piece."""
-        pieces = self._stored_from(start, end) if self.gzip is None else self._inflated_from(self.gzip, start)
+        pieces = self._stored_from(start, end) if self._made is None else _as_far(self._made, start)
         at = start
         for piece in pieces:
             if end is not None and at + len(piece) >= end:
@@ -75,8 +84,8 @@ class LogSource:
 
     def pieces(self) -> Iterator[bytes]:
         """The whole text, piece by piece."""
-        if self.gzip is not None:
-            yield from self.gzip.pieces_from(0)
+        if self._made is not None:
+            yield from self._made.pieces_from(0)
             return
         with self.store.open(self.name) as stored:
             yield from stored
@@ -91,20 +100,22 @@ class LogSource:
             if len(piece) < length:
                 return
 
-    def _inflated_from(self, text: GzipText, start: int) -> Iterator[bytes]:
-        at = start
-        if at <= INFLATED_LIMIT:
-            for piece in text.pieces_from(start):
-                yield piece
-                at += len(piece)
-                if at > INFLATED_LIMIT:
-                    break
-            else:
-                return
-        raise TooFar(
-            f"This log is compressed, and this place lies behind its first {INFLATED_LIMIT >> 30} GB; "
-            "download the whole log to read it."
-        )
+
+def _as_far(text: GzipText | RecodedText, start: int) -> Iterator[bytes]:
+    """The text from a byte on, as far as a page goes; `TooFar` there."""
+    at = start
+    if at <= INFLATED_LIMIT:
+        for piece in text.pieces_from(start):
+            yield piece
+            at += len(piece)
+            if at > INFLATED_LIMIT:
+                break
+        else:
+            return
+    raise TooFar(
+        f"This log is compressed or UTF-16, and this place lies behind its first {INFLATED_LIMIT >> 30} GB; "
+        "download the whole log to read it."
+    )
 
 
 class Logs:
@@ -114,6 +125,7 @@ class Logs:
         self._shelf = shelf or IndexShelf()
         self._indexes: OrderedDict[str, LineIndex] = OrderedDict()
         self._gzips: OrderedDict[str, GzipText] = OrderedDict()
+        self._recoded: OrderedDict[str, RecodedText | None] = OrderedDict()
         self._making: dict[str, Lock] = {}
         self._lock = Lock()
 
@@ -124,7 +136,9 @@ class Logs:
         named = identity(address, file.generation)
         zipped = file.size > len(GZIP_MAGIC) and store.read_range(name, 0, len(GZIP_MAGIC)) == GZIP_MAGIC
         text = self._gzip(named, GzipText(store, name, file.size)) if zipped else None
-        return LogSource(store=store, name=name, identity=named, stored=file.size, gzip=text)
+        source = LogSource(store=store, name=name, identity=named, stored=file.size, gzip=text)
+        recoded = self._recoding(source)
+        return source if recoded is None else replace(source, recoded=recoded, identity=f"{named} in UTF-8")
 
     def index(self, source: LogSource) -> LineIndex:
         """Where the lines of this log stand; read through once for that, where nobody did before."""
@@ -163,6 +177,16 @@ class Logs:
                 return place if place < self.index(source).size else None
             at, number = at + len(piece), number + count
         return None
+
+    def _recoding(self, source: LogSource) -> RecodedText | None:
+        """What makes UTF-8 of it; None where it is no UTF-16, which is looked up once."""
+        name, known = source.identity, self._recoded
+        with self._lock:
+            if name in known:
+                return _remember(known, name, known[name], KEPT_INDEXES)
+        fresh = RecodedText(source.pieces_from) if is_utf16(source.read(0, 4)) else None
+        with self._lock:
+            return _remember(known, name, known.get(name) or fresh, KEPT_INDEXES)
 
     def _gzip(self, name: str, fresh: GzipText) -> GzipText:
         with self._lock:
