@@ -27,6 +27,9 @@ from bot.storage.database import Database
 from bot.storage.pulls import CHANGED, PullRow
 
 
+OTHERWISE = "Nothing is awaited here any more: checks are configured otherwise by now"
+
+
 class KeepCheck(Protocol):
     """Writes checks; each may be repeated."""
 
@@ -66,7 +69,7 @@ class Checker:
             return _remembered(row)
         waits = found is Outcome.AWAITED and checks.pending
         text = await self._text(report, found, checks, changed_paths, waits=waits)
-        digest = _digest(text, report.head_sha)
+        digest = _digest(text, report.head_sha, checks.kind)
         if (row.check_head, row.check_hash) == (report.head_sha, digest):
             return _remembered(row)
         return await self._write(
@@ -87,7 +90,7 @@ class Checker:
         vain."""
         row = await self._without_others(repository, row, head_sha, kind, fence)
         text = CheckText(conclusion=Conclusion.SKIPPED, title=why, summary=f"{why}.", url="")
-        digest = _digest(text, head_sha)
+        digest = _digest(text, head_sha, kind)
         if kind is CheckKind.OFF or (row.check_head, row.check_hash) == (head_sha, digest):
             return _remembered(row)
         return await self._write(repository, row, head_sha, text, digest=digest, kind=kind, fence=fence)
@@ -97,17 +100,18 @@ class Checker:
         if not row.check_pending or row.check_head is None:
             return _remembered(row)
         text = CheckText(conclusion=Conclusion.SKIPPED, title=why, summary=why, url="")
-        kind = CheckKind.STATUS if row.check_id is None else CheckKind.CHECK
-        digest = _digest(text, row.check_head)
+        kind = _kind(row)
+        digest = _digest(text, row.check_head, kind)
         return await self._write(repository, row, row.check_head, text, digest=digest, kind=kind, fence=fence)
 
     async def _without_others(
         self, repository: Repository, row: PullRow, head_sha: str, kind: CheckKind, fence: Fence
     ) -> PullRow:
         """The row once no check is pending that is not wanted any more."""
-        if not row.check_pending or (row.check_head == head_sha and kind is not CheckKind.OFF):
+        if not row.check_pending or (row.check_head == head_sha and kind is _kind(row)):
             return row
-        return _remembering(row, await self.close(repository, row, _superseded(head_sha), fence))
+        why = OTHERWISE if row.check_head == head_sha else f"Superseded: the head is {head_sha[:7]} by now"
+        return _remembering(row, await self.close(repository, row, why, fence))
 
     async def _text(
         self, report: Report, found: Outcome, checks: Checks, changed_paths: Sequence[str], *, waits: bool
@@ -158,14 +162,15 @@ def wanted(row: PullRow, report: Report, found: Outcome, checks: Checks) -> bool
     )
 
 
-def _superseded(head_sha: str) -> str:
-    return f"Superseded: the head is {head_sha[:7]} by now"
+def _kind(row: PullRow) -> CheckKind:
+    """What stands there: a commit status has no id."""
+    return CheckKind.STATUS if row.check_id is None else CheckKind.CHECK
 
 
-def _digest(text: CheckText, head_sha: str) -> str:
-    """Of what must be written; progress alone is not worth a write."""
+def _digest(text: CheckText, head_sha: str, kind: CheckKind) -> str:
+    """Of what must be written, and how; progress alone is not worth a write."""
     said = repr(text) if text.conclusion else "pending"
-    return hashlib.sha256(f"{head_sha}\n{said}".encode("utf-8", "backslashreplace")).hexdigest()
+    return hashlib.sha256(f"{kind}\n{head_sha}\n{said}".encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def _remembered(row: PullRow) -> Checked:

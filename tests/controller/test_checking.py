@@ -232,6 +232,25 @@ def test_a_status_is_written_instead(scene: Callable[[], Scene]) -> None:
     assert [] == one.wall.written
 
 
+def test_another_kind_is_written_though_it_says_the_same(scene: Callable[[], Scene]) -> None:
+    """A repository that turns from one to the other waits for the new one, and the old one stays pending for
+    nobody."""
+    one, status = scene(), Checks(kind=CheckKind.STATUS, pending=True)
+    one.check(RUNNING, replace(CHECK, pending=True))
+    one.check(RUNNING, status)
+    assert [None, "skipped"] == one.wall.endings
+    one.check(REPORT, status)
+    one.check(REPORT)
+    assert [None, "skipped", "success"] == one.wall.endings
+    assert [None, Conclusion.SUCCESS] == [text.conclusion for text in one.wall.statuses]
+    one.check(RUNNING, replace(CHECK, pending=True))
+    one.check(RUNNING, status)
+    one.check(RUNNING, replace(CHECK, pending=True))
+    assert [None, Conclusion.SUCCESS, None, Conclusion.SKIPPED] == [
+        text.conclusion for text in one.wall.statuses
+    ]
+
+
 def test_a_write_that_ends_unclear_is_written_again(scene: Callable[[], Scene]) -> None:
     """Before it the row forgets what the check says; a death then leaves that behind."""
     one = scene()
