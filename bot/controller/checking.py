@@ -26,7 +26,6 @@ from bot.storage import standing
 from bot.storage.database import Database
 from bot.storage.pulls import CHANGED, PullRow
 
-
 OTHERWISE = "Nothing is awaited here any more: checks are configured otherwise by now"
 
 
