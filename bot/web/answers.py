@@ -97,8 +97,16 @@ def known_already(request: Request, tag: str, *, cache: str) -> Response | None:
     if _has(request.headers.get("if-none-match", ""), tag):
         return secured(Response(status_code=304, headers=shared))
     if request.method == "HEAD":
-        return secured(Response(status_code=200, media_type=HTML, headers=shared))
+        return bodiless(HTML, 200, shared)
     return None
+
+
+def bodiless(kind: str, status: int, headers: dict[str, str]) -> Response:
+    """The answer to HEAD where the body is not made for it: its length is not said, unless it is known."""
+    answer = secured(Response(status_code=status, media_type=kind, headers=headers))
+    if "Content-Length" not in headers:
+        del answer.headers["Content-Length"]
+    return answer
 
 
 def json_answer(

@@ -17,7 +17,7 @@ from bot.errors import Broken, Told
 from bot.runs.records import RunRecord
 from bot.storage import runs
 from bot.web.access import Visit, visit_run
-from bot.web.answers import TEXT, secured
+from bot.web.answers import TEXT, bodiless, secured
 from bot.web.log_marks import log_marks
 from bot.web.log_redaction import Redaction
 from bot.web.log_source import Logs, LogSource, TooFar
@@ -170,5 +170,5 @@ def _around(marks: tuple[LogMark, ...], view: LogView) -> dict[str, Any]:
 
 def _sent(request: Request, body: Iterator[bytes], status: int, headers: dict[str, str]) -> Response:
     if request.method == "HEAD":
-        return secured(Response(status_code=status, media_type=TEXT, headers=headers))
+        return bodiless(TEXT, status, headers)
     return secured(StreamingResponse(body, status_code=status, media_type=TEXT, headers=headers))

@@ -94,3 +94,15 @@ def test_links_of_a_private_repository_carry_its_key(shop: Shop) -> None:
     report = shop.get(f"/api/v1/{PRIVATE}/pull/4270?key={key}").json()
     assert f"/{PRIVATE}/pull/4270?key={key}" == report["links"]["page"]
     assert f"/{PRIVATE}/pull/4270?key={key}#04_int8-linen" == report["rows"][0]["links"]["page"]
+
+
+def test_who_asks_for_the_head_alone_is_not_told_of_an_empty_body(shop: Shop) -> None:
+    """Its length is that of the body, or is not said where the body is not made for it."""
+    shop.report(samples.mixed())
+    shop.pull(4270)
+    shop.run("r", b"a line\n")
+    for path in ("/", f"/{PUBLIC}/pull/4270", "/runs/r/log", "/runs/r/log/raw", f"/api/v1/{PUBLIC}/pull/4270"):
+        head, whole = shop.get(path, "HEAD"), shop.get(path)
+        told = head.headers.get("content-length", str(len(whole.content)))
+        assert (200, b"", str(len(whole.content))) == (head.status_code, head.content, told), path
+        assert head.headers.get("etag") == whole.headers.get("etag")
