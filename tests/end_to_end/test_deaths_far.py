@@ -2,12 +2,12 @@
 
 import os
 import sqlite3
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from tests.end_to_end.conftest import Scene
+from tests.end_to_end.hurrying import hurrying
 from tests.end_to_end.test_xpk import CONFIGURATION
 from tests.peers.autopilot import Autopilot, flying
 from tests.peers.kubernetes import Cluster, kubernetes
@@ -18,25 +18,6 @@ POINTS = (
     ("keep the log", "after"),
     ("let_go", "inside", "ended"),
 )
-
-
-@contextmanager
-def _hurrying(scene: Scene) -> Iterator[None]:
-    """Whatever is put off is due: a far cluster is looked at four times a minute, too seldom for a test."""
-    enough, path = threading.Event(), scene.server.folder / "data" / "maxview.sqlite"
-
-    def hurry() -> None:
-        while not enough.wait(0.5):
-            with closing(sqlite3.connect(path, timeout=20)) as file, file:
-                file.execute("UPDATE run SET due = 0 WHERE due IS NOT NULL")
-
-    thread = threading.Thread(target=hurry)
-    thread.start()
-    try:
-        yield
-    finally:
-        enough.set()
-        thread.join()
 
 
 def test_a_kill_while_workloads_are_made_and_read_makes_none_twice(
@@ -50,7 +31,7 @@ def test_a_kill_while_workloads_are_made_and_read_makes_none_twice(
         scene.server.start()
         scene.configure(CONFIGURATION)
         scene.open_pull()
-        with flying(Autopilot(cluster=cluster, steps=24)) as autopilot, _hurrying(scene):
+        with flying(Autopilot(cluster=cluster, steps=24)) as autopilot, hurrying(scene.server):
             scene.server.until(lambda: autopilot.moved, "a workload runs")
             scene.server.kill()
             for point in POINTS:

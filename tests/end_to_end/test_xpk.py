@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.end_to_end.conftest import Scene
+from tests.end_to_end.hurrying import hurrying
 from tests.peers.autopilot import Autopilot, flying
 from tests.peers.kubernetes import Cluster, kubernetes
 from tests.peers.kubernetes_programs import DIGEST, install
@@ -38,7 +39,7 @@ def test_a_pull_request_gets_its_numbers_from_workloads_that_xpk_made(
         scene = make_scene(PATH=path, XPK_COMMAND="quick-xpk")
         scene.server.start()
         scene.configure(CONFIGURATION)
-        with flying(Autopilot(cluster=cluster, steps=24)) as autopilot:
+        with flying(Autopilot(cluster=cluster, steps=24)) as autopilot, hurrying(scene.server):
             number = scene.open_pull()
             body = scene.comment(number, "No action needed.")["body"]
     calls = [json.loads(line)["words"] for line in (tmp_path / "calls").read_text().splitlines()]
