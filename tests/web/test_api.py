@@ -101,7 +101,13 @@ def test_who_asks_for_the_head_alone_is_not_told_of_an_empty_body(shop: Shop) ->
     shop.report(samples.mixed())
     shop.pull(4270)
     shop.run("r", b"a line\n")
-    for path in ("/", f"/{PUBLIC}/pull/4270", "/runs/r/log", "/runs/r/log/raw", f"/api/v1/{PUBLIC}/pull/4270"):
+    for path in (
+        "/",
+        f"/{PUBLIC}/pull/4270",
+        "/runs/r/log",
+        "/runs/r/log/raw",
+        f"/api/v1/{PUBLIC}/pull/4270",
+    ):
         head, whole = shop.get(path, "HEAD"), shop.get(path)
         told = head.headers.get("content-length", str(len(whole.content)))
         assert (200, b"", str(len(whole.content))) == (head.status_code, head.content, told), path
