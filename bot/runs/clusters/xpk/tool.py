@@ -73,13 +73,14 @@ class Tool:
         self._turns = asyncio.Semaphore(CALLS_AT_ONCE)
 
     async def call_xpk(self, words: Sequence[str]) -> None:
-        """Call `xpk`; raises `Told` or `TryLater` with its last words where it fails."""
+        """Call `xpk`; raises `Told` or `TryLater` with its last words where it fails. Where it ended, whatever
+        it did is there to be seen; where it was ended, something may still be on its way."""
         ended = await self._call((*self._xpk, *words))
         if ended.code == 2:
             raise Told(f"xpk does not understand the call; MaxView needs xpk 1.16. It said: {ended.said}")
         if ended.code:
             said = f"xpk {words[0]} {words[1]} ended with {ended.code}: {ended.said}"
-            raise TryLater(said, after=AGAIN_SECONDS, may_have_acted=True)
+            raise TryLater(said, after=AGAIN_SECONDS)
 
     async def kubeconfig(self, place: Place, endpoint: Endpoint) -> Path:
         """Have gcloud write the credentials of a cluster into a file, and name it."""
