@@ -7,9 +7,11 @@ import msgspec
 from sqlalchemy import Connection, select
 
 from bot.report.model import Acknowledgement, Grounds, RowState
+from bot.storage.decoders import of_json
 from bot.storage.deliveries import insert
 from bot.storage.tables import ACKNOWLEDGEMENT
 
+_GROUNDS = of_json(Grounds)
 _PLAIN = ("case", "variant", "head_sha", "by", "reason", "made")
 _KEYS = ("repository", "number", "case", "variant")
 
@@ -40,7 +42,7 @@ def of_pull(connection: Connection, repository: str, number: int) -> tuple[Ackno
         Acknowledgement(
             **{name: row[name] for name in _PLAIN},
             verdict=RowState(row["verdict"]),
-            grounds=msgspec.json.decode(row["grounds"], type=Grounds),
+            grounds=_GROUNDS(row["grounds"]),
         )
         for row in rows.mappings()
     )

@@ -11,10 +11,13 @@ import msgspec
 from sqlalchemy import Connection, and_, delete, select
 
 from bot.runs.asks import Ask, Source, Withdrawal
+from bot.storage.decoders import of_json
 from bot.storage.deliveries import insert
 from bot.storage.tables import ASK
 
 WITHDRAWAL = "withdrawal"
+
+_KEYS = of_json(list[str])
 
 
 def keep(connection: Connection, repository: str, number: int, one: Ask | Withdrawal) -> None:
@@ -60,7 +63,7 @@ def _values(one: Ask | Withdrawal) -> dict[str, Any]:
 
 
 def _read(row: Any) -> Ask | Withdrawal:
-    keys = frozenset(msgspec.json.decode(row["keys"], type=list[str]))
+    keys = frozenset(_KEYS(row["keys"]))
     said = {name: row[name] for name in ("name", "by", "head_sha", "made")}
     if row["source"] == WITHDRAWAL:
         return Withdrawal(keys=keys, **said)

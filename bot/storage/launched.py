@@ -16,9 +16,12 @@ from bot.runs.records import RunRecord, RunState
 from bot.runs.standing import TERMINAL, RunStanding
 from bot.runs.states import Wish
 from bot.storage import mainline, pulls, queue, runs
+from bot.storage.decoders import of_json
 from bot.storage.queue import Claim
 from bot.storage.tables import PULL_REQUEST, RUN, SPEND
 from bot.verdict.judgement import MeasuredRun
+
+_JOB, _STANDING = of_json(Job), of_json(RunStanding)
 
 PROGRESS_SECONDS = 30.0
 """How soon those who wait look at mere progress: a look costs GitHub requests, of which there are 5,000 an
@@ -43,8 +46,8 @@ class News(StrEnum):
 def standing(row: Mapping[Any, Any]) -> RunStanding:
     """How the run of a row stands; from the beginning where nothing was written down yet."""
     if row["standing"] is not None:
-        return msgspec.json.decode(row["standing"], type=RunStanding)
-    job = _job(row["job"])
+        return _STANDING(row["standing"])
+    job = job_of(row["job"])
     return RunStanding(name=job.name, timeout_seconds=job.timeout_seconds, state=RunState(row["state"]))
 
 
@@ -78,7 +81,7 @@ def places(connection: Connection, *, since: float) -> tuple[Place | None, ...]:
     rows = connection.execute(
         select(func.max(RUN.c.job)).where(RUN.c.job.is_not(None), recent).group_by(RUN.c.place)
     )
-    found = {job.place.name if job.place else "": job.place for job in map(_job, rows.scalars())}
+    found = {job.place.name if job.place else "": job.place for job in map(job_of, rows.scalars())}
     return tuple(found[name] for name in sorted(found))
 
 
@@ -107,8 +110,9 @@ def free_places(connection: Connection, *, now: float) -> int:
     return connection.execute(given_back.values(spent_chip_hours=0.0, ended=now)).rowcount
 
 
-def _job(text: str) -> Job:
-    return msgspec.json.decode(text, type=Job)
+def job_of(text: str) -> Job:
+    """The job as it was kept."""
+    return _JOB(text)
 
 
 def wish(connection: Connection, run: str) -> Wish:

@@ -102,7 +102,7 @@ def _read(connection: Connection, where: ColumnElement[bool], limit: int) -> tup
     return tuple(
         LaunchedRun(
             record=runs.record_of(row),
-            job=msgspec.json.decode(row["job"], type=Job),
+            job=launched.job_of(row["job"]),
             standing=launched.standing(row),
             wanted_by=tuple(one for one in wanters if one[1] > MAIN),
             branches=tuple(_branch(connection, *one) for one in wanters if one[1] <= MAIN),

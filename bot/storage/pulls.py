@@ -14,6 +14,7 @@ import msgspec
 from sqlalchemy import Connection, and_, case, select, update
 
 from bot.storage.command_records import CommandRecord, merged
+from bot.storage.decoders import of_json
 from bot.storage.deliveries import insert
 from bot.storage.queue import Claim, release
 from bot.storage.repositories import (
@@ -94,13 +95,16 @@ class PullRow:
         return self.number < 0
 
 
+_COMMANDS, _LOOKS = of_json(tuple[CommandRecord, ...]), of_json(dict[str, Look])
+
+
 def pull_row(row: Mapping[Any, Any]) -> PullRow:
     """The row as values."""
     names = [name for name in PullRow.__dataclass_fields__ if name not in {"commands", "looks"}]
     return PullRow(
         **{name: row[name] for name in names},
-        commands=msgspec.json.decode(row["commands"], type=tuple[CommandRecord, ...]),
-        looks=msgspec.json.decode(row["looks"], type=dict[str, Look]),
+        commands=_COMMANDS(row["commands"]),
+        looks=_LOOKS(row["looks"]),
     )
 
 

@@ -14,11 +14,14 @@ from bot.report.ending import superseded
 from bot.report.headline import headline as headline_of
 from bot.report.model import CaseReport, ParityRow, Report
 from bot.storage import failures
+from bot.storage.decoders import of_msgpack
 from bot.storage.deliveries import insert
 from bot.storage.tables import REPORT
 from bot.verdict.judgement import Comparison, MeasuredRun
 
 Row = TypeVar("Row", CaseReport, ParityRow)
+
+_REPORT = of_msgpack(Report)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +71,7 @@ def newest(
     document = connection.execute(query).scalar_one_or_none()
     if document is None:
         return None
-    report = msgspec.msgpack.decode(zlib.decompress(document), type=Report)
+    report = _REPORT(zlib.decompress(document))
     # A repository may have been renamed since.
     return report if report.repository == repository else replace(report, repository=repository)
 
@@ -90,11 +93,14 @@ class Habits:
     base_branch: str = "main"
 
 
+_HABITS = of_msgpack(Habits)
+
+
 def habits(connection: Connection, repository: str) -> Habits:
     """What the newest report of a repository was made with; what is usual where there is none."""
     newest_first = select(REPORT.c.document).where(REPORT.c.repository == repository)
     document = connection.execute(newest_first.order_by(REPORT.c.made.desc()).limit(1)).scalar_one_or_none()
-    return msgspec.msgpack.decode(zlib.decompress(document), type=Habits) if document else Habits()
+    return _HABITS(zlib.decompress(document)) if document else Habits()
 
 
 def headlines(connection: Connection, repository: str) -> dict[int, ReportRow]:

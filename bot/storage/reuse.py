@@ -6,7 +6,6 @@ Out: `RunRecord`s; wishes for what is there already.
 
 from collections.abc import Collection, Mapping
 
-import msgspec
 from sqlalchemy import Connection, select
 
 from bot.runs.pattern import SHORTEST_SHA
@@ -27,9 +26,7 @@ def of_trees(connection: Connection, repository: str, trees: Collection[str]) ->
         .where(RUN.c.repository == repository, RUN.c.tree.in_(sorted(trees)))
         .order_by(RUN.c.started.desc(), RUN.c.id)
     )
-    return tuple(
-        msgspec.convert({name: row[name] for name in _COLUMNS}, type=RunRecord) for row in rows.mappings()
-    )
+    return tuple(runs.record_of(row) for row in rows.mappings())
 
 
 def learn_trees(connection: Connection, repository: str, trees: Mapping[str, str | None]) -> int:

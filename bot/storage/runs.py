@@ -15,12 +15,14 @@ from sqlalchemy import Connection, Select, and_, select
 from bot.runs.clusters.port import Job
 from bot.runs.records import RunRecord, RunState
 from bot.storage import decoded, summaries
+from bot.storage.decoders import of_columns, of_json, of_msgpack
 from bot.storage.deliveries import insert
 from bot.storage.tables import MEASUREMENT, RUN, WANT
 from bot.verdict.conditions import conditions
 from bot.verdict.judgement import MeasuredRun
 
 _COLUMNS = tuple(RunRecord.__dataclass_fields__)
+_RECORD, _JOB, _MEASURED = of_columns(RunRecord), of_json(Job), of_msgpack(MeasuredRun)
 COLUMNS = tuple(RUN.c[name] for name in _COLUMNS)
 """What `record_of` reads."""
 
@@ -47,7 +49,7 @@ def decode(document: bytes) -> MeasuredRun:
 
 def decode_once(document: bytes) -> MeasuredRun:
     """The measured run that `encode` was given, for who will not ask again."""
-    return msgspec.msgpack.decode(zlib.decompress(document), type=MeasuredRun)
+    return _MEASURED(zlib.decompress(document))
 
 
 def save(
@@ -208,7 +210,7 @@ def _plan(connection: Connection, one: Planned, number: int, due: float) -> None
 
 def planned_run(row: Mapping[Any, Any]) -> Planned:
     """The row as values."""
-    return Planned(record=record_of(row), job=msgspec.json.decode(row["job"], type=Job))
+    return Planned(record=record_of(row), job=_JOB(row["job"]))
 
 
 def wanted(connection: Connection, repository: str, number: int) -> tuple[RunRecord, ...]:
@@ -243,4 +245,4 @@ def wanters(connection: Connection, run: str) -> tuple[tuple[str, int], ...]:
 
 def record_of(row: Mapping[Any, Any]) -> RunRecord:
     """The row as a run."""
-    return msgspec.convert({name: row[name] for name in _COLUMNS}, type=RunRecord)
+    return _RECORD({name: row[name] for name in _COLUMNS})

@@ -27,6 +27,7 @@ SHORTEST = 8
 
 def for_page(value: Value, visit: Visit) -> Value:
     """`value` as this visitor may read it, in signs that can be seen."""
+    # These types are known since the start: see bot.storage.decoders.
     shown = document_for_reader(msgspec.to_builtins(value), visit)
     return msgspec.convert(_legible(shown), type=type(value))
 
