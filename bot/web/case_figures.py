@@ -3,10 +3,10 @@
 In:  a `Comparison`. Out: `FigureLine`s, `Difference`s. Pure.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.report.comparison_view import caveat_view
-from bot.report.figures import NONE, change, size
+from bot.report.figures import NONE, change, significant, size
 from bot.verdict.judgement import Comparison, Direction, Row, Timing, TimingVerdict, Weight
 from bot.verdict.metrics import BY_KEY
 
@@ -61,18 +61,42 @@ def figure_line(row: Row, timing: Timing) -> FigureLine:
     """One metric in words; `timing` is the decision on the one that is judged against noise."""
     metric = BY_KEY.get(row.key)
     digits, unit = (metric.digits, metric.unit) if metric else (3, "")
+    row = _as_judged(row, timing) if row.key == STEADY else row
+    shown = _small if _vanishes(row, digits) else _shown
     title = metric.title if metric else row.key.replace("_", " ")
     return FigureLine(
         title=f"{title}, {unit}" if unit else title,
         how=metric.how if metric else "",
-        base=_shown(row.base, digits),
-        head=_shown(row.head, digits),
-        diff=_shown(row.diff, digits, sign="+"),
+        base=shown(row.base, digits),
+        head=shown(row.head, digits),
+        diff=shown(row.diff, digits, sign="+"),
         word=_word(row, timing),
         moved=row.judged and row.direction in MOVED,
         judged=row.judged,
         band=_band(timing) if row.key == STEADY else "",
     )
+
+
+def _as_judged(row: Row, timing: Timing) -> Row:
+    """The steady step times that were held against each other, which the overview shows too: the mean over a
+    side's runs, for base with main's where they stand beside it."""
+    base, head = timing.base_seconds, timing.head_seconds
+    if base is None or head is None or row.diff is None:
+        return row
+    return replace(row, base=base, head=head, diff=head - base)
+
+
+def _vanishes(row: Row, digits: int) -> bool:
+    """Whether a figure that is not 0 would read as 0."""
+    numbers = [value for value in (row.base, row.head) if isinstance(value, float | int)]
+    return any(value and not round(value, digits) for value in numbers)
+
+
+def _small(value: float | str | None, digits: int, *, sign: str = "") -> str:
+    """A figure that is too small for its metric's digits: by its own first two."""
+    if not isinstance(value, float | int) or not value:
+        return _shown(value, digits)
+    return ("+" if sign and value > 0 else "") + significant(value, 2)
 
 
 def _word(row: Row, timing: Timing) -> str:

@@ -234,4 +234,12 @@ def _time_words(name: str, line: Points, kept: Points, frame: _Frame) -> str:
         words = f"{name}: median {middle} s of {counted(len(kept), 'kept step')}, {len(line)} in all"
     if not outside:
         return words + "."
-    return f"{words}; {counted(len(outside), 'step')} outside the drawing, up to {seconds(max(outside))}."
+    return f"{words}; {counted(len(outside), 'step')} outside the drawing, {_reach(outside, frame)}."
+
+
+def _reach(outside: Sequence[float], frame: _Frame) -> str:
+    """How far what is not drawn lies off."""
+    low, high = min(outside), max(outside)
+    if low > frame.high:
+        return f"up to {seconds(high)}"
+    return f"down to {seconds(low)}" + (f" and up to {seconds(high)}" if high > frame.high else "")

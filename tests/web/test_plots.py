@@ -60,7 +60,7 @@ def test_kept_steps_are_dots_and_stalls_stay_at_the_edge() -> None:
     assert ("rings-head", "holes", rings.path) == (rings.style, holes.style, holes.path)
     assert len(PLACE.findall(dots.path)) == len(run.measurements.steady.kept_steps)
     assert {float(y) for _, y in PLACE.findall(line.path)} <= {y / 10 for y in range(80, 1501)}
-    assert "outside the drawing, up to" in drawn.notes[-1]
+    assert "outside the drawing, down to 0.0090 s and up to" in drawn.notes[-1]
 
 
 def test_little_is_not_drawn() -> None:
