@@ -73,8 +73,8 @@ class Tool:
         self._turns = asyncio.Semaphore(CALLS_AT_ONCE)
 
     async def call_xpk(self, words: Sequence[str]) -> None:
-        """Call `xpk`; raises `Told` or `TryLater` with its last words where it fails. Where it ended, whatever
-        it did is there to be seen; where it was ended, something may still be on its way."""
+        """Call `xpk`; raises `Told` or `TryLater` with its last words where it fails. Where it ended itself,
+        whatever it did is there to be seen; else something may still be on its way."""
         ended = await self._call((*self._xpk, *words))
         if ended.code == 2:
             raise Told(f"xpk does not understand the call; MaxView needs xpk 1.16. It said: {ended.said}")
