@@ -24,6 +24,10 @@ STORED_STRIDE = 1 << 20
 GZIP = 31  # zlib's number for a gzip frame
 
 
+class Damaged(Told):
+    """The rest of a compressed log cannot be inflated, today or later."""
+
+
 @dataclass(frozen=True, slots=True)
 class _State:
     """Text from `text` on comes from stored bytes from `stored` on, through (a copy of) `inflate`."""
@@ -98,4 +102,4 @@ def _inflate(inflate: "zlib._Decompress", waiting: bytes) -> bytes:
     try:
         return inflate.decompress(waiting, PIECE)
     except zlib.error as problem:
-        raise Told("This log is compressed, and damaged: its rest cannot be read.") from problem
+        raise Damaged("This log is compressed, and damaged: its rest cannot be read") from problem

@@ -20,6 +20,7 @@ from bot.web.comparisons import Comparisons
 from bot.web.legible import legible
 from bot.web.link_key import LinkKey
 from bot.web.links import Links
+from bot.web.log_gzip import Damaged
 from bot.web.log_source import Logs
 from bot.web.visitor import account_of
 
@@ -140,6 +141,8 @@ class LogAway(Exception):
 def log_away(problem: Told | Broken, address: str) -> LogAway:
     """What is said of a log that its store does not give; the store's address is not for strangers."""
     cause = problem.__cause__
+    if isinstance(problem, Damaged):
+        return LogAway(404, str(problem), "What was measured from it stays, and its begin can be read.")
     if isinstance(cause, FileNotFoundError | NotADirectoryError) or getattr(cause, "code", None) == 404:
         return LogAway(
             404,
