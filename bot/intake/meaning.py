@@ -59,6 +59,12 @@ def _split_variants(
 
 
 def _miss(command: OfCases, word: str, names: Sequence[str], what: str) -> Unclear:
+    parts = [part for part in word.split(",") if part]
+    if "," in word and parts and all(any(fnmatchcase(name, part) for name in names) for part in parts):
+        words = [one for given in command.words for one in (parts if given == word else [given])]
+        return Unclear(
+            text=command.text, why="names stand apart, without commas.", nearest=_spelt(command, words)
+        )
     nearest = _nearest(word, names)
     why = f"{word} is no {what} of this suite" + (f"; the nearest is {nearest}." if nearest else ".")
     words = [nearest if one == word else one for one in command.words] if nearest else []

@@ -102,6 +102,21 @@ def test_a_miss_names_the_word_and_the_nearest_case() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "nearest"),
+    [("03_dropout,04_int8 nnx", "03_dropout 04_int8 nnx"), ("03_*, 04_int8", "03_* 04_int8")],
+)
+def test_names_with_commas_between_them_are_spelt_as_they_should_be(words: str, nearest: str) -> None:
+    """All of them: half of what somebody meant would be worse than nothing."""
+    (command,) = read_commands(f"/benchmark run {words}")
+    assert isinstance(command, Run)
+    assert resolve(command, CASES, VARIANTS) == Unclear(
+        text=f"/benchmark run {words}",
+        why="names stand apart, without commas.",
+        nearest=f"/benchmark run {nearest}",
+    )
+
+
 def test_a_suite_without_cases_has_no_nearest() -> None:
     """Where there is nothing to name, nothing is named."""
     (command,) = read_commands("/benchmark run 03_dropout")
