@@ -63,20 +63,27 @@ def newest_like(
     """The newest runs on a branch (by its slug) that keep their pace, have a steady step time and are like
     each of these, oldest first: what tells the noise of a comparison."""
     known: list[list[PastRun]] = [[] for _ in wanted]
-    rows = newest_rows(
-        connection,
-        ("run.sha", "run.started", "measurement.steady_seconds"),
-        [one.key for one in wanted],
-        most=HISTORY,
-        given={"repository": repository, "branch": branch},
-        where=f"AND {KEEPS_PACE_TEXT} "
-        "AND measurement.conditions = :under{n} "
-        "AND measurement.steady_seconds > 0 AND (run.started <= :until{n} OR run.started IS NULL)",
-        own=[{"under": one.under, "until": inf if one.until is None else one.until} for one in wanted],
-    )
-    for place, (_, sha, started, seconds) in rows:
-        known[place].append(PastRun(seconds=seconds, sha=sha, started=started))
-    return [tuple(reversed(past)) for past in known]
+    # Those of an unknown moment count as the oldest. Asked for with the others they would have the database
+    # pass every run since an old commit, rather than begin there.
+    for moment in ("run.started <= :until{n}", "run.started IS NULL"):
+        places = [place for place, past in enumerate(known) if len(past) < HISTORY]
+        rows = newest_rows(
+            connection,
+            ("run.sha", "run.started", "measurement.steady_seconds"),
+            [wanted[place].key for place in places],
+            most=HISTORY,
+            given={"repository": repository, "branch": branch},
+            where=f"AND {KEEPS_PACE_TEXT} AND measurement.conditions = :under{{n}} "
+            f"AND measurement.steady_seconds > 0 AND {moment}",
+            own=[_asked(wanted[place]) for place in places],
+        )
+        for at, (_, sha, started, seconds) in rows:
+            known[places[at]].append(PastRun(seconds=seconds, sha=sha, started=started))
+    return [tuple(reversed(past[:HISTORY])) for past in known]
+
+
+def _asked(one: Like) -> dict[str, object]:
+    return {"under": one.under, "until": inf if one.until is None else one.until}
 
 
 def series(strip: Strip) -> Series | None:

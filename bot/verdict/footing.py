@@ -13,7 +13,7 @@ of them is asked first: "test-then-pool", as trials do with historical controls 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log, sqrt
-from statistics import fmean, stdev
+from statistics import fmean
 
 from bot.verdict.judgement import Steady
 from bot.verdict.noise import ENOUGH_FREEDOM, Noise, sift
@@ -91,9 +91,10 @@ def _up_to_base(own: Sequence[float], history: Sequence[float]) -> tuple[Sequenc
 def _agree(own: Sequence[float], main: Sequence[float]) -> bool:
     """Tell whether base could be one of main's runs: Student's prediction interval, from main's runs alone,
     so that a base run that is far off does not widen it."""
-    spread = stdev(map(log, main))
+    level = _level(main)
+    spread = sqrt(sum((log(seconds) - level) ** 2 for seconds in main) / (len(main) - 1))
     reach = t_quantile(1 - DISPUTE_ALPHA / 2, len(main) - 1) * spread * sqrt(1 / len(own) + 1 / len(main))
-    return abs(_level(own) - _level(main)) <= reach
+    return abs(_level(own) - level) <= reach
 
 
 def _level(seconds: Sequence[float]) -> float:

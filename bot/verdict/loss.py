@@ -131,10 +131,12 @@ def tolerance(numbers: Precision, step: int) -> float:
 
 def spread(curves: Sequence[Curve], steps: Sequence[int]) -> list[float]:
     """Return how far repeats of one side were apart, relatively, up to each step; 0 if only by rounding."""
+    unlike = [other for other in curves[1:] if not all(_repeats(curves[0], other, step) for step in steps)]
+    if not unlike:
+        return [0.0] * len(steps)
     widest, found = 0.0, []
     for step in steps:
-        unlike = (other for other in curves[1:] if not _repeats(curves[0], other, step))
-        repeats = [pair(curves[0], other, step) for other in unlike]
+        repeats = [pair(curves[0], other, step) for other in unlike if step in other.points]
         apart = [_relative(item) for item in repeats if item.finite and item.apart > 2 * item.rounding]
         widest = max([widest, *apart])
         found.append(widest)
@@ -142,7 +144,7 @@ def spread(curves: Sequence[Curve], steps: Sequence[int]) -> list[float]:
 
 
 def _repeats(one: Curve, other: Curve, step: int) -> bool:
-    """Tell at once what most repeats do: they print the very same, or nothing."""
+    """Tell at once what most repeats do at every step: they print the very same, or nothing."""
     point, again = one.points[step], other.points.get(step)
     return again is None or (point.loss, point.perplexity) == (again.loss, again.perplexity)
 
