@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import ColumnElement, Connection, TextClause, select, text
 
+from bot.runs.baseline import HISTORY
 from bot.runs.records import Origin, RunRecord, RunState
 from bot.storage import runs
 from bot.storage.database import Database
-from bot.storage.histories import Series, main_runs, of_main
+from bot.storage.histories import Like, Series, main_runs, newest_like, of_main
 from bot.storage.pace import KEEPS_PACE, KEEPS_PACE_TEXT
 from bot.storage.runs import Figures
 from bot.storage.tables import RUN
@@ -105,3 +106,25 @@ def test_a_series_is_of_the_newest_runs_conditions(database: Database) -> None:
         Series(case="b", variant="nnx", conditions=conditions(old), runs=(_past(5, seconds),)),
     )
     assert database.now(of_main, "acme/else", "main") == ()
+
+
+def test_a_history_goes_up_to_a_moment_and_begins_with_what_has_none(database: Database) -> None:
+    """Later runs are left out; those of an unknown moment count as the oldest, and only as far as there is
+    room; what no run is like has no history."""
+    measured = _measured()
+    for number, started in enumerate((None, 10.0, 20.0, 30.0)):
+        run = replace(RUNS[0], id=f"m{number}", branch="main", sha=f"{number}" * 40, started=started)
+        database.now(runs.save, run, now=1.0, measured=measured)
+    under, key = conditions(measured), (RUNS[0].case, RUNS[0].variant)
+
+    def known(*wanted: Like) -> list[list[float | None]]:
+        found = database.now(newest_like, "acme/x", "main", wanted)
+        return [[past.started for past in one] for one in found]
+
+    whole, earlier = Like(key=key, under=under, until=None), Like(key=key, under=under, until=20.0)
+    other = Like(key=key, under="another device", until=None)
+    assert [[None, 10.0, 20.0, 30.0], [None, 10.0, 20.0], []] == known(whole, earlier, other)
+    for number in range(HISTORY):
+        run = replace(RUNS[0], id=f"more{number}", branch="main", started=15.0)
+        database.now(runs.save, run, now=1.0, measured=measured)
+    assert [[15.0] * (HISTORY - 1) + [20.0]] == known(earlier)
