@@ -4,6 +4,7 @@ In:  a folder. Out: a `Works` while it stands.
 """
 
 import json
+import shlex
 import sqlite3
 import sys
 import time
@@ -135,7 +136,7 @@ def _end(works: Works) -> None:
 
 
 def _configuration(repository: Path, port: int) -> str:
-    command = json.dumps(f"{sys.executable} job.py of-{port}-{{sha}} run_name={{run_name}}")
+    command = json.dumps(f"{shlex.quote(sys.executable)} job.py of-{port}-{{sha}} run_name={{run_name}}")
     return (
         "version: 1\n"
         f"launch: {{cluster: local, local: {{repository: {json.dumps(str(repository))}, timeout: 10m}}}}\n"
