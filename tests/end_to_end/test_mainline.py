@@ -40,8 +40,9 @@ def test_a_branch_of_copybara_is_watched_and_its_runs_become_mains_when_it_lands
 
         number = stand.open_pull(BRANCH)
         stand.comment(number, "slower")
-        page = httpx.get(f"{stand.server.url}/{NAME}/branch/{BRANCH}").text
-        assert f"Pull request #{number} speaks for this branch now" in page
+        told = f"Pull request #{number} speaks for this branch now"
+        page = f"{stand.server.url}/{NAME}/branch/{BRANCH}"
+        stand.server.until(lambda: told in httpx.get(page).text, "the branch's page points there")
 
         landed = git.write("main", {"src/a.py": "A = 2\n"}, message=CHANGE.replace("580", "599"))
         stand.hosted.does(github.push("main"))
