@@ -30,11 +30,12 @@ install: $(VENV)/.installed  ## the program, in .venv/bin/maxview
 demo: $(VENV)/.installed  ## the whole product on this machine, without an account
 	$(BIN)/maxview demo
 
+# Twice as many workers as small machines have cores: every second test waits for a program that it started.
 test: $(VENV)/.test  ## lint, types and every test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 4 --dist loadgroup
 
 bench: $(VENV)/.bench  ## speed, as ratios against named peers
 	$(BIN)/python -m tests.bench

@@ -4,8 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 pytest_plugins = ["tests.peers.postgres"]
+
+# How long something takes is measured by `make bench`; on a busy machine a test would only fail by chance.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -2,10 +2,13 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page
 
 from tests.browser.conftest import Open
 from tests.web.shop import PUBLIC
+
+pytestmark = pytest.mark.xdist_group("browser")  # one browser for all of them
 
 
 def _lit(page: Page) -> list[str]:

@@ -6,6 +6,8 @@ from tests.browser.chromium import NARROW
 from tests.browser.conftest import Open
 from tests.browser.stock import PAGES
 
+pytestmark = pytest.mark.xdist_group("browser")  # one browser for all of them
+
 
 @pytest.mark.parametrize("path", PAGES)
 def test_axe_finds_nothing(path: str, look: Open) -> None:

@@ -14,6 +14,8 @@ from tests.end_to_end.server import free_port
 from tests.peers.emulate import REPOSITORY, Emulate, running_emulate
 from tests.web.shop import Shop
 
+pytestmark = pytest.mark.xdist_group("browser")  # one browser for all of them
+
 PAGE = f"/{REPOSITORY}/history?case=x#here"
 
 

@@ -11,6 +11,8 @@ from tests.verdictbench.running import Amount, alone
 from tests.verdictbench.tables import document, summary
 from tests.verdictbench.tally import Share, Tally
 
+pytestmark = pytest.mark.xdist_group("verdictbench")  # the trials are run once
+
 SMALL = Amount(
     targets=6,
     others=3,

@@ -14,6 +14,8 @@ from tests.verdictbench.rivals import ALARMS, Call
 from tests.verdictbench.rules import REPEATED, RULES, Trial
 from tests.verdictbench.seen import history, store
 
+pytestmark = pytest.mark.xdist_group("verdictbench")  # the trials are run once
+
 REPORTS = 200
 SLOWED = 500
 
