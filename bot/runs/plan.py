@@ -9,7 +9,6 @@ no longer named is one to withdraw.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from fnmatch import fnmatchcase
 
 from bot.runs.records import Origin, RunRecord, RunState
 from bot.verdict.judgement import Comparison, TimingVerdict, Verdict
@@ -70,27 +69,6 @@ class Need:
     head: int = 0
     fresh: int = 0
     round: int = FIRST_ROUND_ON_A_QUIET_DEVICE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
-    """Cases selected by name or glob, in the suite's order, and the patterns that no case answers to."""
-
-    cases: tuple[str, ...]
-    unmatched: tuple[str, ...]
-
-
-def choose_cases(cases: Iterable[str], patterns: Iterable[str]) -> Chosen:
-    """Select cases by `03_dropout` or `03_*`; no pattern at all selects every case."""
-    cases, patterns = tuple(cases), tuple(patterns)
-    if not patterns:
-        return Chosen(cases=cases, unmatched=())
-    return Chosen(
-        cases=tuple(case for case in cases if any(fnmatchcase(case, pattern) for pattern in patterns)),
-        unmatched=tuple(
-            pattern for pattern in patterns if not any(fnmatchcase(case, pattern) for case in cases)
-        ),
-    )
 
 
 def plan_runs(*, base: Commit, head: Commit, needs: Iterable[Need]) -> tuple[Wanted, ...]:

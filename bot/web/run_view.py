@@ -127,13 +127,6 @@ def run_view(record: RunRecord, run: MeasuredRun | None, visit: Visit) -> RunVie
     )
 
 
-def _error_log(record: RunRecord, run: MeasuredRun, visit: Visit) -> str | None:
-    failure = run.log.outcome.failure
-    if failure is None or not record.log_uri:
-        return None
-    return visit.links.log(record.id, start=log_start(failure.offset), anchor="error")
-
-
 def _figures(run: MeasuredRun) -> list[Fact]:
     facts = []
     spoiled = spoiled_words([run])

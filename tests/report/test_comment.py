@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bot.render import Renderer
 from bot.report.comment import comment_body
 from bot.report.detail import LONGEST_BODY
-from bot.report.marks import bears_mark, marked_head
+from bot.report.marks import head_mark, pull_mark
 from bot.report.model import Report, RowState
 from tests.conftest import Accept
 from tests.report.rendering import OURS, broken_tables, rendered
@@ -56,8 +56,7 @@ def test_the_first_lines_say_whose_comment_it_is_and_of_which_head(name: str) ->
     """The marks stand first, so that the comment is found again."""
     said = STATES[name]
     text = body(said)
-    assert bears_mark(text, said.repository, said.number)
-    assert marked_head(text) == said.head_sha
+    assert [pull_mark(said.repository, said.number), head_mark(said.head_sha)] == text.splitlines()[:2]
     assert text.splitlines()[2].startswith("## ")
 
 

@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.runs.plan import (
-    Chosen,
     Commit,
     Need,
     Side,
     Wanted,
-    choose_cases,
     found_of,
     plan_runs,
     repeats_wanted,
@@ -93,13 +91,6 @@ def test_two_commits_with_the_same_files_share_their_runs() -> None:
 def test_a_case_without_repeats_is_not_run() -> None:
     """What nobody asked for is not in the plan."""
     assert plan_runs(base=BASE, head=HEAD, needs=[Need(case="a", variant="linen")]) == ()
-
-
-def test_cases_are_chosen_by_name_and_glob() -> None:
-    """The suite's order holds, and patterns that match nothing are named."""
-    chosen = choose_cases(["03_dropout", "04_int8", "13_pp"], ["13_pp", "0[34]_*", "nosuch"])
-    assert chosen == Chosen(cases=("03_dropout", "04_int8", "13_pp"), unmatched=("nosuch",))
-    assert choose_cases(["a", "b"], []) == Chosen(cases=("a", "b"), unmatched=())
 
 
 def test_the_first_round_measures_noise_where_none_is_known() -> None:
