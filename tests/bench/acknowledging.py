@@ -6,7 +6,6 @@ The real server writes every delivery to disk before it says yes, and works on t
 """
 
 import os
-import socket
 import statistics
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tests.bench.client import Load, load
+from tests.peers.ports import free_port
 
 SECRET = "bench"
 CONCURRENCY = (4, 32)
@@ -113,11 +113,3 @@ def _wait_until_up(process: subprocess.Popen[bytes], port: int, log: Path) -> No
         except (urllib.error.URLError, OSError):
             time.sleep(0.05)
     raise RuntimeError(f"the server did not come up: {log.read_text()[-2000:]}")
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as opened:
-        opened.bind(("127.0.0.1", 0))
-        port: int = opened.getsockname()[1]
-        return port

@@ -17,8 +17,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.bench import stored
-from tests.bench.acknowledging import free_port, server
+from tests.bench.acknowledging import server
 from tests.bench.painting import first_paint
+from tests.peers.ports import free_port
 
 ROUNDS = 15
 HERE = f"/{stored.REPOSITORY}"

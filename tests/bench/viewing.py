@@ -22,7 +22,7 @@ import httpx
 
 from tests.bench.logs import BenchLog, make
 from tests.bench.measured import measured
-from tests.end_to_end.server import free_port
+from tests.peers.ports import free_port
 
 LOG = BenchLog(name="mixed-2gb", megabytes=2000, between=100)
 ROUNDS = 3

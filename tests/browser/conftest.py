@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, sync_playwright
 from bot.storage.database import Database
 from tests.browser.chromium import WIDE, Look, launched, served
 from tests.browser.stock import stocked
-from tests.end_to_end.server import free_port
+from tests.peers.ports import free_port
 from tests.web.shop import Shop
 
 Open = Callable[..., Look]

@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, Page
 from bot.github.people import People
 from bot.storage.database import Database
 from tests.browser.chromium import Look, served
-from tests.end_to_end.server import free_port
 from tests.peers.emulate import REPOSITORY, Emulate, running_emulate
+from tests.peers.ports import free_port
 from tests.web.shop import Shop
 
 pytestmark = pytest.mark.xdist_group("browser")  # one browser for all of them

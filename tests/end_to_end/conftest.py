@@ -12,10 +12,11 @@ import pytest
 
 from tests.end_to_end.between import Between, standing_between
 from tests.end_to_end.runs import Runs, configuration
-from tests.end_to_end.server import Server, free_port
+from tests.end_to_end.server import Server
 from tests.peers.bucket import Bucket, Emulator, serve_buckets
 from tests.peers.emulate import APP_ID, REPOSITORY, SECRET, Emulate, running_emulate
 from tests.peers.keys import private_key
+from tests.peers.ports import free_port
 
 CASES = ("03_dropout", "04_int8", "10_shardy_true", "11_offload")
 BRANCH = "feat/faster-attention"

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import uvicorn
 
 from bot.demo.github import StandIn
-from tests.end_to_end.server import free_port
 from tests.github.gitting import GitRepository
+from tests.peers.ports import free_port
 
 T = TypeVar("T")
 

@@ -8,7 +8,6 @@ import hmac
 import json
 import os
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -21,20 +20,14 @@ from typing import TypeVar
 
 import httpx
 
+from tests.peers.ports import free_port
+
 ROOT = Path(__file__).parents[2]
 # What takes a second on a quiet machine may take long on one that runs other tests.
 PATIENCE = 40.0
 STEP = 0.05
 
 T = TypeVar("T")
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @dataclass(slots=True, kw_only=True)

@@ -14,9 +14,10 @@ from bot.demo.github_state import CheckState, CommentState
 from tests.end_to_end.between import Between, standing_between
 from tests.end_to_end.hosted import Hosted, hosting
 from tests.end_to_end.runs import Runs, configuration
-from tests.end_to_end.server import Server, free_port
+from tests.end_to_end.server import Server
 from tests.github.gitting import GitRepository
 from tests.peers.keys import private_key
+from tests.peers.ports import free_port
 
 SECRET, APP_ID = "a secret of these tests", 42
 BRANCH = "feat/x"

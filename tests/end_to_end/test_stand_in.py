@@ -13,9 +13,10 @@ from bot.demo.github_state import CommentState
 from tests.end_to_end.between import Between, Moment, standing_between
 from tests.end_to_end.hosted import Hosted, hosting
 from tests.end_to_end.runs import Runs, configuration
-from tests.end_to_end.server import Server, free_port
+from tests.end_to_end.server import Server
 from tests.github.gitting import GitRepository
 from tests.peers.keys import private_key
+from tests.peers.ports import free_port
 
 SECRET = "a secret of these tests"
 APP_ID = 42

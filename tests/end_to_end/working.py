@@ -15,9 +15,10 @@ from pathlib import Path
 
 from bot.demo.github_state import CommentState
 from tests.end_to_end.hosted import Hosted, hosting
-from tests.end_to_end.server import Server, free_port
+from tests.end_to_end.server import Server
 from tests.github.gitting import GitRepository
 from tests.peers.keys import private_key
+from tests.peers.ports import free_port
 
 BRANCH = "feat/x"
 SECRET = "a secret of these tests"

@@ -1,6 +1,7 @@
 """Every known way to fail, from a whole log: class, fault, first cause, place, fingerprint."""
 
 import gzip
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -12,11 +13,13 @@ from bot.logs.read import read_log
 from tests.writing_failures import ECHO, FAILED, Day, traceback
 
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=5, max_size=5)
+NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
+MOMENTS = st.integers(0, 365 * 86_400 - 1).map(lambda second: NEW_YEAR + timedelta(seconds=second))
 DAYS = st.builds(
     Day,
-    start=st.datetimes().map(lambda moment: f"2026-{moment:%m-%dT%H:%M:%S}"),
+    start=MOMENTS.map(lambda moment: f"{moment:%Y-%m-%dT%H:%M:%S}"),
     workload=NAMES.map(lambda name: f"mt-03-dropout-{name}"),
-    run_name=st.dates().map(lambda day: f"linen_xpk_main_2026{day:%m%d}_180002_03_dropout"),
+    run_name=MOMENTS.map(lambda moment: f"linen_xpk_main_{moment:%Y%m%d_%H%M%S}_03_dropout"),
     shift=st.integers(0, 900),
     pid=st.integers(1, 4_000_000),
     task=st.integers(0, 99),

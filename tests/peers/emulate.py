@@ -13,7 +13,6 @@ request, rate limits, 401 for a wrong token. The ids of its deliveries are milli
 import base64
 import json
 import os
-import socket
 import subprocess
 import tempfile
 import time
@@ -26,6 +25,7 @@ import httpx
 
 from tests.peers.keys import private_key
 from tests.peers.node import node, node_modules
+from tests.peers.ports import free_port
 
 APP_ID = 4242
 SLUG = "maxview"
@@ -127,7 +127,7 @@ def running_emulate(webhook_url: str | None = None, secret: str = SECRET) -> Ite
     with tempfile.TemporaryDirectory() as folder:
         seed = Path(folder) / "seed.json"
         seed.write_text(json.dumps(_seed(webhook_url, secret)))
-        port = _free_port()
+        port = free_port()
         script = node_modules() / "emulate" / "dist" / "index.js"
         program = [str(node()), str(script), "start", "--service", "github"]
         with (Path(folder) / "log").open("w+") as log:
@@ -202,10 +202,3 @@ def _seed(webhook_url: str | None, secret: str) -> Json:
             "apps": [app],
         },
     }
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
