@@ -15,6 +15,7 @@ from typing import assert_never
 from bot.controller.chores import RECONCILE
 from bot.controller.hearing import Hearing
 from bot.controller.suites import Suites
+from bot.errors import TryLater
 from bot.intake import intent as intents
 from bot.intake.grammar import read_commands
 from bot.intake.life import (
@@ -104,14 +105,18 @@ class AppLife:
         )
 
     async def _comment(self, changed: BotCommentChanged) -> str:
-        ours = await self.database.write(
+        name, number, now = changed.repository.full_name, changed.number, self.now()
+        if await self.database.write(
             standing.comment_was_changed,
-            repository=changed.repository.full_name,
-            number=changed.number,
+            repository=name,
+            number=number,
             comment_id=changed.comment_id,
-            now=self.now(),
-        )
-        return f"#{changed.number}: {'our comment is looked at' if ours else 'not our comment'}"
+            now=now,
+        ):
+            return f"#{number}: our comment is looked at"
+        if await self.database.write(standing.is_worked_on, repository=name, number=number, now=now):
+            raise TryLater(f"#{number}: a comment may be on its way, and its id unknown", after=1.0)
+        return f"#{number}: not our comment"
 
     async def _repository(self, changed: RepositoryChanged) -> str:
         repository = changed.repository

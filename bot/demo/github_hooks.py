@@ -8,6 +8,7 @@ As with GitHub, a delivery that fails is recorded and not repeated by itself; a 
 import hashlib
 import hmac
 import json
+import ssl
 import uuid
 from collections.abc import Mapping
 from time import perf_counter
@@ -35,6 +36,7 @@ class Hooks:
         self.webhook_url = webhook_url
         self._secret = secret.encode()
         self._transport = transport
+        self._certificates = ssl.create_default_context()  # read once, not for each delivery
 
     async def deliver(
         self, event: str, payload: Mapping[str, object], *, guid: str | None = None
@@ -82,7 +84,9 @@ class Hooks:
         if self.webhook_url is None:
             return "failed to connect to host", 0
         try:
-            async with httpx.AsyncClient(transport=self._transport, timeout=TIMEOUT_SECONDS) as client:
+            async with httpx.AsyncClient(
+                transport=self._transport, timeout=TIMEOUT_SECONDS, verify=self._certificates
+            ) as client:
                 response = await client.post(self.webhook_url, content=body, headers=headers)
         except httpx.TransportError as problem:
             return f"failed to connect to host: {type(problem).__name__}", 0

@@ -3,7 +3,7 @@
 In:  pull requests. Out: nothing; what is in doubt is looked at, and written, again.
 """
 
-from sqlalchemy import Connection, and_, case, update
+from sqlalchemy import Connection, and_, case, select, update
 
 from bot.storage.pulls import CHANGED
 from bot.storage.tables import PULL_REQUEST
@@ -51,3 +51,13 @@ def comment_was_changed(
         .values(comment_hash=CHANGED, wanted=PULL_REQUEST.c.wanted + 1, due=now)
     )
     return touched.rowcount == 1
+
+
+def is_worked_on(connection: Connection, *, repository: str, number: int, now: float) -> bool:
+    """Whether somebody works on the pull request, and may be writing a comment whose id is not kept yet."""
+    held = select(PULL_REQUEST.c.number).where(
+        PULL_REQUEST.c.repository == repository,
+        PULL_REQUEST.c.number == number,
+        PULL_REQUEST.c.lease_until > now,
+    )
+    return connection.execute(held).first() is not None

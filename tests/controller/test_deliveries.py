@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 from bot.controller.deliveries import DeliveryStep
 from bot.controller.hearing import listening
 from bot.controller.suites import KEPT_SECONDS, Suites
-from bot.errors import Missing
+from bot.errors import Missing, TryLater
 from bot.intake.delivery import Delivery
 from bot.intake.pull import Permission, Repository
 from bot.storage import deliveries, pulls, queue
@@ -242,3 +242,18 @@ def test_a_configuration_is_read_once_a_minute() -> None:
 
 async def _read(suites: Suites) -> None:
     assert (await suites.read(ACME)).suite is not None
+
+
+def test_a_deletion_waits_while_the_comment_may_be_one_that_is_being_written(scene: Scene) -> None:
+    """GitHub may tell of it before its answer to our writing was kept; the id is only known then."""
+    scene.take("pull_request", _pull("opened"))
+    held = scene.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=9.0)
+    assert held is not None
+    by_us = {"type": "Bot", "id": 7, "login": "maxview[bot]"}
+    deleted = _comment("the report", action="deleted")
+    deleted["comment"]["user"] = {**WHO, **by_us}
+    with pytest.raises(TryLater, match="#7: a comment may be on its way"):
+        scene.take("issue_comment", deleted, name="d2")
+    scene.database.now(pulls.let_go, held, now=NOW, due=None, values={"comment_id": 99, "comment_hash": "x"})
+    again = {**deleted, "again": 1}
+    assert scene.take("issue_comment", again, name="d3") == ("done", "#7: our comment is looked at")

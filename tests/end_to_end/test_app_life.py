@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-import httpx
 import pytest
 
+from tests.end_to_end.server import ask
 from tests.end_to_end.stand import BRANCH, Stand, standing
 
 
@@ -92,13 +92,13 @@ def test_a_renamed_repository_takes_everything_along(make_stand: Callable[..., S
     assert before.id == after.id
     assert "3 v 4" in after.body
     for path in (f"/acme/maxtext/pull/{number}", f"/api/v1/acme/maxtext/pull/{number}"):
-        moved = httpx.get(stand.server.url + path)
+        moved = ask(stand.server.url + path)
         assert (307, path.replace("maxtext", "maxtext-next")) == (
             moved.status_code,
             moved.headers["location"],
         )
         assert 200 == stand.server.status(moved.headers["location"])
-    assert 307 == httpx.get(f"{stand.server.url}/acme/maxtext").status_code
+    assert 307 == ask(f"{stand.server.url}/acme/maxtext").status_code
 
 
 def test_a_suspended_installation_is_let_alone_and_revived(make_stand: Callable[..., Stand]) -> None:
@@ -127,7 +127,7 @@ def test_a_locked_conversation_and_an_archived_repository_are_respected(
     moved = stand.hosted.git.write(BRANCH, {"src/a.py": "A = 2\n"})
     stand.hosted.does(stand.hosted.github.push(BRANCH))
     page = f"{stand.server.url}/acme/maxtext/pull/{number}"
-    stand.server.until(lambda: "issue is locked" in httpx.get(page).text, "the page says it")
+    stand.server.until(lambda: "issue is locked" in ask(page).text, "the page says it")
     assert stand.count("PATCH .*/comments/") <= 3
     stand.hosted.does(stand.life.unlock(number))
     stand.comment(number, f"head {moved}")
@@ -152,8 +152,8 @@ def test_a_deleted_comment_comes_again_once(make_stand: Callable[..., Stand]) ->
     second = stand.comment(number, "slower", unlike=first.id)
     stand.hosted.does(stand.life.delete_comment(second.id, "bob"))
     page = f"{stand.server.url}/acme/maxtext/pull/{number}"
-    stand.server.until(lambda: "deleted twice" in httpx.get(page).text, "the page says it")
+    stand.server.until(lambda: "deleted twice" in ask(page).text, "the page says it")
     stand.hosted.git.write(BRANCH, {"src/a.py": "A = 2\n"})
     moved = stand.hosted.does(stand.hosted.github.push(BRANCH))
-    stand.server.until(lambda: moved[:7] in httpx.get(page).text, "the page is of the new head")
+    stand.server.until(lambda: moved[:7] in ask(page).text, "the page is of the new head")
     assert [] == [one for one in stand.hosted.github.comments_of(number) if one.by_app]

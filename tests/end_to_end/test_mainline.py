@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 
+from tests.end_to_end.server import ask
 from tests.end_to_end.stand import Stand, standing
 
 NAME = "acme/maxtext"
@@ -13,7 +14,7 @@ CHANGE = "Make int8 faster\n\nPiperOrigin-RevId: 936672580"
 
 
 def _document(stand: Stand, path: str) -> dict[str, Any]:
-    answer = httpx.get(f"{stand.server.url}/api/v1/{NAME}/{path}")
+    answer = ask(f"{stand.server.url}/api/v1/{NAME}/{path}")
     document: dict[str, Any] = answer.json() if answer.status_code == httpx.codes.OK else {}
     return document
 
@@ -42,7 +43,7 @@ def test_a_branch_of_copybara_is_watched_and_its_runs_become_mains_when_it_lands
         stand.comment(number, "slower")
         told = f"Pull request #{number} speaks for this branch now"
         page = f"{stand.server.url}/{NAME}/branch/{BRANCH}"
-        stand.server.until(lambda: told in httpx.get(page).text, "the branch's page points there")
+        stand.server.until(lambda: told in ask(page).text, "the branch's page points there")
 
         landed = git.write("main", {"src/a.py": "A = 2\n"}, message=CHANGE.replace("580", "599"))
         stand.hosted.does(github.push("main"))

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
+from tests.end_to_end.server import ask
 from tests.end_to_end.working import Works, working
 from tests.writing import maxtext_log
 
@@ -25,7 +25,7 @@ def works(tmp_path: Path) -> Iterator[Works]:
 
 
 def _rows(works: Works, number: int) -> list[dict[str, Any]]:
-    answer = httpx.get(f"{works.server.url}/api/v1/acme/maxtext/pull/{number}", timeout=40)
+    answer = ask(f"{works.server.url}/api/v1/acme/maxtext/pull/{number}")
     rows: list[dict[str, Any]] = answer.json()["rows"] if answer.is_success else []
     return rows
 

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Callable
 
-import httpx
-
 from tests.end_to_end.conftest import BRANCH, CASES, Scene, delivered_pull
 from tests.end_to_end.runs import configuration
+from tests.end_to_end.server import ask
 from tests.peers.postgres import Postgres
 
 LINK = re.compile(r"\]\((http://127\.0\.0\.1:\d+/[^)]*)\)")
@@ -46,8 +45,8 @@ def test_every_link_of_the_comment_leads_somewhere(scene: Scene) -> None:
     assert {link: scene.server.status(link) for link in links} == dict.fromkeys(links, 200)
     logs = [link for link in links if "/log" in link]
     assert len(logs) >= 8
-    assert any("Pure NNX support has not been implemented yet." in httpx.get(link).text for link in logs)
-    document = httpx.get(f"{scene.server.url}/api/v1/acme/maxtext/pull/{number}").json()
+    assert any("Pure NNX support has not been implemented yet." in ask(link).text for link in logs)
+    document = ask(f"{scene.server.url}/api/v1/acme/maxtext/pull/{number}").json()
     assert document["head"]["sha"] == scene.head
 
 

@@ -6,14 +6,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
 import pytest
 
 from bot.demo.github_state import CommentState
 from tests.end_to_end.between import Between, Moment, standing_between
 from tests.end_to_end.hosted import Hosted, hosting
 from tests.end_to_end.runs import Runs, configuration
-from tests.end_to_end.server import Server
+from tests.end_to_end.server import Server, ask
 from tests.github.gitting import GitRepository
 from tests.peers.keys import private_key
 from tests.peers.ports import free_port
@@ -152,8 +151,8 @@ def test_pages_of_a_private_repository_need_the_key_of_its_links(make_stand: Cal
     for link in links:
         assert "key=" in link
         assert stand.server.status(link) == 200
-        assert httpx.get(re.sub(r"\?key=\w+", "", link)).status_code == 404
-        assert httpx.get(re.sub(r"\?key=\w", "?key=x", link)).status_code == 404
+        assert ask(re.sub(r"\?key=\w+", "", link)).status_code == 404
+        assert ask(re.sub(r"\?key=\w", "?key=x", link)).status_code == 404
 
 
 def test_a_delivery_that_was_missed_is_repeated_by_github(make_stand: Callable[..., Stand]) -> None:
