@@ -21,7 +21,7 @@ from bot.report.comment import comment_body
 from bot.report.decided import decided
 from bot.report.headline import severity
 from bot.report.links import absolute, page_path
-from bot.report.marks import pull_mark
+from bot.report.marks import PULL_MARK
 from bot.report.model import Report
 from bot.storage import pulls
 from bot.storage.database import Database
@@ -67,7 +67,7 @@ class Speech:
         )
         return Text(
             body=body,
-            marker=pull_mark(report.repository, report.number),
+            marker=PULL_MARK,
             decided=decided(report),
             severity=severity(report),
             url=absolute(public_url, page_path(report)),

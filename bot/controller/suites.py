@@ -3,6 +3,7 @@
 In:  a repository. Out: its `Suite`, or why there is none.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -32,14 +33,19 @@ class Suites:
     forge: Forge
     now: Callable[[], float]
     _kept: dict[str, tuple[float, ReadSuite]] = field(default_factory=dict)
+    _renewed: dict[str, ReadSuite] = field(default_factory=dict)
+    _forgotten: Counter[str] = field(default_factory=Counter)
 
     async def read(self, repository: Repository) -> ReadSuite:
         """The configuration as of at most a minute ago."""
-        kept = self._kept.get(repository.full_name)
-        if kept is not None and self.now() - kept[0] < KEPT_SECONDS:
+        name, began = repository.full_name, self.now()
+        kept = self._kept.get(name)
+        if kept is not None and began - kept[0] < KEPT_SECONDS:
             return kept[1]
+        before = self._forgotten[name]
         found = await self._read(repository)
-        self._kept[repository.full_name] = (self.now(), found)
+        if self._forgotten[name] == before:  # nobody heard meanwhile that it says something else
+            self._kept[name] = (began, found)
         return found
 
     async def preview(self, repository: Repository, head_sha: str) -> str:
@@ -58,14 +64,17 @@ class Suites:
         )
 
     async def renew(self, repository: Repository) -> bool:
-        """Read it anew; whether it may say something else than before, which is not known of one that was
-        not read lately."""
-        before = self._kept.pop(repository.full_name, None)
+        """Read it anew; whether it may say something else than at the last renewal, however often it was read
+        between: whoever read it earlier may have seen what was there before. Not known of the first."""
+        self.forget(repository)
         after = await self.read(repository)
-        return before is None or before[1] != after
+        before = self._renewed.get(repository.full_name)
+        self._renewed[repository.full_name] = after
+        return before is None or before != after
 
     def forget(self, repository: Repository) -> None:
-        """Read it anew the next time."""
+        """Read it anew the next time; what is being read now may be out of date already."""
+        self._forgotten[repository.full_name] += 1
         self._kept.pop(repository.full_name, None)
 
     async def _read(self, repository: Repository) -> ReadSuite:

@@ -9,9 +9,13 @@ import re
 _SAFE = re.compile(r"[^A-Za-z0-9._/-]")
 
 
+PULL_MARK = "<!-- maxview:pull "
+"""How the comment begins, whatever the repository was called when it was written."""
+
+
 def pull_mark(repository: str, number: int) -> str:
     """`<!-- maxview:pull OWNER/REPO#N v1 -->`: the first line of the comment on that pull request."""
-    return f"<!-- maxview:pull {_SAFE.sub('', repository)}#{number} v1 -->"
+    return f"{PULL_MARK}{_SAFE.sub('', repository)}#{number} v1 -->"
 
 
 def head_mark(sha: str) -> str:

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from bot.controller.suites import PATH, Suites
+from bot.intake.pull import Repository
 from tests.controller.forge import FakeForge
 from tests.controller.samples import ACME, FETCHES, HEAD
 
@@ -65,3 +66,30 @@ def test_what_was_pushed_to_main_is_read_at_once_and_compared() -> None:
     assert [True, False] == [asyncio.run(suites.renew(ACME)) for _ in range(2)]
     forge.files[PATH] = FETCHES + "checks: check\n"
     assert [True, False] == [asyncio.run(suites.renew(ACME)) for _ in range(2)]
+
+
+def test_what_was_read_between_a_push_and_its_webhook_hides_no_change() -> None:
+    """A look at one pull request may see the new configuration before its push is heard of."""
+    forge = FakeForge(files={PATH: FETCHES})
+    suites = Suites(forge=forge, now=lambda: 0.0)
+    asyncio.run(suites.renew(ACME))
+    forge.files[PATH] = FETCHES + "checks: check\n"
+    suites.forget(ACME)
+    asyncio.run(suites.read(ACME))
+    assert asyncio.run(suites.renew(ACME))
+
+
+def test_a_reading_that_a_push_overtakes_is_not_kept() -> None:
+    """GitHub answered it with what was there before the push: the next look reads it anew."""
+
+    class Pushed(FakeForge):
+        async def file(self, repository: Repository, path: str, ref: str) -> str | None:
+            text = await super().file(repository, path, ref)
+            if self.files == {PATH: FETCHES}:
+                self.files[PATH] = FETCHES + "checks: check\n"
+                await suites.renew(ACME)
+            return text
+
+    suites = Suites(forge=Pushed(files={PATH: FETCHES}), now=lambda: 0.0)
+    old = asyncio.run(suites.read(ACME))
+    assert old != asyncio.run(suites.read(ACME))

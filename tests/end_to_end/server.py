@@ -10,17 +10,17 @@ import os
 import signal
 import sqlite3
 import ssl
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TypeVar
 
 import httpx
 
+from tests.end_to_end.forked import forked
 from tests.peers.ports import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +47,7 @@ class Server:
     settings: dict[str, str]
     port: int = field(default_factory=free_port)
     options: tuple[str, ...] = ()
-    process: "subprocess.Popen[bytes] | None" = None
+    process: BaseProcess | None = None
 
     @property
     def url(self) -> str:
@@ -77,20 +77,18 @@ class Server:
             "GITHUB_WEBHOOK_SECRET": self.secret,
             "PYTHONPATH": str(ROOT),
         }
-        with (self.folder / "server.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", *module],
-                cwd=self.folder,
-                env={**environ, **own, **self.settings},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+        self.process = forked(
+            module,
+            folder=self.folder,
+            environ={**environ, **own, **self.settings},
+            output=self.folder / "server.log",
+        )
 
     def dies(self) -> None:
         """Wait until it has killed itself."""
         assert self.process is not None
-        status = self.process.wait(timeout=PATIENCE)
+        self.process.join(PATIENCE)
+        status = self.process.exitcode
         assert status == -signal.SIGKILL, f"it ended otherwise, with {status}:\n{self.log[-4000:]}"
         self.process = None
 
@@ -98,8 +96,14 @@ class Server:
         """End it at once, as a power cut does."""
         assert self.process is not None
         self.process.kill()
-        self.process.wait()
+        self.process.join()
         self.process = None
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        assert self.process is not None
+        assert self.process.pid is not None
+        os.kill(self.process.pid, number)
 
     def leases_end(self) -> None:
         """Let the time pass for which a dead process holds its rows (SQLite)."""
@@ -111,8 +115,10 @@ class Server:
         """End it as an operator does; its exit status and how long that took."""
         assert self.process is not None
         begun = time.monotonic()
-        self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(timeout=PATIENCE)
+        self.process.terminate()
+        self.process.join(PATIENCE)
+        status = self.process.exitcode
+        assert status is not None, "it did not end"
         self.process = None
         return status, time.monotonic() - begun
 
@@ -141,7 +147,7 @@ class Server:
         """Wait until something is found (not None, not False, not empty), and return it."""
         deadline = time.monotonic() + PATIENCE
         while not (seen := found()):
-            alive = self.process is None or self.process.poll() is None
+            alive = self.process is None or self.process.is_alive()
             assert alive, f"the server ended while waiting until {what}:\n{self.log[-4000:]}"
             assert time.monotonic() < deadline, f"not in time: {what}:\n{self.log[-4000:]}"
             time.sleep(STEP)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.end_to_end.between import Moment
 from tests.end_to_end.server import ask
 from tests.end_to_end.stand import BRANCH, Stand, standing
 
@@ -88,6 +89,7 @@ def test_a_renamed_repository_takes_everything_along(make_stand: Callable[..., S
     number = stand.open_pull()
     before = stand.comment(number, "slower")
     stand.hosted.does(stand.life.rename("acme/maxtext-next"))
+    stand.server.leases_end()  # of who was at work under the old name
     after = stand.comment(number, "/acme/maxtext-next/pull/")
     assert before.id == after.id
     assert "3 v 4" in after.body
@@ -99,6 +101,25 @@ def test_a_renamed_repository_takes_everything_along(make_stand: Callable[..., S
         )
         assert 200 == stand.server.status(moved.headers["location"])
     assert 307 == ask(f"{stand.server.url}/acme/maxtext").status_code
+
+
+def test_a_rename_while_the_comment_is_being_written_leaves_one(make_stand: Callable[..., Stand]) -> None:
+    """Who wrote it has lost its row by then; the next knows the comment by its mark, whatever the name."""
+    stand = make_stand()
+    moved: list[bool] = []
+
+    def rename() -> None:
+        stand.hosted.does(stand.life.rename("acme/maxtext-next"))
+        moved.append(True)
+
+    stand.between.once(Moment.AFTER, "POST", r"/comments", rename)
+    number = stand.open_pull()
+    stand.server.until(lambda: moved, "the repository has its new name")
+    stand.server.until(lambda: "nothing was written" in stand.server.log, "the row is lost")
+    stand.server.leases_end()
+    stand.comment(number, "/acme/maxtext-next/pull/")
+    stand.server.quiet()
+    assert 1 == len(stand.hosted.github.comments_of(number))
 
 
 def test_a_suspended_installation_is_let_alone_and_revived(make_stand: Callable[..., Stand]) -> None:

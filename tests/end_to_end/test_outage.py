@@ -66,8 +66,7 @@ def test_a_process_that_was_held_up_writes_nothing_after_another_took_over(
     first = stand.server
 
     def hold_up() -> None:
-        assert first.process is not None
-        first.process.send_signal(signal.SIGSTOP)
+        first.signal(signal.SIGSTOP)
         stopped.set()
 
     # The second question for the pull request is the one right before the write.
@@ -88,8 +87,7 @@ def test_a_process_that_was_held_up_writes_nothing_after_another_took_over(
         stack.callback(_end, second)
         second.start()
         stand.comment(number, "slower")
-        assert first.process is not None
-        first.process.send_signal(signal.SIGCONT)
+        first.signal(signal.SIGCONT)
         first.until(lambda: "another process took this over" in first.log, "the first one notices")
         first.quiet()
         assert 1 == stand.between.count("POST", f"/{number}/comments$")
