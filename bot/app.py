@@ -50,7 +50,7 @@ from bot.storage.database import Database
 from bot.storage.line_index import IndexShelf
 from bot.storage.tables import DELIVERY, MAINLINE, PULL_REQUEST, RUN
 from bot.upkeep import upkeep
-from bot.web.link_key import LinkKey
+from bot.web.ground.link_key import LinkKey
 from bot.web.measures import registry
 from bot.web.moved import Names
 from bot.web.site import site

@@ -12,7 +12,7 @@ from bot.settings import Settings
 from bot.storage.artifacts import RunStore
 from bot.storage.database import Database
 from bot.web.front import Front, Means, front
-from bot.web.link_key import LinkKey
+from bot.web.ground.link_key import LinkKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

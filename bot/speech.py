@@ -25,7 +25,7 @@ from bot.report.marks import PULL_MARK
 from bot.report.model import Report
 from bot.storage import pulls
 from bot.storage.database import Database
-from bot.web.link_key import LinkKey
+from bot.web.ground.link_key import LinkKey
 
 LOG = logging.getLogger(__name__)
 

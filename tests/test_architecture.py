@@ -3,6 +3,7 @@
 import ast
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,27 @@ EXTRA = {
 }
 """The doors inside a room: reading runs takes a store and a reader, planning takes a verdict."""
 
+WEB = {
+    "ground": set(),
+    "figures": set(),
+    "log": {"ground"},
+    "cases": {"ground", "figures", "log"},
+    "frame": {"ground", "log", "cases"},
+    "repository": {"ground", "frame", "history"},
+    "history": {"ground", "figures", "frame"},
+    "pulls": {"ground", "cases", "frame"},
+    "compare": {"ground", "cases", "frame"},
+    "runs": {"ground", "figures", "log", "cases", "frame"},
+    "log_viewer": {"ground", "log", "frame"},
+    "log_compare": {"ground", "log", "frame", "log_viewer"},
+    "schema": {"log_compare"},
+    "sign_in": {"ground", "frame"},
+}
+"""Which rooms of `web` each of them may know besides itself."""
+
+WEB_JOINTS = {"__init__", "api", "front", "measures", "moved", "pages", "site"}
+"""The files of `web` that stand in no room: they join the rooms into one application, and may know all."""
+
 PURE = ("logs", "verdict", "report", "intake", "runs", "config", "globs", "errors")
 IMPURE_FILES = {"intake/webhook.py", "runs/collect.py"}
 IMPURE_FOLDERS = ("runs/clusters/",)
@@ -65,7 +87,7 @@ FORBIDDEN_WHEN_PURE = {
 DOORS = {
     "ahocorasick_rs": ("logs/scan.py",),
     "alembic": ("storage/migrations/",),
-    "cryptography": ("demo/", "web/seal.py"),
+    "cryptography": ("demo/", "web/sign_in/seal.py"),
     "dulwich": ("runs/clusters/checkout.py", "demo/"),
     "githubkit": ("github/",),
     "google": ("storage/gcs.py", "runs/clusters/xpk/cloud_log.py"),
@@ -130,6 +152,37 @@ def test_a_room_knows_only_the_rooms_it_may(path: Path) -> None:
     rooms = {_room(BOT / name.split(".")[1]) for name in _imports(path) if name.startswith("bot.")}
 
     assert rooms - allowed == set()
+
+
+def _web_files() -> list[Path]:
+    return [path for path in _files() if _room(path) == "web"]
+
+
+def _web_room(path: Path) -> str:
+    return path.relative_to(BOT / "web").parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", _web_files(), ids=_name)
+def test_a_room_of_the_pages_knows_only_the_rooms_it_may(path: Path) -> None:
+    """The pages' own rooms stand on each other in one direction; what joins them is known by none of them."""
+    room = _web_room(path)
+    if room in WEB_JOINTS:
+        return
+    known = {name.split(".")[2] for name in _imports(path) if name.startswith("bot.web.")}
+
+    assert "bot.web" not in set(_imports(path)), "a room of the pages is named in full"
+    assert known - WEB[room] - {room} == set()
+
+
+def test_every_rule_between_rooms_of_the_pages_is_used_and_none_makes_a_circle() -> None:
+    """What is allowed is what is done, and the rooms can be put in one order."""
+    done: dict[str, set[str]] = {room: set() for room in WEB}
+    for path in _web_files():
+        if (room := _web_room(path)) in WEB:
+            done[room] |= {name.split(".")[2] for name in _imports(path) if name.startswith("bot.web.")}
+
+    assert {room: known - {room} for room, known in done.items()} == WEB
+    assert set(TopologicalSorter(WEB).static_order()) == set(WEB)
 
 
 @pytest.mark.parametrize("path", _files(), ids=_name)

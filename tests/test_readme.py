@@ -15,7 +15,7 @@ from bot.settings import SETTINGS
 from bot.storage import given
 from bot.verdict import noise, steady, threshold
 from bot.verdict.judgement import Margins
-from bot.web.openapi import OPERATIONS
+from bot.web.schema.openapi import OPERATIONS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

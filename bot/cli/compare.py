@@ -125,7 +125,7 @@ def _print(comparison: Comparison, form: str) -> None:
             print(comparison_markdown(comparison, render=Renderer().render), end="")
         case "html":
             from bot.render import Renderer  # noqa: PLC0415 - as above
-            from bot.web.export import export_page  # noqa: PLC0415 - the pages are not needed otherwise
+            from bot.web.compare.export import export_page  # noqa: PLC0415 - the pages are not needed otherwise
 
             print(export_page(comparison, render=Renderer().render), end="")
         case _:

@@ -13,17 +13,17 @@ from starlette.routing import BaseRoute
 from bot.storage.artifacts import RunStore
 from bot.storage.database import Database
 from bot.storage.line_index import IndexShelf
-from bot.web.answers import NEVER, json_answer
 from bot.web.api import api_routes
-from bot.web.link_key import LinkKey
-from bot.web.log_source import Logs
+from bot.web.frame.parts import Parts, Render, later
+from bot.web.ground.answers import NEVER, json_answer
+from bot.web.ground.link_key import LinkKey
+from bot.web.ground.visitor import Permissions, Readers
+from bot.web.log.source import Logs
 from bot.web.pages import page_routes
-from bot.web.reception import Desk
-from bot.web.seal import Seal
-from bot.web.sessions import Cookies, Sessions
-from bot.web.sign_in import People, SignIn, sign_in_routes
-from bot.web.site_parts import Parts, Render, later
-from bot.web.visitor import Permissions, Readers
+from bot.web.sign_in.flow import People, SignIn, sign_in_routes
+from bot.web.sign_in.reception import Desk
+from bot.web.sign_in.seal import Seal
+from bot.web.sign_in.sessions import Cookies, Sessions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bot.storage import repositories
 from bot.storage.database import Away, Database
-from bot.web.link_key import LinkKey
+from bot.web.ground.link_key import LinkKey
 
 KEPT_SECONDS = 30.0
 """A repository is renamed once in years."""

@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute, Route
 from bot.errors import Broken, Told
 from bot.intake.webhook import Receiver
 from bot.web.moved import Moved, Names
-from bot.web.reception import Desk, Reception
+from bot.web.sign_in.reception import Desk, Reception
 
 CHECK_SECONDS = 5.0
 

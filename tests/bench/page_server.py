@@ -18,8 +18,8 @@ from starlette.routing import Route
 from bot.render import Renderer
 from bot.storage.database import Database
 from bot.web.front import Means, front
-from bot.web.link_key import LinkKey
-from bot.web.reception import Reception
+from bot.web.ground.link_key import LinkKey
+from bot.web.sign_in.reception import Reception
 
 
 def pages(folder: Path) -> Starlette:

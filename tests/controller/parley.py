@@ -33,7 +33,7 @@ from bot.speech import Speech
 from bot.storage import deliveries, queue
 from bot.storage.database import Database
 from bot.storage.tables import DELIVERY, PULL_REQUEST, RUN
-from bot.web.link_key import LinkKey
+from bot.web.ground.link_key import LinkKey
 from tests.github.gitting import GitRepository
 from tests.peers.keys import private_key
 

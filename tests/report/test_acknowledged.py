@@ -9,7 +9,7 @@ from bot.report.headline import headline, is_green, severity
 from bot.report.model import Acknowledgement, CaseReport, RowState
 from bot.report.states import Tier
 from bot.verdict.judgement import LossVerdict, TimingVerdict, Verdict
-from bot.web.pull_view import row_line
+from bot.web.cases.overview import row_line
 from tests.report.parts import compared, rows, timing
 from tests.report.samples import case, failing, report, same, slower, unsure
 from tests.report.states import REASON, accepted, row_in_state

@@ -8,7 +8,7 @@ from bot.report.detail import LEVELS
 from bot.report.differences import environment_fold
 from bot.report.model import CaseReport, RowState
 from bot.verdict.judgement import Caveat, CaveatKind, TimingVerdict, Verdict
-from bot.web.case_words import sentences
+from bot.web.cases.words import sentences
 from tests.report.parts import DIVERGED, JAX_CAVEATS, compared, rows, timing
 from tests.report.samples import case, report, same, unsure
 

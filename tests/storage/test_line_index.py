@@ -11,7 +11,7 @@ from bot.runs.records import RunFile
 from bot.storage import line_index
 from bot.storage.folder import FolderStore
 from bot.storage.line_index import STRIDE, IndexShelf, LineCounter, decoded, identity
-from bot.web.log_source import Logs
+from bot.web.log.source import Logs
 from tests.writing import maxtext_log
 
 

@@ -25,9 +25,9 @@ from bot.storage.folder import FolderStore
 from bot.storage.pulls import RepositoryRow
 from bot.verdict.judgement import MeasuredRun
 from bot.web.front import Means, front
-from bot.web.link_key import LinkKey
-from bot.web.reception import Reception
-from bot.web.sign_in import People
+from bot.web.ground.link_key import LinkKey
+from bot.web.sign_in.flow import People
+from bot.web.sign_in.reception import Reception
 from tests.report.parts import measured
 from tests.report.samples import BASE, NOW
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.verdict.judgement import Row, Timing, TimingVerdict
-from bot.web.case_figures import figure_line, figure_lines
+from bot.web.cases.figures import figure_line, figure_lines
 from tests.report.samples import slower, unsure
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from bot.logs.read import LogReader
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.measure import measure
-from bot.web.log_masks import mask, moment_of, names_of, steady
-from bot.web.log_pairs import Kind, SideLine, folded, rows
-from bot.web.log_sections import pairs, sections
+from bot.web.log.masks import mask, moment_of, names_of, steady
+from bot.web.log_compare.pairs import Kind, SideLine, folded, rows
+from bot.web.log_compare.sections import pairs, sections
 from tests.conftest import Accept
 from tests.web.shop import KEY, PRIVATE, PUBLIC, Page, Shop
 from tests.web.test_pages import settled

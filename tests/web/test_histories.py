@@ -10,10 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.storage.timelines import Acknowledged, Point
-from bot.web.csv_answer import csv_text
-from bot.web.history_levels import levels, moves
-from bot.web.history_plot import HEIGHT, MOST_BINS, history_plot, thinned
-from bot.web.plot_hits import WIDTH
+from bot.web.figures.hits import WIDTH
+from bot.web.ground.csv_answer import csv_text
+from bot.web.history.levels import levels, moves
+from bot.web.history.plot import HEIGHT, MOST_BINS, history_plot, thinned
 from tests.conftest import Accept
 from tests.verdict.samples import normals
 from tests.web.shop import PUBLIC, Page, Shop

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.report import escape
-from bot.web.inline import Piece, inline, plain
+from bot.web.ground.inline import Piece, inline, plain
 
 ODD = st.text(alphabet="ab1 `*_[]()|\\<>&;#@:/~$-+=.!{}\"'", max_size=60)
 

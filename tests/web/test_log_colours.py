@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.web.legible import legible
-from bot.web.log_colours import HUES, Colours, Run, clipped
+from bot.web.ground.legible import legible
+from bot.web.log.colours import HUES, Colours, Run, clipped
 
 STYLES = (Path(__file__).parents[2] / "bot" / "web" / "static" / "log.css").read_text(encoding="utf-8")
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.web.log_folds import SHORTEST_FOLD, folds
-from bot.web.log_window import LogLine, LogMark
+from bot.web.log.window import LogLine, LogMark
+from bot.web.log_viewer.folds import SHORTEST_FOLD, folds
 
 CHATTER = (
     "I0421 10:17:11.{0:06} 1366 attentions.py:1088] attentions/q_{0} Logical: bfloat16[{0},2048] ('embed')."

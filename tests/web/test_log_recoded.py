@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.web import log_recoded
-from bot.web.log_recoded import RecodedText
+from bot.web.log import recoded as log_recoded
+from bot.web.log.recoded import RecodedText
 from tests.verdict.samples import run as measured
 from tests.web.shop import Shop
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.report.redact import redacted
-from bot.web.log_redaction import BLOCK, Redaction
+from bot.web.log.redaction import BLOCK, Redaction
 
 PRIVATE = "-----BEGIN RSA PRIVATE KEY-----\nMIIEabc\nMIIEdef\n-----END RSA PRIVATE KEY-----"
 

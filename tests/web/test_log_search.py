@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.web import log_search
-from bot.web.log_search import Found, Place, Query, search
-from bot.web.log_source import LogSource, open_log
+from bot.web.log.source import LogSource, open_log
+from bot.web.log_viewer import search as log_search
+from bot.web.log_viewer.search import Found, Place, Query, search
 from tests.web.shop import KEY, PRIVATE, Page, Shop
 
 

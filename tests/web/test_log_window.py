@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.errors import Told
-from bot.web.log_source import Logs, LogSource, open_log
-from bot.web.log_view import log_view, read_span
-from bot.web.log_window import LONGEST_PIECE, LogMark, Span, cut, lines, readable
+from bot.web.log.source import Logs, LogSource, open_log
+from bot.web.log.window import LONGEST_PIECE, LogMark, Span, cut, lines, readable
+from bot.web.log_viewer.view import log_view, read_span
 from tests.writing import maxtext_log
 
 CHARACTERS = st.text(alphabet="ab \n\r\tä€😀", max_size=400)

@@ -12,7 +12,8 @@ from bot.logs.facts import Failure, State, Step
 from bot.runs.records import RunState
 from bot.storage import line_index
 from bot.verdict.judgement import MeasuredRun
-from bot.web import log_gzip, log_source
+from bot.web.log import gzipped as log_gzip
+from bot.web.log import source as log_source
 from tests.conftest import Accept
 from tests.report import parts
 from tests.web.shop import KEY, PRIVATE, Page, Shop

@@ -7,7 +7,7 @@ import pytest
 
 from bot.storage import runs
 from bot.storage.tables import REPORT
-from bot.web.openapi import openapi
+from bot.web.schema.openapi import openapi
 from tests.report import parts, samples, states
 from tests.report.hostile import hostile
 from tests.verdict.samples import Shape, failed

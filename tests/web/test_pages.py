@@ -157,7 +157,7 @@ def test_an_open_page_asks_for_nothing_to_be_made(shop: Shop, monkeypatch: pytes
     """Its question every few seconds, and that of who has the page, are answered from what it is made of."""
     shop.report(samples.mixed())
     tag = shop.get(PULL).headers["etag"]
-    monkeypatch.delattr("bot.web.pull_pages.pull_view")
+    monkeypatch.delattr("bot.web.pulls.pages.pull_view")
     assert (200, tag, b"") == (
         (head := shop.get(PULL, "HEAD")).status_code,
         head.headers["etag"],

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.measure import measure
-from bot.web.plot_hits import WIDTH
-from bot.web.plots import MOST_BINS, loss_plot, plots, step_plot
+from bot.web.figures.hits import WIDTH
+from bot.web.figures.plots import MOST_BINS, loss_plot, plots, step_plot
 from tests.verdict.samples import Shape, losses, run_log
 
 NAN = float("nan")

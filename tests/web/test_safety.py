@@ -9,8 +9,8 @@ import pytest
 from bot.logs.facts import State
 from bot.storage import runs
 from bot.verdict.judgement import MeasuredRun
-from bot.web.legible import legible
-from bot.web.link_key import LinkKey
+from bot.web.ground.legible import legible
+from bot.web.ground.link_key import LinkKey
 from tests.report import parts, samples
 from tests.report.hostile import HOSTILE_TEXT, hostile
 from tests.web.shop import KEY, PRIVATE, PUBLIC, Page, Shop

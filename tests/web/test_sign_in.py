@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.storage.database import Database
-from bot.web.sign_in import local_path
-from bot.web.visitor import OPEN_SECONDS, REFUSALS, SHUT_SECONDS
+from bot.web.ground.visitor import OPEN_SECONDS, REFUSALS, SHUT_SECONDS
+from bot.web.sign_in.flow import local_path
 from tests.web.people import FakePeople
 from tests.web.shop import PRIVATE, PUBLIC, URL, Page, Shop
 from tests.web.test_safety import private_pages

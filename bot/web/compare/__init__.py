@@ -1,0 +1,1 @@
+"""Two names compared, every case in every variant at one name, and a comparison as a file."""

@@ -1,0 +1,1 @@
+"""Figures as shapes: what a template puts into an SVG."""

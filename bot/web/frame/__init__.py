@@ -1,0 +1,1 @@
+"""What pages and JSON answers are made with, and what they say when something is missing."""

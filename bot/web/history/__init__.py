@@ -1,0 +1,1 @@
+"""The histories of cases on a branch: drawings, levels, JSON, CSV."""

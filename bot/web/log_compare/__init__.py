@@ -1,0 +1,1 @@
+"""Two logs side by side."""

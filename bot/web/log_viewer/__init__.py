@@ -1,0 +1,1 @@
+"""One log: its lines, its text, and what is found in it."""

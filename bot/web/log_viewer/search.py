@@ -1,0 +1,224 @@
+"""Searches a whole log, some seconds at a time.
+
+In:  a log, words, and where to go on. Out: `Found`: the hits with the lines around them, and where to go on.
+Promises memory that does not grow with the log, a limit to the time of one request, and that what is taken
+out of a public log cannot be guessed by searching: only what its readers are shown counts as a hit.
+
+The words are taken literally. No pattern is offered, so none can take for ever.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from bot.web.log.redaction import LEAD
+from bot.web.log.source import LogSource
+from bot.web.log.window import LOOK_BACK, LogLine, Span, lines
+from bot.web.log_viewer.view import redacted_lines
+
+MOST_HITS = 50
+MOST_SECONDS = 2.0
+"""After which a page is given with what was found: a reader waits that long, and goes on where it ended."""
+
+LONGEST_WORDS = 200
+AROUND = 2
+"""Lines shown on either side of a hit."""
+
+AHEAD = 8 << 10
+"""Bytes behind a hit that are read before it is shown."""
+
+BLOCK = 4 << 20
+SIDE = 800
+"""Bytes of a longer line that are shown on either side of a hit: together with it one piece of a line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """Words, in the bytes in which they are looked for. `cased` says that A is not a."""
+
+    words: str
+    cased: bool
+
+    @property
+    def needle(self) -> bytes:
+        """What to look for in a block that `folded` returned."""
+        return (self.words if self.cased else self.words.lower()).encode("utf-8", "replace")
+
+    def folded(self, block: bytes) -> bytes:
+        """The block as the needle is looked for in it; letters beyond ASCII are told apart by case."""
+        return block if self.cased else block.lower()
+
+    def places(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where the words stand in a text that is shown."""
+        within, words = (text, self.words) if self.cased else (text.lower(), self.words.lower())
+        if len(within) != len(text):
+            return
+        at = within.find(words)
+        while at >= 0:
+            yield at, at + len(words)
+            at = within.find(words, at + len(words))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A line that holds the words, with its neighbours; `lit` are its parts, the words marked."""
+
+    line: LogLine
+    before: tuple[LogLine, ...]
+    after: tuple[LogLine, ...]
+    lit: tuple[tuple[bool, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The hits from byte `begin` to byte `end`; `following` is where to go on, None at the log's end."""
+
+    hits: tuple[Hit, ...]
+    begin: int
+    end: int
+    following: "Place | None"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A byte of a log, and the number of the line that holds it."""
+
+    offset: int = 0
+    line: int = 1
+
+
+def search(
+    source: LogSource,
+    query: Query,
+    begin: Place,
+    *,
+    redacts: bool,
+    clock: Callable[[], float] = time.monotonic,
+) -> Found:
+    """What stands in the log from a place on, as far as one request goes."""
+    until = clock() + MOST_SECONDS
+    hits: list[Hit] = []
+    at = begin
+    for block in _blocks(source, begin.offset):
+        for hit, place in _hits(block, query, at, redacts=redacts):
+            hits += [hit] if hit else []
+            at = place
+            if len(hits) >= MOST_HITS or clock() >= until:
+                return Found(hits=tuple(hits), begin=begin.offset, end=at.offset, following=at)
+        at = block.place(block.limit, at)
+        if clock() >= until and not block.ends:
+            return Found(hits=tuple(hits), begin=begin.offset, end=at.offset, following=at)
+    return Found(hits=tuple(hits), begin=begin.offset, end=at.offset, following=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Text from byte `at` on, of which hits up to `limit` are taken: the rest is what stands behind them."""
+
+    at: int
+    text: bytes
+    limit: int
+    ends: bool
+
+    def place(self, offset: int, known: Place) -> Place:
+        """This byte with its line, counted from a place of the block that is known."""
+        passed = self.text.count(b"\n", known.offset - self.at, offset - self.at)
+        return Place(offset=offset, line=known.line + passed)
+
+
+def _blocks(source: LogSource, start: int) -> Iterator[_Block]:
+    """The log in overlapping blocks, so that every hit has the text around it at hand."""
+    base = max(start - LOOK_BACK, 0)
+    kept, at = b"", base
+    waiting: bytes | None = None
+    for piece in _gathered(source.pieces_from(base)):
+        if waiting is not None:
+            text = kept + waiting
+            yield _Block(at, text, at + len(text) - AHEAD, ends=False)
+            cut = max(len(text) - AHEAD - LOOK_BACK, 0)
+            kept, at = text[cut:], at + cut
+        waiting = piece
+    if waiting is not None:
+        text = kept + waiting
+        yield _Block(at, text, at + len(text), ends=True)
+
+
+def _gathered(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Pieces of at least `BLOCK` bytes, but for the last: each is longer than what is read ahead."""
+    parts: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        parts.append(piece)
+        size += len(piece)
+        if size >= BLOCK:
+            yield b"".join(parts)
+            parts, size = [], 0
+    if parts:
+        yield b"".join(parts)
+
+
+def _hits(block: _Block, query: Query, begin: Place, *, redacts: bool) -> Iterator[tuple[Hit | None, Place]]:
+    """The hits of a block from a place on, each with the place behind it: one for each line, or for each
+    stretch of a line of megabytes; None for what its readers may not see."""
+    text, needle = query.folded(block.text), query.needle
+    known = begin
+    at = text.find(needle, begin.offset - block.at)
+    while at >= 0 and block.at + at < block.limit:
+        known = block.place(block.at + at, known)
+        end = block.text.find(b"\n", at + len(needle), at + SIDE)
+        behind = end + 1 if end >= 0 else min(at + max(SIDE, len(needle)), len(text))
+        hit = _shown(block, query, at, known.line, redacts=redacts)
+        yield hit, block.place(block.at + behind, known)
+        at = text.find(needle, behind)
+
+
+def _shown(block: _Block, query: Query, at: int, number: int, *, redacts: bool) -> Hit | None:
+    """The hit as its readers may see it; None where what they see does not hold the words."""
+    start, end = _back(block.text, at), _ahead(block.text, at + len(query.needle))
+    first = number - block.text.count(b"\n", start, at)
+    before = block.text[max(start - LOOK_BACK, 0) : start].decode("utf-8", "replace")
+    after = block.text[end : end + LEAD]
+    span = Span(at=block.at + start, text=block.text[start:end], ends=False, after=after)
+    near = tuple(lines(span, (), first, before))
+    if redacts:
+        near = redacted_lines(near, before, span)
+    n = _holding(near, block.at + at)
+    lit = _lit(near[n].text, query)
+    if lit is None:
+        return None
+    sides = slice(max(n - AROUND, 0), n), slice(n + 1, n + 1 + AROUND)
+    return Hit(line=near[n], before=near[sides[0]], after=near[sides[1]], lit=lit)
+
+
+def _holding(near: tuple[LogLine, ...], offset: int) -> int:
+    return max((n for n, line in enumerate(near) if line.offset <= offset), default=0)
+
+
+def _lit(text: str, query: Query) -> tuple[tuple[bool, str], ...] | None:
+    parts: list[tuple[bool, str]] = []
+    at = 0
+    for begin, end in query.places(text):
+        parts += [(False, text[at:begin]), (True, text[begin:end])]
+        at = end
+    return tuple(part for part in (*parts, (False, text[at:])) if part[1]) if parts else None
+
+
+def _back(text: bytes, at: int) -> int:
+    """The begin of the lines shown before a hit; within a line of megabytes, of a word before it."""
+    start = text.rfind(b"\n", max(at - SIDE, 0), at) + 1
+    if not start and at > SIDE:
+        return text.find(b" ", at - SIDE, at) + 1 or at - SIDE
+    for _ in range(AROUND):
+        above = text.rfind(b"\n", max(start - SIDE, 0), max(start - 1, 0)) + 1
+        start = above or (0 if start <= SIDE else start)
+    return start
+
+
+def _ahead(text: bytes, at: int) -> int:
+    """The end of the lines shown behind a hit; within a line of megabytes, of a word behind it."""
+    end = text.find(b"\n", at, at + SIDE) + 1
+    if not end:
+        return len(text) if at + SIDE >= len(text) else text.rfind(b" ", at, at + SIDE) + 1 or at + SIDE
+    for _ in range(AROUND):
+        end = text.find(b"\n", end, end + SIDE) + 1 or end
+    return end

@@ -1,0 +1,1 @@
+"""The report of a pull request or of a watched branch."""

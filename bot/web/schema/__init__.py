@@ -1,0 +1,1 @@
+"""What the JSON answers are made of: an OpenAPI document and its shapes."""

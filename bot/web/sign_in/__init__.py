@@ -1,0 +1,1 @@
+"""Who comes in: signing in with GitHub, sessions, the reception in front of every page."""
