@@ -16,7 +16,7 @@ from bot.web.log import gzipped as log_gzip
 from bot.web.log import source as log_source
 from tests.conftest import Accept
 from tests.report import parts
-from tests.web.shop import KEY, PRIVATE, Page, Shop
+from tests.web.shop import KEY, PRIVATE, PUBLIC, Page, Shop
 from tests.web.test_pages import settled
 from tests.writing import maxtext_log
 
@@ -183,6 +183,33 @@ def test_a_damaged_gzip_is_told(shop: Shop) -> None:
     shop.run("r", content[:3000] + b"\x00" * 800 + content[3800:])
     answer = shop.get("/runs/r/log")
     assert (404, True) == (answer.status_code, "compressed, and damaged" in answer.text)
+
+
+def damaged(text: bytes, place: str) -> bytes:
+    """A gzip that cannot be read behind this text: its checksum is another, or an impossible block follows."""
+    if place == "checksum":
+        return gzip.compress(text)[:-8] + b"\xff" * 8
+    deflate = zlib.compressobj(wbits=31)
+    return deflate.compress(text) + deflate.flush(zlib.Z_FULL_FLUSH) + b"\x07" * 2_000
+
+
+@pytest.mark.parametrize("repository", [PUBLIC, PRIVATE])
+@pytest.mark.parametrize("place", ["checksum", "block"])
+def test_a_damaged_gzip_is_sent_as_far_as_it_can_be_read(
+    repository: str, place: str, shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every byte before the damage, a last line that says so to the reader, and one line in our own log."""
+    text = b"".join(b"%d\n" % (n * n) for n in range(50_000))
+    shop.run("r", damaged(text, place), repository=repository)
+    key = f"?key={KEY.key(PRIVATE)}" if repository == PRIVATE else ""
+    with caplog.at_level("WARNING"):
+        answer = shop.get(f"/runs/r/log/raw{key}")
+    sent, _, said = answer.content.rpartition(b"\n[MaxView: ")
+    assert text == sent
+    assert b"the text ends here. This log is compressed, and damaged: its rest cannot be read.]\n" == said
+    assert [None] == [
+        record.exc_info for record in caplog.records if record.name == "bot.web.log_viewer.pages"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,11 @@ def log_away(problem: Told | Broken, address: str) -> LogAway:
     """What is said of a log that its store does not give; the store's address is not for strangers."""
     cause = problem.__cause__
     if isinstance(problem, Damaged):
-        return LogAway(404, str(problem), "What was measured from it stays, and its begin can be read.")
+        return LogAway(
+            404,
+            str(problem),
+            "What was measured from it stays. Its raw text, below this address as `raw`, holds what can be read of it.",
+        )
     if isinstance(cause, FileNotFoundError | NotADirectoryError) or getattr(cause, "code", None) == 404:
         return LogAway(
             404,

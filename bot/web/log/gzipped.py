@@ -8,6 +8,7 @@ so the first reader of a far place passes all that stands before it.
 
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 
@@ -20,6 +21,9 @@ SPACING = 16 << 20
 
 STORED_STRIDE = 1 << 20
 """Stored bytes asked for at once."""
+
+PORTION = 512
+"""Stored bytes inflated at once near a damage; a state is copied for each of them, some 40 KB."""
 
 GZIP = 31  # zlib's number for a gzip frame
 
@@ -49,7 +53,7 @@ class GzipText:
         self.size: int | None = None
 
     def pieces_from(self, start: int) -> Iterator[bytes]:
-        """The text from a byte on, piece by piece."""
+        """The text from a byte on, piece by piece; `Damaged` behind the last byte that can be read."""
         at, inflated = self._nearest(start)
         for piece in inflated:
             if at + len(piece) > start:
@@ -83,7 +87,12 @@ class GzipText:
                     if not waiting.startswith(GZIP_MAGIC[:1]):
                         return
                     inflate = zlib.decompressobj(GZIP)
-                text = _inflate(inflate, waiting)
+                spare = inflate.copy()
+                try:
+                    text = _inflate(inflate, waiting)
+                except Damaged:
+                    yield from _readable(spare, waiting)
+                    raise
                 waiting = inflate.unused_data if inflate.eof else inflate.unconsumed_tail
                 at += len(text)
                 self._remember(at, stored - len(waiting), inflate)
@@ -103,3 +112,21 @@ def _inflate(inflate: "zlib._Decompress", waiting: bytes) -> bytes:
         return inflate.decompress(waiting, PIECE)
     except zlib.error as problem:
         raise Damaged("This log is compressed, and damaged: its rest cannot be read") from problem
+
+
+def _readable(inflate: "zlib._Decompress", waiting: bytes) -> Iterator[bytes]:
+    """What stands before the damage: zlib keeps to itself what it made in the call that found it, so the
+    same is asked for again in small portions, and the last of them byte by byte."""
+    for start in range(0, len(waiting), PORTION):
+        spare, portion = inflate.copy(), waiting[start : start + PORTION]
+        try:
+            yield inflate.decompress(portion)
+        except zlib.error:
+            yield from _bytewise(spare, portion)
+            return
+
+
+def _bytewise(inflate: "zlib._Decompress", portion: bytes) -> Iterator[bytes]:
+    with suppress(zlib.error):
+        for at in range(len(portion)):
+            yield inflate.decompress(portion[at : at + 1])

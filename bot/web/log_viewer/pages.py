@@ -4,6 +4,7 @@ In:  `/runs/{id}/log?from=LINE&to=LINE`, `?at=BYTE`, and `/runs/{id}/log/raw`.
 Out: pages of a window each; whoever wants all of it gets a stream. No log is ever held whole.
 """
 
+import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,12 +22,17 @@ from bot.web.frame.log_away import LogAway, log_away, open_run_log
 from bot.web.frame.parts import Parts
 from bot.web.ground.access import Visit, visit_run
 from bot.web.ground.answers import TEXT, bodiless, secured
+from bot.web.ground.legible import legible
 from bot.web.ground.public import for_page
 from bot.web.log.marks import log_marks
 from bot.web.log.redaction import Redaction
 from bot.web.log.source import TooFar
 from bot.web.log.window import LogMark
 from bot.web.log_viewer.view import LogView, log_view
+
+LOG = logging.getLogger(__name__)
+
+UNREAD = "The place where this log is kept stopped answering, and its rest was not sent"
 
 BEFORE_LINE = 1_000
 """Bytes shown before a line that was asked for, so that it does not stand at the very top."""
@@ -62,7 +68,7 @@ async def raw_log(parts: Parts, request: Request) -> Response:
     except LogAway as away:
         return parts.problem(request, away.status, away.what, away.why)
     if not visit.private:
-        body: Iterator[bytes] = Redaction().stream(source.pieces())
+        body: Iterator[bytes] = Redaction().stream(as_far_as_readable(source.pieces(), record.id))
         return _sent(request, body, 200, headers)
     first, last, status = asked_range(request.headers.get("range", ""), source.size)
     if source.size is not None:
@@ -72,7 +78,22 @@ async def raw_log(parts: Parts, request: Request) -> Response:
             f"bytes {first}-{last - 1}/{source.size}" if status == 206 else f"bytes */{source.size}"
         )
     body = source.pieces() if status == 200 else source.pieces_from(first, last)
+    if "Content-Length" not in headers:
+        body = as_far_as_readable(body, record.id)
     return _sent(request, body if status != 416 else iter(()), status, headers)
+
+
+def as_far_as_readable(pieces: Iterator[bytes], run: str) -> Iterator[bytes]:
+    """The text up to where it cannot be read further, then a line that says so; the server's log says it too."""
+    sent = 0
+    try:
+        for piece in pieces:
+            yield piece
+            sent += len(piece)
+    except (Told, Broken) as problem:
+        why = str(problem) if isinstance(problem, Told) else UNREAD
+        LOG.warning("The log of run %s was sent as far as byte %s: %s", legible(run), sent, why)
+        yield f"\n[MaxView: the text ends here. {why}.]\n".encode()
 
 
 def asked_range(header: str, size: int | None) -> tuple[int, int, int]:
