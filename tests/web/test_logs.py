@@ -186,7 +186,7 @@ def test_a_damaged_gzip_is_told(shop: Shop) -> None:
 
 
 def damaged(text: bytes, place: str) -> bytes:
-    """A gzip that cannot be read behind this text: its checksum is another, or an impossible block follows."""
+    """A gzip unreadable behind this text: its checksum is another, or an impossible block follows."""
     if place == "checksum":
         return gzip.compress(text)[:-8] + b"\xff" * 8
     deflate = zlib.compressobj(wbits=31)

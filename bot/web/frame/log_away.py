@@ -27,7 +27,7 @@ def log_away(problem: Told | Broken, address: str) -> LogAway:
         return LogAway(
             404,
             str(problem),
-            "What was measured from it stays. Its raw text, below this address as `raw`, holds what can be read of it.",
+            "What was measured from it stays. The run's raw log holds everything that can be read of it.",
         )
     if isinstance(cause, FileNotFoundError | NotADirectoryError) or getattr(cause, "code", None) == 404:
         return LogAway(

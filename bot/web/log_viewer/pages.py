@@ -84,7 +84,7 @@ async def raw_log(parts: Parts, request: Request) -> Response:
 
 
 def as_far_as_readable(pieces: Iterator[bytes], run: str) -> Iterator[bytes]:
-    """The text up to where it cannot be read further, then a line that says so; the server's log says it too."""
+    """The text up to where it cannot be read further, then a line that says so, as the server's log does."""
     sent = 0
     try:
         for piece in pieces:
