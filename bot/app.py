@@ -145,7 +145,7 @@ def _assemble(parts: Parts) -> Starlette:
 
 
 def _controller(parts: Parts, wake: Callable[[], None]) -> Controller:
-    suites = Suites(forge=parts.github, now=time.time)
+    suites = Suites(forge=parts.github, database=parts.database, now=time.time)
     delivery = DeliveryStep(
         database=parts.database,
         forge=parts.github,

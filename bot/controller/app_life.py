@@ -120,9 +120,10 @@ class AppLife:
 
     async def _repository(self, changed: RepositoryChanged) -> str:
         repository = changed.repository
+        await self._remember(repository)
+        await self.suites.doubt(repository)
         match changed.fate:
             case Fate.ARCHIVED | Fate.DELETED:
-                await self._remember(repository)
                 await self.database.write(
                     repositories.leave_installation,
                     installation=repository.installation,
@@ -131,11 +132,9 @@ class AppLife:
             case Fate.UNARCHIVED | Fate.TRANSFERRED | Fate.RENAMED:
                 await self.resume(repository)
             case Fate.PRIVATIZED | Fate.PUBLICIZED | Fate.EDITED:
-                await self._remember(repository)
                 await self.database.write(pulls.touch_open, repository=repository.full_name, now=self.now())
             case _:
                 assert_never(changed.fate)
-        self.suites.forget(repository)
         return f"{repository.full_name} was {changed.fate}"
 
     async def _remember(self, repository: Repository) -> None:

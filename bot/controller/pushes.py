@@ -29,15 +29,14 @@ class Pushes:
         return f"{touched} pull requests of {push.branch} are looked at{watched}"
 
     async def _main(self, push: Branch) -> str:
-        """Something landed; and where the configuration may have changed, every open pull request is looked
-        at, also one that nothing was said on until now."""
+        """Something landed; and where the configuration has changed, every open pull request is looked at,
+        also one that nothing was said on until now."""
         name, now = push.repository.full_name, self.now()
         await self.database.write(
             mainline.look, repository=name, installation=push.repository.installation, now=now
         )
         if not await self.suites.renew(push.repository):
             return f"{push.branch} is looked at"
-        await self.database.write(pulls.touch_open, repository=name, now=now)
         return f"{push.branch} is looked at, and every open pull request"
 
     async def _pulls(self, push: Branch) -> int:

@@ -1,9 +1,12 @@
 """A repository's configuration, from its default branch and nowhere else.
 
 In:  a repository. Out: its `Suite`, or why there is none.
+
+What was seen last stands in the database, and whoever sees something else has everything looked at that it
+decides. So no process goes on with a copy that another one knows to be old.
 """
 
-from collections import Counter
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -12,6 +15,9 @@ from bot.controller.ports import Forge
 from bot.controller.previewing import changes
 from bot.errors import Told
 from bot.intake.pull import Repository
+from bot.storage import configurations
+from bot.storage.configurations import LastSeen
+from bot.storage.database import Database
 
 PATH = ".github/maxview.yml"
 KEPT_SECONDS = 60.0
@@ -26,27 +32,35 @@ class ReadSuite:
     problem: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Copy:
+    """What was read, when that began, and after how many changes that anybody saw."""
+
+    read: ReadSuite
+    began: float
+    changes: int | None
+
+
+READINGS = 3
+"""Of one configuration that changes while it is read; who still reads an older one is told by the change."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Suites:
-    """Reads configurations, and keeps each for a minute."""
+    """Reads configurations, and keeps each for a minute, or until some process sees another."""
 
     forge: Forge
+    database: Database
     now: Callable[[], float]
-    _kept: dict[str, tuple[float, ReadSuite]] = field(default_factory=dict)
-    _renewed: dict[str, ReadSuite] = field(default_factory=dict)
-    _forgotten: Counter[str] = field(default_factory=Counter)
+    _kept: dict[str, _Copy] = field(default_factory=dict)
 
     async def read(self, repository: Repository) -> ReadSuite:
-        """The configuration as of at most a minute ago."""
-        name, began = repository.full_name, self.now()
-        kept = self._kept.get(name)
-        if kept is not None and began - kept[0] < KEPT_SECONDS:
-            return kept[1]
-        before = self._forgotten[name]
-        found = await self._read(repository)
-        if self._forgotten[name] == before:  # nobody heard meanwhile that it says something else
-            self._kept[name] = (began, found)
-        return found
+        """The configuration as of at most a minute ago, and no older than the last change that was seen."""
+        kept, last = self._kept.get(repository.full_name), await self._last(repository)
+        if kept and self.now() - kept.began < KEPT_SECONDS and kept.changes == (last and last.changes):
+            return kept.read
+        await self.renew(repository)
+        return self._kept[repository.full_name].read
 
     async def preview(self, repository: Repository, head_sha: str) -> str:
         """What a pull request's own copy would change, in one clause; before it is merged, nothing."""
@@ -64,27 +78,54 @@ class Suites:
         )
 
     async def renew(self, repository: Repository) -> bool:
-        """Read it anew; whether it may say something else than at the last renewal, however often it was read
-        between: whoever read it earlier may have seen what was there before. Not known of the first."""
-        self.forget(repository)
-        after = await self.read(repository)
-        before = self._renewed.get(repository.full_name)
-        self._renewed[repository.full_name] = after
-        return before is None or before != after
+        """Read it anew; whether it is another than any process saw last. Main and the open pull requests are
+        looked at then."""
+        for _ in range(READINGS):
+            began, last = self.now(), await self._last(repository)
+            text = await self._text(repository)
+            changed = last is not None and last.digest != digest(text)
+            changes = last.changes if last else None
+            if last and changed:
+                changes = last.changes + 1 if await self._tell(repository, text, last) else None
+            self._kept[repository.full_name] = _Copy(read=_read(text), began=began, changes=changes)
+            if last is None or changes is not None:
+                break
+        return changed
 
-    def forget(self, repository: Repository) -> None:
-        """Read it anew the next time; what is being read now may be out of date already."""
-        self._forgotten[repository.full_name] += 1
-        self._kept.pop(repository.full_name, None)
+    async def doubt(self, repository: Repository) -> None:
+        """Have it read anew by every process at its next look."""
+        await self.database.write(configurations.doubt, repository.full_name)
 
-    async def _read(self, repository: Repository) -> ReadSuite:
+    async def _last(self, repository: Repository) -> LastSeen | None:
+        return await self.database.read(configurations.last_seen, repository.full_name)
+
+    async def _tell(self, repository: Repository, text: str | None, last: LastSeen) -> bool:
+        return await self.database.write(
+            configurations.seen,
+            repository.full_name,
+            digest=digest(text),
+            since=last.changes,
+            now=self.now(),
+        )
+
+    async def _text(self, repository: Repository) -> str | None:
         facts = repository
         if facts.default_branch is None:
             facts = await self.forge.repository_facts(repository)
-        text = await self.forge.file(facts, PATH, facts.default_branch or "HEAD")
-        if text is None:
-            return ReadSuite()
-        try:
-            return ReadSuite(suite=read_suite(text, PATH))
-        except Told as told:
-            return ReadSuite(problem=told.text)
+        return await self.forge.file(facts, PATH, facts.default_branch or "HEAD")
+
+
+def digest(text: str | None) -> str:
+    """What tells one configuration from another, and from none."""
+    if text is None:
+        return "none"
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _read(text: str | None) -> ReadSuite:
+    if text is None:
+        return ReadSuite()
+    try:
+        return ReadSuite(suite=read_suite(text, PATH))
+    except Told as told:
+        return ReadSuite(problem=told.text)

@@ -1,4 +1,4 @@
-"""Tables of what is done for a repository as a whole: main's own runs, what landed, chores by the clock.
+"""Tables of what is done for a repository as a whole: main's own runs, what landed, merge queues, chores.
 
 In:  nothing. Out: tables of `METADATA`. Times are Unix seconds.
 """
@@ -28,6 +28,19 @@ LANDING = Table(
     Column("known", Integer, nullable=False),
     Column("same_files", Boolean, nullable=False),
     Column("made", Float, nullable=False),
+)
+
+MERGE_GROUP = Table(
+    "merge_group",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("head_sha", String, primary_key=True),
+    Column("installation", BigInteger, nullable=False),
+    Column("pull", Integer, nullable=True),
+    Column("asked", Float, nullable=False),
+    Column("wanted", Integer, nullable=False),
+    *lease(),
+    Index(None, "due"),
 )
 
 CHORE = Table(

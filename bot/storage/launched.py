@@ -158,7 +158,7 @@ def let_go(
         if news is News.STATE:
             pulls.touch(connection, repository=repository, number=number, now=now)
             if number == mainline.MAIN:
-                mainline.ended(connection, repository, now=now)
+                mainline.touch(connection, repository, now=now)
         elif news is News.PROGRESS:
             _nudge(connection, repository, number, now + PROGRESS_SECONDS)
     return True

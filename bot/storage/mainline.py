@@ -34,8 +34,8 @@ def look(connection: Connection, *, repository: str, installation: int, now: flo
     connection.execute(statement.on_conflict_do_update(index_elements=["repository"], set_=again))
 
 
-def ended(connection: Connection, repository: str, *, now: float) -> None:
-    """Have main looked at because one of its runs is over."""
+def touch(connection: Connection, repository: str, *, now: float) -> None:
+    """Have main looked at where it is looked at at all: a run of it is over, or it is to be run otherwise."""
     here = MAINLINE.c.repository == repository
     connection.execute(update(MAINLINE).where(here).values(wanted=MAINLINE.c.wanted + 1, due=now))
 

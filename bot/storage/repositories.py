@@ -28,6 +28,9 @@ class RepositoryRow:
     first_name: str | None = None
 
 
+_COLUMNS = tuple(REPOSITORY.c[name] for name in RepositoryRow.__dataclass_fields__)
+
+
 def keep_repository(connection: Connection, row: RepositoryRow) -> None:
     """Remember a repository, or what changed of it; one that is known under another name is renamed first."""
     if row.id is not None:
@@ -114,13 +117,13 @@ def revive(connection: Connection, *, repository: str, installation: int, now: f
 
 def repository(connection: Connection, full_name: str) -> RepositoryRow | None:
     """One repository, or None."""
-    row = connection.execute(select(REPOSITORY).where(REPOSITORY.c.full_name == full_name)).mappings().first()
+    row = connection.execute(select(*_COLUMNS).where(REPOSITORY.c.full_name == full_name)).mappings().first()
     return RepositoryRow(**row) if row else None
 
 
 def repositories(connection: Connection) -> tuple[RepositoryRow, ...]:
     """Every repository remembered, by name."""
-    rows = connection.execute(select(REPOSITORY).order_by(REPOSITORY.c.full_name))
+    rows = connection.execute(select(*_COLUMNS).order_by(REPOSITORY.c.full_name))
     return tuple(RepositoryRow(**row) for row in rows.mappings())
 
 

@@ -19,7 +19,7 @@ from sqlalchemy import (
     Text,
 )
 
-from bot.storage.chore_tables import CHORE, FORMER_NAME, LANDING, MAINLINE, MARK
+from bot.storage.chore_tables import CHORE, FORMER_NAME, LANDING, MAINLINE, MARK, MERGE_GROUP
 from bot.storage.metadata import METADATA, lease
 from bot.storage.wish_tables import ACKNOWLEDGEMENT, APPROVAL, ASK, GIVEN, SPEND
 
@@ -37,6 +37,7 @@ __all__ = [
     "MAINLINE",
     "MARK",
     "MEASUREMENT",
+    "MERGE_GROUP",
     "METADATA",
     "PULL_REQUEST",
     "REPORT",
@@ -70,6 +71,8 @@ REPOSITORY = Table(
     Column("active", Boolean, nullable=False),
     Column("id", BigInteger, nullable=True),
     Column("first_name", String, nullable=True),
+    Column("configuration", String, nullable=True),
+    Column("configured", Integer, nullable=False, default=0, server_default="0"),
     Index(None, "id"),
 )
 

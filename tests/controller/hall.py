@@ -49,7 +49,7 @@ class Hall:
 
     def open_again(self) -> None:
         """As another process does, which remembers nothing but what the database holds."""
-        suites = Suites(forge=self.forge, now=lambda: self.now)
+        suites = Suites(forge=self.forge, database=self.database, now=lambda: self.now)
         self.hearing = listening(self.database, self.forge, suites, lambda: self.now)
 
     @property

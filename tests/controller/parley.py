@@ -126,7 +126,7 @@ def _joined(
     def now() -> float:
         return clock[0]
 
-    suites = Suites(forge=github, now=now)
+    suites = Suites(forge=github, database=database, now=now)
     speech = Speech(
         database=database,
         github=github,

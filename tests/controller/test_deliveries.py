@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select
 
 from bot.controller.deliveries import DeliveryStep
 from bot.controller.hearing import listening
-from bot.controller.suites import KEPT_SECONDS, Suites
+from bot.controller.suites import Suites
 from bot.errors import Missing, TryLater
 from bot.intake.delivery import Delivery
 from bot.intake.pull import Permission, Repository
@@ -18,7 +18,7 @@ from bot.storage import deliveries, pulls, queue
 from bot.storage.database import Database
 from bot.storage.tables import DELIVERY, PULL_REQUEST
 from tests.controller.forge import FakeForge
-from tests.controller.samples import ACME, FETCHES, HEAD, NOW, PULL
+from tests.controller.samples import FETCHES, HEAD, NOW, PULL
 
 WHO = {"login": "bob", "id": 8, "type": "User"}
 WHERE = {"full_name": "acme/maxtext", "private": False, "default_branch": "main", "id": 5}
@@ -47,7 +47,7 @@ class Scene:
         self.database.now(deliveries.record, [received])
         held = self.database.now(queue.claim, DELIVERY, owner="me", now=NOW, lease=30.0)
         assert held is not None
-        suites = Suites(forge=self.forge, now=lambda: NOW)
+        suites = Suites(forge=self.forge, database=self.database, now=lambda: NOW)
         step = DeliveryStep(
             database=self.database,
             forge=self.forge,
@@ -221,27 +221,6 @@ def test_an_installation_that_goes_takes_its_wishes_along(scene: Scene) -> None:
     scene.take("installation", payload, name="d2")
     held = scene.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW + 1e6, lease=1.0)
     assert held is None
-
-
-def test_a_configuration_is_read_once_a_minute() -> None:
-    """Within a minute GitHub is not asked again, unless the default branch was pushed to."""
-    forge = FakeForge(files={".github/maxview.yml": FETCHES})
-    now = [NOW]
-    suites = Suites(forge=forge, now=lambda: now[0])
-
-    def asked() -> int:
-        asyncio.run(_read(suites))
-        return len(forge.asked)
-
-    assert [asked(), asked()] == [1, 1]
-    now[0] += KEPT_SECONDS
-    assert asked() == 2
-    suites.forget(ACME)
-    assert asked() == 3
-
-
-async def _read(suites: Suites) -> None:
-    assert (await suites.read(ACME)).suite is not None
 
 
 def test_a_deletion_waits_while_the_comment_may_be_one_that_is_being_written(scene: Scene) -> None:

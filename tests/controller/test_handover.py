@@ -34,7 +34,7 @@ class Scene:
         key = {"repository": NAME, "number": pull.number}
         held = self.database.now(queue.take, PULL_REQUEST, key=key, owner="me", now=NOW, lease=9.0)
         assert held is not None
-        suites = Suites(forge=self.forge, now=lambda: NOW)
+        suites = Suites(forge=self.forge, database=self.database, now=lambda: NOW)
         row = pulls.pull_row(held.row)
         branch = asyncio.run(handed_over(self.database, suites, ACME, row, pull))
         values = {"open": pull.open, "head_branch": pull.head_branch, "head_sha": pull.head_sha}

@@ -8,7 +8,7 @@ import pytest
 
 from bot.controller.mainline import LOOK_SECONDS, MainStep
 from bot.controller.suites import Suites
-from bot.intake.pull import Commit
+from bot.intake.pull import Commit, Repository
 from bot.runs.asks import Ask, Source
 from bot.runs.records import Origin, RunRecord, RunState
 from bot.storage import asks, mainline, pulls, queue, runs
@@ -43,15 +43,18 @@ class Scene:
     woken: int = 0
 
     def look(self, text: str | None = AT_THREE) -> float | None:
-        """Look at main with this configuration; when it is due again."""
+        """Look at main with this configuration, whose push was heard; when it is due again."""
         self.forge.files = {".github/maxview.yml": text} if text else {}
+        suites = Suites(forge=self.forge, database=self.database, now=lambda: self.now)
+        asyncio.run(suites.renew(Repository(full_name=NAME, installation=1, default_branch="main")))
+        self.forge.asked.clear()
         self.database.now(mainline.look, repository=NAME, installation=1, now=self.now)
         held = self.database.now(queue.claim, MAINLINE, owner="me", now=self.now, lease=30.0)
         assert held is not None
         step = MainStep(
             database=self.database,
             forge=self.forge,
-            suites=Suites(forge=self.forge, now=lambda: self.now),
+            suites=suites,
             now=lambda: self.now,
             wake=self._wake,
         )
@@ -183,8 +186,9 @@ def test_what_landed_is_adopted_and_told_to_those_who_compare(scene: Scene) -> N
     values = {"head_sha": HEAD, "head_tree": TREE, "head_branch": "feat/x", "open": False}
     database.now(pulls.let_go, held, now=NOON, due=None, values=values)
     run = RunRecord(id="r", repository=NAME, case="a", variant="", branch="feat_x", sha=HEAD, started=1.0)
-    database.now(runs.save, run, now=NOON, measured=measure(run_log(Shape(steps=12))))
+    scene.look(None)
     before = database.now(pulls.find, NAME, 8)
+    database.now(runs.save, run, now=NOON, measured=measure(run_log(Shape(steps=12))))
     scene.look(None)
     (adopted,) = database.now(runs.of_branch, NAME, "main")
     after = database.now(pulls.find, NAME, 8)

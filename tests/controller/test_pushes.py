@@ -11,7 +11,7 @@ from bot.controller.suites import Suites
 from bot.errors import Missing
 from bot.intake.intent import Branch
 from bot.intake.pull import Commit, Pull
-from bot.storage import branches, pulls, queue
+from bot.storage import branches, pulls, queue, repositories
 from bot.storage.database import Database
 from bot.storage.pulls import PullRow
 from bot.storage.tables import MAINLINE, PULL_REQUEST
@@ -35,9 +35,13 @@ class Scene:
         )
     )
 
+    def __post_init__(self) -> None:
+        """Remember the repository, as every delivery does."""
+        self.database.now(repositories.keep_repository, repositories.row_of(ACME))
+
     def push(self, branch: str, sha: str = HEAD, *, deleted: bool = False) -> str:
         """A push, and what was done because of it."""
-        suites = Suites(forge=self.forge, now=lambda: NOW)
+        suites = Suites(forge=self.forge, database=self.database, now=lambda: NOW)
         pushes = Pushes(database=self.database, suites=suites, now=lambda: NOW)
         moved = Branch(repository=ACME, branch=branch, sha=sha, pushed_at=NOW, deleted=deleted)
         return asyncio.run(pushes.take(moved))

@@ -29,7 +29,8 @@ def _purse(database: Database, text: str = XPK + BUDGET) -> Purse:
     database.now(pulls.keep_repository, row)
     database.now(runs.plan, [BASE, HEAD], repository=PULL.repository, number=7, now=NOW)
     forge = FakeForge(files={PATH: text})
-    return Purse(database=database, suites=Suites(forge=forge, now=lambda: NOW), now=lambda: NOW)
+    suites = Suites(forge=forge, database=database, now=lambda: NOW)
+    return Purse(database=database, suites=suites, now=lambda: NOW)
 
 
 def test_a_launch_is_held_to_the_budget_of_the_default_branch(database: Database) -> None:

@@ -1,18 +1,71 @@
 """The configuration of a repository, and what a pull request would make of it."""
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import pytest
 
-from bot.controller.suites import PATH, Suites
+from bot.controller.suites import KEPT_SECONDS, PATH, ReadSuite, Suites
 from bot.intake.pull import Repository
+from bot.storage import pulls, queue, repositories
+from bot.storage.database import Database
+from bot.storage.tables import PULL_REQUEST
 from tests.controller.forge import FakeForge
-from tests.controller.samples import ACME, FETCHES, HEAD
+from tests.controller.samples import ACME, FETCHES, HEAD, NOW
+
+CHECKED = FETCHES + "checks: check\n"
 
 
-def _preview(files: dict[str, str]) -> str:
-    suites = Suites(forge=FakeForge(files=files), now=lambda: 0.0)
-    return asyncio.run(suites.preview(ACME, HEAD))
+@dataclass(slots=True, kw_only=True)
+class Scene:
+    """A repository that is known, with one open pull request; several processes over one database."""
+
+    database: Database
+    forge: FakeForge = field(default_factory=lambda: FakeForge(files={PATH: FETCHES}))
+    clock: float = NOW
+
+    def __post_init__(self) -> None:
+        """Remember both; nobody has looked yet."""
+        self.database.now(repositories.keep_repository, repositories.row_of(ACME))
+        self.database.now(pulls.want, repository="acme/maxtext", number=7, installation=1, now=NOW)
+
+    def process(self) -> Suites:
+        """One of them."""
+        return Suites(forge=self.forge, database=self.database, now=lambda: self.clock)
+
+    def read(self, suites: Suites) -> ReadSuite:
+        """What a process takes for the configuration."""
+        return asyncio.run(suites.read(ACME))
+
+    def push(self, suites: Suites, text: str | None = None) -> bool:
+        """Something is pushed to main, and a process hears of it; whether it says that everything is looked
+        at."""
+        if text is not None:
+            self.forge.files[PATH] = text
+        return asyncio.run(suites.renew(ACME))
+
+    def look(self) -> bool:
+        """Look at the pull request; whether it was due."""
+        held = self.database.now(queue.claim, PULL_REQUEST, owner="me", now=self.clock, lease=9.0)
+        return held is not None and self.database.now(pulls.let_go, held, now=self.clock, due=None, values={})
+
+
+@pytest.fixture
+def scene(database: Database) -> Scene:
+    """Nothing was read yet."""
+    return Scene(database=database)
+
+
+@pytest.fixture
+def preview(database: Database) -> Callable[[dict[str, str]], str]:
+    """What is said of an edited configuration."""
+
+    def said(files: dict[str, str]) -> str:
+        suites = Suites(forge=FakeForge(files=files), database=database, now=lambda: 0.0)
+        return asyncio.run(suites.preview(ACME, HEAD))
+
+    return said
 
 
 GONE = f"this pull request removes {PATH}: without it nothing is measured"
@@ -44,52 +97,89 @@ WRONG = f"as this pull request leaves it is not valid: {PATH}:5: chekcs: unknown
         ({PATH: FETCHES + "chekcs: off\n"}, f"{PATH} {WRONG}"),
     ],
 )
-def test_an_edited_configuration_is_previewed(files: dict[str, str], said: str) -> None:
+def test_an_edited_configuration_is_previewed(
+    files: dict[str, str], said: str, preview: Callable[[dict[str, str]], str]
+) -> None:
     """Its errors are told before they are on the default branch, with their lines."""
-    assert _preview(files) == said
+    assert preview(files) == said
 
 
-def test_a_configuration_is_asked_for_once_a_minute() -> None:
+def test_a_configuration_is_asked_for_once_a_minute(scene: Scene) -> None:
     """Every look at a pull request needs it, and GitHub counts requests."""
-    forge, clock = FakeForge(files={PATH: FETCHES}), [0.0]
-    suites = Suites(forge=forge, now=lambda: clock[0])
-    for moment in (0.0, 30.0, 61.0):
-        clock[0] = moment
-        asyncio.run(suites.read(ACME))
-    assert len(forge.asked) == 2
+    suites = scene.process()
+    for seconds in (0.0, KEPT_SECONDS / 2, KEPT_SECONDS + 1):
+        scene.clock = NOW + seconds
+        scene.read(suites)
+    assert 2 == len(scene.forge.asked)
 
 
-def test_what_was_pushed_to_main_is_read_at_once_and_compared() -> None:
-    """Whoever was not told of the configuration before cannot say that it is the same."""
-    forge = FakeForge(files={PATH: FETCHES})
-    suites = Suites(forge=forge, now=lambda: 0.0)
-    assert [True, False] == [asyncio.run(suites.renew(ACME)) for _ in range(2)]
-    forge.files[PATH] = FETCHES + "checks: check\n"
-    assert [True, False] == [asyncio.run(suites.renew(ACME)) for _ in range(2)]
+def test_what_was_pushed_to_main_is_read_at_once_and_compared(scene: Scene) -> None:
+    """Where it says the same as before, nobody looks again, whichever processes hear of the pushes."""
+    assert [True, False] == [scene.push(scene.process()) for _ in range(2)]
+    assert [True, False] == [scene.look() for _ in range(2)]
+    assert [True, False] == [scene.push(scene.process(), CHECKED) for _ in range(2)]
+    assert [True, False] == [scene.look() for _ in range(2)]
 
 
-def test_what_was_read_between_a_push_and_its_webhook_hides_no_change() -> None:
-    """A look at one pull request may see the new configuration before its push is heard of."""
-    forge = FakeForge(files={PATH: FETCHES})
-    suites = Suites(forge=forge, now=lambda: 0.0)
-    asyncio.run(suites.renew(ACME))
-    forge.files[PATH] = FETCHES + "checks: check\n"
-    suites.forget(ACME)
-    asyncio.run(suites.read(ACME))
-    assert asyncio.run(suites.renew(ACME))
+def test_what_one_process_saw_no_other_goes_on_without(scene: Scene) -> None:
+    """The one that hears of the push has the pull requests looked at; another one does that, and has a copy
+    of what was there before."""
+    here, there = scene.process(), scene.process()
+    old = scene.read(there)
+    scene.look()
+    scene.push(here, CHECKED)
+    assert scene.look()
+    assert old != scene.read(there) == scene.read(here)
 
 
-def test_a_reading_that_a_push_overtakes_is_not_kept() -> None:
-    """GitHub answered it with what was there before the push: the next look reads it anew."""
+def test_a_change_whose_push_nobody_heard_of_is_seen_by_whoever_reads_next(scene: Scene) -> None:
+    """It has everything looked at, also what was not due."""
+    suites = scene.process()
+    scene.read(suites)
+    scene.look()
+    scene.forge.files[PATH] = CHECKED
+    assert not scene.look()
+    scene.clock += KEPT_SECONDS
+    scene.read(suites)
+    assert scene.look()
+
+
+def test_a_change_that_is_taken_back_before_it_is_heard_of_leaves_nothing_behind(scene: Scene) -> None:
+    """A look between the two pushes saw what neither delivery shows; whoever it was about is looked at
+    again."""
+    suites = scene.process()
+    scene.push(suites)
+    scene.look()
+    scene.forge.files[PATH] = CHECKED
+    passing = scene.process()
+    scene.read(passing)
+    scene.look()
+    scene.push(suites, FETCHES)
+    assert scene.look()
+    assert scene.read(passing) == scene.read(suites)
+
+
+def test_a_reading_that_a_push_overtakes_is_neither_kept_nor_told(scene: Scene) -> None:
+    """GitHub answered it with what was there before the push, which another process heard of meanwhile."""
+    other = scene.process()
 
     class Pushed(FakeForge):
         async def file(self, repository: Repository, path: str, ref: str) -> str | None:
             text = await super().file(repository, path, ref)
             if self.files == {PATH: FETCHES}:
-                self.files[PATH] = FETCHES + "checks: check\n"
-                await suites.renew(ACME)
+                self.files[PATH] = scene.forge.files[PATH] = CHECKED
+                await other.renew(ACME)
             return text
 
-    suites = Suites(forge=Pushed(files={PATH: FETCHES}), now=lambda: 0.0)
-    old = asyncio.run(suites.read(ACME))
-    assert old != asyncio.run(suites.read(ACME))
+    overtaken = Suites(forge=Pushed(files={PATH: FETCHES}), database=scene.database, now=lambda: NOW)
+    assert scene.read(overtaken) == scene.read(other)
+    assert not scene.push(other)
+
+
+def test_an_edited_repository_has_every_process_read_anew(scene: Scene) -> None:
+    """Its default branch may be another one, whose configuration nobody pushed."""
+    here, there = scene.process(), scene.process()
+    old = scene.read(there)
+    scene.forge.files[PATH] = CHECKED
+    asyncio.run(here.doubt(ACME))
+    assert old != scene.read(there)
