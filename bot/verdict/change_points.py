@@ -19,6 +19,9 @@ from bot.verdict.student import upper_tail
 ALPHA = 0.001
 """A change cuts away evidence, so it must be nearly certain."""
 
+NEVER_CERTAIN = 3.0
+"""A |t| up to which no p is below `ALPHA`, whatever the degrees of freedom: the normal law's is 0.0027."""
+
 SHORTEST = 4
 """Runs on each side of a change: fewer cannot be told from two glitches."""
 
@@ -78,6 +81,8 @@ def _best_split(part: Sequence[float]) -> int | None:
     sums = list(accumulate((value - middle for value in part), initial=0.0))
     squares = list(accumulate(((value - middle) ** 2 for value in part), initial=0.0))
     t, place = max((_t(sums, squares, place), place) for place in places)
+    if t <= NEVER_CERTAIN:
+        return None
     p = 2 * upper_tail(t, len(part) - 2) * len(places)
     return place if p < ALPHA else None
 

@@ -77,9 +77,9 @@ def decide(
 
 def _ruled(known: Timing, ground: Footing, head: Sequence[Steady], noise: Noise, rules: Rules) -> Timing:
     """Complete a timing whose noise is known, or say how many runs would make it known."""
-    more = more_runs(ground.evidence, noise, rules)
     ruling = rule(ground.evidence, noise, rules)
     if ruling is None:
+        more = more_runs(ground.evidence, noise, rules)
         return replace(known, more_runs=more, reason=_unknown_noise(more))
     known = replace(
         known,
@@ -92,6 +92,7 @@ def _ruled(known: Timing, ground: Footing, head: Sequence[Steady], noise: Noise,
     if doubted:
         return replace(known, verdict=TimingVerdict.INCONCLUSIVE, more_runs=1, reason=doubted)
     if ruling.verdict is TimingVerdict.INCONCLUSIVE:
+        more = more_runs(ground.evidence, noise, rules)
         return replace(known, more_runs=more, reason=_undecided(ruling, rules, more))
     return known
 

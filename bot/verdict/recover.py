@@ -8,10 +8,13 @@ printed.
 same number and carries it in full. The constant is read from the lines on which rounding weighs least.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from heapq import nsmallest
+from math import inf
+from operator import itemgetter
 from statistics import median
+from typing import NamedTuple
 
 from bot.logs.facts import Step
 
@@ -36,38 +39,36 @@ class Constants:
     tflop: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Product:
-    """A duration and the rate printed with it; `exact` where the duration is not itself rounded."""
+class Product(NamedTuple):
+    """A duration times the rate beside it; `blur` is how far, relatively, rounding may have moved it."""
 
-    seconds: float
-    rate: float
-    exact: bool = False
+    blur: float
+    work: float
 
 
 def constants(steps: Sequence[Step], devices: int | None) -> Constants:
     """Return the work of one step on one device, as its lines' rates imply it."""
     tokens = _tokens(steps, devices)
     work = Constants(tokens=tokens)
-    products = [
-        Product(
-            seconds=recovered_seconds(step, work) or 0, rate=step.tflops_per_device or 0, exact=bool(tokens)
-        )
-        for step in steps
-    ]
-    return Constants(tokens=tokens, tflop=_constant(products))
+    exact = bool(tokens)
+    seconds = [recovered_seconds(step, work) if exact else step.seconds for step in steps]
+    rates = [step.tflops_per_device for step in steps]
+    return Constants(
+        tokens=tokens, tflop=_constant(_clearest(seconds, rates, off=0.0 if exact else HALF_A_DIGIT))
+    )
 
 
 def recovered_seconds(step: Step, work: Constants) -> float | None:
     """Return a step's seconds with every digit that its line holds, None where it prints none above zero."""
-    if step.seconds is None or not _is_positive(step.seconds):
+    seconds = step.seconds
+    if seconds is None or not 0 < seconds < inf:
         return None
     for amount, rate in ((work.tokens, step.tokens_per_device), (work.tflop, step.tflops_per_device)):
-        if amount and rate is not None and _is_positive(rate):
+        if amount and rate is not None and 0 < rate < inf:
             exact = amount / rate
-            if abs(exact - step.seconds) <= HALF_A_DIGIT + SAME_NUMBER * step.seconds:
+            if abs(exact - seconds) <= HALF_A_DIGIT + SAME_NUMBER * seconds:
                 return exact
-    return step.seconds
+    return seconds
 
 
 def _tokens(steps: Sequence[Step], devices: int | None) -> float | None:
@@ -75,11 +76,12 @@ def _tokens(steps: Sequence[Step], devices: int | None) -> float | None:
 
     They disagree on real data, where padding has no weight.
     """
-    products = [Product(seconds=step.seconds or 0, rate=step.tokens_per_device or 0) for step in steps]
-    clearest = _clearest(products)
+    clearest = _clearest(
+        [step.seconds for step in steps], [step.tokens_per_device for step in steps], off=HALF_A_DIGIT
+    )
     if not clearest:
         return None
-    implied, blur = _middle(clearest), max(map(_blur, clearest))
+    implied, blur = _middle(clearest), clearest[-1].blur
     weighed = _weighed(steps, devices)
     if weighed is not None and abs(weighed / implied - 1) <= blur:
         return weighed
@@ -93,28 +95,24 @@ def _weighed(steps: Sequence[Step], devices: int | None) -> float | None:
     return weight / devices if weight and devices else None
 
 
-def _constant(products: Sequence[Product]) -> float | None:
-    clearest = _clearest(products)
-    if not clearest or max(map(_blur, clearest)) > TOO_BLURRED:
-        return None
-    return _middle(clearest)
+def _constant(clearest: Sequence[Product]) -> float | None:
+    return _middle(clearest) if clearest and clearest[-1].blur <= TOO_BLURRED else None
 
 
 def _middle(products: Sequence[Product]) -> float:
-    return median(product.seconds * product.rate for product in products)
+    return median(product.work for product in products)
 
 
-def _clearest(products: Sequence[Product]) -> Sequence[Product]:
-    positive = (one for one in products if _is_positive(one.seconds) and _is_positive(one.rate))
-    usable = (one for one in positive if _is_positive(one.seconds * one.rate))
-    return sorted(usable, key=_blur)[:CLEAREST]
-
-
-def _is_positive(figure: float) -> bool:
-    return isfinite(figure) and figure > 0
-
-
-def _blur(product: Product) -> float:
-    """Return how far, relatively, rounding may have moved a product."""
-    of_seconds = 0.0 if product.exact else HALF_A_DIGIT / product.seconds
-    return of_seconds + HALF_A_DIGIT / product.rate
+def _clearest(
+    durations: Iterable[float | None], rates: Iterable[float | None], *, off: float
+) -> Sequence[Product]:
+    """Return the products on which rounding weighs least, the clearest first; a duration was rounded by at
+    most `off` seconds."""
+    found = []
+    for seconds, rate in zip(durations, rates, strict=True):
+        if seconds is None or rate is None or not (0 < seconds < inf and 0 < rate < inf):
+            continue
+        work = seconds * rate
+        if 0 < work < inf:
+            found.append(Product(off / seconds + HALF_A_DIGIT / rate, work))
+    return nsmallest(CLEAREST, found, key=itemgetter(0))

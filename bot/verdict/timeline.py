@@ -98,7 +98,8 @@ def dialect(steps: Sequence[Step]) -> Dialect | None:
     between = gaps(steps)
     flush = dispatch = 0
     for step in steps:
-        own, one_back, two_back = (between.get(step.step - back) for back in (0, 1, 2))
+        own, one_back = between.get(step.step), between.get(step.step - 1)
+        two_back = between.get(step.step - 2)
         if step.seconds is None or own is None or one_back is None or two_back is None:
             continue
         if _alike(own, one_back) and _alike(own, two_back):

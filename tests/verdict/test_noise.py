@@ -5,10 +5,11 @@ from statistics import stdev
 
 import pytest
 
-from bot.verdict.change_points import change_points, since_last_change
+from bot.verdict.change_points import ALPHA, NEVER_CERTAIN, change_points, since_last_change
 from bot.verdict.judgement import Spread
 from bot.verdict.noise import Noise, clean_history, run_to_run
 from bot.verdict.peaks import Family
+from bot.verdict.student import upper_tail
 from tests.verdict.samples import normals
 
 
@@ -114,3 +115,9 @@ def test_a_short_series_has_no_change(count: int) -> None:
     assert list(since_last_change([1.0 + place for place in range(count)])) == [
         1.0 + place for place in range(count)
     ]
+
+
+@pytest.mark.parametrize("freedom", [6, 18, 38, 1e4, 1e6])
+def test_a_split_that_is_not_tested_could_not_have_been_one(freedom: float) -> None:
+    """Even a single split with so small a t is likelier by chance than a change may be."""
+    assert 2 * upper_tail(NEVER_CERTAIN, freedom) > 2 * ALPHA

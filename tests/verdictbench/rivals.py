@@ -9,6 +9,7 @@ where its metric is missing, a rule says nothing (inconclusive).
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from itertools import pairwise
 from math import sqrt
 from statistics import fmean, median, stdev
@@ -36,6 +37,12 @@ class Shown:
     base: Sequence[float]
     head: Sequence[float]
     history: Sequence[float] = ()
+
+
+@lru_cache(maxsize=2)
+def _mean_and_deviation(past: tuple[float, ...]) -> tuple[float, float]:
+    """Return both of two values or more; remembered, since rules ask for those of one history in turn."""
+    return fmean(past), stdev(past)
 
 
 def _moved(change: float, *, at_least: float) -> Call:
@@ -75,8 +82,9 @@ def bencher(shown: Shown) -> Call:
     past = [*shown.history, *shown.base][-BENCHER_SAMPLES:]
     if len(past) < 2:
         return Call.SAME
-    reach = t_quantile(BENCHER_BOUNDARY, len(past) - 1) * stdev(past) * sqrt(1 + 1 / len(past))
-    return _moved(shown.head[-1] - fmean(past), at_least=reach)
+    mean, deviation = _mean_and_deviation(tuple(past))
+    reach = t_quantile(BENCHER_BOUNDARY, len(past) - 1) * deviation * sqrt(1 + 1 / len(past))
+    return _moved(shown.head[-1] - mean, at_least=reach)
 
 
 # Conbench, docs/pages/lookback_zscore.md
@@ -87,9 +95,10 @@ CONBENCH_Z = 5.0  # the default threshold
 def conbench(shown: Shown) -> Call:
     """A regression is a z-score past 5 against the base commit and its ancestors."""
     past = [*shown.history, *shown.base][-CONBENCH_COMMITS:]
-    if len(past) < 2 or stdev(past) == 0:
+    mean, deviation = _mean_and_deviation(tuple(past)) if len(past) >= 2 else (0.0, 0.0)
+    if deviation == 0:
         return Call.SAME
-    return _moved((shown.head[-1] - fmean(past)) / stdev(past), at_least=CONBENCH_Z)
+    return _moved((shown.head[-1] - mean) / deviation, at_least=CONBENCH_Z)
 
 
 # CodSpeed, features/customization: the regression threshold

@@ -7,6 +7,7 @@ Promises: a rival that is fed our steady time is marked as such; it would not ha
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from bot.verdict.judgement import MeasuredRun, Steady
 from tests.verdictbench import ours
@@ -42,10 +43,10 @@ class Whose(StrEnum):
     RIVAL = "rival"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trial:
     """One comparison: runs of base and head, main's runs (oldest first, the base not among them).
-    `logs` holds the two whole runs where base and head have one each."""
+    `logs` holds the two whole runs where base and head have one each. Each is equal to itself alone."""
 
     kind: Kind
     base: Sequence[Seen]
@@ -107,7 +108,9 @@ def _clean(run: Seen) -> float | None:
 METRICS = {Fed.MEAN: _mean, Fed.LAST: _last, Fed.STEADY: _clean}
 
 
+@lru_cache(maxsize=len(Fed))
 def _shown(trial: Trial, fed: Fed) -> Shown | None:
+    """Return a metric's values; remembered, since one trial is put to many rules in turn."""
     metric = METRICS[fed]
     sides = [
         [value for run in side if (value := metric(run)) is not None] for side in (trial.base, trial.head)

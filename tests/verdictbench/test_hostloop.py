@@ -133,3 +133,11 @@ def test_cases_differ_by_what_a_save_costs() -> None:
     assert [case_of(BY_NAME["tpu"], index).stall for index in range(CASES)] == pytest.approx(
         [10.9, 14.7, 18.5, 22.3, 26.1]
     )
+
+
+def test_cases_that_nothing_tells_apart_share_one_store() -> None:
+    """Without saves they are the same runs, made once however they are asked for; with saves each its own."""
+    gpu, tpu = BY_NAME["gpu"], BY_NAME["tpu"]
+    assert all(store(gpu, index, 2) is store(gpu, 0, size=2) for index in range(2 * CASES))
+    assert store(tpu, 1, 2) is store(tpu, 1 + CASES, 2)
+    assert store(tpu, 1, 2) != store(tpu, 2, 2)

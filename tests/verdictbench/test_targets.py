@@ -3,6 +3,8 @@
 The page is made from ten times as many, whose base and head are played afresh.
 """
 
+from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -32,21 +34,39 @@ def _trial(kind_name: str, report: int, index: int, percent: float) -> Trial:
     return Trial(kind=kind, base=[base], head=[head.at(1 + percent / 100)], past=history(kind, index, draws))
 
 
+def _alarmed(kind: str, report: int) -> Iterator[str]:
+    """Who flags any of a report's 25 cases at no change; a judge that did is not asked again."""
+    quiet = dict(JUDGES)
+    for index in range(CASES_OF_A_REPORT):
+        trial = _trial(kind, report, index, 0.0)
+        for judge in [name for name, rule in quiet.items() if rule.decide(trial) in ALARMS]:
+            del quiet[judge]
+            yield judge
+
+
 @cache
+def _reports(kind: str) -> Counter[str]:
+    """Reports at no change in which any of 25 cases is flagged, by judge: each trial is made once for all."""
+    return Counter(judge for report in range(REPORTS) for judge in _alarmed(kind, report))
+
+
 def _flagged(kind: str, judge: str) -> int:
-    """Reports at no change in which any of 25 cases is flagged."""
-    rule = JUDGES[judge]
-    return sum(
-        any(rule.decide(_trial(kind, report, index, 0.0)) in ALARMS for index in range(CASES_OF_A_REPORT))
-        for report in range(REPORTS)
-    )
+    return _reports(kind)[judge]
 
 
 @cache
-def _calls(kind: str, judge: str) -> tuple[Call, ...]:
-    """What is said of heads that are 5 % slower."""
-    rule = JUDGES[judge]
-    return tuple(rule.decide(_trial(kind, REPORTS + number, number % 5, 5.0)) for number in range(SLOWED))
+def _answers(kind: str) -> dict[str, list[Call]]:
+    """What each judge says of heads that are 5 % slower."""
+    said: dict[str, list[Call]] = {judge: [] for judge in JUDGES}
+    for number in range(SLOWED):
+        trial = _trial(kind, REPORTS + number, number % 5, 5.0)
+        for judge, rule in JUDGES.items():
+            said[judge].append(rule.decide(trial))
+    return said
+
+
+def _calls(kind: str, judge: str) -> list[Call]:
+    return _answers(kind)[judge]
 
 
 def _power(kind: str, judge: str) -> float:
