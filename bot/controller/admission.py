@@ -15,7 +15,10 @@ from bot.runs.records import RunRecord
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """Start it: what it may cost has been set aside."""
+    """Start it: what it may cost has been set aside, `again` where an earlier call did: that one may have
+    started it."""
+
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

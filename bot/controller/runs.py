@@ -22,7 +22,7 @@ from bot.runs import collect
 from bot.runs.attempts import lost
 from bot.runs.clusters.port import Cluster, Clusters, Job, Place
 from bot.runs.effects import Collect, Delete, Effect, Keep, Launch, Settle, Wait
-from bot.runs.holding import held_up
+from bot.runs.holding import held_up, refused, unseen
 from bot.runs.records import RunFile, RunRecord, RunState
 from bot.runs.standing import TERMINAL, Pace, RunStanding, pace_at
 from bot.runs.states import decide, held_back
@@ -96,7 +96,7 @@ class RunStep:
             if before.state is not RunState.PLANNED:
                 raise
             # Nothing of it is there yet, so that all it can do is wait, and say for what.
-            self._hold_back(turn, problem)
+            self._hold_back(turn, before, problem)
         else:
             turn.after, effects = decide(before, observation, wish, self.now(), self.pace(first.place))
             for effect in effects:
@@ -128,13 +128,13 @@ class RunStep:
             case Waits(until=until, why=why):
                 turn.after, _ = held_back(turn.before, until=until, why=why)
                 turn.due = until
-            case Admitted():
+            case Admitted(again=again):
                 await turn.fence()
-                await self._start(turn)
+                await self._start(turn, again=again)
             case _:
                 assert_never(answer)
 
-    async def _start(self, turn: _Turn) -> None:
+    async def _start(self, turn: _Turn, *, again: bool) -> None:
         try:
             await turn.cluster.launch(turn.job)
         except Told as told:
@@ -143,16 +143,20 @@ class RunStep:
         except TryLater as later:
             if turn.before.state is not RunState.PLANNED:
                 raise
-            if not later.may_have_acted:
+            pace = self.pace(turn.job.place)
+            stands = refused(turn.before, again=again, now=self.now(), pace=pace)
+            if later.may_have_acted:
+                stands = unseen(turn.before)
+            elif stands.missing_since is None:
                 # An image that is not built yet holds no place and no budget that others could use.
                 await self._settle(turn)
-            self._hold_back(turn, later)
+            self._hold_back(turn, stands, later)
 
-    def _hold_back(self, turn: _Turn, problem: Told | TryLater) -> None:
+    def _hold_back(self, turn: _Turn, run: RunStanding, problem: Told | TryLater) -> None:
         """The run stays planned, and says what is in its way."""
         LOG.warning("%s waits: %s", turn.job.name, problem)
         soonest = problem.after if isinstance(problem, TryLater) else self.pace(turn.job.place).poll
-        turn.after, waits = held_up(turn.before, str(problem), soonest=soonest, now=self.now())
+        turn.after, waits = held_up(run, str(problem), soonest=soonest, now=self.now())
         turn.due = next((one.until for one in waits if isinstance(one, Wait)), None)
 
     async def _collect(self, turn: _Turn) -> None:

@@ -41,13 +41,14 @@ class Purse:
         suite = await self._suite(run.repository)
         if suite is None:
             return Waits(until=self.now() + RAISED_SECONDS, why=NO_SUITE)
+        again = await self.database.read(spend.is_set_aside, run.id, run.attempt)
         held = await self.database.write(
             spend.admit,
             spend.Wish(run=run.id, attempt=run.attempt, place=place_of(job), shown=HERE, most=most(job)),
             limits(suite.budget),
             now=self.now(),
         )
-        return Admitted() if held is None else Waits(until=held.until, why=held.why)
+        return Admitted(again=again) if held is None else Waits(until=held.until, why=held.why)
 
     async def settle(
         self, run: RunRecord, job: Job, *, chip_hours: float | None, ran_seconds: float | None

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.runs.attempts import lost
 from bot.runs.effects import Decision, Wait
-from bot.runs.standing import RunStanding
+from bot.runs.standing import Pace, RunStanding
 
 LONGEST_HOLD_SECONDS = 600.0
 """How seldom at most a run that cannot be started is tried again."""
@@ -26,6 +26,24 @@ def held_up(run: RunStanding, problem: str, *, soonest: float, now: float) -> De
         return lost(run, f"it could not be started in {tries} tries: {clause(problem)}", now), ()
     wait = max(soonest, min(MORE_SECONDS * tries, LONGEST_HOLD_SECONDS))
     return replace(run, why=clause(problem), hindered=tries), (Wait(until=now + wait),)
+
+
+def refused(run: RunStanding, *, again: bool, now: float, pace: Pace) -> RunStanding:
+    """How a run stands whose start was refused; `missing_since` is None where no job of it can be there.
+
+    An earlier call (`again`) may have made one that the cluster does not show yet: as with every job that is
+    given up, the looks that it must be missing are followed by one more.
+    """
+    since = now if run.missing_since is None else min(run.missing_since, now)
+    looks = run.missing_looks + 1
+    if again and (now - since < pace.unseen or looks <= pace.looks):
+        return replace(run, missing_since=since, missing_looks=looks)
+    return unseen(run)
+
+
+def unseen(run: RunStanding) -> RunStanding:
+    """The run whose job the cluster has not been seen to deny yet."""
+    return replace(run, missing_since=None, missing_looks=0)
 
 
 def clause(sentence: str) -> str:

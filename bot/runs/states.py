@@ -19,6 +19,7 @@ from typing import assert_never
 from bot.runs.attempts import end, failed, failed_by_the_cluster, give_up, moved
 from bot.runs.clusters.port import Fault, JobState, Observation
 from bot.runs.effects import Collect, Decision, Delete, Launch, Settle, Wait
+from bot.runs.holding import unseen
 from bot.runs.records import RunState
 from bot.runs.standing import KEPT_SIGHTINGS, SHARED_PACE, TERMINAL, Pace, RunStanding, Sighting
 
@@ -148,7 +149,7 @@ def _missing(run: RunStanding, now: float, pace: Pace) -> Decision:
     if run.state is RunState.PLANNED:
         if run.not_before is not None and now < run.not_before:
             return run, (Wait(until=run.not_before),)
-        launched = replace(moved(run, RunState.LAUNCHED, now), why="")
+        launched = replace(unseen(moved(run, RunState.LAUNCHED, now)), why="")
         return launched, (Launch(), Wait(until=now + pace.poll))
     since = now if run.missing_since is None else run.missing_since
     run = replace(run, missing_since=since, missing_looks=run.missing_looks + 1)
@@ -193,5 +194,5 @@ def _unless_overdue(run: RunStanding, now: float, pace: Pace) -> Decision:
 def _found(run: RunStanding) -> RunStanding:
     """It is there. Where it was given up because it was missing, it was only overlooked."""
     if run.missing_since is not None:
-        run = replace(run, missing_since=None, missing_looks=0, given_up="", again=False)
+        run = replace(unseen(run), given_up="", again=False)
     return replace(run, why="")

@@ -56,6 +56,12 @@ def admit(connection: Connection, wish: Wish, limits: Limits, *, now: float) -> 
     return held
 
 
+def is_set_aside(connection: Connection, run: str, attempt: int) -> bool:
+    """Whether an attempt was admitted and not settled since; only who holds the run's row changes that."""
+    here = select(SPEND.c.run).where(_is(run, attempt), SPEND.c.ended.is_(None))
+    return connection.execute(here).first() is not None
+
+
 def settle(
     connection: Connection, run: str, attempt: int, *, chip_hours: float | None, now: float
 ) -> float | None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.controller.admission import Admitted
 from bot.errors import Told, TryLater
 from bot.runs.records import RunState
 from bot.storage import pulls, runs
@@ -61,6 +62,32 @@ def test_what_may_have_been_started_keeps_its_place(hand: Hand, gate: Gate) -> N
     hand.step()
     assert hand.standing(RUN).why == "xpk workload create ended with 1: quota"
     assert gate.settled == []
+
+
+def test_what_an_earlier_call_may_have_started_keeps_its_place_when_the_next_is_refused(
+    hand: Hand, gate: Gate
+) -> None:
+    """The cluster may not show the job yet; when it has denied it long enough, the place is free."""
+    hand.farm.before = _refusing("launch", TryLater("No answer", after=5.0, may_have_acted=True))
+    hand.step()
+    gate.answer = Admitted(again=True)
+    hand.farm.before = _refusing("launch", TryLater("The image is not there yet", after=5.0))
+    for _ in range(3):
+        hand.later(121)
+    assert (gate.settled, hand.standing(RUN).missing_looks) == ([], 3)
+    hand.later(121)
+    assert gate.settled == [(RUN, 1, None, None)]
+
+
+def test_an_unclear_start_begins_the_search_anew(hand: Hand, gate: Gate) -> None:
+    """Each call may have made the job, and is shown later."""
+    gate.answer = Admitted(again=True)
+    hand.farm.before = _refusing("launch", TryLater("The image is not there yet", after=5.0))
+    for _ in range(2):
+        hand.later(121)
+    hand.farm.before = _refusing("launch", TryLater("No answer", after=5.0, may_have_acted=True))
+    hand.later(121)
+    assert (gate.settled, hand.standing(RUN).missing_looks) == ([], 0)
 
 
 def test_a_cluster_that_refuses_us_is_told_before_anything_is_started(hand: Hand) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bot.controller.admission import Admitted, Waits
-from bot.errors import Told
+from bot.errors import Broken, Told
 from bot.runs.clusters.port import Fault, JobState, Observation
 from bot.runs.records import RunState
 from bot.storage import pulls, runs
@@ -129,6 +129,36 @@ def test_a_run_that_nobody_wants_any_more_is_cancelled(hand: Hand) -> None:
     hand.later()
     assert hand.record(RUN).state is RunState.CANCELLED
     assert [one[1] for one in _gate(hand).settled] == [1]
+
+
+@pytest.mark.parametrize("end", ["preempted", "hangs", "unwanted"])
+def test_what_was_set_aside_is_given_back_only_when_the_job_is_gone(hand: Hand, end: str) -> None:
+    """While a cluster does not delete it, it may use its chips: nobody else gets its place and its budget."""
+    hand.step()
+    hand.farm.runs_on(NAME)
+    hand.later()
+    if end == "unwanted":
+        hand.database.now(runs.drop_wants, repository="acme/maxtext", number=7)
+    elif end == "preempted":
+        hand.farm.fails(NAME, Fault.PREEMPTED)
+    hand.farm.before = _no_deletion
+    with pytest.raises(Broken):
+        _for_long(hand)
+    assert _gate(hand).settled == []
+    hand.farm.before = lambda _call, _name: None
+    _for_long(hand)
+    assert hand.farm.deleted[0] == NAME
+    assert [one[:2] for one in _gate(hand).settled] == [(RUN, 1)]
+
+
+def _for_long(hand: Hand) -> None:
+    for _ in range(50):
+        hand.later()
+
+
+def _no_deletion(call: str, _name: str) -> None:
+    if call == "delete":
+        raise Broken("the cluster does not answer")
 
 
 def test_what_cannot_be_started_is_lost_with_the_reason(hand: Hand) -> None:

@@ -45,6 +45,15 @@ def test_a_launch_is_held_to_the_budget_of_the_default_branch(database: Database
     assert database.now(spend.of_day, PULL.repository, NOW) == 34.0
 
 
+def test_a_launch_that_is_asked_for_again_is_told_that_it_was_admitted_before(database: Database) -> None:
+    """An earlier call may have started it, until that was settled."""
+    purse = _purse(database)
+    assert asyncio.run(purse.admit(BASE.record, BASE.job)) == Admitted()
+    assert asyncio.run(purse.admit(BASE.record, BASE.job)) == Admitted(again=True)
+    asyncio.run(purse.settle(BASE.record, BASE.job, chip_hours=None, ran_seconds=None))
+    assert asyncio.run(purse.admit(BASE.record, BASE.job)) == Admitted()
+
+
 def test_a_full_place_is_named(database: Database) -> None:
     """As people know the cluster."""
     purse = _purse(database, XPK + "budget: {concurrent_runs: 1}\n")

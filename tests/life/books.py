@@ -58,7 +58,8 @@ def row_of(one: Planned, due: float) -> dict[str, Any]:
 @dataclass(slots=True, kw_only=True)
 class Books:
     """`rows` by id, `wants`: which pull requests want which run, `told`: what they were told of
-    runs, `under_way` and `settled`: attempts."""
+    runs, `under_way` and `settled`: attempts, `lives`: whether the cluster has a job of this name that is
+    not over."""
 
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
     wants: set[tuple[int, str]] = field(default_factory=set)
@@ -67,6 +68,7 @@ class Books:
     under_way: set[tuple[str, int]] = field(default_factory=set)
     settled: set[tuple[str, int]] = field(default_factory=set)
     clock: Callable[[], float]
+    lives: Callable[[str], bool]
 
     async def read(self, function: Callable[..., Any], *args: Any, **more: Any) -> Any:
         """As `Database.read`."""
@@ -74,6 +76,12 @@ class Books:
         return getattr(self, f"_{function.__name__}")(*args, **more)
 
     write = read
+
+    def settle(self, run: RunRecord, job: Job) -> None:
+        """What was set aside is free for others from here on, so the job must have ended."""
+        assert not self.lives(job.name), f"{job.name} is settled, and lives"
+        self.under_way.discard((run.id, run.attempt))
+        self.settled.add((run.id, run.attempt))
 
     def claim(self, now: float) -> Claim | None:
         """As `queue.claim`."""
@@ -179,17 +187,17 @@ class Purse:
     async def admit(self, run: RunRecord, job: Job) -> Admitted | Waits:
         """As `Admission.admit`."""
         await Turn()
-        if (run.id, run.attempt) not in self.books.under_way and len(self.books.under_way) >= LIMIT:
+        again = (run.id, run.attempt) in self.books.under_way
+        if not again and len(self.books.under_way) >= LIMIT:
             return Waits(until=self.books.clock() + 20.0, why=f"{LIMIT} of {LIMIT} runs")
         self.books.under_way.add((run.id, run.attempt))
-        return Admitted()
+        return Admitted(again=again)
 
     async def settle(
         self, run: RunRecord, job: Job, *, chip_hours: float | None, ran_seconds: float | None
     ) -> None:
         """As `Admission.settle`; the fence stands right before it, so nobody else goes first."""
-        self.books.under_way.discard((run.id, run.attempt))
-        self.books.settled.add((run.id, run.attempt))
+        self.books.settle(run, job)
 
 
 KNOWN = (queue.hold, queue.take, queue.give_back, launched.wish, launched.let_go, launched.places,

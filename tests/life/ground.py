@@ -23,8 +23,8 @@ class Truth:
 
 @dataclass(slots=True, kw_only=True)
 class Ground:
-    """The cluster. An answer may be old by the time it is heard, and twice in a row the job may be missing
-    from it that is there. `may_start` says whether a job of this name may be started now."""
+    """The cluster. An answer may be old by the time it is heard, and three times in a row the job may be
+    missing from it that is there. `may_start` says whether a job of this name may be started now."""
 
     may_start: Callable[[str], bool]
     jobs: dict[str, Truth] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Ground:
         return seen
 
     def _overlooked(self, name: str) -> bool:
-        """Three looks in a row are believed, so that the one after two wrong ones is always right."""
+        """Three looks in a row are written down, and a fourth is believed: it is always right."""
         left = self.blind.pop(name, 0)
         if left > 1:
             self.blind[name] = left - 1

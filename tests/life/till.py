@@ -57,12 +57,13 @@ class Till:
         with self.engine.begin() as connection:
             self._know(connection)
             wish = spend.Wish(run=run.id, attempt=run.attempt, place=job.place.name if job.place else "")
+            again = spend.is_set_aside(connection, run.id, run.attempt)
             held = spend.admit(connection, wish, self.limits, now=now)
             if held is None:
                 self._check(connection, now)
         if held is None:
             self.books.under_way.add((run.id, run.attempt))
-            return Admitted()
+            return Admitted(again=again)
         self.held_by.add(held.why.partition(":")[0])
         return Waits(until=held.until, why=held.why)
 
@@ -74,8 +75,7 @@ class Till:
             self._know(connection)
             spent = 0.0 if ran_seconds is None else PRICE / 2
             spend.settle(connection, run.id, run.attempt, chip_hours=spent, now=self.books.clock())
-        self.books.under_way.discard((run.id, run.attempt))
-        self.books.settled.add((run.id, run.attempt))
+        self.books.settle(run, job)
 
     def _know(self, connection: Connection) -> None:
         for name, row in self.books.rows.items():

@@ -48,7 +48,7 @@ class World:
 
     def __init__(self, purse: Callable[[Books], Admission] | None = None) -> None:
         self.now, self.jumps, self.retries, self.calls = 1e9, 0, 0, 0
-        self.books = Books(clock=lambda: self.now)
+        self.books = Books(clock=lambda: self.now, lives=self._lives)
         self.ground = Ground(may_start=self._not_seen_yet)
         self.processes = [Process() for _ in range(PROCESSES)]
         self.causes = {one.record.id: 0 for one in RUNS}
@@ -66,6 +66,9 @@ class World:
             admission=purse(self.books) if purse else Purse(books=self.books),
             pace=lambda _: PACE,
         )
+
+    def _lives(self, name: str) -> bool:
+        return name in self.ground.jobs and self.ground.jobs[name].seen.state in LIVE
 
     def _not_seen_yet(self, name: str) -> bool:
         return self.books.standing(_run_of(name)).state in {RunState.PLANNED, RunState.LAUNCHED}
@@ -170,7 +173,7 @@ class World:
             self.causes[run] += 1
             del self.ground.jobs[name]
         elif name not in self.ground.blind and self.books.standing(run).missing_looks == 0:
-            self.ground.blind[name] = 3
+            self.ground.blind[name] = PACE.looks + 1
 
     def _trouble(self, job: Truth, number: int) -> None:
         """A job that lives suffers a fault, or is put back into the queue."""

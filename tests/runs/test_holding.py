@@ -1,13 +1,16 @@
 """A run that cannot be started is tried ever less often, and at last given up."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from bot.runs.effects import Wait
-from bot.runs.holding import LONGEST_HOLD_SECONDS, TRIES, clause, held_up
+from bot.runs.holding import LONGEST_HOLD_SECONDS, TRIES, clause, held_up, refused
 from bot.runs.records import RunState
-from bot.runs.standing import RunStanding
+from bot.runs.standing import Pace, RunStanding
+
+PACE = Pace(unseen=60.0, looks=3)
 
 
 def test_what_cannot_be_started_is_tried_ever_less_often_and_given_up() -> None:
@@ -30,6 +33,30 @@ def test_whoever_says_when_is_not_asked_before() -> None:
     """A registry's own pause counts where it is longer."""
     run, effects = held_up(RunStanding(name="a", timeout_seconds=1.0), "Busy", soonest=120.0, now=5.0)
     assert (run.why, effects) == ("busy", (Wait(until=125.0),))
+
+
+def test_a_job_that_an_earlier_call_may_have_made_is_looked_for() -> None:
+    """It takes time and four looks, as with every job that is given up, until nothing of it can be there."""
+    run, stands = RunStanding(name="a", timeout_seconds=1.0), []
+    for now in (0.0, 20.0, 40.0, 59.0, 60.0):
+        run = refused(run, again=True, now=now, pace=PACE)
+        stands.append((run.missing_since, run.missing_looks))
+    assert stands == [(0.0, 1), (0.0, 2), (0.0, 3), (0.0, 4), (None, 0)]
+    late = replace(run, missing_since=0.0, missing_looks=2)
+    assert refused(late, again=True, now=1e6, pace=PACE).missing_looks == 3
+    assert refused(replace(late, missing_looks=3), again=True, now=1e6, pace=PACE).missing_since is None
+
+
+def test_a_job_that_no_call_was_made_for_is_not_looked_for() -> None:
+    """Its first start was refused: nothing of it can be there."""
+    run = RunStanding(name="a", timeout_seconds=1.0)
+    assert refused(run, again=False, now=5.0, pace=PACE) == run
+
+
+def test_a_clock_that_was_ahead_frees_what_is_held_all_the_same() -> None:
+    """A moment in the future counts as now."""
+    ahead = RunStanding(name="a", timeout_seconds=1.0, missing_since=1e9, missing_looks=1)
+    assert refused(ahead, again=True, now=5.0, pace=PACE).missing_since == 5.0
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,13 @@ def test_a_planned_run_is_launched() -> None:
     assert effects == (Launch(), Wait(until=NOW + 10))
 
 
+def test_a_launched_job_is_looked_for_from_its_launch_on() -> None:
+    """What was missed before, while its start was refused, does not make it missing sooner."""
+    refused = replace(standing(RunState.PLANNED), missing_since=NOW - 50, missing_looks=2)
+    run, _ = decide(refused, ABSENT, Wish.WANTED, NOW, PACE)
+    assert (run.state, run.missing_since, run.missing_looks) == (RunState.LAUNCHED, None, 0)
+
+
 def test_a_job_that_is_there_already_is_adopted_without_a_launch() -> None:
     """After a crash between the launch and our note of it, the job is found and kept."""
     run, effects = decide(standing(RunState.PLANNED), RUNNING, Wish.WANTED, NOW, PACE)
@@ -55,7 +62,7 @@ def test_a_job_that_stays_away_is_lost_and_deleted() -> None:
     """It takes both time and several looks to give a job up."""
     run = standing(RunState.RUNNING)
     for look in range(3):
-        assert run.state is RunState.RUNNING
+        assert (run.state, run.given_up) == (RunState.RUNNING, "")
         run, effects = decide(run, ABSENT, Wish.WANTED, NOW + 50 * look, PACE)
     assert (run.given_up, effects) == ("its cluster no longer knows of it", (Keep(), Wait(until=NOW + 100)))
     run, effects = decide(run, ABSENT, Wish.WANTED, NOW + 100, PACE)
@@ -76,7 +83,7 @@ def test_a_jump_of_the_clock_alone_loses_nothing() -> None:
     """One missing look is not believed, however late the clock says it is."""
     run, _ = decide(standing(RunState.RUNNING), ABSENT, Wish.WANTED, NOW, PACE)
     run, _ = decide(run, ABSENT, Wish.WANTED, NOW + 1e6, PACE)
-    assert run.state is RunState.RUNNING
+    assert (run.state, run.given_up) == (RunState.RUNNING, "")
 
 
 @pytest.mark.parametrize(("state", "seen"), [(RunState.RUNNING, RUNNING), (RunState.QUEUED, QUEUED)])
