@@ -7,6 +7,7 @@ import argparse
 import asyncio
 import json
 import re
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -43,12 +44,13 @@ def main(arguments: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="maxview-demo-", ignore_cleanup_errors=True) as folder:
         try:
             asyncio.run(_play(Path(folder), arguments))
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, asyncio.CancelledError):
             print("\nstopped", file=sys.stderr)
     return 0
 
 
 async def _play(folder: Path, arguments: argparse.Namespace) -> None:
+    _end_in_order()
     async with stage(folder) as standing:
         with _bars(standing) as watch:
             shown = await show(standing, watch)
@@ -60,6 +62,13 @@ async def _play(folder: Path, arguments: argparse.Namespace) -> None:
             return
         print(f"\nThe pages are at {standing.url}/{FULL_NAME} until Ctrl-C.", file=sys.stderr)
         await asyncio.Event().wait()
+
+
+def _end_in_order() -> None:
+    """Take the stage down too where the program is told to end, or its terminal is closed."""
+    if (playing := asyncio.current_task()) is not None:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, playing.cancel)
 
 
 def document(shown: Sequence[Shown]) -> dict[str, object]:
@@ -95,7 +104,7 @@ def plain(comment: str) -> str:
 def _bars(standing: Stage) -> Iterator[Watch]:
     """A bar for each pull request on standard error; a line for each answer where that is no terminal."""
     console = Console(stderr=True)
-    console.print(f"Server {standing.url} · log {standing.log}", highlight=False)
+    console.print(f"Server {standing.url} · log {standing.log}", highlight=False, soft_wrap=True)
     if not console.is_terminal:
         yield _Lines()
         return

@@ -9,8 +9,8 @@ import secrets
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from bot.demo.github import StandIn
 from bot.demo.repository import DemoRepository, make_repository
 from bot.errors import Told
+from bot.settings import SETTINGS
 
 FULL_NAME = "demo/trainer"
 APP_ID = 4242
@@ -89,23 +90,30 @@ async def _serving(github: StandIn, port: int) -> AsyncIterator[None]:
 
 
 class _Quiet(uvicorn.Server):
-    """A server that leaves Ctrl-C to the program around it."""
+    """A server that leaves signals to the program around it."""
 
-    def install_signal_handlers(self) -> None:
-        """Install none."""
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
 
 
 def _start(environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GITHUB_")}
     with log.open("wb") as output:
         return subprocess.Popen(
             [sys.executable, "-m", "bot", "serve"],
-            env={**kept, **environment},
+            env={**_without_settings(os.environ), **environment},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+
+
+def _without_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment without what a real installation is set up by: its database is not for the stage."""
+    names = {setting.name for setting in SETTINGS}
+    return {name: value for name, value in environ.items() if name not in names}
 
 
 async def _ready(url: str, server: subprocess.Popen[bytes], log: Path) -> None:

@@ -3,6 +3,7 @@
 In:  `Report`s. Out: the same, without the step lines (those stay with the runs).
 """
 
+import logging
 import zlib
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -22,6 +23,8 @@ from bot.verdict.judgement import Comparison, MeasuredRun
 Row = TypeVar("Row", CaseReport, ParityRow)
 
 _REPORT = of_msgpack(Report)
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +69,17 @@ def stamp(
 def newest(
     connection: Connection, repository: str, number: int, head_sha: str | None = None
 ) -> Report | None:
-    """The newest report of a pull request, or of one of its heads."""
+    """The newest report of a pull request, or of one of its heads. One that another version wrote and this
+    one cannot read is as none: an open pull request's is made anew, a closed one's cannot be shown."""
     query = _newest(select(REPORT.c.document), repository, number, head_sha)
     document = connection.execute(query).scalar_one_or_none()
     if document is None:
         return None
-    report = _REPORT(zlib.decompress(document))
+    try:
+        report = _REPORT(zlib.decompress(document))
+    except (msgspec.DecodeError, zlib.error) as problem:
+        LOG.warning("a stored report cannot be read: %s", problem, extra={"pull": f"{repository}#{number}"})
+        return None
     # A repository may have been renamed since.
     return report if report.repository == repository else replace(report, repository=repository)
 

@@ -105,6 +105,7 @@ class Arithmetic:
     taken of them: both, where `summed`, else the one between runs unless the other dwarfs it. `level` is what
     this look may spend, `first_level` what the first could, `quantile` the t or z at `1 - level / (2 cases)`,
     `z` the one of the equivalence test, `rounding` what the last printed digits alone may have done.
+    Defaults stand for reports that were stored before a figure was among these.
     """
 
     change: float
@@ -116,18 +117,18 @@ class Arithmetic:
     within: float
     summed: bool
     se: float
-    standing: str
-    main: int
-    base_off: float
+    standing: str = "base"
+    main: int = 0
+    base_off: float = 0.0
     level: float
-    first_level: float
+    first_level: float = 0.05
     look: int
     cases: int
     quantile: float
     z: float
     practical: float
     equivalence: float
-    rounding: float
+    rounding: float = 0.0
     band: float
     mde: float
     decision: str

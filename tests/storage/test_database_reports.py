@@ -1,6 +1,10 @@
 """Reports: what the comment said is what the page shows, without the step lines."""
 
+import zlib
 from dataclasses import replace
+
+import msgspec
+from sqlalchemy import Connection, select
 
 from bot.intake.delivery import Delivery
 from bot.report.model import CaseReport, ParityRow, Report, RowState
@@ -8,7 +12,7 @@ from bot.storage import deliveries, queue, reports
 from bot.storage.counts import Counts, count
 from bot.storage.database import Database
 from bot.storage.reports import slim
-from bot.storage.tables import DELIVERY
+from bot.storage.tables import DELIVERY, REPORT
 from bot.verdict.compare import compare
 from bot.verdict.measure import measure
 from tests.verdict.samples import Shape, run_log
@@ -122,3 +126,42 @@ def test_a_new_head_leaves_nothing_pending_on_the_one_before(database: Database)
     kept = database.now(reports.newest, old.repository, old.number, "1" * 40)
     assert kept is not None
     assert (kept.rows[0].state, kept.made_at) == (RowState.SUPERSEDED, old.made_at)
+
+
+def test_a_report_that_cannot_be_read_is_as_none(database: Database) -> None:
+    """Another version may have written it: the next one takes its place, and no page fails."""
+    database.now(reports.save, _report(), headline="1 slower")
+    unreadable = zlib.compress(msgspec.msgpack.encode({"repository": "acme/maxtext"}))
+    database.now(lambda connection: connection.execute(REPORT.update().values(document=unreadable)))
+
+    assert database.now(reports.newest, "acme/maxtext", 7) is None
+
+    database.now(reports.save, _report(SECOND, made_at=20.0), headline="same")
+    database.now(reports.supersede, _report("d" * 40, made_at=30.0))
+    assert database.now(reports.newest, "acme/maxtext", 7) == slim(_report(SECOND, made_at=20.0))
+
+
+def test_a_report_of_the_first_release_is_read(database: Database) -> None:
+    """What its explanations did not have yet is what it was then: base's runs alone."""
+    database.now(reports.save, _report(), headline="1 slower")
+    document = msgspec.msgpack.decode(database.now(_document))
+    for row in (document["rows"][0], document["parity"][0]):
+        figures = row["comparison"]["explanation"]["arithmetic"]
+        for name in ("standing", "main", "base_off", "first_level", "rounding"):
+            del figures[name]
+    older = zlib.compress(msgspec.msgpack.encode(document))
+    database.now(lambda connection: connection.execute(REPORT.update().values(document=older)))
+
+    kept = database.now(reports.newest, "acme/maxtext", 7)
+
+    assert kept is not None
+    assert kept.rows[0].comparison is not None
+    assert kept.rows[0].comparison.explanation is not None
+    arithmetic = kept.rows[0].comparison.explanation.arithmetic
+    assert arithmetic is not None
+    assert (arithmetic.standing, arithmetic.main) == ("base", 0)
+
+
+def _document(connection: Connection) -> bytes:
+    packed: bytes = connection.execute(select(REPORT.c.document)).scalar_one()
+    return zlib.decompress(packed)
