@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from math import exp, isfinite, log
 from statistics import NormalDist
 
@@ -134,9 +135,10 @@ def repeats(
     ]
 
 
-def normals(count: int, seed: int) -> list[float]:
+@lru_cache(maxsize=16)
+def normals(count: int, seed: int) -> tuple[float, ...]:
     """Return independent standard normal draws, the same ones for the same seed."""
-    return NormalDist().samples(count, seed=seed)
+    return tuple(NormalDist().samples(count, seed=seed))
 
 
 def _gaps(shape: Shape) -> list[float]:
