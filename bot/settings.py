@@ -193,7 +193,22 @@ class _Reading:
                 candidate = ""
         if "PRIVATE KEY" not in candidate:
             self.problems.append(f"{name} holds no private key: give PEM text, or that text in base64")
+        elif not _is_rsa_key(candidate):
+            self.problems.append(
+                f"{name} holds a private key that is cut or not GitHub's: give the whole file from GitHub"
+            )
         return candidate + "\n"
+
+
+def _is_rsa_key(pem: str) -> bool:
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - only serve needs these
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
+
+    try:
+        return isinstance(load_pem_private_key(pem.encode(), password=None), RSAPrivateKey)
+    except (ValueError, TypeError, UnsupportedAlgorithm):  # TypeError: it wants a password
+        return False
 
 
 def _derived(private_key: str) -> str:
@@ -244,5 +259,5 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         poll_seconds=reading.number("POLL_SECONDS", float, POLL_LIMITS, "a number of seconds above 0"),
     )
     if reading.problems:
-        raise Told("the settings are incomplete:\n" + "\n".join(f"  {line}" for line in reading.problems))
+        raise Told("settings are missing or wrong:\n" + "\n".join(f"  {line}" for line in reading.problems))
     return settings

@@ -87,7 +87,7 @@ FORBIDDEN_WHEN_PURE = {
 DOORS = {
     "ahocorasick_rs": ("logs/scan.py",),
     "alembic": ("storage/migrations/",),
-    "cryptography": ("demo/", "web/sign_in/seal.py"),
+    "cryptography": ("demo/", "settings.py", "web/sign_in/seal.py"),
     "dulwich": ("runs/clusters/checkout.py", "demo/"),
     "githubkit": ("github/",),
     "google": ("storage/gcs.py", "runs/clusters/xpk/cloud_log.py"),

@@ -4,17 +4,26 @@ import base64
 import json
 import logging
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from bot.cli.serve import set_up_logging
+from bot.cli.serve import serve, set_up_logging
 from bot.errors import Told
 from bot.settings import SETTINGS, read_settings
+from tests.peers.keys import private_key
 
-PEM = "-----BEGIN RSA PRIVATE KEY-----\nc2VjcmV0IG9mIHRoZSBrZXk=\n-----END RSA PRIVATE KEY-----"
+PEM = private_key().strip()
+ELLIPTIC = (
+    generate_private_key(SECP256R1())
+    .private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    .decode()
+)
 COMPLETE = {
     "GITHUB_APP_ID": "4242",
     "GITHUB_PRIVATE_KEY": PEM,
@@ -49,7 +58,7 @@ def test_everything_that_is_missing_is_said_at_once() -> None:
     with pytest.raises(Told) as caught:
         read_settings({})
     lines = caught.value.text.splitlines()
-    assert lines[0] == "the settings are incomplete:"
+    assert lines[0] == "settings are missing or wrong:"
     assert [line.split()[0] for line in lines[1:]] == [
         "GITHUB_APP_ID",
         "GITHUB_PRIVATE_KEY",
@@ -129,10 +138,27 @@ def test_a_key_file_that_holds_no_key_is_named_and_not_shown(tmp_path: Path) -> 
     assert "hunter2" not in _problem(GITHUB_PRIVATE_KEY="", GITHUB_PRIVATE_KEY_PATH=str(path))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(PEM.splitlines()[:8]),
+        PEM.replace(PEM.splitlines()[3], ""),
+        "-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----",
+        ELLIPTIC,
+    ],
+    ids=["cut", "a line is missing", "no key", "another kind"],
+)
+def test_a_key_that_cannot_sign_is_refused_at_the_start(text: str) -> None:
+    """A paste that lost a line is told before GitHub is asked with it, and not repeated."""
+    said = _problem(GITHUB_PRIVATE_KEY=text)
+    assert "GITHUB_PRIVATE_KEY holds a private key that is cut or not GitHub's" in said
+    assert text.splitlines()[1] not in said
+
+
 def test_secrets_are_not_in_the_representation() -> None:
     """Neither the key, nor the webhook's secret, nor the database's password is printed."""
     settings = read_settings({**COMPLETE, "DATABASE_URL": "postgresql://bot:hunter2@db/maxview"})
-    for secret in (settings.webhook_secret, "c2VjcmV0", "hunter2"):
+    for secret in (settings.webhook_secret, PEM.splitlines()[1], "hunter2"):
         assert secret not in repr(settings)
         assert secret not in str(settings)
 
@@ -182,6 +208,35 @@ def test_serve_without_settings_ends_with_2_and_lists_them(tmp_path: Path) -> No
         assert f"{name} is missing" in ended.stderr
     assert "Traceback" not in ended.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def _serve(tmp_path: Path, **settings: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "bot", "serve"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **COMPLETE, "DATA_DIR": str(tmp_path), **settings},
+    )
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The setting, the folder and the user stand in one line; root may write anywhere, so it is asked for."""
+    monkeypatch.setattr(os, "access", lambda path, _mode: Path(path) != tmp_path)
+    with pytest.raises(Told) as told:
+        serve(read_settings({**COMPLETE, "DATA_DIR": str(tmp_path)}))
+    assert told.value.text.startswith(f"DATA_DIR: {tmp_path} cannot be written to by user {os.getuid()}")
+
+
+def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
+    """Said once, with what to change."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = _serve(tmp_path, PORT=str(port))
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        f"maxview: HOST 127.0.0.1, PORT {port}: cannot listen there (Address already in use); give others\n"
+    )
 
 
 @pytest.fixture

@@ -110,6 +110,10 @@ def _opened(store: _Store) -> Iterator[tuple[_Store, Database]]:
     try:
         if not asyncio.run(database.read(operators.is_ready)):
             raise Told("the database is empty: start maxview serve once, which makes its tables")
+        if asyncio.run(database.read(operators.is_older)):
+            raise Told(
+                "an older version left the database: start maxview serve once, which brings it up to date"
+            )
         yield store, database
     finally:
         database.close()

@@ -58,6 +58,9 @@ def serve(settings: Settings) -> None:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise Told(f"DATA_DIR: {settings.data_dir} cannot be made: {problem.strerror}") from problem
+    if not os.access(settings.data_dir, os.W_OK | os.X_OK):
+        whose = f"cannot be written to by user {os.getuid()}; let it, or give another folder"
+        raise Told(f"DATA_DIR: {settings.data_dir} {whose}")
     # uvicorn ends in good order and then raises the signal anew, which would look like a failure.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _stopped)
@@ -78,7 +81,8 @@ def _listening(host: str, port: int) -> socket.socket:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=2048)
     except OSError as problem:
-        reason = problem.strerror or problem
+        # Python appends the address, which is said already.
+        reason = str(problem.strerror or problem).partition(" (while ")[0]
         raise Told(f"HOST {host}, PORT {port}: cannot listen there ({reason}); give others") from problem
 
 

@@ -47,6 +47,12 @@ def is_ready(connection: Connection) -> bool:
     return inspect(connection).has_table(RUN.name)
 
 
+def is_older(connection: Connection) -> bool:
+    """Whether the tables of launched runs are those of an older version, and lack columns we read."""
+    there = {column["name"] for column in inspect(connection).get_columns(RUN.name)}
+    return not there.issuperset(column.name for column in RUN.columns)
+
+
 def newest(
     connection: Connection, *, repository: str | None, states: Sequence[str], limit: int
 ) -> tuple[LaunchedRun, ...]:

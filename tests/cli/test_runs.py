@@ -4,7 +4,9 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import alembic.command
 import pytest
+from sqlalchemy import create_engine
 
 from bot.cli import screen
 from bot.runs.clusters.jobfolder import JobFolder
@@ -13,6 +15,7 @@ from bot.runs.records import RunState
 from bot.storage import branches, mainline, pulls, runs
 from bot.storage.artifacts import open_store
 from bot.storage.database import Database
+from bot.storage.migrations import configuration
 from tests.cli.conftest import Maxview
 from tests.controller.farm import LOG, Farm, Hand, planned
 
@@ -216,6 +219,23 @@ def test_a_database_without_tables_is_told(
     answer = maxview("runs")
     assert (answer.status, answer.err.count("\n")) == (2, 1)
     assert "the database is empty: start maxview serve once" in answer.err
+
+
+def test_a_database_of_the_first_release_is_told(
+    maxview: Maxview, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a server brings it up to date; until then there is one line, and no failure of ours."""
+    monkeypatch.setenv("DATA_DIR", str(tmp_path))
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    engine = create_engine(f"sqlite:///{tmp_path / 'maxview.sqlite'}")
+    settings = configuration()
+    with engine.begin() as connection:
+        settings.attributes["connection"] = connection
+        alembic.command.upgrade(settings, "0001")
+    engine.dispose()
+    answer = maxview("runs")
+    assert (answer.status, answer.err.count("\n")) == (2, 1)
+    assert "start maxview serve once, which brings it up to date" in answer.err
 
 
 def test_wrong_words_after_a_command_are_one_line(hand: Hand, maxview: Maxview) -> None:
