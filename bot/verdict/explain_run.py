@@ -20,6 +20,7 @@ def explain_run(run: MeasuredRun, *, usable: bool = True) -> ExplainedRun:
     """Return why the steady step time of a run is what it is, or why there is none."""
     steady = run.measurements.steady
     considered = samples(run.log, struck(run.measurements.implausible))
+    within = bounds(considered) if considered else None
     kept = set(steady.kept_steps)
     return ExplainedRun(
         source=run.log.source,
@@ -28,11 +29,11 @@ def explain_run(run: MeasuredRun, *, usable: bool = True) -> ExplainedRun:
         seconds=steady.seconds,
         se=steady.se,
         clock=steady.clock.value if steady.clock else None,
-        bounds=bounds(considered) if considered else None,
+        bounds=within,
         kept=spans(steady.kept_steps),
         kept_count=len(steady.kept_steps),
         considered=len(steady.candidate_steps),
-        dropped=_dropped(run, considered, kept),
+        dropped=_dropped(run, considered, within, kept),
         problem=steady.problem,
         places=_places(run),
     )
@@ -49,7 +50,9 @@ def spans(steps: Iterable[int]) -> Spans:
     return tuple(found)
 
 
-def _dropped(run: MeasuredRun, considered: Samples | None, kept: set[int]) -> tuple[Dropped, ...]:
+def _dropped(
+    run: MeasuredRun, considered: Samples | None, within: tuple[float, float] | None, kept: set[int]
+) -> tuple[Dropped, ...]:
     """Return the steps that are not kept by reason, in the order in which a log has them."""
     log = run.log
     segment = last_segment(log.steps)
@@ -64,7 +67,7 @@ def _dropped(run: MeasuredRun, considered: Samples | None, kept: set[int]) -> tu
         if step.step in kept:
             continue
         if considered is not None and step.step in considered.seconds:
-            groups[_by_length(considered, step.step)].append(step.step)
+            groups[_by_length(considered, within, step.step)].append(step.step)
         elif excluded and step is segment[-1]:
             groups[Reason.LAST_LINE].append(step.step)
         else:
@@ -103,9 +106,9 @@ def _before_all(step: Step, first: int, odd: set[int], evals: set[int]) -> Reaso
     return Reason.IMPLAUSIBLE if step.step in odd else Reason.NO_INTERVAL
 
 
-def _by_length(considered: Samples, step: int) -> Reason:
+def _by_length(considered: Samples, within: tuple[float, float] | None, step: int) -> Reason:
     """Return why an interval that was considered is not kept."""
-    low, high = bounds(considered) or (0.0, 0.0)
+    low, high = within or (0.0, 0.0)
     seconds = considered.seconds[step]
     if seconds < considered.shortest_possible:
         return Reason.IMPOSSIBLE

@@ -89,17 +89,10 @@ def bounds(considered: Samples) -> tuple[float, float] | None:
 def _samples(log: RunLog, steps: Sequence[Step], believed: Sequence[Step], work: Constants) -> Samples | None:
     """Choose the clock: completion where most lines have a fine timestamp, else the logger's own."""
     shortest = _shortest_possible(log, work)
-    digit = _seconds_digit(believed, work)
-    logger = Samples(
-        clock=Clock.LOGGER,
-        seconds=_logger_seconds(steps, believed, work),
-        digit=digit,
-        blur=digit,
-        shortest_possible=shortest,
-    )
     times = [step.time for step in steps if step.time is not None]
     if 2 * len(times) < len(steps) or len(times) < 2:
-        return logger if any(step.seconds is not None for step in steps) else None
+        stated = any(step.seconds is not None for step in steps)
+        return _printed(steps, believed, work, shortest) if stated else None
     completion = Samples(
         clock=Clock.COMPLETION,
         seconds=_completion_seconds(log, steps),
@@ -107,7 +100,22 @@ def _samples(log: RunLog, steps: Sequence[Step], believed: Sequence[Step], work:
         blur=time_resolution(times),
         shortest_possible=shortest,
     )
-    return logger if _is_coarse(completion) and logger.seconds else completion
+    if not _is_coarse(completion):
+        return completion
+    logger = _printed(steps, believed, work, shortest)
+    return logger if logger.seconds else completion
+
+
+def _printed(steps: Sequence[Step], believed: Sequence[Step], work: Constants, shortest: float) -> Samples:
+    """Return the intervals that the logger prints."""
+    digit = _seconds_digit(believed, work)
+    return Samples(
+        clock=Clock.LOGGER,
+        seconds=_logger_seconds(steps, believed, work),
+        digit=digit,
+        blur=digit,
+        shortest_possible=shortest,
+    )
 
 
 def _completion_seconds(log: RunLog, steps: Sequence[Step]) -> dict[int, float]:

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from bot.storage.timelines import Acknowledged, Point
 from bot.web.figures.hits import WIDTH
+from bot.web.figures.thinned import MOST_BINS, thinned
 from bot.web.ground.csv_answer import csv_text
 from bot.web.history.levels import levels, moves
-from bot.web.history.plot import HEIGHT, MOST_BINS, history_plot, thinned
+from bot.web.history.plot import HEIGHT, history_plot
 from tests.conftest import Accept
 from tests.verdict.samples import normals
 from tests.web.shop import PUBLIC, Page, Shop
@@ -108,7 +109,7 @@ def test_any_history_can_be_drawn(values: list[float | None]) -> None:
 def test_thinning_keeps_the_lowest_and_the_highest() -> None:
     """Of every stretch."""
     known = [(n, float(n % 7)) for n in range(5000)]
-    kept = thinned(known, 5000)
+    kept = thinned(known, 0, 5000)
     assert {0.0, 6.0} == {value for _, value in kept}
     assert kept == sorted(kept)
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.measure import measure
 from bot.web.figures.hits import WIDTH
-from bot.web.figures.plots import MOST_BINS, loss_plot, plots, step_plot
+from bot.web.figures.plots import loss_plot, plots, step_plot
+from bot.web.figures.thinned import MOST_BINS
 from tests.verdict.samples import Shape, losses, run_log
 
 NAN = float("nan")

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 
 from bot.storage import refs
 from bot.storage.database import Connection
-from bot.web.cases.comparisons import End, Matched, Pairing
+from bot.web.cases.pairing import End, Matched, Pairing
 from bot.web.ground.access import Unclear
 
 HOW = (

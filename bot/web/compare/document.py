@@ -9,7 +9,7 @@ from bot.report.comparison_document import comparison_document, summary_document
 from bot.report.model import CaseReport
 from bot.report.report_document import run_record_document
 from bot.report.run_document import SCHEMA
-from bot.web.cases.comparisons import End, Matched, Pairing
+from bot.web.cases.pairing import End, Matched, Pairing
 from bot.web.compare.view import spelt
 
 

@@ -12,10 +12,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bot.report.model import CaseReport
-from bot.storage import runs
 from bot.storage.database import Connection
 from bot.verdict.judgement import MeasuredRun
-from bot.web.cases.comparisons import Comparisons, Pairing, case_report, judged, match
+from bot.web.cases.comparisons import Comparisons
+from bot.web.cases.pairing import Pairing, match
 from bot.web.compare.ask import Asked, asked_ends, checked, chosen_row, known_end
 from bot.web.compare.document import compare_document
 from bot.web.compare.view import compare_view, spelt
@@ -80,14 +80,8 @@ def find(
     base, head = (known_end(connection, repository, end) for end in ends)
     pairing = checked(match(connection, repository, branch, base, head))
     chosen = chosen_row(pairing, *asked)
-    rows = comparisons.rows(connection, pairing)
-    if chosen is None or not pairing.rows[chosen].whole:
-        return Found(pairing=pairing, rows=rows, chosen=chosen, measured={})
-    row = pairing.rows[chosen]
-    measured = runs.measured(connection, row.ids)
-    comparison = judged(row, pairing, measured, comparisons.comparable(connection, pairing))
-    whole = (*rows[:chosen], case_report(row, comparison), *rows[chosen + 1 :])
-    return Found(pairing=pairing, rows=whole, chosen=chosen, measured=measured)
+    found = comparisons.rows(connection, pairing, chosen)
+    return Found(pairing=pairing, rows=found.rows, chosen=chosen, measured=found.measured)
 
 
 def _json_link(found: Found, here: Visit) -> str:

@@ -15,7 +15,7 @@ from bot.storage import refs, reports, runs
 from bot.storage.database import Connection
 from bot.storage.refs import Kind, Ref, Runs
 from bot.verdict.judgement import MeasuredRun
-from bot.web.cases.comparisons import End
+from bot.web.cases.pairing import End
 from bot.web.compare.ask import Asked, known_end
 from bot.web.compare.parity_view import Cell, Matrix, Sides, matrix, parity_view
 from bot.web.compare.view import spelt

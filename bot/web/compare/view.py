@@ -16,8 +16,8 @@ from bot.report.row_words import row_words
 from bot.storage.refs import Kept, Kind
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.provenance import Across
-from bot.web.cases.comparisons import End, Pairing
 from bot.web.cases.overview import RowLine, row_line
+from bot.web.cases.pairing import End, Pairing
 from bot.web.cases.troubles import Names
 from bot.web.cases.view import CaseView, case_view
 from bot.web.ground.access import Visit

@@ -15,6 +15,8 @@ MOST_HITS = 60
 """Stretches that can still be told apart with a finger on a phone, and a page's worth of words."""
 
 Points = Sequence[tuple[int, float]]
+Remark = Callable[[str, int], str]
+"""What to say of a line's figure at a step, by the line's name; nothing is an empty text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +33,10 @@ def hits(
     *,
     unit: str = "",
     digits: int = 4,
-    remarks: Mapping[str, Mapping[int, str]] | None = None,
+    remark: Remark | None = None,
 ) -> tuple[Hit, ...]:
-    """One for each step, or for as many equal stretches as can be told apart; `remarks` stand behind a
-    line's figure at a step, by the line's name."""
+    """One for each step, or for as many equal stretches as can be told apart; `remark` tells what stands
+    behind a line's figure at a step that has a stretch of its own, from the line's name and the step."""
     steps = sorted({step for line in lines.values() for step, _ in line})
     if len(steps) < 2:
         return ()
@@ -47,10 +49,14 @@ def hits(
         Hit(
             x=round((left - first) / span * WIDTH, 1),
             width=round((right - left) / span * WIDTH, 1),
-            words=_words(group, known, remarks or {}, lambda value: f"{significant(value, digits)}{unit}"),
+            words=_words(group, known, remark or _none, lambda value: f"{significant(value, digits)}{unit}"),
         )
         for group, (left, right) in zip(groups, pairwise(edges), strict=True)
     )
+
+
+def _none(_name: str, _step: int) -> str:
+    return ""
 
 
 def _groups(steps: Sequence[int]) -> list[Sequence[int]]:
@@ -65,17 +71,17 @@ def _between(one: int, two: int) -> float:
 def _words(
     group: Sequence[int],
     known: Mapping[str, Mapping[int, float]],
-    remarks: Mapping[str, Mapping[int, str]],
+    remark: Remark,
     shown: Callable[[float], str],
 ) -> str:
     title = f"step {group[0]}" if len(group) == 1 else f"steps {group[0]} to {group[-1]}"
-    said = [
+    parts = [
         f"{name} {_range([line[step] for step in group if step in line], shown)}"
-        + (f", {remark}" if len(group) == 1 and (remark := remarks.get(name, {}).get(group[0])) else "")
+        + (f", {said}" if len(group) == 1 and (said := remark(name, group[0])) else "")
         for name, line in known.items()
         if any(step in line for step in group)
     ]
-    return f"{title}: {'; '.join(said)}"
+    return f"{title}: {'; '.join(parts)}"
 
 
 def _range(values: Sequence[float], shown: Callable[[float], str]) -> str:

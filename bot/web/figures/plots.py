@@ -17,11 +17,11 @@ from bot.verdict.judgement import MeasuredRun
 from bot.verdict.steady import LONGEST, SHORTEST
 from bot.verdict.timeline import gaps, last_segment
 from bot.web.figures.drawing import Edges, Plot, Stroke
-from bot.web.figures.hits import WIDTH, Points, hits
+from bot.web.figures.hits import WIDTH, Points, Remark, hits
+from bot.web.figures.thinned import thinned
 
-MOST_BINS = 400
-"""Stretches of steps drawn apart: each by its lowest and highest value, so that no spike is lost."""
-
+KEPT, LEFT = "kept", "left out"
+"""What became of a step on the way to the steady step time."""
 
 DRAWN = 1e300
 """Values beyond are drawn at the edge: their differences would overflow."""
@@ -80,7 +80,7 @@ def loss_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
     rules = (upper.top, upper.bottom, *((182.0, 207.0, 232.0) if apart else ()))
     return Plot(
         edges=_edges(upper, ""),
-        hits=hits(lines, digits=5, remarks=_apart_remarks(apart, list(lines)[-1])),
+        hits=hits(lines, digits=5, remark=_apart_remark(apart, list(lines)[-1])),
         title="Loss by step",
         words="Loss by step. " + " ".join(said),
         height=240.0 if apart else 158.0,
@@ -101,25 +101,26 @@ def step_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
     frame = _Frame(min(steps), max(steps), SHORTEST * min(middles), LONGEST * max(middles), 8.0, 150.0)
     styles = _styles(sides)
     strokes, said = [], []
-    remarks: dict[str, dict[int, str]] = {}
+    used: dict[str, dict[int, str]] = {}
     for name, line in lines.items():
-        kept = set(sides[name].measurements.steady.kept_steps)
-        left = set(sides[name].measurements.steady.candidate_steps) - kept
-        dots, rings = ([point for point in line if point[0] in those] for those in (kept, left))
+        steady = sides[name].measurements.steady
+        use = used[name] = {
+            **dict.fromkeys(steady.candidate_steps, LEFT),
+            **dict.fromkeys(steady.kept_steps, KEPT),
+        }
+        dots, rings = ([point for point in line if use.get(point[0]) == wanted] for wanted in (KEPT, LEFT))
         strokes.append(Stroke(style=f"line-{styles[name]}", path=_path(frame, line), name=name))
         strokes.append(Stroke(style=f"dots-{styles[name]}", path=_dots(frame, dots)))
+        circles = _dots(frame, rings)
         strokes += [
-            Stroke(style=style, path=_dots(frame, rings))
-            for style in (f"rings-{styles[name]}", "holes")
-            if rings
+            Stroke(style=style, path=circles) for style in (f"rings-{styles[name]}", "holes") if rings
         ]
-        remarks[name] = {**dict.fromkeys(kept, "kept"), **dict.fromkeys(left, "left out")}
         said.append(_time_words(name, line, dots, frame))
     low, high = significant(frame.low), significant(frame.high)
     scale = f"From {low} to {high} s, {_span(steps)}. Dots: kept steps. Rings: left out."
     return Plot(
         edges=_edges(frame, " s"),
-        hits=hits(lines, unit=" s", remarks=remarks),
+        hits=hits(lines, unit=" s", remark=lambda name, step: used[name].get(step, "")),
         title="Step time by step",
         words="Step time by step. " + " ".join(said),
         height=158.0,
@@ -141,8 +142,14 @@ def _edges(frame: _Frame, unit: str) -> Edges:
     return Edges(high=high, low=low, first=f"step {frame.first}", last=f"step {frame.last}")
 
 
-def _apart_remarks(apart: Points, name: str) -> dict[str, dict[int, str]]:
-    return {name: {step: f"{significant(value * 100, 2)} % apart" for step, value in apart if value}}
+def _apart_remark(apart: Points, name: str) -> Remark:
+    by_step = dict(apart)
+
+    def remark(line: str, step: int) -> str:
+        value = by_step.get(step) if line == name else None
+        return f"{significant(value * 100, 2)} % apart" if value else ""
+
+    return remark
 
 
 def _styles(sides: Iterable[str]) -> dict[str, str]:
@@ -176,7 +183,7 @@ def _frame(steps: Sequence[int], values: Sequence[float], top: float, bottom: fl
 def _path(frame: _Frame, line: Points) -> str:
     """A line through the points; where one is no number it begins anew."""
     parts, pen = [], "M"
-    for step, value in _thinned(line):
+    for step, value in _fewer(line):
         if isfinite(value):
             parts.append(f"{pen}{frame.place(step, value)}" + ("h0" if pen == "M" else ""))
             pen = "L"
@@ -186,26 +193,11 @@ def _path(frame: _Frame, line: Points) -> str:
 
 
 def _dots(frame: _Frame, points: Points) -> str:
-    return "".join(f"M{frame.place(step, value)}h0" for step, value in _thinned(points))
+    return "".join(f"M{frame.place(step, value)}h0" for step, value in _fewer(points))
 
 
-def _thinned(line: Points) -> Points:
-    """At most two points a bin, the lowest and the highest; one that is no number where none other is."""
-    if len(line) <= 2 * MOST_BINS:
-        return line
-    first, last = line[0][0], line[-1][0]
-    bins: dict[int, list[tuple[int, float]]] = {}
-    for step, value in line:
-        bins.setdefault((step - first) * MOST_BINS // (last - first + 1), []).append((step, value))
-    kept: set[tuple[int, float]] = set()
-    for points in bins.values():
-        finite = [point for point in points if isfinite(point[1])]
-        kept |= {min(finite, key=_value), max(finite, key=_value)} if finite else {points[0]}
-    return sorted(kept, key=lambda point: point[0])
-
-
-def _value(point: tuple[int, float]) -> float:
-    return point[1]
+def _fewer(line: Points) -> Points:
+    return thinned(line, line[0][0], line[-1][0] - line[0][0] + 1) if line else line
 
 
 def _span(steps: Sequence[int]) -> str:

@@ -6,8 +6,6 @@ value. Texts for a page are made legible besides.
 
 from typing import TypeVar
 
-import msgspec
-
 from bot.report.model import Report
 from bot.report.redact import redacted
 from bot.runs.records import RunRecord
@@ -15,11 +13,13 @@ from bot.runs.standing import RunStanding
 from bot.verdict.judgement import MeasuredRun
 from bot.web.ground.access import Visit
 from bot.web.ground.legible import legible
+from bot.web.ground.texts import each_text
 
 LINKS = frozenset({"page", "json", "log"})
 """Names under which a report's document carries paths of this site."""
 
 Value = TypeVar("Value", Report, MeasuredRun, RunRecord, RunStanding)
+Document = TypeVar("Document")
 
 SHORTEST = 8
 """Characters: nothing shorter is long enough for any rule (the shortest is an address, 10.0.0.1)."""
@@ -27,14 +27,14 @@ SHORTEST = 8
 
 def for_page(value: Value, visit: Visit) -> Value:
     """`value` as this visitor may read it, in signs that can be seen."""
-    # These types are known since the start: see bot.storage.decoders.
-    shown = document_for_reader(msgspec.to_builtins(value), visit)
-    return msgspec.convert(_legible(shown), type=type(value))
+    if visit.private:
+        return each_text(value, legible)
+    return each_text(value, lambda text: legible(_redacted(text)), {"source": shown_source})
 
 
-def document_for_reader(document: object, visit: Visit) -> object:
+def document_for_reader(document: Document, visit: Visit) -> Document:
     """A JSON document as this visitor may read it."""
-    return document if visit.private else _redacted(document)
+    return document if visit.private else each_text(document, _redacted, {"source": shown_source})
 
 
 def shown_source(source: str) -> str:
@@ -42,25 +42,8 @@ def shown_source(source: str) -> str:
     return "/".join(source.rstrip("/").split("/")[-2:])
 
 
-def _redacted(value: object) -> object:
-    if isinstance(value, str):
-        return value if len(value) < SHORTEST else redacted(value)
-    if isinstance(value, dict):
-        shown = {key: _redacted(inner) for key, inner in value.items()}
-        if isinstance(source := shown.get("source"), str):
-            shown["source"] = shown_source(source)
-        return shown
-    if isinstance(value, list | tuple):
-        return [_redacted(inner) for inner in value]
-    return value
-
-
-def _legible(value: object) -> object:
-    if isinstance(value, str):
-        return legible(value)
-    if isinstance(value, dict):
-        return {key: _legible(inner) for key, inner in value.items()}
-    return [_legible(inner) for inner in value] if isinstance(value, list | tuple) else value
+def _redacted(text: str) -> str:
+    return text if len(text) < SHORTEST else redacted(text)
 
 
 def with_key(document: object, visit: Visit) -> object:

@@ -14,13 +14,11 @@ from bot.storage.timelines import Point
 from bot.web.figures.drawing import Edges, Plot, Stroke
 from bot.web.figures.hits import WIDTH, Hit
 from bot.web.figures.plots import DRAWN
+from bot.web.figures.thinned import MOST_BINS, thinned
 from bot.web.history.levels import Level, Move
 
 TOP, BOTTOM, FOOT = 10.0, 190.0, 212.0
 HEIGHT = 220.0
-MOST_BINS = 500
-"""Stretches drawn apart: two points each, so that a drawing never has more than a thousand."""
-
 MOST_HITS = 120
 
 
@@ -113,7 +111,9 @@ def _moves(moved: Sequence[Move], frame: _Frame) -> list[Stroke]:
 def _dots(points: Sequence[Point], frame: _Frame) -> str:
     known = [(place, point.value) for place, point in enumerate(points) if point.value is not None]
     finite = [(place, value) for place, value in known if isfinite(value)]
-    return "".join(f"M{frame.x(place)} {frame.y(value)}h0" for place, value in thinned(finite, len(points)))
+    return "".join(
+        f"M{frame.x(place)} {frame.y(value)}h0" for place, value in thinned(finite, 0, len(points))
+    )
 
 
 def _failures(points: Sequence[Point], frame: _Frame) -> str:
@@ -122,21 +122,6 @@ def _failures(points: Sequence[Point], frame: _Frame) -> str:
     if len(spots) > MOST_BINS:
         spots = dict.fromkeys(frame.x(place) for place in places[:: -(-len(places) // MOST_BINS)])
     return "".join(f"M{x} {FOOT - 6}v6" for x in spots)
-
-
-def thinned(known: Sequence[tuple[int, float]], count: int) -> list[tuple[int, float]]:
-    """At most two of each of `MOST_BINS` stretches, the lowest and the highest."""
-    if len(known) <= 2 * MOST_BINS:
-        return list(known)
-    bins: dict[int, list[tuple[int, float]]] = {}
-    for point in known:
-        bins.setdefault(point[0] * MOST_BINS // count, []).append(point)
-    kept = {chosen for some in bins.values() for chosen in (min(some, key=_value), max(some, key=_value))}
-    return sorted(kept)
-
-
-def _value(point: tuple[int, float]) -> float:
-    return point[1]
 
 
 def _hits(points: Sequence[Point], frame: _Frame, unit: str) -> list[Hit]:
