@@ -6,8 +6,6 @@ Out: `Settings`, or one `Told` that names everything missing or wrong at once.
 Secrets never appear in `repr`.
 """
 
-import base64
-import binascii
 import hashlib
 import hmac
 import shlex
@@ -17,6 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from bot.errors import Told
+from bot.private_key import read_pem
 
 GITHUB_API = "https://api.github.com"
 
@@ -185,30 +184,10 @@ class _Reading:
             return ""
 
     def _pem(self, text: str, name: str) -> str:
-        candidate = text.strip().replace("\\n", "\n")
-        if "PRIVATE KEY" not in candidate:
-            try:
-                candidate = base64.b64decode(candidate, validate=True).decode("ascii").strip()
-            except (binascii.Error, UnicodeDecodeError):
-                candidate = ""
-        if "PRIVATE KEY" not in candidate:
-            self.problems.append(f"{name} holds no private key: give PEM text, or that text in base64")
-        elif not _is_rsa_key(candidate):
-            self.problems.append(
-                f"{name} holds a private key that is cut or not GitHub's: give the whole file from GitHub"
-            )
-        return candidate + "\n"
-
-
-def _is_rsa_key(pem: str) -> bool:
-    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - only serve needs these
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey  # noqa: PLC0415
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
-
-    try:
-        return isinstance(load_pem_private_key(pem.encode(), password=None), RSAPrivateKey)
-    except (ValueError, TypeError, UnsupportedAlgorithm):  # TypeError: it wants a password
-        return False
+        pem, problem = read_pem(text)
+        if problem:
+            self.problems.append(f"{name} {problem}")
+        return pem
 
 
 def _derived(private_key: str) -> str:

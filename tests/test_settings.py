@@ -109,8 +109,14 @@ def test_a_pace_that_cannot_be_is_refused(seconds: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [PEM, PEM.replace("\n", "\\n"), base64.b64encode(PEM.encode()).decode(), f"\n  {PEM}\n\n"],
-    ids=["lines", "escaped", "base64", "padded"],
+    [
+        PEM,
+        PEM.replace("\n", "\\n"),
+        base64.b64encode(PEM.encode()).decode(),
+        base64.encodebytes(PEM.encode()).decode(),
+        f"\n  {PEM}\n\n",
+    ],
+    ids=["lines", "escaped", "base64", "base64 in lines", "padded"],
 )
 def test_a_key_is_read_in_every_form_people_paste(text: str) -> None:
     """PEM text, with real or written line ends, or all of it in base64, gives the same key."""
