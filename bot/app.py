@@ -27,6 +27,7 @@ from bot.controller.label_making import LabelMaker
 from bot.controller.launching import Launcher
 from bot.controller.loop import Controller, Work
 from bot.controller.mainline import MainStep
+from bot.controller.merge_queues import MergeGroupStep
 from bot.controller.pulls import PullStep
 from bot.controller.runs import RunStep
 from bot.controller.spending import Purse
@@ -35,6 +36,7 @@ from bot.controller.suites import Suites
 from bot.controller.sweeping import Sweeper
 from bot.controller.telling import Tell
 from bot.entrance import Entrance, entrance
+from bot.github.checks import CheckKeeper
 from bot.github.client import GitHub
 from bot.intake.delivery import Delivery
 from bot.intake.webhook import Receiver, Recorder
@@ -48,7 +50,7 @@ from bot.storage import deliveries
 from bot.storage.artifacts import RunStore, own_store
 from bot.storage.database import Database
 from bot.storage.line_index import IndexShelf
-from bot.storage.tables import DELIVERY, MAINLINE, PULL_REQUEST, RUN
+from bot.storage.tables import DELIVERY, MAINLINE, MERGE_GROUP, PULL_REQUEST, RUN
 from bot.upkeep import upkeep
 from bot.web.ground.link_key import LinkKey
 from bot.web.measures import registry
@@ -169,13 +171,14 @@ def _controller(parts: Parts, wake: Callable[[], None]) -> Controller:
         Work(table=PULL_REQUEST, step=pull, at_once=PULLS_AT_ONCE),
         Work(table=RUN, step=run, at_once=RUNS_AT_ONCE),
         Work(table=MAINLINE, step=main),
+        Work(table=MERGE_GROUP, step=_merge_group_step(parts, suites)),
         upkeep(parts.database, parts.github, pulls_only=parts.settings.pulls_only, wake=wake),
     )
     return Controller(parts.database, works, owner=parts.owner, now=time.time)
 
 
-def _pull_step(parts: Parts, suites: Suites) -> PullStep:
-    speech = Speech(
+def _speech(parts: Parts) -> Speech:
+    return Speech(
         database=parts.database,
         github=parts.github,
         renderer=parts.renderer,
@@ -183,6 +186,20 @@ def _pull_step(parts: Parts, suites: Suites) -> PullStep:
         public_url=parts.settings.public_url,
         now=time.time,
     )
+
+
+def _merge_group_step(parts: Parts, suites: Suites) -> MergeGroupStep:
+    return MergeGroupStep(
+        database=parts.database,
+        suites=suites,
+        keep=CheckKeeper(parts.github),
+        page=_speech(parts).page,
+        now=time.time,
+    )
+
+
+def _pull_step(parts: Parts, suites: Suites) -> PullStep:
+    speech = _speech(parts)
     return PullStep(
         database=parts.database,
         subjects=Subjects(database=parts.database, forge=parts.github),

@@ -20,7 +20,7 @@ from bot.render import Renderer
 from bot.report.comment import comment_body
 from bot.report.decided import decided
 from bot.report.headline import severity
-from bot.report.links import absolute, page_path
+from bot.report.links import absolute, page_path, pull_path
 from bot.report.marks import PULL_MARK
 from bot.report.model import Report
 from bot.storage import pulls
@@ -58,10 +58,7 @@ class Speech:
 
     async def text(self, report: Report) -> Text:
         """The comment of this report; its links carry the key of a private repository."""
-        public_url = self.public_url
-        row = await self.database.read(pulls.repository, report.repository)
-        if row is None or row.private:
-            public_url += f"?key={self.key.key(report.repository)}"
+        public_url = await self._pages(report.repository)
         body = await asyncio.to_thread(
             comment_body, report, public_url=public_url, render=self.renderer.render
         )
@@ -72,6 +69,10 @@ class Speech:
             severity=severity(report),
             url=absolute(public_url, page_path(report)),
         )
+
+    async def page(self, repository: str, number: int) -> str:
+        """The page of a pull request, whether or not there is a report."""
+        return absolute(await self._pages(repository), pull_path(repository, number))
 
     async def keep(
         self,
@@ -101,6 +102,12 @@ class Speech:
             "comment kept", extra={"repository": repository.full_name, "number": number, "done": kept.done}
         )
         return Kept(id=kept.id, lost=kept.lost)
+
+    async def _pages(self, repository: str) -> str:
+        """Where the pages of a repository are; of a private one, with its key."""
+        row = await self.database.read(pulls.repository, repository)
+        key = f"?key={self.key.key(repository)}" if row is None or row.private else ""
+        return self.public_url + key
 
     async def _doubt_comment(self, repository: Repository, number: int) -> None:
         await self.database.write(pulls.doubt_comment, repository=repository.full_name, number=number)

@@ -23,13 +23,15 @@ from bot.intake.life import (
     CheckAsked,
     Fate,
     Life,
+    MergeGroupMade,
     RepositoryChanged,
     Unlocked,
     Wish,
 )
 from bot.intake.pull import Repository
-from bot.storage import chores, pulls, repositories, standing
+from bot.storage import chores, merge_groups, pulls, repositories, standing
 from bot.storage.database import Database
+from bot.storage.merge_groups import MergeGroup
 
 COMMANDS = {
     Wish.RERUN: "/benchmark rerun all",
@@ -61,6 +63,8 @@ class AppLife:
                     pulls.touch, repository=life.repository.full_name, number=life.number, now=self.now()
                 )
                 return f"#{life.number} may be written to again"
+            case MergeGroupMade():
+                return await self._merge_group(life)
             case _:
                 assert_never(life)
 
@@ -87,12 +91,33 @@ class AppLife:
                 head_sha=asked.head_sha,
                 now=self.now(),
             )
+            await self._queue_asks_again(asked)
         if asked.number is not None:
             numbers = (asked.number,)
         # A branch that is watched without a pull request has no conversation.
         spoken = [number for number in numbers if number > 0]
         heard = [await self.hearing.command(self._as_command(asked, number, delivery)) for number in spoken]
         return "; ".join(heard) or "no open pull request has a check of ours on that commit"
+
+    async def _queue_asks_again(self, asked: CheckAsked) -> bool:
+        return await self.database.write(
+            merge_groups.ask_again,
+            repository=asked.repository.full_name,
+            head_sha=asked.head_sha,
+            now=self.now(),
+        )
+
+    async def _merge_group(self, made: MergeGroupMade) -> str:
+        await self._remember(made.repository)
+        group = MergeGroup(
+            repository=made.repository.full_name,
+            head_sha=made.head_sha,
+            installation=made.repository.installation,
+            pull=made.pull,
+            asked=self.now(),
+        )
+        await self.database.write(merge_groups.ask, group)
+        return f"{made.head_sha[:7]} is a merge queue's, and gets a check where others do"
 
     def _as_command(self, asked: CheckAsked, number: int, delivery: str) -> intents.Command:
         return intents.Command(

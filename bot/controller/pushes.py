@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bot.controller.suites import Suites
 from bot.intake.intent import Branch
+from bot.intake.life import QUEUES
 from bot.storage import branches, mainline, pulls
 from bot.storage.database import Database
 
@@ -49,7 +50,8 @@ class Pushes:
         )
 
     async def _watch(self, push: Branch) -> bool:
-        """Watch a branch by itself, where the configuration says so; one that we know is looked at anyway."""
+        """Watch a branch by itself, where the configuration says so; one that we know is looked at anyway. A
+        merge queue's is not: see `bot.controller.merge_queues`."""
         name, now = push.repository.full_name, self.now()
         known = await self.database.read(branches.number_of, name, push.branch)
         if known is None and (push.deleted or not await self._is_watched(push)):
@@ -65,6 +67,8 @@ class Pushes:
         return True
 
     async def _is_watched(self, push: Branch) -> bool:
+        if push.branch.startswith(QUEUES):
+            return False
         suite = (await self.suites.read(push.repository)).suite
         if suite is None or not suite.triggers.watches(push.branch):
             return False

@@ -6,7 +6,7 @@ In:  what happened. Out: webhook deliveries in GitHub's shapes.
 from bot.demo import github_pull_shapes as shapes
 from bot.demo.github_git import History
 from bot.demo.github_hooks import Hooks
-from bot.demo.github_shapes import Json, installation, repository, user
+from bot.demo.github_shapes import Json, at, installation, repository, user
 from bot.demo.github_state import Account, CommentState, Delivery, PullState, World
 
 NOTHING = "0" * 40
@@ -56,6 +56,27 @@ class Events:
             "pusher": {"name": who.login},
         }
         return await self.send("push", None, who, facts)
+
+    async def merge_group(self, action: str, number: int, head_sha: str) -> Delivery:
+        """A merge queue made a commit whose last pull request is this one, or has no use for it any more."""
+        state, made = self._world.pulls[number], self._history.commit(head_sha)
+        base_sha = made.parents[0].decode()
+        facts: Json = {
+            "merge_group": {
+                "head_sha": head_sha,
+                "head_ref": f"refs/heads/gh-readonly-queue/{state.base_branch}/pr-{number}-{base_sha}",
+                "base_sha": base_sha,
+                "base_ref": f"refs/heads/{state.base_branch}",
+                "head_commit": {
+                    "id": head_sha,
+                    "tree_id": made.tree.decode(),
+                    "message": made.message.decode("utf-8", "replace"),
+                    "timestamp": at(made.commit_time),
+                },
+            },
+            "repository": repository(self._world),
+        }
+        return await self.send("merge_group", action, self.owner(), facts)
 
     async def send(self, event: str, action: str | None, who: Account, facts: Json) -> Delivery:
         """Any event, with what every one of them carries."""

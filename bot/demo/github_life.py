@@ -7,7 +7,7 @@ from bot.demo.github import StandIn
 from bot.demo.github_check_shapes import check_run
 from bot.demo.github_pull_shapes import pull
 from bot.demo.github_shapes import Json, repository
-from bot.demo.github_state import CheckState
+from bot.demo.github_state import CheckState, Delivery
 
 
 class Life:
@@ -92,6 +92,14 @@ class Life:
             "repository": repository(self._world),
         }
         await self._events.send("pull_request", "unlocked", state.author, facts)
+
+    async def queue(self, number: int, head_sha: str) -> Delivery:
+        """A merge queue made this commit for a pull request, and waits for its checks."""
+        return await self._events.merge_group("checks_requested", number, head_sha)
+
+    async def leave_queue(self, number: int, head_sha: str) -> Delivery:
+        """The commit is of no use any more: it was merged, or left out."""
+        return await self._events.merge_group("destroyed", number, head_sha)
 
     async def _check_event(self, action: str, check: CheckState, by: str, facts: Json) -> None:
         whole: Json = {

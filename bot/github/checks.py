@@ -52,7 +52,7 @@ class CheckKeeper:
             "state": _state(text.conclusion),
             "context": CONTEXT,
             "description": _cut(text.title, LONGEST_DESCRIPTION),
-            "target_url": text.url,
+            **({"target_url": text.url} if text.url else {}),
         }
         path = repository_path(repository)
         async for page in self.github.door.pages(
@@ -127,7 +127,8 @@ def _body(text: CheckText) -> dict[str, object]:
         for one in text.actions
     ]
     output = {"title": text.title, "summary": text.summary}
-    return {**ending, "details_url": text.url, "output": output, "actions": actions}
+    page = {"details_url": text.url} if text.url else {}
+    return {**ending, **page, "output": output, "actions": actions}
 
 
 def _with(body: Json, annotations: Sequence[Annotation]) -> Json:

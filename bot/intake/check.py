@@ -56,7 +56,7 @@ class Action:
 class CheckText:
     """A check as it should stand; without `conclusion` it is pending.
 
-    `title` is plain text, `summary` Markdown, `url` the page with everything."""
+    `title` is plain text, `summary` Markdown, `url` the page with everything, empty where there is none."""
 
     conclusion: Conclusion | None
     title: str

@@ -28,6 +28,7 @@ USED: Mapping[str, frozenset[str]] = {
     "push": frozenset({""}),
     "check_run": frozenset(["rerequested", "requested_action"]),
     "check_suite": frozenset({"rerequested"}),
+    "merge_group": frozenset({"checks_requested"}),
     "installation": frozenset(["created", "deleted", "suspend", "unsuspend", "new_permissions_accepted"]),
     "installation_repositories": frozenset(["added", "removed"]),
     "repository": frozenset(

@@ -76,9 +76,28 @@ class Unlocked:
     number: int
 
 
-Life = CheckAsked | RepositoryChanged | BotCommentChanged | Unlocked
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeGroupMade:
+    """A merge queue made a commit and waits for its checks; `pull` is the last pull request in it, where the
+    name of its branch says so."""
+
+    repository: Repository
+    head_sha: str
+    pull: int | None
+
+
+Life = CheckAsked | RepositoryChanged | BotCommentChanged | Unlocked | MergeGroupMade
+
+MERGE_GROUP_KEY = "merge group"
+"""What the check run of a merge queue's commit is called among our own."""
+
+QUEUES = "gh-readonly-queue/"
+"""How the branches begin that GitHub makes for merge queues."""
 
 _KEY = re.compile(r"pull (-?[0-9]{1,9})")
+
+# refs/heads/gh-readonly-queue/release/1.2/pr-104-08a9a46...    base branch, last pull request, its base
+_QUEUED = re.compile(rf"refs/heads/{QUEUES}.+/pr-(?P<pull>[0-9]{{1,9}})-[0-9a-f]+")
 
 
 def check_key(number: int) -> str:
@@ -106,13 +125,14 @@ def _read_unlocked(fields: Fields) -> Unlocked:
 def _read_check_run(fields: Fields) -> CheckAsked | None:
     reset = fields.text("action") == "rerequested"
     wish = "rerun" if reset else fields.text("requested_action.identifier")
-    key = _KEY.fullmatch(fields.text_or_none("check_run.external_id") or "")
-    if key is None or wish not in set(Wish):
+    name = fields.text_or_none("check_run.external_id") or ""
+    key = _KEY.fullmatch(name)
+    if wish not in set(Wish) or not (key or (reset and name == MERGE_GROUP_KEY)):
         return None
     return CheckAsked(
         repository=_repository(fields),
         head_sha=fields.text("check_run.head_sha"),
-        number=int(key[1]),
+        number=int(key[1]) if key else None,
         wish=Wish(wish),
         by=read_person(fields, "sender"),
         reset=reset,
@@ -141,6 +161,15 @@ def _read_comment(fields: Fields) -> BotCommentChanged | None:
     )
 
 
+def _read_merge_group(fields: Fields) -> MergeGroupMade:
+    queued = _QUEUED.fullmatch(fields.text_or_none("merge_group.head_ref") or "")
+    return MergeGroupMade(
+        repository=_repository(fields),
+        head_sha=fields.text("merge_group.head_sha"),
+        pull=int(queued["pull"]) if queued else None,
+    )
+
+
 def _repository(fields: Fields) -> Repository:
     return read_repository(fields.within("repository"), fields.number("installation.id"))
 
@@ -149,6 +178,7 @@ _READERS: Mapping[tuple[str, str], Callable[[Fields], Life | None]] = {
     ("check_run", "requested_action"): _read_check_run,
     ("check_run", "rerequested"): _read_check_run,
     ("check_suite", "rerequested"): _read_check_suite,
+    ("merge_group", "checks_requested"): _read_merge_group,
     ("issue_comment", "edited"): _read_comment,
     ("issue_comment", "deleted"): _read_comment,
     ("pull_request", "unlocked"): _read_unlocked,

@@ -23,7 +23,12 @@ def page_path(report: Report) -> str:
     """The page of the pull request, or of the branch that is watched without one."""
     if report.is_branch:
         return f"/{_part(report.repository)}/branch/{_part(report.head_branch)}"
-    return f"/{_part(report.repository)}/pull/{report.number}"
+    return pull_path(report.repository, report.number)
+
+
+def pull_path(repository: str, number: int) -> str:
+    """The page of a pull request."""
+    return f"/{_part(repository)}/pull/{number}"
 
 
 def json_path(report: Report) -> str:

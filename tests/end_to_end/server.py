@@ -108,8 +108,8 @@ class Server:
     def leases_end(self) -> None:
         """Let the time pass for which a dead process holds its rows (SQLite)."""
         with closing(sqlite3.connect(self.folder / "data" / "maxview.sqlite")) as file, file:
-            for table in ("delivery", "pull_request", "run"):
-                file.execute(f"UPDATE {table} SET lease_until = 0")  # noqa: S608 - three names of our own
+            for table in ("delivery", "pull_request", "run", "merge_group"):
+                file.execute(f"UPDATE {table} SET lease_until = 0")  # noqa: S608 - names of our own
 
     def stop(self) -> tuple[int, float]:
         """End it as an operator does; its exit status and how long that took."""

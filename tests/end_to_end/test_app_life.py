@@ -1,12 +1,13 @@
 """What happens to an App in its life, on the real server: each ends with one true comment, or none."""
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.between import Moment
+from tests.end_to_end.between import Cut, Moment
 from tests.end_to_end.server import ask
 from tests.end_to_end.stand import BRANCH, Stand, standing
 
@@ -66,6 +67,41 @@ def test_a_change_that_touches_no_case_has_a_skipped_check_and_no_comment(
     stand.comment(number, "slower")
     assert "1 slower" in (stand.check("skipped", "Not measured: the change touches no case").title or "")
     assert 1 == len(github.world.checks)
+
+
+def test_a_merge_queue_gets_the_check_that_it_waits_for(make_stand: Callable[..., Stand]) -> None:
+    """One, whoever asks how often, and though the process dies once it is written; asked for again, which
+    takes its conclusion away, it is concluded again. The commit is not measured."""
+    stand = make_stand("check", '{branches: ["**"]}')
+    number, died = stand.open_pull(), threading.Event()
+    stand.check("skipped")
+    queued = f"gh-readonly-queue/main/pr-{number}-{stand.base}"
+    merged = stand.hosted.git.write(queued, {"src/a.py": "A = 1\n"}, stand.base, stand.head)
+
+    def die() -> None:
+        stand.server.kill()
+        died.set()
+        raise Cut
+
+    stand.between.once(Moment.AFTER, "POST", "/check-runs", die)
+    stand.hosted.does(stand.life.queue(number, merged))
+    assert died.wait(timeout=30)
+    stand.server.leases_end()
+    stand.server.start()
+    stand.server.until(lambda: 1 == stand.count("PATCH .*/check-runs/"), "what was written is found")
+    said = stand.check("skipped", "1 slower")
+    assert merged == said.head_sha
+    assert (said.details_url or "").endswith(f"/acme/maxtext/pull/{number}")
+    stand.hosted.does(stand.hosted.github.push(queued))
+    stand.hosted.does(stand.life.queue(number, merged))
+    stand.server.until(lambda: 2 == stand.count("PATCH .*/check-runs/"), "it is written again")
+    for again in (stand.life.rerequest_all(merged, "bob"), stand.life.rerequest(said, "bob")):
+        stand.hosted.does(again)
+        stand.check("skipped")
+    stand.hosted.does(stand.life.leave_queue(number, merged))
+    stand.server.quiet()
+    assert [stand.head, merged] == [one.head_sha for one in stand.hosted.github.world.checks.values()]
+    assert 404 == stand.server.status(f"/acme/maxtext/branch/{queued}")
 
 
 def test_a_missing_permission_is_said_once_and_found_again(make_stand: Callable[..., Stand]) -> None:

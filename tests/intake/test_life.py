@@ -8,9 +8,11 @@ from bot.errors import Told
 from bot.intake.event import Ignored, read_event
 from bot.intake.kinds import USED, is_used
 from bot.intake.life import (
+    MERGE_GROUP_KEY,
     BotCommentChanged,
     CheckAsked,
     Fate,
+    MergeGroupMade,
     RepositoryChanged,
     Unlocked,
     Wish,
@@ -113,3 +115,49 @@ def test_what_github_really_sent_is_read() -> None:
     kinds = {type(life) for _, life in read if life is not None}
     assert {RepositoryChanged, CheckAsked} <= kinds
     assert [] == [life for name, life in read if name == "check_run" and life is not None]
+
+
+QUEUED = "refs/heads/gh-readonly-queue/{}/pr-104-" + SHA
+
+
+@pytest.mark.parametrize(
+    ("ref", "pull"),
+    [
+        (QUEUED.format("main"), 104),
+        (QUEUED.format("release/1.2"), 104),
+        ("refs/heads/gh-readonly-queue/main/" + SHA, None),
+        ("refs/heads/main", None),
+        (None, None),
+    ],
+)
+def test_a_merge_queue_asks_for_the_check_of_its_commit(ref: str | None, pull: int | None) -> None:
+    """Its branch names the last pull request in it; where it does not, the commit waits all the same."""
+    group = {"head_sha": SHA, "head_ref": ref, "base_ref": "refs/heads/main"}
+    read = read_life("merge_group", _payload("checks_requested", merge_group=group))
+    assert isinstance(read, MergeGroupMade)
+    assert (SHA, pull, "acme/maxtext") == (read.head_sha, read.pull, read.repository.full_name)
+
+
+def test_a_merge_queues_commit_that_is_gone_asks_nothing() -> None:
+    """It was merged, or left out."""
+    gone = _payload("destroyed", reason="merged", merge_group={"head_sha": SHA})
+    assert read_life("merge_group", gone) is None
+    assert isinstance(read_event("merge_group", gone), Ignored)
+    assert not is_used("merge_group", "destroyed")
+
+
+def test_the_check_of_a_merge_queues_commit_has_no_buttons_and_can_be_asked_for_again() -> None:
+    """It belongs to no pull request's conversation."""
+    read = read_life("check_run", _check("rerequested", MERGE_GROUP_KEY))
+    assert isinstance(read, CheckAsked)
+    assert (None, True) == (read.number, read.reset)
+    pressed = _check("requested_action", MERGE_GROUP_KEY, requested_action={"identifier": "rerun"})
+    assert read_life("check_run", pressed) is None
+
+
+def test_a_merge_group_that_github_really_sent_is_read() -> None:
+    """Its own examples."""
+    for name, payload in examples_of("merge_group"):
+        read = read_life(name, payload)
+        assert isinstance(read, MergeGroupMade)
+        assert 104 == read.pull
