@@ -12,9 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.config import FILE, Budget, Launch, Suite, json_schema, read_suite
+from bot.config.checks import CheckKind, Checks
 from bot.config.document import LONGEST_TEXT
+from bot.config.trust import Trusted
 from bot.errors import Told
+from bot.globs import matches
 from bot.storage.sources import open_source
+from bot.verdict.judgement import Margins
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -70,12 +74,35 @@ def _meaning(suite: Suite) -> Iterator[tuple[str, str]]:
     if suite.triggers.branches:
         yield "and on pushes to", _few(suite.triggers.branches)
     if suite.triggers.labels:
-        yield "and on the labels", _few(tuple(suite.triggers.labels))
+        yield "and on the labels", _labels(suite)
+    yield "may start runs", _trusted(suite.trust)
+    yield "beside the comment", _checks(suite.checks)
+    yield from _costs(suite)
+    yield "main's runs are old", f"after {suite.baseline.old_after_days:g} days"
+    yield "a change counts from", f"{suite.margins.practical_percent:g} %"
+    yield "same means within", _equivalence(suite.margins)
+
+
+def _costs(suite: Suite) -> Iterator[tuple[str, str]]:
+    daily_at = suite.baseline.daily_at
     if suite.launch is not None:
         yield "launches may use", _budget(suite.budget)
-    margins = suite.margins
-    yield "a change counts from", f"{margins.practical_percent:g} %"
-    yield "same means within", f"{margins.equivalence_percent:g} %"
+        yield (
+            "main is run",
+            "where it is compared with" + ("" if daily_at is None else f", and {_daily(daily_at)}"),
+        )
+    elif daily_at is not None:
+        yield "main is run", f"never, though daily_at says {_daily(daily_at)}: there is no launch"
+
+
+def _daily(seconds: int) -> str:
+    return f"daily at {seconds // 3600:02}:{seconds % 3600 // 60:02} UTC"
+
+
+def _equivalence(margins: Margins) -> str:
+    said = f"{margins.equivalence_percent:g} %"
+    narrow = margins.equivalence_percent < margins.practical_percent
+    return f"{said}; a change between that and what counts stays inconclusive" if narrow else said
 
 
 def _launched(launch: Launch | None) -> str:
@@ -94,6 +121,32 @@ def _answers(suite: Suite) -> str:
     touching = f" that touch {_few(triggers.paths)}" if triggers.paths else ""
     parts = [f"pull requests{drafts}{touching}"] if triggers.pull_request else []
     return "; ".join([*parts, "commands in comments"])
+
+
+def _labels(suite: Suite) -> str:
+    return ", ".join(_label(name, cases, suite) for name, cases in suite.triggers.labels.items())
+
+
+def _label(name: str, cases: str, suite: Suite) -> str:
+    """`benchmark (all)`; a label for cases that are not there starts nothing, which is most likely a slip."""
+    known = cases in ("all", "{case}") or any(matches(cases, case) for case in suite.case_names)
+    return (
+        f"{name} ({'what * stands for' if cases == '{case}' else cases}{'' if known else ': no such case'})"
+    )
+
+
+def _trusted(trust: Trusted) -> str:
+    names = [*(bot.login for bot in trust.bots), *(f"team {team}" for team in trust.teams)]
+    return _few(("people who may write", *names))
+
+
+def _checks(checks: Checks) -> str:
+    if checks.kind is CheckKind.OFF:
+        return "nothing (checks: off)"
+    what = "a check" if checks.kind is CheckKind.CHECK else "a commit status"
+    shown = "from the start" if checks.pending else "once it can be concluded"
+    ends = "red where a case is worse" if checks.fail_on_regression else "never red"
+    return f"{what}, shown {shown}, {ends}"
 
 
 def _budget(budget: Budget) -> str:

@@ -21,6 +21,7 @@ from bot.config.shapes import (
     Single,
     Text,
     Worded,
+    homes,
 )
 from bot.config.words import LONGEST_QUOTE, any_of, nearest, quoted, shown
 
@@ -96,13 +97,19 @@ def _read_record(reading: Reading, shape: Record, node: Node, place: Place) -> o
             break
         if (key := shape.keys.get(pair.key)) is None:
             reading.lines[(*place, pair.key)] = pair.line
-            reading.refuse((*place, pair.key), f"unknown key; {nearest(pair.key, shape.keys)}")
+            reading.refuse((*place, pair.key), f"unknown key; {_meant(pair.key, shape)}")
         else:
             value[pair.key] = _read_at(reading, key.shape, pair.node, (*place, pair.key), pair.line)
     for name, key in shape.keys.items():
         if key.required and name not in value and not reading.full:
             reading.refuse(place, f"{name} is missing; {key.required}")
     return value
+
+
+def _meant(written: str, shape: Record) -> str:
+    """Where the key belongs that stands too far out, else the nearest one of this place."""
+    places = list(homes(shape, written))
+    return f"it belongs under {any_of(places)}" if places else nearest(written, shape.keys)
 
 
 def _read_named(reading: Reading, shape: Named, node: Node, place: Place) -> object:

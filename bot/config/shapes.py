@@ -116,6 +116,16 @@ Single = Text | Number | Flag | Exactly | Choice
 Shape = Single | Several | Named | Record | Worded
 
 
+def homes(record: Record, name: str) -> Iterator[str]:
+    """Where below `record` a key of this name is known: `local`, or `launch.local` from further above."""
+    for key, part in record.keys.items():
+        shape = part.shape.record if isinstance(part.shape, Worded) else part.shape
+        if isinstance(shape, Record):
+            if name in shape.keys:
+                yield key
+            yield from (f"{key}.{home}" for home in homes(shape, name))
+
+
 def schema_of(shape: Shape) -> Json:
     """The JSON Schema of a shape."""
     match shape:

@@ -44,7 +44,7 @@ def told_of(where: str, problem: OSError) -> Told:
         case FileNotFoundError():
             return Told(f"{where}: no such file; check the spelling")
         case IsADirectoryError():
-            return Told(f"{where}: a directory, not a file; name the log inside it")
+            return Told(f"{where}: a directory, not a file; name the file inside it")
         case NotADirectoryError():
             return Told(f"{where}: a part of this path is a file, not a folder; check the spelling")
         case PermissionError():

@@ -32,7 +32,10 @@ by the pattern        {variant}_ckpt_xpk_{slug}_{date}_{time}/{variant}_xpk_{slu
 runs are launched     never (no launch: they are only found)
 answers on            pull requests that touch src/**; commands in comments
 and on pushes to      test_*, exported_pr_*
-and on the labels     benchmark, benchmark:*
+and on the labels     benchmark (all), benchmark:* (what * stands for)
+may start runs        people who may write, copybara-service[bot]
+beside the comment    nothing (checks: off)
+main's runs are old   after 7 days
 a change counts from  1 %
 same means within     5 %
 """
@@ -93,6 +96,61 @@ def test_where_runs_are_launched_is_said(file: Path, capsys: pytest.CaptureFixtu
     assert "commands in comments" in said
     words = " ".join(said.split())
     assert "8.5 chip-hours a day, 4 of one person, 2 of one pull request in all; 1 run at a time" in words
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        ("checks: check", "beside the comment a check, shown once it can be concluded, never red"),
+        (
+            "checks: {kind: status, pending: true, fail_on_regression: true}",
+            "beside the comment a commit status, shown from the start, red where a case is worse",
+        ),
+        (
+            "trust: {bots: [], teams: [acme/performance]}",
+            "may start runs people who may write, team acme/performance",
+        ),
+        (
+            "launch: {cluster: local, local: {repository: r}}\nbaseline: {daily_at: 00:00}",
+            "main is run where it is compared with, and daily at 00:00 UTC",
+        ),
+        (
+            'baseline: {daily_at: "03:30"}',
+            "main is run never, though daily_at says daily at 03:30 UTC: there is no launch",
+        ),
+        (
+            "triggers: {labels: {speed: 05_moe, some: 0*}}",
+            "and on the labels speed (05_moe: no such case), some (0*)",
+        ),
+        (
+            "margins: {practical_percent: 6}",
+            "same means within 5 %; a change between that and what counts stays inconclusive",
+        ),
+    ],
+)
+def test_what_is_easily_overlooked_is_said(
+    file: Path, capsys: pytest.CaptureFixture[str], more: str, line: str
+) -> None:
+    """Who may start runs, what stands beside the comment, when main is run; and what can have no effect."""
+    cases = "cases: {03_dropout: {command: x}, 04_int8: {command: x}}"
+    file.write_text(f'version: 1\nruns: {{source: "file:/r", pattern: "{{case}}/*.log"}}\n{cases}\n{more}\n')
+    assert 0 == _run("check", str(file))
+    assert line in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_key_that_stands_too_far_out_is_told_where_it_belongs(file: Path) -> None:
+    """The nearest spelling would lead astray."""
+    file.write_text(
+        "version: 1\ncases: {a: {command: x}}\nlaunch: {cluster: local, local: {repository: r}, "
+        "timeout: 5m}\ndrafts: true\nmemory: 8G\n"
+    )
+    with pytest.raises(Told) as told:
+        _run("check", str(file))
+    assert told.value.text.splitlines() == [
+        f"{file}:3: launch.timeout: unknown key; it belongs under xpk or local",
+        f"{file}:4: drafts: unknown key; it belongs under triggers",
+        f"{file}:5: memory: unknown key; it belongs under launch.local",
+    ]
 
 
 def test_problems_are_told_with_file_and_line(file: Path) -> None:

@@ -89,7 +89,7 @@ def test_an_object_is_read_from_its_bucket(emulator: Emulator, monkeypatch: pyte
     ("spec", "said"),
     [
         ("{tmp}/gone.log", "{tmp}/gone.log: no such file; check the spelling"),
-        ("{tmp}", "{tmp}: a directory, not a file; name the log inside it"),
+        ("{tmp}", "{tmp}: a directory, not a file; name the file inside it"),
         ("{tmp}/a.log/b", "{tmp}/a.log/b: a part of this path is a file, not a folder; check the spelling"),
         ("gs://runs", "gs://runs: no object named; write gs://bucket/object"),
         ("gs://runs/x/", "gs://runs/x/: no object named; write gs://bucket/object"),
