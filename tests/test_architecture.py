@@ -57,7 +57,7 @@ WEB = {
     "runs": {"ground", "figures", "log", "cases", "frame"},
     "log_viewer": {"ground", "log", "frame"},
     "log_compare": {"ground", "log", "frame", "log_viewer"},
-    "schema": {"log_compare"},
+    "schema": {"ground", "history", "log_viewer", "log_compare"},
     "sign_in": {"ground", "frame"},
 }
 """Which rooms of `web` each of them may know besides itself."""

@@ -120,6 +120,56 @@ def test_the_description_is_served_and_names_every_address(shop: Shop) -> None:
     assert sorted(set(names)) == sorted(names)
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("runs/r/log?at=-1", "at cannot be -1. Possible is a whole number from 0 to "),
+        ("runs/r/log?at=x", "at cannot be x."),
+        ("runs/r/log?at=1.5", "at cannot be 1.5."),
+        ("runs/r/log?length=0", "length cannot be 0. Possible is a whole number from 1 to "),
+        ("runs/r/log?at=" + "9" * 400, "at cannot be " + "9" * 60 + "…."),
+        ("runs/r/log?at=1&at=2", "at is given 2 times"),
+        ("runs/r/log/search?q=a&case=maybe", "case cannot be maybe. Possible is yes or no."),
+        ("runs/r/log/search?q=" + "a" * 201, "Possible is a text of at most 200 characters."),
+        (
+            f"{PUBLIC}/history?case=04_int8&metric=speed",
+            "metric cannot be speed. Possible is one of parameters_billion, ",
+        ),
+        (f"{PUBLIC}/history?case=04_int8&format=xml", "format cannot be xml. Possible is csv."),
+        (f"{PUBLIC}/parity/main?format=x", "format cannot be x."),
+        (f"{PUBLIC}/pull/4270?head=HEAD", "head cannot be HEAD. Possible is the beginning of a commit"),
+        (f"{PUBLIC}/compare-logs?base=one", "head is needed: Another."),
+        (f"{PUBLIC}/compare-logs?base=a&head=b&section=-1", "section cannot be -1."),
+        ("runs/r/log?at=%E2%80%AE1", "at cannot be [U+202E RIGHT-TO-LEFT OVERRIDE]1."),
+    ],
+)
+def test_an_impossible_value_is_answered_by_what_is_possible(path: str, said: str, shop: Shop) -> None:
+    """400 and one sentence that names the parameter, as the description says; for who may see nothing too."""
+    answer = shop.get(f"/api/v1/{path}")
+    assert (400, "no-store") == (answer.status_code, answer.headers["cache-control"])
+    assert [] == problems("Problem", answer.json())
+    assert said in answer.json()["error"]
+
+
+@pytest.mark.parametrize("query", ["at=", "at=0&length=600000", "length=1", "other=-1"])
+def test_a_possible_value_is_taken(query: str, shop: Shop) -> None:
+    """An empty value counts as none, and a name that means nothing is passed by."""
+    shop.run("r", b"only line\n")
+    assert 200 == shop.get(f"/api/v1/runs/r/log?{query}").status_code
+
+
+def test_every_address_with_parameters_is_described_to_answer_400() -> None:
+    """Programs are told so beforehand."""
+    paths = openapi()["paths"]
+    assert isinstance(paths, dict)
+    asked = {
+        path
+        for path, entry in paths.items()
+        if any(one["in"] == "query" for one in entry["get"]["parameters"])
+    }
+    assert asked == {path for path, entry in paths.items() if "400" in entry["get"]["responses"]}
+
+
 def test_a_private_repository_is_described_alike(shop: Shop) -> None:
     """Who is let in reads the same shapes."""
     shop.run("p", b"x\n", repository=PRIVATE, measured=parts.measured())

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from bot import __version__
+from bot.web.history.view import NUMERIC
+from bot.web.log_viewer.search import LONGEST_WORDS
+from bot.web.schema.asked import Asked, whole
 from bot.web.schema.logs import LOGS
 from bot.web.schema.pages import PAGES
 from bot.web.schema.reports import REPORTS
@@ -22,20 +25,9 @@ CSV = "text/csv; charset=utf-8"
 ABOUT = (
     "Every page of MaxView as JSON, under its own path below `/api/v1`. Answers carry an `ETag`: send it "
     "back as `If-None-Match`, and what did not change costs 304 and nothing else. What is not known is null, "
-    "not 0. Addresses do not change. A repository that you may not see and one that does not exist are "
-    "both 404."
+    "not 0. Addresses do not change. A value in a query that is not possible is answered 400. A repository "
+    "that you may not see and one that does not exist are both 404."
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A parameter: where it stands and what it means."""
-
-    name: str
-    what: str
-    where: str = "query"
-    shape: Schema | None = None
-    needed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +41,18 @@ class Operation:
     asked: tuple[Asked, ...] = ()
 
 
+LARGEST = 2**53
+"""Offsets, lines and sections: JSON's numbers are exact as far."""
+
+_HEAD = Asked(
+    name="head",
+    what="An older head commit.",
+    shape={
+        "type": "string",
+        "pattern": "^[0-9a-f]{4,64}$",
+        "description": "the beginning of a commit, 4 to 64 hexadecimal digits in small letters",
+    },
+)
 _CASE = Asked(name="case", what="A case by its name.")
 _VARIANT = Asked(name="variant", what="A variant of it.")
 _FORMAT = Asked(name="format", what="`csv` for a table.", shape={"type": "string", "enum": ["csv"]})
@@ -71,14 +75,14 @@ OPERATIONS = (
         name="readReport",
         what="The report of a pull request's newest head commit.",
         answers={JSON: ref("Report")},
-        asked=(Asked(name="head", what="An older head commit, 4 to 64 hexadecimal digits."),),
+        asked=(_HEAD,),
     ),
     Operation(
         path="/api/v1/{owner}/{repo}/branch/{branch}",
         name="readBranchReport",
         what="The report of the newest head commit of a branch that is watched without a pull request.",
         answers={JSON: ref("Report")},
-        asked=(Asked(name="head", what="An older head commit, 4 to 64 hexadecimal digits."),),
+        asked=(_HEAD,),
     ),
     Operation(
         path="/api/v1/{owner}/{repo}/compare/{ends}",
@@ -102,7 +106,11 @@ OPERATIONS = (
         asked=(
             _CASE,
             _VARIANT,
-            Asked(name="metric", what="A metric by its key; the steady step time without."),
+            Asked(
+                name="metric",
+                what="A metric by its key; the steady step time without.",
+                shape={"type": "string", "enum": [metric.key for metric in NUMERIC]},
+            ),
             Asked(name="branch", what="A branch; the default branch without."),
             _FORMAT,
         ),
@@ -119,8 +127,8 @@ OPERATIONS = (
         what="A part of a run's log, in whole lines; `Link` names the next part.",
         answers={PLAIN: TEXT},
         asked=(
-            Asked(name="at", what="The byte to begin at.", shape=WHOLE),
-            Asked(name="length", what="At most so many bytes.", shape=WHOLE),
+            Asked(name="at", what="The byte to begin at.", shape=whole(0, LARGEST)),
+            Asked(name="length", what="At most so many bytes.", shape=whole(1, LARGEST)),
         ),
     ),
     Operation(
@@ -129,10 +137,18 @@ OPERATIONS = (
         what="Where words stand in a run's log, as far as two seconds go; `next` goes on.",
         answers={JSON: ref("Found")},
         asked=(
-            Asked(name="q", what="The words, as they are written."),
-            Asked(name="case", what="`yes` where capitals count.", shape={"type": "string", "enum": ["yes"]}),
-            Asked(name="at", what="The byte to go on at.", shape=WHOLE),
-            Asked(name="line", what="The number of the line at that byte.", shape=WHOLE),
+            Asked(
+                name="q",
+                what="The words, as they are written.",
+                shape={"type": "string", "maxLength": LONGEST_WORDS},
+            ),
+            Asked(
+                name="case",
+                what="`yes` where capitals count.",
+                shape={"type": "string", "enum": ["yes", "no"]},
+            ),
+            Asked(name="at", what="The byte to go on at.", shape=whole(0, LARGEST)),
+            Asked(name="line", what="The number of the line at that byte.", shape=whole(1, LARGEST)),
         ),
     ),
     Operation(
@@ -143,7 +159,7 @@ OPERATIONS = (
         asked=(
             Asked(name="base", what="A run by its id.", needed=True),
             Asked(name="head", what="Another.", needed=True),
-            Asked(name="section", what="The section to go on at, from 0.", shape=WHOLE),
+            Asked(name="section", what="The section to go on at, from 0.", shape=whole(0, LARGEST)),
         ),
     ),
     Operation(
@@ -167,7 +183,6 @@ def openapi() -> dict[str, object]:
 
 
 def _operation(operation: Operation) -> dict[str, object]:
-    problem = {"description": "What is missing.", "content": {JSON: {"schema": ref("Problem")}}}
     return {
         "operationId": operation.name,
         "summary": operation.what,
@@ -181,11 +196,16 @@ def _operation(operation: Operation) -> dict[str, object]:
                 },
                 "content": {kind: {"schema": shape} for kind, shape in operation.answers.items()},
             },
+            **({"400": _problem("A value that is not possible.")} if operation.asked else {}),
             "304": {"description": "Nothing changed since the answer with this tag."},
-            "404": problem,
-            "503": problem,
+            "404": _problem("What is missing."),
+            "503": _problem("What cannot be read right now."),
         },
     }
+
+
+def _problem(what: str) -> dict[str, object]:
+    return {"description": what, "content": {JSON: {"schema": ref("Problem")}}}
 
 
 def _in_path(path: str) -> list[Asked]:
@@ -209,5 +229,5 @@ def _parameter(asked: Asked) -> dict[str, object]:
         "in": asked.where,
         "required": asked.where == "path" or asked.needed,
         "description": asked.what,
-        "schema": told(asked.shape or TEXT, asked.what),
+        "schema": told(TEXT, asked.what) | (asked.shape or {}),
     }

@@ -1,0 +1,71 @@
+"""What may be asked of an address in its query, and what is said of a value that is impossible.
+
+In:  parameters with their shapes, and the values that were given. Out: a sentence, or None.
+Promises: what the description of the API calls possible is taken, and nothing else: both read these shapes.
+An empty value counts as none.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bot.web.ground.legible import legible
+from bot.web.schema.words import Schema
+
+SHOWN = 60
+"""Characters of a value that are repeated to who gave it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A parameter: where it stands and what it means."""
+
+    name: str
+    what: str
+    where: str = "query"
+    shape: Schema | None = None
+    needed: bool = False
+
+
+def whole(least: int, most: int) -> Schema:
+    """A whole number of these bounds."""
+    return {"type": "integer", "minimum": least, "maximum": most}
+
+
+def impossible(asked: Sequence[Asked], given: Iterable[tuple[str, str]]) -> str | None:
+    """The first thing that is wrong with the values of a query: which parameter, and what it can be."""
+    values: dict[str, list[str]] = {}
+    for name, value in given:
+        if value:
+            values.setdefault(name, []).append(value)
+    for one in asked:
+        its = values.get(one.name, [])
+        if len(its) > 1:
+            return f"{one.name} is given {len(its)} times, and can be given once."
+        if one.needed and not its:
+            return f"{one.name} is needed: {one.what}"
+        if its and (possible := _possible(one.shape or {}, its[0])):
+            shown = legible(its[0][:SHOWN]) + ("…" if len(its[0]) > SHOWN else "")
+            return f"{one.name} cannot be {shown}. Possible is {possible}. It means: {one.what}"
+    return None
+
+
+def _listed(words: Sequence[object]) -> str:
+    said = list(map(str, words))
+    return " or ".join(said) if len(said) < 4 else f"one of {', '.join(said)}"
+
+
+def _possible(shape: Schema, value: str) -> str | None:
+    """What a value could be instead; None where it is possible."""
+    match shape:
+        case {"enum": [*words]}:
+            return None if value in words else _listed(words)
+        case {"type": "integer", "minimum": int(least), "maximum": int(most)}:
+            fits = re.fullmatch(r"[0-9]{1,19}", value) and least <= int(value) <= most
+            return None if fits else f"a whole number from {least} to {most}"
+        case {"pattern": str(pattern), "description": str(words)}:
+            return None if re.search(pattern, value) else words
+        case {"maxLength": int(most)}:
+            return None if len(value) <= most else f"a text of at most {most} characters"
+        case _:
+            return None
