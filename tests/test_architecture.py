@@ -101,7 +101,7 @@ DOORS = {
     "prometheus_client": ("web/",),
     "requests": ("runs/clusters/xpk/cloud_log.py",),
     "rich": ("cli/", "demo/"),
-    "sqlalchemy": ("storage/", "controller/choosing.py", "controller/loop.py"),
+    "sqlalchemy": ("storage/", "controller/candidates.py", "controller/choosing.py", "controller/loop.py"),
     "starlette": ("web/", "app.py", "demo/"),
     "uvicorn": ("cli/serve.py", "demo/"),
     "yaml": ("config/document.py",),

@@ -156,6 +156,8 @@ def _note(sides: Sides, request: Request) -> str:
         notes.append(f"{are} older than this commit or of another one, and not used")
     if not head.runs and sides.runs.left_out:
         notes.append(sides.runs.left_out)
+    if sides.runs.other_devices:
+        notes.append(sides.runs.other_devices)
     if head.runs and not sides.runs.base.runs:
         notes.append(sides.runs.base.why)
     if old := old_baseline(sides, request):

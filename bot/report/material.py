@@ -36,7 +36,8 @@ class MainFailure:
 class CaseRuns:
     """One case in one variant: its runs, main's newest runs that were measured as the baseline was (oldest
     first), main's failed ones (newest first), the look before this one, the runs that were started and have
-    not ended, or were lost, and how many of the head's were `stopped`. `last_good` is when main's newest run
+    not ended, or were lost, and how many of the head's were `stopped`. `other_devices` says which runs of
+    either side are not used, because of what they ran on. `last_good` is when main's newest run
     with a steady step time began (Unix seconds), None where it has none."""
 
     case: str
@@ -51,6 +52,7 @@ class CaseRuns:
     lost: tuple[RunRecord, ...] = ()
     began_after: str = "the push"
     left_out: str = ""
+    other_devices: str = ""
     progress: Progress | None = None
     last_good: float | None = None
 

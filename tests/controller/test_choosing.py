@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from bot.controller.choosing import choose
 from bot.controller.facts import HeadFacts
 from bot.intake.pull import Pull
@@ -10,12 +12,13 @@ from bot.logs.facts import Failure, State
 from bot.report.material import CaseRuns, MainFailure
 from bot.report.model import CaseReport, FailureNews, Kinship, Report, RowState
 from bot.runs.records import Origin, RunRecord
-from bot.storage import pulls, queue, reports, runs
+from bot.storage import pulls, queue, reports, reuse, runs
 from bot.storage.database import Database
 from bot.storage.tables import PULL_REQUEST
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.measure import measure
-from tests.controller.samples import ACME, BASE, FACTS, HEAD, NOW, PULL, ROW, suite
+from tests.controller.planned import XPK
+from tests.controller.samples import ACME, BASE, FACTS, FETCHES, HEAD, LAUNCHES, NOW, PULL, ROW, suite
 from tests.verdict.samples import TPU, Shape, run_log
 
 CASE, HOUR = "04_int8", 3600.0
@@ -131,6 +134,67 @@ def test_runs_of_the_same_files_count_whatever_commit_and_branch_they_are_of(dat
     case = _chosen(database, facts=TREED)
     assert [run.id for run in case.head.runs] == ["before"]
     assert [run.id for run in case.base.runs] == ["landed"]
+
+
+def _shown(database: Database, text: str = XPK) -> CaseRuns:
+    chosen = database.now(choose, row=ROW, pull=PULL, facts=TREED, suite=suite(text), now=NOW)
+    return next(one for one in chosen.cases if (one.case, one.variant) == (CASE, "linen"))
+
+
+def _on(kind: str | None, devices: int | None) -> MeasuredRun:
+    return measure(run_log(environment=replace(TPU, device_kind=kind, devices=devices)))
+
+
+def test_a_run_on_other_devices_is_not_the_one_that_the_configuration_asks_for(database: Database) -> None:
+    """The other runs of its side count alone, and it is said of both sides what does not."""
+    _keep(database, "small", HEAD, _on("TPU v6 lite", 8), branch="feat_x", age=1)
+    _keep(database, "right", HEAD, _run(), branch="feat_x", age=2)
+    _keep(database, "same files", "d" * 40, _on("TPU v5 lite", 32), branch="other", age=3, tree="1" * 40)
+    _keep(database, "old device", BASE, _on("TPU v5 lite", 32), branch="main", age=5)
+    _keep(database, "earlier", "c" * 40, _run(), branch="main", age=9)
+    case = _shown(database)
+    assert [run.id for run in case.head.runs] == ["right"]
+    assert [run.id for run in case.base.runs] == ["earlier"]
+    assert case.other_devices == (
+        "3 runs are not used: they were on TPU v6 lite × 8 and TPU v5 lite × 32, "
+        "and this case is run on v6e-32"
+    )
+
+
+def test_one_run_on_other_devices_is_said_as_one(database: Database) -> None:
+    """Also where nothing else is there to use."""
+    _keep(database, "small", HEAD, _on("TPU v6 lite", 8), branch="feat_x", age=1)
+    case = _shown(database)
+    assert case.head.runs == ()
+    assert case.other_devices == (
+        "1 run is not used: it was on TPU v6 lite × 8, and this case is run on v6e-32"
+    )
+
+
+@pytest.mark.parametrize("text", [FETCHES, LAUNCHES])
+def test_where_no_device_is_asked_for_every_run_counts(database: Database, text: str) -> None:
+    """A configuration that only fetches, and one of this machine."""
+    _keep(database, "small", HEAD, _on("TPU v6 lite", 8), branch="feat_x", age=1)
+    case = _shown(database, text)
+    assert ([run.id for run in case.head.runs], case.other_devices) == (["small"], "")
+
+
+def test_a_log_that_states_no_device_counts(database: Database) -> None:
+    """As it did; nor is an older run on other devices spoken of that nobody would have used."""
+    _keep(database, "silent", HEAD, _on(None, None), branch="feat_x", age=1)
+    _keep(database, "base", BASE, _run(), branch="main", age=5)
+    _keep(database, "former", "c" * 40, _on("TPU v5 lite", 32), branch="main", age=9)
+    case = _shown(database)
+    assert ([run.id for run in case.head.runs], case.other_devices) == (["silent"], "")
+
+
+def test_what_was_started_for_a_pull_request_counts_whatever_its_log_says(database: Database) -> None:
+    """It is the run that was asked for: another one would say the same."""
+    launched: dict[str, Any] = {"origin": Origin.LAUNCHED, "branch": "feat_x", "age": 3.0}
+    _keep(database, "ours", HEAD, _on("TPU v6 lite", 8), key="ours", place="p/z/c", **launched)
+    database.now(reuse.keep, ["ours"], repository=ACME.full_name, number=7)
+    case = _shown(database)
+    assert ([run.id for run in case.head.runs], case.other_devices) == (["ours"], "")
 
 
 def test_runs_that_took_turns_on_this_machine_are_their_comparisons_own(database: Database) -> None:

@@ -19,7 +19,7 @@ from bot.storage.pulls import PullRow
 from bot.verdict.measure import measure
 from tests.controller.planned import KEYS, SUITE, TREED
 from tests.controller.samples import BASE, HEAD, NOW, PULL, ROW, pull, row
-from tests.verdict.samples import Shape, run_log
+from tests.verdict.samples import TPU, Shape, run_log
 
 FIRST = replace(ROW, head_seen=None)
 HOURS = measure(run_log(Shape())).measurements.chip_hours or 0.0
@@ -59,6 +59,26 @@ def test_who_had_the_runs_started_saved_nothing(measured: Database) -> None:
     assert launched.plan is not None
     assert (launched.plan.runs, launched.plan.reused, report.chip_hours_saved) == ((), 0, None)
     assert {carried_words(report, line) for line in report.rows} == {""}
+
+
+def test_a_found_run_on_other_devices_saves_nothing(database: Database) -> None:
+    """The run that is wanted is started, and the row says why the other is not used."""
+    for at, (case, variant) in enumerate(KEYS):
+        small = RunRecord(
+            id=f"small{at}", repository=PULL.repository, case=case, variant=variant, branch="feat_x", sha=HEAD
+        )
+        log = run_log(Shape(), environment=replace(TPU, devices=8))
+        database.now(runs.save, small, now=NOW, measured=measure(log))
+    launched, report = _look(database)
+    assert launched.new == 2 * len(KEYS)
+    assert {line.note for line in report.rows} == {
+        "1 run is not used: it was on TPU v6 lite × 8, and this case is run on v6e-32"
+    }
+    for at, record in enumerate(database.now(runs.wanted, PULL.repository, 7)):
+        _end(database, record, at)
+    launched, report = _look(database)
+    assert (launched.new, {line.state for line in report.rows}) == (0, {RowState.SAME})
+    assert {len(line.head_runs) for line in report.rows} == {1}
 
 
 def test_a_rebased_head_with_the_same_files_has_its_verdict_at_once(measured: Database) -> None:

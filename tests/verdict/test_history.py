@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.verdict.conditions import conditions
+from bot.verdict.conditions import conditions, devices_in
 from bot.verdict.history import Past, PastRun, past, shifts
 from bot.verdict.judgement import MeasuredRun, Measurements
 from bot.verdict.noise import HISTORY, clean_history
@@ -101,3 +101,17 @@ def test_runs_under_other_conditions_have_another_key(other: dict[str, object]) 
 def test_what_differs_from_run_to_run_is_not_in_the_key() -> None:
     """Names, processes and commits leave the conditions as they are."""
     assert conditions(_run()) == conditions(_run(process=3, run_name="x", workload="y", commit="abc1234"))
+
+
+@pytest.mark.parametrize(
+    ("said", "devices"),
+    [
+        ({}, ("TPU v6 lite", 32)),
+        ({"device_kind": None}, (None, 32)),
+        ({"devices": None}, ("TPU v6 lite", None)),
+        ({"device_kind": "a · b"}, ("a", None)),
+    ],
+)
+def test_conditions_tell_the_devices(said: dict[str, object], devices: object) -> None:
+    """What a log did not state is absent, and an odd name is no number."""
+    assert devices_in(conditions(_run(**said))) == devices
