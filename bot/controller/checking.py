@@ -25,6 +25,7 @@ from bot.report.model import Report
 from bot.storage import standing
 from bot.storage.database import Database
 from bot.storage.pulls import CHANGED, PullRow
+from bot.storage.standing import UNKNOWN_CHECK
 
 OTHERWISE = "Nothing is awaited here any more: checks are configured otherwise by now"
 
@@ -95,8 +96,9 @@ class Checker:
         return await self._write(repository, row, head_sha, text, digest=digest, kind=kind, fence=fence)
 
     async def close(self, repository: Repository, row: PullRow, why: str, fence: Fence) -> Checked:
-        """Conclude a pending check of the row, whose answer nobody waits for any more."""
-        if not row.check_pending or row.check_head is None:
+        """Conclude a check of the row that is pending, or that GitHub has reset; nobody waits for its answer
+        any more."""
+        if row.check_head is None or not (row.check_pending or row.check_hash == CHANGED):
             return _remembered(row)
         text = CheckText(conclusion=Conclusion.SKIPPED, title=why, summary=why, url="")
         kind = _kind(row)
@@ -140,7 +142,7 @@ class Checker:
             standing.doubt_check, repository=repository.full_name, number=row.number, head_sha=head_sha
         )
         await fence()
-        known_id = row.check_id if row.check_head == head_sha else None
+        known_id = row.check_id if row.check_head == head_sha and row.check_id != UNKNOWN_CHECK else None
         if kind is CheckKind.STATUS:
             await self.keep.status(repository, head_sha, text)
             made = None

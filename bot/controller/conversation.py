@@ -38,7 +38,8 @@ async def approval_of(database: Database, pull: Pull, facts: HeadFacts) -> Appro
         return approval
     if approval.made > pull.updated_at:
         return approval
-    await database.write(approvals.drop, pull.repository, pull.number, but_tree=facts.tree)
+    until = pull.updated_at  # one that arrives just now is not looked at here
+    await database.write(approvals.drop, pull.repository, pull.number, but_tree=facts.tree, until=until)
     return approval
 
 

@@ -115,6 +115,7 @@ class PullStep:
     ) -> Mapping[str, Any]:
         """Withdraw what runs for a pull request that is closed, leave nothing pending there, and answer who
         commands it all the same."""
+        await fence()
         await self.database.write(runs.drop_wants, repository=row.repository, number=row.number)
         last = await self.database.read(reports.newest, row.repository, row.number, pull.head_sha)
         ended = replace(closed(last) or last, commands=commands_of(row)) if last else None
@@ -161,12 +162,15 @@ class PullStep:
         return told.due(self.now(), None), told.values
 
     async def _build(self, subject: _Subject, facts: HeadFacts, suite: Suite) -> Built:
-        # Before anything slow: what a push made stale holds a cluster.
+        # Before anything slow: what a push made stale holds a cluster. Who has lost the row meanwhile does
+        # not know any more what is stale, here and below.
+        await subject.fence()
         await self.launch.supersede(subject.pull, facts)
         problem = await self._gather(subject, facts, suite)
         files = {subject.pull.head_sha: facts.tree, facts.merge_base.sha: facts.merge_base.tree}
         await self.database.write(reuse.learn_trees, subject.pull.repository, files)
         built = await self._choose(subject, facts, suite, problem)
+        await subject.fence()
         launched = await self.launch(subject.row, subject.pull, facts, suite, built)
         if launched.new:
             built = await self._choose(subject, facts, suite, problem)
@@ -199,6 +203,7 @@ class PullStep:
         self, subject: _Subject, built: Built, checks: Checks, changed_paths: Sequence[str]
     ) -> tuple[float | None, Mapping[str, Any]]:
         report = replace(built.report, trouble=subject.row.trouble or "")
+        await subject.fence()
         # Before the comment, so that its links lead somewhere from its first moment on.
         await self.database.write(reports.supersede, report)
         await self.database.write(reports.save, report, headline=headline(report))

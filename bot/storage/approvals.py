@@ -32,9 +32,8 @@ def newest(connection: Connection, repository: str, number: int) -> Approval | N
     return Approval(**row) if row else None
 
 
-def drop(connection: Connection, repository: str, number: int, *, but_tree: str) -> int:
-    """Forget the approvals of other files than these; the number of them."""
-    others = and_(
-        APPROVAL.c.repository == repository, APPROVAL.c.number == number, APPROVAL.c.tree != but_tree
-    )
+def drop(connection: Connection, repository: str, number: int, *, but_tree: str, until: float) -> int:
+    """Forget the approvals of other files than these that were given by then (Unix seconds); how many."""
+    here = and_(APPROVAL.c.repository == repository, APPROVAL.c.number == number)
+    others = and_(here, APPROVAL.c.tree != but_tree, APPROVAL.c.made <= until)
     return connection.execute(delete(APPROVAL).where(others)).rowcount

@@ -97,12 +97,17 @@ def first_name(connection: Connection, full_name: str) -> str:
 def leave_installation(
     connection: Connection, *, installation: int, repositories: Sequence[str] | None = None
 ) -> None:
-    """Stop looking at an installation's repositories (all of them, or these)."""
+    """Stop looking at an installation's repositories (all of them, or these). Who is just looking at a pull
+    request loses it, and says nothing more of when it is due."""
     here = REPOSITORY.c.installation == installation
     if repositories is not None:
         here = and_(here, REPOSITORY.c.full_name.in_(repositories))
     names = select(REPOSITORY.c.full_name).where(here)
-    connection.execute(update(PULL_REQUEST).where(PULL_REQUEST.c.repository.in_(names)).values(due=None))
+    connection.execute(
+        update(PULL_REQUEST)
+        .where(PULL_REQUEST.c.repository.in_(names))
+        .values(due=None, lease_until=0.0, token=PULL_REQUEST.c.token + 1)
+    )
     connection.execute(update(REPOSITORY).where(here).values(active=False))
 
 

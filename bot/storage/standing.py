@@ -6,7 +6,10 @@ In:  pull requests. Out: nothing; what is in doubt is looked at, and written, ag
 from sqlalchemy import Connection, and_, case, select, update
 
 from bot.storage.pulls import CHANGED
-from bot.storage.tables import PULL_REQUEST
+from bot.storage.tables import PULL_REQUEST, REPORT
+
+UNKNOWN_CHECK = -1
+"""In place of the id of a check run that is to be looked for."""
 
 
 def doubt_check(connection: Connection, *, repository: str, number: int, head_sha: str) -> None:
@@ -24,15 +27,24 @@ def doubt_check(connection: Connection, *, repository: str, number: int, head_sh
 
 
 def check_was_reset(connection: Connection, *, repository: str, head_sha: str, now: float) -> tuple[int, ...]:
-    """Have a commit's checks written again, since GitHub clears what is asked for again; whose they are."""
+    """Have a commit's checks written again, since GitHub clears what is asked for again; the open pull
+    requests whose head it is. What stands beside an older head is concluded like one that is pending."""
+    again = {"check_hash": CHANGED, "wanted": PULL_REQUEST.c.wanted + 1, "due": now}
+    here = PULL_REQUEST.c.repository == repository
     touched = connection.execute(
         update(PULL_REQUEST)
-        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.check_head == head_sha)
-        .where(PULL_REQUEST.c.open)
-        .values(check_hash=CHANGED, wanted=PULL_REQUEST.c.wanted + 1, due=now)
-        .returning(PULL_REQUEST.c.number)
+        .where(here, PULL_REQUEST.c.check_head == head_sha)
+        .values(**again)
+        .returning(PULL_REQUEST.c.number, PULL_REQUEST.c.open)
+    ).all()
+    was_head = select(REPORT.c.number).where(REPORT.c.repository == repository, REPORT.c.head_sha == head_sha)
+    connection.execute(
+        update(PULL_REQUEST)
+        .where(here, PULL_REQUEST.c.check_head != head_sha, PULL_REQUEST.c.check_id.is_not(None))
+        .where(PULL_REQUEST.c.number.in_(was_head))
+        .values(check_head=head_sha, check_id=UNKNOWN_CHECK, check_pending=True, **again)
     )
-    return tuple(sorted(touched.scalars()))
+    return tuple(sorted(row.number for row in touched if row.open))
 
 
 def comment_was_changed(

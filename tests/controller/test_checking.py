@@ -18,6 +18,7 @@ from bot.report.model import Report, RowState
 from bot.storage import pulls
 from bot.storage.database import Database
 from bot.storage.pulls import PullRow
+from bot.storage.standing import UNKNOWN_CHECK
 from tests.controller.samples import ACME, HEAD, NOW, row
 from tests.report.samples import case, same, slower
 
@@ -203,6 +204,28 @@ def test_a_check_that_github_reset_is_concluded_at_once(scene: Callable[[], Scen
     one.check(RUNNING)
     one.check(REPORT)
     assert ["success", "skipped", "success"] == one.wall.endings
+
+
+def test_a_reset_check_of_a_closed_pull_request_is_concluded(scene: Callable[[], Scene]) -> None:
+    """Once, under its id."""
+    one = scene()
+    one.check(REPORT)
+    one.row = replace(one.row, check_hash=pulls.CHANGED)
+    one.close()
+    one.close()
+    assert ["success", "skipped"] == one.wall.endings
+    assert [None, 1] == [known for _, _, known in one.wall.written]
+
+
+def test_a_reset_check_of_an_older_head_is_looked_for_and_concluded(scene: Callable[[], Scene]) -> None:
+    """Its id is forgotten; the head's own check is found by its name after that."""
+    one = scene()
+    one.check(REPORT)
+    one.row = replace(one.row, check_head=OTHER, check_id=UNKNOWN_CHECK, check_pending=True)
+    one.check(REPORT)
+    assert [(HEAD, "success", None), (OTHER, "skipped", None), (HEAD, "success", None)] == [
+        (sha, text.conclusion and text.conclusion.value, known) for sha, text, known in one.wall.written
+    ]
 
 
 def test_an_answer_stands_while_runs_are_repeated(scene: Callable[[], Scene]) -> None:

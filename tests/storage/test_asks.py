@@ -47,7 +47,8 @@ def test_the_newest_approval_counts(database: Database) -> None:
     database.now(approvals.keep, *HERE, second)
     assert second == database.now(approvals.newest, *HERE)
 
-    assert 1 == database.now(approvals.drop, *HERE, but_tree="1" * 40)
+    assert 0 == database.now(approvals.drop, *HERE, but_tree="1" * 40, until=5.5)
+    assert 1 == database.now(approvals.drop, *HERE, but_tree="1" * 40, until=6.0)
     assert first == database.now(approvals.newest, *HERE)
-    assert 1 == database.now(approvals.drop, *HERE, but_tree="3" * 40)
+    assert 1 == database.now(approvals.drop, *HERE, but_tree="3" * 40, until=6.0)
     assert database.now(approvals.newest, *HERE) is None

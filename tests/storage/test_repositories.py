@@ -7,10 +7,11 @@ import pytest
 from sqlalchemy import Connection, Select, select
 
 from bot.intake.trust import Approval
-from bot.storage import approvals, mainline, pulls, repositories, standing
+from bot.storage import approvals, mainline, pulls, queue, reports, repositories, standing
 from bot.storage.database import Database
 from bot.storage.repositories import RepositoryRow
 from bot.storage.tables import MAINLINE, PULL_REQUEST, WANT
+from tests.controller.test_checking import REPORT
 
 ACME = RepositoryRow(
     full_name="acme/maxtext", installation=1, default_branch="main", private=False, active=True
@@ -117,6 +118,52 @@ def test_a_reset_check_is_written_again(database: Database) -> None:
     for sha, numbers in (("b" * 40, ()), ("a" * 40, (7,))):
         reset = database.now(standing.check_was_reset, repository="acme/maxtext", head_sha=sha, now=NOW)
         assert numbers == reset
+
+
+@pytest.mark.parametrize("number", [7, -1])
+def test_a_reset_check_of_an_older_head_is_to_be_concluded(database: Database, number: int) -> None:
+    """GitHub cleared it, and nobody writes to that commit any more; a commit that was never a head, and one
+    whose repository has no check runs, is let alone."""
+    _open(database, "acme/maxtext", number)
+    old, head = "a" * 40, "b" * 40
+    for sha in (old, head):
+        report = replace(REPORT, number=number, head_sha=sha)
+        database.now(reports.save, report, headline="x")
+
+    def reset(check_id: int | None, sha: str) -> tuple[object, ...]:
+        values = {"check_head": head, "check_hash": "x", "check_id": check_id, "check_pending": False}
+        database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
+        assert () == database.now(standing.check_was_reset, repository="acme/maxtext", head_sha=sha, now=NOW)
+        row = database.now(pulls.find, "acme/maxtext", number)
+        assert row is not None
+        return row.check_head, row.check_hash, row.check_id, row.check_pending
+
+    assert (old, pulls.CHANGED, standing.UNKNOWN_CHECK, True) == reset(5, old)
+    assert (head, "x", 5, False) == reset(5, "c" * 40)
+    assert (head, "x", None, False) == reset(None, old)
+
+
+def test_the_reset_check_of_a_closed_pull_request_is_written_again(database: Database) -> None:
+    """It has no one to hear a command, and its commit may be main's by now."""
+    _open(database, "acme/maxtext")
+    values = {"check_head": "a" * 40, "check_hash": "x", "open": False, "due": None}
+    database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
+    reset = database.now(standing.check_was_reset, repository="acme/maxtext", head_sha="a" * 40, now=NOW)
+    assert () == reset
+    assert database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=9.0) is not None
+
+
+def test_who_looks_while_its_repository_leaves_keeps_nothing_due(database: Database) -> None:
+    """The App was uninstalled, or the repository archived, during a look; a look that comes later finds what
+    this one wrote."""
+    database.now(repositories.keep_repository, ACME)
+    _open(database, "acme/maxtext")
+    held = database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=9.0)
+    assert held is not None
+    database.now(repositories.leave_installation, installation=1)
+    assert not database.now(pulls.let_go, held, now=NOW, due=NOW + 60, values={})
+    assert not database.now(queue.postpone, held, due=NOW + 60, error="refused")
+    assert database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW + 1e6, lease=9.0) is None
 
 
 def test_a_row_without_a_number_of_github_is_found_by_its_name(database: Database) -> None:
