@@ -36,14 +36,21 @@ def asked_by(label: str, suite: Suite) -> frozenset[str] | None:
     for glob, value in _exact_first(suite.triggers.labels):
         stands_for = _match(glob, label)
         if stands_for is not None:
-            pattern = stands_for if value == SAME else value
             return frozenset(
                 f"{case}/{variant}"
                 for case in suite.case_names
-                if value == ALL or fnmatchcase(case, pattern)
+                if _asks(value, stands_for, case)
                 for variant in suite.variant_names
             )
     return None
+
+
+def _asks(value: str, stands_for: str, case: str) -> bool:
+    """Whether a label with this value asks for a case. Where it says the case itself, it says it without regard
+    to case, as GitHub keeps labels: one that was made in capitals is the only one of its name."""
+    if value == SAME:
+        return fnmatchcase(case.lower(), stands_for.lower())
+    return value == ALL or fnmatchcase(case, value)
 
 
 def labels_of(suite: Suite) -> tuple[NewLabel, ...]:

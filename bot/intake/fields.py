@@ -2,15 +2,19 @@
 
 In:  a parsed JSON object. Out: text, numbers, flags, times and inner objects; `Told` names the field.
 
-Nothing but `Told` is raised, whatever the JSON holds.
+Nothing but `Told` is raised, whatever the JSON holds. Text is such that it can be written anywhere: what JSON
+may carry and UTF-8 or PostgreSQL cannot (half a surrogate pair, NUL) reads as the replacement character.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NoReturn
 
 from bot.errors import Told
+
+_UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,9 @@ class Fields:
     def text(self, path: str) -> str:
         """A text, which may be empty."""
         value = self.find(path)
-        return value if isinstance(value, str) else self._refuse(path, "text")
+        if isinstance(value, str):
+            return _UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", value)
+        return self._refuse(path, "text")
 
     def text_or_none(self, path: str) -> str | None:
         """A text, or None where it is absent or null."""

@@ -22,7 +22,7 @@ _COMMAND = re.compile(r"^ {0,3}/benchmark(?:\s+(?P<rest>.*))?$", re.IGNORECASE |
 # error:   @maxview /benchmark run     ／benchmark     /benchmarks     /benchmark: run     /benchmark-run
 _NEARLY = re.compile(
     r"^[\s\u200b-\u200f\u2060\ufeff]*(?P<to>@[\w\[\]/-]+[,:]?\s+)?(?P<slash>[/⁄∕⧸／╱])"
-    r"(?P<name>[^\W\d_]{7,14})(?:[:=,.-]\s*|\s+|$)(?P<rest>.*)$",
+    r"(?P<name>[^\W\d_]{7,14})(?:[:=,.;!?-]\s*|\s+|$)(?P<rest>.*)$",
     re.DOTALL,
 )
 _ALIKE = 0.88  # of 1: one letter of `benchmark` missing, doubled, wrong or in its neighbour's place

@@ -27,6 +27,8 @@ INT8 = ALL - DROPOUT
         ("benchmark:03_*", DROPOUT),
         ("benchmark:*", ALL),
         ("BENCHMARK:04_int8", INT8),
+        ("Benchmark:04_INT8", INT8),
+        ("BENCHMARK:03_D*", DROPOUT),
         ("benchmark:99", frozenset()),
         ("benchmark:", frozenset()),
         ("benchmarks", None),

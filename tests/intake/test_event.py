@@ -97,6 +97,14 @@ def test_a_new_comment_on_a_pull_request_is_read() -> None:
     )
 
 
+def test_text_that_cannot_be_written_down_is_replaced() -> None:
+    """JSON may carry half a surrogate pair and NUL; a database and UTF-8 cannot."""
+    payload = json.loads(json.dumps(issue_comment("/benchmark \ud83d a\x00b \N{ROCKET}")))
+    read = read_event("issue_comment", payload)
+    assert isinstance(read, Commented)
+    assert "/benchmark \ufffd a\ufffdb \N{ROCKET}" == read.body
+
+
 def test_a_comment_without_text_is_empty() -> None:
     """GitHub may send null for a body."""
     event = read_event("issue_comment", issue_comment(None))
