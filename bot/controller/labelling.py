@@ -46,8 +46,8 @@ def asked_by(label: str, suite: Suite) -> frozenset[str] | None:
 
 
 def _asks(value: str, stands_for: str, case: str) -> bool:
-    """Whether a label with this value asks for a case. Where it says the case itself, it says it without regard
-    to case, as GitHub keeps labels: one that was made in capitals is the only one of its name."""
+    """Whether a label with this value asks for a case. Where the label says it itself, capitals do not
+    matter: GitHub keeps one label of a name, however it was written when it was made."""
     if value == SAME:
         return fnmatchcase(case.lower(), stands_for.lower())
     return value == ALL or fnmatchcase(case, value)
