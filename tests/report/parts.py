@@ -226,7 +226,8 @@ JAX_CAVEATS = (
         field="call_sites",
         base="metric_logger.py:196",
         head="metric_logger.py:185",
-        text="Both sides claim the same commit but print from different lines.",
+        text="both sides claim commit 574ad3fb9, but their lines come from different source "
+        "(metric_logger.py:196 on base, metric_logger.py:185 on head): they did not run the same code",
     ),
 )
 

@@ -21,6 +21,7 @@ from bot.report.model import (
     Transition,
 )
 from bot.runs.records import RunRecord
+from bot.verdict.fields import SAME_IMAGE
 from bot.verdict.history import Past
 from bot.verdict.judgement import Caveat, CaveatKind, Comparison, TimingVerdict, Verdict, Weight
 from tests.report.parts import (
@@ -152,7 +153,7 @@ def unlike(name: str = "03_dropout") -> CaseReport:
         WITHIN,
         caveats=JAX_CAVEATS,
         metrics=rows(1.31, 1.31, jax=("0.9.2", "0.8.1")),
-        reason="run both sides on one image",
+        reason=f"JAX 0.9.2 → 0.8.1, libtpu build cl/878335365 → cl/831091709; {SAME_IMAGE}",
     )
     return case(name, RowState.NOT_LIKE_FOR_LIKE, comparison)
 
