@@ -99,6 +99,7 @@ DOORS = {
     "markupsafe": ("render.py", "web/"),
     "msgspec": ("storage/", "controller/", "web/"),
     "prometheus_client": ("web/",),
+    "re2": ("web/log_viewer/query.py",),
     "requests": ("runs/clusters/xpk/cloud_log.py",),
     "rich": ("cli/", "demo/"),
     "sqlalchemy": ("storage/", "controller/candidates.py", "controller/choosing.py", "controller/loop.py"),

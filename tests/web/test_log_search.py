@@ -1,8 +1,12 @@
 """Searching a whole log: every line that holds the words is found once, with its number."""
 
 import gzip
+import re
+import time
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from hypothesis import given
@@ -10,7 +14,8 @@ from hypothesis import strategies as st
 
 from bot.web.log.source import LogSource, open_log
 from bot.web.log_viewer import search as log_search
-from bot.web.log_viewer.search import Found, Place, Query, search
+from bot.web.log_viewer.query import LONGEST_WORDS, NotSearchable, Query, compiled
+from bot.web.log_viewer.search import Found, Place, search
 from tests.web.shop import KEY, PRIVATE, Page, Shop
 
 
@@ -138,3 +143,110 @@ def test_hostile_words_and_lines_stay_text(shop: Shop) -> None:
     text = shop.get("/runs/r/log/search?q=%3Cscript%3Ealert(1)").text
     assert "<script>alert" not in text
     assert "<mark>&lt;script&gt;alert(1)</mark>&lt;/script&gt;" in text
+
+
+PATTERNS = ("ne+dle", "^a", "x{3}$", "[^b]+c", "(?i)NEEDLE", "é.n", r"\bb\b", "a|b c")
+
+
+@given(
+    st.lists(st.sampled_from(["", "a", "b c", "needle", "xxx", "Needle b", "é needle", "a\tb"]), max_size=40),
+    st.sampled_from(PATTERNS),
+    st.integers(min_value=4, max_value=40),
+)
+def test_every_line_with_an_expression_is_found_once(lines: list[str], pattern: str, stride: int) -> None:
+    """As Python's own expressions find them line by line, wherever the stretches end."""
+    text = "\n".join(lines).encode()
+    block = log_search._Block(0, text, len(text), ends=True)
+    query = Query(words=pattern, cased=True, regular=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(log_search, "STRIDE", stride)
+        hits = [hit for hit, _ in log_search._hits(block, query, Place(), redacts=False) if hit]
+    expected = [n for n, line in enumerate(lines, 1) if re.search(pattern, line)]
+    assert expected == [one.line.number for one in hits]
+    assert all(any(marked for marked, _ in one.lit) for one in hits)
+
+
+def test_an_expression_is_found_over_the_edges_of_blocks(tmp_path: Path) -> None:
+    """Page after page, each line once."""
+    lines = [
+        f"line {n} " + "y" * (n % 211) + (f" loss: {n}.5" if n % 997 == 0 else "") for n in range(1, 100_001)
+    ]
+    source = stored(tmp_path, "\n".join(lines).encode())
+    query = Query(words=r"LOSS: \d+\.5$", cased=False, regular=True)
+    assert [n for n in range(1, 100_001) if n % 997 == 0] == everything(source, query)
+
+
+@pytest.mark.parametrize(
+    "words", ["(a+)+$", "(a|a)*b", "(.*)*x", "(a?){40}a{40}", "((a{1,30}){1,9}){1,3}b", "(x+x+)+y"]
+)
+def test_no_expression_takes_for_ever(words: str, tmp_path: Path) -> None:
+    """What brings a backtracking machine to its knees is searched as fast as anything, or refused."""
+    source = stored(tmp_path, (b"a" * 4_000 + b"!\n") * 1_000)
+    began = time.process_time()
+    with suppress(NotSearchable):
+        search(source, Query(words=words, cased=True, regular=True), Place(), redacts=False)
+    assert time.process_time() - began < 10 * log_search.MOST_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("(", "missing )"),
+        ("[a", "missing ]"),
+        ("(?=a)", "invalid perl operator"),
+        (r"(a)\1", "invalid escape sequence"),
+        ("a*", "found everywhere"),
+        (r"\b", "where no letter stands"),
+        ("((a{99}){99}){99}", "repetition"),
+    ],
+)
+def test_what_is_no_expression_is_said_in_one_sentence(words: str, said: str, shop: Shop) -> None:
+    """On the page beside the form, as 400 of the API; the words alone are still found."""
+    shop.run("r", f"some {words} there\n".encode())
+    asked = f"/runs/r/log/search?{urlencode({'q': words, 'regex': 'yes'})}"
+    page = shop.get(asked)
+    assert (200, True) == (page.status_code, said in Page(page.text).text)
+    answer = shop.get(f"/api/v1{asked}")
+    assert (400, True) == (answer.status_code, said in answer.json()["error"])
+    assert 1 == len(shop.get(f"/api/v1/runs/r/log/search?{urlencode({'q': words})}").json()["hits"])
+
+
+@pytest.mark.parametrize("words", ["password=h[a-z0-9]+", "MIIE.*", "^MII", "c1.3d", "token: .*123"])
+def test_what_is_hidden_cannot_be_guessed_by_an_expression(words: str, shop: Shop) -> None:
+    """Only what readers are shown counts as a hit."""
+    shop.run("r", HIDDEN)
+    asked = urlencode({"q": words, "regex": "yes"})
+    assert [] == shop.get(f"/api/v1/runs/r/log/search?{asked}").json()["hits"]
+
+
+def test_a_long_match_of_a_private_log_is_shown_as_far_as_there_is_room(tmp_path: Path) -> None:
+    """A match of thousands of letters is one hit, and costs no more room than any."""
+    source = stored(tmp_path, b"begin " + b"x " * 20_000 + b"end\n")
+    (hit, *_) = search(
+        source, Query(words="begin.*end", cased=True, regular=True), Place(), redacts=False
+    ).hits
+    assert hit.line.number == 1
+    assert sum(len(text) for _, text in hit.lit) < 10_000
+
+
+def test_the_form_keeps_what_was_asked(shop: Shop) -> None:
+    """Plain words are the default; the way on keeps the expression."""
+    shop.run("r", b"step 12\n" * 60)
+    plain = Page(shop.get("/runs/r/log").text)
+    assert [{}] == [
+        {key: value for key, value in found.items() if key == "checked"}
+        for tag, found in plain.tags
+        if tag == "input" and found.get("name") == "regex"
+    ]
+    page = Page(shop.get(f"/runs/r/log/search?{urlencode({'q': 'st.p', 'regex': 'yes'})}").text)
+    assert any(
+        "checked" in found for tag, found in page.tags if tag == "input" and found.get("name") == "regex"
+    )
+    further = next(found["href"] for tag, found in page.tags if found.get("rel") == "next")
+    assert "regex=yes" in further
+    assert 10 == shop.get(further).text.count("<mark>")
+
+
+def test_the_longest_words_may_be_an_expression() -> None:
+    """An ordinary expression of that length has a machine of a size that is taken."""
+    assert compiled("[a-z]?" * (LONGEST_WORDS // 6 - 1) + "x", cased=True)

@@ -133,7 +133,7 @@ def test_the_description_is_served_and_names_every_address(shop: Shop) -> None:
         ("runs/r/log/search?q=" + "a" * 201, "Possible is a text of at most 200 characters."),
         (
             f"{PUBLIC}/history?case=04_int8&metric=speed",
-            "metric cannot be speed. Possible is one of parameters_billion, ",
+            "Possible is one of parameters_billion, final_loss, ",
         ),
         (f"{PUBLIC}/history?case=04_int8&format=xml", "format cannot be xml. Possible is csv."),
         (f"{PUBLIC}/parity/main?format=x", "format cannot be x."),

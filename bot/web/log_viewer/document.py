@@ -4,7 +4,8 @@ In:  the hits of a search, already as their reader may see them. Out: dictionari
 """
 
 from bot.web.log.window import LogLine
-from bot.web.log_viewer.search import Found, Hit, Place, Query
+from bot.web.log_viewer.query import Query
+from bot.web.log_viewer.search import Found, Hit, Place
 
 SCHEMA = 1
 
@@ -18,6 +19,7 @@ def found_document(
         "run": run,
         "words": query.words,
         "cased": query.cased,
+        "regular": query.regular,
         "from": begin.offset,
         "to": found.end if found else begin.offset,
         "size": size,

@@ -4,7 +4,7 @@ In:  a log, words, and where to go on. Out: `Found`: the hits with the lines aro
 Promises memory that does not grow with the log, a limit to the time of one request, and that what is taken
 out of a public log cannot be guessed by searching: only what its readers are shown counts as a hit.
 
-The words are taken literally. No pattern is offered, so none can take for ever.
+The words are taken literally, unless an expression is asked for: see `Query`.
 """
 
 import time
@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from bot.web.log.redaction import LEAD
 from bot.web.log.source import LogSource
 from bot.web.log.window import LOOK_BACK, LogLine, Span, lines
+from bot.web.log_viewer.query import Query
 from bot.web.log_viewer.view import redacted_lines
 
 MOST_HITS = 50
 MOST_SECONDS = 2.0
 """After which a page is given with what was found: a reader waits that long, and goes on where it ended."""
 
-LONGEST_WORDS = 200
 AROUND = 2
 """Lines shown on either side of a hit."""
 
@@ -28,35 +28,11 @@ AHEAD = 8 << 10
 """Bytes behind a hit that are read before it is shown."""
 
 BLOCK = 4 << 20
+STRIDE = 8 << 10
+"""Bytes that an expression is looked for in at once."""
+
 SIDE = 800
 """Bytes of a longer line that are shown on either side of a hit: together with it one piece of a line."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
-    """Words, in the bytes in which they are looked for. `cased` says that A is not a."""
-
-    words: str
-    cased: bool
-
-    @property
-    def needle(self) -> bytes:
-        """What to look for in a block that `folded` returned."""
-        return (self.words if self.cased else self.words.lower()).encode("utf-8", "replace")
-
-    def folded(self, block: bytes) -> bytes:
-        """The block as the needle is looked for in it; letters beyond ASCII are told apart by case."""
-        return block if self.cased else block.lower()
-
-    def places(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where the words stand in a text that is shown."""
-        within, words = (text, self.words) if self.cased else (text.lower(), self.words.lower())
-        if len(within) != len(text):
-            return
-        at = within.find(words)
-        while at >= 0:
-            yield at, at + len(words)
-            at = within.find(words, at + len(words))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,21 +136,37 @@ def _gathered(pieces: Iterator[bytes]) -> Iterator[bytes]:
 def _hits(block: _Block, query: Query, begin: Place, *, redacts: bool) -> Iterator[tuple[Hit | None, Place]]:
     """The hits of a block from a place on, each with the place behind it: one for each line, or for each
     stretch of a line of megabytes; None for what its readers may not see."""
-    text, needle = query.folded(block.text), query.needle
-    known = begin
-    at = text.find(needle, begin.offset - block.at)
-    while at >= 0 and block.at + at < block.limit:
-        known = block.place(block.at + at, known)
-        end = block.text.find(b"\n", at + len(needle), at + SIDE)
-        behind = end + 1 if end >= 0 else min(at + max(SIDE, len(needle)), len(text))
-        hit = _shown(block, query, at, known.line, redacts=redacts)
-        yield hit, block.place(block.at + behind, known)
-        at = text.find(needle, behind)
+    text, known = query.folded(block.text), begin
+    at, limit = begin.offset - block.at, block.limit - block.at
+    while at < limit:
+        stop = _stop(text, at) if query.regular else len(text)
+        spot = query.spot(text, at, stop)
+        if spot is None or spot[0] >= limit:
+            known = block.place(block.at + min(stop, limit), known)
+            yield None, known
+            at = stop
+            continue
+        first, last = spot[0], min(spot[1], spot[0] + SIDE)
+        known = block.place(block.at + first, known)
+        end = block.text.find(b"\n", last, first + SIDE)
+        at = end + 1 if end >= 0 else min(first + max(SIDE, last - first), len(text))
+        yield (
+            _shown(block, query, (first, last), known.line, redacts=redacts),
+            block.place(block.at + at, known),
+        )
 
 
-def _shown(block: _Block, query: Query, at: int, number: int, *, redacts: bool) -> Hit | None:
+def _stop(text: bytes, at: int) -> int:
+    """The end of a line some `STRIDE` bytes on: as far as an expression is looked for before the clock is.
+    A longer line is looked through piece by piece, so that no match is longer than a piece."""
+    end = text.find(b"\n", at + STRIDE, at + 8 * STRIDE) + 1
+    return end or min(at + 8 * STRIDE, len(text))
+
+
+def _shown(block: _Block, query: Query, spot: tuple[int, int], number: int, *, redacts: bool) -> Hit | None:
     """The hit as its readers may see it; None where what they see does not hold the words."""
-    start, end = _back(block.text, at), _ahead(block.text, at + len(query.needle))
+    at, last = spot
+    start, end = _back(block.text, at), _ahead(block.text, last)
     first = number - block.text.count(b"\n", start, at)
     before = block.text[max(start - LOOK_BACK, 0) : start].decode("utf-8", "replace")
     after = block.text[end : end + LEAD]
@@ -184,6 +176,8 @@ def _shown(block: _Block, query: Query, at: int, number: int, *, redacts: bool) 
         near = redacted_lines(near, before, span)
     n = _holding(near, block.at + at)
     lit = _lit(near[n].text, query)
+    if lit is None and query.regular and not redacts:
+        lit = ((False, near[n].text),)  # of a long line not all that was found is shown
     if lit is None:
         return None
     sides = slice(max(n - AROUND, 0), n), slice(n + 1, n + 1 + AROUND)

@@ -15,19 +15,24 @@ from bot.web.frame.log_away import LogAway, log_away, open_run_log
 from bot.web.frame.parts import Parts
 from bot.web.ground.access import Visit, visit_run
 from bot.web.ground.answers import json_answer
+from bot.web.ground.legible import legible
 from bot.web.ground.links import API
 from bot.web.ground.public import for_page
 from bot.web.log.source import TooFar
 from bot.web.log_viewer.document import found_document
-from bot.web.log_viewer.search import LONGEST_WORDS, Found, Place, Query, search
+from bot.web.log_viewer.query import LONGEST_WORDS, NotSearchable, Query
+from bot.web.log_viewer.search import Found, Place, search
 
 
 async def log_search_page(parts: Parts, request: Request) -> Response:
     """The next hits, from `?at=` on."""
     here, record = await visit_run(request, parts.database, parts.key)
     query, begin = _asked(request)
+    unclear, found, size = None, None, None
     try:
         found, size = await run_in_threadpool(_search, parts, here, record, query, begin)
+    except NotSearchable as problem:
+        unclear = legible(str(problem))
     except LogAway as away:
         return parts.problem(request, away.status, away.what, away.why)
     values = {
@@ -37,6 +42,7 @@ async def log_search_page(parts: Parts, request: Request) -> Response:
         "query": query,
         "begin": begin,
         "found": found,
+        "unclear": unclear,
         "share": _share(found, size),
         "further": _link(here, record, query, found.following if found else None),
         "json": _link(here, record, query, begin, above=API),
@@ -48,7 +54,10 @@ async def log_search_json(parts: Parts, request: Request) -> Response:
     """The same hits as JSON."""
     here, record = await visit_run(request, parts.database, parts.key)
     query, begin = _asked(request)
-    found, size = await run_in_threadpool(_search, parts, here, record, query, begin)
+    try:
+        found, size = await run_in_threadpool(_search, parts, here, record, query, begin)
+    except NotSearchable as problem:
+        raise LogAway(400, "q cannot be searched for", legible(str(problem))) from problem
     document = found_document(record.id, query, begin, found, size)
     further = _link(here, record, query, found.following if found else None, above=API)
     document["next"] = parts.absolute(further) if further else None
@@ -64,6 +73,7 @@ def _link(here: Visit, record: RunRecord, query: Query, at: Place | None, *, abo
         above=above,
         q=query.words,
         case="yes" if query.cased else None,
+        regex="yes" if query.regular else None,
         at=str(at.offset) if at.offset else None,
         line=str(at.line) if at.offset else None,
     )
@@ -71,7 +81,8 @@ def _link(here: Visit, record: RunRecord, query: Query, at: Place | None, *, abo
 
 def _asked(request: Request) -> tuple[Query, Place]:
     words = request.query_params.get("q", "").replace("\x00", "")[:LONGEST_WORDS]
-    query = Query(words=words, cased=request.query_params.get("case") == "yes")
+    said = {name: request.query_params.get(name) == "yes" for name in ("case", "regex")}
+    query = Query(words=words, cased=said["case"], regular=said["regex"])
     place = Place(offset=asked_number(request, "at") or 0, line=asked_number(request, "line") or 1)
     return query, place
 
@@ -84,6 +95,8 @@ def _search(
         return None, source.size
     try:
         return search(source, query, begin, redacts=not here.private), source.size
+    except NotSearchable:
+        raise
     except TooFar as far:
         raise LogAway(404, "This part of the log is too far in to be searched", far.text) from far
     except (Told, Broken) as problem:

@@ -8,6 +8,7 @@ An empty value counts as none.
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from bot.web.ground.legible import legible
 from bot.web.schema.words import Schema
@@ -46,26 +47,28 @@ def impossible(asked: Sequence[Asked], given: Iterable[tuple[str, str]]) -> str 
             return f"{one.name} is needed: {one.what}"
         if its and (possible := _possible(one.shape or {}, its[0])):
             shown = legible(its[0][:SHOWN]) + ("…" if len(its[0]) > SHOWN else "")
-            return f"{one.name} cannot be {shown}. Possible is {possible}. It means: {one.what}"
+            return f"{one.name} cannot be {shown}. {possible}. It means: {one.what}"
     return None
 
 
-def _listed(words: Sequence[object]) -> str:
-    said = list(map(str, words))
-    return " or ".join(said) if len(said) < 4 else f"one of {', '.join(said)}"
+def _listed(words: Sequence[str], value: str) -> str:
+    if len(words) < 4:
+        return f"Possible is {' or '.join(words)}"
+    near = get_close_matches(value, words, n=1, cutoff=0.4)
+    return (f"Did you mean {near[0]}? " if near else "") + f"Possible is one of {', '.join(words)}"
 
 
 def _possible(shape: Schema, value: str) -> str | None:
-    """What a value could be instead; None where it is possible."""
+    """What a value could be instead, in words; None where it is possible."""
     match shape:
         case {"enum": [*words]}:
-            return None if value in words else _listed(words)
+            return None if value in words else _listed(list(map(str, words)), value)
         case {"type": "integer", "minimum": int(least), "maximum": int(most)}:
             fits = re.fullmatch(r"[0-9]{1,19}", value) and least <= int(value) <= most
-            return None if fits else f"a whole number from {least} to {most}"
+            return None if fits else f"Possible is a whole number from {least} to {most}"
         case {"pattern": str(pattern), "description": str(words)}:
-            return None if re.search(pattern, value) else words
+            return None if re.search(pattern, value) else f"Possible is {words}"
         case {"maxLength": int(most)}:
-            return None if len(value) <= most else f"a text of at most {most} characters"
+            return None if len(value) <= most else f"Possible is a text of at most {most} characters"
         case _:
             return None

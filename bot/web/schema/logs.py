@@ -46,6 +46,7 @@ LOGS: dict[str, Schema] = {
         run=TEXT,
         words=TEXT,
         cased=TRUTH,
+        regular=told(TRUTH, "Whether the words were a regular expression."),
         **{"from": WHOLE, "to": WHOLE},
         size=told(maybe(WHOLE), "Bytes of the whole log; null where it is stored compressed."),
         hits=several(

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from bot import __version__
 from bot.web.history.view import NUMERIC
-from bot.web.log_viewer.search import LONGEST_WORDS
+from bot.web.log_viewer.query import LONGEST_WORDS
 from bot.web.schema.asked import Asked, whole
 from bot.web.schema.logs import LOGS
 from bot.web.schema.pages import PAGES
@@ -145,6 +145,11 @@ OPERATIONS = (
             Asked(
                 name="case",
                 what="`yes` where capitals count.",
+                shape={"type": "string", "enum": ["yes", "no"]},
+            ),
+            Asked(
+                name="regex",
+                what="`yes` where the words are a regular expression, as RE2 reads it.",
                 shape={"type": "string", "enum": ["yes", "no"]},
             ),
             Asked(name="at", what="The byte to go on at.", shape=whole(0, LARGEST)),
