@@ -3,7 +3,12 @@
 import re
 from pathlib import Path
 
+import pytest
+import yaml
+
 from bot import config
+from bot.config.launch_schema import LAUNCH
+from bot.config.shapes import Record
 from bot.controller import trusting
 from bot.controller.deciding import QUIET_SECONDS
 from bot.github.pace import WRITES_A_MINUTE, WRITES_AN_HOUR
@@ -70,6 +75,45 @@ def test_the_configuration_in_the_readme_is_valid() -> None:
 
     assert ("03_dropout", "04_int8") == suite.case_names
     assert ("linen", "nnx") == suite.variant_names
+
+
+@pytest.mark.parametrize("example", re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)[1:])
+def test_every_other_example_of_a_configuration_is_valid(example: str) -> None:
+    """Each can be put beside what a file needs at least."""
+    small = 'version: 1\nruns: {source: "file:/r", pattern: "*.log"}\ncases: {a: {command: x}}\n'
+
+    assert config.read_suite(small + example) != config.read_suite(small)
+
+
+def test_both_ways_to_launch_are_shown() -> None:
+    """With every key that they have, so that nobody must guess where one belongs."""
+    shown = {
+        cluster: set(yaml.safe_load(example)["launch"][cluster])
+        for cluster, example in re.findall(
+            r"```yaml\n(?=launch:\n  cluster: (\w+))(.*?)```", README, re.DOTALL
+        )
+    }
+
+    shapes = {name: key.shape for name, key in LAUNCH.keys.items()}
+    assert {name: set(it.keys) for name, it in shapes.items() if isinstance(it, Record)} == shown
+
+
+def test_the_most_runs_that_are_asked_for_are_said() -> None:
+    """More than these would cost more than the answer is worth."""
+    assert f"up to {threshold.MOST_MORE_RUNS} more runs a side would settle it" in README
+
+
+def test_the_container_is_run_as_the_readme_says() -> None:
+    """Port, folder and user are those of the Dockerfile; the commands for Fly.io stand in their file."""
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    run = re.findall(r"docker run .*? maxview(?=[`\n])", README)
+
+    assert len(run) == 1
+    assert run[0] in dockerfile
+    assert "EXPOSE 8080\n" in dockerfile
+    assert "VOLUME /data\n" in dockerfile
+    assert "--uid 10001 " in dockerfile
+    assert 4 == len(re.findall(r"^#   fly ", (ROOT / "fly.toml").read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def test_the_budget_in_the_readme_is_valid_and_its_defaults_are_the_ones_used() -> None:
