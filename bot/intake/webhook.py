@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import hmac
 import json
+import logging
 import queue
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -29,6 +30,11 @@ MOST_DIGITS = 10
 BATCH = 512
 PATIENCE_SECONDS = 9.0
 """GitHub cuts the connection after 10 s; a delivery refused before that stays readable in its log."""
+
+WARNING_SECONDS = 60.0
+"""How seldom forged webhooks are worth a line in the log."""
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +104,7 @@ class Receiver:
         self._recorder = recorder
         self._now = now
         self._wake = wake
+        self._warned: float | None = None
 
     async def receive(self, headers: Mapping[str, str], chunks: AsyncIterator[bytes]) -> Answer:
         """Read, check and record one delivery; headers are looked up in lower case."""
@@ -105,6 +112,7 @@ class Receiver:
         if body is None:
             return Answer(status=413, body={"error": f"the body is over {LARGEST_BODY} bytes"})
         if not signed(self._secret, body, headers.get("x-hub-signature-256", "")):
+            self._warn_of_signatures()
             return Answer(
                 status=401,
                 body={"error": "X-Hub-Signature-256 does not fit the body: check GITHUB_WEBHOOK_SECRET"},
@@ -121,6 +129,16 @@ class Receiver:
             return Answer(status=200, body={"delivery": delivery})
         received = Delivery(id=delivery, event=event, payload=body, received=self._now())
         return await self._record(received)
+
+    def _warn_of_signatures(self) -> None:
+        """Tell the operator, whose secret may not be the App's; strangers cannot flood the log with it."""
+        now = self._now()
+        if self._warned is None or now - self._warned >= WARNING_SECONDS:
+            self._warned = now
+            LOG.warning(
+                "refused a webhook with a wrong signature: if GitHub sent it, "
+                "GITHUB_WEBHOOK_SECRET is not the App's secret"
+            )
 
     async def _record(self, received: Delivery) -> Answer:
         try:

@@ -130,6 +130,26 @@ def test_a_forged_signature_is_refused() -> None:
     assert "GITHUB_WEBHOOK_SECRET" in answer.body["error"]
 
 
+def test_a_wrong_secret_is_told_to_the_operator_and_not_more_than_once_a_minute(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """One line says which setting to look at; whoever sends forged webhooks fills no disk with it."""
+    kept, clock = Kept(), [NOW]
+
+    async def scene() -> None:
+        recorder = Recorder(kept.write)
+        receiver = Receiver(secret=SECRET, recorder=recorder, now=lambda: clock[0], wake=kept.wake)
+        for seconds in (0, 1, 59, 60, 61):
+            clock[0] = NOW + seconds
+            await receiver.receive(headers(x_hub_signature_256="sha256=0"), _chunks(BODY))
+        await asyncio.to_thread(recorder.close)
+
+    asyncio.run(scene())
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 2
+    assert all("GITHUB_WEBHOOK_SECRET is not the App's secret" in line for line in said)
+
+
 def test_a_missing_signature_is_refused() -> None:
     """401 where the header is not there at all."""
     assert receive(Kept(), headers(x_hub_signature_256=None)).status == 401
