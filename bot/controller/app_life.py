@@ -29,7 +29,7 @@ from bot.intake.life import (
     Wish,
 )
 from bot.intake.pull import Repository
-from bot.storage import chores, merge_groups, pulls, repositories, standing
+from bot.storage import chores, mainline, merge_groups, pulls, repositories, standing
 from bot.storage.database import Database
 from bot.storage.merge_groups import MergeGroup
 
@@ -157,7 +157,12 @@ class AppLife:
             case Fate.UNARCHIVED | Fate.TRANSFERRED | Fate.RENAMED:
                 await self.resume(repository)
             case Fate.PRIVATIZED | Fate.PUBLICIZED | Fate.EDITED:
-                await self.database.write(pulls.touch_open, repository=repository.full_name, now=self.now())
+                name, now = repository.full_name, self.now()
+                await self.database.write(pulls.touch_open, repository=name, now=now)
+                # Its default branch may have another name now, under which main's history goes on.
+                await self.database.write(
+                    mainline.look, repository=name, installation=repository.installation, now=now
+                )
             case _:
                 assert_never(changed.fate)
         return f"{repository.full_name} was {changed.fate}"

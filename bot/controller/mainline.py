@@ -26,15 +26,19 @@ from bot.runs.plan import Side, Wanted
 from bot.runs.records import RunState
 from bot.runs.schedule import newest_day, next_moment
 from bot.runs.standing import TERMINAL
-from bot.storage import asks, mainline, pulls, reuse, runs
+from bot.storage import asks, default_branches, mainline, pulls, reuse, runs
 from bot.storage import landings as landed
 from bot.storage.database import Database
+from bot.storage.default_branches import Seen
 from bot.storage.mainline import MAIN
 from bot.storage.queue import Claim
 from bot.storage.runs import Planned
 
 LOOKED_BACK = 100
 """Commits of main that are searched for what landed: one answer of GitHub's, a week of MaxText's main."""
+
+LOOKED_BACK_AFTER_AN_ABSENCE = 1000
+"""The most that are searched where the newest do not reach back to the last one known: ten answers."""
 
 LOOK_SECONDS = 3600.0
 """How often main is looked at without being told of a push: deliveries get lost."""
@@ -74,20 +78,52 @@ class MainStep:
         """When to look again, and the newest day whose run was asked for."""
         facts = await self.forge.repository_facts(repository)
         branch = facts.default_branch or "main"
+        seen = await self.database.read(default_branches.seen, repository.full_name)
         main = _Main(
-            repository=repository,
-            branch=branch,
-            commits=await self.forge.ancestors(repository, branch, LOOKED_BACK),
+            repository=repository, branch=branch, commits=await self._commits(repository, branch, seen)
         )
-        if await self._adopt(main):
+        if await self._moved(main, seen) + await self._adopt(main):
             await self.database.write(pulls.touch_open, repository=repository.full_name, now=self.now())
             self.wake()
+        if main.commits:
+            # Only now: a death in between has the same commits searched again.
+            now = Seen(branch=branch, sha=main.commits[0].sha)
+            await self.database.write(default_branches.keep, repository.full_name, now)
         read = await self.suites.read(repository)
         if read.suite is None or not main.commits:
             return self.now() + LOOK_SECONDS, scheduled
         scheduled = await self._ask_by_the_clock(main, read.suite, scheduled)
         await self._plan(main, read.suite)
         return _next_look(read.suite, self.now()), scheduled
+
+    async def _commits(self, repository: Repository, branch: str, seen: Seen | None) -> tuple[Commit, ...]:
+        """Main's newest commits, back to the last one whose landings are known."""
+        newest = await self.forge.ancestors(repository, branch, LOOKED_BACK)
+        if seen is None or len(newest) < LOOKED_BACK or any(one.sha == seen.sha for one in newest):
+            return newest
+        return await self.forge.ancestors(repository, branch, LOOKED_BACK_AFTER_AN_ABSENCE)
+
+    async def _moved(self, main: _Main, seen: Seen | None) -> int:
+        """Carry main's history over to another name of it; the number of runs that follow."""
+        if seen is None or seen.branch == main.branch:
+            return 0
+        name = main.repository.full_name
+        if not await self._holds(main, seen.sha):
+            LOG.info(
+                "%s does not hold %s, main of %s before: main begins anew", main.branch, seen.branch, name
+            )
+            return 0
+        LOG.info("main of %s was %s and is %s: its history goes on", name, seen.branch, main.branch)
+        return await self.database.write(default_branches.carry_over, name, old=seen.branch, new=main.branch)
+
+    async def _holds(self, main: _Main, sha: str) -> bool:
+        """Whether main holds a commit, however far back."""
+        if any(one.sha == sha for one in main.commits):
+            return True
+        try:
+            return (await self.forge.merge_base(main.repository, main.branch, sha)).sha == sha
+        except Missing:
+            return False
 
     async def _adopt(self, main: _Main) -> int:
         """Make runs of what landed unchanged runs of main; the number of new ones."""

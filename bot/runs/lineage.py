@@ -77,6 +77,10 @@ class Known(IntEnum):
     SAME_PULL = 6
 
 
+Sign = tuple[Known, str | int | None]
+"""A sign, and the very commit, files, change or pull request that it is of."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Landed:
     """A commit of main, newest knowledge of it: `tree` is the hash of its files."""
@@ -135,28 +139,44 @@ def landings(heads: Iterable[Head], commits: Sequence[Landed], repository: str) 
     The surest sign wins, and among equals the newest commit: a change that was rolled back and landed again
     is what it is today. A head without a sign has not landed, as far as these commits tell.
     """
-    read = [(commit, read_trailers(commit.message, repository)) for commit in line_of(commits)]
+    shown = _shown(line_of(commits), repository)
     found: dict[str, Landing] = {}
     for head in heads:
-        signs = [
-            Landing(head=head, commit=commit, known=known)
-            for commit, trailers in read
-            if (known := _sign(head, commit, trailers)) is not None
-        ]
+        # The surest sign first, and of equals the newest commit.
+        signs = [(sign[0], *shown[sign]) for sign in _looked_for(head) if sign in shown]
         if signs:
-            found[head.sha] = min(signs, key=lambda landing: landing.known)
+            known, _, commit = min(signs, key=lambda sign: sign[:2])
+            found[head.sha] = Landing(head=head, commit=commit, known=known)
     return found
 
 
-def _sign(head: Head, commit: Landed, trailers: Trailers) -> Known | None:
-    changes = {change for change in (head.change, change_of_branch(head.branch)) if change is not None}
-    signs = {
-        Known.SAME_COMMIT: commit.sha == head.sha,
-        # The first parent is main itself: a head that main already held did not land with this commit.
-        Known.MERGED: head.sha in commit.parents[1:],
-        Known.SAME_FILES: head.tree is not None and commit.tree == head.tree,
-        Known.IMPORTED_HEAD: trailers.imported == head.sha,
-        Known.SAME_CHANGE: trailers.change in changes,
-        Known.SAME_PULL: head.number is not None and trailers.pull == head.number,
-    }
-    return next((known for known in Known if signs[known]), None)
+def _shown(line: Sequence[Landed], repository: str) -> Mapping[Sign, tuple[int, Landed]]:
+    """Every sign that commits of main show, with the newest that shows it and its place."""
+    shown: dict[Sign, tuple[int, Landed]] = {}
+    for place, commit in enumerate(line):
+        trailers = read_trailers(commit.message, repository)
+        signs: list[Sign] = [
+            (Known.SAME_COMMIT, commit.sha),
+            # The first parent is main itself: a head that main already held did not land with this commit.
+            *((Known.MERGED, parent) for parent in commit.parents[1:]),
+            (Known.SAME_FILES, commit.tree),
+            (Known.IMPORTED_HEAD, trailers.imported),
+            (Known.SAME_CHANGE, trailers.change),
+            (Known.SAME_PULL, trailers.pull),
+        ]
+        for sign in signs:
+            shown.setdefault(sign, (place, commit))
+    return shown
+
+
+def _looked_for(head: Head) -> list[Sign]:
+    signs: list[Sign] = [
+        (Known.SAME_COMMIT, head.sha),
+        (Known.MERGED, head.sha),
+        (Known.SAME_FILES, head.tree),
+        (Known.IMPORTED_HEAD, head.sha),
+        (Known.SAME_CHANGE, head.change),
+        (Known.SAME_CHANGE, change_of_branch(head.branch)),
+        (Known.SAME_PULL, head.number),
+    ]
+    return [(known, value) for known, value in signs if value is not None]

@@ -86,8 +86,7 @@ def adopt(connection: Connection, repository: str, branch: str, now: float) -> i
 
 
 def _adopt(connection: Connection, row: RowMapping, landed: Landed, now: float) -> int:
-    digest = hashlib.sha256(f"{row['id']} {landed.branch}".encode()).hexdigest()
-    adopted = f"landed-{digest[:24]}"
+    adopted = _adopted_before(connection, row, landed) or _adopted_name(row, landed)
     values = {name: row[name] for name in RunRecord.__dataclass_fields__} | {
         "id": adopted,
         "branch": slug(landed.branch),
@@ -113,6 +112,18 @@ def _adopt(connection: Connection, row: RowMapping, landed: Landed, now: float) 
     copies = insert(connection, MEASUREMENT).from_select(["run", *names], copied)
     connection.execute(copies.on_conflict_do_nothing())
     return 1
+
+
+def _adopted_name(row: RowMapping, landed: Landed) -> str:
+    digest = hashlib.sha256(f"{row['id']} {landed.branch}".encode()).hexdigest()
+    return f"landed-{digest[:24]}"
+
+
+def _adopted_before(connection: Connection, row: RowMapping, landed: Landed) -> str | None:
+    """The run's double on this branch, where the branch had another name when it was adopted."""
+    same = (RUN.c[name] == row[name] for name in ("repository", "case", "variant", "log_uri", "started"))
+    here = (RUN.c.branch == slug(landed.branch), RUN.c.measured_sha == landed.head_sha)
+    return connection.execute(select(RUN.c.id).where(*same, *here)).scalars().first()
 
 
 def _unchanged(connection: Connection, repository: str) -> tuple[Landed, ...]:

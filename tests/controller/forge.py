@@ -23,6 +23,7 @@ class FakeForge:
     labels: dict[str, str] = field(default_factory=dict)
     reactions: list[tuple[int, str]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+    default_branch: str = "main"
 
     async def pull(self, repository: Repository, number: int) -> Pull:
         """The pull request, or `Missing`."""
@@ -37,10 +38,12 @@ class FakeForge:
         return self.files.get(f"{ref}:{path}", self.files.get(path))
 
     async def repository_facts(self, repository: Repository) -> Repository:
-        """The repository with the default branch `main`."""
+        """The repository with its default branch."""
         self.asked.append(f"facts {repository.full_name}")
         return Repository(
-            full_name=repository.full_name, installation=repository.installation, default_branch="main"
+            full_name=repository.full_name,
+            installation=repository.installation,
+            default_branch=self.default_branch,
         )
 
     async def changed_paths(self, repository: Repository, number: int) -> tuple[str, ...]:

@@ -3,11 +3,16 @@
 import asyncio
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import cast
 
 import pytest
 
+from bot.controller.app_life import AppLife
+from bot.controller.hearing import Hearing
 from bot.controller.mainline import LOOK_SECONDS, MainStep
 from bot.controller.suites import Suites
+from bot.errors import Missing
+from bot.intake.life import Fate, RepositoryChanged
 from bot.intake.pull import Commit, Repository
 from bot.runs.asks import Ask, Source
 from bot.runs.records import Origin, RunRecord, RunState
@@ -196,6 +201,119 @@ def test_what_landed_is_adopted_and_told_to_those_who_compare(scene: Scene) -> N
     assert after is not None
     assert (MAIN_SHA, HEAD, Origin.FOUND) == (adopted.sha, adopted.measured_sha, adopted.origin)
     assert before.wanted + 1 == after.wanted
+
+
+def _line(number: int) -> tuple[Commit, ...]:
+    """So many commits of main, newest first, each on top of the next."""
+    return tuple(
+        Commit(
+            sha=f"{place:040x}",
+            committed_at=NOON - place,
+            message="",
+            tree=f"t{place}",
+            parents=(f"{place + 1:040x}",),
+        )
+        for place in range(number)
+    )
+
+
+def _closed(database: Database, tree: str) -> None:
+    """Pull request 7, whose head had these files, and a run of it."""
+    database.now(pulls.want, repository=NAME, number=7, installation=1, now=NOON, head_sha=HEAD)
+    held = database.now(queue.claim, PULL_REQUEST, owner="me", now=NOON, lease=30.0)
+    assert held is not None
+    values = {"head_sha": HEAD, "head_tree": tree, "head_branch": "feat/x", "open": False}
+    database.now(pulls.let_go, held, now=NOON, due=None, values=values)
+    run = RunRecord(id="r", repository=NAME, case="a", variant="", branch="feat_x", sha=HEAD, started=1.0)
+    database.now(runs.save, run, now=NOON, measured=measure(run_log(Shape(steps=12))))
+
+
+def _of(scene: Scene, branch: str) -> list[tuple[str | None, str | None]]:
+    """The commits of a branch's runs, and the heads that they were measured on."""
+    return [(run.sha, run.measured_sha) for run in scene.database.now(runs.of_branch, NAME, branch)]
+
+
+def test_what_landed_during_an_absence_is_adopted_however_many_commits_followed(scene: Scene) -> None:
+    """Main is read back to the last commit known; before any is, a week of it is enough."""
+    line = _line(600)
+    _closed(scene.database, "t450")
+    scene.forge.commits = line
+    scene.look(None)
+    assert _of(scene, "main") == []
+    scene.forge.commits = line[500:]
+    scene.look(None)
+    scene.forge.commits = line
+    scene.look(None)
+    assert _of(scene, "main") == [(line[450].sha, HEAD)]
+    scene.look(None)
+    assert scene.forge.asked.count(f"ancestors {NAME} main") == 1
+
+
+def test_a_default_branch_that_is_renamed_keeps_its_history(scene: Scene) -> None:
+    """Its runs follow it, once, with what landed; who compares looks again."""
+    _closed(scene.database, TREE)
+    scene.forge.default_branch = "master"
+    scene.look(None)
+    assert _of(scene, "master") == [(MAIN_SHA, HEAD)]
+    scene.database.now(pulls.want, repository=NAME, number=8, installation=1, now=NOON)
+    before = scene.woken
+    scene.forge.default_branch = "main"
+    for _ in range(2):
+        scene.look(None)
+        assert (_of(scene, "main"), _of(scene, "master")) == ([(MAIN_SHA, HEAD)], [])
+    assert scene.woken == before + 1
+
+
+def test_a_default_branch_of_another_line_begins_a_history_of_its_own(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whose commits are others, its runs are others too; that is said."""
+    _closed(scene.database, TREE)
+    scene.forge.default_branch = "master"
+    scene.look(None)
+    scene.forge.default_branch, scene.forge.commits = "next", _line(3)
+    with caplog.at_level("INFO"):
+        scene.look(None)
+    assert (_of(scene, "next"), _of(scene, "master")) == ([], [(MAIN_SHA, HEAD)])
+    assert "next does not hold master" in caplog.text
+
+
+@dataclass(slots=True, kw_only=True)
+class Comparing(FakeForge):
+    """Two branches left each other at `base`; None where one of them is gone."""
+
+    base: str | None = None
+
+    async def merge_base(self, repository: Repository, base: str, head: str) -> Commit:  # noqa: ARG002 - as the Protocol
+        """That commit."""
+        if self.base is None:
+            raise Missing("there is no such commit")
+        return Commit(sha=self.base, committed_at=NOON, message="")
+
+
+@pytest.mark.parametrize(("base", "followed"), [(MAIN_SHA, 1), ("f" * 40, 0), (None, 0)])
+def test_a_new_name_far_ahead_is_asked_whether_it_holds_the_old_head(
+    scene: Scene, base: str | None, followed: int
+) -> None:
+    """Where the commits that are read do not tell; a commit that is gone is not held."""
+    _closed(scene.database, TREE)
+    forge = Comparing(commits=scene.forge.commits, default_branch="master", base=base)
+    scene.forge = forge
+    scene.look(None)
+    forge.default_branch, forge.commits = "main", _line(3)
+    scene.look(None)
+    assert len(_of(scene, "main")) == followed
+
+
+def test_main_is_looked_at_when_the_repository_was_edited(scene: Scene) -> None:
+    """Its default branch may have another name."""
+    edited = RepositoryChanged(
+        repository=Repository(full_name=NAME, installation=1, default_branch="next"), fate=Fate.EDITED
+    )
+    suites = Suites(forge=scene.forge, database=scene.database, now=lambda: NOON)
+    life = AppLife(database=scene.database, suites=suites, hearing=cast("Hearing", None), now=lambda: NOON)
+    asyncio.run(life(edited, delivery="d"))
+    assert scene.database.now(_due) == NOON
 
 
 def test_a_repository_that_left_is_let_alone(scene: Scene) -> None:

@@ -206,3 +206,24 @@ def test_a_head_without_a_sign_has_not_landed(history: History) -> None:
     head = history.head("fast", "2", 31, "Make attention faster")
     history.git.write("main", {"a.py": "3"}, message="Make attention faster")
     assert {} == history.landed(head)
+
+
+def test_the_surest_sign_outweighs_a_newer_commit() -> None:
+    """A pull request that is only spoken of later landed where its very files did; of equals the newest."""
+    head = Head(sha="a" * 40, branch="fast", number=31, tree="t1")
+    commits = [
+        Landed(sha="4" * 40, tree="t4", parents=("3" * 40,), message="Mend it (#31)"),
+        Landed(sha="3" * 40, tree="t1", parents=("2" * 40,), message="Again"),
+        Landed(sha="2" * 40, tree="t2", parents=("1" * 40,), message="Take it back"),
+        Landed(sha="1" * 40, tree="t1", parents=("0" * 40,), message="Fast"),
+    ]
+    found = landings([head], commits, REPOSITORY)[head.sha]
+    assert (Known.SAME_FILES, "3" * 40) == (found.known, found.commit.sha)
+
+
+def test_what_the_oldest_commit_was_made_on_did_not_land_with_it() -> None:
+    """Main already held it, further back than was read."""
+    head = Head(sha="0" * 40, branch="fast", number=31)
+    oldest = Landed(sha="1" * 40, tree="t1", parents=("0" * 40, "9" * 40), message="Merge")
+    assert {} == landings([head], [oldest], REPOSITORY)
+    assert Known.MERGED is landings([Head(sha="9" * 40, branch="b")], [oldest], REPOSITORY)["9" * 40].known
