@@ -50,6 +50,7 @@ from bot.storage import deliveries
 from bot.storage.artifacts import RunStore, own_store
 from bot.storage.database import Database
 from bot.storage.line_index import IndexShelf
+from bot.storage.sent import Ledger
 from bot.storage.tables import DELIVERY, MAINLINE, MERGE_GROUP, PULL_REQUEST, RUN
 from bot.upkeep import upkeep
 from bot.web.ground.link_key import LinkKey
@@ -85,13 +86,18 @@ def make_app(settings: Settings) -> Starlette:
     """Open every part and join them; raises `Told` or `Broken` where one cannot be had."""
     database = Database(settings.database_url)
     database.migrate()
+    owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
     artifacts, renderer, key = own_store(settings.artifacts_url), Renderer(), LinkKey(settings.webhook_secret)
     parts = Parts(
         settings=settings,
         database=database,
         artifacts=artifacts,
         github=GitHub(
-            app_id=settings.app_id, private_key=settings.private_key, api_url=settings.api_url, now=time.time
+            app_id=settings.app_id,
+            private_key=settings.private_key,
+            api_url=settings.api_url,
+            now=time.time,
+            exchange=Ledger(database, owner),
         ),
         renderer=renderer,
         key=key,
@@ -99,7 +105,7 @@ def make_app(settings: Settings) -> Starlette:
         clusters=AllClusters(
             local=LocalCluster(settings.data_dir / "cluster"), open_place=partial(_open_place, settings)
         ),
-        owner=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
+        owner=owner,
     )
     return _assemble(parts)
 

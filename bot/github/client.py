@@ -15,6 +15,7 @@ import httpx
 from bot.github.answer import Answer
 from bot.github.door import Door, quoted
 from bot.github.errors import Missing, TryLater, Unclear
+from bot.github.pace import Exchange
 from bot.github.reading import read_comment, read_commit, read_file, read_paths, read_permission, read_pull
 from bot.intake.pull import Comment, Commit, Permission, Person, Pull, Repository
 from bot.intake.reading import read_repository
@@ -31,11 +32,18 @@ class GitHub:
         api_url: str = "https://api.github.com",
         transport: httpx.AsyncBaseTransport | None = None,
         now: Callable[[], float],
+        exchange: Exchange | None = None,
     ) -> None:
-        """`now` gives Unix seconds; `transport` replaces the connection, as tests do."""
+        """`now` gives Unix seconds; `transport` replaces the connection, as tests do; `exchange` tells other
+        processes of the same App what was sent."""
         self.app_id = app_id
         self.door = Door(
-            app_id=app_id, private_key=private_key, api_url=api_url, transport=transport, now=now
+            app_id=app_id,
+            private_key=private_key,
+            api_url=api_url,
+            transport=transport,
+            now=now,
+            exchange=exchange,
         )
         self._slug: str | None = None
 

@@ -24,11 +24,14 @@ from bot.github.answer import Answer, read_answer
 from bot.github.circuit import Circuit
 from bot.github.errors import TROUBLE_SECONDS, Limited, TryLater, refusal
 from bot.github.kit import Client, Kit
-from bot.github.pace import Pace
+from bot.github.pace import Exchange, Pace
 from bot.github.tokens import Token, Tokens
 
 API_VERSION = "2022-11-28"
 MOST_PAGES = 100
+EXCHANGE_SECONDS = 1.0
+"""How often processes tell each other what they sent: requests of one second are as many as the limits leave
+free."""
 # Failures before a request has left: GitHub cannot have acted on it.
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
@@ -60,7 +63,9 @@ class Door:
         api_url: str,
         transport: httpx.AsyncBaseTransport | None,
         now: Callable[[], float],
+        exchange: Exchange | None = None,
     ) -> None:
+        self._exchange, self._exchanged = exchange, dict[int, float]()
         self._kit = Kit(app_id=app_id, private_key=private_key, api_url=api_url, transport=transport)
         self._now = now
         self._tokens = Tokens(mint=self._mint, now=now)
@@ -94,6 +99,7 @@ class Door:
         self._check_limit(installation)
         self.circuit.check()
         if installation is not None:
+            await self._hear_others(installation)
             self.pace.spend(installation, asked.method)
         try:
             if installation is None:
@@ -107,6 +113,14 @@ class Door:
         except Limited as limited:
             self._limited[installation] = self._now() + limited.after
             raise
+
+    async def _hear_others(self, installation: int) -> None:
+        """Tell other processes what was sent, and hear it of them, at most every `EXCHANGE_SECONDS`."""
+        now = self._now()
+        if self._exchange is None or now - self._exchanged.get(installation, 0.0) < EXCHANGE_SECONDS:
+            return
+        self._exchanged[installation] = now
+        await self.pace.exchange(installation, self._exchange)
 
     async def pages(
         self, installation: int | None, path: str, query: Mapping[str, str | int] | None = None

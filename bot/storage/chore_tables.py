@@ -43,6 +43,16 @@ MERGE_GROUP = Table(
     Index(None, "due"),
 )
 
+SENT = Table(
+    "sent",
+    METADATA,
+    Column("installation", BigInteger, primary_key=True),
+    Column("process", String, primary_key=True),
+    Column("stretch", Integer, primary_key=True),
+    Column("writes", Integer, nullable=False),
+    Column("points", Integer, nullable=False),
+)
+
 CHORE = Table(
     "chore",
     METADATA,

@@ -19,7 +19,7 @@ from sqlalchemy import (
     Text,
 )
 
-from bot.storage.chore_tables import CHORE, FORMER_NAME, LANDING, MAINLINE, MARK, MERGE_GROUP
+from bot.storage.chore_tables import CHORE, FORMER_NAME, LANDING, MAINLINE, MARK, MERGE_GROUP, SENT
 from bot.storage.metadata import METADATA, lease
 from bot.storage.wish_tables import ACKNOWLEDGEMENT, APPROVAL, ASK, GIVEN, SPEND
 
@@ -43,6 +43,7 @@ __all__ = [
     "REPORT",
     "REPOSITORY",
     "RUN",
+    "SENT",
     "SPEND",
     "WANT",
 ]

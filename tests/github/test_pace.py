@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 import httpx
 import pytest
@@ -13,8 +14,10 @@ from bot.errors import Outage, TryLater
 from bot.github.circuit import FAILURES, FIRST_SECONDS, LONGEST_SECONDS, PROBE_SECONDS, Circuit
 from bot.github.client import GitHub
 from bot.github.errors import Limited
-from bot.github.pace import POINTS_A_MINUTE, WRITES_A_MINUTE, WRITES_AN_HOUR, Pace
+from bot.github.pace import POINTS_A_MINUTE, STRETCH_SECONDS, WRITES_A_MINUTE, WRITES_AN_HOUR, Pace
 from bot.intake.pull import Repository
+from bot.storage.database import Database
+from bot.storage.sent import Ledger, exchange
 from tests.github.conftest import Clock
 from tests.peers.keys import private_key
 
@@ -73,6 +76,79 @@ def test_no_window_ever_holds_more_than_is_allowed(requests: list[tuple[str, flo
         for begun in writes
         for window, most in ((60.0, WRITES_A_MINUTE), (3600.0, WRITES_AN_HOUR))
     )
+
+
+def test_processes_share_what_an_installation_may_send(database: Database) -> None:
+    """Two that tell each other once a second send no more than GitHub allows; a process that begins anew
+    counts what the one before it sent."""
+    clock, sent = Clock(), 0
+    pace = {name: (Pace(clock), Ledger(database, name)) for name in ("one", "other")}
+
+    async def scene() -> None:
+        nonlocal sent
+        for turn in range(4 * WRITES_A_MINUTE):
+            clock.time += 1 / 6
+            one, ledger = pace["one" if turn % 2 else "other"]
+            if turn % 6 < 2:
+                await one.exchange(1, ledger)
+            with suppress(Limited):
+                one.spend(1, "POST")
+                sent += 1
+        one, ledger = Pace(clock), Ledger(database, "again")
+        await one.exchange(1, ledger)
+        with pytest.raises(Limited):
+            one.spend(1, "POST")
+        assert one.used(1) == sent / WRITES_AN_HOUR
+        one.spend(2, "POST")
+        clock.time += 60 + STRETCH_SECONDS
+        one.spend(1, "POST")
+
+    asyncio.run(scene())
+    assert WRITES_A_MINUTE <= sent <= 80
+
+
+def test_an_hour_is_shared_too_and_what_is_older_is_forgotten(database: Database) -> None:
+    """Also where nothing is heard for a while; a clock that is an hour ahead holds up nobody."""
+    clock = Clock()
+    one, other = Pace(clock), Pace(clock)
+
+    async def scene() -> None:
+        for _ in range(WRITES_AN_HOUR):
+            clock.time += 1
+            one.spend(1, "POST")
+        await one.exchange(1, Ledger(database, "one"))
+        await other.exchange(1, Ledger(database, "other"))
+        with pytest.raises(Limited) as limited:
+            other.spend(1, "POST")
+        clock.time += limited.value.after
+        other.spend(1, "POST")
+        clock.time += 3600 + STRETCH_SECONDS
+        await other.exchange(1, Ledger(database, "other"))
+        assert [] == database.now(exchange, 1, process="none", sent=(), since=0)[1:]
+        ahead = int(clock.time // STRETCH_SECONDS) + 360
+        database.now(exchange, 1, process="ahead", sent=[(ahead, WRITES_AN_HOUR, 0)], since=0)
+        await other.exchange(1, Ledger(database, "other"))
+        other.spend(1, "POST")
+
+    asyncio.run(scene())
+
+
+def test_who_cannot_reach_the_database_counts_for_itself(database: Database) -> None:
+    """What was heard before still counts."""
+    clock = Clock()
+    one = Pace(clock)
+
+    async def away(*_: object) -> None:
+        """Nothing can be had."""
+
+    async def scene() -> None:
+        database.now(exchange, 1, process="other", sent=[(int(clock() // 10), 76, 0)], since=0)
+        await one.exchange(1, Ledger(database, "one"))
+        await one.exchange(1, away)
+        with pytest.raises(Limited):
+            one.spend(1, "POST")
+
+    asyncio.run(scene())
 
 
 def test_the_circuit_opens_probes_and_closes() -> None:

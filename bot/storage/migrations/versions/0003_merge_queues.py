@@ -1,4 +1,4 @@
-"""Merge queues, and which configuration was seen last."""
+"""Merge queues, which configuration was seen last, what each process sent."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -28,5 +28,14 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("repository", "head_sha", name=op.f("pk_merge_group")),
     )
     op.create_index(op.f("ix_merge_group_due"), "merge_group", ["due"], unique=False)
+    op.create_table(
+        "sent",
+        sa.Column("installation", sa.BigInteger(), nullable=False),
+        sa.Column("process", sa.String(), nullable=False),
+        sa.Column("stretch", sa.Integer(), nullable=False),
+        sa.Column("writes", sa.Integer(), nullable=False),
+        sa.Column("points", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("installation", "process", "stretch", name=op.f("pk_sent")),
+    )
     op.add_column("repository", sa.Column("configuration", sa.String(), nullable=True))
     op.add_column("repository", sa.Column("configured", sa.Integer(), server_default="0", nullable=False))
