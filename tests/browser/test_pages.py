@@ -2,9 +2,10 @@
 
 import pytest
 
-from tests.browser.chromium import NARROW
+from tests.browser.chromium import NARROW, WIDE
 from tests.browser.conftest import Open
 from tests.browser.stock import PAGES
+from tests.web.shop import PUBLIC
 
 pytestmark = pytest.mark.xdist_group("browser")  # one browser for all of them
 
@@ -53,6 +54,20 @@ def test_the_keyboard_gets_everywhere(path: str, look: Open) -> None:
             break
         stops.append(seen)
     assert len(stops) == len(set(stops))
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+def test_no_scale_hides_a_part_of_its_drawing(width: int, look: Open) -> None:
+    """What stands at the edges of a drawing stands beside it."""
+    page = look(f"/{PUBLIC}/compare/main...test_1?case=04_int8&variant=linen", width=width).page
+    hidden = page.evaluate(
+        "() => [...document.querySelectorAll('.drawn')].flatMap(drawn => {"
+        " const its = drawn.querySelector('svg').getBoundingClientRect();"
+        " return [...drawn.querySelectorAll('.edge')].map(one => one.getBoundingClientRect())"
+        " .map(one => one.right > its.left && one.left < its.right && one.bottom > its.top"
+        " && one.top < its.bottom); })"
+    )
+    assert [False] * 8 == hidden
 
 
 def _unexpected(path: str, complaints: list[str]) -> list[str]:

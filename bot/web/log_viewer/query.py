@@ -20,6 +20,10 @@ MOST_MEMORY = 1 << 18
 """Bytes of an expression's machine: some thousand states, far more than a log's lines ask for."""
 
 
+LINES = "(?m)"
+"""Makes ^ and $ the ends of a line."""
+
+
 class NotSearchable(Told):
     """A text is no regular expression that can be searched for; the message says why."""
 
@@ -74,13 +78,19 @@ def compiled(words: str, *, cased: bool) -> "re2._Regexp":
     options.max_mem = MOST_MEMORY
     options.case_sensitive = cased
     try:
-        pattern = re2.compile(f"(?m){words}", options)
+        pattern = re2.compile(LINES + words, options)
     except re2.error as problem:
-        why = problem.args[0].decode("utf-8", "replace") if problem.args else "it cannot be read"
-        raise NotSearchable(f"This is no regular expression of RE2: {why}") from problem
+        raise NotSearchable(f"This is no regular expression of RE2: {_why(problem)}") from problem
     if pattern.search("") is not None:
         raise NotSearchable("This expression also stands for nothing at all, so it would be found everywhere")
     return pattern
+
+
+def _why(problem: Exception) -> str:
+    """What RE2 says, which is bytes, as `missing ) at “(a”`."""
+    said = problem.args[0].decode("utf-8", "replace") if problem.args else "it cannot be read"
+    what, _, place = said.partition(": ")
+    return f"{what} at “{place.replace(LINES, '', 1)}”" if place else what
 
 
 def _not_empty(span: tuple[int, int]) -> tuple[int, int]:
