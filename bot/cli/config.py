@@ -111,7 +111,8 @@ def _launched(launch: Launch | None) -> str:
     if launch.xpk is not None:
         xpk = launch.xpk
         where = f"{xpk.project}/{xpk.zone}/{xpk.cluster}"
-        return f"by XPK on {where}, on {xpk.device_type} with priority {xpk.priority}"
+        devices = xpk.device_type if xpk.slices == 1 else f"{xpk.slices} slices of {xpk.device_type}"
+        return f"by XPK on {where}, on {devices} with priority {xpk.priority}"
     return "as processes on the server's machine"
 
 

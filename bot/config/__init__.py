@@ -10,7 +10,7 @@ from typing import Any
 from bot.config.check import check
 from bot.config.checks import NO_CHECKS, CheckKind, Checks, read_checks
 from bot.config.document import Problem, parse
-from bot.config.launch_schema import DEFAULT_PRIORITY, DEFAULT_TIMEOUT, MEMORY_UNITS, UNITS
+from bot.config.launch_schema import DEFAULT_PRIORITY, DEFAULT_SLICES, DEFAULT_TIMEOUT, MEMORY_UNITS, UNITS
 from bot.config.rules import RULES, json_schema
 from bot.config.schema import DEFAULT_LABELS, DOCUMENT
 from bot.config.suite import (
@@ -147,6 +147,7 @@ def _xpk(part: Plain) -> Xpk:
         project=part["project"],
         zone=part["zone"],
         device_type=part["device-type"],
+        slices=part.get("slices", DEFAULT_SLICES),
         docker_image=part["docker-image"],
         priority=part.get("priority", DEFAULT_PRIORITY),
         timeout_seconds=_seconds(part),

@@ -3,7 +3,7 @@
 In:  nothing. Out: `LAUNCH`, a part of the one table in `bot.config.schema`.
 """
 
-from bot.config.shapes import Choice, Key, Record, Text
+from bot.config.shapes import Choice, Key, Number, Record, Text
 from bot.runs.clusters import forms
 
 # Seconds of the units that a timeout is written in.
@@ -14,11 +14,13 @@ MEMORY_UNITS = {"M": 1, "G": 1024}
 
 DEFAULT_TIMEOUT = "60m"
 DEFAULT_PRIORITY = "medium"
+DEFAULT_SLICES = 1
 
 _CLUSTER = Text(wants="a name of small letters, digits and -", form=forms.CLUSTER, longest=63)
 _PROJECT = Text(wants="a project of small letters, digits and -", form=forms.PROJECT, longest=100)
 _ZONE = Text(wants="a zone such as us-east5-b", form=forms.ZONE, longest=41)
 _DEVICE = Text(wants="a device type such as v6e-32", form=forms.DEVICE_TYPE, longest=41)
+_SLICES = Number(wants="a whole number from 1 to 1000", least=1, most=1000, kind=int)
 _IMAGE = Text(wants="an image such as gcr.io/p/maxtext:{sha}", form=forms.IMAGE_OF_A_COMMIT, longest=500)
 _MEMORY = Text(wants="a size such as 800M or 8G", form=r"[1-9][0-9]{0,5}[MG]", longest=7)
 _TIMEOUT = Text(wants="a time such as 90s, 45m or 2h", form=r"[1-9][0-9]{0,5}[smh]", longest=7)
@@ -36,6 +38,11 @@ _XPK = Record(
         ),
         "device-type": Key(
             shape=_DEVICE, about="The device type, such as v6e-32.", required="write a type such as v6e-32"
+        ),
+        "slices": Key(
+            shape=_SLICES,
+            about="How many slices of this type one run takes together.",
+            default=DEFAULT_SLICES,
         ),
         "docker-image": Key(
             shape=_IMAGE,

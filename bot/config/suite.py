@@ -44,7 +44,7 @@ class Runs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Xpk:
-    """How XPK is called. `docker_image` may hold `{sha}`."""
+    """How XPK is called. `docker_image` may hold `{sha}`; a run takes so many `slices` together."""
 
     cluster: str
     project: str
@@ -53,6 +53,7 @@ class Xpk:
     docker_image: str
     priority: str
     timeout_seconds: int
+    slices: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

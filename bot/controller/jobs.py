@@ -77,10 +77,11 @@ def _here(local: Local) -> Device:
 
 def _there(xpk: Xpk) -> Device:
     return Device(
-        name=xpk.device_type,
+        name=xpk.device_type if xpk.slices == 1 else f"{xpk.slices} × {xpk.device_type}",
         keeps_pace=True,
-        quiet=is_quiet(xpk.device_type),
-        chips=chips_of(xpk.device_type),
+        # Between slices is a network that others use too.
+        quiet=is_quiet(xpk.device_type) and xpk.slices == 1,
+        chips=chips_of(xpk.device_type, xpk.slices),
         timeout_seconds=xpk.timeout_seconds,
         settings=(xpk.docker_image, xpk.timeout_seconds),
         image=xpk.docker_image,
@@ -90,6 +91,7 @@ def _there(xpk: Xpk) -> Device:
             cluster=xpk.cluster,
             device_type=xpk.device_type,
             priority=xpk.priority,
+            slices=xpk.slices,
         ),
     )
 

@@ -51,7 +51,7 @@ def on_other_devices(
     if device is None or device.place is None:
         return OtherDevices()
     said = {
-        run.id: other_devices(device.name, *devices_in(under[run.id]))
+        run.id: other_devices(device.place.device_type, device.place.slices, *devices_in(under[run.id]))
         for run in runs
         if run.id in under and run.id not in but
     }

@@ -84,7 +84,7 @@ def place_of(job: Job) -> str:
 
 def chips(job: Job) -> int | None:
     """The chips that a job holds; this machine counts as one."""
-    return chips_of(job.place.device_type) if job.place else 1
+    return chips_of(job.place.device_type, job.place.slices) if job.place else 1
 
 
 def most(job: Job) -> float | None:

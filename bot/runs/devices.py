@@ -38,10 +38,15 @@ _ALIASES = {"v5litepod": "v5e"}
 _LONGEST_KIND = 40
 
 
-def other_devices(device_type: str, kind: str | None, devices: int | None) -> str | None:
-    """`TPU v5 lite × 8` where that is not `device_type` (`v6e-32`); None where nothing contradicts it."""
-    chips = chips_of(device_type)
-    if chips is None or not (_is_other_kind(device_type, kind) or _is_other_number(device_type, devices)):
+def other_devices(device_type: str, slices: int, kind: str | None, devices: int | None) -> str | None:
+    """`TPU v5 lite × 8` where that is not so many slices of `device_type` (`v6e-32`); None where nothing
+    contradicts it."""
+    chips = chips_of(device_type, slices)
+    if chips is None:
+        return None
+    # JAX counts chips on some families and cores on others, and a setting moves some between the two.
+    numbers = {None, chips, int(device_type.rpartition("-")[2]) * slices}
+    if not _is_other_kind(device_type, kind) and devices in numbers:
         return None
     named = kind[:_LONGEST_KIND] if kind else "a device that is not named"
     return named if devices is None else f"{named} × {devices}"
@@ -54,11 +59,3 @@ def _is_other_kind(device_type: str, kind: str | None) -> bool:
     if kind is None or model not in alike or alike[model].search(kind):
         return False
     return any(name.search(kind) for name in (*alike.values(), unlike, _CPU))
-
-
-def _is_other_number(device_type: str, devices: int | None) -> bool:
-    """JAX counts chips on some families and cores on others, and a setting moves some between the two."""
-    return devices is not None and devices not in {
-        chips_of(device_type),
-        int(device_type.rpartition("-")[2]),
-    }

@@ -83,8 +83,14 @@ def chip_hours(chips: int, seconds: float) -> float:
     return chips * seconds / 3600
 
 
-def chips_of(device_type: str) -> int | None:
-    """The chips of one slice or node of this type: 32 for `v6e-32`, 4 for `v5p-8`; None: we cannot say."""
+def chips_of(device_type: str, slices: int = 1) -> int | None:
+    """The chips of so many slices or nodes of this type: 32 for `v6e-32`, 4 for `v5p-8`; None: we cannot
+    say."""
+    one = _chips_of_one(device_type)
+    return None if one is None else one * slices
+
+
+def _chips_of_one(device_type: str) -> int | None:
     if match := _TPU.fullmatch(device_type):
         number, family = int(match["number"]), match["family"]
         if family in _BY_CHIP:

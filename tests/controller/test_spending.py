@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from bot.controller.admission import Admitted, Waits
-from bot.controller.spending import NO_SUITE, Purse, taken
+from bot.controller.jobs import device_of
+from bot.controller.spending import NO_SUITE, Purse, most, taken
 from bot.controller.suites import PATH, Suites
 from bot.runs.clusters.port import Place
 from bot.runs.price import Basis, Price
@@ -15,7 +16,7 @@ from bot.storage.database import Database
 from bot.storage.pulls import RepositoryRow
 from tests.controller.forge import FakeForge
 from tests.controller.planned import SUBJECT, XPK, line, plan
-from tests.controller.samples import NOW, PULL
+from tests.controller.samples import NOW, PULL, suite
 
 BUDGET = "budget: {chip_hours_per_day: 40, concurrent_runs: 1}\n"
 PRICE = Price(usual=6.4, least=6.1, most=7.0, basis=Basis.MEASURED, runs=3)
@@ -61,6 +62,23 @@ def test_a_full_place_is_named(database: Database) -> None:
     held = asyncio.run(purse.admit(HEAD.record, HEAD.job))
     assert isinstance(held, Waits)
     assert held.why == "concurrent_runs: 1 of 1 runs are on my-project/us-east5-b/v6e-32-bench"
+
+
+def test_every_slice_is_paid_for(database: Database) -> None:
+    """Two slices cost twice as much as one, are runs of their own, and are not known to be quiet."""
+    two = suite(XPK.replace("device-type: v6e-32,", "device-type: v6e-32, slices: 2,"))
+    assert two.launch is not None
+    device = device_of(two.launch)
+    assert device is not None
+    assert (device.name, device.chips, device.quiet) == ("2 × v6e-32", 64, False)
+    runs_ = plan(replace(SUBJECT, suite=two, device=device), [line("03_dropout")])
+    assert {one.job.place and one.job.place.slices for one in runs_} == {2}
+    assert {one.record.key for one in runs_}.isdisjoint({BASE.record.key, HEAD.record.key})
+    assert most(runs_[0].job) == 64
+    purse = _purse(database)
+    held = asyncio.run(purse.admit(BASE.record, runs_[0].job))
+    assert isinstance(held, Waits)
+    assert held.why.startswith("chip_hours_per_day: 40 is less than this one run can take, 64")
 
 
 def test_nothing_starts_where_no_configuration_says_what_may_be_spent(database: Database) -> None:

@@ -30,7 +30,7 @@ def test_the_same_devices_under_other_names_are_no_others(
     device_type: str, kind: str | None, devices: int | None
 ) -> None:
     """JAX and XPK name them differently, and a log need not say everything."""
-    assert other_devices(device_type, kind, devices) is None
+    assert other_devices(device_type, 1, kind, devices) is None
 
 
 @pytest.mark.parametrize(
@@ -52,19 +52,25 @@ def test_the_same_devices_under_other_names_are_no_others(
 )
 def test_other_devices_are_named(device_type: str, kind: str | None, devices: int | None, said: str) -> None:
     """By their kind, by their number, or by both; a name is no longer than a line."""
-    assert said == other_devices(device_type, kind, devices)
+    assert said == other_devices(device_type, 1, kind, devices)
 
 
 @given(kind=st.none() | st.text(max_size=60), devices=st.none() | st.integers(0, 10_000))
 def test_a_device_type_that_we_do_not_know_contradicts_nothing(kind: str | None, devices: int | None) -> None:
     """What we do not know we do not guess."""
     for device_type in ("tpu7x-16", "n2-standard-32-256", ""):
-        assert other_devices(device_type, kind, devices) is None
+        assert other_devices(device_type, 1, kind, devices) is None
 
 
 @given(kind=st.text(max_size=60), devices=st.integers(0, 10_000))
 def test_any_text_of_a_log_is_judged(kind: str, devices: int) -> None:
     """Nothing that a log says fails."""
     for device_type in ("v6e-32", "v5p-8", "gb200-4", "l4-1"):
-        said = other_devices(device_type, kind, devices)
+        said = other_devices(device_type, 1, kind, devices)
         assert said is None or str(devices) in said
+
+
+def test_several_slices_are_counted_together() -> None:
+    """A run of one slice is not one of two."""
+    two = [other_devices("v6e-32", 2, "TPU v6 lite", devices) for devices in (64, 32, None)]
+    assert two == [None, "TPU v6 lite × 32", None]

@@ -53,6 +53,11 @@ def test_chips_are_read_from_the_device_type(device_type: str, chips: int | None
     assert chips == chips_of(device_type)
 
 
+def test_slices_are_counted_together() -> None:
+    """What is not known of one is not known of two."""
+    assert [chips_of(one, 2) for one in ("v6e-32", "v5p-8", "tpu7x-16")] == [64, 8, None]
+
+
 def test_tpus_are_quiet_and_others_are_not_known_to_be() -> None:
     """Runs of a quiet device are compared across days."""
     assert [True, True, False, False] == [is_quiet(one) for one in ("v6e-32", "v4-8", "h100-80gb-8", "cpu")]

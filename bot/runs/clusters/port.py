@@ -32,13 +32,14 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """An XPK cluster, and how its workloads are made there."""
+    """An XPK cluster, and how its workloads are made there: each of so many `slices` of a device type."""
 
     project: str
     zone: str
     cluster: str
     device_type: str
     priority: str
+    slices: int = 1
 
     @property
     def name(self) -> str:

@@ -74,7 +74,7 @@ def create(job: Job, place: Place, *, image: str, app: str, project_number: str)
         f"--device-type={place.device_type}",
         f"--docker-image={image}",
         f"--priority={place.priority}",
-        "--num-slices=1",
+        f"--num-slices={place.slices:d}",
         "--max-restarts=0",
         f"--ttl-seconds-after-finished={KEPT_SECONDS}",
         f"--env={MARK}={app}",

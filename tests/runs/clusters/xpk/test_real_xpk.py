@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.runs.clusters.port import Job, JobState
+from bot.runs.clusters.port import Job, JobState, Place
 from bot.runs.clusters.xpk import facts
 from bot.runs.clusters.xpk.order import create, delete, inside
 from bot.runs.naming import job_name
@@ -50,10 +50,10 @@ def ran(words: list[str], folder: Path, environment: dict[str, str]) -> "subproc
     )
 
 
-def manifest_of(job: Job, folder: Path) -> dict[str, Any]:
+def manifest_of(job: Job, folder: Path, place: Place = PLACE) -> dict[str, Any]:
     """What the real program makes of a job, by `--dry-run`."""
     path = folder / "manifest.yaml"
-    words = create(job, PLACE, image=IMAGE, app="1", project_number="1")
+    words = create(job, place, image=IMAGE, app="1", project_number="1")
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "TELEMETRY_ENABLED": "false"}
     said = ran([str(xpk()), *words, "--dry-run", f"--output-manifest-file={path}"], folder, environment)
     assert said.returncode == 0, said.stdout + said.stderr
@@ -81,6 +81,14 @@ def test_the_manifest_is_the_jobset_we_meant_and_runs_the_command(name: str, tmp
     (container,) = pod["containers"]
     assert container["name"] == "jax-tpu"
     assert printed_by(container["command"], tmp_path) == [[words, f"1 '\"$x {name}"]]
+
+
+def test_several_slices_are_one_workload(tmp_path: Path) -> None:
+    """Each of its own eight hosts, and all of them ended together: none is started again alone."""
+    manifest = manifest_of(JOB, tmp_path, replace(PLACE, slices=2))
+    (slices,) = manifest["spec"]["replicatedJobs"]
+    assert (slices["replicas"], slices["template"]["spec"]["completions"]) == (2, 8)
+    assert manifest["spec"]["failurePolicy"]["maxRestarts"] == 0
 
 
 def printed_by(command: list[str], folder: Path) -> list[Any]:
