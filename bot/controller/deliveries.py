@@ -9,7 +9,7 @@ Doing it twice changes nothing: wishes are upserts, reactions are sets.
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from bot.controller.app_life import AppLife
@@ -20,7 +20,7 @@ from bot.controller.suites import Suites
 from bot.errors import Told
 from bot.intake import intent as intents
 from bot.intake.event import read_event
-from bot.intake.life import read_life
+from bot.intake.life import RepositoryChanged, read_life
 from bot.intake.pull import Repository
 from bot.storage import mainline, pulls, queue, repositories
 from bot.storage.database import Database
@@ -62,10 +62,15 @@ class DeliveryStep:
         event, payload = held.row["event"], json.loads(held.row["payload"])
         life = read_life(event, payload)
         if life is not None:
+            # That a repository was renamed is told by nothing else.
+            late = not isinstance(life, RepositoryChanged)
+            life = replace(life, repository=await self._current(life.repository)) if late else life
             return DeliveryState.DONE, await self._life(life, delivery=held.row["id"])
         return await self._take(intents.decide_intent(read_event(event, payload)))
 
     async def _take(self, intent: intents.Intent) -> tuple[DeliveryState, str]:
+        if not isinstance(intent, intents.Install | intents.Ignore):
+            intent = replace(intent, repository=await self._current(intent.repository))
         match intent:
             case intents.Watch() | intents.Close():
                 await self._want(intent)
@@ -119,6 +124,10 @@ class DeliveryStep:
             await self.database.write(
                 pulls.leave_installation, installation=intent.installation, repositories=names
             )
+
+    async def _current(self, repository: Repository) -> Repository:
+        name = await self.database.read(repositories.current_name, repository.full_name, repository.id)
+        return replace(repository, full_name=name)
 
     async def _remember(self, repository: Repository) -> None:
         await self.database.write(repositories.keep_repository, repositories.row_of(repository))

@@ -73,7 +73,10 @@ def _beginning(match: re.Match[str], line: str) -> str:
     """What is wrong with the first word."""
     if match["to"]:
         return "somebody is addressed before it"
-    return "it is indented" if _COMMAND.match(line.strip(" ")) else "its first word is another"
+    if _COMMAND.match(line.strip(" ")):
+        return "it is indented"
+    unseen = _COMMAND.match(line[match.start("slash") :])
+    return "an odd space or an invisible sign stands before it" if unseen else "its first word is another"
 
 
 def _read_command(rest: str) -> Command | Unclear:

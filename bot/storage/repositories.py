@@ -88,6 +88,17 @@ def former_names(connection: Connection) -> dict[str, str]:
     return {row.name: row.full_name for row in connection.execute(select(FORMER_NAME))}
 
 
+def current_name(connection: Connection, name: str, number: int | None) -> str:
+    """The name by which a delivery's repository is known now: one that comes late names it as it was called
+    when the delivery was made. A name that it never had is its newest."""
+    renamed = (
+        select(REPOSITORY.c.full_name)
+        .join(FORMER_NAME, FORMER_NAME.c.full_name == REPOSITORY.c.full_name)
+        .where(FORMER_NAME.c.name == name, REPOSITORY.c.id == number)
+    )
+    return connection.execute(renamed).scalar_one_or_none() or name
+
+
 def first_name(connection: Connection, full_name: str) -> str:
     """The name a repository was first known by: the ids of its found runs are made of it, and stay."""
     query = select(REPOSITORY.c.first_name).where(REPOSITORY.c.full_name == full_name)

@@ -14,7 +14,7 @@ from bot.controller.suites import Suites
 from bot.errors import Missing, TryLater
 from bot.intake.delivery import Delivery
 from bot.intake.pull import Permission, Repository
-from bot.storage import deliveries, pulls, queue
+from bot.storage import deliveries, pulls, queue, repositories
 from bot.storage.database import Database
 from bot.storage.tables import DELIVERY, PULL_REQUEST
 from tests.controller.forge import FakeForge
@@ -236,3 +236,36 @@ def test_a_deletion_waits_while_the_comment_may_be_one_that_is_being_written(sce
     scene.database.now(pulls.let_go, held, now=NOW, due=None, values={"comment_id": 99, "comment_hash": "x"})
     again = {**deleted, "again": 1}
     assert scene.take("issue_comment", again, name="d3") == ("done", "#7: our comment is looked at")
+
+
+def test_a_delivery_from_before_a_rename_does_not_take_it_back(scene: Scene) -> None:
+    """Deliveries come late and out of order; what it asks for is asked of the repository as it is called now.
+    A rename back to an old name is told by its own delivery."""
+
+    def rename(name: str, delivery: str) -> None:
+        renamed = {"action": "renamed", "installation": INSTALLATION, "sender": WHO}
+        scene.take("repository", {**renamed, "repository": {**WHERE, "full_name": name}}, name=delivery)
+
+    def names() -> list[str]:
+        return [one.full_name for one in scene.database.now(repositories.repositories)]
+
+    scene.take("pull_request", _pull("opened"))
+    rename("acme/next", "d2")
+    assert ("done", "acme/next#7 is looked at") == scene.take("pull_request", _pull("synchronize"), name="d3")
+    run = {**WHERE, "check_run": {"head_sha": HEAD, "external_id": "pull 7"}}
+    asked = {**run, "action": "rerequested", "installation": INSTALLATION, "repository": WHERE, "sender": WHO}
+    scene.take("check_run", asked, name="d4")
+    assert ["acme/next"] == names()
+    rename("acme/maxtext", "d5")
+    assert ["acme/maxtext"] == names()
+
+
+def test_a_name_that_another_repository_has_by_now_is_that_ones(scene: Scene) -> None:
+    """Names are given out again: GitHub's number tells which is meant."""
+    scene.take("pull_request", _pull("opened"))
+    renamed = {"action": "renamed", "installation": INSTALLATION, "sender": WHO}
+    scene.take("repository", {**renamed, "repository": {**WHERE, "full_name": "acme/next"}}, name="d2")
+    other = {**_pull("opened"), "repository": {**WHERE, "id": 6}}
+    assert ("done", "acme/maxtext#7 is looked at") == scene.take("pull_request", other, name="d3")
+    late = {**_pull("synchronize"), "late": True}
+    assert ("done", "acme/next#7 is looked at") == scene.take("pull_request", late, name="d4")

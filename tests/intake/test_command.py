@@ -234,3 +234,21 @@ def test_a_reason_comes_back_as_it_was_quoted(reason: str) -> None:
     """Any text stands inside quotes, with a backslash before each quote and backslash."""
     escaped = reason.replace("\\", "\\\\").replace('"', '\\"')
     assert (f"reason={reason}",) == split(f'reason="{escaped}"').words
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("\u3000/benchmark run", "an odd space or an invisible sign stands before it"),
+        ("\ufeff/benchmark run", "an odd space or an invisible sign stands before it"),
+        ("\u200b\u00a0/benchmark run", "an odd space or an invisible sign stands before it"),
+        ("/benchmrk run", "its first word is another"),
+        ("@maxview /benchmark run", "somebody is addressed before it"),
+        ("said\n     /benchmark run", "it is indented"),
+    ],
+)
+def test_what_is_wrong_with_the_beginning_of_a_line_is_told(line: str, why: str) -> None:
+    """Where the two spellings look the same, the reader learns why they are not."""
+    (said,) = read_commands(line)
+    assert isinstance(said, Unclear)
+    assert f"a command begins its line with /benchmark; here {why}." == said.why
