@@ -250,3 +250,16 @@ def test_the_form_keeps_what_was_asked(shop: Shop) -> None:
 def test_the_longest_words_may_be_an_expression() -> None:
     """An ordinary expression of that length has a machine of a size that is taken."""
     assert compiled("[a-z]?" * (LONGEST_WORDS // 6 - 1) + "x", cased=True)
+
+
+def test_hits_that_stand_together_are_one_block(shop: Shop) -> None:
+    """Each line is shown once, in its order, and every hit of it is marked."""
+    lines = [f"line {n}" + (" needle" if n in {10, 12, 14, 30} else "") for n in range(1, 60)]
+    shop.run("r", "\n".join(lines).encode())
+    page = Page(shop.get("/runs/r/log/search?q=needle").text)
+    numbers = [found["href"].rpartition("#L")[2] for tag, found in page.tags if found.get("class") == "n"]
+    assert [*map(str, range(8, 17)), *map(str, range(28, 33))] == numbers
+    assert ["Lines 8 to 16", "Lines 28 to 32"] == [
+        found["aria-label"] for tag, found in page.tags if tag == "ol" and found.get("class") == "log"
+    ]
+    assert 4 == sum(tag == "mark" for tag, _ in page.tags)

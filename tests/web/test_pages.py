@@ -217,3 +217,16 @@ def test_a_case_draws_its_curves_from_the_runs_themselves(shop: Shop) -> None:
         "Loss by step. this run: 10.87 ",
         "Step time by step. this run: m",
     ]
+
+
+def test_a_run_of_thousands_of_steps_is_a_page_that_can_be_read(shop: Shop) -> None:
+    """The first and the last of them, and where the others are."""
+    shop.run("r", measured=measure(run_log(Shape(steps=3_000))))
+    page = Page(shop.get("/runs/r").text)
+    assert 1_000 == sum(tag == "tr" for tag, _ in page.tags[_place(page, "steps") :]) - 1
+    assert "The first and the last 500 steps; the 2,000 between them are in the JSON" in page.text
+    assert 3_000 == len(shop.get("/api/v1/runs/r").json()["steps"])
+
+
+def _place(page: Page, style: str) -> int:
+    return next(n for n, (_, found) in enumerate(page.tags) if found.get("class") == style)

@@ -19,6 +19,7 @@ from bot.web.ground.legible import legible
 from bot.web.ground.links import API
 from bot.web.ground.public import for_page
 from bot.web.log.source import TooFar
+from bot.web.log_viewer.blocks import blocks
 from bot.web.log_viewer.document import found_document
 from bot.web.log_viewer.query import LONGEST_WORDS, NotSearchable, Query
 from bot.web.log_viewer.search import Found, Place, search
@@ -42,6 +43,7 @@ async def log_search_page(parts: Parts, request: Request) -> Response:
         "query": query,
         "begin": begin,
         "found": found,
+        "blocks": blocks(found.hits) if found else (),
         "unclear": unclear,
         "share": _share(found, size),
         "further": _link(here, record, query, found.following if found else None),

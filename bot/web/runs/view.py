@@ -4,9 +4,10 @@ In:  a run, what was measured from its log, and the visit it is shown in.
 Out: `RunView`. Pure; the figures are those of `run_document`, which the JSON of this page is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bot.logs.facts import Step
 from bot.report.figures import NONE, seconds
 from bot.report.information import phases
 from bot.report.judged import ended
@@ -23,6 +24,9 @@ from bot.web.ground.access import Visit
 from bot.web.ground.links import commit_on_github
 from bot.web.ground.moments import Moment, moment
 from bot.web.log.marks import log_marks, log_start
+
+MOST_STEPS = 1_000
+"""Steps in the table, some 200 KB: more than anybody reads, and a browser sets them at once."""
 
 ENVIRONMENT = {
     "jax": "JAX",
@@ -87,6 +91,7 @@ class RunView:
     bar: Bar | None = None
     ledger: tuple[tuple[str, str, str], ...] = ()
     steps: tuple[StepLine, ...] = ()
+    steps_left: int = 0
     steps_missing: int = 0
     steady_problem: str = ""
     warnings: tuple[str, ...] = ()
@@ -120,6 +125,7 @@ def run_view(record: RunRecord, run: MeasuredRun | None, visit: Visit) -> RunVie
         bar=drawn,
         ledger=spent,
         steps=_steps(record, run, visit),
+        steps_left=max(len(run.log.steps) - MOST_STEPS, 0),
         steps_missing=max(run.log.steps_seen - len(run.log.steps), 0),
         steady_problem=run.measurements.steady.problem or "",
         warnings=tuple(warnings_of(run)),
@@ -184,7 +190,7 @@ def _steps(record: RunRecord, run: MeasuredRun, visit: Visit) -> tuple[StepLine,
     odd = {one.step: one.text for one in run.measurements.implausible}
     anchors = {mark.offset: mark.anchor for mark in log_marks(run) if mark.kind == "step"}
     lines = []
-    for step in run.log.steps:
+    for step in _shown(run.log.steps):
         link = visit.links.log(record.id, start=log_start(step.offset), anchor=anchors.get(step.offset, ""))
         at = moment(step.time) if run.log.dated else None
         lines.append(
@@ -201,6 +207,11 @@ def _steps(record: RunRecord, run: MeasuredRun, visit: Visit) -> tuple[StepLine,
             )
         )
     return tuple(lines)
+
+
+def _shown(steps: Sequence[Step]) -> Sequence[Step]:
+    """As many steps as one reads: the first and the last of thousands."""
+    return steps if len(steps) <= MOST_STEPS else (*steps[: MOST_STEPS // 2], *steps[-MOST_STEPS // 2 :])
 
 
 def _use(step: int, kept: set[int], candidates: set[int]) -> str:
