@@ -28,7 +28,7 @@ class Episode:
         self.commit: str | None = None
         self.starters: set[str] = set()
         self.frame_marks: list[Mark] = []
-        self.exit_codes: list[int] = []
+        self.exit_codes: dict[int, None] = {}
         self.quits: list[str] = []
         self.doubts: dict[str, None] = {}
         self.first_troubles: list[tuple[Trouble, int]] = []
@@ -107,8 +107,8 @@ class Episode:
             case Ended():
                 self.framed = self.ended = True
             case Exited():
-                self.exit_codes.append(said.code)
-                del self.exit_codes[HOSTS:]
+                if len(self.exit_codes) < HOSTS:
+                    self.exit_codes[said.code] = None
             case Quit():
                 self.quits.append(said.reason)
                 del self.quits[TROUBLES:]

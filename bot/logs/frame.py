@@ -74,7 +74,7 @@ FRAME = (
     Needle(literal=b"XPK Start: ", read=_began),
     Needle(literal=b"XPK End: ", read=_ended),
     Needle(literal=b"Job End: ", read=_ended),
-    Needle(literal=b"EXIT_CODE=", read=_exited),
+    Needle(literal=b"EXIT_CODE=", read=_exited, again=14),
     Needle(literal=b"BENCH_META {", read=_meta),
     Needle(literal=b"full log", read=_header),
     Needle(literal=b") vs ", read=_title),

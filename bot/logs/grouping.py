@@ -83,7 +83,7 @@ def _at_once(first: Episode, second: Episode) -> bool:
 
 def _join(first: Episode, second: Episode) -> None:
     """Add another host's words to those of the first."""
-    first.exit_codes += second.exit_codes
+    first.exit_codes |= second.exit_codes
     first.first_troubles += second.troubles
     for name, collector in second.collectors.items():
         mine = first.collectors.setdefault(name, collector)

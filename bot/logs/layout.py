@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
+from bot.logs.number import number
+
 _FRACTION = rb"(-?\d{1,24}\.\d{1,24})"
 _WHOLE = rb"(-?\d{1,24})"
 _STEP = rb"(\d{1,12})"
@@ -17,7 +19,8 @@ _MANY = 4_096
 """Numbers remembered: the figures of a steady run come again and again."""
 _numbers: dict[bytes, float] = {}
 """One number for equal digits, as a cache: of the steps that are kept it saves a third of the memory."""
-_PLAIN = re.compile(r"-?\d{1,24}(\.\d{1,24})?\Z")
+_NAN = rb"(nan)"
+_PLAIN = re.compile(r"(?:-?\d{1,24}(\.\d{1,24})?|nan)\Z")
 FIELDS = ("seconds", "tflops_per_device", "tokens_per_device", "loss", "perplexity", "total_weights")
 """The numbers of a step in their order there."""
 
@@ -67,7 +70,7 @@ def layout_of(
     for name, start, stop in numbers:
         if not _PLAIN.match(text[start:stop]):
             return None
-        pieces += [_literal(text[end:start]), _FRACTION if "." in text[start:stop] else _WHOLE]
+        pieces += [_literal(text[end:start]), _form(text[start:stop])]
         end = stop
         names.append(name)
     places = {fields[name]: n for n, name in enumerate(names) if name in fields}
@@ -83,10 +86,16 @@ def layout_of(
     )
 
 
+def _form(number: str) -> bytes:
+    if number == "nan":
+        return _NAN
+    return _FRACTION if "." in number else _WHOLE
+
+
 def _remembered(digits: bytes) -> float:
     if len(_numbers) >= _MANY:
         _numbers.clear()
-    return _numbers.setdefault(digits, float(digits))
+    return _numbers.setdefault(digits, number(digits))
 
 
 def _literal(text: str) -> bytes:

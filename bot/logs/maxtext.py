@@ -19,9 +19,9 @@ _GIB = 2.0**30
 _STAMP = re.compile(GLOG)
 
 # number parameters: 1.104 billion      number parameters 1.104 billion
-_PARAMETERS = re.compile(r"number parameters:? (?P<count>\d{1,9}(?:\.\d+)?) billion")
+_PARAMETERS = re.compile(r"number parameters:? (?P<count>\d{1,9}(?:\.\d{1,24})?) billion")
 # Total TFLOPs: 13.59       total TFLOPs will be 170.71,       total TFLOPs/device will be 170.71
-_TFLOP = re.compile(r"otal TFLOPs(?:/device)?(?:: | will be )(?P<count>\d{1,12}(?:\.\d+)?)")
+_TFLOP = re.compile(r"otal TFLOPs(?:/device)?(?:: | will be )(?P<count>\d{1,12}(?:\.\d{1,24})?)")
 # Using (GB) 0.44 / 31.25 (1.408000%) on TPU_16(process=4,(0,4,0,0))     ... on cuda:0
 _MEMORY = re.compile(
     r"Using \(GB\) (?P<used>\d{1,9}(?:\.\d+)?) / (?P<limit>\d{1,9}(?:\.\d+)?) "
@@ -176,8 +176,9 @@ def _preempted(_: Sighting) -> Iterator[Statement]:
 MAXTEXT = (
     *STEPS,
     *SETUP,
-    Needle(literal=b"number parameters", read=_parameters, telling=True, message="parameters"),
-    Needle(literal=b"otal TFLOPs", read=_tflop, lead=r"[^\n]{0,24}[tT]", telling=True),
+    Needle(literal=b"number parameters", read=_parameters, telling=True, message="parameters", again=80),
+    Needle(literal=b"otal TFLOPs", read=_tflop, telling=True, again=80,
+           lead=r"[^\n]{0,24}[tT]", lead_most=25),
     Needle(literal=b"Using (GB) ", read=_memory, telling=True),
     Needle(literal=b"utput size: ", read=_compiled, telling=True,
            lead=r"(?:Total (?:estimated )?memory size: [\d.]{1,12} GB, )?(?:estimated )?[oO]"),

@@ -44,7 +44,7 @@ AVERAGE = "average_seconds"
 # setting training iterations to 171661
 _ITERATIONS = re.compile(r"setting training iterations to (?P<count>\d{1,12})\b")
 # Total number of parameters in billions: 0.91
-_PARAMETERS = re.compile(r"parameters in billions: (?P<count>\d{1,9}(?:\.\d+)?)")
+_PARAMETERS = re.compile(r"parameters in billions: (?P<count>\d{1,9}(?:\.\d{1,24})?)")
 # [Rank 1] (after 1 iterations) memory (MB) | allocated: 1941.8 | max allocated: 7706.1 | reserved: 8178.0
 _ALLOCATED = re.compile(r"max allocated: (?P<count>\d{1,12}(?:\.\d+)?)")
 # validation loss at iteration 100 | lm loss value: 9.661073E+00
@@ -165,7 +165,7 @@ MEGATRON = (
     Needle(literal=b"consumed samples:", read=_iteration, telling=True,
            lead=r"iteration +\d{1,12}/ *\d{1,12} \|[ \t]{0,4}"),
     Needle(literal=b"setting training iterations to ", read=_iterations, telling=True),
-    Needle(literal=b"parameters in billions: ", read=_parameters, telling=True),
+    Needle(literal=b"parameters in billions: ", read=_parameters, telling=True, again=80),
     Needle(literal=b"max allocated: ", read=_allocated),
     Needle(literal=b"validation loss at iteration ", read=_validated),
     Needle(literal=b"saved checkpoint from iteration ", read=_saved),

@@ -85,6 +85,6 @@ def own_seconds() -> Follower:
 MODDED_NANOGPT = (
     Needle(literal=b"ms step_avg:", read=_line, telling=True,
            lead=r"step:\d{1,12}/\d{1,12} [^\n]{0,40}train_time:[\d.]{1,20}"),
-    Needle(literal=b"|   0  NVIDIA ", read=_devices),
-    Needle(literal=b"peak memory allocated: ", read=_peak),
+    Needle(literal=b"|   0  NVIDIA ", read=_devices, sparse=True),
+    Needle(literal=b"peak memory allocated: ", read=_peak, again=40),
 )  # fmt: skip

@@ -4,6 +4,7 @@ In:  the text from a record's head on.
 Out: names and numbers in the order printed, and where the record ends.
 """
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,6 +31,13 @@ class Numbers:
     whole: bool
 
 
+def number(text: str | bytes) -> float:
+    """The number of this text; what is no number is always the same object, so that two lines which say it
+    say the same."""
+    value = float(text)
+    return math.nan if math.isnan(value) else value
+
+
 def places(text: str, start: int) -> Iterator[tuple[str, int, int]]:
     """The names of the same pairs, and from where to where their numbers stand."""
     for name in read_numbers(text, start).pairs:
@@ -44,7 +52,7 @@ def read_numbers(text: str, start: int) -> Numbers:
     end, cut = start, False
     while (found := _PAIR.match(text, end)) and found["name"] not in pairs:
         value = found["value"]
-        pairs[found["name"]] = float(value)
+        pairs[found["name"]] = number(value)
         end = found.end()
         cut = end >= len(text) and len(value.partition(".")[2]) < _THREE
     return Numbers(pairs=pairs, end=end, whole=not cut)

@@ -44,6 +44,15 @@ _SLURM = re.compile(r"(?:^|(?<=\s))(?P<rank>\d{1,5}):[ \t]+\Z")
 _CRI = re.compile(r"(?<=[Z\d] )(?P<name>)(?:stdout|stderr) [FP] \Z")
 # 2026-07-30T19:22:14.580032+0000 tpu-vm-3 python3[8812]: text, as journalctl -o short-iso-precise prints it
 _JOURNAL = re.compile(r"(?<=[Z\d] )(?P<name>[\w.-]{1,64}) [\w./@-]{1,64}\[\d{1,10}\]:[ \t]+\Z")
+_ENDING = {
+    ")": (_RAY,),
+    "]": (_EXPLORER, _POD, _TORCHRUN),
+    "|": (_COMPOSE,),
+    ":": (_POD, _JOURNAL, _TORCHRUN, _SLURM),
+    "F": (_CRI,),
+    "P": (_CRI,),
+}
+"""Labels by their last character but blanks: each is searched for only where it may stand."""
 _RFC_LAST = re.compile(rf"(?<!\d){RFC}:?[ \t]*\Z")
 # mt-04-int8-wddlh-slice-job-0-3-abcde: host 3 of slice 0
 _POD_INDEX = re.compile(r"-job-\d+-(\d+)(?:-\w{5})?\Z")
@@ -65,15 +74,18 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """What may stand between a prefix and a literal: patterns that end where the literal begins."""
+    """What may stand between a prefix and a literal: patterns that end where the literal begins, and the
+    most characters that the second one covers."""
 
     stamped: re.Pattern[str]
     bare: re.Pattern[str]
+    most: int
 
 
-def lead_pattern(lead: str) -> Lead:
+def lead_pattern(lead: str, most: int | None = None) -> Lead:
     """The patterns of a message that has `lead` (a regular expression) in front of its literal."""
-    return Lead(re.compile(rf"{GLOG}{_BETWEEN}{lead}\Z"), re.compile(rf"{lead}\Z"))
+    most = (_LEAD if lead else 0) if most is None else most
+    return Lead(re.compile(rf"{GLOG}{_BETWEEN}{lead}\Z"), re.compile(rf"{lead}\Z"), most)
 
 
 def read_prefix(before: str, lead: Lead, almanac: Almanac) -> Prefix:
@@ -81,7 +93,7 @@ def read_prefix(before: str, lead: Lead, almanac: Almanac) -> Prefix:
     stamped = _last_stamp(before, lead.stamped)
     if stamped is not None:
         return _stamped(before, stamped, almanac)
-    found = lead.bare.search(before, max(0, len(before) - _LEAD))
+    found = lead.bare.search(before, max(0, len(before) - lead.most))
     if found is None:
         return Prefix()
     host, implied, dated = _labels(before[: found.start()])
@@ -134,16 +146,19 @@ def _labels(rest: str) -> tuple[str, int | None, float | None]:
 
 def _label(rest: str) -> tuple[int, str, int | None] | None:
     """Where the label at the end begins, the host it names, and the process index that the name implies."""
-    if found := _RAY.search(rest):
+    for label in _ENDING.get(rest.rstrip(" \t")[-1:], ()):
+        if found := label.search(rest):
+            break
+    else:
+        return None
+    if label is _RAY:
         return found.start(), f"{found['ip'] or ''}/{found['pid']}", None
-    if found := _EXPLORER.search(rest):
+    if label is _EXPLORER:
         named = "pod" in found["label"].lower()
         return found.start(), found["value"] if named else "", _index(found["value"])
-    if found := _POD.search(rest) or _COMPOSE.search(rest) or _JOURNAL.search(rest) or _CRI.search(rest):
-        return found.start(), found["name"], _index(found["name"].partition(" ")[0])
-    if found := _TORCHRUN.search(rest) or _SLURM.search(rest):
+    if label in {_TORCHRUN, _SLURM}:
         return found.start(), f"rank {int(found['rank'])}", int(found["rank"])
-    return None
+    return found.start(), found["name"], _index(found["name"].partition(" ")[0])
 
 
 def _index(pod: str) -> int | None:

@@ -9,6 +9,7 @@ What was learnt holds as long as statements go to the same run and a day has the
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bot.logs.almanac import Almanac
 from bot.logs.chapters import Chapters
@@ -19,7 +20,7 @@ from bot.logs.layout import Layout
 from bot.logs.opening import Opening, opening, reliable, words
 from bot.logs.scan import Hit
 from bot.logs.sighting import WINDOW, Needle, Sighting
-from bot.logs.statement import Quantity, Statement
+from bot.logs.statement import Exited, Quantity, Statement
 from bot.logs.track import Row, Track, row_of
 
 KEPT = 4_096
@@ -41,6 +42,13 @@ class _Course:
     telling: int
 
 
+class _Known(NamedTuple):
+    """Facts that need not be heard again. `telling`: the statements that speak for the collector's format."""
+
+    collector: Collector | None
+    telling: int
+
+
 class Shortcuts:
     """What has been learnt of one log."""
 
@@ -49,7 +57,7 @@ class Shortcuts:
         self._chapters = chapters
         self._again = {n: needle.again for n, needle in needles.items() if needle.again is not None}
         self._laid_out = [n for n, needle in needles.items() if needle.layout is not None]
-        self._said: dict[int, set[bytes | None]] = {n: set() for n in self._again}
+        self._said: dict[int, dict[bytes | None, _Known]] = {n: {} for n in self._again}
         self._courses: dict[int, dict[bytes, _Course]] = {n: {} for n in self._laid_out}
         self._minutes: dict[bytes, float | None] = {b"": None}
         self._turns = 0
@@ -70,7 +78,12 @@ class Shortcuts:
             self._forget()
         needle, at = hit.needle, hit.at
         end = at + self._again[needle]
-        return words(hit.buffer, at, end if end < hit.filled else hit.filled) in self._said[needle]
+        known = self._said[needle].get(words(hit.buffer, at, end if end < hit.filled else hit.filled))
+        if known is None:
+            return False
+        if known.collector is not None:
+            known.collector.telling += known.telling
+        return True
 
     def _followed(self, hit: Hit) -> bool:
         """Whether this step line is laid out like one before it; if so it goes where that one went."""
@@ -98,8 +111,9 @@ class Shortcuts:
             return
         if needle.again is not None:
             known = self._said[hit.needle]
-            if len(known) < KEPT and not needle.telling and all(map(_counts_once, said)):
-                known.add(found[0])
+            collector = self._chapters.episodes[-1].collectors.get(form.name) if form is not None else None
+            if len(known) < KEPT and all(map(_counts_once, said)):
+                known[found[0]] = _Known(collector, len(said) * needle.telling)
         elif form is not None and isinstance(step := said[0], Step):
             courses = self._courses[hit.needle]
             course = self._course(seen, form, needle, step, said)
@@ -158,4 +172,6 @@ class Shortcuts:
 
 def _counts_once(said: Statement) -> bool:
     """Whether saying it again to the same run on the same host changes nothing."""
-    return isinstance(said, Quantity | CallSite) or (isinstance(said, Environment) and said.commit is None)
+    if isinstance(said, Environment):
+        return said.commit is None
+    return isinstance(said, Quantity | CallSite | Exited)

@@ -7,7 +7,6 @@ Out: a `Sighting`, which a format reads; it decodes only what it is asked for.
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 from bot.logs.almanac import Almanac
 from bot.logs.cloud import ENTRY, cloud_prefix
@@ -30,8 +29,9 @@ Reader = Callable[["Sighting"], Iterable[Statement]]
 class Needle:
     """A literal worth stopping at, and who reads what stands there.
 
-    `lead` is what of the message stands in front of the literal, as a regular expression. `telling`: only
-    this format prints it. `message` names it where its place in the program identifies the code that ran.
+    `lead` is what of the message stands in front of the literal, as a regular expression, and `lead_most` the
+    most characters that it covers, where it is tried at many places. `telling`: only this format prints it.
+    `message` names it where its place in the program identifies the code that ran.
 
     `sparse`: where there are very many, one of those that stand close together is read for all.
     Two ways to be read faster where it is frequent. `again`: the bytes from the literal's first one on that
@@ -42,6 +42,7 @@ class Needle:
     literal: bytes
     read: Reader
     lead: str = ""
+    lead_most: int | None = None
     telling: bool = False
     message: str | None = None
     sparse: bool = False
@@ -55,8 +56,13 @@ class Sighting:
     `often`: this literal has been seen so many times that its reader should be brief.
     """
 
+    __slots__ = ("_almanac", "_front", "_hit", "_lead", "_needle", "_prefix", "_text", "often")
+
     def __init__(self, hit: Hit, needle: Needle, lead: Lead, almanac: Almanac, *, often: bool) -> None:
         self.often = often
+        self._text: str | None = None
+        self._front: str | None = None
+        self._prefix: Prefix | None = None
         self._hit = hit
         self._needle = needle
         self._lead = lead
@@ -72,15 +78,19 @@ class Sighting:
         """The calendar of this log."""
         return self._almanac
 
-    @cached_property
+    @property
     def text(self) -> str:
         """What begins with the literal."""
-        return self.after(WINDOW)
+        if self._text is None:
+            self._text = self.after(WINDOW)
+        return self._text
 
-    @cached_property
+    @property
     def front(self) -> str:
         """What stands right in front of the literal."""
-        return self.before(REACH)
+        if self._front is None:
+            self._front = self.before(REACH)
+        return self._front
 
     def before(self, count: int) -> str:
         """Up to `count` bytes in front of the literal."""
@@ -95,9 +105,14 @@ class Sighting:
         """Whether `text` runs up to the last byte of the source."""
         return self._hit.reaches_end(WINDOW)
 
-    @cached_property
+    @property
     def prefix(self) -> Prefix:
         """When and where this was printed."""
+        if self._prefix is None:
+            self._prefix = self._read_prefix()
+        return self._prefix
+
+    def _read_prefix(self) -> Prefix:
         found = read_prefix(self.front, self._lead, self._almanac)
         if found.time is None and '"' in self.front:
             cloud = cloud_prefix(self.before(2048), self.after(ENTRY))
@@ -127,4 +142,4 @@ def plain(text: str) -> str:
 
 def lead_of(needle: Needle) -> Lead:
     """The pattern of what may stand in front of this needle's literal."""
-    return lead_pattern(needle.lead)
+    return lead_pattern(needle.lead, needle.lead_most)

@@ -93,7 +93,7 @@ class Track:
             stride = step.step - last.step
             if stride == 0:
                 again = _said(last) == _said(step)
-                if again or (anonymous and step.loss is not None and step.loss == last.loss):
+                if again or (anonymous and step.loss is not None and _loss(step) == _loss(last)):
                     self.repeats += not again
                     return
             self.stride = stride if stride > 1 else 1
@@ -157,7 +157,12 @@ def turned(track: Track) -> Track:
 
 def _said(step: Row) -> tuple[object, ...]:
     """What a line says, wherever it stands."""
-    return step.step, step.seconds, step.loss, step.tokens_per_device, step.time, step.kind
+    return step.step, step.seconds, _loss(step), step.tokens_per_device, step.time, step.kind
+
+
+def _loss(step: Row) -> float | str | None:
+    """A step's loss, to be compared: one that is no number says the same as another."""
+    return "nan" if step.loss is not None and math.isnan(step.loss) else step.loss
 
 
 def _shape(step: Row) -> tuple[object, ...]:

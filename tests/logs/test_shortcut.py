@@ -124,6 +124,46 @@ def test_step_lines_are_read_with_care_once_per_host(host_prefix: str) -> None:
     assert few == many
 
 
+def test_a_run_that_diverged_is_read_as_fast_as_another() -> None:
+    """A loss that is no number has a place in the layout of a line."""
+    few, many = (
+        _careful(maxtext_log(steps=steps, losses=[float("nan")] * steps, checkpoints=False))
+        for steps in (100, 1_000)
+    )
+    assert few == many
+
+
+@pytest.mark.parametrize("framed", [True, False])
+def test_a_line_without_a_loss_that_is_printed_twice_is_one_step(*, framed: bool) -> None:
+    """A loss that is no number equals itself here: the second line is no restart."""
+    log = maxtext_log(steps=12, losses=[float("nan")] * 12, framed=framed)
+    twice = "".join(line * (1 + ("completed step" in line)) for line in log.splitlines(keepends=True))
+    (once,), (doubled,) = (read_log([text.encode()], "x") for text in (log, twice))
+    assert (once.steps_seen, once.attempts, once.warnings, once.outcome) == (
+        doubled.steps_seen,
+        doubled.attempts,
+        doubled.warnings,
+        doubled.outcome,
+    )
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "EXIT_CODE=1\n",
+        "Total number of parameters in billions: 0.91\n",
+        "Per train step, total TFLOPs will be 41.15\n",
+        "number parameters: 1.104 billion\n",
+        "peak memory allocated: 30908 MiB\n",
+    ],
+)
+def test_a_fact_that_is_repeated_without_end_is_read_once(fact: str) -> None:
+    """And says of the run what it said."""
+    content, often = (("\n" + maxtext_log(framed=False) + fact * times).encode() for times in (10, 5_000))
+    assert read_log([content], "x") == read_log([often], "x")
+    assert _careful(often.decode()) == _careful(content.decode())
+
+
 def test_what_is_known_is_not_read_again() -> None:
     """Lines of the checkpoint library on one thread tell its process and the run once."""
     noise = (
