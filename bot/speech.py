@@ -23,7 +23,7 @@ from bot.report.headline import severity
 from bot.report.links import absolute, page_path, pull_path
 from bot.report.marks import PULL_MARK
 from bot.report.model import Report
-from bot.storage import pulls
+from bot.storage import pulls, standing
 from bot.storage.database import Database
 from bot.web.ground.link_key import LinkKey
 
@@ -110,4 +110,4 @@ class Speech:
         return self.public_url + key
 
     async def _doubt_comment(self, repository: Repository, number: int) -> None:
-        await self.database.write(pulls.doubt_comment, repository=repository.full_name, number=number)
+        await self.database.write(standing.doubt_comment, repository=repository.full_name, number=number)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, and_, case, select, update
+from sqlalchemy import Connection, Update, and_, case, exists, select, update
 
 from bot.storage.command_records import CommandRecord, merged
 from bot.storage.decoders import of_json
@@ -24,14 +24,13 @@ from bot.storage.repositories import (
     repositories,
     repository,
 )
-from bot.storage.tables import PULL_REQUEST
+from bot.storage.tables import PULL_REQUEST, REPORT
 
 __all__ = [
     "CommandRecord",
     "Look",
     "PullRow",
     "RepositoryRow",
-    "doubt_comment",
     "find",
     "keep_repository",
     "leave_installation",
@@ -132,7 +131,7 @@ def want(
     row = connection.execute(select(PULL_REQUEST).where(here).with_for_update()).mappings().one()
     values: dict[str, Any] = {"wanted": PULL_REQUEST.c.wanted + 1, "due": now, "installation": installation}
     if head_sha and row["head_sha"] not in {None, head_sha}:
-        values |= {"head_seen": now, "head_sha": head_sha, "looks": "{}"}
+        values |= _moved(head_sha, now)
     if commands:
         given = [replace(one, head_sha=one.head_sha or row["head_sha"]) for one in commands]
         values["commands"] = _json(merged(pull_row(row).commands, given))
@@ -143,41 +142,27 @@ def want_branch(connection: Connection, *, repository: str, branch: str, sha: st
     """Have the open pull requests of this head branch looked at; the number of them. A fork's branch of the
     same name is another one."""
     touched = connection.execute(
-        update(PULL_REQUEST)
+        _looked_at(now)
         .where(
             PULL_REQUEST.c.repository == repository,
             PULL_REQUEST.c.head_branch == branch,
-            PULL_REQUEST.c.open,
             PULL_REQUEST.c.head_sha != sha,
             PULL_REQUEST.c.number > 0,
             PULL_REQUEST.c.from_fork.is_not(True),
         )
-        .values(wanted=PULL_REQUEST.c.wanted + 1, due=now, head_seen=now, head_sha=sha, looks="{}")
+        .values(**_moved(sha, now))
     )
     return touched.rowcount
 
 
 def touch(connection: Connection, *, repository: str, number: int, now: float) -> None:
     """Have a pull request that we know looked at, if it is open."""
-    connection.execute(
-        update(PULL_REQUEST)
-        .where(_key(repository, number), PULL_REQUEST.c.open)
-        .values(wanted=PULL_REQUEST.c.wanted + 1, due=now)
-    )
+    connection.execute(_looked_at(now).where(_key(repository, number)))
 
 
 def touch_open(connection: Connection, *, repository: str, now: float) -> None:
     """Have every open pull request of a repository looked at: what they are compared with has changed."""
-    connection.execute(
-        update(PULL_REQUEST)
-        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.open)
-        .values(wanted=PULL_REQUEST.c.wanted + 1, due=now)
-    )
-
-
-def doubt_comment(connection: Connection, *, repository: str, number: int) -> None:
-    """Forget what the comment says, before it is written: after an unclear end it is looked for first."""
-    connection.execute(update(PULL_REQUEST).where(_key(repository, number)).values(comment_hash=None))
+    connection.execute(_looked_at(now).where(PULL_REQUEST.c.repository == repository))
 
 
 def let_go(
@@ -239,6 +224,22 @@ def new_row(repository: str, number: int, installation: int, now: float) -> dict
         "token": 0,
         "attempts": 0,
     }
+
+
+def _looked_at(now: float) -> Update:
+    again = {"wanted": PULL_REQUEST.c.wanted + 1, "due": now}
+    return update(PULL_REQUEST).where(PULL_REQUEST.c.open).values(**again)
+
+
+def _moved(sha: str, now: float) -> dict[str, Any]:
+    """What a push changes. One to a commit that has a report is told late, or goes back: GitHub will tell."""
+    told = exists().where(
+        REPORT.c.repository == PULL_REQUEST.c.repository,
+        REPORT.c.number == PULL_REQUEST.c.number,
+        REPORT.c.head_sha == sha,
+    )
+    moved = {"head_seen": now, "head_sha": sha, "looks": "{}"}
+    return {name: case((told, PULL_REQUEST.c[name]), else_=value) for name, value in moved.items()}
 
 
 def _key(repository: str, number: int) -> Any:

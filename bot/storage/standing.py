@@ -12,6 +12,15 @@ UNKNOWN_CHECK = -1
 """In place of the id of a check run that is to be looked for."""
 
 
+def doubt_comment(connection: Connection, *, repository: str, number: int) -> None:
+    """Forget what the comment says, before it is written: after an unclear end it is looked for first."""
+    connection.execute(
+        update(PULL_REQUEST)
+        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number == number)
+        .values(comment_hash=None)
+    )
+
+
 def doubt_check(connection: Connection, *, repository: str, number: int, head_sha: str) -> None:
     """Forget what the check says, before it is written: if that ends unclear, the next one writes again."""
     same = PULL_REQUEST.c.check_head == head_sha

@@ -1,5 +1,6 @@
 """Wishes on pull requests: none is lost, however they fall together with the work."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, Row, select
 
-from bot.storage import pulls, queue
+from bot.storage import pulls, queue, reports
 from bot.storage.command_records import KEPT_COMMANDS, CommandRecord
 from bot.storage.database import Database
 from bot.storage.pulls import Look, PullRow, RepositoryRow
 from bot.storage.queue import Claim
 from bot.storage.tables import PULL_REQUEST
+from tests.controller.test_checking import REPORT
 
 HERE: dict[str, Any] = {"repository": "acme/maxtext", "number": 7}
 ACME = RepositoryRow(
@@ -104,6 +106,31 @@ def test_a_new_head_is_seen_from_now_on(database: Database) -> None:
     _want(database, 30.0, head_sha="b" * 40)
     row = _found(database)
     assert (row.head_sha, row.head_seen, row.looks) == ("b" * 40, 30.0, {})
+
+
+def test_a_head_that_comes_late_forgets_no_looks(database: Database) -> None:
+    """Deliveries come out of order: a commit that has a report was the head before. Whether it is again, only
+    GitHub can tell, so the pull request is looked at."""
+    _want(database, 10.0, head_sha="b" * 40)
+    old = replace(REPORT, number=7, head_sha="a" * 40)
+    database.now(reports.save, old, headline="x")
+    looks = '{"x/y":{"look":2,"runs":"abc"}}'
+    values = {"head_sha": "b" * 40, "head_seen": 5.0, "looks": looks, "head_branch": "feat/x"}
+    database.now(pulls.let_go, _taken(database, 10.0), now=11.0, due=None, values=values)
+
+    def row() -> tuple[object, ...]:
+        found = _found(database)
+        return found.head_sha, found.head_seen, len(found.looks)
+
+    _want(database, 20.0, head_sha="a" * 40)
+    assert ("b" * 40, 5.0, 1) == row()
+    database.now(pulls.let_go, _taken(database, 20.0), now=21.0, due=None, values={})
+    late: dict[str, Any] = {"repository": "acme/maxtext", "branch": "feat/x", "now": 30.0}
+    assert 1 == database.now(pulls.want_branch, sha="a" * 40, **late)
+    assert ("b" * 40, 5.0, 1) == row()
+    assert 1 == database.now(pulls.want_branch, sha="c" * 40, **late)
+    assert ("c" * 40, 30.0, 0) == row()
+    _taken(database, 30.0)
 
 
 def test_a_command_is_remembered_once(database: Database) -> None:

@@ -68,7 +68,7 @@ def test_what_was_noted_under_the_new_name_gives_way(database: Database) -> None
     database.now(repositories.keep_repository, NAMED)
     _open(database, "acme/maxtext")
     _open(database, "acme/second")
-    database.now(pulls.doubt_comment, repository="acme/maxtext", number=7)
+    database.now(standing.doubt_comment, repository="acme/maxtext", number=7)
     database.now(repositories.keep_repository, replace(NAMED, full_name="acme/second"))
     assert [7] == _numbers(database, "acme/second")
     assert [] == _numbers(database, "acme/maxtext")
