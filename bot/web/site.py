@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute, Route
 from bot.errors import Broken, Told
 from bot.intake.webhook import Receiver
 from bot.web.moved import Moved, Names
-from bot.web.sign_in.reception import Desk, Reception
+from bot.web.sign_in.reception import Desk, Reception, failure
 
 CHECK_SECONDS = 5.0
 
@@ -64,6 +64,7 @@ def site(
             *pages,
         ],
         middleware=[Middleware(Moved, names=names), Middleware(Reception, desk=desk)],
+        exception_handlers={Exception: failure(desk)},
         lifespan=lifespan,
     )
 

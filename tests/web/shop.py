@@ -27,7 +27,7 @@ from bot.verdict.judgement import MeasuredRun
 from bot.web.front import Means, front
 from bot.web.ground.link_key import LinkKey
 from bot.web.sign_in.flow import People
-from bot.web.sign_in.reception import Reception
+from bot.web.sign_in.reception import Reception, failure
 from tests.report.parts import measured
 from tests.report.samples import BASE, NOW
 
@@ -64,7 +64,11 @@ class Shop:
             people=self.people,
         )
         met = front(means)
-        self.app = Starlette(routes=met.routes, middleware=[Middleware(Reception, desk=met.desk)])
+        self.app = Starlette(
+            routes=met.routes,
+            middleware=[Middleware(Reception, desk=met.desk)],
+            exception_handlers={Exception: failure(met.desk)},
+        )
         for name, private in ((PUBLIC, False), (PRIVATE, True)):
             self.keep(name, private=private)
 
@@ -130,11 +134,11 @@ class Shop:
         """Keep a run with other values."""
         self.database.now(runs.save, replace(record, **values), now=NOW)  # type: ignore[arg-type]
 
-    def get(self, path: str, method: str = "GET", **headers: str) -> httpx.Response:
-        """What a visitor is answered."""
+    def get(self, path: str, method: str = "GET", *, fails: bool = False, **headers: str) -> httpx.Response:
+        """What a visitor is answered; a fault of the program is raised here, unless it `fails` on purpose."""
 
         async def ask() -> httpx.Response:
-            transport = httpx.ASGITransport(app=self.app)
+            transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=not fails)
             async with httpx.AsyncClient(transport=transport, base_url=URL) as client:
                 named = {name.replace("_", "-"): value for name, value in headers.items()}
                 return await client.request(method, path, headers=named)

@@ -230,3 +230,18 @@ def test_a_run_of_thousands_of_steps_is_a_page_that_can_be_read(shop: Shop) -> N
 
 def _place(page: Page, style: str) -> int:
     return next(n for n, (_, found) in enumerate(page.tags) if found.get("class") == style)
+
+
+def test_a_fault_of_the_program_is_one_clear_page(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With all that every page has, and nothing of the fault itself; programs are answered in JSON."""
+    shop.report(samples.report(samples.failing()))
+    monkeypatch.delattr("bot.web.pulls.pages.pull_view")
+    answer = shop.get(f"/{PUBLIC}/pull/4270", fails=True)
+    assert (500, "no-store") == (answer.status_code, answer.headers["cache-control"])
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    page = Page(answer.text)
+    assert "MaxView failed here" in page.text
+    assert "pull_view" not in answer.text
+    monkeypatch.delattr("bot.web.pulls.pages.report_document")
+    document = shop.get(f"/api/v1/{PUBLIC}/pull/4270", fails=True)
+    assert (500, True) == (document.status_code, "MaxView failed here" in document.json()["error"])

@@ -204,6 +204,7 @@ def _operation(operation: Operation) -> dict[str, object]:
             **({"400": _problem("A value that is not possible.")} if operation.asked else {}),
             "304": {"description": "Nothing changed since the answer with this tag."},
             "404": _problem("What is missing."),
+            "500": _problem("A fault of the program."),
             "503": _problem("What cannot be read right now."),
         },
     }

@@ -7,7 +7,7 @@ Promises that an answer made for one visitor is kept by no other, and that over 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -27,6 +27,11 @@ HSTS = "max-age=31536000"
 BEGIN = "sign-in"
 """`?sign-in=` of any page leads to signing in and back to it, so that no page needs to name itself."""
 
+FAILED = "MaxView failed here"
+FAILED_WHY = (
+    "This address met a fault of the program, and its log says which. Try again; if it lasts, tell who "
+    "operates MaxView."
+)
 UNASKED = "GitHub cannot be asked right now what you may see"
 UNASKED_WHY = "Try again in a minute; public repositories are open meanwhile."
 
@@ -44,6 +49,15 @@ class Desk:
     secure: bool
     sessions: Sessions | None = None
     permissions: Permissions | None = None
+
+
+def failure(desk: Desk) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """What answers where nobody foresaw what went wrong: a page, or JSON; the program's log has the cause."""
+
+    async def answer(request: Request, _fault: Exception) -> Response:
+        return desk.problem(request, 500, FAILED, FAILED_WHY)
+
+    return answer
 
 
 class Reception:
