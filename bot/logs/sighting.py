@@ -6,9 +6,10 @@ Out: a `Sighting`, which a format reads; it decodes only what it is asked for.
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.logs.almanac import Almanac
+from bot.logs.cells import moment
 from bot.logs.cloud import ENTRY, cloud_prefix
 from bot.logs.facts import CallSite
 from bot.logs.layout import Layout
@@ -120,6 +121,10 @@ class Sighting:
                 if cloud.time is not None:
                     self._almanac.anchor(cloud.time)
                 return cloud
+            dated = moment(self.front, self.text)
+            if dated is not None:
+                self._almanac.anchor(dated)
+                return replace(found, time=dated)
         return found
 
     @property

@@ -49,13 +49,37 @@ def _docker(at: datetime, text: str) -> str:
         lambda at, text: f"{at:%Y-%m-%dT%H:%M:%S.%f}+0000 tpu-vm-3 python3[8812]: {text}",
         _docker,
         lambda at, text: f"{at:%Y-%m-%dT%H:%M:%S.%f}Z {text}",
+        lambda at, text: f'time={at:%Y-%m-%dT%H:%M:%S.%f}Z level=info msg="{text}"',
+        lambda at, text: f'level=INFO ts="{at:%Y-%m-%d %H:%M:%S.%f}" caller=a.go:7 message="{text}" pod=b',
+        lambda at, text: f'{at:%Y-%m-%dT%H:%M:%S.%f}Z,INFO,"{text}"',
+        lambda at, text: f'"1qmzk2f8","train, rank 0: {text}",INFO,"{at:%Y-%m-%dT%H:%M:%S.%f}Z",a',
     ],
-    ids=["node", "node, a part", "journal", "docker", "kubectl"],
+    ids=[
+        "node", "node, a part", "journal", "docker", "kubectl", "logfmt", "logfmt, quoted", "csv", "csv, last",
+    ],
 )  # fmt: skip
 def test_the_moment_that_a_wrapper_adds_is_the_lines_own(wrap: Callable[[datetime, str], str]) -> None:
     """Without it only the printed seconds would be left, which belong to other steps."""
     (run,) = read_log([_lines(wrap).encode()], "x")
     assert (STEPS[1:], 1) == (_gaps(run), run.hosts)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'note="seen 2026-05-09T23:59:58Z" msg="{text}"',
+        'msg="since ts=2026-05-09T23:59:58Z on, {text}"',
+        '1,"see 2026-05-09T23:59:58Z, {text}",2',
+        '1,"{text}","from 2026-05-09T23:59:58Z on",2',
+        '"{text}"\n1,2026-05-09T23:59:58Z',
+        '2026-05-09T23:59:58Z,1\n2,"{text}"',
+    ],
+)
+def test_a_date_that_is_no_cell_of_its_own_dates_nothing(line: str) -> None:
+    """One within a message, or of another line, is somebody's words."""
+    text = "\n".join(line.format(text=f"completed step: {n}, seconds: 0.250, loss: 9.1") for n in range(4))
+    (run,) = read_log([text.encode()], "x")
+    assert [None] * 4 == [step.time for step in run.steps]
 
 
 def test_machines_of_one_journal_are_told_apart() -> None:
