@@ -77,18 +77,17 @@ class Hearing:
         return "; ".join(f"{one.text} by {one.by}: {one.result}" for one in decided.records)
 
     async def label(self, intent: intents.Label) -> str:
-        """Ask for what a label means, or stop asking; what came of it, for the log."""
+        """Ask for what a label means, or stop asking, whatever it means by now; what came of it, for the
+        log."""
         suite = (await self.suites.read(intent.repository)).suite
+        if intent.change is LabelChange.TAKEN:
+            return await self._take_back(intent, suite)
         keys = asked_by(intent.label, suite) if suite else None
         if suite is None or keys is None:
             return f"the label {intent.label} means nothing here"
         if not await self._is_heard(intent.by, suite):
             return f"{intent.by.login} is a bot that is not answered"
-        match intent.change:
-            case LabelChange.TAKEN:
-                return await self._take_back(intent)
-            case LabelChange.PUT:
-                return await self._labelled(intent, suite, keys)
+        return await self._labelled(intent, suite, keys)
 
     async def _labelled(self, intent: intents.Label, suite: Suite, keys: frozenset[str]) -> str:
         name = f"{intent.label} on #{intent.number} at {intent.at:.0f}"
@@ -108,8 +107,9 @@ class Hearing:
         )
         return f"{record.text} by {record.by}: {record.result}"
 
-    async def _take_back(self, intent: intents.Label) -> str:
-        """Anybody who can take a label away can: it stops no more than what that label alone had started."""
+    async def _take_back(self, intent: intents.Label, suite: Suite | None) -> str:
+        """Anybody who can take a label away can: it stops no more than what that label alone had started. A
+        bot that is not answered is not mentioned either."""
         taken = await self.database.write(
             asks.take_back,
             intent.repository.full_name,
@@ -121,7 +121,8 @@ class Hearing:
         if not taken:
             return f"the label {intent.label} had asked for nothing"
         record = _record(intent, "what nothing else asks for is not wanted any more.", refused=False)
-        await self._keep(intent.repository, intent.number, Wishes(records=(record,)))
+        said = (record,) if await self._is_heard(intent.by, suite) else ()
+        await self._keep(intent.repository, intent.number, Wishes(records=said))
         return f"{record.text} by {record.by}"
 
     async def _decide(self, intent: intents.Command, suite: Suite | None) -> commands.Decided:

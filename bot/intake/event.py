@@ -22,6 +22,7 @@ class PullAction(StrEnum):
     SYNCHRONIZE = "synchronize"
     REOPENED = "reopened"
     READY_FOR_REVIEW = "ready_for_review"
+    CONVERTED_TO_DRAFT = "converted_to_draft"
     EDITED = "edited"
     CLOSED = "closed"
 

@@ -9,6 +9,7 @@ from bot.controller.trusting import KEPT_SECONDS
 from bot.errors import Told
 from bot.intake.event import LabelChange
 from bot.intake.pull import Permission, Person, Repository
+from bot.storage import asks, pulls
 from bot.storage.database import Database
 from bot.storage.given import MOST_COMMANDS, WINDOW_SECONDS
 from tests.controller.forge import FakeForge
@@ -187,6 +188,25 @@ def test_a_label_asks_while_it_is_there(hall: Hall) -> None:
     assert ["/benchmark run 04_int8 nnx", "label benchmark:03_*", "without label benchmark:03_*"] == sorted(
         one.text for one in hall.records()
     )
+
+
+def test_a_label_that_means_nothing_any_more_can_still_be_taken_away(hall: Hall) -> None:
+    """The configuration was changed meanwhile; what the label had started ends at once, not at the next
+    look. A bot that is not answered does it without a word."""
+    hall.label("benchmark:03_*")
+    hall.label("benchmark")
+    hall.forge.files[".github/maxview.yml"] = LAUNCHES + "triggers: {labels: {perf: all}}\n"
+    hall.open_again()
+    row = hall.database.now(pulls.find, "acme/maxtext", 7)
+    for place, who in enumerate(("eve", "dependabot[bot]")):
+        hall.now += 61
+        hall.label(("benchmark:03_*", "benchmark")[place], who, LabelChange.TAKEN)
+    after = hall.database.now(pulls.find, "acme/maxtext", 7)
+    assert row is not None
+    assert after is not None
+    assert row.wanted + 2 == after.wanted
+    assert () == hall.database.now(asks.of_pull, "acme/maxtext", 7)
+    assert ["eve"] == [one.by for one in hall.records() if one.text.startswith("without")]
 
 
 def test_a_label_holds_for_the_next_head(hall: Hall) -> None:

@@ -57,7 +57,9 @@ def _opened(**changes: Any) -> PullChanged:
     return PullChanged(**(facts | changes))
 
 
-@pytest.mark.parametrize("action", ["opened", "synchronize", "reopened", "ready_for_review", "closed"])
+@pytest.mark.parametrize(
+    "action", ["opened", "synchronize", "reopened", "ready_for_review", "converted_to_draft", "closed"]
+)
 def test_a_pull_request_that_changes_is_read(action: str) -> None:
     """Every action that may change what is measured gives the same facts."""
     assert _opened(action=PullAction(action)) == read_event("pull_request", pull_request(action))
