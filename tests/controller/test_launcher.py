@@ -22,7 +22,7 @@ from bot.storage.database import Database
 from bot.storage.pulls import CommandRecord, PullRow
 from bot.storage.spend import Wish
 from tests.controller.planned import SUITE, TREED, XPK
-from tests.controller.samples import BASE, NOW, PULL, ROW, pull, row, suite
+from tests.controller.samples import BASE, FACTS, NOW, PULL, ROW, pull, row, suite
 
 FIRST = replace(ROW, head_seen=None)
 CASES = 4
@@ -96,6 +96,13 @@ def test_a_first_head_is_planned_at_once_and_once(world: World) -> None:
     assert price is not None
     assert (price.most, price.basis) == (2 * CASES * 32 * 0.75, Basis.LIMIT)
     assert world.launch().new == 0
+
+
+def test_a_push_keeps_what_was_started_for_the_merge_base_where_no_files_are_known(world: World) -> None:
+    """Its commit is the same; only the head's runs measure another one."""
+    world.launch(facts=FACTS)
+    world.supersede(pull(head_sha="d" * 40), FACTS)
+    assert world.wanted() == {"b"}
 
 
 def test_a_push_waits_for_those_that_follow(world: World) -> None:

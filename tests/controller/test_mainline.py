@@ -171,6 +171,30 @@ def test_a_baseline_is_run_on_demand(scene: Scene) -> None:
     assert ("03_dropout", "linen", MAIN_SHA) == (run.case, run.variant, run.sha)
 
 
+def test_a_schedule_is_answered_when_all_of_its_runs_have_ended(scene: Scene) -> None:
+    """One that ended first takes none of the others along."""
+    scene.look()
+    scene.now += DAY
+    scene.look()
+    first, *_ = scene.wanted()
+    scene.database.now(runs.save, replace(first, state=RunState.ENDED), now=scene.now)
+    scene.look()
+    assert len(KEYS) == len(scene.wanted())
+
+
+def test_a_wish_that_arrives_during_a_look_is_not_lost(scene: Scene) -> None:
+    """A push that is heard while main is read has it read again at once."""
+
+    class Pushed(FakeForge):
+        async def ancestors(self, repository: Repository, sha: str, limit: int = 100) -> tuple[Commit, ...]:
+            await scene.database.write(mainline.look, repository=NAME, installation=1, now=scene.now)
+            return await FakeForge.ancestors(self, repository, sha, limit)
+
+    quiet = scene.look(None)
+    scene.forge = Pushed(commits=scene.forge.commits)
+    assert (quiet, scene.look(None)) == (NOON + LOOK_SECONDS, NOON)
+
+
 def test_runs_that_are_asked_for_no_more_are_let_go_of(scene: Scene) -> None:
     """Without a launch section nothing is left to run."""
     scene.look()

@@ -119,6 +119,17 @@ def test_repeats_that_a_verdict_asks_for_take_turns() -> None:
     assert shown(plan(lines=lines)) == "hh"
 
 
+def test_runs_under_way_are_let_go_of_where_the_verdict_no_longer_hangs_on_times() -> None:
+    """Found runs tell that it fails: what is still running is stopped."""
+    started = plan(lines=[line("03_dropout")])
+    failing = line(
+        "03_dropout", state=RowState.NEW_FAILURE, base_runs=found(BASE, 2), head_runs=found(HEAD, 2)
+    )
+    waiting = replace(failing, state=RowState.SAME)
+    subject = replace(SUBJECT, started=records(started, RunState.RUNNING))
+    assert (shown(plan(subject, [failing])), shown(plan(subject, [waiting]))) == ("", "bh")
+
+
 def test_runs_of_others_with_the_same_files_leave_nothing_to_start() -> None:
     """What another pull request launched and ended is there; found runs of the same files are too."""
     launched = found("d" * 40, origin=Origin.LAUNCHED, tree=HEAD_FILES)

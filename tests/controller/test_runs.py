@@ -192,6 +192,32 @@ def test_a_run_that_hangs_is_ended_at_its_limit_and_its_log_is_kept(hand: Hand) 
     assert hand.farm.jobs == {}
 
 
+def test_the_log_of_an_attempt_that_is_followed_by_another_is_not_the_runs(hand: Hand) -> None:
+    """It is kept with the attempt; the run has one when its last attempt has."""
+    hand.step()
+    hand.farm.logs[NAME] = LOG[:500]
+    hand.farm.fails(NAME, Fault.PREEMPTED)
+    hand.later()
+    assert hand.record(RUN).log_uri is None
+    assert (hand.standing(RUN).past[0].kept or "").endswith(f"runs/{RUN}/log.txt")
+
+
+def test_a_cluster_that_refuses_us_for_a_while_changes_nothing_of_a_run_that_runs(hand: Hand) -> None:
+    """The look is repeated, and the run goes on."""
+    hand.step()
+    hand.farm.runs_on(NAME, last_step=4)
+    hand.later()
+    before = hand.standing(RUN)
+
+    def refuse(_call: str, _name: str) -> None:
+        raise Told("The cluster refuses MaxView: forbidden.")
+
+    hand.farm.before = refuse
+    with pytest.raises(Told):
+        hand.later()
+    assert hand.standing(RUN) == before
+
+
 def test_a_run_without_a_log_is_lost(hand: Hand) -> None:
     """There is nothing to measure, and that is said."""
     hand.step()
@@ -208,9 +234,10 @@ def test_progress_is_looked_at_within_half_a_minute(hand: Hand) -> None:
     assert _due(hand, NOW + 1e6, last_step=2) == hand.clock[0] + 30
     assert _due(hand, hand.clock[0] + 25, last_step=3) == hand.clock[0] + 5
     assert _due(hand, NOW + 1e6, last_step=3) == NOW + 1e6
+    assert _due(hand, None, last_step=4) == hand.clock[0] + 30
 
 
-def _due(hand: Hand, due: float, last_step: int) -> float:
+def _due(hand: Hand, due: float | None, last_step: int) -> float:
     """When the pull request is looked at after this step was seen, where it would have been at `due`."""
     from sqlalchemy import Connection, select, update  # noqa: PLC0415 - this one helper
 

@@ -11,7 +11,7 @@ from bot.runs.records import RunState
 from bot.storage import pulls, runs
 from bot.storage.artifacts import open_store
 from bot.storage.database import Database
-from tests.controller.farm import Farm, Hand, planned
+from tests.controller.farm import Farm, Gate, Hand, planned
 
 NOW = 1_795_000_000.0
 RUN = planned().record.id
@@ -65,6 +65,28 @@ def test_a_job_that_was_started_anew_is_not_ended_by_who_slept(hand: Hand) -> No
     with pytest.raises(TakenOver):
         hand.step()
     assert list(hand.farm.jobs) == [NAME]
+
+
+def test_what_another_process_collected_is_not_settled_by_who_slept(hand: Hand) -> None:
+    """It slept while it read the log; meanwhile the run ended, was asked for anew and set aside for again."""
+    gate = Gate()
+    hand.admission = gate
+    hand.step()
+    hand.farm.ends(NAME)
+
+    def sleeps(call: str, _name: str) -> None:
+        if call == "open_log":
+            hand.farm.before = lambda _call, _name: None
+            other = Thread(target=hand.later, args=(60,))
+            other.start()
+            other.join()
+
+    hand.farm.before = sleeps
+    hand.clock[0] += 20
+    with pytest.raises(TakenOver):
+        hand.step()
+    assert hand.record(RUN).state is RunState.ENDED
+    assert [one[:2] for one in gate.settled] == [(RUN, 1)]
 
 
 def test_what_was_cancelled_meanwhile_is_not_started_by_who_slept(hand: Hand) -> None:

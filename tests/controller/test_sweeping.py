@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,13 +11,16 @@ from sqlalchemy import Connection, update
 
 from bot.controller.sweeping import GRACE_SECONDS, Sweeper
 from bot.errors import Broken
+from bot.runs.budget import Limits
 from bot.runs.clusters.everywhere import AllClusters, FarCluster
 from bot.runs.clusters.local import LocalCluster
 from bot.runs.clusters.port import Fault, JobState, Observation, Place
 from bot.runs.records import RunState
-from bot.storage import launched, pulls, queue, runs
+from bot.runs.standing import RunStanding
+from bot.storage import launched, pulls, queue, runs, spend
 from bot.storage.artifacts import open_store
 from bot.storage.database import Database
+from bot.storage.spend import Wish
 from bot.storage.tables import RUN
 from tests.controller.farm import Farm, Hand, planned
 from tests.runs.clusters.workbench import Bench, now
@@ -102,6 +106,45 @@ def test_sweeping_leaves_the_row_as_it_was(hand: Hand) -> None:
     )
     assert found is not None
     assert (found.row["due"], found.row["state"]) == (None, "ended")
+
+
+def test_a_job_that_was_over_in_the_future_is_deleted(hand: Hand) -> None:
+    """Its end was written down by a clock that was ahead: nobody waits until then."""
+    hand.farm.ends(NAME)
+    hand.later()
+    assert _sweep(hand, after=-1e6) == {NAME}
+
+
+def test_a_run_that_is_begun_anew_while_a_place_is_swept_keeps_its_job(hand: Hand) -> None:
+    """It was over when the jobs were listed; an operator had it run again before its row was taken."""
+    hand.farm.ends(NAME)
+    hand.later()
+    hand.clock[0] += GRACE_SECONDS
+    known = launched.of_keys
+
+    def then_anew(connection: Connection, keys: Collection[str]) -> dict[str, RunStanding]:
+        found = known(connection, keys)
+        fresh = {"state": RunState.PLANNED, "standing": None, "due": hand.clock[0]}
+        connection.execute(update(RUN).values(**fresh))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(launched, "of_keys", then_anew)
+        assert _sweep(hand) == frozenset()
+    assert list(hand.farm.jobs) == [NAME]
+
+
+def test_what_was_set_aside_for_an_attempt_that_is_over_is_given_back(hand: Hand) -> None:
+    """Who slept past its lease set it aside and was not allowed to launch; the attempt that counts keeps its
+    own."""
+    wide = Limits(concurrent_runs=9, chip_hours_per_day=1e6)
+    for attempt in (1, 2):
+        wish = Wish(run=FIRST.record.id, attempt=attempt, place="p/z/c")
+        assert hand.database.now(spend.admit, wish, wide, now=NOW) is None
+    hand.database.now(lambda connection: connection.execute(update(RUN).values(attempt=2)))
+    _sweep(hand)
+    given_back = [hand.database.now(spend.is_set_aside, FIRST.record.id, attempt) for attempt in (1, 2)]
+    assert given_back == [False, True]
 
 
 def test_a_run_that_a_wrong_clock_put_to_sleep_is_woken(hand: Hand) -> None:

@@ -40,6 +40,15 @@ def test_runs_of_a_head_that_landed_unchanged_are_mains(database: Database) -> N
     assert [FOUND] == list(database.now(runs.of_branch, REPO, "test_5"))
 
 
+def test_what_landed_on_another_branch_is_not_mains(database: Database) -> None:
+    """A release took it, and main did not."""
+    database.now(runs.save, FOUND, now=9.0, measured=measure(run_log(Shape(steps=12))))
+    database.now(landings.save, REPO, "release", [SAME_FILES], 10.0)
+    assert database.now(landings.adopt, REPO, "main", 10.0) == 0
+    assert database.now(runs.of_branch, REPO, "main") == ()
+    assert database.now(landings.adopt, REPO, "release", 10.0) == 1
+
+
 def test_a_change_that_landed_twice_has_its_runs_once(database: Database) -> None:
     """Rolled back and landed again: they are of the newer commit, and count once in main's history."""
     again = replace(SAME_FILES, commit=replace(COMMIT, sha="c" * 40))

@@ -120,6 +120,34 @@ def test_yesterday_is_over(database: Database) -> None:
     assert database.now(spend.of_pull, ACME, 7) == 12.0
 
 
+def test_a_persons_day_is_over_too(database: Database) -> None:
+    """What somebody used yesterday is not held against today."""
+    _plan(database, _planned("a", 6.0), _planned("b", 6.0))
+    limits = replace(WIDE, chip_hours_per_person_per_day=10.0)
+    assert _admit(database, "a", limits)
+    assert not _admit(database, "b", limits)
+    assert _admit(database, "b", limits, now=NOW + 86_400)
+
+
+def test_every_place_has_room_of_its_own(database: Database) -> None:
+    """A full cluster keeps nobody from another; and who waits there is not woken by an end here."""
+    there = _planned("c")
+    _plan(
+        database,
+        _planned("a"),
+        _planned("b"),
+        replace(there, record=replace(there.record, place="p/z/other")),
+    )
+    only_one = replace(WIDE, concurrent_runs=1)
+    assert [_admit(database, name, only_one) for name in "ab"] == [True, False]
+    elsewhere = Wish(run="c", attempt=1, place="p/z/other")
+    assert database.now(spend.admit, elsewhere, only_one, now=NOW) is None
+    waits = {"waiting": "it waits", "due": NOW + 999}
+    database.now(lambda connection: connection.execute(RUN.update().values(**waits)))
+    database.now(spend.settle, "a", 1, chip_hours=1.0, now=NOW)
+    assert [(database.now(_waiting, name)[1] or 0.0) < NOW + 1 for name in "bc"] == [True, False]
+
+
 def test_people_have_budgets_of_their_own(database: Database) -> None:
     """One person's is used up, another's is not; a schedule has none."""
     _plan(database, _planned("a", 6.0), _planned("b", 6.0), _planned("c", 6.0, "bob"), _planned("d", 6.0, ""))
