@@ -82,7 +82,7 @@ class Suites:
         looked at then."""
         for _ in range(READINGS):
             began, last = self.now(), await self._last(repository)
-            text = await self._text(repository)
+            text = await self._text(repository, last)
             changed = last is not None and last.digest != digest(text)
             changes = last.changes if last else None
             if last and changed:
@@ -108,11 +108,16 @@ class Suites:
             now=self.now(),
         )
 
-    async def _text(self, repository: Repository) -> str | None:
-        facts = repository
-        if facts.default_branch is None:
-            facts = await self.forge.repository_facts(repository)
-        return await self.forge.file(facts, PATH, facts.default_branch or "HEAD")
+    async def _text(self, repository: Repository, last: LastSeen | None) -> str | None:
+        """What the default branch holds. Which that is, a delivery that comes late says wrongly: before
+        something else than `last` is believed, GitHub is asked."""
+        text, named = None, repository.default_branch
+        if named is not None:
+            text = await self.forge.file(repository, PATH, named)
+            if last is not None and last.digest == digest(text):
+                return text
+        branch = (await self.forge.repository_facts(repository)).default_branch or "HEAD"
+        return text if branch == named else await self.forge.file(repository, PATH, branch)
 
 
 def digest(text: str | None) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -105,12 +105,13 @@ def test_an_edited_configuration_is_previewed(
 
 
 def test_a_configuration_is_asked_for_once_a_minute(scene: Scene) -> None:
-    """Every look at a pull request needs it, and GitHub counts requests."""
+    """Every look at a pull request needs it, and GitHub counts requests; which branch is the default one is
+    asked where it is another than before."""
     suites = scene.process()
     for seconds in (0.0, KEPT_SECONDS / 2, KEPT_SECONDS + 1):
         scene.clock = NOW + seconds
         scene.read(suites)
-    assert 2 == len(scene.forge.asked)
+    assert ["file", "facts", "file"] == [one.split()[0] for one in scene.forge.asked]
 
 
 def test_what_was_pushed_to_main_is_read_at_once_and_compared(scene: Scene) -> None:
@@ -174,6 +175,17 @@ def test_a_reading_that_a_push_overtakes_is_neither_kept_nor_told(scene: Scene) 
     overtaken = Suites(forge=Pushed(files={PATH: FETCHES}), database=scene.database, now=lambda: NOW)
     assert scene.read(overtaken) == scene.read(other)
     assert not scene.push(other)
+
+
+def test_a_late_delivery_that_names_another_default_branch_is_not_believed(scene: Scene) -> None:
+    """It was the default once; what anybody pushes there now configures nothing."""
+    suites = scene.process()
+    right = scene.read(suites)
+    scene.look()
+    scene.forge.files[f"master:{PATH}"] = CHECKED
+    assert not asyncio.run(suites.renew(replace(ACME, default_branch="master")))
+    assert right == scene.read(suites)
+    assert not scene.look()
 
 
 def test_an_edited_repository_has_every_process_read_anew(scene: Scene) -> None:
