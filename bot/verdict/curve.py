@@ -7,6 +7,7 @@ Promises: of a step printed twice (a restart) the last one counts; what is not p
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite, isnan, log
+from typing import NamedTuple
 
 from bot.logs.facts import RunLog, Step
 from bot.verdict.digits import printed_decimals
@@ -20,14 +21,15 @@ HALF_A_DIGIT = 0.51
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """Step lines that state a loss, by step; `decimals` is how many the loss is printed with."""
+    """Step lines that state a loss, by step; `decimals` is how many the loss is printed with, `exact` holds
+    the losses that their perplexities tell, where these belong to them."""
 
     points: Mapping[int, Step]
     decimals: int
+    exact: Mapping[int, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class Pair(NamedTuple):
     """One step on both sides: the loss as exactly as both know it, and the size of a rounding error."""
 
     step: int
@@ -55,7 +57,11 @@ class Pair:
 def curve(log: RunLog) -> Curve:
     """Return the loss curve of a run."""
     points = {step.step: step for step in log.steps if step.loss is not None}
-    return Curve(points=points, decimals=_decimals(points.values()))
+    decimals = _decimals(points.values())
+    told = ((step, _exact(point, decimals)) for step, point in points.items())
+    return Curve(
+        points=points, decimals=decimals, exact={step: loss for step, loss in told if loss is not None}
+    )
 
 
 def pair(base: Curve, head: Curve, step: int) -> Pair:
@@ -65,11 +71,11 @@ def pair(base: Curve, head: Curve, step: int) -> Pair:
     """
     one, other = base.points[step], head.points[step]
     same = _same(one.loss, other.loss) and _same_where_both(_perplexity(one), _perplexity(other))
-    exact = (_exact(one, base.decimals), _exact(other, head.decimals))
-    if exact[0] is not None and exact[1] is not None:
+    first, second = base.exact.get(step), head.exact.get(step)
+    if first is not None and second is not None:
         least = min(one.perplexity or 1.0, other.perplexity or 1.0)
         rounding = HALF_A_DIGIT * 10.0**-LEAST_DECIMALS / least
-        return Pair(step=step, base=exact[0], head=exact[1], rounding=rounding, same_digits=same)
+        return Pair(step=step, base=first, head=second, rounding=rounding, same_digits=same)
     decimals = min(base.decimals, head.decimals)
     return Pair(
         step=step,

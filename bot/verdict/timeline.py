@@ -75,6 +75,8 @@ def steps_that_span_an_eval(log: RunLog, steps: Sequence[Step]) -> set[int]:
     By the marks' times where they and the lines have them in order, else by their places in the log.
     """
     evals = [mark for mark in log.marks if mark.kind in EVALS]
+    if not evals:
+        return set()
     times = sorted(mark.time for mark in evals if mark.time is not None)
     places = sorted(mark.offset for mark in evals)
     places_only = sorted(mark.offset for mark in evals if mark.time is None)

@@ -54,7 +54,7 @@ def plots(sides: Mapping[str, MeasuredRun]) -> tuple[Plot, ...]:
 def loss_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
     """The loss curves of one or two sides, by name; of two also the relative difference, head to base."""
     curves = {name: curve(run.log) for name, run in sides.items()}
-    lines = {name: line for name, run in sides.items() if (line := _losses(run))}
+    lines = {name: line for name, its in curves.items() if (line := _losses(its))}
     numbers = [value for line in lines.values() for _, value in line if isfinite(value)]
     steps = [step for line in lines.values() for step, _ in line]
     if len(set(steps)) < 2 or not numbers:
@@ -158,9 +158,8 @@ def _styles(sides: Iterable[str]) -> dict[str, str]:
     return dict(zip(names, ("base", "head")[-len(names) :], strict=True))
 
 
-def _losses(run: MeasuredRun) -> Points:
-    known = curve(run.log).points
-    return [(step, point.loss) for step, point in sorted(known.items()) if point.loss is not None]
+def _losses(its: Curve) -> Points:
+    return [(step, point.loss) for step, point in sorted(its.points.items()) if point.loss is not None]
 
 
 def _times(run: MeasuredRun) -> Points:
