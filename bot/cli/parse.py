@@ -66,6 +66,5 @@ def _show(screen: Screen, runs: tuple[MeasuredRun, ...], *, first: bool) -> None
 
 def _warn(source: str, runs: tuple[MeasuredRun, ...]) -> None:
     if all(run.log.outcome.state is State.NOT_A_TRAINING_LOG for run in runs):
-        print(
-            f"maxview: {plain(source)}: not a training log: no step lines of a known format", file=sys.stderr
-        )
+        why = " ".join(warning for run in runs for warning in run.log.warnings)
+        print(f"maxview: {plain(source)} is not a training log: {plain(why)}", file=sys.stderr)

@@ -85,7 +85,23 @@ def _tokens(steps: Sequence[Step], devices: int | None) -> float | None:
     weighed = _weighed(steps, devices)
     if weighed is not None and abs(weighed / implied - 1) <= blur:
         return weighed
-    return None if blur > TOO_BLURRED else float(round(implied)) or implied
+    known = blur <= TOO_BLURRED and _are_most_lines(steps, implied)
+    return (float(round(implied)) or implied) if known else None
+
+
+def _are_most_lines(steps: Sequence[Step], tokens: float) -> bool:
+    """Whether half of the lines or more print these tokens over their seconds as their rate: one that is the
+    same on every line, whatever they took, is nobody's measurement of them."""
+    printed = [
+        (step.seconds, step.tokens_per_device)
+        for step in steps
+        if step.seconds is not None and step.tokens_per_device is not None
+        if 0 < step.seconds < inf and 0 < step.tokens_per_device < inf
+    ]
+    agree = sum(
+        abs(tokens / rate - seconds) <= HALF_A_DIGIT + SAME_NUMBER * seconds for seconds, rate in printed
+    )
+    return 2 * agree >= len(printed)
 
 
 def _weighed(steps: Sequence[Step], devices: int | None) -> float | None:

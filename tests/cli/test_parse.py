@@ -45,14 +45,24 @@ def test_a_file_whose_name_ends_like_a_selector_is_itself(maxview: Maxview, tmp_
     assert json.loads(maxview("parse", "--json", path).out)["source"] == str(path)
 
 
-def test_what_is_no_training_log_is_a_result_with_a_warning(maxview: Maxview, tmp_path: Path) -> None:
-    """Exit 0 and a state, since the file could be read."""
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"milk\neggs\n", "No line of a format that is known was found."),
+        (b"", "The log is empty."),
+        (bytes(range(256)) * 9, "This is binary data, not a log."),
+    ],
+)
+def test_what_is_no_training_log_is_a_result_with_a_warning(
+    maxview: Maxview, tmp_path: Path, content: bytes, why: str
+) -> None:
+    """Exit 0 and a state, since the file could be read; the warning says what it is."""
     path = tmp_path / "shopping.txt"
-    path.write_text("milk\neggs\n", encoding="utf-8")
+    path.write_bytes(content)
     ran = maxview("parse", "--json", path)
     assert ran.status == 0
     assert json.loads(ran.out)["outcome"]["state"] == "not_a_training_log"
-    assert ran.err == f"maxview: {path}: not a training log: no step lines of a known format\n"
+    assert ran.err == f"maxview: {path} is not a training log: {why}\n"
 
 
 def test_a_bad_source_does_not_hide_the_good_ones(maxview: Maxview, good: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bot.logs.facts import Step
 from bot.verdict.recover import Constants, constants, recovered_seconds
-from tests.verdict.samples import DEVICES, run_log
+from tests.verdict.samples import DEVICES, Shape, run_log
 
 
 @given(st.floats(0.002, 30.0), st.sampled_from([128, 2048, 8192, 131_072]))
@@ -36,6 +36,13 @@ def test_too_few_digits_tell_nothing() -> None:
     """0.002 TFLOP/s may be a fifth more or less."""
     steps = [replace(step, tokens_per_device=None, tflops_per_device=0.002) for step in run_log().steps]
     assert constants(steps, None) == Constants()
+
+
+def test_a_rate_that_is_the_same_whatever_a_step_took_tells_no_tokens() -> None:
+    """The slowest lines would make 130,000 tokens of it, and the others' rates would be made of those."""
+    steps = [replace(step, tokens_per_device=9_000.0) for step in run_log(Shape(stalls={8: 9.0})).steps]
+    assert constants(steps, None).tokens is None
+    assert constants(steps[:2], None).tokens is None
 
 
 def test_a_rate_that_contradicts_the_seconds_is_not_used() -> None:
