@@ -195,6 +195,21 @@ def test_a_wish_that_arrives_during_a_look_is_not_lost(scene: Scene) -> None:
     assert (quiet, scene.look(None)) == (NOON + LOOK_SECONDS, NOON)
 
 
+def test_a_case_that_is_no_more_is_not_run_for_an_old_ask(scene: Scene) -> None:
+    """It was asked for under another configuration; what is still there is run."""
+    ask = Ask(
+        source=Source.COMMAND,
+        name="baseline:7:99",
+        keys=frozenset({*KEYS[:1], "99_gone/linen"}),
+        by="alice",
+        head_sha=MAIN_SHA,
+        made=NOON,
+    )
+    scene.database.now(asks.keep, NAME, MAIN, ask)
+    scene.look(LAUNCHES)
+    assert [(run.case, run.variant) for run in scene.wanted()] == [("03_dropout", "linen")]
+
+
 def test_runs_that_are_asked_for_no_more_are_let_go_of(scene: Scene) -> None:
     """Without a launch section nothing is left to run."""
     scene.look()

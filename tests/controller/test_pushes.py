@@ -149,3 +149,12 @@ def test_a_push_to_main_has_main_looked_at(scene: Scene) -> None:
     held = scene.database.now(queue.claim, MAINLINE, owner="me", now=NOW, lease=30.0)
     assert held is not None
     assert NAME == held.row["repository"]
+
+
+def test_a_branch_that_is_gone_leaves_its_pull_request_at_its_head(scene: Scene) -> None:
+    """Deleted after the merge: the pull request was measured at the commit that it had."""
+    scene.open_pull()
+    before = scene.database.now(pulls.find, NAME, 7)
+    said = scene.push(COPYBARA, "0" * 40, deleted=True)
+    assert said.startswith("0 pull requests")
+    assert scene.database.now(pulls.find, NAME, 7) == before

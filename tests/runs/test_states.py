@@ -94,6 +94,19 @@ def test_time_that_nobody_looked_on_ends_nothing(state: RunState, seen: Observat
     assert (run.state, run.spent) == (state, 900)
 
 
+def test_a_run_has_run_since_it_was_first_seen_running() -> None:
+    """What it is charged for begins there, however often it is looked at."""
+    run, _ = decide(standing(RunState.QUEUED), RUNNING, Wish.WANTED, NOW, PACE)
+    run, _ = decide(run, RUNNING, Wish.WANTED, NOW + 100, PACE)
+    assert (run.began, run.since) == (NOW, NOW)
+
+
+def test_a_state_since_tomorrow_is_one_since_now() -> None:
+    """People read how long a run has stood where it stands."""
+    run, _ = decide(standing(RunState.RUNNING, since=NOW + 1e5), RUNNING, Wish.WANTED, NOW, PACE)
+    assert run.since == NOW
+
+
 def test_a_clock_that_was_ahead_does_not_stop_ours() -> None:
     """A moment in the future counts as now, so that the limit passes from there."""
     ahead = replace(standing(RunState.RUNNING, since=NOW + 1e9), looked=NOW + 1e9)
