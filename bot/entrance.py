@@ -6,7 +6,7 @@ In:  settings, the database, our own store, the templates, the links' key. Out: 
 import time
 from dataclasses import dataclass
 
-from bot.github.people import People
+from bot.github.people import People, site_of
 from bot.render import Renderer
 from bot.settings import Settings
 from bot.storage.artifacts import RunStore
@@ -43,5 +43,6 @@ def entrance(
         artifacts=artifacts,
         people=people if settings.client_id else None,
         readers=people,
+        github=site_of(settings.api_url),
     )
     return Entrance(front=front(means), people=people)

@@ -80,7 +80,11 @@ SETTINGS: tuple[Setting, ...] = (
         meaning="what sessions are sealed with; a new one signs everybody out",
         default="derived from the App's private key",
     ),
-    Setting(name="GITHUB_API_URL", meaning="GitHub's API", default=GITHUB_API),
+    Setting(
+        name="GITHUB_API_URL",
+        meaning="GitHub's API; of an Enterprise Server, https://HOST/api/v3",
+        default=GITHUB_API,
+    ),
     Setting(
         name="PUBLIC_URL",
         meaning="where people reach these pages; the comment links there",

@@ -17,6 +17,7 @@ from bot.web.api import api_routes
 from bot.web.frame.parts import Parts, Render, later
 from bot.web.ground.answers import NEVER, json_answer
 from bot.web.ground.link_key import LinkKey
+from bot.web.ground.links import GITHUB
 from bot.web.ground.visitor import Permissions, Readers
 from bot.web.log.source import Logs
 from bot.web.pages import page_routes
@@ -37,7 +38,8 @@ class Front:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
     """What the front is made with. `secret` seals cookies; without `people` nobody can sign in, and without
-    `readers` no token opens anything; `artifacts` keeps what is found out about logs."""
+    `readers` no token opens anything; `artifacts` keeps what is found out about logs;
+    `github` is where people meet GitHub."""
 
     database: Database
     render: Render
@@ -48,6 +50,7 @@ class Means:
     artifacts: RunStore | None = None
     people: People | None = None
     readers: Readers | None = None
+    github: str = GITHUB
 
 
 def front(means: Means) -> Front:
@@ -72,6 +75,7 @@ def front(means: Means) -> Front:
     desk = Desk(
         problem=_problem(parts),
         secure=_is_secure(means),
+        github=means.github,
         sessions=sign_in.sessions if sign_in else None,
         permissions=permissions,
     )

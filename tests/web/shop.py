@@ -26,6 +26,7 @@ from bot.storage.pulls import RepositoryRow
 from bot.verdict.judgement import MeasuredRun
 from bot.web.front import Means, front
 from bot.web.ground.link_key import LinkKey
+from bot.web.ground.links import GITHUB
 from bot.web.sign_in.flow import People
 from bot.web.sign_in.reception import Reception, failure
 from tests.report.parts import measured
@@ -47,6 +48,7 @@ class Shop:
     now: float = NOW + 7200.0
     people: People | None = None
     url: str = URL
+    github: str = GITHUB
     app: Starlette = field(init=False)
 
     def __post_init__(self) -> None:
@@ -62,6 +64,7 @@ class Shop:
             secret="a secret of the tests",
             artifacts=FolderStore(self.folder / "artifacts"),
             people=self.people,
+            github=self.github,
         )
         met = front(means)
         self.app = Starlette(

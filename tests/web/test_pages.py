@@ -245,3 +245,12 @@ def test_a_fault_of_the_program_is_one_clear_page(shop: Shop, monkeypatch: pytes
     monkeypatch.delattr("bot.web.pulls.pages.report_document")
     document = shop.get(f"/api/v1/{PUBLIC}/pull/4270", fails=True)
     assert (500, True) == (document.status_code, "MaxView failed here" in document.json()["error"])
+
+
+def test_pages_lead_to_the_github_that_the_repositories_are_on(shop: Shop) -> None:
+    """A company's own server, say; nothing leads to the public site then."""
+    theirs = replace(shop, github="https://git.company.example")
+    theirs.report(samples.mixed())
+    answer = theirs.get(f"/{PUBLIC}/pull/{samples.mixed().number}")
+    assert f"https://git.company.example/{PUBLIC}/commit/" in answer.text
+    assert "github.com" not in answer.text

@@ -14,7 +14,6 @@ from bot.verdict.explanation import ExplainedRun, Place
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.metrics import BY_KEY
 from bot.web.ground.access import Visit
-from bot.web.ground.links import commit_on_github
 from bot.web.ground.moments import Moment, moment
 from bot.web.log.marks import log_start
 
@@ -52,7 +51,7 @@ def run_lines(
         RunLine(
             id=record.id,
             commit=record.sha[:7] if record.sha else "not recorded",
-            commit_link=commit_on_github(record.repository, record.sha) if record.sha else None,
+            commit_link=visit.links.commit_on_github(record.repository, record.sha) if record.sha else None,
             started=moment(record.started),
             state=record.state.value,
             page=visit.links.run(record.id),

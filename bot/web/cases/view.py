@@ -26,7 +26,6 @@ from bot.web.figures.drawing import Plot
 from bot.web.figures.plots import plots
 from bot.web.ground.access import Visit
 from bot.web.ground.inline import plain
-from bot.web.ground.links import commit_on_github
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +91,7 @@ def case_view(
         sentences=sentences(row, report.base_branch),
         rerun=plain(rerun(report, row)),
         baseline=_baseline(baseline) if baseline else "",
-        baseline_link=_commit_link(report.repository, baseline.sha if baseline else None),
+        baseline_link=_commit_link(visit, report.repository, baseline.sha if baseline else None),
         caveats=differences(comparison) if comparison else (),
         figures=figure_lines(comparison) if comparison else (),
         troubles=ended,
@@ -126,8 +125,8 @@ def _baseline(baseline: Baseline) -> str:
     return f"{baseline.sha[:7] if baseline.sha else 'commit not recorded'}, {baseline.why}{behind}"
 
 
-def _commit_link(repository: str, sha: str | None) -> str | None:
-    return commit_on_github(repository, sha) if sha else None
+def _commit_link(visit: Visit, repository: str, sha: str | None) -> str | None:
+    return visit.links.commit_on_github(repository, sha) if sha else None
 
 
 def _drawn(row: CaseReport, measured: Mapping[str, MeasuredRun], names: Names) -> dict[str, MeasuredRun]:

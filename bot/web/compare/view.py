@@ -21,7 +21,6 @@ from bot.web.cases.pairing import End, Pairing
 from bot.web.cases.troubles import Names
 from bot.web.cases.view import CaseView, case_view
 from bot.web.ground.access import Visit
-from bot.web.ground.links import commit_on_github, pull_on_github
 from bot.web.ground.public import for_page
 
 ACROSS_VARIANTS = {
@@ -204,15 +203,19 @@ def _variant_words(pairing: Pairing, state: RowState) -> str:
 def _end(end: End, runs: Sequence[Sequence[Kept]], visit: Visit) -> EndView:
     ref, known = end.ref, counted(sum(map(len, runs)), "run")
     commits = {kept.record.sha for some in runs for kept in some}
+    links = visit.links
     link: str | None = None
     match ref.kind:
         case Kind.BRANCH if len(commits) == 1 and (sha := commits.pop()):
-            what, link = f"{known} of {sha[:7]}", commit_on_github(visit.repository, sha)
+            what, link = f"{known} of {sha[:7]}", links.commit_on_github(visit.repository, sha)
         case Kind.BRANCH:
             what = f"{known}, of each case's newest commit"
         case Kind.PULL:
-            what, link = f"{known} of its head commit", pull_on_github(visit.repository, ref.number or 0)
+            what, link = (
+                f"{known} of its head commit",
+                links.pull_on_github(visit.repository, ref.number or 0),
+            )
         case _:
-            what, link = known, commit_on_github(visit.repository, ref.sha or "")
+            what, link = known, links.commit_on_github(visit.repository, ref.sha or "")
     name = f"{spelt(end)} ({ref.sha[:7]})" if ref.kind is Kind.PULL and ref.sha else spelt(end)
     return EndView(name=visit.text(name), what=what, link=link)

@@ -20,7 +20,7 @@ from bot.web.ground.answers import PRIVATE, PUBLIC
 from bot.web.ground.legible import legible
 from bot.web.ground.link_key import LinkKey
 from bot.web.ground.links import Links
-from bot.web.ground.visitor import visitor_of
+from bot.web.ground.visitor import github_of, visitor_of
 
 LONGEST_NAME = 200
 """Characters of a repository's name or a run's id that are looked up: GitHub's names end well below."""
@@ -86,12 +86,16 @@ async def _visit(
     rows = await database.read(pulls.repositories)
     row = next((row for row in rows if row.full_name.lower() == named.lower()), None)
     if row is not None and not row.private:
-        return Visit(repository=row.full_name, private=False, links=Links())
+        return Visit(repository=row.full_name, private=False, links=_links(request))
     repository = row.full_name if row else named
     given = request.query_params.get("key", "")
     if key.opens(named, given):
-        return Visit(repository=repository, private=True, links=Links(key=given))
+        return Visit(repository=repository, private=True, links=_links(request, key=given))
     visitor = visitor_of(request)
     if visitor is None or not await visitor.may_read(repository, asked or named):
         raise Absent
-    return Visit(repository=repository, private=True, links=Links())
+    return Visit(repository=repository, private=True, links=_links(request))
+
+
+def _links(request: Request, key: str | None = None) -> Links:
+    return Links(key=key, github=github_of(request))

@@ -14,9 +14,11 @@ API = "/api/v1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """The addresses as one visitor sees them; `key` opens a private repository."""
+    """The addresses as one visitor sees them; `key` opens a private repository, `github` is where people meet
+    the GitHub that it is on."""
 
     key: str | None = None
+    github: str = GITHUB
 
     def home(self) -> str:
         """Every public repository."""
@@ -134,6 +136,22 @@ class Links:
         front, sign, anchor = path.partition("#")
         return f"{front}{'&' if '?' in front else '?'}{urlencode({'key': self.key})}{sign}{anchor}"
 
+    def pull_on_github(self, repository: str, number: int) -> str:
+        """The pull request itself."""
+        return f"{self.github}/{quote(repository)}/pull/{number}"
+
+    def branch_on_github(self, repository: str, branch: str) -> str:
+        """A branch as it is now."""
+        return f"{self.github}/{quote(repository)}/tree/{quote(branch, safe='/')}"
+
+    def commit_on_github(self, repository: str, sha: str) -> str:
+        """A commit."""
+        return f"{self.github}/{quote(repository)}/commit/{quote(sha, safe='')}"
+
+    def comparison_on_github(self, repository: str, before: str, after: str) -> str:
+        """The commits after one up to another."""
+        return f"{self.github}/{quote(repository)}/compare/{quote(before, safe='')}...{quote(after, safe='')}"
+
     def _compare(self, above: str, repository: str, ends: str, **query: str | None) -> str:
         return self._asking(f"{above}{self._bare(repository)}/compare/{quote(ends, safe='/:')}", **query)
 
@@ -148,23 +166,3 @@ class Links:
         path = above + "".join(f"/{quote(part, safe='')}" for part in parts)
         asked = {name: value for name, value in {**query, "key": self.key}.items() if value}
         return f"{path}?{urlencode(asked)}" if asked else path
-
-
-def pull_on_github(repository: str, number: int) -> str:
-    """The pull request itself."""
-    return f"{GITHUB}/{quote(repository)}/pull/{number}"
-
-
-def branch_on_github(repository: str, branch: str) -> str:
-    """A branch as it is now."""
-    return f"{GITHUB}/{quote(repository)}/tree/{quote(branch, safe='/')}"
-
-
-def commit_on_github(repository: str, sha: str) -> str:
-    """A commit."""
-    return f"{GITHUB}/{quote(repository)}/commit/{quote(sha, safe='')}"
-
-
-def comparison_on_github(repository: str, before: str, after: str) -> str:
-    """The commits after one up to another."""
-    return f"{GITHUB}/{quote(repository)}/compare/{quote(before, safe='')}...{quote(after, safe='')}"

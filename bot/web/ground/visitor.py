@@ -117,3 +117,9 @@ def account_of(request: Request) -> Account:
     if visitor is None or visitor.login is None:
         return Account(offered=offered)
     return Account(login=visitor.login, proof=visitor.proof, offered=offered)
+
+
+def github_of(request: Request) -> str:
+    """Where people meet the GitHub that the repositories are on, as the reception knows it."""
+    site: str = request.scope["state"]["github"]
+    return site

@@ -12,7 +12,6 @@ from bot.verdict.metric import Metric
 from bot.verdict.metrics import BY_KEY, METRICS
 from bot.web.figures.drawing import Plot
 from bot.web.ground.access import Visit
-from bot.web.ground.links import commit_on_github, comparison_on_github
 from bot.web.ground.moments import Moment, moment
 from bot.web.history.levels import Level, Move, levels, moves
 from bot.web.history.plot import history_plot
@@ -147,8 +146,8 @@ def _move(move: Move, metric: Metric, visit: Visit) -> MoveLine:
         word=("slower" if slower else "faster") if metric.key == STEADY else ("more" if slower else "less"),
         tone=("red" if slower else "good") if judged else "quiet",
         commit=shift.at[:7] if shift.at else "a commit that is not recorded",
-        commit_link=commit_on_github(visit.repository, shift.at) if shift.at else None,
-        between=comparison_on_github(visit.repository, shift.before or "", shift.at or "")
+        commit_link=visit.links.commit_on_github(visit.repository, shift.at) if shift.at else None,
+        between=visit.links.comparison_on_github(visit.repository, shift.before or "", shift.at or "")
         if between
         else None,
         started=moment(shift.started),
@@ -180,7 +179,7 @@ def _points(points: Sequence[Point], drawn: Sequence[Level], metric: Metric, vis
                 run=visit.text(point.run),
                 page=visit.links.run(point.run),
                 commit=point.sha[:7] if point.sha else "not recorded",
-                commit_link=commit_on_github(visit.repository, point.sha) if point.sha else None,
+                commit_link=visit.links.commit_on_github(visit.repository, point.sha) if point.sha else None,
                 started=moment(point.started),
                 value=NONE if point.value is None else f"{point.value:.{metric.digits}f}",
                 apart=_apart(point, level),

@@ -20,7 +20,6 @@ from bot.web.frame.parts import Parts
 from bot.web.ground.access import Absent, Visit, visit
 from bot.web.ground.answers import json_answer, known_already, tag_of
 from bot.web.ground.assets import edition
-from bot.web.ground.links import commit_on_github
 from bot.web.ground.moments import moment
 from bot.web.ground.public import document_for_reader, for_page, with_key
 from bot.web.ground.visitor import account_of
@@ -116,7 +115,7 @@ def _shown(
         "title": shown.title,
         "notices": (*_notices(row, report, asked), *_trouble(row, asked.head)),
         "made": moment(report.made_at),
-        "commit": commit_on_github(report.repository, report.head_sha),
+        "commit": here.links.commit_on_github(report.repository, report.head_sha),
         "document": asked.document(here, report.head_sha),
     }
 

@@ -11,7 +11,6 @@ from starlette.requests import Request
 from bot.storage import branches
 from bot.storage.database import Database
 from bot.web.ground.access import Absent, Unclear, Visit
-from bot.web.ground.links import branch_on_github, pull_on_github
 
 LARGEST_PULL = 2**31 - 1
 LONGEST_BRANCH = 255
@@ -59,7 +58,7 @@ async def asked_report(request: Request, database: Database, here: Visit) -> Ask
         head=head,
         name=f"#{number}",
         words=f"Pull request #{number}",
-        github=pull_on_github(here.repository, number),
+        github=here.links.pull_on_github(here.repository, number),
         ref=f"pr/{number}",
     )
 
@@ -78,7 +77,7 @@ async def _branch(database: Database, here: Visit, branch: str, head: str | None
         head=head,
         name=here.text(branch),
         words=f"Branch {here.text(branch)}",
-        github=branch_on_github(here.repository, branch),
+        github=here.links.branch_on_github(here.repository, branch),
         ref=branch,
         branch=branch,
         notice=f"Pull request #{pull} speaks for this branch now; newer reports are there." if pull else "",

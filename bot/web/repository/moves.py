@@ -11,7 +11,6 @@ from bot.report.history_document import shift_document
 from bot.storage.histories import Series
 from bot.verdict.history import Shift, shifts
 from bot.web.ground.access import Visit
-from bot.web.ground.links import commit_on_github, comparison_on_github
 from bot.web.ground.moments import Moment, moment
 
 
@@ -52,14 +51,17 @@ def main_document(series: Sequence[Series]) -> list[dict[str, object]]:
 
 def _line(series: Series, shift: Shift, visit: Visit) -> MainLine:
     name = f"{series.case} · {series.variant}" if series.variant else series.case
+    links = visit.links
     known = shift.before is not None and shift.at is not None and shift.before != shift.at
     return MainLine(
         name=visit.text(name),
         change=change(shift.change),
         slower=shift.change > 0,
         commit=shift.at[:7] if shift.at else "a commit that is not recorded",
-        commit_link=commit_on_github(visit.repository, shift.at) if shift.at else None,
-        between=comparison_on_github(visit.repository, shift.before or "", shift.at or "") if known else None,
+        commit_link=links.commit_on_github(visit.repository, shift.at) if shift.at else None,
+        between=links.comparison_on_github(visit.repository, shift.before or "", shift.at or "")
+        if known
+        else None,
         after=f"{counted(shift.runs_after, 'run')} after",
         started=moment(shift.started),
     )

@@ -21,7 +21,6 @@ from bot.web.figures.charts import Bar, bar, fills
 from bot.web.figures.drawing import Plot
 from bot.web.figures.plots import plots
 from bot.web.ground.access import Visit
-from bot.web.ground.links import commit_on_github
 from bot.web.ground.moments import Moment, moment
 from bot.web.log.marks import log_marks, log_start
 
@@ -100,7 +99,7 @@ class RunView:
 
 def run_view(record: RunRecord, run: MeasuredRun | None, visit: Visit) -> RunView:
     """The page's words. `run` is as this visitor may read it."""
-    link = commit_on_github(record.repository, record.sha) if record.sha else None
+    link = visit.links.commit_on_github(record.repository, record.sha) if record.sha else None
     started = moment(record.started)
     if run is None:
         return RunView(record=record, commit_link=link, started=started, measured=False)

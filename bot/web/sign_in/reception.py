@@ -43,10 +43,12 @@ Problem = Callable[[Request, int, str, str], Response]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """What the reception works with. Without `sessions` nobody can sign in; `problem` makes a page."""
+    """What the reception works with. Without `sessions` nobody can sign in; `problem` makes a page,
+    `github` is where people meet GitHub."""
 
     problem: Problem
     secure: bool
+    github: str
     sessions: Sessions | None = None
     permissions: Permissions | None = None
 
@@ -77,6 +79,7 @@ class Reception:
             await _to_sign_in(request)(scope, receive, send)
             return
         state = scope.setdefault("state", {})
+        state["github"] = self._desk.github
         state["sign_in"] = self._desk.sessions is not None
         state["visitor"] = visitor = await self._visitor(request)
         finish = _Finishing(send, secure=self._desk.secure, known=visitor is not None)
