@@ -19,6 +19,11 @@ from bot.logs.statement import Doubt, Figure, Quantity, Statement, Unsure
 CUT = "The last record of the log is cut off in the middle: it was left out."
 NO_STEP = "A step line whose step number has more than 12 digits was left out: no training has as many steps."
 
+BROKEN = (
+    "Step lines are broken in the middle, as by a terminal's width: what stands behind a break was left out. "
+    "Give the log as it was written."
+)
+
 # completed step: 3, seconds: 0.414, TFLOP/s/device: 32.831, Tokens/s/device: 4948.713, loss: 9.728
 _HEAD = re.compile(r"ompleted step: (?P<step>\d{1,12})(?=,|\s)")
 _TOO_LONG = re.compile(r"ompleted step: \d{13}")
@@ -33,6 +38,14 @@ _DISTILLATION_HEAD = re.compile(r"step (?P<step>\d{1,12}) \Z")
 _FIRST_HEAD = re.compile(r"completed (?P<step>\d{1,12})\Z")
 _FIRST_PAIR = re.compile(
     r"'(?P<name>[\w/]{1,60})': \D{0,12}?(?P<value>-?(?:\d[\d.]*(?:e[+-]?\d+)?|nan|inf))\b"
+)
+
+# completed step: 3, seconds: 0.4 | 14, TFLOP/s/device: 32.831, where | is the end of a line
+_CUT_NUMBER = re.compile(r"\.?\r?\n[\d.]{1,24}, [A-Za-z][\w./ ]{0,60}:")
+# seconds: 0.414 | , TFLOP    seconds: 0.414, | TFLOP/s: 3    seconds: 0.414, TF | LOP/s: 3    , TFLOP/s: | 3
+_BROKEN = re.compile(
+    r"\r?\n, [A-Za-z]|,\r?\n ?[A-Za-z][\w./ ]{0,60}: ?-?\d"
+    r"|, [A-Za-z][\w./ ]{0,60}(?:\r?\n[\w./ ]{0,60}: ?|:\r?\n ?|: \r?\n)-?\d"
 )
 
 _FIELDS = {
@@ -107,9 +120,15 @@ def _record(seen: Sighting, head: re.Match[str], kind: StepKind) -> Iterator[Sta
         else:
             yield Unsure(step=_step(seen, int(head["step"]), numbers.pairs, kind))
             yield from seen.site
-    elif numbers.pairs:
+        return
+    cut = _CUT_NUMBER.match(rest)
+    if cut and numbers.pairs:
+        numbers.pairs.popitem()  # its last digits stand on the next line
+    if numbers.pairs:
         yield _step(seen, int(head["step"]), numbers.pairs, kind)
         yield from seen.site
+    if cut or _BROKEN.match(rest):
+        yield Doubt(text=BROKEN)
 
 
 def _distilled(seen: Sighting) -> Iterator[Statement]:

@@ -14,6 +14,7 @@ from bot.logs import grouping
 from bot.logs.encoding import NOTE
 from bot.logs.episode import Episode
 from bot.logs.facts import RunLog, State
+from bot.logs.maxtext_steps import BROKEN
 from bot.logs.read import LogReader, read_log
 from tests.writing import maxtext_log
 
@@ -63,6 +64,20 @@ def test_the_moment_that_a_wrapper_adds_is_the_lines_own(wrap: Callable[[datetim
     """Without it only the printed seconds would be left, which belong to other steps."""
     (run,) = read_log([_lines(wrap).encode()], "x")
     assert (STEPS[1:], 1) == (_gaps(run), run.hosts)
+
+
+@pytest.mark.parametrize("width", [80, 81, *range(84, 170, 3)])
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_a_log_broken_at_a_terminals_width_gives_no_wrong_number(width: int, ending: str) -> None:
+    """What stands in front of the break is true, what was cut is absent, and a warning says so."""
+    lines = maxtext_log(steps=12).splitlines()
+    text = ending.join(line[at : at + width] for line in lines for at in range(0, len(line) or 1, width))
+    (whole,), (run,) = (read_log([content.encode()], "x") for content in ("\n".join(lines), text))
+    known = {step.step: step for step in whole.steps}
+    for step in run.steps:
+        for name in ("seconds", "tflops_per_device", "tokens_per_device", "total_weights", "loss"):
+            assert getattr(step, name) in {None, getattr(known[step.step], name)}, (step, name)
+    assert BROKEN in run.warnings
 
 
 @pytest.mark.parametrize(
