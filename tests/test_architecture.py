@@ -87,6 +87,7 @@ FORBIDDEN_WHEN_PURE = {
 DOORS = {
     "ahocorasick_rs": ("logs/scan.py",),
     "alembic": ("storage/migrations/",),
+    "cmarkgfm": ("demo/",),
     "cryptography": ("demo/", "private_key.py", "web/sign_in/seal.py"),
     "dulwich": ("runs/clusters/checkout.py", "demo/"),
     "githubkit": ("github/",),

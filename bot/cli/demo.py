@@ -60,7 +60,11 @@ async def _play(folder: Path, arguments: argparse.Namespace) -> None:
             _print(shown)
         if arguments.once:
             return
-        print(f"\nThe pages are at {standing.url}/{FULL_NAME} until Ctrl-C.", file=sys.stderr)
+        print(
+            f"\nUntil Ctrl-C:\n  the pages                          {standing.url}/{FULL_NAME}\n"
+            f"  conversations, to type commands in {standing.github.world.url}/{FULL_NAME}/pulls",
+            file=sys.stderr,
+        )
         await asyncio.Event().wait()
 
 

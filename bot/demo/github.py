@@ -13,7 +13,8 @@ from pathlib import Path
 
 import httpx
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 
 from bot.demo import github_pull_shapes as shapes
 from bot.demo.github_app_routes import AppRoutes
@@ -24,6 +25,7 @@ from bot.demo.github_events import NOTHING, Events
 from bot.demo.github_git import History
 from bot.demo.github_hooks import Hooks
 from bot.demo.github_label_routes import LabelRoutes
+from bot.demo.github_pages import PageRoutes
 from bot.demo.github_shapes import Json, repository
 from bot.demo.github_state import CommentState, Delivery, Fault, PullState, World
 from bot.intake.pull import Permission
@@ -223,15 +225,22 @@ class StandIn:
             await asyncio.gather(*self._announcing)
 
     def _application(self) -> Starlette:
+        pages = PageRoutes(self.world, self.comment)
         routes = (
             *AppRoutes(self.world, self._hooks.redeliver).all(),
             *CodeRoutes(self.world, self._history).all(),
             *LabelRoutes(self.world).all(),
             *CommentRoutes(self.world, self._announce).all(),
             *CheckRoutes(self.world).all(),
+            *pages.all(),
         )
-        missing = JSONResponse({"message": "Not Found"}, status_code=404)
-        return Starlette(routes=routes, exception_handlers={404: lambda *_: missing})
+
+        async def missing(request: Request, _why: Exception) -> Response:
+            if "text/html" in request.headers.get("accept", ""):
+                return pages.missing(request)
+            return JSONResponse({"message": "Not Found"}, status_code=404)
+
+        return Starlette(routes=routes, exception_handlers={404: missing})
 
     def _announce(self, action: str, state: CommentState) -> None:
         task = asyncio.create_task(self.events.comment(action, state))
