@@ -131,15 +131,18 @@ class AppLife:
 
     async def _comment(self, changed: BotCommentChanged) -> str:
         name, number, now = changed.repository.full_name, changed.number, self.now()
-        if await self.database.write(
+        # Asked first: whoever has let go of the row by then has kept the id of what it wrote.
+        held = await self.database.write(standing.is_worked_on, repository=name, number=number, now=now)
+        ours = await self.database.write(
             standing.comment_was_changed,
             repository=name,
             number=number,
             comment_id=changed.comment_id,
             now=now,
-        ):
+        )
+        if ours:
             return f"#{number}: our comment is looked at"
-        if await self.database.write(standing.is_worked_on, repository=name, number=number, now=now):
+        if held:
             raise TryLater(f"#{number}: a comment may be on its way, and its id unknown", after=1.0)
         return f"#{number}: not our comment"
 

@@ -14,7 +14,7 @@ from bot.controller.suites import Suites
 from bot.errors import Missing, TryLater
 from bot.intake.delivery import Delivery
 from bot.intake.pull import Permission, Repository
-from bot.storage import deliveries, pulls, queue, repositories
+from bot.storage import deliveries, pulls, queue, repositories, standing
 from bot.storage.database import Database
 from bot.storage.tables import DELIVERY, PULL_REQUEST
 from tests.controller.forge import FakeForge
@@ -223,19 +223,41 @@ def test_an_installation_that_goes_takes_its_wishes_along(scene: Scene) -> None:
     assert held is None
 
 
+def _deletion() -> dict[str, Any]:
+    deleted = _comment("the report", action="deleted")
+    deleted["comment"]["user"] = {**WHO, "type": "Bot", "id": 7, "login": "maxview[bot]"}
+    return deleted
+
+
 def test_a_deletion_waits_while_the_comment_may_be_one_that_is_being_written(scene: Scene) -> None:
     """GitHub may tell of it before its answer to our writing was kept; the id is only known then."""
     scene.take("pull_request", _pull("opened"))
     held = scene.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=9.0)
     assert held is not None
-    by_us = {"type": "Bot", "id": 7, "login": "maxview[bot]"}
-    deleted = _comment("the report", action="deleted")
-    deleted["comment"]["user"] = {**WHO, **by_us}
     with pytest.raises(TryLater, match="#7: a comment may be on its way"):
-        scene.take("issue_comment", deleted, name="d2")
+        scene.take("issue_comment", _deletion(), name="d2")
     scene.database.now(pulls.let_go, held, now=NOW, due=None, values={"comment_id": 99, "comment_hash": "x"})
-    again = {**deleted, "again": 1}
+    again = {**_deletion(), "again": 1}
     assert scene.take("issue_comment", again, name="d3") == ("done", "#7: our comment is looked at")
+
+
+def test_a_deletion_waits_too_where_the_id_is_kept_while_it_is_looked_for(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two questions to the database another one may let go of the row."""
+    scene.take("pull_request", _pull("opened"))
+    held = scene.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=9.0)
+    assert held is not None
+    look = standing.comment_was_changed
+
+    def overtaken(connection: Connection, **asked: Any) -> bool:
+        found = look(connection, **asked)
+        pulls.let_go(connection, held, now=NOW, due=None, values={"comment_id": 99, "comment_hash": "x"})
+        return found
+
+    monkeypatch.setattr(standing, "comment_was_changed", overtaken)
+    with pytest.raises(TryLater):
+        scene.take("issue_comment", _deletion(), name="d2")
 
 
 def test_a_delivery_from_before_a_rename_does_not_take_it_back(scene: Scene) -> None:
