@@ -12,10 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.web.log import source as log_source
 from bot.web.log.source import LogSource, open_log
+from bot.web.log_viewer import overlap
 from bot.web.log_viewer import search as log_search
+from bot.web.log_viewer.overlap import Block, Place
 from bot.web.log_viewer.query import LONGEST_WORDS, NotSearchable, Query, compiled
-from bot.web.log_viewer.search import Found, Place, search
+from bot.web.log_viewer.search import Found, search
 from tests.web.shop import KEY, PRIVATE, Page, Shop
 
 
@@ -43,7 +46,7 @@ def test_every_line_with_the_words_is_found_once(lines: list[str]) -> None:
     """Whatever the blocks, as a search through the lines would."""
     text = "\n".join(lines)
     expected = [n for n, line in enumerate(lines, 1) if "needle" in line]
-    blocks = [log_search._Block(0, text.encode(), len(text.encode()), ends=True)]
+    blocks = [Block(0, text.encode(), len(text.encode()), ends=True)]
     hits = log_search._hits(blocks[0], Query(words="needle", cased=True), Place(), redacts=False)
     assert expected == [hit.line.number for hit, _ in hits if hit]
 
@@ -156,7 +159,7 @@ PATTERNS = ("ne+dle", "^a", "x{3}$", "[^b]+c", "(?i)NEEDLE", "é.n", r"\bb\b", "
 def test_every_line_with_an_expression_is_found_once(lines: list[str], pattern: str, stride: int) -> None:
     """As Python's own expressions find them line by line, wherever the stretches end."""
     text = "\n".join(lines).encode()
-    block = log_search._Block(0, text, len(text), ends=True)
+    block = Block(0, text, len(text), ends=True)
     query = Query(words=pattern, cased=True, regular=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(log_search, "STRIDE", stride)
@@ -217,6 +220,55 @@ def test_what_is_hidden_cannot_be_guessed_by_an_expression(words: str, shop: Sho
     shop.run("r", HIDDEN)
     asked = urlencode({"q": words, "regex": "yes"})
     assert [] == shop.get(f"/api/v1/runs/r/log/search?{asked}").json()["hits"]
+
+
+@pytest.mark.parametrize("begin", ["h", "x"])
+@pytest.mark.parametrize(
+    "guess", [r"password=(h.*|\[)", r"h.*zebra|zebra", r"password=[^h].*zebra|\[password"]
+)
+def test_a_guess_beside_what_is_shown_tells_nothing(begin: str, guess: str, tmp_path: Path) -> None:
+    """What is found in a public log is the same whatever the secret is that was taken out."""
+    letters = f"start\npassword={begin}unter2hunter2 zebra\nend\n".encode()
+    source = stored(tmp_path, letters)
+    found = search(source, Query(words=guess, cased=True, regular=True), Place(), redacts=True)
+    assert [2] == [hit.line.number for hit in found.hits]
+
+
+def test_an_expression_is_found_in_a_public_log_as_in_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over the edges of stretches and blocks, each line once, with its number and its neighbours."""
+    monkeypatch.setattr(overlap, "BLOCK", 16 << 10)
+    monkeypatch.setattr(log_source, "READ_STRIDE", 16 << 10)
+    lines = [
+        f"line {n} " + "y" * (n % 211) + (f" loss: {n}.5" if n % 7 == 0 else "") for n in range(1, 5_001)
+    ]
+    source = stored(tmp_path, "\n".join(lines).encode())
+    query = Query(words=r"loss: \d+\.5$", cased=True, regular=True)
+    expected = [n for n in range(1, 5_001) if n % 7 == 0]
+    assert expected == everything(source, query, redacts=True)
+    for hit in search(source, query, Place(), redacts=True).hits:
+        near = range(hit.line.number - 2, hit.line.number + 3)
+        shown = (*hit.before, hit.line, *hit.after)
+        assert [(n, lines[n - 1]) for n in near] == [(line.number, line.text) for line in shown]
+
+
+@pytest.mark.parametrize("regular", [False, True])
+@pytest.mark.parametrize("redacts", [False, True])
+def test_a_hit_on_the_edge_of_a_block_does_not_move_the_numbers(
+    regular: bool,  # noqa: FBT001 - a parameter of the test
+    redacts: bool,  # noqa: FBT001 - a parameter of the test
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A line that goes on behind the edge is found once, and the lines behind it keep their numbers."""
+    monkeypatch.setattr(overlap, "BLOCK", 16 << 10)
+    monkeypatch.setattr(log_source, "READ_STRIDE", 16 << 10)
+    lines = ["needle " + "y" * 400 + " needle"] * 300
+    source = stored(tmp_path, "\n".join(lines).encode())
+    query = Query(words="needle", cased=True, regular=regular)
+    monkeypatch.setattr(log_search, "MOST_HITS", 1_000)
+    assert [*range(1, 301)] == everything(source, query, redacts=redacts)
 
 
 def test_a_long_match_of_a_private_log_is_shown_as_far_as_there_is_room(tmp_path: Path) -> None:

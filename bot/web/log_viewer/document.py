@@ -4,8 +4,9 @@ In:  the hits of a search, already as their reader may see them. Out: dictionari
 """
 
 from bot.web.log.window import LogLine
+from bot.web.log_viewer.overlap import Place
 from bot.web.log_viewer.query import Query
-from bot.web.log_viewer.search import Found, Hit, Place
+from bot.web.log_viewer.search import Found, Hit
 
 SCHEMA = 1
 

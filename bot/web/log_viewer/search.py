@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from bot.web.log.redaction import LEAD
+from bot.web.log.redaction import LEAD, Redaction
 from bot.web.log.source import LogSource
 from bot.web.log.window import LOOK_BACK, LogLine, Span, lines
+from bot.web.log_viewer.overlap import Block, Place, overlapping
 from bot.web.log_viewer.query import Query
 from bot.web.log_viewer.view import redacted_lines
 
@@ -24,10 +25,6 @@ MOST_SECONDS = 2.0
 AROUND = 2
 """Lines shown on either side of a hit."""
 
-AHEAD = 8 << 10
-"""Bytes behind a hit that are read before it is shown."""
-
-BLOCK = 4 << 20
 STRIDE = 8 << 10
 """Bytes that an expression is looked for in at once."""
 
@@ -52,15 +49,7 @@ class Found:
     hits: tuple[Hit, ...]
     begin: int
     end: int
-    following: "Place | None"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """A byte of a log, and the number of the line that holds it."""
-
-    offset: int = 0
-    line: int = 1
+    following: Place | None
 
 
 def search(
@@ -75,65 +64,21 @@ def search(
     until = clock() + MOST_SECONDS
     hits: list[Hit] = []
     at = begin
-    for block in _blocks(source, begin.offset):
-        for hit, place in _hits(block, query, at, redacts=redacts):
+    for block in overlapping(source, begin.offset):
+        hidden = redacts and query.regular
+        here = _shown_hits(block, query, at) if hidden else _hits(block, query, at, redacts=redacts)
+        for hit, place in here:
             hits += [hit] if hit else []
             at = place
             if len(hits) >= MOST_HITS or clock() >= until:
                 return Found(hits=tuple(hits), begin=begin.offset, end=at.offset, following=at)
-        at = block.place(block.limit, at)
+        at = block.place(max(block.limit, at.offset), at)
         if clock() >= until and not block.ends:
             return Found(hits=tuple(hits), begin=begin.offset, end=at.offset, following=at)
     return Found(hits=tuple(hits), begin=begin.offset, end=at.offset, following=None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """Text from byte `at` on, of which hits up to `limit` are taken: the rest is what stands behind them."""
-
-    at: int
-    text: bytes
-    limit: int
-    ends: bool
-
-    def place(self, offset: int, known: Place) -> Place:
-        """This byte with its line, counted from a place of the block that is known."""
-        passed = self.text.count(b"\n", known.offset - self.at, offset - self.at)
-        return Place(offset=offset, line=known.line + passed)
-
-
-def _blocks(source: LogSource, start: int) -> Iterator[_Block]:
-    """The log in overlapping blocks, so that every hit has the text around it at hand."""
-    base = max(start - LOOK_BACK, 0)
-    kept, at = b"", base
-    waiting: bytes | None = None
-    for piece in _gathered(source.pieces_from(base)):
-        if waiting is not None:
-            text = kept + waiting
-            yield _Block(at, text, at + len(text) - AHEAD, ends=False)
-            cut = max(len(text) - AHEAD - LOOK_BACK, 0)
-            kept, at = text[cut:], at + cut
-        waiting = piece
-    if waiting is not None:
-        text = kept + waiting
-        yield _Block(at, text, at + len(text), ends=True)
-
-
-def _gathered(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Pieces of at least `BLOCK` bytes, but for the last: each is longer than what is read ahead."""
-    parts: list[bytes] = []
-    size = 0
-    for piece in pieces:
-        parts.append(piece)
-        size += len(piece)
-        if size >= BLOCK:
-            yield b"".join(parts)
-            parts, size = [], 0
-    if parts:
-        yield b"".join(parts)
-
-
-def _hits(block: _Block, query: Query, begin: Place, *, redacts: bool) -> Iterator[tuple[Hit | None, Place]]:
+def _hits(block: Block, query: Query, begin: Place, *, redacts: bool) -> Iterator[tuple[Hit | None, Place]]:
     """The hits of a block from a place on, each with the place behind it: one for each line, or for each
     stretch of a line of megabytes; None for what its readers may not see."""
     text, known = query.folded(block.text), begin
@@ -156,6 +101,50 @@ def _hits(block: _Block, query: Query, begin: Place, *, redacts: bool) -> Iterat
         )
 
 
+def _shown_hits(block: Block, query: Query, begin: Place) -> Iterator[tuple[Hit | None, Place]]:
+    """The hits of an expression in what strangers are shown. The log itself is not looked through: one that
+    stands for a guess or for the sign in a secret's place would be found there where the guess is right."""
+    known = begin
+    at, limit = begin.offset - block.at, block.limit - block.at
+    while at < limit:
+        stop = _stop(block.text, at)
+        lead = block.text[max(at - LOOK_BACK, 0) : at].decode("utf-8", "replace")
+        public = Redaction(lead).whole(block.text[at:stop], block.text[stop : stop + LEAD])
+        if query.spot(public, 0, len(public)):
+            for hit, end in _public_hits(block, query, at, stop, known.line):
+                if hit.line.offset < block.limit:
+                    known = block.place(end, known)
+                    yield hit, known
+        end = block.text.find(b"\n", limit - 1, stop) + 1 or min(
+            stop, limit
+        )  # the last line is looked at whole
+        known = block.place(max(block.at + end, known.offset), known)
+        yield None, known
+        at = stop
+
+
+def _public_hits(block: Block, query: Query, at: int, stop: int, number: int) -> Iterator[tuple[Hit, int]]:
+    """The hits among the lines from one place of a block to another, each with the byte behind it."""
+    start = _back(block.text, at)
+    above = _lines(block, start, at, number - block.text.count(b"\n", start, at), redacts=True)
+    here = _lines(block, at, stop, number, redacts=True)
+    passed = block.text.count(b"\n", at, stop)
+    below = _lines(block, stop, _ahead(block.text, stop), number + passed, redacts=True)
+    near = (*above, *here, *below)
+    ends = [*(line.offset for line in here[1:]), block.at + stop]
+    for n, line in enumerate(here, len(above)):
+        if (lit := _lit(line.text, query)) is not None:
+            yield (
+                Hit(
+                    line=line,
+                    before=near[max(n - AROUND, 0) : n],
+                    after=near[n + 1 : n + 1 + AROUND],
+                    lit=lit,
+                ),
+                ends[n - len(above)],
+            )
+
+
 def _stop(text: bytes, at: int) -> int:
     """The end of a line some `STRIDE` bytes on: as far as an expression is looked for before the clock is.
     A longer line is looked through piece by piece, so that no match is longer than a piece."""
@@ -163,17 +152,12 @@ def _stop(text: bytes, at: int) -> int:
     return end or min(at + 8 * STRIDE, len(text))
 
 
-def _shown(block: _Block, query: Query, spot: tuple[int, int], number: int, *, redacts: bool) -> Hit | None:
+def _shown(block: Block, query: Query, spot: tuple[int, int], number: int, *, redacts: bool) -> Hit | None:
     """The hit as its readers may see it; None where what they see does not hold the words."""
     at, last = spot
     start, end = _back(block.text, at), _ahead(block.text, last)
     first = number - block.text.count(b"\n", start, at)
-    before = block.text[max(start - LOOK_BACK, 0) : start].decode("utf-8", "replace")
-    after = block.text[end : end + LEAD]
-    span = Span(at=block.at + start, text=block.text[start:end], ends=False, after=after)
-    near = tuple(lines(span, (), first, before))
-    if redacts:
-        near = redacted_lines(near, before, span)
+    near = _lines(block, start, end, first, redacts=redacts)
     n = _holding(near, block.at + at)
     lit = _lit(near[n].text, query)
     if lit is None and query.regular and not redacts:
@@ -182,6 +166,15 @@ def _shown(block: _Block, query: Query, spot: tuple[int, int], number: int, *, r
         return None
     sides = slice(max(n - AROUND, 0), n), slice(n + 1, n + 1 + AROUND)
     return Hit(line=near[n], before=near[sides[0]], after=near[sides[1]], lit=lit)
+
+
+def _lines(block: Block, start: int, end: int, number: int, *, redacts: bool) -> tuple[LogLine, ...]:
+    """The lines between two places of a block, the first with its number, as their readers may see them."""
+    before = block.text[max(start - LOOK_BACK, 0) : start].decode("utf-8", "replace")
+    after = block.text[end : end + LEAD]
+    span = Span(at=block.at + start, text=block.text[start:end], ends=False, after=after)
+    near = tuple(lines(span, (), number, before))
+    return redacted_lines(near, before, span) if redacts else near
 
 
 def _holding(near: tuple[LogLine, ...], offset: int) -> int:

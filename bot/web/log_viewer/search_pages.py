@@ -21,8 +21,9 @@ from bot.web.ground.public import for_page
 from bot.web.log.source import TooFar
 from bot.web.log_viewer.blocks import blocks
 from bot.web.log_viewer.document import found_document
+from bot.web.log_viewer.overlap import Place
 from bot.web.log_viewer.query import LONGEST_WORDS, NotSearchable, Query
-from bot.web.log_viewer.search import Found, Place, search
+from bot.web.log_viewer.search import Found, search
 
 
 async def log_search_page(parts: Parts, request: Request) -> Response:
