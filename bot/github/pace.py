@@ -83,13 +83,13 @@ class Pace:
     async def exchange(self, installation: int, exchange: Exchange) -> None:
         """Tell others what this process sent since it was told the last time, and count what they sent."""
         now, since = self._now(), self._told.get(installation, 0)
-        self._told[installation] = _stretch(now)
         spent = self._spent.get(installation, _Spent())
         moments = ([at for at in some if _stretch(at) >= since] for some in (spent.writes, spent.points))
         writes, points = (Counter(map(_stretch, some)) for some in moments)
         sent = [(one, writes[one], points[one]) for one in sorted(writes | points)]
         heard = await exchange(installation, sent, _stretch(now - HOUR))
         if heard is not None:
+            self._told[installation] = _stretch(now)
             self._others[installation] = tuple(heard)
 
 

@@ -151,6 +151,28 @@ def test_who_cannot_reach_the_database_counts_for_itself(database: Database) -> 
     asyncio.run(scene())
 
 
+def test_what_was_sent_while_the_database_was_away_is_told_when_it_is_back(database: Database) -> None:
+    """GitHub counted it all the same."""
+    clock = Clock()
+    one, other = Pace(clock), Pace(clock)
+
+    async def away(*_: object) -> None:
+        """Nothing can be had."""
+
+    async def scene() -> None:
+        await one.exchange(1, Ledger(database, "one"))
+        for _ in range(3):
+            clock.time += STRETCH_SECONDS
+            one.spend(1, "POST")
+            await one.exchange(1, away)
+        clock.time += STRETCH_SECONDS
+        await one.exchange(1, Ledger(database, "one"))
+        await other.exchange(1, Ledger(database, "other"))
+
+    asyncio.run(scene())
+    assert one.used(1) == other.used(1) == 3 / WRITES_AN_HOUR
+
+
 def test_the_circuit_opens_probes_and_closes() -> None:
     """Five failures open it; one request probes; a failure doubles the pause, an answer ends it."""
     clock = Clock()
