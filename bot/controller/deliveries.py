@@ -20,12 +20,15 @@ from bot.controller.suites import Suites
 from bot.errors import Told
 from bot.intake import intent as intents
 from bot.intake.event import read_event
-from bot.intake.life import RepositoryChanged, read_life
+from bot.intake.life import Fate, RepositoryChanged, read_life
 from bot.intake.pull import Repository
 from bot.storage import mainline, pulls, queue, repositories
 from bot.storage.database import Database
 from bot.storage.deliveries import DeliveryState
 from bot.storage.queue import Claim
+
+NAMED_ANEW = frozenset({Fate.RENAMED, Fate.TRANSFERRED})
+"""Of these a delivery's name for the repository is believed: nothing else tells it."""
 
 LOG = logging.getLogger(__name__)
 
@@ -62,9 +65,8 @@ class DeliveryStep:
         event, payload = held.row["event"], json.loads(held.row["payload"])
         life = read_life(event, payload)
         if life is not None:
-            # That a repository was renamed is told by nothing else.
-            late = not isinstance(life, RepositoryChanged)
-            life = replace(life, repository=await self._current(life.repository)) if late else life
+            if not (isinstance(life, RepositoryChanged) and life.fate in NAMED_ANEW):
+                life = replace(life, repository=await self._current(life.repository))
             return DeliveryState.DONE, await self._life(life, delivery=held.row["id"])
         return await self._take(intents.decide_intent(read_event(event, payload)))
 

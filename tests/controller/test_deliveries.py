@@ -264,8 +264,8 @@ def test_a_delivery_from_before_a_rename_does_not_take_it_back(scene: Scene) -> 
     """Deliveries come late and out of order; what it asks for is asked of the repository as it is called now.
     A rename back to an old name is told by its own delivery."""
 
-    def rename(name: str, delivery: str) -> None:
-        renamed = {"action": "renamed", "installation": INSTALLATION, "sender": WHO}
+    def rename(name: str, delivery: str, action: str = "renamed") -> None:
+        renamed = {"action": action, "installation": INSTALLATION, "sender": WHO}
         scene.take("repository", {**renamed, "repository": {**WHERE, "full_name": name}}, name=delivery)
 
     def names() -> list[str]:
@@ -277,8 +277,9 @@ def test_a_delivery_from_before_a_rename_does_not_take_it_back(scene: Scene) -> 
     run = {**WHERE, "check_run": {"head_sha": HEAD, "external_id": "pull 7"}}
     asked = {**run, "action": "rerequested", "installation": INSTALLATION, "repository": WHERE, "sender": WHO}
     scene.take("check_run", asked, name="d4")
+    rename("acme/maxtext", "d5", action="edited")
     assert ["acme/next"] == names()
-    rename("acme/maxtext", "d5")
+    rename("acme/maxtext", "d6")
     assert ["acme/maxtext"] == names()
 
 
