@@ -83,7 +83,6 @@ class MainStep:
             repository=repository, branch=branch, commits=await self._commits(repository, branch, seen)
         )
         if await self._moved(main, seen) + await self._adopt(main):
-            await self.database.write(pulls.touch_open, repository=repository.full_name, now=self.now())
             self.wake()
         if main.commits:
             # Only now: a death in between has the same commits searched again.
@@ -114,7 +113,9 @@ class MainStep:
             )
             return 0
         LOG.info("main of %s was %s and is %s: its history goes on", name, seen.branch, main.branch)
-        return await self.database.write(default_branches.carry_over, name, old=seen.branch, new=main.branch)
+        return await self.database.write(
+            default_branches.carry_over, name, old=seen.branch, new=main.branch, now=self.now()
+        )
 
     async def _holds(self, main: _Main, sha: str) -> bool:
         """Whether main holds a commit, however far back."""

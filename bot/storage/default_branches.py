@@ -10,7 +10,7 @@ import msgspec
 from sqlalchemy import Connection, delete, select, update
 
 from bot.runs.pattern import slug
-from bot.storage import marks, summaries
+from bot.storage import marks, pulls, summaries
 from bot.storage.deliveries import insert
 from bot.storage.tables import CASE_KEY, LANDING, REPOSITORY, RUN
 
@@ -37,8 +37,9 @@ def keep(connection: Connection, repository: str, now: Seen) -> None:
     marks.keep(connection, _name(connection, repository), msgspec.json.encode(now).decode())
 
 
-def carry_over(connection: Connection, repository: str, *, old: str, new: str) -> int:
-    """Let the history of a default branch go on under its new name; the number of runs. Again is harmless."""
+def carry_over(connection: Connection, repository: str, *, old: str, new: str, now: float) -> int:
+    """Let the history of a default branch go on under its new name, and have the open pull requests looked
+    at, which are compared with it; the number of runs. Again is harmless."""
     here, there = slug(old), slug(new)
     landed = (LANDING.c.repository == repository, LANDING.c.branch == old)
     connection.execute(update(LANDING).where(*landed).values(branch=new))
@@ -51,7 +52,10 @@ def carry_over(connection: Connection, repository: str, *, old: str, new: str) -
         connection.execute(key.on_conflict_do_nothing())
     connection.execute(delete(CASE_KEY).where(CASE_KEY.c.repository == repository, CASE_KEY.c.branch == here))
     of_branch = (RUN.c.repository == repository, RUN.c.branch == here)
-    return connection.execute(update(RUN).where(*of_branch).values(branch=there)).rowcount
+    moved = connection.execute(update(RUN).where(*of_branch).values(branch=there)).rowcount
+    if moved:
+        pulls.touch_open(connection, repository=repository, now=now)
+    return moved
 
 
 def _name(connection: Connection, repository: str) -> str:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, RowMapping, Select, literal, select
 from bot.runs.lineage import Head, Landing
 from bot.runs.pattern import SHORTEST_SHA, slug
 from bot.runs.records import RunRecord, RunState
-from bot.storage import runs, summaries
+from bot.storage import pulls, runs, summaries
 from bot.storage.deliveries import insert
 from bot.storage.pace import KEEPS_PACE
 from bot.storage.tables import LANDING, MEASUREMENT, PULL_REQUEST, RUN
@@ -64,7 +64,8 @@ def of_head(connection: Connection, repository: str, head_sha: str) -> Landed | 
 
 def adopt(connection: Connection, repository: str, branch: str, now: float) -> int:
     """Make the runs of heads that landed on `branch` with the very same files runs of the commits that they
-    became; the number of those that are new there, or of a newer commit than before.
+    became; the number of those that are new there, or of a newer commit than before. Where there are any, the
+    open pull requests are looked at, which are compared with them.
 
     Each is one row of its own with the same log and measurement, also where a change landed twice: one
     measurement must not count twice in main's history. Runs that we started on this machine are left
@@ -82,6 +83,8 @@ def adopt(connection: Connection, repository: str, branch: str, now: float) -> i
     for row in rows.mappings().all():
         if row["branch"] != slug(branch):
             new += _adopt(connection, row, became[row["sha"]], now)
+    if new:
+        pulls.touch_open(connection, repository=repository, now=now)
     return new
 
 

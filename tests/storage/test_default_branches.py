@@ -35,14 +35,22 @@ def test_what_was_seen_of_main_is_remembered_under_every_name_of_its_repository(
 
 
 def test_only_the_branchs_own_runs_follow_it(database: Database) -> None:
-    """With the cases that it has; twice told is once done."""
+    """With the cases that it has; twice told is once done. Who compares with it looks again, once."""
     elsewhere = (
         replace(RUN, id="r2", branch="feat_x", case="b"),
         replace(RUN, id="r3", repository=OTHER, case="c"),
     )
     _keep(database, RUN, *elsewhere)
-    carried = [database.now(default_branches.carry_over, REPO, old="master", new="main") for _ in range(2)]
+    database.now(pulls.want, repository=REPO, number=8, installation=1, now=1.0)
+    before = database.now(pulls.find, REPO, 8)
+    carried = [
+        database.now(default_branches.carry_over, REPO, old="master", new="main", now=10.0) for _ in range(2)
+    ]
     assert carried == [1, 0]
+    after = database.now(pulls.find, REPO, 8)
+    assert before is not None
+    assert after is not None
+    assert before.wanted + 1 == after.wanted
     assert database.now(runs.of_branch, REPO, "main") == (replace(RUN, branch="main"),)
     assert summaries_of(database, REPO) == {"feat_x": (("b", "v"),), "main": (("a", "v"),)}
     assert summaries_of(database, OTHER) == {"master": (("c", "v"),)}
@@ -55,7 +63,7 @@ def test_what_landed_on_it_landed_on_it_under_its_new_name(database: Database) -
         commit = Landed(sha="d" * 40, tree="t1", parents=(), message="Fast")
         landing = Landing(head=head, commit=commit, known=Known.SAME_FILES)
         database.now(landings.save, REPO, branch, [landing], 10.0)
-    database.now(default_branches.carry_over, REPO, old="master", new="main")
+    database.now(default_branches.carry_over, REPO, old="master", new="main", now=10.0)
     of_heads = [database.now(landings.of_head, REPO, sha) for sha in ("c" * 40, "e" * 40)]
     assert [one.branch if one else None for one in of_heads] == ["main", "release"]
 
@@ -70,7 +78,7 @@ def test_a_name_that_is_spelt_alike_in_a_bucket_keeps_its_runs(database: Databas
     """`main-line` and `main/line` are one name there; nothing is lost on the way."""
     run = replace(RUN, branch="main_line")
     _keep(database, run)
-    database.now(default_branches.carry_over, REPO, old="main-line", new="main/line")
+    database.now(default_branches.carry_over, REPO, old="main-line", new="main/line", now=10.0)
     assert database.now(runs.of_branch, REPO, "main_line") == (run,)
 
 
@@ -87,7 +95,7 @@ def test_a_run_that_was_adopted_under_the_old_name_counts_once(database: Databas
     for branch in ("master", "main"):
         database.now(landings.save, REPO, branch, [landing], 10.0)
         database.now(landings.adopt, REPO, branch, 10.0)
-        database.now(default_branches.carry_over, REPO, old="master", new="main")
+        database.now(default_branches.carry_over, REPO, old="master", new="main", now=10.0)
     of_main = database.now(runs.of_branch, REPO, "main")
     assert [(run.sha, run.started) for run in of_main] == [(commit.sha, 6.0), (commit.sha, 5.0)]
     landed = database.now(landings.of_head, REPO, head.sha)

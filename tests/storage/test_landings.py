@@ -40,6 +40,17 @@ def test_runs_of_a_head_that_landed_unchanged_are_mains(database: Database) -> N
     assert [FOUND] == list(database.now(runs.of_branch, REPO, "test_5"))
 
 
+def test_who_compares_with_main_looks_at_what_it_took_over_in_the_same_breath(database: Database) -> None:
+    """A death right after cannot leave the two apart; where nothing is new, nobody looks."""
+    database.now(pulls.want, repository=REPO, number=8, installation=1, now=1.0)
+    before = database.now(pulls.find, REPO, 8)
+    _landed(database, SAME_FILES, FOUND)
+    after = database.now(pulls.find, REPO, 8)
+    assert before is not None
+    assert after is not None
+    assert before.wanted + 1 == after.wanted
+
+
 def test_what_landed_on_another_branch_is_not_mains(database: Database) -> None:
     """A release took it, and main did not."""
     database.now(runs.save, FOUND, now=9.0, measured=measure(run_log(Shape(steps=12))))
