@@ -84,6 +84,7 @@ class AppLife:
         """Conclude what GitHub reset, whoever did that; then hear the wish as a command."""
         await self._remember(asked.repository)
         numbers: tuple[int, ...] = ()
+        queued = ""
         if asked.reset:
             numbers = await self.database.write(
                 standing.check_was_reset,
@@ -91,21 +92,23 @@ class AppLife:
                 head_sha=asked.head_sha,
                 now=self.now(),
             )
-            await self._queue_asks_again(asked)
+            queued = await self._queue_asks_again(asked)
         if asked.number is not None:
             numbers = (asked.number,)
         # A branch that is watched without a pull request has no conversation.
         spoken = [number for number in numbers if number > 0]
         heard = [await self.hearing.command(self._as_command(asked, number, delivery)) for number in spoken]
-        return "; ".join(heard) or "no open pull request has a check of ours on that commit"
+        said = "; ".join(filter(None, (queued, *heard)))
+        return said or "no open pull request has a check of ours on that commit"
 
-    async def _queue_asks_again(self, asked: CheckAsked) -> bool:
-        return await self.database.write(
+    async def _queue_asks_again(self, asked: CheckAsked) -> str:
+        known = await self.database.write(
             merge_groups.ask_again,
             repository=asked.repository.full_name,
             head_sha=asked.head_sha,
             now=self.now(),
         )
+        return f"{asked.head_sha[:7]} is a merge queue's, and its check is written again" if known else ""
 
     async def _merge_group(self, made: MergeGroupMade) -> str:
         await self._remember(made.repository)

@@ -260,6 +260,21 @@ def test_a_deletion_waits_too_where_the_id_is_kept_while_it_is_looked_for(
         scene.take("issue_comment", _deletion(), name="d2")
 
 
+def test_a_merge_queues_check_that_is_asked_for_again_is_written_again(scene: Scene) -> None:
+    """Of a commit that no queue made, nothing is known."""
+    made = {"repository": WHERE, "installation": INSTALLATION, "sender": WHO}
+    group = {"head_sha": HEAD, "head_ref": f"refs/heads/gh-readonly-queue/main/pr-7-{'a' * 40}"}
+    said = [scene.take("merge_group", {**made, "action": "checks_requested", "merge_group": group})]
+    for sha, name in ((HEAD, "d2"), ("c" * 40, "d3")):
+        run = {"head_sha": sha, "external_id": "merge group"}
+        said.append(scene.take("check_run", {**made, "action": "rerequested", "check_run": run}, name=name))
+    assert said == [
+        ("done", f"{HEAD[:7]} is a merge queue's, and gets a check where others do"),
+        ("done", f"{HEAD[:7]} is a merge queue's, and its check is written again"),
+        ("done", "no open pull request has a check of ours on that commit"),
+    ]
+
+
 def test_a_delivery_from_before_a_rename_does_not_take_it_back(scene: Scene) -> None:
     """Deliveries come late and out of order; what it asks for is asked of the repository as it is called now.
     A rename back to an old name is told by its own delivery."""
