@@ -9,9 +9,8 @@ from collections import deque
 from bot.logs.collector import HOSTS, MARKS, Collector
 from bot.logs.facts import Environment, Mark, MarkKind
 from bot.logs.formats import Format
-from bot.logs.maxtext_steps import CUT
 from bot.logs.prefix import Prefix
-from bot.logs.statement import Began, Doubt, Ended, Exited, Finished, Quit, Statement, Trouble, Unsure
+from bot.logs.statement import CUT, Began, Doubt, Ended, Exited, Finished, Quit, Statement, Trouble, Unsure
 from bot.logs.track import turned
 
 TROUBLES = 20

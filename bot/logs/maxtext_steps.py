@@ -14,15 +14,9 @@ from bot.logs.facts import Environment, Step, StepKind
 from bot.logs.layout import Layout, layout_of
 from bot.logs.number import places, read_numbers
 from bot.logs.sighting import Needle, Sighting
-from bot.logs.statement import Doubt, Figure, Quantity, Statement, Unsure
+from bot.logs.statement import BROKEN, CUT, Doubt, Figure, Quantity, Statement, Unsure
 
-CUT = "The last record of the log is cut off in the middle: it was left out."
 NO_STEP = "A step line whose step number has more than 12 digits was left out: no training has as many steps."
-
-BROKEN = (
-    "Step lines are broken in the middle, as by a terminal's width: what stands behind a break was left out. "
-    "Give the log as it was written."
-)
 
 # completed step: 3, seconds: 0.414, TFLOP/s/device: 32.831, Tokens/s/device: 4948.713, loss: 9.728
 _HEAD = re.compile(r"ompleted step: (?P<step>\d{1,12})(?=,|\s)")

@@ -13,9 +13,7 @@ from dataclasses import replace
 from bot.logs.almanac import RFC, rfc_time
 from bot.logs.facts import Mark, MarkKind, Step
 from bot.logs.sighting import Needle, Sighting
-from bot.logs.statement import Doubt, Exited, Figure, Finished, Quantity, Statement, Unsure
-
-CUT = "The last record of the log is cut off in the middle: it was left out."
+from bot.logs.statement import CUT, Doubt, Exited, Figure, Finished, Quantity, Statement, Unsure
 
 # [2025-06-28 18:42:27] iteration        1/      20 |
 _HEAD = re.compile(

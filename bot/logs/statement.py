@@ -12,6 +12,12 @@ from bot.logs.facts import CallSite, CompiledMemory, DeviceMemory, Environment, 
 CUT = "The last record of the log is cut off in the middle: it was left out."
 """The `Doubt` of a log that ends within a step line."""
 
+BROKEN = (
+    "Step lines are broken in the middle, as by a terminal's width: what stands behind a break was left out. "
+    "Give the log as it was written."
+)
+"""The `Doubt` of a log whose step lines were broken on a screen."""
+
 
 class Figure(StrEnum):
     """A number that a log states once, about the whole run."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from bot.verdict.fields import FIELDS, SAME_WORKLOAD, Field, Read
 from bot.verdict.judgement import Caveat, CaveatKind, Clock, MeasuredRun, Weight
+from bot.verdict.lost_lines import lost_warnings, lost_words
 
 SAME_WORK = 0.005
 """Relative: work per step is exact; this is far above print rounding and far below a real change."""
@@ -51,7 +52,7 @@ def caveats(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]) -> tuple[C
     """Return everything that differs between two sides that both have runs, in the order of `FIELDS`."""
     found = [_difference(field, base, head) for field in FIELDS]
     found += [_work(amount, base, head) for amount in AMOUNTS]
-    found += [_windows(base, head), _clock(base, head), _restarts(base, head)]
+    found += [_windows(base, head), _clock(base, head), _lost_lines(base, head), _restarts(base, head)]
     return tuple(caveat for caveat in found if caveat is not None)
 
 
@@ -153,6 +154,21 @@ def _clock(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]) -> Caveat |
         head=", ".join(other),
         weight=Weight.NOT_COMPARABLE if mixed else Weight.NOTED,
         text=text,
+    )
+
+
+def _lost_lines(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]) -> Caveat | None:
+    """Note step lines that a log has lost: its figures rest on the others."""
+    shown = [", ".join(dict.fromkeys(lost_words(run.log) for run in side)) for side in (base, head)]
+    said = dict.fromkeys(text for run in (*base, *head) for text in lost_warnings(run.log))
+    if not said:
+        return None
+    return Caveat(
+        kind=CaveatKind.STEPS,
+        field="step_lines",
+        base=shown[0],
+        head=shown[1],
+        text=f"step lines: {shown[0]} on base, {shown[1]} on head; {' '.join(said)}",
     )
 
 

@@ -10,6 +10,7 @@ from bot.logs.facts import MarkKind, RunLog, State, Step
 from bot.logs.ledger import ledger
 from bot.verdict.implausible import Implausible
 from bot.verdict.judgement import MeasuredRun, Measurements, Steady
+from bot.verdict.lost_lines import missing_warning
 from bot.verdict.memory import growth_gb, headroom_gb
 from bot.verdict.peaks import peak_tflops
 from bot.verdict.plausibility import implausible, struck, summary
@@ -63,7 +64,7 @@ def measure(log: RunLog) -> MeasuredRun:
             dialect=dialect(steps),
             ledger=ledger(log, state.seconds, state.kept_steps),
             implausible=odd,
-            warnings=(*log.warnings, *_warnings(log, state), *_struck_out(odd)),
+            warnings=(*log.warnings, *_missing(log), *_warnings(log, state), *_struck_out(odd)),
         ),
     )
 
@@ -118,6 +119,10 @@ def _final_wait(log: RunLog) -> float | None:
         return None
     waited = first_mark(log, MarkKind.CHECKPOINT_WAITED, step=log.steps[-1].step)
     return elapsed(waited.time, log.steps[-1].time) if waited else None
+
+
+def _missing(log: RunLog) -> tuple[str, ...]:
+    return (text,) if (text := missing_warning(log)) else ()
 
 
 def _struck_out(odd: Sequence[Implausible]) -> tuple[str, ...]:

@@ -14,8 +14,8 @@ from bot.logs import grouping
 from bot.logs.encoding import NOTE
 from bot.logs.episode import Episode
 from bot.logs.facts import RunLog, State
-from bot.logs.maxtext_steps import BROKEN
 from bot.logs.read import LogReader, read_log
+from bot.logs.statement import BROKEN
 from tests.writing import maxtext_log
 
 START = datetime(2026, 5, 9, 23, 59, 58, tzinfo=UTC)
