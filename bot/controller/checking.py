@@ -96,9 +96,10 @@ class Checker:
         return await self._write(repository, row, head_sha, text, digest=digest, kind=kind, fence=fence)
 
     async def close(self, repository: Repository, row: PullRow, why: str, fence: Fence) -> Checked:
-        """Conclude a check of the row that is pending, or that GitHub has reset; nobody waits for its answer
-        any more."""
-        if row.check_head is None or not (row.check_pending or row.check_hash == CHANGED):
+        """Conclude a check of the row that is pending, that GitHub has reset, or of which we do not know what
+        it says; nobody waits for its answer any more."""
+        unknown = row.check_hash == CHANGED or (row.check_hash is None and row.check_id is not None)
+        if row.check_head is None or not (row.check_pending or unknown):
             return _remembered(row)
         text = CheckText(conclusion=Conclusion.SKIPPED, title=why, summary=why, url="")
         kind = _kind(row)

@@ -217,6 +217,19 @@ def test_a_reset_check_of_a_closed_pull_request_is_concluded(scene: Callable[[],
     assert [None, 1] == [known for _, _, known in one.wall.written]
 
 
+def test_a_closed_pull_requests_check_is_concluded_though_the_first_try_died(
+    scene: Callable[[], Scene],
+) -> None:
+    """What it says was forgotten before it was to be written; where it says what it should, nothing is."""
+    one = scene()
+    one.check(REPORT)
+    one.close()
+    one.row = replace(one.row, check_hash=None)
+    one.close()
+    one.close()
+    assert ["success", "skipped"] == one.wall.endings
+
+
 def test_a_reset_check_of_an_older_head_is_looked_for_and_concluded(scene: Callable[[], Scene]) -> None:
     """Its id is forgotten; the head's own check is found by its name after that."""
     one = scene()
