@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
+from alembic.command import upgrade
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, func, select, text
 
 from bot.errors import Told
-from bot.storage import pulls
+from bot.storage import configurations, pulls, repositories
 from bot.storage.database import Away, Database
+from bot.storage.migrations import configuration
 from bot.storage.tables import METADATA, PULL_REQUEST
 from tests.peers.postgres import Postgres
 
@@ -85,6 +87,34 @@ def test_migrating_again_changes_nothing(database: Database) -> None:
     database.now(_want)
     database.migrate()
     assert database.now(_count) == 1
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_what_an_older_version_kept_is_there_after_the_newest_steps(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """A repository of version 0002 is known, and no configuration of it was seen."""
+    server: Postgres | None = request.getfixturevalue("postgres") if kind == "postgresql" else None
+    database = Database(server.empty() if server else f"sqlite:///{tmp_path / 'maxview.sqlite'}")
+    columns = "full_name, installation, default_branch, private, active, id"
+
+    def older(connection: Connection) -> None:
+        config = configuration()
+        config.attributes["connection"] = connection
+        upgrade(config, "0002")
+        values = "'acme/maxtext', 1, 'main', false, true, 5"
+        connection.execute(text(f"INSERT INTO repository ({columns}) VALUES ({values})"))  # noqa: S608
+
+    try:
+        database.now(older)
+        database.migrate()
+        seen = database.now(configurations.last_seen, "acme/maxtext")
+        row = database.now(repositories.repository, "acme/maxtext")
+    finally:
+        database.close()
+    assert configurations.LastSeen(digest=None, changes=0) == seen
+    assert row is not None
+    assert (1, "main", 5) == (row.installation, row.default_branch, row.id)
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
