@@ -99,6 +99,7 @@ class PullStep:
             pull = await self.subjects.read(repository, row)
         except Missing as missing:
             LOG.warning("%s#%s is let go of: %s", row.repository, row.number, missing.text)
+            await fence()
             await self.database.write(runs.drop_wants, repository=row.repository, number=row.number)
             await self._let_go(held, None, {"open": False} if row.is_branch else {})
             return

@@ -15,10 +15,13 @@ from bot.controller.fence import TakenOver
 from bot.controller.label_making import LabelMaker
 from bot.controller.launching import Launcher
 from bot.controller.pulls import PullStep
+from bot.controller.subjects import Subjects
+from bot.errors import Missing
 from bot.intake.pull import Pull, Repository
 from bot.intake.trust import Approval
 from bot.storage import approvals, queue, reports, runs
 from bot.storage.database import Database
+from bot.storage.pulls import PullRow
 from bot.storage.tables import PULL_REQUEST
 from tests.controller.parley import PATIENCE, Parley, parleying
 from tests.controller.samples import FACTS, NOW, PULL
@@ -27,6 +30,18 @@ NAME = "acme/maxtext"
 
 
 Meanwhile = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SleepySubjects(Subjects):
+    """Falls asleep over the news that there is nothing."""
+
+    meanwhile: Meanwhile
+
+    async def read(self, repository: Repository, row: PullRow) -> Pull:
+        """It was gone then."""
+        await self.meanwhile()
+        raise Missing(f"there is no {row.number} in {repository.full_name}")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,6 +85,9 @@ def _sleepy(parley: Parley, place: str, meanwhile: Meanwhile) -> PullStep:
     step = parley.pull
     forge = step.heads.forge
     match place:
+        case "subject":
+            subjects = SleepySubjects(database=parley.database, forge=forge, meanwhile=meanwhile)
+            return replace(step, subjects=subjects)
         case "facts":
             return replace(step, heads=SleepyReader(forge=forge, meanwhile=meanwhile))
         case "launch":
@@ -102,7 +120,7 @@ async def _push_approved(parley: Parley, text: str) -> None:
     await parley.work()
 
 
-@pytest.mark.parametrize("place", ["facts", "launch", "report"])
+@pytest.mark.parametrize("place", ["subject", "facts", "launch", "report"])
 def test_who_slept_over_a_push_takes_back_nothing(database: Database, tmp_path: Path, place: str) -> None:
     """The page goes on saying what the comment says, and the runs of the head that was pushed meanwhile go
     on."""
