@@ -20,7 +20,7 @@ def significant(value: float | None, digits: int = 3) -> str:
         return str(value)
     if value == 0:
         return "0"
-    exponent = math.floor(math.log10(abs(value)))
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])  # as rounded: 9.996 is 10.0, not 10.00
     if exponent < -6 or exponent > 12:
         return f"{value:.{digits - 1}e}"
     return f"{value:.{max(digits - 1 - exponent, 0)}f}"

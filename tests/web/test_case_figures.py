@@ -1,16 +1,32 @@
 """The figures of a case agree with its verdict and with each other."""
 
+from dataclasses import replace
+
 import pytest
 
 from bot.verdict.judgement import Row, Timing, TimingVerdict
 from bot.web.cases.figures import figure_line, figure_lines
-from tests.report.samples import slower, unsure
+from bot.web.cases.runs import run_lines
+from bot.web.ground.access import Visit
+from bot.web.ground.links import Links
+from tests.report.parts import measured
+from tests.report.samples import HEAD, record, slower, unsure
 
 
 def _line(key: str, base: float | str | None, head: float | str | None) -> tuple[str, str, str]:
     diff = head - base if isinstance(base, float) and isinstance(head, float) else None
     line = figure_line(Row(key=key, base=base, head=head, diff=diff), Timing(verdict=TimingVerdict.WITHHELD))
     return line.base, line.head, line.diff
+
+
+@pytest.mark.parametrize(("hours", "shown"), [(0.0018, "0.0018"), (0.35, "0.35"), (6.431, "6.43")])
+def test_a_run_of_a_small_price_is_not_free(hours: float, shown: str) -> None:
+    """In the table of a case's runs."""
+    its = measured()
+    run = replace(its, measurements=replace(its.measurements, chip_hours=hours))
+    visit = Visit(repository="octo/maxtext", private=False, links=Links())
+    (line,) = run_lines((record("04_int8", "linen", HEAD, 0),), visit, (run,))
+    assert shown == line.chip_hours
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,13 @@ def test_an_older_head_keeps_its_page(shop: Shop) -> None:
     assert 404 == shop.get(f"{PULL}?head=%25").status_code
 
 
+def test_a_small_price_is_no_zero(shop: Shop) -> None:
+    """A page says as much of the chip-hours as the comment does."""
+    shop.report(samples.report(chip_hours_used=0.0018, chip_hours_saved=11.2))
+    text = Page(shop.get(PULL).text).text
+    assert "0.0018 chip-hours used. 11.2 chip-hours saved by reuse." in " ".join(text.split())
+
+
 def test_a_report_on_an_older_commit_says_that_it_is_outdated(shop: Shop) -> None:
     """After a push the old verdict is not shown as the new commit's."""
     shop.report(samples.report(samples.same("04_int8")))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from bot.report.explanation_view import place_words
 from bot.report.figures import NONE
+from bot.report.plan_fold import hours
 from bot.runs.records import RunRecord
 from bot.verdict.explanation import ExplainedRun, Place
 from bot.verdict.judgement import MeasuredRun
@@ -46,7 +47,8 @@ def run_lines(
     records: Sequence[RunRecord], visit: Visit, measured: Sequence[MeasuredRun] = ()
 ) -> tuple[RunLine, ...]:
     """The runs in their order; their price where every one of them was measured."""
-    hours = [_chip_hours(run) for run in measured] if len(measured) == len(records) else [NONE] * len(records)
+    whole = len(measured) == len(records)
+    prices = [_chip_hours(run) for run in measured] if whole else [NONE] * len(records)
     return tuple(
         RunLine(
             id=record.id,
@@ -58,7 +60,7 @@ def run_lines(
             log=visit.links.log(record.id) if record.log_uri else None,
             chip_hours=price,
         )
-        for record, price in zip(records, hours, strict=True)
+        for record, price in zip(records, prices, strict=True)
     )
 
 
@@ -85,5 +87,7 @@ def _anchor(place: Place) -> str:
 
 
 def _chip_hours(run: MeasuredRun) -> str:
-    hours = run.measurements.chip_hours
-    return NONE if hours is None else f"{hours:.{CHIP_HOURS.digits}f}"
+    known = run.measurements.chip_hours
+    if known is None:
+        return NONE
+    return f"{known:.{CHIP_HOURS.digits}f}" if known >= 1 else hours(known)

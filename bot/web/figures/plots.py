@@ -69,7 +69,7 @@ def loss_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
         for name, line in lines.items()
     ]
     said = [_loss_words(name, line) for name, line in lines.items()]
-    notes = [f"Loss from {significant(min(numbers))} to {significant(max(numbers))}, {_span(steps)}."]
+    notes = [f"Loss between {significant(min(numbers))} and {significant(max(numbers))}, {_span(steps)}."]
     if apart:
         furthest = max(apart, key=lambda point: abs(point[1]))
         bound = abs(furthest[1]) or 1e-9

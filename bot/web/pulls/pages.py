@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bot.report.footer import spent
 from bot.report.headline import is_settled
 from bot.report.model import Report
 from bot.report.report_document import report_document
@@ -115,6 +116,7 @@ def _shown(
         "title": shown.title,
         "notices": (*_notices(row, report, asked), *_trouble(row, asked.head)),
         "made": moment(report.made_at),
+        "spent": spent(report),
         "commit": here.links.commit_on_github(report.repository, report.head_sha),
         "document": asked.document(here, report.head_sha),
     }
