@@ -28,7 +28,7 @@ from bot.intake import trust
 from bot.intake.event import LabelChange
 from bot.intake.pull import Person, Repository
 from bot.runs.asks import Ask, Source
-from bot.storage import asks, given, wishes
+from bot.storage import given, wishes
 from bot.storage.command_records import CommandRecord
 from bot.storage.database import Database
 from bot.storage.given import Turn
@@ -110,19 +110,18 @@ class Hearing:
     async def _take_back(self, intent: intents.Label, suite: Suite | None) -> str:
         """Anybody who can take a label away can: it stops no more than what that label alone had started. A
         bot that is not answered is not mentioned either."""
+        record = _record(intent, "what nothing else asks for is not wanted any more.", refused=False)
         taken = await self.database.write(
-            asks.take_back,
-            intent.repository.full_name,
+            wishes.take_back,
+            intent.repository,
             intent.number,
-            source=Source.LABEL,
-            name=intent.label,
+            label=intent.label,
             made=intent.at,
+            kept=Wishes(records=(record,) if await self._is_heard(intent.by, suite) else ()),
+            now=self.now(),
         )
         if not taken:
             return f"the label {intent.label} had asked for nothing"
-        record = _record(intent, "what nothing else asks for is not wanted any more.", refused=False)
-        said = (record,) if await self._is_heard(intent.by, suite) else ()
-        await self._keep(intent.repository, intent.number, Wishes(records=said))
         return f"{record.text} by {record.by}"
 
     async def _decide(self, intent: intents.Command, suite: Suite | None) -> commands.Decided:

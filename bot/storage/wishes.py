@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from bot.intake.pull import Repository
 from bot.intake.trust import Approval
 from bot.report.model import Acknowledgement
-from bot.runs.asks import Ask, Withdrawal
+from bot.runs.asks import Ask, Source, Withdrawal
 from bot.runs.standing import TERMINAL
 from bot.storage import acknowledgements, approvals, asks, mainline, pulls, runs
 from bot.storage.command_records import CommandRecord
@@ -52,6 +52,25 @@ def keep(connection: Connection, repository: Repository, number: int, wishes: Wi
         now=now,
         commands=wishes.records,
     )
+
+
+def take_back(
+    connection: Connection,
+    repository: Repository,
+    number: int,
+    *,
+    label: str,
+    made: float,
+    kept: Wishes,
+    now: float,
+) -> bool:
+    """Forget what a label asked for until it was taken away (`made`, Unix seconds), and keep what is said of
+    it; False, and nothing is kept, where it had asked for nothing."""
+    here = (repository.full_name, number)
+    taken = asks.take_back(connection, *here, source=Source.LABEL, name=label, made=made)
+    if taken:
+        keep(connection, repository, number, kept, now=now)
+    return taken
 
 
 def _stop(connection: Connection, repository: str, number: int, withdrawal: Withdrawal) -> None:

@@ -10,7 +10,7 @@ from bot.errors import Told
 from bot.intake.event import LabelChange
 from bot.intake.pull import Permission, Person, Repository
 from bot.storage import asks, pulls
-from bot.storage.database import Database
+from bot.storage.database import Away, Database
 from bot.storage.given import MOST_COMMANDS, WINDOW_SECONDS
 from tests.controller.forge import FakeForge
 from tests.controller.hall import Hall, person
@@ -207,6 +207,26 @@ def test_a_label_that_means_nothing_any_more_can_still_be_taken_away(hall: Hall)
     assert row.wanted + 2 == after.wanted
     assert () == hall.database.now(asks.of_pull, "acme/maxtext", 7)
     assert ["eve"] == [one.by for one in hall.records() if one.text.startswith("without")]
+
+
+def test_a_label_is_taken_away_and_that_is_told_or_neither(
+    hall: Hall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A delivery that fails between the two and is taken again must not find that nothing was asked."""
+
+    def away(*_: object, **__: object) -> None:
+        raise Away("the database: gone")
+
+    hall.label("benchmark")
+    hall.now += 60
+    with monkeypatch.context() as patched:
+        patched.setattr(pulls, "want", away)
+        with pytest.raises(Away):
+            hall.label("benchmark", "eve", LabelChange.TAKEN)
+    assert 1 == len(hall.database.now(asks.of_pull, "acme/maxtext", 7))
+    hall.label("benchmark", "eve", LabelChange.TAKEN)
+    assert () == hall.database.now(asks.of_pull, "acme/maxtext", 7)
+    assert "without label benchmark" in [one.text for one in hall.records()]
 
 
 def test_a_label_holds_for_the_next_head(hall: Hall) -> None:
