@@ -25,10 +25,13 @@ MOST_NAMED = 3
 
 def lost_steps(log: RunLog) -> tuple[range, ...]:
     """Return the steps whose lines are missing between others, hole by hole, at the interval of the lines."""
-    steps = [step.step for step in last_segment(log.steps)]
     if log.steps_seen > len(log.steps):
         return ()  # the reader kept no lines of the middle, so that nothing is known of them
-    every = stride(last_segment(log.steps))
+    segment = last_segment(log.steps)
+    steps = [step.step for step in segment]
+    if not steps or steps[-1] - steps[0] < len(steps):
+        return ()  # every step has its line, as most logs have
+    every = stride(segment)
     apart = [after - before for before, after in pairwise(steps)]
     widths = Counter(apart)
     return tuple(
