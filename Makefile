@@ -35,6 +35,7 @@ test: $(VENV)/.test  ## lint, types and every test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m tests.peers.installed
 	$(BIN)/python -m pytest -n 4 --dist loadgroup
 
 bench: $(VENV)/.bench  ## speed, as ratios against named peers
