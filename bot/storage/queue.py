@@ -26,13 +26,15 @@ class Claim:
 
 
 def claim(connection: Connection, table: Table, *, owner: str, now: float, lease: float) -> Claim | None:
-    """Take the row that is due longest, for `lease` seconds; None where nothing is due.
+    """Take the row that is due longest, for `lease` seconds, of several the first by its key; None where
+    nothing is due.
 
     The token goes up with every claim: it fences off whoever held the row before.
     """
     keys = list(table.primary_key.columns)
     free = and_(table.c.due <= now, table.c.lease_until <= now)
-    candidate = select(*keys).where(free).order_by(table.c.due).limit(1).with_for_update(skip_locked=True)
+    longest = select(*keys).where(free).order_by(table.c.due, *keys)
+    candidate = longest.limit(1).with_for_update(skip_locked=True)
     found = connection.execute(candidate).mappings().first()
     if found is None:
         return None
