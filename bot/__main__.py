@@ -18,10 +18,10 @@ from types import ModuleType
 from typing import NoReturn
 
 from bot import __version__
-from bot.cli.one_line import say_in_one_line
-from bot.errors import Broken, Told
+from bot.cli.arguments import one_line_errors
+from bot.errors import InternalError, UserError
 
-DONE, RED, BAD_INPUT, OUR_FAILURE, INTERRUPTED = 0, 1, 2, 3, 130
+DONE, REGRESSION, BAD_INPUT, OUR_FAILURE, INTERRUPTED = 0, 1, 2, 3, 130
 
 COMMANDS = {
     "parse": "read training logs: steps, measurements, environment, where the time went",
@@ -50,36 +50,36 @@ def run() -> NoReturn:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command that `arguments` name and return the exit status."""
-    _tolerate_odd_characters()
+    _replace_unencodable_characters()
     try:
-        status = _run(arguments)
+        status = _run_command(arguments)
         sys.stdout.flush()
-    except Told as told:
+    except UserError as told:
         for line in f"maxview: {told.text}".splitlines():
-            _complain(line)
+            _print_error(line)
         return BAD_INPUT
     except KeyboardInterrupt:
-        _complain("maxview: interrupted")
+        _print_error("maxview: interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        from bot.cli.screen import forget_stdout  # noqa: PLC0415 - a start needs nothing of it
+        from bot.cli.terminal import forget_stdout  # noqa: PLC0415 - a start needs nothing of it
 
         forget_stdout()
         return DONE
-    except Broken as broken:
-        _complain(f"maxview failed: {broken}")
+    except InternalError as broken:
+        _print_error(f"maxview failed: {broken}")
         return OUR_FAILURE
     except Exception as error:  # noqa: BLE001 - the last line of defence: a person gets one line
-        _complain(f"maxview failed: {type(error).__name__}: {error}")
+        _print_error(f"maxview failed: {type(error).__name__}: {error}")
         if os.environ.get("MAXVIEW_DEBUG") == "1":
             traceback.print_exc()
         else:
-            _complain("MAXVIEW_DEBUG=1 shows where")
+            _print_error("MAXVIEW_DEBUG=1 shows where")
         return OUR_FAILURE
     return status
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _run_command(arguments: Sequence[str]) -> int:
     chosen = next((argument for argument in arguments if not argument.startswith("-")), None)
     parser = argparse.ArgumentParser(
         prog="maxview",
@@ -88,9 +88,9 @@ def _run(arguments: Sequence[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"maxview {__version__}")
-    say_in_one_line(parser)
+    one_line_errors(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    runs = {name: _add(commands, name, summary, chosen) for name, summary in COMMANDS.items()}
+    runs = {name: _add_command(commands, name, summary, chosen) for name, summary in COMMANDS.items()}
     args = parser.parse_args(arguments)
     if args.command is None:
         parser.print_help()
@@ -98,7 +98,7 @@ def _run(arguments: Sequence[str]) -> int:
     return runs[args.command](args)
 
 
-def _add(
+def _add_command(
     commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
     name: str,
     summary: str,
@@ -111,32 +111,32 @@ def _add(
         description=f"{summary[0].upper()}{summary[1:]}.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    say_in_one_line(parser)
+    one_line_errors(parser)
     if name != chosen:
         return lambda _: BAD_INPUT
-    module = _module(name)
+    module = _import_command(name)
     module.add_arguments(parser)
     command: Callable[[argparse.Namespace], int] = module.main
     return command
 
 
-def _module(name: str) -> ModuleType:
+def _import_command(name: str) -> ModuleType:
     path = f"bot.cli.{name}"
     try:
         return importlib.import_module(path)
     except ModuleNotFoundError as error:
         if error.name != path:
             raise
-        raise Told(f"{name}: this installation does not have that command") from error
+        raise UserError(f"{name}: this installation does not have that command") from error
 
 
-def _complain(text: str) -> None:
+def _print_error(text: str) -> None:
     """One line on standard error, whatever the text holds."""
     line = "".join(character if character.isprintable() else " " for character in text)
     print(line.rstrip(), file=sys.stderr)
 
 
-def _tolerate_odd_characters() -> None:
+def _replace_unencodable_characters() -> None:
     """Print what a terminal's encoding lacks as `?`, and undecodable file names too, rather than fail."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)

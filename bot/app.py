@@ -1,8 +1,7 @@
-"""Join the parts: the only module that knows who is who.
+"""Wire the parts together: the only module that knows all of them.
 
-In:  `Settings`. Out: an application that receives, works, and shows.
-
-At the end of its life it takes no more work, gives what runs a few seconds, and hands the rest back.
+At shutdown the worker claims no more rows, running steps get a few seconds, and the leases of the rest are
+released for other processes.
 """
 
 import asyncio
@@ -18,47 +17,102 @@ from functools import partial
 
 from starlette.applications import Starlette
 
+from bot.artifacts.line_index import LineIndexCache
+from bot.artifacts.sources import open_own_store
+from bot.artifacts.store import ArtifactStore
+from bot.clusters.interface import ClusterPlace
+from bot.clusters.local.cluster import LocalCluster
+from bot.clusters.registry import ClusterRegistry, RemoteCluster
+from bot.commands.handler import make_command_handler
+from bot.commands.labels import LabelMaker
 from bot.config import json_schema
-from bot.controller.deliveries import DeliveryStep
-from bot.controller.facts import HeadReader
-from bot.controller.gathering import Gatherer
-from bot.controller.hearing import listening
-from bot.controller.label_making import LabelMaker
-from bot.controller.launching import Launcher
-from bot.controller.loop import Controller, Work
-from bot.controller.mainline import MainStep
-from bot.controller.merge_queues import MergeGroupStep
-from bot.controller.pulls import PullStep
-from bot.controller.runs import RunStep
-from bot.controller.spending import Purse
-from bot.controller.subjects import Subjects
-from bot.controller.suites import Suites
-from bot.controller.sweeping import Sweeper
-from bot.controller.telling import Tell
-from bot.entrance import Entrance, entrance
-from bot.github.checks import CheckKeeper
-from bot.github.client import GitHub
-from bot.intake.delivery import Delivery
-from bot.intake.webhook import Receiver, Recorder
-from bot.render import Renderer
-from bot.runs.clusters.everywhere import AllClusters, FarCluster
-from bot.runs.clusters.local import LocalCluster
-from bot.runs.clusters.port import Place
+from bot.config.loader import SuiteLoader
+from bot.github.client import GitHubClient
+from bot.github.deliveries import DeliveryLog
+from bot.github.sign_in import SignInClient, github_site
+from bot.ingest.importer import RunImporter
+from bot.publish.check import GitHubChecks
+from bot.publish.outputs import GitHubOutputs
+from bot.publish.publisher import Publisher
 from bot.settings import Settings
-from bot.speech import Speech
-from bot.storage import deliveries
-from bot.storage.artifacts import RunStore, own_store
+from bot.storage import deliveries, queue
 from bot.storage.database import Database
-from bot.storage.line_index import IndexShelf
-from bot.storage.sent import Ledger
-from bot.storage.tables import DELIVERY, MAINLINE, MERGE_GROUP, PULL_REQUEST, RUN
-from bot.upkeep import upkeep
-from bot.web.ground.link_key import LinkKey
-from bot.web.measures import registry
-from bot.web.moved import Names
-from bot.web.site import site
+from bot.storage.rate_limit import SharedRequestCount
+from bot.storage.tables import CHORE, DELIVERY, MAINLINE, MERGE_GROUP, PULL_REQUEST, RUN
+from bot.templating import Renderer
+from bot.web.auth.keys import LinkKey
+from bot.web.former_names import FormerNames
+from bot.web.metrics import metrics_registry
+from bot.web.site import Frontend, WebDeps, build_frontend, build_site
+from bot.webhooks.delivery import Delivery
+from bot.webhooks.receiver import DeliveryRecorder, WebhookReceiver
+from bot.worker.budget_gate import BudgetGate
+from bot.worker.deliveries import DeliveryStep
+from bot.worker.loop import Worker, WorkQueue
+from bot.worker.main_branch import MainBranchStep
+from bot.worker.maintenance.delivery_backfill import INTERVAL_SECONDS, PULL_INTERVAL_SECONDS, DeliveryBackfill
+from bot.worker.maintenance.orphan_cleanup import OrphanCleanup
+from bot.worker.maintenance.reconciliation import Reconciliation
+from bot.worker.maintenance.tasks import DELIVERY_BACKFILL, RECONCILIATION, TaskStep
+from bot.worker.merge_queues import MergeQueueStep
+from bot.worker.pull_loader import HeadLoader, PullLoader
+from bot.worker.pull_requests import PullStep
+from bot.worker.run_planner import RunPlanner
+from bot.worker.runs import RunStep
 
-PATIENCE_SECONDS = 6.0
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebSide:
+    """The front, and the people it asks GitHub about."""
+
+    front: Frontend
+    people: SignInClient
+
+
+def web_side(
+    settings: Settings, *, database: Database, artifacts: ArtifactStore, renderer: Renderer, key: LinkKey
+) -> WebSide:
+    """Join them. Without the App's client ID nobody can sign in; tokens open pages all the same."""
+    people = SignInClient(
+        client_id=settings.client_id,
+        client_secret=settings.client_secret,
+        api_url=settings.api_url,
+        now=time.time,
+    )
+    means = WebDeps(
+        database=database,
+        render=renderer.render,
+        public_url=settings.public_url,
+        now=time.time,
+        key=key,
+        secret=settings.session_secret,
+        artifacts=artifacts,
+        people=people if settings.client_id else None,
+        readers=people,
+        github=github_site(settings.api_url),
+    )
+    return WebSide(front=build_frontend(means), people=people)
+
+
+def maintenance_queue(
+    database: Database, github: GitHubClient, *, pulls_only: bool, wake: Callable[[], None]
+) -> WorkQueue:
+    """Have every chore done now, and then in its time; with `pulls_only` deliveries are read all the time."""
+    catching_up = DeliveryBackfill(
+        log=DeliveryLog(github),
+        database=database,
+        wake=wake,
+        every=PULL_INTERVAL_SECONDS if pulls_only else INTERVAL_SECONDS,
+    )
+    reconciling = Reconciliation(listing=github, database=database, now=time.time, wake=wake)
+    database.now(queue.schedule_jobs, (DELIVERY_BACKFILL, RECONCILIATION), now=time.time())
+    step = TaskStep(
+        database=database, chores={DELIVERY_BACKFILL: catching_up, RECONCILIATION: reconciling}, now=time.time
+    )
+    return WorkQueue(table=CHORE, step=step, at_once=2)
+
+
+SHUTDOWN_SECONDS = 6.0
 """What running steps are given at SIGTERM; with the rest of the shutdown it stays below 10 s."""
 
 DELIVERIES_AT_ONCE, PULLS_AT_ONCE, RUNS_AT_ONCE = 4, 4, 8
@@ -68,17 +122,17 @@ LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class AppParts:
     """What is made once and used everywhere."""
 
     settings: Settings
     database: Database
-    artifacts: RunStore
-    github: GitHub
+    artifacts: ArtifactStore
+    github: GitHubClient
     renderer: Renderer
     key: LinkKey
-    entrance: Entrance
-    clusters: AllClusters
+    entrance: WebSide
+    clusters: ClusterRegistry
     owner: str
 
 
@@ -87,31 +141,35 @@ def make_app(settings: Settings) -> Starlette:
     database = Database(settings.database_url)
     database.migrate()
     owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
-    artifacts, renderer, key = own_store(settings.artifacts_url), Renderer(), LinkKey(settings.webhook_secret)
-    parts = Parts(
+    artifacts, renderer, key = (
+        open_own_store(settings.artifacts_url),
+        Renderer(),
+        LinkKey(settings.webhook_secret),
+    )
+    parts = AppParts(
         settings=settings,
         database=database,
         artifacts=artifacts,
-        github=GitHub(
+        github=GitHubClient(
             app_id=settings.app_id,
             private_key=settings.private_key,
             api_url=settings.api_url,
             now=time.time,
-            exchange=Ledger(database, owner),
+            exchange=SharedRequestCount(database, owner),
         ),
         renderer=renderer,
         key=key,
-        entrance=entrance(settings, database=database, artifacts=artifacts, renderer=renderer, key=key),
-        clusters=AllClusters(
-            local=LocalCluster(settings.data_dir / "cluster"), open_place=partial(_open_place, settings)
+        entrance=web_side(settings, database=database, artifacts=artifacts, renderer=renderer, key=key),
+        clusters=ClusterRegistry(
+            local=LocalCluster(settings.data_dir / "cluster"), open_place=partial(_open_cluster, settings)
         ),
         owner=owner,
     )
     return _assemble(parts)
 
 
-def _assemble(parts: Parts) -> Starlette:
-    controllers: list[Controller] = []
+def _assemble(parts: AppParts) -> Starlette:
+    controllers: list[Worker] = []
 
     def wake() -> None:
         for controller in controllers:
@@ -120,45 +178,49 @@ def _assemble(parts: Parts) -> Starlette:
     def record(received: Sequence[Delivery]) -> None:
         parts.database.now(deliveries.record, received)
 
-    recorder = Recorder(record)
-    receiver = Receiver(secret=parts.settings.webhook_secret, recorder=recorder, now=time.time, wake=wake)
+    recorder = DeliveryRecorder(record)
+    receiver = WebhookReceiver(
+        secret=parts.settings.webhook_secret, recorder=recorder, now=time.time, wake=wake
+    )
 
     @asynccontextmanager
     async def life(_application: Starlette) -> AsyncIterator[None]:
-        controllers.append(_controller(parts, wake))
+        controllers.append(_worker(parts, wake))
         controllers[0].start()
-        sweeper = Sweeper(database=parts.database, clusters=parts.clusters, now=time.time, owner=parts.owner)
+        sweeper = OrphanCleanup(
+            database=parts.database, clusters=parts.clusters, now=time.time, owner=parts.owner
+        )
         sweeping = asyncio.create_task(sweeper.forever())
         LOG.info("listening", extra={"url": parts.settings.public_url})
         yield
         sweeping.cancel()
         await asyncio.gather(sweeping, return_exceptions=True)
-        await controllers.pop().stop(PATIENCE_SECONDS)
+        await controllers.pop().stop(SHUTDOWN_SECONDS)
         await asyncio.to_thread(recorder.close)
         await parts.clusters.aclose()
         await parts.entrance.people.aclose()
         await parts.github.aclose()
         parts.database.close()
 
-    return site(
+    return build_site(
         receiver=receiver,
         pages=parts.entrance.front.routes,
         desk=parts.entrance.front.desk,
-        names=Names(database=parts.database, key=parts.key, now=time.time),
+        names=FormerNames(database=parts.database, key=parts.key, now=time.time),
         checks={"database": parts.database.check, "artifacts": parts.artifacts.check},
         schema=json_schema(),
-        registry=registry(parts.database),
+        registry=metrics_registry(parts.database),
         lifespan=life,
     )
 
 
-def _controller(parts: Parts, wake: Callable[[], None]) -> Controller:
-    suites = Suites(forge=parts.github, database=parts.database, now=time.time)
+def _worker(parts: AppParts, wake: Callable[[], None]) -> Worker:
+    suites = SuiteLoader(forge=parts.github, database=parts.database, now=time.time)
     delivery = DeliveryStep(
         database=parts.database,
         forge=parts.github,
         suites=suites,
-        hearing=listening(parts.database, parts.github, suites, time.time),
+        hearing=make_command_handler(parts.database, parts.github, suites, time.time),
         now=time.time,
         wake=wake,
     )
@@ -167,24 +229,26 @@ def _controller(parts: Parts, wake: Callable[[], None]) -> Controller:
         database=parts.database,
         clusters=parts.clusters,
         artifacts=parts.artifacts,
-        admission=Purse(database=parts.database, suites=suites, now=time.time),
+        admission=BudgetGate(database=parts.database, suites=suites, now=time.time),
         now=time.time,
         wake=wake,
     )
-    main = MainStep(database=parts.database, forge=parts.github, suites=suites, now=time.time, wake=wake)
-    works = (
-        Work(table=DELIVERY, step=delivery, at_once=DELIVERIES_AT_ONCE),
-        Work(table=PULL_REQUEST, step=pull, at_once=PULLS_AT_ONCE),
-        Work(table=RUN, step=run, at_once=RUNS_AT_ONCE),
-        Work(table=MAINLINE, step=main),
-        Work(table=MERGE_GROUP, step=_merge_group_step(parts, suites)),
-        upkeep(parts.database, parts.github, pulls_only=parts.settings.pulls_only, wake=wake),
+    main = MainBranchStep(
+        database=parts.database, forge=parts.github, suites=suites, now=time.time, wake=wake
     )
-    return Controller(parts.database, works, owner=parts.owner, now=time.time)
+    works = (
+        WorkQueue(table=DELIVERY, step=delivery, at_once=DELIVERIES_AT_ONCE),
+        WorkQueue(table=PULL_REQUEST, step=pull, at_once=PULLS_AT_ONCE),
+        WorkQueue(table=RUN, step=run, at_once=RUNS_AT_ONCE),
+        WorkQueue(table=MAINLINE, step=main),
+        WorkQueue(table=MERGE_GROUP, step=_merge_queue_step(parts, suites)),
+        maintenance_queue(parts.database, parts.github, pulls_only=parts.settings.pulls_only, wake=wake),
+    )
+    return Worker(parts.database, works, owner=parts.owner, now=time.time)
 
 
-def _speech(parts: Parts) -> Speech:
-    return Speech(
+def _outputs(parts: AppParts) -> GitHubOutputs:
+    return GitHubOutputs(
         database=parts.database,
         github=parts.github,
         renderer=parts.renderer,
@@ -194,35 +258,35 @@ def _speech(parts: Parts) -> Speech:
     )
 
 
-def _merge_group_step(parts: Parts, suites: Suites) -> MergeGroupStep:
-    return MergeGroupStep(
+def _merge_queue_step(parts: AppParts, suites: SuiteLoader) -> MergeQueueStep:
+    return MergeQueueStep(
         database=parts.database,
         suites=suites,
-        keep=CheckKeeper(parts.github),
-        page=_speech(parts).page,
+        keep=GitHubChecks(parts.github),
+        page=_outputs(parts).page,
         now=time.time,
     )
 
 
-def _pull_step(parts: Parts, suites: Suites) -> PullStep:
-    speech = _speech(parts)
+def _pull_step(parts: AppParts, suites: SuiteLoader) -> PullStep:
+    speech = _outputs(parts)
     return PullStep(
         database=parts.database,
-        subjects=Subjects(database=parts.database, forge=parts.github),
+        subjects=PullLoader(database=parts.database, forge=parts.github),
         suites=suites,
-        heads=HeadReader(forge=parts.github),
-        gatherer=Gatherer(database=parts.database, now=time.time, shelf=IndexShelf(parts.artifacts)),
-        tell=Tell(say=speech.speaker(), check=speech.checker()),
-        launch=Launcher(database=parts.database, now=time.time),
+        heads=HeadLoader(forge=parts.github),
+        gatherer=RunImporter(database=parts.database, now=time.time, shelf=LineIndexCache(parts.artifacts)),
+        tell=Publisher(say=speech.speaker(), check=speech.checker()),
+        launch=RunPlanner(database=parts.database, now=time.time),
         labels=LabelMaker(database=parts.database, forge=parts.github),
         poll_seconds=parts.settings.poll_seconds,
         now=time.time,
     )
 
 
-def _open_place(settings: Settings, place: Place) -> FarCluster:
-    from bot.runs.clusters.xpk.cluster import XpkCluster  # noqa: PLC0415 - 0.15 s to import, and not everywhere
-    from bot.runs.clusters.xpk.tool import Tool  # noqa: PLC0415 - as above
+def _open_cluster(settings: Settings, place: ClusterPlace) -> RemoteCluster:
+    from bot.clusters.xpk.cli import XpkCli  # noqa: PLC0415 - as above
+    from bot.clusters.xpk.cluster import XpkCluster  # noqa: PLC0415 - 0.15 s to import, and not everywhere
 
-    tool = Tool(xpk=settings.xpk_command, folder=settings.data_dir / "xpk")
+    tool = XpkCli(xpk=settings.xpk_command, folder=settings.data_dir / "xpk")
     return XpkCluster(place, tool=tool, app=str(settings.app_id))

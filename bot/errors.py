@@ -1,15 +1,15 @@
-"""The two kinds of failure this program knows.
+"""The two kinds of failure: one that the reader can fix, one that we must fix.
 
-Told     a person can act on it: we say it to them, on the terminal or in the comment
-├─ Missing   there is no such thing, or we may not see it
-└─ Refused   a person's token is not good any more
-Broken   we must act on it: it is logged, and we say that we failed
-└─ TryLater  it passes by itself, and the outside said when
-   └─ Outage  the outside is away as a whole
+UserError        shown to the person, on the terminal or in the comment
+├─ NotFound      it does not exist, or we may not see it
+└─ InvalidToken  a person's token is invalid or expired
+InternalError    logged; the person only learns that we failed
+└─ TransientError  temporary; the outside said when to try again
+└─ Outage     the outside is down as a whole
 """
 
 
-class Told(Exception):
+class UserError(Exception):
     """Something the reader of this message can put right.
 
     `text` says what happened, where, and what to do next, in plain words without markup.
@@ -20,11 +20,11 @@ class Told(Exception):
         self.text = text
 
 
-class Broken(Exception):
+class InternalError(Exception):
     """Something only the operator can put right, or that passes by itself when tried again."""
 
 
-class TryLater(Broken):
+class TransientError(InternalError):
     """It passes by itself: try again after `after` seconds.
 
     `may_have_acted` says whether the outside may have carried out what was asked.
@@ -36,14 +36,14 @@ class TryLater(Broken):
         self.may_have_acted = may_have_acted
 
 
-class Outage(TryLater):
+class Outage(TransientError):
     """The outside is away as a whole, and was not even asked: whoever tries is not to blame, and is not made
     to wait longer for having tried before."""
 
 
-class Missing(Told):
+class NotFound(UserError):
     """There is no such thing, or we may not see it."""
 
 
-class Refused(Told):
+class InvalidToken(UserError):
     """A person's token is not good, or not good any more."""

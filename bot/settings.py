@@ -1,11 +1,11 @@
-"""What the operator says about this installation.
+"""The operator's settings, read from environment variables.
 
-In:  a mapping of environment variables.
-Out: `Settings`, or one `Told` that names everything missing or wrong at once.
-
-Secrets never appear in `repr`.
+`read_settings` returns `Settings` or raises one `UserError` that lists every problem. Secrets never appear in
+`repr`, and a problem with the private key never repeats any of it.
 """
 
+import base64
+import binascii
 import hashlib
 import hmac
 import shlex
@@ -14,8 +14,43 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bot.errors import Told
-from bot.private_key import read_pem
+from bot.errors import UserError
+
+
+def read_pem(text: str) -> tuple[str, str]:
+    """The key as PEM text with a line end, and a clause that says what is wrong, empty where nothing is.
+
+    `text` is PEM, with real or written line ends, or all of that in base64.
+    """
+    pem = text.strip().replace("\\n", "\n")
+    if "PRIVATE KEY" not in pem:
+        pem = _decode_base64(pem)
+    if "PRIVATE KEY" not in pem:
+        return "", "holds no private key: give PEM text, or that text in base64"
+    if not _is_rsa_key(pem):
+        return "", "holds a private key that is cut or not GitHub's: give the whole file from GitHub"
+    return f"{pem}\n", ""
+
+
+def _decode_base64(text: str) -> str:
+    joined = "".join(text.split())  # GNU's base64 breaks its lines
+    try:
+        return base64.b64decode(joined, validate=True).decode("ascii").strip()
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+
+
+def _is_rsa_key(pem: str) -> bool:
+    """Whether it is a whole RSA key: GitHub's are, and it takes signatures of no other."""
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - only a server needs these
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
+
+    try:
+        return isinstance(load_pem_private_key(pem.encode(), password=None), RSAPrivateKey)
+    except (ValueError, TypeError, UnsupportedAlgorithm):  # TypeError: it wants a password
+        return False
+
 
 GITHUB_API = "https://api.github.com"
 
@@ -117,7 +152,7 @@ SETTINGS: tuple[Setting, ...] = (
 )
 
 
-class _Reading:
+class _SettingsReader:
     """Reads variables one by one and collects what is wrong with them."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -130,7 +165,7 @@ class _Reading:
     def required(self, name: str) -> str:
         value = self.text(name)
         if not value:
-            self.problems.append(f"{name} is missing: {_meaning(name)}")
+            self.problems.append(f"{name} is missing: {_meaning_of(name)}")
         return value
 
     def together(self, first: str, second: str) -> tuple[str, str]:
@@ -138,14 +173,14 @@ class _Reading:
         values = self.text(first), self.text(second)
         if any(values) and not all(values):
             missing, given = (first, second) if values[1] else (second, first)
-            self.problems.append(f"{missing} is missing: {_meaning(missing)}; or leave {given} out")
+            self.problems.append(f"{missing} is missing: {_meaning_of(missing)}; or leave {given} out")
         return values
 
     def number(
         self, name: str, read: Callable[[str], float], limits: tuple[float, float], wanted: str
     ) -> float:
         low, high = limits
-        value = self.text(name, _default(name))
+        value = self.text(name, _default_of(name))
         try:
             number = read(value)
         except ValueError:
@@ -163,7 +198,7 @@ class _Reading:
         return value.rstrip("/")
 
     def words(self, name: str) -> tuple[str, ...]:
-        value = self.text(name, _default(name))
+        value = self.text(name, _default_of(name))
         try:
             return tuple(shlex.split(value))
         except ValueError:
@@ -194,22 +229,22 @@ class _Reading:
         return pem
 
 
-def _derived(private_key: str) -> str:
+def _derived_session_secret(private_key: str) -> str:
     """A secret of this installation, the same after a start and in all its processes."""
     return hmac.new(private_key.encode(), b"maxview session secret 1", hashlib.sha256).hexdigest()
 
 
-def _meaning(name: str) -> str:
+def _meaning_of(name: str) -> str:
     return next(setting.meaning for setting in SETTINGS if setting.name == name)
 
 
-def _default(name: str) -> str:
+def _default_of(name: str) -> str:
     return next(setting.default for setting in SETTINGS if setting.name == name)
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
     """Read and check every setting; raises `Told` with one line for each problem."""
-    reading = _Reading(environ)
+    reading = _SettingsReader(environ)
     app_id = reading.required("GITHUB_APP_ID")
     if app_id and not app_id.isdigit():
         reading.problems.append(f"GITHUB_APP_ID is {app_id!r}: give the App's number")
@@ -227,7 +262,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         webhook_secret=reading.required("GITHUB_WEBHOOK_SECRET"),
         client_id=client_id,
         client_secret=client_secret,
-        session_secret=reading.text("SESSION_SECRET") or _derived(private_key),
+        session_secret=reading.text("SESSION_SECRET") or _derived_session_secret(private_key),
         api_url=reading.url("GITHUB_API_URL", GITHUB_API, ("https", "http")),
         public_url=reading.url("PUBLIC_URL", f"http://{host}:{port}", ("https", "http")),
         database_url=reading.url(
@@ -242,5 +277,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         poll_seconds=reading.number("POLL_SECONDS", float, POLL_LIMITS, "a number of seconds above 0"),
     )
     if reading.problems:
-        raise Told("settings are missing or wrong:\n" + "\n".join(f"  {line}" for line in reading.problems))
+        raise UserError(
+            "settings are missing or wrong:\n" + "\n".join(f"  {line}" for line in reading.problems)
+        )
     return settings

@@ -8,11 +8,10 @@ import subprocess
 import sys
 import time
 
-from bot.demo.pulls import pull_requests
+from bot.demo.scenarios import scenarios
 
 LONGEST_SECONDS = 120.0
 """The promise of the README, on two cores."""
-
 
 PLAYS = 5
 """A verdict of "inconclusive" is right on a machine that is too noisy to tell; then it is played again."""
@@ -47,7 +46,7 @@ def play() -> tuple[float, list[dict[str, str]]]:
 def compare(answers: list[dict[str, str]]) -> tuple[int, int]:
     """How many verdicts are wrong, and how many are left open by noise."""
     failed = undecided = 0
-    for pull, answer in zip(pull_requests(), answers, strict=True):
+    for pull, answer in zip(scenarios(), answers, strict=True):
         print(f"{answer['verdict']:<20} expected {pull.expected:<20} {answer['title']}")
         if answer["title"] != pull.title or answer["verdict"] not in {pull.expected, "inconclusive"}:
             failed += 1

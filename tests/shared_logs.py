@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.logs.facts import RunLog
-from bot.logs.ledger import ledger
-from bot.logs.read import read_log
+from bot.logs.ledger import time_ledger
+from bot.logs.reader import read_log
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +37,7 @@ def _row(file: str, state: str, steps: int = 0, **facts: object) -> Row:
 
 
 NOTHING = "not_a_training_log"
+
 ROWS = (
     _row("000_684b1c9e3a214010.txt", "succeeded", 10, parameters=1.104, percent=1.408, compiled=14.04,
          jax="0.9.2", libtpu="cl/878335365", process=4, workload="mt-04-int8-wddlh", expected=10, mean=3.394,
@@ -159,7 +160,7 @@ def _facts(run: RunLog) -> dict[str, object]:
         "devices": said.devices,
         "sites": tuple(sorted(s.line for s in said.call_sites)), "allocated": run.max_allocated_mb,
         "kind": failure and failure.kind, "where": failure and failure.where,
-        "waits": tuple(p.seconds for p in ledger(run, None, ()) if "checkpoint" in p.name),
+        "waits": tuple(p.seconds for p in time_ledger(run, None, ()) if "checkpoint" in p.name),
         **dict(last.extras if last else ()),
     }  # fmt: skip
 

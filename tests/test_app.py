@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from bot.app import make_app
-from bot.errors import Broken, Told
+from bot.errors import InternalError, UserError
 from bot.settings import read_settings
-from bot.storage.database import Away
+from bot.storage.database import DatabaseUnavailable
 from tests.peers.keys import private_key
 
 SECRET = "a secret of these tests"
@@ -110,6 +110,6 @@ def test_pages_and_their_json_are_there(client: Client) -> None:
 )
 def test_without_its_database_it_does_not_start(tmp_path: Path, more: dict[str, str]) -> None:
     """The reason is one clear exception of ours, for the one who starts it."""
-    with pytest.raises((Away, Told, Broken)) as caught:
+    with pytest.raises((DatabaseUnavailable, UserError, InternalError)) as caught:
         make_app(read_settings(_environ(tmp_path, **more)))
     assert len(str(caught.value).splitlines()) == 1

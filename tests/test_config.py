@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from bot.config import (
     Case,
+    CheckConfig,
     CheckKind,
-    Checks,
-    Cluster,
-    Compare,
-    Local,
+    ClusterKind,
+    CompareMode,
+    LocalConfig,
     Suite,
-    Xpk,
+    XpkConfig,
     json_schema,
     problems_of,
     read_suite,
@@ -39,7 +39,7 @@ from bot.config.shapes import (
     Worded,
     schema_of,
 )
-from bot.errors import Told
+from bot.errors import UserError
 
 FULL = """\
 version: 1
@@ -78,7 +78,7 @@ def test_the_documented_configuration_is_read_whole() -> None:
     assert suite.runs is not None
     assert suite.launch is not None
     assert (
-        Xpk(
+        XpkConfig(
             cluster="v6e-32-bench",
             project="my-project",
             zone="us-east5-b",
@@ -89,9 +89,9 @@ def test_the_documented_configuration_is_read_whole() -> None:
         )
         == suite.launch.xpk
     )
-    assert ("gs://lance-maxtext", Cluster.XPK) == (suite.runs.source, suite.launch.cluster)
+    assert ("gs://lance-maxtext", ClusterKind.XPK) == (suite.runs.source, suite.launch.cluster)
     assert (("linen", "nnx"), "pure_nnx=true") == (suite.variant_names, suite.variants["nnx"].args)
-    assert ((Compare.REF, Compare.VARIANT), Checks()) == (suite.compare, suite.checks)
+    assert ((CompareMode.REF, CompareMode.VARIANT), CheckConfig()) == (suite.compare, suite.checks)
     assert (200, 4) == (suite.budget.chip_hours_per_day, suite.budget.concurrent_runs)
     assert (1, 5) == (suite.margins.practical_percent, suite.margins.equivalence_percent)
     assert ("src/**",) == suite.triggers.paths
@@ -103,7 +103,7 @@ def test_everything_optional_has_a_default() -> None:
     suite = read_suite(SMALL)
     assert {"03_dropout": Case(name="03_dropout"), "04_int8": Case(name="04_int8")} == suite.cases
     assert ("default",) == suite.variant_names
-    assert (None, (Compare.REF,), Checks()) == (suite.launch, suite.compare, suite.checks)
+    assert (None, (CompareMode.REF,), CheckConfig()) == (suite.launch, suite.compare, suite.checks)
     assert (True, False, ()) == (
         suite.triggers.pull_request,
         suite.triggers.drafts,
@@ -118,13 +118,13 @@ def test_a_local_launch_names_its_repository() -> None:
         "cases:\n  a:\n    command: >-\n      python train.py\n      --steps 10\n"
     )
     assert suite.launch is not None
-    assert Local(repository="/src/x", timeout_seconds=7200) == suite.launch.local
+    assert LocalConfig(repository="/src/x", timeout_seconds=7200) == suite.launch.local
     limited = read_suite(
         "version: 1\ncases: {a: {command: x}}\n"
         "launch: {cluster: local, local: {repository: /src/x, memory: 8G}}\n"
     ).launch
     assert limited is not None
-    assert Local(repository="/src/x", timeout_seconds=3600, memory_mb=8192) == limited.local
+    assert LocalConfig(repository="/src/x", timeout_seconds=3600, memory_mb=8192) == limited.local
     assert "python train.py --steps 10" == suite.cases["a"].command
 
 
@@ -151,9 +151,9 @@ def test_words_of_a_launch_that_a_shell_could_read_are_refused(key: str, value: 
 
 def test_checks_are_one_word_or_a_mapping() -> None:
     """The word stands for the kind alone; what else may be said needs the mapping, and its kind."""
-    assert Checks(kind=CheckKind.CHECK) == read_suite(SMALL + "checks: check\n").checks
+    assert CheckConfig(kind=CheckKind.CHECK) == read_suite(SMALL + "checks: check\n").checks
     whole = "checks: {kind: status, pending: true, fail_on_regression: true}\n"
-    assert Checks(kind=CheckKind.STATUS, pending=True, fail_on_regression=True) == (
+    assert CheckConfig(kind=CheckKind.STATUS, pending=True, fail_on_regression=True) == (
         read_suite(SMALL + whole).checks
     )
     assert [(4, "checks: kind is missing; write kind: check or kind: status")] == (
@@ -164,7 +164,7 @@ def test_checks_are_one_word_or_a_mapping() -> None:
 def test_words_that_old_yaml_takes_for_switches_are_words() -> None:
     """`checks: off` is no false, and a case called 010 is not the number 8."""
     suite = read_suite(SMALL.replace("03_dropout", "010") + "checks: off\n")
-    assert (Checks(), ("010", "04_int8")) == (suite.checks, suite.case_names)
+    assert (CheckConfig(), ("010", "04_int8")) == (suite.checks, suite.case_names)
 
 
 def test_every_problem_is_said_at_once_with_its_line_and_the_nearest_valid_word() -> None:
@@ -188,7 +188,7 @@ budget: {chip_hours_per_day: -1, concurrent_runs: 1.5}
 margins: {practical_percent: 0}
 trigers: 1
 """
-    with pytest.raises(Told) as told:
+    with pytest.raises(UserError) as told:
         read_suite(bad, "m.yml")
     source = "must be a bucket (gs://bucket/prefix) or a folder (file:/path)"
     named = "must be made of letters, digits, _, - and ., not beginning with - or ."
@@ -362,6 +362,7 @@ _WORDS = st.sampled_from(
         *("python train.py", "a\nb", "a\n", " ", "", "yes", "1", "null", "é", "a\tb", "\x7f", "x" * 101),
     ]
 )
+
 _ANYTHING = st.recursive(
     st.one_of(
         st.none(),
@@ -376,7 +377,6 @@ _ANYTHING = st.recursive(
     ),
     max_leaves=4,
 )
-
 
 # What can be typed; a few odd letters are among the words.
 _TYPED = st.characters(min_codepoint=0x20, max_codepoint=0x7E)
@@ -515,7 +515,7 @@ def test_trust_names_bots_by_login_and_number_and_teams() -> None:
     assert [("ci[bot]", 7)] == [(bot.login, bot.id) for bot in whole.trust.bots]
     assert ("acme/perf",) == whole.trust.teams
     assert () == read_suite(_SMALL + "trust: {bots: []}\n").trust.bots
-    with pytest.raises(Told, match="bot's login"):
+    with pytest.raises(UserError, match="bot's login"):
         read_suite(_SMALL + "trust: {bots: [{login: ci, id: 7}]}\n")
-    with pytest.raises(Told, match="my-org/performance"):
+    with pytest.raises(UserError, match="my-org/performance"):
         read_suite(_SMALL + "trust: {teams: [perf]}\n")

@@ -7,22 +7,23 @@ import pytest
 import yaml
 
 from bot import config
+from bot.commands import permission_lookup
+from bot.commands.grammar import USAGE
 from bot.config.launch_schema import LAUNCH
 from bot.config.shapes import Record
-from bot.controller import trusting
-from bot.controller.deciding import QUIET_SECONDS
-from bot.github.pace import WRITES_A_MINUTE, WRITES_AN_HOUR
-from bot.intake.command import USAGE
-from bot.intake.kinds import USED
-from bot.report.check import CONCLUSIONS, Outcome
-from bot.report.help_text import help_text
+from bot.github.limits import WRITES_PER_HOUR, WRITES_PER_MINUTE
+from bot.report.check import CONCLUSIONS, CheckOutcome
+from bot.report.comment import help_text
 from bot.settings import SETTINGS
-from bot.storage import given
-from bot.verdict import noise, steady, threshold
+from bot.storage import rate_limit
+from bot.verdict import noise, timing, timing_decision
 from bot.verdict.judgement import Margins
-from bot.web.schema.openapi import OPERATIONS
+from bot.web.api.openapi import OPERATIONS
+from bot.webhooks.events import USED_EVENTS
+from bot.worker.pull_decisions import DEBOUNCE_SECONDS
 
 ROOT = Path(__file__).parent.parent
+
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -43,15 +44,15 @@ def test_the_thresholds_in_the_readme_are_the_ones_used() -> None:
     """Each figure in the table is the constant's own."""
     margins = Margins()
     expected = {
-        "level of a report": f"{threshold.ALPHA:.0%}",
-        "level with main's history": f"{threshold.ALPHA_WITH_HISTORY:.1%}",
-        "later looks": f"{threshold.LATER_LOOKS:.0%} of that",
+        "level of a report": f"{timing_decision.REPORT_ALPHA:.0%}",
+        "level with main's history": f"{timing_decision.REPORT_ALPHA_WITH_HISTORY:.1%}",
+        "later looks": f"{timing_decision.LATER_LOOKS_SHARE:.0%} of that",
         "practical margin": f"{margins.practical_percent:.0f} %",
         "equivalence margin": f"{margins.equivalence_percent:.0f} %",
         "default noise, TPU": f"{noise.TPU_SD:.1%}",
         "default noise, GPU": f"{noise.GPU_SD:.0%}",
-        "history": f"{noise.SHORTEST_HISTORY} to {noise.HISTORY} runs",
-        "clean steps": f"{steady.FEWEST} or more",
+        "history": f"{noise.MIN_HISTORY} to {noise.MAX_HISTORY} runs",
+        "clean steps": f"{timing.MIN_CLEAN_STEPS} or more",
     }
 
     assert expected == {row[0]: row[1] for row in _between("thresholds")}
@@ -100,7 +101,7 @@ def test_both_ways_to_launch_are_shown() -> None:
 
 def test_the_most_runs_that_are_asked_for_are_said() -> None:
     """More than these would cost more than the answer is worth."""
-    assert f"up to {threshold.MOST_MORE_RUNS} more runs a side would settle it" in README
+    assert f"up to {timing_decision.MAX_MORE_RUNS} more runs a side would settle it" in README
 
 
 def test_the_container_is_run_as_the_readme_says() -> None:
@@ -130,7 +131,7 @@ def test_the_budget_in_the_readme_is_valid_and_its_defaults_are_the_ones_used() 
         default.chip_hours_per_day,
         default.concurrent_runs,
     )
-    assert f"once it has stood for {QUIET_SECONDS:g} s" in README
+    assert f"once it has stood for {DEBOUNCE_SECONDS:g} s" in README
 
 
 def test_what_the_readme_names_is_there() -> None:
@@ -151,8 +152,8 @@ def test_the_limits_of_the_conversation_are_the_ones_used() -> None:
     example = re.findall(r"```yaml\n(trust:.*?)```", README, re.DOTALL)[0]
     small = 'version: 1\nruns: {source: "file:/r", pattern: "*.log"}\ncases: {a: {}}\n'
 
-    assert f"may give {given.MOST_COMMANDS} commands an hour" in README.replace("\n", " ")
-    assert (3600.0, 60.0) == (given.WINDOW_SECONDS, trusting.KEPT_SECONDS)
+    assert f"may give {rate_limit.MAX_COMMANDS} commands an hour" in README.replace("\n", " ")
+    assert (3600.0, 60.0) == (rate_limit.WINDOW_SECONDS, permission_lookup.CACHE_SECONDS)
     assert config.read_suite(small).trust.bots == config.read_suite(small + example).trust.bots
     assert {"benchmark", "benchmark:*"} == set(config.read_suite(small).triggers.labels)
 
@@ -182,17 +183,19 @@ def test_the_app_needs_what_the_readme_says() -> None:
     cells = [row[3] for row in _between("app") if len(row) > 3]
     named = {name.lower().replace(" ", "_") for cell in cells for name in re.findall(r"\*([^*]+)\*", cell)}
     always_sent = {"installation", "installation_repositories"}
-    assert set(USED) - always_sent == named
+    assert set(USED_EVENTS) - always_sent == named
 
 
 def test_the_conclusions_in_the_readme_are_the_ones_used() -> None:
     """A check ends as the table says, and with no other word."""
-    endings = [CONCLUSIONS[one] for one in (Outcome.GREEN, Outcome.ACKNOWLEDGED, Outcome.REGRESSION)]
-    others = {CONCLUSIONS[one] for one in Outcome} - set(endings)
+    endings = [
+        CONCLUSIONS[one] for one in (CheckOutcome.GREEN, CheckOutcome.ACKNOWLEDGED, CheckOutcome.REGRESSION)
+    ]
+    others = {CONCLUSIONS[one] for one in CheckOutcome} - set(endings)
     said = re.findall(r"^\| [^|]+ \| (success|skipped) \| \**(success|skipped|failure)\** \|$", README, re.M)
     assert [(one.usual.value, one.gated.value) for one in [*endings, *others]] == said
 
 
 def test_the_pace_in_the_readme_is_the_one_kept() -> None:
     """Writes a minute and an hour."""
-    assert f"{WRITES_A_MINUTE} writes a minute, {WRITES_AN_HOUR} an hour" in README
+    assert f"{WRITES_PER_MINUTE} writes a minute, {WRITES_PER_HOUR} an hour" in README

@@ -14,16 +14,18 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_pri
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from bot.cli.serve import serve, set_up_logging
-from bot.errors import Told
+from bot.errors import UserError
 from bot.settings import SETTINGS, read_settings
 from tests.peers.keys import private_key
 
 PEM = private_key().strip()
+
 ELLIPTIC = (
     generate_private_key(SECP256R1())
     .private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     .decode()
 )
+
 COMPLETE = {
     "GITHUB_APP_ID": "4242",
     "GITHUB_PRIVATE_KEY": PEM,
@@ -33,7 +35,7 @@ COMPLETE = {
 
 def _problem(**changed: str) -> str:
     environ = {name: value for name, value in {**COMPLETE, **changed}.items() if value}
-    with pytest.raises(Told) as caught:
+    with pytest.raises(UserError) as caught:
         read_settings(environ)
     return caught.value.text
 
@@ -55,7 +57,7 @@ def test_defaults_make_a_complete_installation(tmp_path: Path) -> None:
 
 def test_everything_that_is_missing_is_said_at_once() -> None:
     """Each required setting has its own line, with what it is for."""
-    with pytest.raises(Told) as caught:
+    with pytest.raises(UserError) as caught:
         read_settings({})
     lines = caught.value.text.splitlines()
     assert lines[0] == "settings are missing or wrong:"
@@ -229,7 +231,7 @@ def _serve(tmp_path: Path, **settings: str) -> "subprocess.CompletedProcess[str]
 def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The setting, the folder and the user stand in one line; root may write anywhere, so it is asked for."""
     monkeypatch.setattr(os, "access", lambda path, _mode: Path(path) != tmp_path)
-    with pytest.raises(Told) as told:
+    with pytest.raises(UserError) as told:
         serve(read_settings({**COMPLETE, "DATA_DIR": str(tmp_path)}))
     assert told.value.text.startswith(f"DATA_DIR: {tmp_path} cannot be written to by user {os.getuid()}")
 

@@ -1,29 +1,39 @@
 """`maxview compare BASE HEAD [--history …] [--format …] [--fail-on-regression]`.
 
-In:  two sides, each one source or several joined by commas (repeats).
-Out: the verdict as text, Markdown, JSON or a page of HTML. Exit status 1 only where it was asked for and the
-     verdict is red, 2 where a side is no training log: nothing was compared, and no gate may pass on it.
+Each side is one source or several joined by commas (repeats). The verdict is printed as text, Markdown, JSON
+or a page of HTML. Exit status 1 only where it was requested and the verdict is red, 2 where a side is no
+training log: nothing was compared, and no gate may pass on it.
+
+`--history` names earlier runs of main, which measure the noise of a case. The server's rules hold: runs with
+a steady step time, measured under the conditions and with the workload of base's newest run.
 """
 
 import argparse
 import json
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from bot.cli.comparison_text import show_comparison
-from bot.cli.earlier import earlier_runs
-from bot.cli.reading import runs_of, selected
-from bot.cli.screen import Screen, forget_stdout, plain
-from bot.errors import Told
-from bot.logs.facts import State
-from bot.report.comparison_document import comparison_document
-from bot.report.comparison_markdown import comparison_markdown
-from bot.report.comparison_view import RED, comparison_view
+from bot.cli.sources import parse_source, read_runs
+from bot.cli.terminal import BAD, DIM, GOOD, WARN, Screen, forget_stdout, printable
+from bot.errors import UserError
+from bot.logs.facts import MarkKind, OutcomeState
+from bot.report.documents import comparison_document
+from bot.report.explain import (
+    RED_VERDICTS,
+    ComparisonView,
+    SideFailureView,
+    comparison_markdown,
+    comparison_view,
+)
+from bot.verdict.comparability import conditions_text, deduplicate_runs, find_caveats
 from bot.verdict.compare import compare
-from bot.verdict.distinct import distinct
-from bot.verdict.judgement import Comparison, MeasuredRun
+from bot.verdict.judgement import CaveatWeight, Comparison, MeasuredRun
+from bot.verdict.noise import PastRun
+from bot.verdict.timing import first_mark
 
-FORMATS = ("text", "markdown", "json", "html")
+OUTPUT_FORMATS = ("text", "markdown", "json", "html")
+
 EPILOG = """\
 BASE and HEAD are sources as in `maxview parse`; several joined by commas are repeats: other runs,
 not copies of one.
@@ -54,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="earlier runs of main, BASE's among them or not; may be given again",
     )
     parser.add_argument(
-        "--format", choices=FORMATS, default="text", help="text (default), markdown, json, html"
+        "--format", choices=OUTPUT_FORMATS, default="text", help="text (default), markdown, json, html"
     )
     parser.add_argument(
         "--explain", action="store_true", help="why: samples, noise, arithmetic, places in the logs"
@@ -67,15 +77,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Print the comparison; 1 for a red verdict where that was asked for."""
     if args.base == args.head == "-":
-        raise Told("BASE and HEAD cannot both be standard input")
-    base, head = side(args.base), side(args.head)
+        raise UserError("BASE and HEAD cannot both be standard input")
+    base, head = read_side(args.base), read_side(args.head)
     past, notes = earlier_runs(args.history, base)
     for note in notes:
-        print(plain(f"maxview: {note}"), file=sys.stderr)
+        print(printable(f"maxview: {note}"), file=sys.stderr)
     comparison = compare(base, head, history=[run.seconds for run in past])
     if not args.explain:
         comparison = replace(comparison, explanation=None)
-    red = args.fail_on_regression and comparison.verdict in RED
+    red = args.fail_on_regression and comparison.verdict in RED_VERDICTS
     try:
         _print(comparison, args.format)
         sys.stdout.flush()
@@ -86,15 +96,17 @@ def main(args: argparse.Namespace) -> int:
     return 1 if red else 0
 
 
-def side(text: str) -> tuple[MeasuredRun, ...]:
+def read_side(text: str) -> tuple[MeasuredRun, ...]:
     """The runs of one side, one per source named; a run that is given twice is no repeat and counts once."""
-    sources = [text] if selected(text).source == "-" else [part for part in text.split(",") if part.strip()]
+    sources = (
+        [text] if parse_source(text).source == "-" else [part for part in text.split(",") if part.strip()]
+    )
     if not sources:
-        raise Told(f"no source named in '{text}'")
-    runs, again = distinct([_only_run(source) for source in sources])
+        raise UserError(f"no source named in '{text}'")
+    runs, again = deduplicate_runs([_only_run(source) for source in sources])
     for first, copy in again:
         print(
-            plain(f"maxview: {sources[copy]} is the same run as {sources[first]}: it counts once"),
+            printable(f"maxview: {sources[copy]} is the same run as {sources[first]}: it counts once"),
             file=sys.stderr,
         )
     return runs
@@ -102,16 +114,16 @@ def side(text: str) -> tuple[MeasuredRun, ...]:
 
 def _only_run(text: str) -> MeasuredRun:
     """The one run of a source; with several, say what to type."""
-    runs = runs_of(text)
+    runs = read_runs(text)
     if len(runs) > 1:
-        source = selected(text).source
-        raise Told(
+        source = parse_source(text).source
+        raise UserError(
             f"{source} holds {len(runs)} runs: name one, for example {source}#1 and {source}#{len(runs)}"
         )
     run = runs[0]
-    if run.log.outcome.state is State.NOT_A_TRAINING_LOG:
+    if run.log.outcome.state is OutcomeState.NOT_A_TRAINING_LOG:
         why = " ".join(run.log.warnings) or "No step line of a known format was found."
-        raise Told(f"{text} is not a training log: {why}")
+        raise UserError(f"{text} is not a training log: {why}")
     return run
 
 
@@ -120,13 +132,116 @@ def _print(comparison: Comparison, form: str) -> None:
         case "json":
             print(json.dumps(comparison_document(comparison), ensure_ascii=False, allow_nan=False))
         case "markdown":
-            from bot.render import Renderer  # noqa: PLC0415 - Jinja2 is not needed for the other formats
+            from bot.templating import Renderer  # noqa: PLC0415 - Jinja2 is not needed for the other formats
 
             print(comparison_markdown(comparison, render=Renderer().render), end="")
         case "html":
-            from bot.render import Renderer  # noqa: PLC0415 - as above
-            from bot.web.compare.export import export_page  # noqa: PLC0415 - the pages are not needed otherwise
+            from bot.templating import Renderer  # noqa: PLC0415 - as above
+            from bot.web.pages.comparison_export import export_page  # noqa: PLC0415 - the pages are not needed otherwise
 
             print(export_page(comparison, render=Renderer().render), end="")
         case _:
             show_comparison(Screen(), comparison_view(comparison))
+
+
+def earlier_runs(
+    texts: Iterable[str], base: Sequence[MeasuredRun]
+) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:
+    """Return main's runs, oldest first, and why others were left out. Raises `Told` for what is no log.
+
+    Runs are ordered by the time at which they began, or as they were given where any log does not tell it.
+    """
+    names, runs = _read_history(texts)
+    once, again = deduplicate_runs(runs)
+    notes = [f"{names[copy]} is the same run as {names[first]}: it counts once" for first, copy in again]
+    kept: list[PastRun] = []
+    for run in once:
+        why = _exclusion_reason(run, base)
+        if why:
+            notes.append(f"{names[runs.index(run)]} is not in the history: {why}")
+        elif run.measurements.steady.seconds is not None:
+            kept.append(PastRun(seconds=run.measurements.steady.seconds, started=_start_time(run)))
+    return _oldest_first(kept), tuple(notes)
+
+
+def _read_history(texts: Iterable[str]) -> tuple[list[str], list[MeasuredRun]]:
+    """Return every run of every source, with a name for each."""
+    names: list[str] = []
+    found: list[MeasuredRun] = []
+    for source in (part for text in texts for part in text.split(",") if part.strip()):
+        runs = read_runs(source)
+        if all(run.log.outcome.state is OutcomeState.NOT_A_TRAINING_LOG for run in runs):
+            raise UserError(f"{source} is not a training log, so that it is no history")
+        found += runs
+        names += [source if len(runs) == 1 else f"{source}#{run.log.run}" for run in runs]
+    return names, found
+
+
+def _exclusion_reason(run: MeasuredRun, base: Sequence[MeasuredRun]) -> str:
+    if run.measurements.steady.seconds is None:
+        return f"no steady step time: {run.measurements.steady.problem}"
+    if not base:
+        return ""
+    like, own = conditions_text(base[-1]), conditions_text(run)
+    if own != like:
+        return f"measured on {own}, base on {like}"
+    grave = [one for one in find_caveats([base[-1]], [run]) if one.weight is not CaveatWeight.NOTED]
+    return f"another workload than base's: {grave[0].text or grave[0].field}" if grave else ""
+
+
+def _start_time(run: MeasuredRun) -> float | None:
+    mark = first_mark(run.log, MarkKind.START)
+    if mark is not None and mark.time is not None:
+        return mark.time
+    return next((step.time for step in run.log.steps if step.time is not None), None)
+
+
+def _oldest_first(runs: Sequence[PastRun]) -> tuple[PastRun, ...]:
+    if any(run.started is None for run in runs):
+        return tuple(runs)
+    return tuple(sorted(runs, key=lambda run: run.started or 0.0))
+
+
+TONE_STYLES = {"good": GOOD, "bad": BAD, "odd": WARN}
+
+
+def show_comparison(screen: Screen, view: ComparisonView) -> None:
+    """Print `view`."""
+    screen.headline(view.symbol, view.headline, TONE_STYLES[view.tone])
+    if view.reason:
+        screen.paragraph(view.reason)
+    screen.gap()
+    screen.facts((("base", view.base), ("head", view.head), ("step time", view.timing), ("loss", view.loss)))
+    for failure in view.failures:
+        _show_failure(screen, failure)
+    if view.caveats:
+        _title(screen, "what differs beside the code")
+        rows = [(caveat.what, caveat.base, caveat.head) for caveat in view.caveats]
+        screen.table(("", "base", "head"), "lll", rows)
+        for text in dict.fromkeys(caveat.text for caveat in view.caveats if caveat.text):
+            screen.paragraph(f"⚠ {text}", WARN)
+    if view.rows:
+        _title(screen, "figures")
+        cells = [(row.title, row.base, row.head, row.difference, row.remark) for row in view.rows]
+        screen.table(("", "base", "head", "difference", ""), "lrrrl", cells)
+    if view.ledger:
+        _title(screen, "where the time went")
+        screen.table(("", "base", "head", "difference"), "lrrr", view.ledger)
+    for section in view.why:
+        _title(screen, f"why: {section.title}")
+        for line in section.lines:
+            screen.paragraph(line, indent=4)
+
+
+def _title(screen: Screen, words: str) -> None:
+    screen.gap()
+    screen.paragraph(words, DIM)
+
+
+def _show_failure(screen: Screen, failure: SideFailureView) -> None:
+    screen.gap()
+    where = f" at {failure.where}" if failure.where else ""
+    screen.paragraph(f"{failure.side}: {failure.ended}{where}", BAD)
+    for text in (failure.error, failure.next_step):
+        if text:
+            screen.paragraph(text, indent=4)

@@ -1,6 +1,6 @@
 """`maxview config check FILE` and `maxview config schema`.
 
-In:  a file, or `-`. Out: what the configuration means as a table, or every problem with its line; the schema.
+`check` prints what the configuration means as a table, or every problem with its line.
 """
 
 import json
@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bot.config import FILE, Budget, Launch, Suite, json_schema, read_suite
-from bot.config.checks import CheckKind, Checks
+from bot.artifacts.sources import open_source
+from bot.config import FILE, Budget, LaunchConfig, Suite, json_schema, read_suite
+from bot.config.checks import CheckConfig, CheckKind
 from bot.config.document import LONGEST_TEXT
-from bot.config.trust import Trusted
-from bot.errors import Told
-from bot.globs import matches
-from bot.storage.sources import open_source
+from bot.config.trust import TrustedAccounts
+from bot.domain.globs import glob_matches
+from bot.errors import UserError
 from bot.verdict.judgement import Margins
 
 
@@ -45,26 +45,26 @@ def _text(file: str) -> str:
         for piece in pieces:
             read += piece
             if len(read) > 4 * LONGEST_TEXT:
-                raise Told(f"{file}: far too long for a configuration; is it the right file?")
+                raise UserError(f"{file}: far too long for a configuration; is it the right file?")
     try:
         return read.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         line = read.count(b"\n", 0, problem.start) + 1
-        raise Told(f"{file}:{line}: not UTF-8 text; save the file as UTF-8") from problem
+        raise UserError(f"{file}:{line}: not UTF-8 text; save the file as UTF-8") from problem
 
 
 def _table(file: str, suite: Suite) -> Table:
     table = Table(title=f"{file}: valid", title_justify="left", show_header=False, box=None, pad_edge=False)
     table.add_column()
     table.add_column(overflow="fold")
-    for name, meaning in _meaning(suite):
+    for name, meaning in _rows(suite):
         table.add_row(Text(name, style="bold"), Text(meaning))
     return table
 
 
-def _meaning(suite: Suite) -> Iterator[tuple[str, str]]:
-    yield "cases", _few(suite.case_names)
-    yield "variants", _few(suite.variant_names)
+def _rows(suite: Suite) -> Iterator[tuple[str, str]]:
+    yield "cases", _first_names(suite.case_names)
+    yield "variants", _first_names(suite.variant_names)
     yield "compare", " and ".join(suite.compare)
     if suite.runs is not None:
         yield "runs are found in", suite.runs.source
@@ -72,7 +72,7 @@ def _meaning(suite: Suite) -> Iterator[tuple[str, str]]:
     yield "runs are launched", _launched(suite.launch)
     yield "answers on", _answers(suite)
     if suite.triggers.branches:
-        yield "and on pushes to", _few(suite.triggers.branches)
+        yield "and on pushes to", _first_names(suite.triggers.branches)
     if suite.triggers.labels:
         yield "and on the labels", _labels(suite)
     yield "may start runs", _trusted(suite.trust)
@@ -105,7 +105,7 @@ def _equivalence(margins: Margins) -> str:
     return f"{said}; a change between that and what counts stays inconclusive" if narrow else said
 
 
-def _launched(launch: Launch | None) -> str:
+def _launched(launch: LaunchConfig | None) -> str:
     if launch is None:
         return "never (no launch: they are only found)"
     if launch.xpk is not None:
@@ -119,7 +119,7 @@ def _launched(launch: Launch | None) -> str:
 def _answers(suite: Suite) -> str:
     triggers = suite.triggers
     drafts = " and drafts" if triggers.drafts else ""
-    touching = f" that touch {_few(triggers.paths)}" if triggers.paths else ""
+    touching = f" that touch {_first_names(triggers.paths)}" if triggers.paths else ""
     parts = [f"pull requests{drafts}{touching}"] if triggers.pull_request else []
     return "; ".join([*parts, "commands in comments"])
 
@@ -130,18 +130,18 @@ def _labels(suite: Suite) -> str:
 
 def _label(name: str, cases: str, suite: Suite) -> str:
     """`benchmark (all)`; a label for cases that are not there starts nothing, which is most likely a slip."""
-    known = cases in ("all", "{case}") or any(matches(cases, case) for case in suite.case_names)
+    known = cases in ("all", "{case}") or any(glob_matches(cases, case) for case in suite.case_names)
     return (
         f"{name} ({'what * stands for' if cases == '{case}' else cases}{'' if known else ': no such case'})"
     )
 
 
-def _trusted(trust: Trusted) -> str:
+def _trusted(trust: TrustedAccounts) -> str:
     names = [*(bot.login for bot in trust.bots), *(f"team {team}" for team in trust.teams)]
-    return _few(("people who may write", *names))
+    return _first_names(("people who may write", *names))
 
 
-def _checks(checks: Checks) -> str:
+def _checks(checks: CheckConfig) -> str:
     if checks.kind is CheckKind.OFF:
         return "nothing (checks: off)"
     what = "a check" if checks.kind is CheckKind.CHECK else "a commit status"
@@ -160,6 +160,6 @@ def _budget(budget: Budget) -> str:
     return f"{', '.join(parts)}; {runs} at a time"
 
 
-def _few(names: tuple[str, ...]) -> str:
+def _first_names(names: tuple[str, ...]) -> str:
     shown = ", ".join(names[:8])
     return f"{len(names)}: {shown}, …" if len(names) > 8 else shown

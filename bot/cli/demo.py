@@ -1,6 +1,6 @@
 """`maxview demo`: the whole product on this machine, without an account and without a network.
 
-In:  nothing but options. Out: the final comments on standard output; progress on standard error.
+The final comments go to standard output, progress to standard error.
 """
 
 import argparse
@@ -18,12 +18,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
-from bot.demo.show import Progress, Shown, Watch, show
-from bot.demo.stage import FULL_NAME, Stage, stage
+from bot.demo.play import OnProgress, ScenarioProgress, ScenarioResult, play
+from bot.demo.stage import FULL_NAME, Stage, running_stage
 
 # <details><summary>Method</summary>
-_FOLDED = re.compile(r"<details[^>]*>\s*<summary>(?P<summary>.*?)</summary>.*?</details>", re.DOTALL)
-_HIDDEN = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+_DETAILS = re.compile(r"<details[^>]*>\s*<summary>(?P<summary>.*?)</summary>.*?</details>", re.DOTALL)
+
+_HTML_COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+
 _TAG = re.compile(r"</?[a-z][^<>]*>")
 
 
@@ -50,12 +52,12 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 async def _play(folder: Path, arguments: argparse.Namespace) -> None:
-    _end_in_order()
-    async with stage(folder) as standing:
-        with _bars(standing) as watch:
-            shown = await show(standing, watch)
+    _cancel_on_signals()
+    async with running_stage(folder) as standing:
+        with _progress_bars(standing) as watch:
+            shown = await play(standing, watch)
         if arguments.json:
-            print(json.dumps(document(shown), ensure_ascii=False))
+            print(json.dumps(demo_document(shown), ensure_ascii=False))
         else:
             _print(shown)
         if arguments.once:
@@ -68,14 +70,14 @@ async def _play(folder: Path, arguments: argparse.Namespace) -> None:
         await asyncio.Event().wait()
 
 
-def _end_in_order() -> None:
+def _cancel_on_signals() -> None:
     """Take the stage down too where the program is told to end, or its terminal is closed."""
     if (playing := asyncio.current_task()) is not None:
         for number in (signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, playing.cancel)
 
 
-def document(shown: Sequence[Shown]) -> dict[str, object]:
+def demo_document(shown: Sequence[ScenarioResult]) -> dict[str, object]:
     """The answers as one JSON object."""
     return {
         "pull_requests": [
@@ -91,32 +93,32 @@ def document(shown: Sequence[Shown]) -> dict[str, object]:
     }
 
 
-def _print(shown: Sequence[Shown]) -> None:
+def _print(shown: Sequence[ScenarioResult]) -> None:
     for one in shown:
         print(f"\n{'═' * 100}\nPull request {one.number}: {one.title}\n{one.page}\n")
-        print(plain(one.comment))
+        print(comment_text(one.comment))
 
 
-def plain(comment: str) -> str:
+def comment_text(comment: str) -> str:
     """The comment as a terminal can show it: what a browser folds is named, not opened."""
-    folded = _FOLDED.sub(lambda found: f"  ▸ {found['summary']}", _HIDDEN.sub("", comment))
+    folded = _DETAILS.sub(lambda found: f"  ▸ {found['summary']}", _HTML_COMMENT.sub("", comment))
     text = re.sub(r"\n{3,}", "\n\n", _TAG.sub("", folded))
     return text.strip()
 
 
 @contextmanager
-def _bars(standing: Stage) -> Iterator[Watch]:
+def _progress_bars(standing: Stage) -> Iterator[OnProgress]:
     """A bar for each pull request on standard error; a line for each answer where that is no terminal."""
     console = Console(stderr=True)
     console.print(f"Server {standing.url} · log {standing.log}", highlight=False, soft_wrap=True)
     if not console.is_terminal:
-        yield _Lines()
+        yield _ProgressLines()
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Bars(*columns, console=console) as bars:
         tasks: dict[int, TaskID] = {}
 
-        def watch(progress: Sequence[Progress]) -> None:
+        def watch(progress: Sequence[ScenarioProgress]) -> None:
             for one in progress:
                 if one.number not in tasks:
                     tasks[one.number] = bars.add_task(f"#{one.number} {one.title[:48]}", total=None)
@@ -126,13 +128,13 @@ def _bars(standing: Stage) -> Iterator[Watch]:
         yield watch
 
 
-class _Lines:
+class _ProgressLines:
     """Says each answer once."""
 
     def __init__(self) -> None:
         self._said: set[int] = set()
 
-    def __call__(self, progress: Sequence[Progress]) -> None:
+    def __call__(self, progress: Sequence[ScenarioProgress]) -> None:
         """Print the pull requests that were answered since the last time."""
         for one in progress:
             if one.answered and one.number not in self._said:

@@ -1,7 +1,7 @@
 """`maxview runs [list | show | log | cancel | retry]`: launched runs, from a terminal.
 
-In:  the database of `maxview serve`, by the same settings; no GitHub settings are needed.
-Out: tables, JSON, a log; wishes, which the server carries out. Safe while servers work.
+Reads the database of `maxview serve`, found by the same settings; no GitHub settings are needed. `cancel`
+and `retry` leave a request, which the server carries out. Safe while servers work.
 """
 
 import argparse
@@ -10,23 +10,24 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from bot.cli.one_line import say_in_one_line
-from bot.cli.runs_view import document, place_words, show_list, show_one
-from bot.cli.screen import DIM, Screen
-from bot.errors import Told
-from bot.report.figures import counted
-from bot.runs.clusters.local import LocalCluster
-from bot.runs.records import RunState
-from bot.runs.standing import TERMINAL
-from bot.storage import operators
+from bot.artifacts.sources import open_source
+from bot.cli.arguments import one_line_errors
+from bot.cli.terminal import BAD, DIM, GOOD, PLAIN, WARN, Screen
+from bot.clusters.interface import ClusterPlace
+from bot.clusters.local.cluster import LocalCluster
+from bot.domain.run import RunState
+from bot.errors import UserError
+from bot.report.wording import NO_VALUE, age_words, counted, moment_words, run_status_words
+from bot.runs.run_status import TERMINAL_STATES, PastAttempt
+from bot.storage import launched_runs
 from bot.storage.database import Database
-from bot.storage.operators import LaunchedRun
-from bot.storage.sources import open_source
+from bot.storage.launched_runs import LaunchedRun
 
 EPILOG = """\
 RUN is a run's id, or its first characters as long as they name one run.
@@ -41,7 +42,7 @@ examples:
   maxview runs cancel 3f9a 77c0
 """
 
-LEAST_CHARACTERS = 4
+MIN_ID_CHARACTERS = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,13 +65,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     retry = kinds.add_parser("retry", help="have runs that are over run again")
     retry.add_argument("runs", nargs="+", metavar="RUN")
     for kind in kinds.choices.values():
-        say_in_one_line(kind)
+        one_line_errors(kind)
     parser.set_defaults(all=False, repository=None, limit=50, json=False)
 
 
 def main(args: argparse.Namespace) -> int:
     """Do what was asked; 2 where a run is unknown or cannot be acted on."""
-    with _opened(_Store.of(os.environ)) as (store, database):
+    with _open_database(_ServerStore.of(os.environ)) as (store, database):
         match args.what:
             case "show":
                 _show(database, args)
@@ -86,14 +87,14 @@ def main(args: argparse.Namespace) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Store:
+class _ServerStore:
     """Where the server keeps what it knows."""
 
     database_url: str
     data_dir: Path
 
     @classmethod
-    def of(cls, environ: "os._Environ[str]") -> "_Store":
+    def of(cls, environ: "os._Environ[str]") -> "_ServerStore":
         """By the settings of `maxview serve`."""
         data_dir = Path(environ.get("DATA_DIR", "").strip() or ".data").absolute()
         url = environ.get("DATABASE_URL", "").strip() or f"sqlite:///{data_dir / 'maxview.sqlite'}"
@@ -101,17 +102,17 @@ class _Store:
 
 
 @contextmanager
-def _opened(store: _Store) -> Iterator[tuple[_Store, Database]]:
+def _open_database(store: _ServerStore) -> Iterator[tuple[_ServerStore, Database]]:
     """The database, which must be there already: a wrong folder is no empty list."""
     path = store.database_url.removeprefix("sqlite:///")
     if path != store.database_url and not Path(path).is_file():
-        raise Told(f"there is no database at {path}: give DATA_DIR or DATABASE_URL as for maxview serve")
+        raise UserError(f"there is no database at {path}: give DATA_DIR or DATABASE_URL as for maxview serve")
     database = Database(store.database_url)
     try:
-        if not asyncio.run(database.read(operators.is_ready)):
-            raise Told("the database is empty: start maxview serve once, which makes its tables")
-        if asyncio.run(database.read(operators.is_older)):
-            raise Told(
+        if not asyncio.run(database.read(launched_runs.has_tables)):
+            raise UserError("the database is empty: start maxview serve once, which makes its tables")
+        if asyncio.run(database.read(launched_runs.is_outdated)):
+            raise UserError(
                 "an older version left the database: start maxview serve once, which brings it up to date"
             )
         yield store, database
@@ -120,15 +121,17 @@ def _opened(store: _Store) -> Iterator[tuple[_Store, Database]]:
 
 
 def _list(database: Database, args: argparse.Namespace) -> None:
-    states = [state for state in RunState if args.all or state not in TERMINAL]
+    states = [state for state in RunState if args.all or state not in TERMINAL_STATES]
     # A reading transaction, which holds up nobody.
     found = asyncio.run(
-        database.read(operators.newest, repository=args.repository, states=states, limit=max(1, args.limit))
+        database.read(
+            launched_runs.newest_launched, repository=args.repository, states=states, limit=max(1, args.limit)
+        )
     )
     if args.json:
         _print_documents(found)
     elif found:
-        show_list(Screen(), found, time.time())
+        show_launched_runs(Screen(), found, time.time())
     else:
         screen = Screen()
         screen.paragraph(
@@ -137,7 +140,7 @@ def _list(database: Database, args: argparse.Namespace) -> None:
 
 
 def _show(database: Database, args: argparse.Namespace) -> None:
-    found = [_one(database, name) for name in args.runs]
+    found = [_find_run(database, name) for name in args.runs]
     if args.json:
         _print_documents(found)
         return
@@ -145,67 +148,212 @@ def _show(database: Database, args: argparse.Namespace) -> None:
     for place, run in enumerate(found):
         if place:
             screen.gap()
-        show_one(screen, run, time.time())
+        show_launched_run(screen, run, time.time())
 
 
 def _print_documents(found: "list[LaunchedRun] | tuple[LaunchedRun, ...]") -> None:
     for run in found:
-        print(json.dumps(document(run, time.time()), ensure_ascii=False, allow_nan=False))
+        print(json.dumps(launched_run_document(run, time.time()), ensure_ascii=False, allow_nan=False))
 
 
-def _log(store: _Store, database: Database, args: argparse.Namespace) -> None:
-    run = _one(database, args.run)
-    with _opened_log(store, run, args.attempt) as pieces:
+def _log(store: _ServerStore, database: Database, args: argparse.Namespace) -> None:
+    run = _find_run(database, args.run)
+    with _open_log(store, run, args.attempt) as pieces:
         for piece in pieces:
             sys.stdout.buffer.write(piece)
     sys.stdout.buffer.flush()
 
 
-def _opened_log(
-    store: _Store, run: LaunchedRun, attempt: int | None
+def _open_log(
+    store: _ServerStore, run: LaunchedRun, attempt: int | None
 ) -> AbstractContextManager[Iterator[bytes]]:
     """The kept log, or the one that is being written on this machine."""
     if attempt is not None and attempt != run.standing.attempt:
         kept = next((one.kept for one in run.standing.past if one.number == attempt), None)
         if kept is None:
-            raise Told(f"run {run.record.id}: no log of attempt {attempt} is kept")
+            raise UserError(f"run {run.record.id}: no log of attempt {attempt} is kept")
         return open_source(kept)
     if run.over and run.record.log_uri:
         return open_source(run.record.log_uri)
     if run.job.place is None:
         return LocalCluster(store.data_dir / "cluster").open_log(run.standing.name)
-    where = place_words(run.job.place)
-    raise Told(
+    where = place_name(run.job.place)
+    raise UserError(
         f"run {run.record.id} has no kept log yet; while it is on {where}: "
         f"kubectl logs -l jobset.sigs.k8s.io/jobset-name={run.standing.name} --prefix"
     )
 
 
 def _cancel(database: Database, names: list[str]) -> None:
-    for run in [_one(database, name) for name in names]:
-        if not database.now(operators.cancel, run.record.id, now=time.time()):
-            raise Told(f"run {run.record.id} is {_now(database, run)} already: there is nothing to cancel")
+    for run in [_find_run(database, name) for name in names]:
+        if not database.now(launched_runs.cancel_run, run.record.id, now=time.time()):
+            raise UserError(
+                f"run {run.record.id} is {_current_state(database, run)} already: there is nothing to cancel"
+            )
         print(f"{run.record.id} {run.record.case} · {run.record.variant}: will be cancelled")
 
 
 def _retry(database: Database, names: list[str]) -> None:
-    for run in [_one(database, name) for name in names]:
-        if not database.now(operators.retry, run.record.id, now=time.time()):
-            raise Told(f"run {run.record.id} is {_now(database, run)}: only what is over can run again")
+    for run in [_find_run(database, name) for name in names]:
+        if not database.now(launched_runs.retry_run, run.record.id, now=time.time()):
+            raise UserError(
+                f"run {run.record.id} is {_current_state(database, run)}: only what is over can run again"
+            )
         print(f"{run.record.id} {run.record.case} · {run.record.variant}: will run again")
 
 
-def _now(database: Database, run: LaunchedRun) -> str:
-    return _one(database, run.record.id).record.state.value
+def _current_state(database: Database, run: LaunchedRun) -> str:
+    return _find_run(database, run.record.id).record.state.value
 
 
-def _one(database: Database, name: str) -> LaunchedRun:
+def _find_run(database: Database, name: str) -> LaunchedRun:
     """The run of this id, or of the only id that begins so."""
-    if len(name) < LEAST_CHARACTERS:
-        raise Told(f"{name!r} is too short for a run's id: give {LEAST_CHARACTERS} characters or more")
-    found = asyncio.run(database.read(operators.named, name))
+    if len(name) < MIN_ID_CHARACTERS:
+        raise UserError(f"{name!r} is too short for a run's id: give {MIN_ID_CHARACTERS} characters or more")
+    found = asyncio.run(database.read(launched_runs.launched_by_prefix, name))
     if not found:
-        raise Told(f"no launched run's id begins with {name!r}; maxview runs list --all shows them")
+        raise UserError(f"no launched run's id begins with {name!r}; maxview runs list --all shows them")
     if len(found) > 1:
-        raise Told(f"{counted(len(found), 'run')} or more begin with {name!r}: give more characters")
+        raise UserError(f"{counted(len(found), 'run')} or more begin with {name!r}: give more characters")
     return found[0]
+
+
+SYMBOLS = {
+    RunState.PLANNED: ("🕓", PLAIN),
+    RunState.LAUNCHED: ("🕓", PLAIN),
+    RunState.QUEUED: ("🕓", PLAIN),
+    RunState.RUNNING: ("⏳", PLAIN),
+    RunState.ENDED: ("✅", GOOD),
+    RunState.LOST: ("❌", BAD),
+    RunState.CANCELLED: ("🚫", DIM),
+}
+
+LOCAL_PLACE = "this machine"
+
+SHOWN_ID_CHARACTERS = 8  # of an id: enough to tell some thousands of runs apart, and short enough to type
+
+
+def show_launched_runs(screen: Screen, runs: Sequence[LaunchedRun], now: float) -> None:
+    """A line for each run, those planned last first."""
+    rows = [
+        (
+            run.record.id[:SHOWN_ID_CHARACTERS],
+            f"{run.record.case} · {run.record.variant}",
+            place_name(run.job.place),
+            _since(run, now),
+            ": ".join(part for part in (run.record.state.value, _state_note(run, now)) if part),
+        )
+        for run in runs
+    ]
+    screen.table(("run", "case", "where", "for", "state"), "lllrl", rows)
+
+
+def show_launched_run(screen: Screen, run: LaunchedRun, now: float) -> None:
+    """Everything that is known of one run."""
+    symbol, style = SYMBOLS[run.record.state]
+    screen.headline(symbol, f"{run.record.state.value} · {run.record.case} · {run.record.variant}", style)
+    if about := _state_note(run, now):
+        screen.paragraph(about, WARN)
+    if run.standing.note:
+        screen.paragraph(f"the cluster says: {run.standing.note}", DIM)
+    if run.error:
+        screen.paragraph(f"its last step failed and is tried again: {run.error}", BAD)
+    screen.facts([fact for fact in _facts(run, now) if fact[1]])
+    if run.standing.past:
+        screen.gap()
+        screen.table(
+            ("attempt", "job", "began", "given up", "why", "its log"),
+            "llllll",
+            [_past_attempt_row(one) for one in run.standing.past],
+        )
+
+
+def launched_run_document(run: LaunchedRun, now: float) -> dict[str, Any]:
+    """The run for programs; times in Unix seconds."""
+    standing = run.standing
+    return {
+        "schema": 1,
+        "run": run.record.id,
+        "repository": run.record.repository,
+        "case": run.record.case,
+        "variant": run.record.variant,
+        "commit": run.record.sha,
+        "state": run.record.state.value,
+        "about": run_status_words(standing, now),
+        "place": run.job.place.name if run.job.place else None,
+        "job": standing.name,
+        "attempt": standing.attempt,
+        "planned": run.planned,
+        "since": standing.since or None,
+        "began": standing.began,
+        "last_step": standing.last_step,
+        "expected_steps": standing.expected_steps,
+        "queue_place": standing.queue_place,
+        "log": run.record.log_uri,
+        "wanted_by": [number for _, number in run.wanted_by],
+        "wanted_by_branches": list(run.branches),
+        "asked": run.wish.value if run.wish else None,
+        "error": run.error,
+        "past": [
+            {
+                "attempt": one.number,
+                "job": one.name,
+                "began": one.began,
+                "ended": one.ended,
+                "why": one.why,
+                "note": one.note,
+                "log": one.kept,
+            }
+            for one in standing.past
+        ],
+    }
+
+
+def place_name(place: ClusterPlace | None) -> str:
+    """The cluster's own name, or this machine."""
+    return place.cluster if place else LOCAL_PLACE
+
+
+def _state_note(run: LaunchedRun, now: float) -> str:
+    asked = {"cancel": "to be cancelled", "run": "run again by an operator"}
+    wish = asked[run.wish.value] if run.wish and not run.over else ""
+    return "; ".join(part for part in (wish, run_status_words(run.standing, now)) if part)
+
+
+def _since(run: LaunchedRun, now: float) -> str:
+    return age_words(max(0.0, now - (run.standing.since or run.planned))) or NO_VALUE
+
+
+def _facts(run: LaunchedRun, now: float) -> list[tuple[str, str]]:
+    standing = run.standing
+    where = run.job.place.name if run.job.place else LOCAL_PLACE
+    return [
+        ("run", run.record.id),
+        ("repository", run.record.repository),
+        ("commit", run.record.sha or ""),
+        ("wanted by", ", ".join(_requesters(run)) or "no pull request"),
+        ("where", where),
+        ("job", standing.name),
+        ("command", run.job.command),
+        ("attempt", str(standing.attempt)),
+        ("planned", moment_words(run.planned)),
+        ("began", moment_words(standing.began) if standing.began else ""),
+        ("last heard", _ago(standing.heard, now)),
+        ("exit code", "" if standing.exit_code is None else str(standing.exit_code)),
+        ("log", run.record.log_uri or ""),
+    ]
+
+
+def _requesters(run: LaunchedRun) -> list[str]:
+    return [f"#{number}" for _, number in run.wanted_by] + [f"the branch {name}" for name in run.branches]
+
+
+def _ago(moment: float | None, now: float) -> str:
+    past = age_words(max(0.0, now - moment)) if moment is not None else None
+    return f"{past} ago" if past else ""
+
+
+def _past_attempt_row(one: PastAttempt) -> tuple[str, ...]:
+    began = moment_words(one.began) if one.began else NO_VALUE
+    why = f"{one.why}: {one.note}" if one.note else one.why
+    return (str(one.number), one.name, began, moment_words(one.ended), why, one.kept or NO_VALUE)

@@ -1,6 +1,6 @@
-"""`maxview serve`: receive, work and show, until told to stop.
+"""`maxview serve`: run the server until it is stopped.
 
-In:  settings from the environment. Out: an exit status: 0 stopped as told, 2 settings, 3 our failure.
+Settings come from the environment. Exit status: 0 stopped by a signal, 2 wrong settings, 3 our failure.
 """
 
 import argparse
@@ -13,13 +13,18 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from bot.errors import Told
+from bot.errors import UserError
 from bot.settings import SETTINGS, Settings, read_settings
 
-GRACE_SECONDS = 2
+SHUTDOWN_SECONDS = 2
 """What open requests are given at SIGTERM; streams of logs are cut then."""
 
-_PLAIN = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
+_STANDARD_FIELDS = frozenset(logging.makeLogRecord({}).__dict__) | {
+    "message",
+    "asctime",
+    "taskName",
+    "color_message",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,19 +62,19 @@ def serve(settings: Settings) -> None:
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise Told(f"DATA_DIR: {settings.data_dir} cannot be made: {problem.strerror}") from problem
+        raise UserError(f"DATA_DIR: {settings.data_dir} cannot be made: {problem.strerror}") from problem
     if not os.access(settings.data_dir, os.W_OK | os.X_OK):
         whose = f"cannot be written to by user {os.getuid()}; let it, or give another folder"
-        raise Told(f"DATA_DIR: {settings.data_dir} {whose}")
+        raise UserError(f"DATA_DIR: {settings.data_dir} {whose}")
     # uvicorn ends in good order and then raises the signal anew, which would look like a failure.
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _stopped)
+        signal.signal(number, _exit_zero)
     with _listening(settings.host, settings.port) as place:
         config = uvicorn.Config(
             make_app(settings),
             log_config=None,
             access_log=False,
-            timeout_graceful_shutdown=GRACE_SECONDS,
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
             server_header=False,
         )
         uvicorn.Server(config).run(sockets=[place])
@@ -83,53 +88,53 @@ def _listening(host: str, port: int) -> socket.socket:
     except OSError as problem:
         # Python appends the address, which is said already.
         reason = str(problem.strerror or problem).partition(" (while ")[0]
-        raise Told(f"HOST {host}, PORT {port}: cannot listen there ({reason}); give others") from problem
+        raise UserError(f"HOST {host}, PORT {port}: cannot listen there ({reason}); give others") from problem
 
 
-def _stopped(_number: int, _frame: object) -> None:
+def _exit_zero(_number: int, _frame: object) -> None:
     raise SystemExit(0)
 
 
 def set_up_logging(log_format: str) -> None:
     """Log to standard error, one line an event, as text or as JSON."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Json() if log_format == "json" else _Text())
+    handler.setFormatter(_JsonFormatter() if log_format == "json" else _TextFormatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     for chatty in ("httpx", "httpx2", "alembic", "urllib3"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
-def _facts(record: logging.LogRecord) -> dict[str, object]:
-    return {name: value for name, value in record.__dict__.items() if name not in _PLAIN}
+def _extra_fields(record: logging.LogRecord) -> dict[str, object]:
+    return {name: value for name, value in record.__dict__.items() if name not in _STANDARD_FIELDS}
 
 
-class _Text(logging.Formatter):
+class _TextFormatter(logging.Formatter):
     """`2026-01-01T00:00:00Z INFO delivery taken delivery=… event=…`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        facts = "".join(f" {name}={_word(value)}" for name, value in _facts(record).items())
-        text = f"{_when(record)} {record.levelname} {_word(record.getMessage(), spaces=True)}{facts}"
+        facts = "".join(f" {name}={_one_line(value)}" for name, value in _extra_fields(record).items())
+        text = f"{_timestamp(record)} {record.levelname} {_one_line(record.getMessage(), spaces=True)}{facts}"
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
-class _Json(logging.Formatter):
+class _JsonFormatter(logging.Formatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        entry = {"time": _when(record), "level": record.levelname, "message": record.getMessage()}
+        entry = {"time": _timestamp(record), "level": record.levelname, "message": record.getMessage()}
         if record.exc_info:
             entry["exception"] = self.formatException(record.exc_info)
-        return json.dumps({**entry, **_facts(record)}, default=str)
+        return json.dumps({**entry, **_extra_fields(record)}, default=str)
 
 
-def _word(value: object, *, spaces: bool = False) -> str:
+def _one_line(value: object, *, spaces: bool = False) -> str:
     """The value on one line: what came from outside cannot begin a line of its own."""
     text = str(value)
     plain = text.isprintable() and (spaces or " " not in text)
     return text if plain else json.dumps(text)
 
 
-def _when(record: logging.LogRecord) -> str:
+def _timestamp(record: logging.LogRecord) -> str:
     return (
         datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     )

@@ -8,48 +8,48 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.config.check import check
-from bot.config.checks import NO_CHECKS, CheckKind, Checks, read_checks
+from bot.config.checks import NO_CHECKS, CheckConfig, CheckKind, read_checks
 from bot.config.document import Problem, parse
 from bot.config.launch_schema import DEFAULT_PRIORITY, DEFAULT_SLICES, DEFAULT_TIMEOUT, MEMORY_UNITS, UNITS
 from bot.config.rules import RULES, json_schema
 from bot.config.schema import DEFAULT_LABELS, DOCUMENT
 from bot.config.suite import (
+    BaselineConfig,
     Budget,
     Case,
-    Cluster,
-    Compare,
-    Launch,
-    Local,
-    Mainline,
-    Runs,
+    ClusterKind,
+    CompareMode,
+    LaunchConfig,
+    LocalConfig,
+    RunSource,
     Suite,
     Triggers,
     Variant,
-    Xpk,
+    XpkConfig,
 )
-from bot.config.trust import Trusted, read_trusted
-from bot.errors import Told
-from bot.runs.pattern import RunPattern
+from bot.config.trust import TrustedAccounts, read_trusted
+from bot.domain.run_pattern import RunPattern
+from bot.errors import UserError
 from bot.verdict.judgement import Margins
 
 __all__ = [
     "FILE",
     "NO_CHECKS",
+    "BaselineConfig",
     "Budget",
     "Case",
+    "CheckConfig",
     "CheckKind",
-    "Checks",
-    "Cluster",
-    "Compare",
-    "Launch",
-    "Local",
-    "Mainline",
-    "Runs",
+    "ClusterKind",
+    "CompareMode",
+    "LaunchConfig",
+    "LocalConfig",
+    "RunSource",
     "Suite",
     "Triggers",
-    "Trusted",
+    "TrustedAccounts",
     "Variant",
-    "Xpk",
+    "XpkConfig",
     "json_schema",
     "problems_of",
     "read_suite",
@@ -73,7 +73,7 @@ def read_suite(text: str, name: str = FILE) -> Suite:
     """The configuration in `text`, which is called `name` in messages. Raises `Told` with every problem."""
     document, problems = _checked(text)
     if problems:
-        raise Told("\n".join(f"{name}:{problem.line}: {problem.text}" for problem in problems))
+        raise UserError("\n".join(f"{name}:{problem.line}: {problem.text}" for problem in problems))
     return _suite(document)
 
 
@@ -98,7 +98,7 @@ def _suite(document: Plain) -> Suite:
         triggers=_triggers(document.get("triggers", {})),
         runs=_runs(document["runs"]) if "runs" in document else None,
         launch=_launch(document["launch"]) if "launch" in document else None,
-        compare=tuple(dict.fromkeys(map(Compare, document.get("compare", [Compare.REF])))),
+        compare=tuple(dict.fromkeys(map(CompareMode, document.get("compare", [CompareMode.REF])))),
         checks=read_checks(document.get("checks", CheckKind.OFF)),
         trust=read_trusted(document.get("trust", {})),
         baseline=_mainline(document.get("baseline", {})),
@@ -116,8 +116,8 @@ def _one_line(case: Plain) -> str | None:
     return command.strip() if command else None
 
 
-def _runs(part: Plain) -> Runs:
-    return Runs(source=part["source"], pattern=RunPattern(part["pattern"]))
+def _runs(part: Plain) -> RunSource:
+    return RunSource(source=part["source"], pattern=RunPattern(part["pattern"]))
 
 
 def _triggers(part: Plain) -> Triggers:
@@ -125,24 +125,24 @@ def _triggers(part: Plain) -> Triggers:
     return Triggers(**{"labels": DEFAULT_LABELS, **part, **lists})
 
 
-def _mainline(part: Plain) -> Mainline:
+def _mainline(part: Plain) -> BaselineConfig:
     if "daily_at" not in part:
-        return Mainline(**part)
+        return BaselineConfig(**part)
     hours, minutes = part["daily_at"].split(":")
-    return Mainline(**{**part, "daily_at": int(hours) * 3600 + int(minutes) * 60})
+    return BaselineConfig(**{**part, "daily_at": int(hours) * 3600 + int(minutes) * 60})
 
 
-def _launch(part: Plain) -> Launch:
+def _launch(part: Plain) -> LaunchConfig:
     xpk, local = part.get("xpk"), part.get("local")
-    return Launch(
-        cluster=Cluster(part["cluster"]),
+    return LaunchConfig(
+        cluster=ClusterKind(part["cluster"]),
         xpk=_xpk(xpk) if xpk else None,
         local=_local(local) if local else None,
     )
 
 
-def _xpk(part: Plain) -> Xpk:
-    return Xpk(
+def _xpk(part: Plain) -> XpkConfig:
+    return XpkConfig(
         cluster=part["cluster"],
         project=part["project"],
         zone=part["zone"],
@@ -154,9 +154,9 @@ def _xpk(part: Plain) -> Xpk:
     )
 
 
-def _local(part: Plain) -> Local:
+def _local(part: Plain) -> LocalConfig:
     memory: str | None = part.get("memory")
-    return Local(
+    return LocalConfig(
         repository=part["repository"],
         timeout_seconds=_seconds(part),
         memory_mb=int(memory[:-1]) * MEMORY_UNITS[memory[-1]] if memory else None,

@@ -20,7 +20,7 @@ class CheckKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checks:
+class CheckConfig:
     """`pending`: it may be shown while runs are awaited. `fail_on_regression`: it may turn red."""
 
     kind: CheckKind = CheckKind.OFF
@@ -28,7 +28,7 @@ class Checks:
     fail_on_regression: bool = False
 
 
-NO_CHECKS = Checks()
+NO_CHECKS = CheckConfig()
 
 _KINDS = Choice(tuple(kind.value for kind in CheckKind))
 
@@ -56,7 +56,7 @@ SHAPE = Worded(
 )
 
 
-def read_checks(part: str | Mapping[str, Any]) -> Checks:
+def read_checks(part: str | Mapping[str, Any]) -> CheckConfig:
     """`check` stands for `{kind: check}`."""
     keys = {"kind": part} if isinstance(part, str) else part
-    return Checks(**{**keys, "kind": CheckKind(keys["kind"])})
+    return CheckConfig(**{**keys, "kind": CheckKind(keys["kind"])})

@@ -3,8 +3,8 @@
 In:  nothing. Out: `LAUNCH`, a part of the one table in `bot.config.schema`.
 """
 
+from bot.clusters import interface
 from bot.config.shapes import Choice, Key, Number, Record, Text
-from bot.runs.clusters import forms
 
 # Seconds of the units that a timeout is written in.
 UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -13,16 +13,27 @@ UNITS = {"s": 1, "m": 60, "h": 3600}
 MEMORY_UNITS = {"M": 1, "G": 1024}
 
 DEFAULT_TIMEOUT = "60m"
+
 DEFAULT_PRIORITY = "medium"
+
 DEFAULT_SLICES = 1
 
-_CLUSTER = Text(wants="a name of small letters, digits and -", form=forms.CLUSTER, longest=63)
-_PROJECT = Text(wants="a project of small letters, digits and -", form=forms.PROJECT, longest=100)
-_ZONE = Text(wants="a zone such as us-east5-b", form=forms.ZONE, longest=41)
-_DEVICE = Text(wants="a device type such as v6e-32", form=forms.DEVICE_TYPE, longest=41)
+_CLUSTER = Text(wants="a name of small letters, digits and -", form=interface.CLUSTER_REGEX, longest=63)
+
+_PROJECT = Text(wants="a project of small letters, digits and -", form=interface.PROJECT_REGEX, longest=100)
+
+_ZONE = Text(wants="a zone such as us-east5-b", form=interface.ZONE_REGEX, longest=41)
+
+_DEVICE = Text(wants="a device type such as v6e-32", form=interface.DEVICE_TYPE_REGEX, longest=41)
+
 _SLICES = Number(wants="a whole number from 1 to 1000", least=1, most=1000, kind=int)
-_IMAGE = Text(wants="an image such as gcr.io/p/maxtext:{sha}", form=forms.IMAGE_OF_A_COMMIT, longest=500)
+
+_IMAGE = Text(
+    wants="an image such as gcr.io/p/maxtext:{sha}", form=interface.IMAGE_TEMPLATE_REGEX, longest=500
+)
+
 _MEMORY = Text(wants="a size such as 800M or 8G", form=r"[1-9][0-9]{0,5}[MG]", longest=7)
+
 _TIMEOUT = Text(wants="a time such as 90s, 45m or 2h", form=r"[1-9][0-9]{0,5}[smh]", longest=7)
 
 _XPK = Record(
@@ -50,7 +61,7 @@ _XPK = Record(
             required='write an image such as "gcr.io/my-project/maxtext:{sha}"',
         ),
         "priority": Key(
-            shape=Choice(forms.PRIORITIES),
+            shape=Choice(interface.PRIORITIES),
             about="The Kueue priority of the workloads.",
             default=DEFAULT_PRIORITY,
         ),

@@ -10,8 +10,8 @@ from bot.config.checks import SHAPE as CHECKS
 from bot.config.launch_schema import LAUNCH
 from bot.config.shapes import Choice, Exactly, Flag, Key, Named, Number, Record, Several, Text
 from bot.config.trust import SHAPE as TRUST
-from bot.globs import GLOB_FORM
-from bot.runs.pattern import PATTERN_FORM, RunPattern
+from bot.domain.globs import GLOB_REGEX
+from bot.domain.run_pattern import PATTERN_REGEX, RunPattern
 
 # Copybara exports changes to branches of these names.
 COPYBARA_BRANCHES = ("test_*", "exported_pr_*")
@@ -20,6 +20,7 @@ DEFAULT_LABELS = {"benchmark": "all", "benchmark:*": "{case}"}
 
 # Stops a mistake in a configuration from emptying a quota in one night; raised by writing a number.
 DEFAULT_CHIP_HOURS_PER_DAY = 200.0
+
 DEFAULT_CONCURRENT_RUNS = 4
 
 # Main moves a dozen commits a day (MaxText); after a week its speed is hearsay.
@@ -45,11 +46,13 @@ _NAME = Text(
     form=r"[A-Za-z0-9_][A-Za-z0-9_.-]*",
     longest=100,
 )
+
 _GLOB = Text(
     wants="a glob such as src/** or test_* (wildcards *, ** and ?; no leading / or !, no brackets)",
-    form=GLOB_FORM,
+    form=GLOB_REGEX,
     longest=500,
 )
+
 _COMMAND = Text(
     wants="the command that runs the case",
     form=r"[^\n\r]*[^\n\r\x00-\x20][^\n\r]*\n*",
@@ -70,7 +73,7 @@ _RUNS = Record(
         ),
         "pattern": Key(
             shape=Text(
-                wants="a pattern of file names", form=PATTERN_FORM, explain=_pattern_problem, longest=1000
+                wants="a pattern of file names", form=PATTERN_REGEX, explain=_pattern_problem, longest=1000
             ),
             about="The names of the logs below the source; placeholders are {variant} {slug} {date} {time} "
             "{case} {sha}, and * stands for anything within one level.",

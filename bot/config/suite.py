@@ -7,27 +7,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.config.checks import NO_CHECKS, Checks
+from bot.config.checks import NO_CHECKS, CheckConfig
 from bot.config.schema import (
     COPYBARA_BRANCHES,
     DEFAULT_CHIP_HOURS_PER_DAY,
     DEFAULT_CONCURRENT_RUNS,
     DEFAULT_OLD_AFTER_DAYS,
 )
-from bot.config.trust import DEFAULT_TRUSTED, Trusted
-from bot.globs import matches
-from bot.runs.pattern import RunPattern
+from bot.config.trust import DEFAULT_TRUSTED, TrustedAccounts
+from bot.domain.globs import glob_matches
+from bot.domain.run_pattern import RunPattern
 from bot.verdict.judgement import Margins
 
 
-class Cluster(StrEnum):
+class ClusterKind(StrEnum):
     """What runs the cases."""
 
     XPK = "xpk"
     LOCAL = "local"
 
 
-class Compare(StrEnum):
+class CompareMode(StrEnum):
     """What is held against what: head against base, or the variants of the head against each other."""
 
     REF = "ref"
@@ -35,7 +35,7 @@ class Compare(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Runs:
+class RunSource:
     """Where finished runs are found: `source` opens with `open_store`."""
 
     source: str
@@ -43,7 +43,7 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Xpk:
+class XpkConfig:
     """How XPK is called. `docker_image` may hold `{sha}`; a run takes so many `slices` together."""
 
     cluster: str
@@ -57,7 +57,7 @@ class Xpk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Local:
+class LocalConfig:
     """How cases run on this machine: commits are checked out of `repository`. No `memory_mb`: no limit."""
 
     repository: str
@@ -66,12 +66,12 @@ class Local:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
+class LaunchConfig:
     """How runs are started; the part named by `cluster` is there."""
 
-    cluster: Cluster
-    xpk: Xpk | None = None
-    local: Local | None = None
+    cluster: ClusterKind
+    xpk: XpkConfig | None = None
+    local: LocalConfig | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ class Case:
 
     def touched_by(self, changed: Iterable[str]) -> bool:
         """Whether a change of these files is one to run the case for by itself."""
-        return not self.paths or any(matches(glob, path) for path in changed for glob in self.paths)
+        return not self.paths or any(glob_matches(glob, path) for path in changed for glob in self.paths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,11 +108,11 @@ class Triggers:
 
     def touched_by(self, changed: Iterable[str]) -> bool:
         """Whether a change of these files is one to answer."""
-        return not self.paths or any(matches(glob, path) for path in changed for glob in self.paths)
+        return not self.paths or any(glob_matches(glob, path) for path in changed for glob in self.paths)
 
     def watches(self, branch: str) -> bool:
         """Whether a push to this branch starts runs without a pull request."""
-        return any(matches(glob, branch) for glob in self.branches)
+        return any(glob_matches(glob, branch) for glob in self.branches)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +126,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mainline:
+class BaselineConfig:
     """How main itself is kept measured: `daily_at` is seconds since midnight UTC, None for never."""
 
     daily_at: int | None = None
@@ -140,12 +140,12 @@ class Suite:
     cases: Mapping[str, Case]
     variants: Mapping[str, Variant]
     triggers: Triggers
-    runs: Runs | None = None
-    launch: Launch | None = None
-    compare: tuple[Compare, ...] = (Compare.REF,)
-    checks: Checks = NO_CHECKS
-    trust: Trusted = DEFAULT_TRUSTED
-    baseline: Mainline = Mainline()
+    runs: RunSource | None = None
+    launch: LaunchConfig | None = None
+    compare: tuple[CompareMode, ...] = (CompareMode.REF,)
+    checks: CheckConfig = NO_CHECKS
+    trust: TrustedAccounts = DEFAULT_TRUSTED
+    baseline: BaselineConfig = BaselineConfig()
     budget: Budget = Budget()
     margins: Margins = Margins()
 

@@ -19,7 +19,7 @@ class TrustedBot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trusted:
+class TrustedAccounts:
     """Bots that may start runs, and teams (`organisation/team`) whose members may."""
 
     bots: tuple[TrustedBot, ...] = ()
@@ -28,8 +28,10 @@ class Trusted:
 
 # Copybara exports Google's changes as branches and drives their pull requests (its public account).
 COPYBARA = TrustedBot(login="copybara-service[bot]", id=56741989)
+
 DEFAULT_BOTS = (COPYBARA,)
-DEFAULT_TRUSTED = Trusted(bots=DEFAULT_BOTS)
+
+DEFAULT_TRUSTED = TrustedAccounts(bots=DEFAULT_BOTS)
 
 SHAPE = Record(
     keys={
@@ -73,7 +75,7 @@ SHAPE = Record(
 )
 
 
-def read_trusted(part: Mapping[str, Any]) -> Trusted:
+def read_trusted(part: Mapping[str, Any]) -> TrustedAccounts:
     """Bots that are not named are the default ones; an empty list trusts none."""
     bots = tuple(TrustedBot(**bot) for bot in part["bots"]) if "bots" in part else DEFAULT_BOTS
-    return Trusted(bots=bots, teams=tuple(part.get("teams", ())))
+    return TrustedAccounts(bots=bots, teams=tuple(part.get("teams", ())))

@@ -1,7 +1,6 @@
-"""The demonstration's repository: a real git repository with a branch for each pull request.
+"""Make the demo's git repository, with a branch for each scenario.
 
-In:  a folder to make it in. Out: `DemoRepository`, which names every commit.
-Promises: no git program is needed; the same machine and folder give the same commits.
+Needs no git program. The same machine and folder give the same commits.
 """
 
 import json
@@ -13,17 +12,18 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from bot.demo.pulls import DemoPull, pull_requests
-from bot.runs.clusters.checkout import Recorded, create_repository, record
+from bot.clusters.checkout import GitCommit, create_repository, write_commit
+from bot.demo.scenarios import Scenario, scenarios
 
 AUTHOR = "Demo Author <demo@example.com>"
+
 CASES = ("01_base", "02_wide")
 
 # A fixed moment in the past (2025-06-02 09:00 UTC): the same files give the same commits every time.
-BEGAN = 1_748_854_800
+FIRST_COMMIT_TIME = 1_748_854_800
 
 # Files of the package that stand outside of `training/` in the repository.
-_AT_THE_TOP = ("requirements.txt", "configs")
+_TOP_LEVEL_FILES = ("requirements.txt", "configs")
 
 _README = """# A small trainer
 
@@ -36,8 +36,8 @@ in a demonstration of MaxView: its pull requests make it slower, break it, or le
 class DemoBranch:
     """A pull request with its commit. `files` maps a path to its content, for changed files only."""
 
-    pull: DemoPull
-    commit: Recorded
+    pull: Scenario
+    commit: GitCommit
     files: Mapping[str, bytes]
 
 
@@ -47,12 +47,12 @@ class DemoRepository:
     branch has one commit of its own, on top of `main`."""
 
     path: Path
-    history: tuple[Recorded, ...]
+    history: tuple[GitCommit, ...]
     files: Mapping[str, bytes]
     branches: tuple[DemoBranch, ...]
 
     @property
-    def main(self) -> Recorded:
+    def main(self) -> GitCommit:
         """The newest commit of the default branch, which is every pull request's merge base."""
         return self.history[-1]
 
@@ -60,34 +60,34 @@ class DemoRepository:
 def make_repository(path: Path) -> DemoRepository:
     """Make the repository at `path`, which must not exist yet."""
     create_repository(path)
-    begun = record(
+    begun = write_commit(
         path,
         branch="main",
         files={"README.md": _README.encode()},
         message="Say what this is\n",
         author=AUTHOR,
-        at=BEGAN,
+        at=FIRST_COMMIT_TIME,
     )
     content = {"README.md": _README.encode(), ".github/maxview.yml": configuration(path).encode()}
-    content |= _program()
-    main = record(
+    content |= _program_files()
+    main = write_commit(
         path,
         branch="main",
         files=content,
         message="A small trainer, and two cases that measure it\n",
         author=AUTHOR,
-        at=BEGAN + 3600,
+        at=FIRST_COMMIT_TIME + 3600,
         parents=[begun.sha],
     )
     branches = tuple(
-        _branch(path, pull, main=main, content=content, at=BEGAN + 3600 * (number + 2))
-        for number, pull in enumerate(pull_requests())
+        _branch(path, pull, main=main, content=content, at=FIRST_COMMIT_TIME + 3600 * (number + 2))
+        for number, pull in enumerate(scenarios())
     )
     return DemoRepository(path=path, history=(begun, main), files=content, branches=branches)
 
 
 def _branch(
-    path: Path, pull: DemoPull, *, main: Recorded, content: Mapping[str, bytes], at: int
+    path: Path, pull: Scenario, *, main: GitCommit, content: Mapping[str, bytes], at: int
 ) -> DemoBranch:
     changed: dict[str, bytes] = {}
     for edit in pull.edits:
@@ -95,7 +95,7 @@ def _branch(
         if before.count(edit.old) != 1:
             raise ValueError(f"{edit.file} does not hold the place that {pull.branch} edits exactly once")
         changed[edit.file] = before.replace(edit.old, edit.new).encode()
-    commit = record(
+    commit = write_commit(
         path,
         branch=pull.branch,
         files={**content, **changed},
@@ -107,20 +107,21 @@ def _branch(
     return DemoBranch(pull=pull, commit=commit, files=changed)
 
 
-def _program() -> dict[str, bytes]:
+def _program_files() -> dict[str, bytes]:
     """The training program's files by their place in the repository."""
     package = files("bot.demo") / "training"
-    found = _below(package, "")
+    found = _files_below(package, "")
     return {
-        name if name.startswith(_AT_THE_TOP) else f"training/{name}": text for name, text in found.items()
+        name if name.startswith(_TOP_LEVEL_FILES) else f"training/{name}": text
+        for name, text in found.items()
     }
 
 
-def _below(folder: Traversable, prefix: str) -> dict[str, bytes]:
+def _files_below(folder: Traversable, prefix: str) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for entry in folder.iterdir():
         if entry.is_dir() and entry.name != "__pycache__":
-            found |= _below(entry, f"{prefix}{entry.name}/")
+            found |= _files_below(entry, f"{prefix}{entry.name}/")
         elif entry.is_file():
             found[f"{prefix}{entry.name}"] = entry.read_bytes()
     return found

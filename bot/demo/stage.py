@@ -1,6 +1,6 @@
-"""Set the demonstration's stage: a GitHub, a repository, and the real server, each on a loopback port.
+"""Start the demo: a stand-in GitHub, its repository, and the real server, each on a loopback port.
 
-In:  a folder to do it in. Out: a `Stage` while it stands; nothing is left running afterwards.
+Nothing keeps running after the `async with` block.
 """
 
 import asyncio
@@ -19,15 +19,19 @@ import uvicorn
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bot.demo.github import StandIn
+from bot.demo.github.stand_in import StandInGitHub
 from bot.demo.repository import DemoRepository, make_repository
-from bot.errors import Told
+from bot.errors import UserError
 from bot.settings import SETTINGS
 
 FULL_NAME = "demo/trainer"
+
 APP_ID = 4242
+
 HOST = "127.0.0.1"
+
 START_SECONDS = 30.0
+
 STOP_SECONDS = 12.0
 
 
@@ -35,7 +39,7 @@ STOP_SECONDS = 12.0
 class Stage:
     """What stands: the stand-in GitHub, the repository in it, and the server's address and process."""
 
-    github: StandIn
+    github: StandInGitHub
     repository: DemoRepository
     url: str
     server: subprocess.Popen[bytes]
@@ -43,12 +47,12 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(folder: Path) -> AsyncIterator[Stage]:
+async def running_stage(folder: Path) -> AsyncIterator[Stage]:
     """Set everything up below `folder`, and take it down again."""
     repository = await asyncio.to_thread(make_repository, folder / "repository.git")
     github_port, server_port = _free_port(), _free_port()
     url, secret = f"http://{HOST}:{server_port}", secrets.token_hex(16)
-    github = StandIn(
+    github = StandInGitHub(
         repository.path,
         FULL_NAME,
         f"{url}/webhook",
@@ -56,7 +60,7 @@ async def stage(folder: Path) -> AsyncIterator[Stage]:
         APP_ID,
         url=f"http://{HOST}:{github_port}",
     )
-    async with _serving(github, github_port):
+    async with _serving_github(github, github_port):
         log = folder / "server.log"
         environment = {
             "GITHUB_APP_ID": str(APP_ID),
@@ -69,18 +73,18 @@ async def stage(folder: Path) -> AsyncIterator[Stage]:
             "PORT": str(server_port),
             "POLL_SECONDS": "2",
         }
-        server = _start(environment, log)
+        server = _start_server(environment, log)
         try:
-            await _ready(url, server, log)
+            await _wait_until_ready(url, server, log)
             yield Stage(github=github, repository=repository, url=url, server=server, log=log)
         finally:
-            await asyncio.to_thread(_stop, server)
+            await asyncio.to_thread(_stop_server, server)
 
 
 @asynccontextmanager
-async def _serving(github: StandIn, port: int) -> AsyncIterator[None]:
+async def _serving_github(github: StandInGitHub, port: int) -> AsyncIterator[None]:
     config = uvicorn.Config(github.application, host=HOST, port=port, log_config=None, lifespan="off")
-    server = _Quiet(config)
+    server = _ServerWithoutSignals(config)
     task = asyncio.create_task(server.serve())
     try:
         yield
@@ -89,7 +93,7 @@ async def _serving(github: StandIn, port: int) -> AsyncIterator[None]:
         await task
 
 
-class _Quiet(uvicorn.Server):
+class _ServerWithoutSignals(uvicorn.Server):
     """A server that leaves signals to the program around it."""
 
     @contextmanager
@@ -98,11 +102,11 @@ class _Quiet(uvicorn.Server):
         yield
 
 
-def _start(environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
+def _start_server(environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
     with log.open("wb") as output:
         return subprocess.Popen(
             [sys.executable, "-m", "bot", "serve"],
-            env={**_without_settings(os.environ), **environment},
+            env={**_without_maxview_settings(os.environ), **environment},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -110,32 +114,32 @@ def _start(environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]
         )
 
 
-def _without_settings(environ: Mapping[str, str]) -> dict[str, str]:
+def _without_maxview_settings(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment without what a real installation is set up by: its database is not for the stage."""
     names = {setting.name for setting in SETTINGS}
     return {name: value for name, value in environ.items() if name not in names}
 
 
-async def _ready(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+async def _wait_until_ready(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
     async with httpx.AsyncClient() as client:
         for _ in range(int(START_SECONDS / 0.2)):
             if server.poll() is not None:
-                raise Told(f"the server ended at once: {_tail(log)}")
+                raise UserError(f"the server ended at once: {_last_log_line(log)}")
             try:
                 if (await client.get(f"{url}/readyz")).status_code == httpx.codes.OK:
                     return
             except httpx.TransportError:
                 pass
             await asyncio.sleep(0.2)
-    raise Told(f"the server was not ready after {START_SECONDS:.0f} s: {_tail(log)}")
+    raise UserError(f"the server was not ready after {START_SECONDS:.0f} s: {_last_log_line(log)}")
 
 
-def _tail(log: Path) -> str:
+def _last_log_line(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     return lines[-1] if lines else "it said nothing"
 
 
-def _stop(server: subprocess.Popen[bytes]) -> None:
+def _stop_server(server: subprocess.Popen[bytes]) -> None:
     server.terminate()
     try:
         server.wait(STOP_SECONDS)

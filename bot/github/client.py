@@ -1,27 +1,107 @@
 """GitHub as one App sees it, in our own words.
 
-In:  the App's number and key, and for every call the repository. Out: values of `bot.intake.pull`.
-
-Every call makes one request, or one for each page; the exceptions are those of `bot.github.errors`. Reading
-and editing may be repeated freely. Creating a comment may not: see `create_comment`.
+Every call makes one request, or one for each page. Reading and editing may be repeated freely. Creating a
+comment may not: see `create_comment`.
 """
 
+import base64
+import binascii
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from itertools import chain
 
 import httpx
 
-from bot.github.answer import Answer
-from bot.github.door import Door, quoted
-from bot.github.errors import Missing, TryLater, Unclear
-from bot.github.pace import Exchange
-from bot.github.reading import read_comment, read_commit, read_file, read_paths, read_permission, read_pull
-from bot.intake.pull import Comment, Commit, Permission, Person, Pull, Repository
-from bot.intake.reading import read_repository
+from bot.domain.commit import Commit
+from bot.domain.pull_request import Comment, PullRequest
+from bot.domain.repository import Permission, Person, Repository
+from bot.errors import NotFound, TransientError, UserError
+from bot.github.errors import UncertainWrite
+from bot.github.limits import UsageExchange
+from bot.github.transport import ApiResponse, GitHubTransport, quoted
+from bot.webhooks.payload import JsonFields, read_person, read_repository
 
 
-class GitHub:
+def read_pull(fields: JsonFields, repository: str) -> PullRequest:
+    """Read a pull request, alone or out of a list (which says `merged_at` but not `merged`)."""
+    return PullRequest(
+        repository=repository,
+        number=fields.number("number"),
+        title=fields.text("title"),
+        open=fields.text("state") == "open",
+        merged=fields.find("merged_at") is not None or fields.flag("merged"),
+        draft=fields.flag("draft"),
+        head_sha=fields.text("head.sha"),
+        head_branch=fields.text("head.ref"),
+        head_repository=fields.text_or_none("head.repo.full_name"),
+        base_branch=fields.text("base.ref"),
+        base_sha=fields.text("base.sha"),
+        author=read_person(fields, "user"),
+        updated_at=fields.time("updated_at"),
+        labels=_read_labels(fields),
+    )
+
+
+def _read_labels(fields: JsonFields) -> tuple[str, ...] | None:
+    if fields.find("labels") is None:
+        return None
+    return tuple(label.text("name") for label in fields.each("labels"))
+
+
+def read_commit(fields: JsonFields) -> Commit:
+    """Read a commit of the repository's API (its inner `commit` is git's own)."""
+    return Commit(
+        sha=fields.text("sha"),
+        committed_at=fields.time("commit.committer.date"),
+        message=fields.text("commit.message"),
+        tree=fields.text_or_none("commit.tree.sha"),
+        parents=tuple(parent.text("sha") for parent in fields.each("parents")),
+    )
+
+
+def read_comment(fields: JsonFields) -> Comment:
+    """Read a comment of an issue or pull request."""
+    return Comment(
+        id=fields.number("id"),
+        author=read_person(fields, "user"),
+        body=fields.text_or_none("body") or "",
+        app_id=fields.number_or_none("performed_via_github_app.id"),
+        created_at=fields.time("created_at"),
+    )
+
+
+def read_paths(fields: JsonFields) -> tuple[str, ...]:
+    """The path of a changed file, and the one it had before where it was renamed."""
+    before = fields.text_or_none("previous_filename")
+    return (fields.text("filename"), *([before] if before else []))
+
+
+# Roles as GitHub names them elsewhere, and the permission they amount to.
+_ROLE_PERMISSIONS = {
+    "push": Permission.WRITE,
+    "maintain": Permission.WRITE,
+    "pull": Permission.READ,
+    "triage": Permission.READ,
+}
+
+
+def read_permission(fields: JsonFields) -> Permission:
+    """Read a collaborator's permission; what is not known counts as none."""
+    said = fields.text("permission")
+    return Permission(said) if said in set(Permission) else _ROLE_PERMISSIONS.get(said, Permission.NONE)
+
+
+def read_file(fields: JsonFields, path: str) -> str:
+    """The text of a file; `Told` where it is too long for the API, or not text."""
+    if fields.find("encoding") != "base64":
+        raise UserError(f"{path} is longer than 1 MB: GitHub does not give it whole")
+    try:
+        return base64.b64decode(fields.text("content")).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError):
+        raise UserError(f"{path} is not text in UTF-8") from None
+
+
+class GitHubClient:
     """One App's view of GitHub. Nothing is sent, and githubkit is not imported, before the first call."""
 
     def __init__(
@@ -32,12 +112,12 @@ class GitHub:
         api_url: str = "https://api.github.com",
         transport: httpx.AsyncBaseTransport | None = None,
         now: Callable[[], float],
-        exchange: Exchange | None = None,
+        exchange: UsageExchange | None = None,
     ) -> None:
         """`now` gives Unix seconds; `transport` replaces the connection, as tests do; `exchange` tells other
         processes of the same App what was sent."""
         self.app_id = app_id
-        self.door = Door(
+        self.door = GitHubTransport(
             app_id=app_id,
             private_key=private_key,
             api_url=api_url,
@@ -79,14 +159,14 @@ class GitHub:
         answer = await self._get(repository, "")
         return answer.read(partial(read_repository, installation=repository.installation))
 
-    async def pull(self, repository: Repository, number: int) -> Pull:
+    async def pull(self, repository: Repository, number: int) -> PullRequest:
         """A pull request as it stands now."""
         answer = await self._get(repository, f"/pulls/{number}")
         return answer.read(partial(read_pull, repository=repository.full_name))
 
-    async def open_pulls(self, repository: Repository) -> tuple[Pull, ...]:
+    async def open_pulls(self, repository: Repository) -> tuple[PullRequest, ...]:
         """Every open pull request."""
-        found: list[Pull] = []
+        found: list[PullRequest] = []
         path = f"{repository_path(repository)}/pulls"
         async for page in self.door.pages(repository.installation, path, {"state": "open"}):
             found += page.read_each(partial(read_pull, repository=repository.full_name))
@@ -115,7 +195,7 @@ class GitHub:
         where = "/".join(quoted(part) for part in path.split("/"))
         try:
             answer = await self._get(repository, f"/contents/{where}", {"ref": ref})
-        except Missing:
+        except NotFound:
             return None
         if isinstance(answer.json, list):
             return None
@@ -143,7 +223,7 @@ class GitHub:
         """The newest commit of a branch."""
         commits = await self.ancestors(repository, branch, limit=1)
         if not commits:
-            raise Missing(f"the branch {branch} of {repository.full_name} has no commit")
+            raise NotFound(f"the branch {branch} of {repository.full_name} has no commit")
         return commits[0]
 
     async def permission(self, repository: Repository, person: Person) -> Permission | None:
@@ -151,7 +231,7 @@ class GitHub:
         where the login is another account's by now: whatever is asked of it says nothing of the person."""
         try:
             answer = await self._get(repository, f"/collaborators/{quoted(person.login)}/permission")
-        except Missing:
+        except NotFound:
             return Permission.NONE
         found = answer.read(lambda fields: fields.number_or_none("user.id"))
         return answer.read(read_permission) if found in {None, person.id} else None
@@ -162,7 +242,7 @@ class GitHub:
         path = f"/orgs/{quoted(organisation)}/teams/{quoted(slug)}/memberships/{quoted(person.login)}"
         try:
             answer = await self.door.ask(repository.installation, "GET", path)
-        except Missing:
+        except NotFound:
             return False
         return answer.read(lambda fields: fields.text("state")) == "active"
 
@@ -170,7 +250,7 @@ class GitHub:
         """Make a label, unless there is one of the name; an existing one is left as its people have it."""
         try:
             await self._get(repository, f"/labels/{quoted(name)}")
-        except Missing:
+        except NotFound:
             body = {"name": name, "color": colour, "description": description}
             path = f"{repository_path(repository)}/labels"
             await self.door.ask(repository.installation, "POST", path, body=body)
@@ -186,7 +266,7 @@ class GitHub:
         """One comment; None where it was deleted."""
         try:
             answer = await self._get(repository, f"/issues/comments/{comment_id}")
-        except Missing:
+        except NotFound:
             return None
         return answer.read(read_comment)
 
@@ -198,9 +278,9 @@ class GitHub:
         path = f"{repository_path(repository)}/issues/{number}/comments"
         try:
             answer = await self.door.ask(repository.installation, "POST", path, body={"body": body})
-        except TryLater as later:
+        except TransientError as later:
             if later.may_have_acted:
-                raise Unclear(str(later), after=later.after, may_have_acted=True) from later
+                raise UncertainWrite(str(later), after=later.after, may_have_acted=True) from later
             raise
         return answer.read(read_comment)
 
@@ -215,7 +295,7 @@ class GitHub:
         path = f"{repository_path(repository)}/issues/comments/{comment_id}"
         try:
             await self.door.ask(repository.installation, "DELETE", path)
-        except Missing:
+        except NotFound:
             return
 
     async def react(self, repository: Repository, comment_id: int, content: str) -> None:
@@ -223,13 +303,13 @@ class GitHub:
         path = f"{repository_path(repository)}/issues/comments/{comment_id}/reactions"
         await self.door.ask(repository.installation, "POST", path, body={"content": content})
 
-    async def _compare(self, repository: Repository, base: str, head: str) -> Answer:
+    async def _compare(self, repository: Repository, base: str, head: str) -> ApiResponse:
         # The commits between are not needed, so the page is the shortest; files come with the first one.
         return await self._get(repository, f"/compare/{quoted(base)}...{quoted(head)}", {"per_page": 1})
 
     async def _get(
         self, repository: Repository, path: str, query: Mapping[str, str | int] | None = None
-    ) -> Answer:
+    ) -> ApiResponse:
         return await self.door.ask(
             repository.installation, "GET", repository_path(repository) + path, query=query
         )

@@ -1,61 +1,59 @@
-"""GitHub's own list of what it sent to the App: every delivery of the last days, whether or not it arrived.
-
-In:  nothing. Out: pages of the list, newest first; the payload of a delivery.
-"""
+"""GitHub's own list of the webhook deliveries of the last days, whether or not they arrived."""
 
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from bot.github.client import GitHub
-from bot.intake.delivery import Delivery, Heard
-from bot.intake.fields import Fields
+from bot.github.client import GitHubClient
+from bot.webhooks.delivery import Delivery, ListedDelivery
+from bot.webhooks.payload import JsonFields
 
-PATH = "/app/hook/deliveries"
-MOST_PAGES = 200
+DELIVERIES_PATH = "/app/hook/deliveries"
+
+MAX_PAGES = 200
 """Of a hundred each: more than a busy installation is sent in the days that GitHub keeps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class DeliveryPage:
     """A part of the list; `tag` stands for what the list was when its first page was read."""
 
-    deliveries: tuple[Heard, ...]
+    deliveries: tuple[ListedDelivery, ...]
     tag: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class HookLog:
+class DeliveryLog:
     """Reads the list as the App."""
 
-    github: GitHub
+    github: GitHubClient
 
-    async def pages(self, known: str | None) -> AsyncIterator[Page]:
+    async def pages(self, known: str | None) -> AsyncIterator[DeliveryPage]:
         """Page by page; none at all where the list is still what `known` stands for, which costs GitHub
         nothing and is not counted."""
         query: dict[str, str | int] | None = {"per_page": 100}
         tag: str | None = None
-        for number in range(MOST_PAGES):
+        for number in range(MAX_PAGES):
             unless = known if number == 0 else None
-            answer = await self.github.door.ask(None, "GET", PATH, query=query, unless=unless)
+            answer = await self.github.door.ask(None, "GET", DELIVERIES_PATH, query=query, unless=unless)
             if answer.unchanged:
                 return
             tag = answer.tag if number == 0 else tag
-            yield Page(deliveries=answer.read_each(_heard), tag=tag)
+            yield DeliveryPage(deliveries=answer.read_each(_read_delivery), tag=tag)
             if answer.following is None:
                 return
             query = {**answer.following}
 
-    async def payload(self, heard: Heard) -> Delivery:
+    async def payload(self, heard: ListedDelivery) -> Delivery:
         """What was sent; `Missing` where GitHub keeps it no more."""
-        answer = await self.github.door.ask(None, "GET", f"{PATH}/{heard.id}")
+        answer = await self.github.door.ask(None, "GET", f"{DELIVERIES_PATH}/{heard.id}")
         payload = answer.read(lambda fields: fields.within("request.payload").values)
         body = json.dumps(payload, separators=(",", ":")).encode()
         return Delivery(id=heard.guid, event=heard.event, payload=body, received=heard.at)
 
 
-def _heard(fields: Fields) -> Heard:
-    return Heard(
+def _read_delivery(fields: JsonFields) -> ListedDelivery:
+    return ListedDelivery(
         id=fields.number("id"),
         guid=fields.text("guid"),
         event=fields.text("event"),

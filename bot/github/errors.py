@@ -1,85 +1,86 @@
-"""What can go wrong with a call to GitHub, in the two kinds of failure this program knows.
+"""What can go wrong with a call to GitHub, as our own exceptions.
 
-In:  the status, headers and message of an answer, or the failure to get one. Out: one of our exceptions.
-
-Missing and a plain `Told` can be put right by the people of the repository; the rest is ours to try again or
-to report. No exception carries a token or a key.
+NotFound and a plain UserError can be put right by the people of the repository. The rest is ours to try again
+or to report. No exception carries a token or a key.
 """
 
 from collections.abc import Mapping
 
-from bot.errors import Broken, Missing, Told, TryLater
-
-__all__ = ["Limited", "Missing", "TryLater", "Unclear", "refusal"]
+from bot.errors import InternalError, NotFound, TransientError, UserError
 
 # GitHub asks for at least a minute where a limit names no time, and states these headers:
 # https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api#exceeding-the-rate-limit
-LIMIT_WITHOUT_TIME_SECONDS = 60.0
+DEFAULT_LIMIT_SECONDS = 60.0
+
 # Short outages pass in seconds; the controller backs off further by itself.
-TROUBLE_SECONDS = 10.0
+RETRY_SECONDS = 10.0
+
 # A new token can be refused for a few seconds until it is known everywhere (octokit/auth-app.js issue 65).
 NEW_TOKEN_SECONDS = 5.0
-LONGEST_MESSAGE = 300
+
+MAX_MESSAGE = 300
 
 
-class Limited(TryLater):
+class RateLimited(TransientError):
     """A primary or secondary rate limit: nothing may be sent for this installation before `after` seconds."""
 
 
-class Unclear(TryLater):
+class UncertainWrite(TransientError):
     """A write that must not be repeated got no clear answer: look whether it took effect, then decide."""
 
 
-def refusal(
+def error_from_status(
     *, asked: str, status: int, headers: Mapping[str, str], message: str, now: float
-) -> Told | Broken:
+) -> UserError | InternalError:
     """The exception that an error status means. `asked` is the method and path, `message` GitHub's own."""
-    message = message[:LONGEST_MESSAGE] or "no message"
+    message = message[:MAX_MESSAGE] or "no message"
     said = f"GitHub answered {status} to {asked}: {message}"
-    if status in {403, 429} and _is_limit(status, headers, message):
-        return Limited(said, after=_limit_seconds(headers, now))
+    if status in {403, 429} and _is_rate_limit(status, headers, message):
+        return RateLimited(said, after=_rate_limit_seconds(headers, now))
     if status == 401:
-        return TryLater(said, after=NEW_TOKEN_SECONDS)
+        return TransientError(said, after=NEW_TOKEN_SECONDS)
     if status >= 500:
-        after = _seconds(headers.get("retry-after")) or TROUBLE_SECONDS
-        return TryLater(said, after=after, may_have_acted=True)
-    return _final(asked, status, said, headers)
+        after = _parse_seconds(headers.get("retry-after")) or RETRY_SECONDS
+        return TransientError(said, after=after, may_have_acted=True)
+    return _permanent_error(asked, status, said, headers)
 
 
-def _final(asked: str, status: int, said: str, headers: Mapping[str, str]) -> Told | Broken:
+def _permanent_error(
+    asked: str, status: int, said: str, headers: Mapping[str, str]
+) -> UserError | InternalError:
     """What asking again would not change."""
     match status:
         case 404 | 410 | 451:
-            return Missing(f"there is no such thing, or this App may not see it: {said}")
+            return NotFound(f"there is no such thing, or this App may not see it: {said}")
         # A SHA that does not exist is a 422, an empty repository a 409.
         case 409 | 422 if asked.startswith("GET "):
-            return Missing(f"there is no such thing: {said}")
+            return NotFound(f"there is no such thing: {said}")
         case 403:
-            return Told(f"{said}{_permissions(headers)}")
+            return UserError(f"{said}{_needed_permissions(headers)}")
         case _:
-            return Broken(said)
+            return InternalError(said)
 
 
-def _is_limit(status: int, headers: Mapping[str, str], message: str) -> bool:
+def _is_rate_limit(status: int, headers: Mapping[str, str], message: str) -> bool:
     spent = headers.get("x-ratelimit-remaining") == "0"
     return status == 429 or spent or "retry-after" in headers or "rate limit" in message.lower()
 
 
-def _limit_seconds(headers: Mapping[str, str], now: float) -> float:
-    told = _seconds(headers.get("retry-after"))
+def _rate_limit_seconds(headers: Mapping[str, str], now: float) -> float:
+    told = _parse_seconds(headers.get("retry-after"))
     if told is not None:
         return max(told, 1.0)
-    reset = _seconds(headers.get("x-ratelimit-reset"))
+    reset = _parse_seconds(headers.get("x-ratelimit-reset"))
     if reset is not None and headers.get("x-ratelimit-remaining") == "0":
         return max(reset - now, 1.0)
-    return LIMIT_WITHOUT_TIME_SECONDS
+    return DEFAULT_LIMIT_SECONDS
 
 
-def _seconds(text: str | None) -> float | None:
+def _parse_seconds(text: str | None) -> float | None:
     return float(text) if text is not None and text.isascii() and text.isdigit() else None
 
 
-def _permissions(headers: Mapping[str, str]) -> str:
+def _needed_permissions(headers: Mapping[str, str]) -> str:
     needed = headers.get("x-accepted-github-permissions")
     if not needed:
         return ". Check the App's permissions, and that the conversation is not locked"

@@ -1,18 +1,14 @@
-"""What a training log says about one run, as values.
+"""What a training log states about one run, as values: facts only, no judgement.
 
-In:  nothing; these are the words every reader answers in.
-Out: `RunLog` and its parts: facts only, no judgement.
-
-A fact that the log does not state is `None`, never zero.
-Times are Unix seconds, UTC; where no line of the log carries a year, `RunLog.dated` is false and only
-their differences mean anything.
+A fact that the log does not state is `None`, never zero. Times are Unix seconds, UTC. Where no line of the
+log carries a year, `RunLog.dated` is false and only differences of times have a meaning.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
-class State(StrEnum):
+class OutcomeState(StrEnum):
     """How a run ended, as far as its log tells."""
 
     SUCCEEDED = "succeeded"
@@ -134,7 +130,7 @@ class CompiledMemory:
 class Failure:
     """The first cause of a failure.
 
-    `kind` is one of the documented failure classes (`bot.logs.failure`), `error` the first error line,
+    `kind` is one of the documented failure classes (`bot.logs.failures`), `error` the first error line,
     empty where an exit code is all there is, `where` the innermost frame of the project as `file.py:line`,
     `excerpt` up to 40 lines around it, `fingerprint` a hash that is equal for the same failure on another
     day, host and line shift.
@@ -149,11 +145,11 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RunOutcome:
     """How the run ended. `expected_steps` counts steps; the last of them is `expected_steps - 1` when
     steps count from 0."""
 
-    state: State
+    state: OutcomeState
     exit_code: int | None = None
     failure: Failure | None = None
     last_step: int | None = None
@@ -174,7 +170,7 @@ class RunLog:
     source: str
     run: int
     format: str | None
-    outcome: Outcome
+    outcome: RunOutcome
     attempts: int = 1
     hosts: int = 1
     dated: bool = False

@@ -1,47 +1,59 @@
-"""Put together everything said about one head commit.
+"""Build the Report on one head commit from the runs of both sides and what was measured of them.
 
-In:  the pull request, and for each case and variant the runs of both sides and what was measured of them.
-Out: a `Report`, and how often each case's data has now been looked at. Pure.
-
-Two passes: first which cases can be compared at all, since the error rate of a report is shared among
-them; then the comparisons.
+Two passes: first which cases can be compared at all, since the error rate of a report is shared among them;
+then the comparisons.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
-from bot.report.acknowledged import acknowledged
-from bot.report.kinship import failure_news
-from bot.report.material import CaseRuns, Looked, Request, Sides, take_sides
-from bot.report.model import Baseline, CaseReport, Report, RowState
-from bot.report.parity import parity
-from bot.report.past import old_baseline
-from bot.report.progress import of_launched
-from bot.runs.baseline import BaselineChoice
-from bot.runs.records import RunState
+from bot.domain.run import RunRecord, RunState
+from bot.planning.baseline import BaselineChoice
+from bot.report.assess import failure_novelty, with_acknowledgements
+from bot.report.model import (
+    Baseline,
+    CaseReport,
+    CaseRuns,
+    CaseSides,
+    FailureNovelty,
+    InterimLook,
+    Novelty,
+    ParityRow,
+    ParityTransition,
+    Report,
+    ReportRequest,
+    RowState,
+)
+from bot.report.wording import days_words
+from bot.verdict.comparability import ComparisonAxis, OutcomeClass, side_outcome
 from bot.verdict.compare import compare, is_comparable
-from bot.verdict.history import past
 from bot.verdict.judgement import Comparison, MeasuredRun, Verdict
-from bot.verdict.provenance import Across
+from bot.verdict.noise import noise_history
 
-BY_TIME = frozenset({Verdict.SAME, Verdict.FASTER, Verdict.SLOWER, Verdict.INCONCLUSIVE})
+TIMED_VERDICTS = frozenset({Verdict.SAME, Verdict.FASTER, Verdict.SLOWER, Verdict.INCONCLUSIVE})
 """Verdicts that rest on noisy times: they wait until every run of the round is in, since stopping at the
 first run that decides would raise the error rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
+class BuiltReport:
     """The report, and the looks it cost, by `case/variant`."""
 
     report: Report
-    looks: Mapping[str, Looked]
+    looks: Mapping[str, InterimLook]
 
 
-def build_report(request: Request, cases: Sequence[CaseRuns], measured: Mapping[str, MeasuredRun]) -> Built:
+def build_report(
+    request: ReportRequest, cases: Sequence[CaseRuns], measured: Mapping[str, MeasuredRun]
+) -> BuiltReport:
     """Compare every case and say it; runs without an entry in `measured` count as not there."""
     sides = [take_sides(case, measured) for case in cases]
     comparable = max(1, sum(bool(s.base and s.head) and is_comparable(s.base, s.head) for s in sides))
-    rows = acknowledged([_row(one, request, comparable) for one in sides], request.acknowledgements)
+    rows = with_acknowledgements(
+        [_case_row(one, request, comparable) for one in sides], request.acknowledgements
+    )
     report = Report(
         repository=request.pull.repository,
         number=request.pull.number,
@@ -52,7 +64,7 @@ def build_report(request: Request, cases: Sequence[CaseRuns], measured: Mapping[
         merge_base=request.merge_base,
         made_at=request.made_at,
         rows=rows,
-        parity=parity(sides, request),
+        parity=parity_rows(sides, request),
         skipped=request.skipped,
         commands=request.commands,
         labels=request.labels,
@@ -60,18 +72,18 @@ def build_report(request: Request, cases: Sequence[CaseRuns], measured: Mapping[
         problem=request.problem,
         launches=request.launches,
         variants=request.variants,
-        chip_hours_used=_chip_hours(sides),
+        chip_hours_used=_head_chip_hours(sides),
         practical_percent=request.margins.practical_percent,
         equivalence_percent=request.margins.equivalence_percent,
     )
-    return Built(report=report, looks={one.runs.key: one.looked for one in sides if _was_looked_at(one)})
+    return BuiltReport(report=report, looks={one.runs.key: one.looked for one in sides if _has_look(one)})
 
 
-def _was_looked_at(sides: Sides) -> bool:
+def _has_look(sides: CaseSides) -> bool:
     return bool(sides.runs.looked or (sides.head and sides.base and not sides.runs.unfinished))
 
 
-def _row(sides: Sides, request: Request, comparable: int) -> CaseReport:
+def _case_row(sides: CaseSides, request: ReportRequest, comparable: int) -> CaseReport:
     runs = sides.runs
     comparison = None
     if sides.head:
@@ -84,37 +96,37 @@ def _row(sides: Sides, request: Request, comparable: int) -> CaseReport:
             base_commit=runs.base.sha,
             head_commit=runs.head.commit(request.pull.head_sha),
             look=sides.looked.look,
-            across=Across.COMMITS,
+            across=ComparisonAxis.COMMITS,
         )
-    failure = failure_news(sides, request) if comparison else None
+    failure = failure_novelty(sides, request) if comparison else None
     return CaseReport(
         case=runs.case,
         variant=runs.variant,
-        state=_state(sides, comparison, request),
+        state=_row_state(sides, comparison, request),
         comparison=comparison,
-        baseline=_baseline(runs.base) if runs.base.runs else None,
+        baseline=_reported_baseline(runs.base) if runs.base.runs else None,
         base_runs=tuple(runs.base.runs),
         head_runs=tuple(runs.head.runs),
         stale_runs=tuple(runs.head.stale),
         progress=runs.progress,
-        note=_note(sides, request),
+        note=_row_note(sides, request),
         failure=failure,
-        past=past(runs.history) if comparison and comparison.timing.history else None,
+        past=noise_history(runs.history) if comparison and comparison.timing.history else None,
     )
 
 
-def _state(sides: Sides, comparison: Comparison | None, request: Request) -> RowState:
+def _row_state(sides: CaseSides, comparison: Comparison | None, request: ReportRequest) -> RowState:
     unfinished, key = sides.runs.unfinished, sides.runs.key
     cancelled = key in request.withdrawn
     half = bool(unfinished) or (cancelled and sides.runs.stopped > 0)
-    if comparison is not None and sides.base and not (half and comparison.verdict in BY_TIME):
+    if comparison is not None and sides.base and not (half and comparison.verdict in TIMED_VERDICTS):
         return RowState(comparison.verdict)
     if cancelled and (half or not sides.head):
         return RowState.CANCELLED
-    return _unjudged(sides, request)
+    return _unjudged_state(sides, request)
 
 
-def _unjudged(sides: Sides, request: Request) -> RowState:
+def _unjudged_state(sides: CaseSides, request: ReportRequest) -> RowState:
     """The state of a case that has no verdict, and that nobody cancelled."""
     unfinished = sides.runs.unfinished
     if any(run.state is RunState.RUNNING for run in unfinished):
@@ -129,7 +141,7 @@ def _unjudged(sides: Sides, request: Request) -> RowState:
     return RowState.LOST if sides.runs.lost else RowState.NO_RUN
 
 
-def _baseline(choice: BaselineChoice) -> Baseline:
+def _reported_baseline(choice: BaselineChoice) -> Baseline:
     started = [run.started for run in choice.runs if run.started is not None]
     return Baseline(
         sha=choice.sha,
@@ -139,7 +151,7 @@ def _baseline(choice: BaselineChoice) -> Baseline:
     )
 
 
-def _note(sides: Sides, request: Request) -> str:
+def _row_note(sides: CaseSides, request: ReportRequest) -> str:
     """What a person must know of the runs themselves before reading the verdict."""
     head = sides.runs.head
     by = request.withdrawn.get(sides.runs.key)
@@ -160,16 +172,183 @@ def _note(sides: Sides, request: Request) -> str:
         notes.append(sides.runs.other_devices)
     if head.runs and not sides.runs.base.runs:
         notes.append(sides.runs.base.why)
-    if old := old_baseline(sides, request):
+    if old := _old_baseline_note(sides, request):
         notes.append(old)
-    if told := of_launched(sides.runs):
+    if told := _launch_note(sides.runs):
         notes.append(told)
     if len(sides.head) < len(head.runs):
         notes.append(f"{len(head.runs) - len(sides.head)} of the head's logs could not be read")
     return "; ".join(notes)
 
 
-def _chip_hours(sides: Sequence[Sides]) -> float | None:
+def _head_chip_hours(sides: Sequence[CaseSides]) -> float | None:
     spent = [run.measurements.chip_hours for one in sides for run in one.head]
     known = [hours for hours in spent if hours is not None]
     return sum(known) if known else None
+
+
+class _SideResult(StrEnum):
+    """How the runs of one side stand together."""
+
+    PASSES = "passes"
+    FAILS = "fails"
+    MIXED = "mixed"
+    UNKNOWN = "unknown"
+
+
+_PASSES_BY_RESULT = {_SideResult.PASSES: True, _SideResult.FAILS: False}
+
+
+@dataclass(frozen=True, slots=True)
+class _VariantPair:
+    """One case in both variants."""
+
+    one: CaseSides
+    two: CaseSides
+
+
+def parity_rows(sides: Sequence[CaseSides], request: ReportRequest) -> tuple[ParityRow, ...]:
+    """The first two variants of the configuration, case by case; empty before the head has any run."""
+    if not request.compares_variants or len(request.variants) < 2:
+        return ()
+    first, second, *_ = request.variants
+    by_key = {one.runs.key: one for one in sides}
+    pairs = [
+        _VariantPair(by_key[f"{case}/{first}"], by_key[f"{case}/{second}"])
+        for case in dict.fromkeys(one.runs.case for one in sides)
+        if f"{case}/{first}" in by_key and f"{case}/{second}" in by_key
+    ]
+    if not any(pair.one.head or pair.two.head for pair in pairs):
+        return ()
+    comparable = sum(_is_pair_comparable(pair) for pair in pairs)
+    return tuple(_parity_row(pair, request, max(comparable, 1)) for pair in pairs)
+
+
+def _is_pair_comparable(pair: _VariantPair) -> bool:
+    return bool(pair.one.head and pair.two.head) and is_comparable(pair.one.head, pair.two.head)
+
+
+def _parity_row(pair: _VariantPair, request: ReportRequest, comparable: int) -> ParityRow:
+    one, two = pair.one, pair.two
+    comparison = None
+    if one.head and two.head:
+        comparison = compare(
+            one.head,
+            two.head,
+            history=[run.seconds for run in one.runs.history],
+            comparable_cases=comparable,
+            margins=request.margins,
+            base_commit=request.pull.head_sha if one.runs.head.commit_recorded else None,
+            head_commit=request.pull.head_sha if two.runs.head.commit_recorded else None,
+            across=ComparisonAxis.VARIANTS,
+        )
+    return ParityRow(
+        case=one.runs.case,
+        first_variant=one.runs.variant,
+        second_variant=two.runs.variant,
+        first_passes=_PASSES_BY_RESULT.get(_side_result(one.head)),
+        second_passes=_PASSES_BY_RESULT.get(_side_result(two.head)),
+        base_first_passes=_PASSES_BY_RESULT.get(_side_result(one.base)),
+        base_second_passes=_PASSES_BY_RESULT.get(_side_result(two.base)),
+        first_transition=_transition(one, request),
+        second_transition=_transition(two, request),
+        comparison=comparison,
+        first_mixed=_side_result(one.head) is _SideResult.MIXED,
+        second_mixed=_side_result(two.head) is _SideResult.MIXED,
+        base_first_mixed=_side_result(one.base) is _SideResult.MIXED,
+        base_second_mixed=_side_result(two.base) is _SideResult.MIXED,
+    )
+
+
+def _side_result(runs: Sequence[MeasuredRun]) -> _SideResult:
+    """How a side's runs stand; unknown where none could pass, or the cluster failed them."""
+    its = side_outcome("", runs)
+    if its.fate not in {OutcomeClass.PASSED, OutcomeClass.FAILED}:
+        return _SideResult.UNKNOWN
+    if its.flaky:
+        return _SideResult.MIXED
+    return _SideResult.PASSES if its.fate is OutcomeClass.PASSED else _SideResult.FAILS
+
+
+def _transition(sides: CaseSides, request: ReportRequest) -> ParityTransition:
+    """What became of the case; of a failure it says what the case's row says, by the same function."""
+    match _side_result(sides.base), _side_result(sides.head):
+        case (_SideResult.UNKNOWN, _) | (_, _SideResult.UNKNOWN):
+            return ParityTransition.UNKNOWN
+        case (_, _SideResult.MIXED) | (_SideResult.MIXED, _SideResult.PASSES):
+            return ParityTransition.MIXED
+        case (base, _SideResult.PASSES):
+            return (
+                ParityTransition.STILL_PASSES if base is _SideResult.PASSES else ParityTransition.PASSES_NOW
+            )
+        case (base, _):
+            return _failing_transition(base, failure_novelty(sides, request))
+
+
+def _failing_transition(base: _SideResult, news: FailureNovelty | None) -> ParityTransition:
+    """A case that fails on the head; a failure of which the log says nothing is told by the fates alone."""
+    match news.kinship if news else None:
+        case Novelty.SAME_ON_BASE:
+            return ParityTransition.FAILS_THE_SAME
+        case Novelty.OTHER_ON_BASE:
+            return ParityTransition.FAILS_OTHERWISE
+        case _:
+            return (
+                ParityTransition.FAILS_THE_SAME if base is _SideResult.FAILS else ParityTransition.FAILS_NOW
+            )
+
+
+def take_sides(case: CaseRuns, measured: Mapping[str, MeasuredRun]) -> CaseSides:
+    """The case with its measurements; runs without one count as not there."""
+    base = _measured_runs(case.base.runs, measured)
+    head = _measured_runs(case.head.runs, measured)
+    return CaseSides(case, base, head, _next_look(case, _runs_digest(case, measured)))
+
+
+def _runs_digest(case: CaseRuns, measured: Mapping[str, MeasuredRun]) -> str:
+    """A digest of the very runs that are compared: a new one in an old one's place is another look."""
+    sides = (case.base.runs, case.head.runs)
+    ids = [sorted(run.id for run in side if run.id in measured) for side in sides]
+    return hashlib.sha256(repr(ids).encode()).hexdigest()[:16]
+
+
+def _next_look(case: CaseRuns, runs: str) -> InterimLook:
+    """The look that this report is: the same one as before on the same runs, else the next.
+
+    While runs are under way nothing is read from the times, so that no look is spent.
+    """
+    before = case.looked
+    if before is None:
+        return InterimLook(look=1, runs=runs)
+    if case.unfinished or before.runs == runs:
+        return before
+    return InterimLook(look=before.look + 1, runs=runs)
+
+
+def _measured_runs(runs: Sequence[RunRecord], measured: Mapping[str, MeasuredRun]) -> tuple[MeasuredRun, ...]:
+    return tuple(measured[run.id] for run in runs if run.id in measured)
+
+
+def _old_baseline_note(sides: CaseSides, request: ReportRequest) -> str:
+    """`main has had no good run of this case for 9 days`; empty where that is too short to doubt anything.
+
+    Counted back from the head's newest run, or from now where it has none."""
+    if sides.runs.last_good is None:
+        return ""
+    started = [run.started for run in sides.runs.head.runs if run.started is not None]
+    without = max(started, default=request.made_at) - sides.runs.last_good
+    if without < request.old_after_seconds:
+        return ""
+    return f"{request.pull.base_branch} has had no good run of this case for {days_words(without)}"
+
+
+def _launch_note(runs: CaseRuns) -> str:
+    """Why a run was lost, or what its cluster says of one that waits: plain text, not yet escaped."""
+    if runs.progress is None:
+        return ""
+    waits = bool(runs.unfinished) and runs.progress.step is None
+    parts = [runs.progress.words if runs.lost and not runs.unfinished else ""]
+    parts += [
+        f"the cluster says: {runs.progress.note}" if runs.progress.note and (waits or runs.lost) else ""
+    ]
+    return "; ".join(part for part in parts if part)

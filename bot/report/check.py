@@ -1,27 +1,43 @@
-"""The check of one head commit.
+"""The check of one head commit: conclusion, title, summary, annotations, buttons.
 
-In:  a `Report`, the body of its comment, the paths that the pull request changes.
-Out: a `CheckText`. Pure; it says what the comment says, and what a merge queue makes of it stands in
-     `CONCLUSIONS` alone.
+It says what the comment says. What a merge queue makes of it stands in `CONCLUSIONS` alone.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.intake.check import LONGEST_SUMMARY, Action, CheckText, Conclusion
-from bot.intake.life import Wish
-from bot.report.check_lines import annotations
-from bot.report.escape import shortened
-from bot.report.headline import headline, is_green, is_settled
+from bot.domain.check import (
+    MAX_SUMMARY_LENGTH,
+    Annotation,
+    AnnotationLevel,
+    ButtonAction,
+    CheckAction,
+    Conclusion,
+    RenderedCheck,
+)
+from bot.logs.facts import Failure
+from bot.report.assess import (
+    GREEN_STATES,
+    STATES,
+    Severity,
+    fails_differently,
+    has_extra_news,
+    head_failure,
+    headline,
+    is_green,
+    is_settled,
+)
+from bot.report.cells import case_label
+from bot.report.escape import one_line, shortened
 from bot.report.model import CaseReport, Report, RowState
-from bot.report.row_words import remarkable
-from bot.report.states import GREEN, STATES, Tier
+from bot.report.redact import redacted
 
 LONGEST_TITLE = 200
 
 
-class Outcome(StrEnum):
+class CheckOutcome(StrEnum):
     """What a report amounts to for those who only see the mark beside a commit."""
 
     GREEN = "green"
@@ -35,72 +51,79 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class CheckConclusion:
     """How a check ends: by itself, and where the repository asks for a failure on a regression."""
 
     usual: Conclusion
     gated: Conclusion
 
 
-def _same(conclusion: Conclusion) -> Ending:
-    return Ending(usual=conclusion, gated=conclusion)
+def _either_way(conclusion: Conclusion) -> CheckConclusion:
+    return CheckConclusion(usual=conclusion, gated=conclusion)
 
 
-CONCLUSIONS: Mapping[Outcome, Ending] = {
-    Outcome.GREEN: _same(Conclusion.SUCCESS),
-    Outcome.ACKNOWLEDGED: _same(Conclusion.SUCCESS),
+CONCLUSIONS: Mapping[CheckOutcome, CheckConclusion] = {
+    CheckOutcome.GREEN: _either_way(Conclusion.SUCCESS),
+    CheckOutcome.ACKNOWLEDGED: _either_way(Conclusion.SUCCESS),
     # Some repositories merge only where every check is `success` or `skipped`: red must be asked for.
-    Outcome.REGRESSION: Ending(usual=Conclusion.SKIPPED, gated=Conclusion.FAILURE),
+    CheckOutcome.REGRESSION: CheckConclusion(usual=Conclusion.SKIPPED, gated=Conclusion.FAILURE),
     # Missing data is never green, and nobody's fault.
-    Outcome.NOT_JUDGED: _same(Conclusion.SKIPPED),
-    Outcome.UNDECIDED: _same(Conclusion.SKIPPED),
-    Outcome.NOTHING: _same(Conclusion.SKIPPED),
-    Outcome.PROBLEM: _same(Conclusion.SKIPPED),
+    CheckOutcome.NOT_JUDGED: _either_way(Conclusion.SKIPPED),
+    CheckOutcome.UNDECIDED: _either_way(Conclusion.SKIPPED),
+    CheckOutcome.NOTHING: _either_way(Conclusion.SKIPPED),
+    CheckOutcome.PROBLEM: _either_way(Conclusion.SKIPPED),
     # Where a check stands that must be concluded before the answer is there.
-    Outcome.AWAITED: _same(Conclusion.SKIPPED),
+    CheckOutcome.AWAITED: _either_way(Conclusion.SKIPPED),
 }
 
-_RERUN = Action(label="Re-run", description="Measure every case again", identifier=Wish.RERUN)
-_RERUN_FAILED = Action(
-    label="Re-run failed", description="Measure again what failed", identifier=Wish.RERUN_FAILED
+_RERUN_BUTTON = CheckAction(
+    label="Re-run", description="Measure every case again", identifier=ButtonAction.RERUN
 )
-_ACKNOWLEDGE = Action(
-    label="Acknowledge", description="Accept what is worse on this commit", identifier=Wish.ACKNOWLEDGE
+
+_RERUN_FAILED_BUTTON = CheckAction(
+    label="Re-run failed", description="Measure again what failed", identifier=ButtonAction.RERUN_FAILED
 )
-_FAILING = frozenset({RowState.NEW_FAILURE, RowState.FAILS_ON_BOTH, RowState.LOST})
+
+_ACKNOWLEDGE_BUTTON = CheckAction(
+    label="Acknowledge",
+    description="Accept what is worse on this commit",
+    identifier=ButtonAction.ACKNOWLEDGE,
+)
+
+_FAILING_STATES = frozenset({RowState.NEW_FAILURE, RowState.FAILS_ON_BOTH, RowState.LOST})
 
 
-def outcome(report: Report) -> Outcome:
+def check_outcome(report: Report) -> CheckOutcome:
     """The one word for a report, the worst first: a case that got worse outranks a problem beside it."""
     rows = report.rows
     if not is_settled(report) or (rows and all(row.state is RowState.NO_RUN for row in rows)):
-        return Outcome.AWAITED
+        return CheckOutcome.AWAITED
     if any(is_regression(row) for row in rows):
-        return Outcome.REGRESSION
+        return CheckOutcome.REGRESSION
     if report.problem:
-        return Outcome.PROBLEM
+        return CheckOutcome.PROBLEM
     if not rows:
-        return Outcome.NOTHING
+        return CheckOutcome.NOTHING
     if is_green(report):
-        return Outcome.GREEN
-    return _of_rest([row for row in rows if row.state not in GREEN or remarkable(row)])
+        return CheckOutcome.GREEN
+    return _outcome_without_red([row for row in rows if row.state not in GREEN_STATES or has_extra_news(row)])
 
 
-def _of_rest(rows: Sequence[CaseReport]) -> Outcome:
+def _outcome_without_red(rows: Sequence[CaseReport]) -> CheckOutcome:
     """Where no row is red and some are not green."""
     rest = [row for row in rows if row.acknowledged is None]
-    if all(row.state is RowState.FAILS_ON_BOTH and not remarkable(row) for row in rest):
-        return Outcome.ACKNOWLEDGED if len(rest) < len(rows) else Outcome.NOT_JUDGED
-    unfair = any(STATES[row.state].tier is Tier.UNFAIR or remarkable(row) for row in rest)
-    return Outcome.NOT_JUDGED if unfair else Outcome.UNDECIDED
+    if all(row.state is RowState.FAILS_ON_BOTH and not has_extra_news(row) for row in rest):
+        return CheckOutcome.ACKNOWLEDGED if len(rest) < len(rows) else CheckOutcome.NOT_JUDGED
+    unfair = any(STATES[row.state].tier is Severity.UNFAIR or has_extra_news(row) for row in rest)
+    return CheckOutcome.NOT_JUDGED if unfair else CheckOutcome.UNDECIDED
 
 
 def is_regression(row: CaseReport) -> bool:
     """Whether a row is red, and nobody accepted it: slower, diverged, or a new failure."""
-    return STATES[row.state].tier is Tier.RED and row.acknowledged is None
+    return STATES[row.state].tier is Severity.RED and row.acknowledged is None
 
 
-def conclude(found: Outcome, *, gates: bool) -> Conclusion:
+def conclude(found: CheckOutcome, *, gates: bool) -> Conclusion:
     """How the check ends; `gates` where the repository asked for failures."""
     ending = CONCLUSIONS[found]
     return ending.gated if gates else ending.usual
@@ -113,39 +136,106 @@ def check_text(
     body: str,
     changed_paths: Sequence[str],
     url: str,
-) -> CheckText:
+) -> RenderedCheck:
     """The check; `body` is the comment's, so that the two cannot disagree, and `url` the page."""
-    return CheckText(
+    return RenderedCheck(
         conclusion=conclusion,
-        title=shortened(title(report), LONGEST_TITLE),
-        summary=shortened(_without_marks(body), LONGEST_SUMMARY),
+        title=shortened(check_title(report), LONGEST_TITLE),
+        summary=shortened(_without_markers(body), MAX_SUMMARY_LENGTH),
         url=url,
         annotations=annotations(report, changed_paths) if conclusion else (),
-        actions=actions(report) if conclusion else (),
+        actions=check_actions(report) if conclusion else (),
     )
 
 
-def title(report: Report) -> str:
+def check_title(report: Report) -> str:
     """The headline without the name, which stands beside it already."""
     return headline(report).replace("MaxView: ", "", 1)
 
 
-def actions(report: Report) -> tuple[Action, ...]:
+def check_actions(report: Report) -> tuple[CheckAction, ...]:
     """The buttons that would do something; GitHub shows three at most, and only on a finished check. A branch
     by itself has no conversation in which a button could be answered."""
     if report.is_branch:
         return ()
-    failing = any(row.state in _FAILING for row in report.rows)
+    failing = any(row.state in _FAILING_STATES for row in report.rows)
     worse = any(is_regression(row) for row in report.rows)
-    offered = [_RERUN] if report.rows else []
-    offered += [_RERUN_FAILED] if failing else []
-    offered += [_ACKNOWLEDGE] if worse else []
+    offered = [_RERUN_BUTTON] if report.rows else []
+    offered += [_RERUN_FAILED_BUTTON] if failing else []
+    offered += [_ACKNOWLEDGE_BUTTON] if worse else []
     return tuple(offered)
 
 
-def _without_marks(body: str) -> str:
+def _without_markers(body: str) -> str:
     """Without the hidden lines at the top, by which only a comment is found."""
     lines = body.splitlines(keepends=True)
     while lines and (not lines[0].strip() or lines[0].startswith("<!-- maxview:")):
         lines.pop(0)
     return "".join(lines)
+
+
+LONGEST_ANNOTATION = 1_000
+
+LONGEST_ANNOTATION_TITLE = 200  # GitHub allows 255
+
+INSTALLED_FOLDERS = ("site-packages/", "dist-packages/")
+"""Below these a package lies without the folder it has in its repository."""
+
+_LINE_NUMBER = re.compile(r"[0-9]{1,7}")
+
+
+def annotations(report: Report, changed_paths: Sequence[str]) -> tuple[Annotation, ...]:
+    """One remark for each place and error, which names all the cases that end there."""
+    found: dict[tuple[str, int, str], list[CaseReport]] = {}
+    for row in report.rows:
+        failure = _annotated_failure(row)
+        place = _changed_line(failure, changed_paths) if failure else None
+        if failure and place:
+            found.setdefault((*place, failure.error), []).append(row)
+    return tuple(_annotation(report, path, line, error, rows) for (path, line, error), rows in found.items())
+
+
+def _annotated_failure(row: CaseReport) -> Failure | None:
+    """The head's failure, where it is not simply the base's."""
+    new = row.state in {RowState.NEW_FAILURE, RowState.DIVERGED}
+    return head_failure(row) if new or fails_differently(row) else None
+
+
+def _annotation(report: Report, path: str, line: int, error: str, rows: Sequence[CaseReport]) -> Annotation:
+    names = ", ".join(case_label(report, row.case, row.variant) for row in rows)
+    new = any(row.state is RowState.NEW_FAILURE for row in rows)
+    return Annotation(
+        path=path,
+        line=line,
+        level=AnnotationLevel.FAILURE if new else AnnotationLevel.WARNING,
+        title=one_line(redacted(f"{names}: fails here"), LONGEST_ANNOTATION_TITLE),
+        message=one_line(redacted(error), LONGEST_ANNOTATION) or "the run ended here",
+    )
+
+
+def _changed_line(failure: Failure, changed_paths: Sequence[str]) -> tuple[str, int] | None:
+    """The changed path and the line; None where it lies elsewhere, or could be one of several files."""
+    name, _, line = (failure.where or "").rpartition(":")
+    if not name or not _LINE_NUMBER.fullmatch(line) or int(line) < 1:
+        return None
+    frames = _traceback_files(failure.excerpt, name, line)
+    matching = {path for path in changed_paths if any(_is_same_file(frame, path) for frame in frames)}
+    return (matching.pop(), int(line)) if len(matching) == 1 else None
+
+
+def _traceback_files(excerpt: str, name: str, line: str) -> list[str]:
+    """Where the traceback says that file and line lie; the name alone where it says no more."""
+    form = re.compile(rf'File "([^"\n]{{0,400}}{re.escape(name)})", line {line}\b')
+    whole = [frame for frame in form.findall(excerpt) if frame.endswith("/" + name) or frame == name]
+    return whole or [name]
+
+
+def _is_same_file(frame: str, path: str) -> bool:
+    """Whether a file of a machine is one of the repository."""
+    if "/" not in frame:
+        return path.rpartition("/")[2] == frame
+    for folder in INSTALLED_FOLDERS:
+        _, installed, below = frame.rpartition(folder)
+        if installed:
+            return f"/{path}".endswith(f"/{below}")
+    return f"/{frame}".endswith(f"/{path}")

@@ -1,8 +1,8 @@
-"""Untrusted text made safe for GitHub's Markdown: it can be read, and does nothing.
+"""Foreign text made safe for GitHub's Markdown: it can be read, and does nothing.
 
-In:  any string: a title, a branch, a case name, an error line.
-Out: one line of Markdown that shows those characters: no HTML, no mention, no issue or commit link, no raw
-     address, no table break, no control or direction-changing character, at most `limit` characters shown.
+The result is one line that shows those characters: no HTML, no mention, no issue or commit link, no raw
+address, no table break, no control or direction-changing character, at most `limit` characters shown.
+`safe_text`, `safe_code` and `safe_html` also redact; foreign text enters a comment only through them.
 """
 
 import re
@@ -10,14 +10,22 @@ import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 
+from bot.report.redact import redacted
+
 ZERO_WIDTH = "\u200b"  # GitHub's mention and reference filters do not look across it
+
 ZERO_WIDTH_SHOWN = "&#8203;"  # the same as people see it in the source
+
 ELLIPSIS = "…"
 
 _MARKDOWN = re.compile(r"[\\`*\[\]|~$]|(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])")
-_HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
+_HTML_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
 _LINE_START = re.compile(r"^(?=[-+](?:\s|$)|#{1,6}(?:\s|$)|[-=]+\s*$)")
+
 _NUMBERED = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))")
+
 _TRIGGERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"@(?=\S)"), lambda found: found[0] + ZERO_WIDTH),  # @user, @org/team, a@b.c
     (re.compile(r"#(?=\d)"), lambda found: found[0] + ZERO_WIDTH),  # #123, owner/repo#123
@@ -31,8 +39,11 @@ _TRIGGERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = 
         lambda found: found[0] + ZERO_WIDTH,
     ),  # a commit
 )
+
 _CODE_NEEDS_ENTITIES = re.compile(r"[|\\]")
-_RUNS_OF_TICKS = re.compile(r"`+")
+
+_BACKTICKS = re.compile(r"`+")
+
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,60}")
 
 
@@ -50,10 +61,10 @@ def shortened(value: str, limit: int) -> str:
 
 
 @lru_cache(maxsize=4096)
-def text(value: str, limit: int = 300) -> str:
+def escape_text(value: str, limit: int = 300) -> str:
     """Running text: every Markdown sign escaped, every autolink defused."""
     line = one_line(value, limit)
-    escaped = "".join(_HTML.get(character, character) for character in line)
+    escaped = "".join(_HTML_ENTITIES.get(character, character) for character in line)
     escaped = _without_triggers(escaped)
     escaped = _MARKDOWN.sub(lambda found: "\\" + found[0], escaped)
     escaped = _NUMBERED.sub(r"\1\\", _LINE_START.sub(r"\\", escaped))
@@ -61,39 +72,27 @@ def text(value: str, limit: int = 300) -> str:
 
 
 @lru_cache(maxsize=4096)
-def code(value: str, limit: int = 300) -> str:
+def escape_code(value: str, limit: int = 300) -> str:
     """A code span, in which GitHub links nothing; it holds in table cells, whatever is inside."""
     line = one_line(value, limit)
     if not line:
         return "–"
     if _CODE_NEEDS_ENTITIES.search(line):
         return f"<code>{_entities(line)}</code>"
-    ticks = "`" * (1 + max((len(run) for run in _RUNS_OF_TICKS.findall(line)), default=0))
+    ticks = "`" * (1 + max((len(run) for run in _BACKTICKS.findall(line)), default=0))
     space = " " if line[0] == "`" or line[-1] == "`" else ""
     return f"{ticks}{space}{line}{space}{ticks}"
 
 
-def html(value: str, limit: int = 300) -> str:
+def escape_html(value: str, limit: int = 300) -> str:
     """Text for inside our own HTML tags, where GitHub reads no Markdown: `<summary>`."""
-    escaped = "".join(_HTML.get(character, character) for character in one_line(value, limit))
+    escaped = "".join(_HTML_ENTITIES.get(character, character) for character in one_line(value, limit))
     return _without_triggers(escaped).replace('"', "&quot;").replace(ZERO_WIDTH, ZERO_WIDTH_SHOWN)
-
-
-def fenced(value: str, *, lines: int, width: int = 200) -> str:
-    """A fenced block of the first `lines` lines, with a fence longer than any run of ticks inside."""
-    kept = [_code_line(line, width) for line in value.splitlines()[:lines]]
-    longest = max((len(run) for line in kept for run in _RUNS_OF_TICKS.findall(line)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return "\n".join([f"{fence}text", *kept, fence])
 
 
 def plain_name(value: str, otherwise: str) -> str:
     """`value` where it is an ordinary short name that needs no escaping at all, else `otherwise`."""
     return value if _PLAIN_NAME.fullmatch(value) else otherwise
-
-
-def _code_line(line: str, width: int) -> str:
-    return shortened("".join(_visible(character) for character in line).rstrip(), width)
 
 
 def _visible(character: str) -> str:
@@ -113,3 +112,25 @@ def _without_triggers(line: str) -> str:
     for pattern, defused in _TRIGGERS:
         line = pattern.sub(defused, line)
     return line
+
+
+LONGEST_NAME = 80  # characters of a case, branch or field that are shown; the page has the rest
+
+LONGEST_ERROR = 300
+
+LONGEST_REASON = 160  # of a reason beside a verdict; the page has the rest
+
+
+def safe_text(value: str, limit: int = LONGEST_NAME) -> str:
+    """Foreign text as running text."""
+    return escape_text(redacted(value), limit)
+
+
+def safe_code(value: str, limit: int = LONGEST_NAME) -> str:
+    """Foreign text as a code span."""
+    return escape_code(redacted(value), limit)
+
+
+def safe_html(value: str, limit: int = LONGEST_NAME) -> str:
+    """Foreign text inside our own HTML tags."""
+    return escape_html(redacted(value), limit)

@@ -1,26 +1,71 @@
-"""The folded parts of the comment: what most readers need not open.
+"""The comment's tables: the open one, and the folded parts that most readers need not open.
 
-In:  a `Report`.
-Out: `Fold`s, each a summary that tells the result by itself, and a table (at most 6 columns) or text.
+Each fold has a summary that tells the result by itself, and a table (at most 6 columns) or text.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.report.cells import RowView, case_cell, label, loss_cell, memory_cell, row_view, steady_cell
-from bot.report.detail import Detail
-from bot.report.figures import change, counted, listed, percent_up
-from bot.report.judged import bound_percent
-from bot.report.model import CaseReport, Report, RowState
-from bot.report.quoting import said
-from bot.report.row_words import remarkable, row_words
-from bot.report.states import STATES, word
+from bot.domain.run import RunRecord
+from bot.planning.budget import is_budget_hold
+from bot.planning.price import Price, PriceBasis
+from bot.report.assess import (
+    STATES,
+    carried_runs,
+    change_bound_percent,
+    has_extra_news,
+    parity_tally,
+    row_words,
+    state_word,
+)
+from bot.report.cells import (
+    DetailLevel,
+    RowCells,
+    carried_words,
+    case_cell,
+    case_label,
+    field_name,
+    loss_cell,
+    memory_cell,
+    metric_side,
+    row_cells,
+    steady_cell,
+)
+from bot.report.escape import LONGEST_ERROR, safe_html, safe_text
+from bot.report.explain import method_lines
+from bot.report.links import absolute, log_path
+from bot.report.model import (
+    CaseReport,
+    ParityRow,
+    ParityTransition,
+    Plan,
+    PlannedRuns,
+    Report,
+    RowState,
+    WaitingCases,
+)
+from bot.report.wording import (
+    NO_VALUE,
+    counted,
+    implausible_lines_words,
+    implausible_words,
+    ledger_lines,
+    listed,
+    noise_history_line,
+    percent_ceiling,
+    phase_seconds,
+    signed_percent,
+    significant,
+    significant_pair,
+)
+from bot.verdict.judgement import Caveat, CaveatKind, Comparison, MetricRow, TimingVerdict, Verdict
 
-FEW = 5  # rows of a state in which nothing is known stand in the open table up to this number
+FEW_UNKNOWN = 5  # rows of a state in which nothing is known stand in the open table up to this number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class CommentTable:
     """A Markdown table. `align` has one letter per column: l, r or c."""
 
     columns: tuple[str, ...]
@@ -29,45 +74,53 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fold:
+class CommentFold:
     """One `<details>`: `summary` is safe HTML, the rest safe Markdown, shown in this order."""
 
     summary: str
-    table: Table | None = None
+    table: CommentTable | None = None
     lines: tuple[str, ...] = ()
     names: str = ""
     opened: bool = False
 
 
 OPEN_COLUMNS = ("Case", "Verdict", "Steady s/step (±band, n)", "Loss curve", "Checkpoint wait", "Memory")
+
 QUIET_COLUMNS = ("Case", "Verdict", "Steady s/step (±band, n)", "No change >", "Loss curve", "Memory")
-TIMED = frozenset({RowState.SAME, RowState.FASTER, RowState.SLOWER})
-_UNKNOWN = frozenset(
+
+TIMED_STATES = frozenset({RowState.SAME, RowState.FASTER, RowState.SLOWER})
+
+_UNKNOWN_STATES = frozenset(
     {RowState.NO_RUN, RowState.NO_BASELINE, RowState.WAITING_FOR_APPROVAL, RowState.CANCELLED}
 )
 
 
 def open_rows(report: Report) -> list[CaseReport]:
     """The rows that need a person, worst first; a crowd of rows of which nothing is known is folded."""
-    crowded = {state for state in _UNKNOWN if sum(row.state is state for row in report.rows) > FEW}
-    rows = [row for row in report.rows if STATES[row.state].person or remarkable(row)]
+    crowded = {
+        state for state in _UNKNOWN_STATES if sum(row.state is state for row in report.rows) > FEW_UNKNOWN
+    }
+    rows = [row for row in report.rows if STATES[row.state].person or has_extra_news(row)]
     rows = [row for row in rows if row.state not in crowded]
     return sorted(rows, key=lambda row: -row_words(row, report.base_branch).rank)
 
 
-def rest_fold(report: Report, rows: Sequence[CaseReport], detail: Detail) -> list[Fold]:
+def overflow_fold(report: Report, rows: Sequence[CaseReport], detail: DetailLevel) -> list[CommentFold]:
     """The rows that need a person and for which the open table has no room, by name and state."""
     if not rows:
         return []
-    names = [f"{row_words(row, report.base_branch).symbol} {_named(report, row, detail)}" for row in rows]
+    names = [
+        f"{row_words(row, report.base_branch).symbol} {_name_with_change(report, row, detail)}"
+        for row in rows
+    ]
     return [
-        Fold(
+        CommentFold(
             summary=f"{counted(len(rows), 'more case')} that need a person", names=listed(names, detail.named)
         )
     ]
 
 
-def quiet_folds(report: Report, detail: Detail, *, public_url: str) -> list[Fold]:
+def quiet_folds(report: Report, detail: DetailLevel, *, public_url: str) -> list[CommentFold]:
     """One part per state of the rows that stand in no open table, best known news last."""
     shown = {id(row) for row in open_rows(report)}
     states = sorted({row.state for row in report.rows}, key=lambda state: -STATES[state].rank)
@@ -79,54 +132,566 @@ def quiet_folds(report: Report, detail: Detail, *, public_url: str) -> list[Fold
     return folds
 
 
-def open_table(views: Sequence[RowView]) -> Table:
+def open_table(views: Sequence[RowCells]) -> CommentTable:
     """The table of the rows that need a person."""
     cells = ((v.case, v.verdict, v.steady, v.loss, v.checkpoint, v.memory) for v in views)
-    return Table(columns=OPEN_COLUMNS, align="llllll", rows=tuple(cells))
+    return CommentTable(columns=OPEN_COLUMNS, align="llllll", rows=tuple(cells))
 
 
-def views_of(report: Report, rows: Sequence[CaseReport], detail: Detail, public_url: str) -> list[RowView]:
+def cells_of_rows(
+    report: Report, rows: Sequence[CaseReport], detail: DetailLevel, public_url: str
+) -> list[RowCells]:
     """The cells of `rows`."""
-    return [row_view(report, row, public_url=public_url, detail=detail) for row in rows]
+    return [row_cells(report, row, public_url=public_url, detail=detail) for row in rows]
 
 
 def _quiet_fold(
-    report: Report, state: RowState, rows: list[CaseReport], detail: Detail, public_url: str
-) -> Fold:
+    report: Report, state: RowState, rows: list[CaseReport], detail: DetailLevel, public_url: str
+) -> CommentFold:
     full, rest = rows[: detail.columns], rows[detail.columns :]
     cells = tuple(_quiet_cells(report, row, detail, public_url) for row in full)
-    names = [_named(report, row, detail) for row in rest]
-    return Fold(
-        summary=f"{STATES[state].symbol} {_summary(report, state, rows)}",
-        table=Table(columns=QUIET_COLUMNS, align="llllll", rows=cells) if cells else None,
+    names = [_name_with_change(report, row, detail) for row in rest]
+    return CommentFold(
+        summary=f"{STATES[state].symbol} {_quiet_summary(report, state, rows)}",
+        table=CommentTable(columns=QUIET_COLUMNS, align="llllll", rows=cells) if cells else None,
         names=listed(names, detail.named),
     )
 
 
-def _quiet_cells(report: Report, row: CaseReport, detail: Detail, public_url: str) -> tuple[str, ...]:
-    bound = bound_percent(row.comparison)
+def _quiet_cells(report: Report, row: CaseReport, detail: DetailLevel, public_url: str) -> tuple[str, ...]:
+    bound = change_bound_percent(row.comparison)
     return (
         case_cell(report, row, public_url=public_url, detail=detail),
-        word(row.state, report.base_branch),
+        state_word(row.state, report.base_branch),
         steady_cell(row, detail),
-        percent_up(bound) if bound is not None and row.state is RowState.SAME else "–",
+        percent_ceiling(bound) if bound is not None and row.state is RowState.SAME else "–",
         loss_cell(row.comparison),
         memory_cell(row.comparison),
     )
 
 
-def _named(report: Report, row: CaseReport, detail: Detail) -> str:
-    name = said(label(report, row.case, row.variant), detail.name)
+def _name_with_change(report: Report, row: CaseReport, detail: DetailLevel) -> str:
+    name = safe_text(case_label(report, row.case, row.variant), detail.name)
     timing = row.comparison.timing if row.comparison else None
-    judged = timing is not None and timing.change is not None and row.state in TIMED
-    return f"{name} {change(timing.change)}" if timing is not None and judged else name
+    judged = timing is not None and timing.change is not None and row.state in TIMED_STATES
+    return f"{name} {signed_percent(timing.change)}" if timing is not None and judged else name
 
 
-def _summary(report: Report, state: RowState, rows: list[CaseReport]) -> str:
+def _quiet_summary(report: Report, state: RowState, rows: list[CaseReport]) -> str:
     cases = counted(len(rows), "case")
     if state is not RowState.SAME:
-        return f"{cases}: {word(state, report.base_branch)}"
-    bounds = [bound for row in rows if (bound := bound_percent(row.comparison)) is not None]
+        return f"{cases}: {state_word(state, report.base_branch)}"
+    bounds = [bound for row in rows if (bound := change_bound_percent(row.comparison)) is not None]
     if len(bounds) < len(rows):
         return f"{cases} same"
-    return f"{cases} same (no change &gt; {percent_up(max(bounds))})"
+    return f"{cases} same (no change &gt; {percent_ceiling(max(bounds))})"
+
+
+LINKED_RUNS = 3  # logs linked per side; the page has all of them
+
+_NOT_RUN_STATES = (RowState.CARRIED, RowState.NO_RUN)
+
+
+def coverage_fold(report: Report, detail: DetailLevel, *, public_url: str) -> CommentFold:
+    """Cases run, carried, skipped; logs of both sides; runs of older commits, which are never this head's."""
+    full = report.rows[: detail.columns]
+    rows = tuple(_coverage_cells(report, row, detail, public_url) for row in full)
+    columns = ("Case", "Head runs", "Base runs", "Baseline", "Older commits' runs")
+    return CommentFold(
+        summary=_coverage_summary(report),
+        table=CommentTable(columns=columns, align="lllll", rows=rows) if rows else None,
+        lines=(
+            *_coverage_notes(report, detail),
+            *_carried_notes(report, detail),
+            *_skipped_notes(report, detail),
+        ),
+    )
+
+
+def rows_by_note(report: Report) -> dict[str, list[CaseReport]]:
+    """What must be known of the runs themselves, each with the rows it concerns."""
+    rows: dict[str, list[CaseReport]] = {}
+    for row in report.rows:
+        if row.note:
+            rows.setdefault(row.note, []).append(row)
+    return rows
+
+
+def _coverage_summary(report: Report) -> str:
+    number = Counter(row.state for row in report.rows)
+    run = sum(bool(row.head_runs) and row.state not in _NOT_RUN_STATES for row in report.rows)
+    parts = [f"{run} of {counted(len(report.rows), 'case')} run"]
+    parts += [f"{number[state]} {STATES[state].word}" for state in _NOT_RUN_STATES if number[state]]
+    carried = sum(bool(carried_runs(report, row)) for row in report.rows)
+    parts += [f"{carried} carried over"] if carried else []
+    parts += [f"{len(report.skipped)} skipped"] if report.skipped else []
+    stale = sum(len(row.stale_runs) for row in report.rows)
+    parts += [f"{counted(stale, 'run')} of older commits not used"] if stale else []
+    return "Coverage: " + " · ".join(parts)
+
+
+def _coverage_cells(report: Report, row: CaseReport, detail: DetailLevel, public_url: str) -> tuple[str, ...]:
+    return (
+        safe_text(case_label(report, row.case, row.variant), detail.name),
+        _runs_cell(row.head_runs, detail, public_url),
+        _runs_cell(row.base_runs, detail, public_url),
+        _baseline_cell(row),
+        _stale_cell(row.stale_runs),
+    )
+
+
+def _runs_cell(runs: tuple[RunRecord, ...], detail: DetailLevel, public_url: str) -> str:
+    """The number of runs, with the newest logs linked."""
+    if not runs:
+        return "none"
+    logs = [run for run in runs if run.log_uri][-LINKED_RUNS:] if detail.links else []
+    links = [f"[{place}]({absolute(public_url, log_path(run.id))})" for place, run in enumerate(logs, 1)]
+    return f"{len(runs)}: log {' '.join(links)}" if links else str(len(runs))
+
+
+def _baseline_cell(row: CaseReport) -> str:
+    if row.baseline is None:
+        return NO_VALUE
+    sha = f"`{row.baseline.sha[:7]}` " if row.baseline.sha else ""
+    return f"{sha}{safe_text(row.baseline.why, 80)}"
+
+
+def _stale_cell(runs: tuple[RunRecord, ...]) -> str:
+    if not runs:
+        return NO_VALUE
+    commits = dict.fromkeys(f"`{run.sha[:7]}`" if run.sha else "commit not recorded" for run in runs)
+    return f"{len(runs)}: {listed(list(commits), 3)}"
+
+
+def _coverage_notes(report: Report, detail: DetailLevel) -> list[str]:
+    most = max(detail.quotes, 1)
+    grouped = list(rows_by_note(report).items())
+    lines = [
+        f"* {_coverage_cases(report, rows, detail)}: {safe_text(note, LONGEST_ERROR)}"
+        for note, rows in grouped[:most]
+    ]
+    return lines + ([f"* {len(grouped) - most} more notes on the page"] if len(grouped) > most else [])
+
+
+def _coverage_cases(report: Report, rows: list[CaseReport], detail: DetailLevel) -> str:
+    if len(rows) == len(report.rows) and len(rows) > 1:
+        return f"all {len(rows)} cases"
+    return listed(
+        [safe_text(case_label(report, row.case, row.variant), min(detail.name, 40)) for row in rows], 4
+    )
+
+
+def _carried_notes(report: Report, detail: DetailLevel) -> list[str]:
+    """Results of another commit with the same files, each with its commit and age."""
+    grouped: dict[str, list[CaseReport]] = {}
+    for row in report.rows:
+        if words := carried_words(report, row):
+            grouped.setdefault(words, []).append(row)
+    shown = list(grouped.items())[: max(detail.quotes, 1)]
+    return [
+        f"* {_coverage_cases(report, rows, detail)}: {words}, whose files are the same"
+        for words, rows in shown
+    ]
+
+
+def _skipped_notes(report: Report, detail: DetailLevel) -> list[str]:
+    reasons: dict[str, list[str]] = {}
+    for one in report.skipped:
+        name = safe_text(case_label(report, one.case, one.variant), detail.name)
+        reasons.setdefault(one.why, []).append(name)
+    grouped = list(reasons.items())[: max(detail.quotes, 1)]
+    return [
+        f"* skipped, {safe_text(why, 160)}: {listed(names, min(detail.named, 100))}" for why, names in grouped
+    ]
+
+
+_PASS_WORDS = {None: NO_VALUE, True: "pass", False: "**fail**"}
+
+_TRANSITION_WORDS = {
+    ParityTransition.STILL_PASSES: "still passes",
+    ParityTransition.PASSES_NOW: "fail → pass",
+    ParityTransition.FAILS_NOW: "**pass → fail**",
+    ParityTransition.FAILS_THE_SAME: "fails the same",
+    ParityTransition.FAILS_OTHERWISE: "**fails otherwise**",
+    ParityTransition.MIXED: "passes and fails",
+    ParityTransition.UNKNOWN: NO_VALUE,
+}
+
+_TRANSITION_ORDER = (
+    ParityTransition.FAILS_NOW,
+    ParityTransition.FAILS_OTHERWISE,
+    ParityTransition.PASSES_NOW,
+    ParityTransition.MIXED,
+    ParityTransition.FAILS_THE_SAME,
+    ParityTransition.UNKNOWN,
+    ParityTransition.STILL_PASSES,
+)
+"""Which change of a case is read first."""
+
+NEWS_TRANSITIONS = _TRANSITION_ORDER[:3]
+
+
+def parity_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
+    """How the second variant does beside the first on this commit, and what became of it since the base."""
+    if not report.parity:
+        return None
+    first, second = report.parity[0].first_variant, report.parity[0].second_variant
+    rows = sorted(
+        report.parity,
+        key=lambda row: (_transition_rank(row), row.second_passes is row.first_passes, row.case),
+    )
+    full, rest = rows[: detail.columns], rows[detail.columns :]
+    cells = tuple(_parity_cells(row, detail) for row in full)
+    since = f"since {safe_text(report.base_branch, 40)}"
+    columns = (
+        "Case",
+        safe_text(first, 40),
+        safe_text(second, 40),
+        f"{safe_text(second, 40)} {since}",
+        "Steady s/step",
+    )
+    return CommentFold(
+        summary=f"{safe_html(first, 40)} → {safe_html(second, 40)} {_parity_summary(report)}",
+        table=CommentTable(columns=columns, align="lcccl", rows=cells) if cells else None,
+        names=listed(
+            [f"{safe_text(row.case, detail.name)} {_parity_brief(row)}" for row in rest], detail.named
+        ),
+    )
+
+
+def _parity_summary(report: Report) -> str:
+    """`parity 11/14 → 12/14: 1 fail → pass`; figures only of the cases that are known."""
+    counted = parity_tally(report.parity)
+    if not counted.known:
+        return "parity: no case is known in both variants yet"
+    head = _pass_count(counted.head, counted.known, counted.head_mixed)
+    base = (
+        "" if counted.base is None else f"{_pass_count(counted.base, counted.known, counted.base_mixed)} → "
+    )
+    part = "" if counted.known == counted.cases else f" ({counted.known} of {counted.cases} cases known)"
+    moves = Counter(row.second_transition for row in report.parity)
+    news = [f"{moves[one]} {_TRANSITION_WORDS[one].strip('*')}" for one in NEWS_TRANSITIONS if moves[one]]
+    return f"parity {base}{head}{part}" + (f": {', '.join(news)}" if news else "")
+
+
+def _pass_count(passing: int, known: int, mixed: int) -> str:
+    return f"{passing}/{known}" + (f" and {mixed} mixed" if mixed else "")
+
+
+def _transition_rank(row: ParityRow) -> int:
+    return min(_TRANSITION_ORDER.index(row.first_transition), _TRANSITION_ORDER.index(row.second_transition))
+
+
+def _parity_cells(row: ParityRow, detail: DetailLevel) -> tuple[str, ...]:
+    return (
+        safe_text(row.case, detail.name),
+        _first_variant_cell(row),
+        _pass_word(passes=row.second_passes, mixed=row.second_mixed),
+        _TRANSITION_WORDS[row.second_transition],
+        _parity_timing(row),
+    )
+
+
+def _first_variant_cell(row: ParityRow) -> str:
+    """How the first variant does, with what became of it where that is news."""
+    if row.first_transition in NEWS_TRANSITIONS:
+        return _TRANSITION_WORDS[row.first_transition]
+    return _pass_word(passes=row.first_passes, mixed=row.first_mixed)
+
+
+def _pass_word(*, passes: bool | None, mixed: bool) -> str:
+    return "mixed" if mixed else _PASS_WORDS[passes]
+
+
+def _parity_timing(row: ParityRow) -> str:
+    """Step times of both variants on the head; judged, since two variants are two programs."""
+    timing = row.comparison.timing if row.comparison else None
+    if timing is None or timing.change is None:
+        return NO_VALUE
+    judged = timing.verdict in {TimingVerdict.SLOWER, TimingVerdict.FASTER}
+    ratio = f"**{signed_percent(timing.change)}**" if judged else signed_percent(timing.change)
+    return f"{significant_pair(timing.base_seconds, timing.head_seconds)} {ratio}"
+
+
+def _parity_brief(row: ParityRow) -> str:
+    first = _pass_word(passes=row.first_passes, mixed=row.first_mixed)
+    return f"{first} → {_pass_word(passes=row.second_passes, mixed=row.second_mixed)}"
+
+
+UNKNOWN_PRICE = "not known"
+
+
+def plan_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
+    """What is to come; opened where the newest command asked for it."""
+    plan = report.plan
+    if plan is None or not (plan.runs or plan.asked):
+        return None
+    full = plan.runs[: detail.columns]
+    rows = tuple(_plan_cells(report, one, detail) for one in full)
+    rest = [
+        safe_text(case_label(report, one.case, one.variant), detail.name) for one in plan.runs[len(full) :]
+    ]
+    return CommentFold(
+        summary=f"Plan: {_plan_summary(plan)}",
+        table=CommentTable(columns=("Case", "Base runs", "Head runs", "Chip-hours"), align="lrrl", rows=rows)
+        if rows
+        else None,
+        lines=tuple(_plan_lines(report, plan, detail)),
+        names=listed(rest, detail.named),
+        opened=plan.asked,
+    )
+
+
+def budget_wait_lines(report: Report) -> list[str]:
+    """Runs that a budget keeps from starting: a person may have to act."""
+    plan = report.plan
+    waiting = [one for one in plan.waiting if is_budget_hold(one.why)] if plan else []
+    return [
+        f"⏸ {counted(len(one.keys), 'case')} {_wait_verb(one)}: {safe_text(one.why, LONGEST_ERROR)}."
+        for one in waiting
+    ]
+
+
+def chip_hours_words(value: float) -> str:
+    """Chip-hours: `6.4`, `0.012`."""
+    return f"{value:,.1f}".replace(",", " ") if round(value, 2) >= 1 else significant(value, 2)
+
+
+def price_words(price: Price | None) -> str:
+    """`about 6.4 (6.1 to 7.0)`, `at most 24.0`; what is not known is said to be so."""
+    if price is None:
+        return UNKNOWN_PRICE
+    if price.basis is PriceBasis.LIMIT:
+        return f"at most {chip_hours_words(price.most)}"
+    spread = price.most - price.least > 0.005 * price.most
+    return f"about {chip_hours_words(price.usual)}" + (
+        f" ({chip_hours_words(price.least)} to {chip_hours_words(price.most)})" if spread else ""
+    )
+
+
+def _plan_summary(plan: Plan) -> str:
+    count = sum(one.base + one.head for one in plan.runs)
+    runs = counted(count, "run")
+    parts = [f"would start {runs}" if plan.proposed else f"{runs} to come" if count else "no runs to start"]
+    parts[0] += f", {_total_price(plan)}" if count else ""
+    if plan.reused:
+        parts.append(f"{counted(plan.reused, 'run')} reused{_saved_words(plan)}")
+    held = {key for one in plan.waiting if is_budget_hold(one.why) for key in one.keys}
+    parts += [f"{counted(len(held), 'case')} held by a budget"] if held else []
+    return " · ".join(parts)
+
+
+def _total_price(plan: Plan) -> str:
+    if plan.price is None:
+        return f"price {UNKNOWN_PRICE}"
+    more = f" and {counted(plan.unpriced, 'run')} of unknown price" if plan.unpriced else ""
+    return f"{price_words(plan.price)} chip-hours{more}"
+
+
+def _saved_words(plan: Plan) -> str:
+    return f", {chip_hours_words(plan.saved_chip_hours)} chip-hours saved" if plan.saved_chip_hours else ""
+
+
+def _plan_cells(report: Report, one: PlannedRuns, detail: DetailLevel) -> tuple[str, ...]:
+    name = safe_text(case_label(report, one.case, one.variant), detail.name)
+    return name, str(one.base), str(one.head), price_words(one.price)
+
+
+def _plan_lines(report: Report, plan: Plan, detail: DetailLevel) -> list[str]:
+    lines = [_how_to_start(report)] if plan.proposed else []
+    for one in plan.waiting:
+        names = [safe_text(_label_of_key(report, key), min(detail.name, 40)) for key in one.keys]
+        lines.append(f"* {listed(names, 4)} {_wait_verb(one)}: {safe_text(one.why, LONGEST_ERROR)}")
+    if any(one.price is not None for one in plan.runs):
+        lines.append(
+            "* The price of a run is the median of what its case took on the base branch, on as many chips, "
+            "with the least and the most; where no such run is known, the chips times the time limit."
+        )
+    return lines
+
+
+def _how_to_start(report: Report) -> str:
+    if report.approval:
+        return "* Nothing of a fork is started before its head is approved."
+    return "* Nobody asked for these runs yet: `/benchmark run` starts them."
+
+
+def _label_of_key(report: Report, key: str) -> str:
+    case, _, variant = key.rpartition("/")
+    return case_label(report, case, variant)
+
+
+def _wait_verb(one: WaitingCases) -> str:
+    return "waits" if len(one.keys) == 1 else "wait"
+
+
+RAW_METRICS = (
+    ("Avg s/step", "avg_step_seconds"),
+    ("TFLOP/s", "last_tflops_per_device"),
+    ("Tok/s", "last_tokens_per_device"),
+    ("Final loss", "final_loss"),
+    ("Memory %", "memory_percent"),
+)
+
+_NO_LEDGER_VERDICTS = frozenset(
+    {Verdict.NOT_COMPARABLE, Verdict.NEW_FAILURE, Verdict.FAILS_ON_BOTH, Verdict.FIXED}
+)
+
+RAW_METRICS_NOTE = (
+    "Avg s/step is the mean of the printed seconds over all steps but the first, stalls included; "
+    "TFLOP/s, Tok/s and loss are those of the last step."
+)
+
+LEDGER_NOTE = "The first run of each side; the phases add up to the run's wall time, what is left is shown."
+
+
+def ledger_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
+    """Phase by phase, both sides, for the cases that need a person first."""
+    first = open_rows(report)
+    placed = {id(row) for row in first}
+    rows = [
+        row for row in (*first, *(row for row in report.rows if id(row) not in placed)) if _has_ledger(row)
+    ]
+    shown = rows[: detail.ledgers]
+    cells = [
+        line for row in shown if row.comparison for line in _ledger_cells(report, row, row.comparison, detail)
+    ]
+    if not cells:
+        return None
+    more = f" {counted(len(rows) - len(shown), 'more case')} on the page." if len(rows) > len(shown) else ""
+    columns = ("Case", "Phase", "Base", "Head", "Difference")
+    return CommentFold(
+        summary="Where the time went",
+        table=CommentTable(columns=columns, align="llrrr", rows=tuple(cells)),
+        lines=(LEDGER_NOTE + more,),
+    )
+
+
+def raw_metrics_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
+    """The figures people know, reproduced: information, never coloured."""
+    rows = [row for row in report.rows if row.comparison and row.comparison.rows][: detail.columns]
+    cells = [_raw_metric_cells(report, row, row.comparison, detail) for row in rows if row.comparison]
+    if not cells:
+        return None
+    return CommentFold(
+        summary="The page's own figures (information, not judged)",
+        table=CommentTable(
+            columns=("Case", *(title for title, _ in RAW_METRICS)), align="lrrrrr", rows=tuple(cells)
+        ),
+        lines=(RAW_METRICS_NOTE, *_implausible_note(rows)),
+    )
+
+
+def _implausible_note(rows: Sequence[CaseReport]) -> tuple[str, ...]:
+    """Say that these figures hold values which the others leave out."""
+    compared = [row.comparison for row in rows if row.comparison]
+    words = implausible_lines_words(run for one in compared for run in (*one.base, *one.head))
+    return (words,) if words else ()
+
+
+def _has_ledger(row: CaseReport) -> bool:
+    """Whether there is a ledger, and the two sides are at all comparable."""
+    comparison = row.comparison
+    if comparison is None or comparison.verdict in _NO_LEDGER_VERDICTS:
+        return False
+    return any(phase_seconds(run) for run in (*comparison.head, *comparison.base))
+
+
+def _ledger_cells(
+    report: Report, row: CaseReport, comparison: Comparison, detail: DetailLevel
+) -> list[tuple[str, ...]]:
+    base = comparison.base[0] if comparison.base else None
+    head = comparison.head[0] if comparison.head else None
+    lines = ledger_lines(base, head)
+    name = safe_text(case_label(report, row.case, row.variant), detail.name)
+    return [
+        (name if place == 0 else "", safe_text(phase), *rest) for place, (phase, *rest) in enumerate(lines)
+    ]
+
+
+def _raw_metric_cells(
+    report: Report, row: CaseReport, comparison: Comparison, detail: DetailLevel
+) -> tuple[str, ...]:
+    figures = {one.key: one for one in comparison.rows}
+    cells = (_raw_metric_cell(figures.get(key)) for _, key in RAW_METRICS)
+    return (safe_text(case_label(report, row.case, row.variant), detail.name), *cells)
+
+
+def _raw_metric_cell(row: MetricRow | None) -> str:
+    if row is None or (row.base is None and row.head is None):
+        return NO_VALUE
+    base, head = metric_side(row.key, row.base), metric_side(row.key, row.head)
+    return head if base == head else f"{base} → {head}"
+
+
+NOT_STATED = "not stated"
+
+FEWEST_DIFFERENCES = (
+    12  # differences shown at every level: they are shared by the cases, so there are never many
+)
+
+
+def environment_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
+    """What differs between the sides beside the code, and every other caveat, with the cases it concerns."""
+    cases: dict[tuple[str, str, str, str, bool], list[str]] = {}
+    for row in report.rows:
+        for caveat in row.comparison.caveats if row.comparison else ():
+            cases.setdefault(_caveat_key(caveat), []).append(case_label(report, row.case, row.variant))
+    if not cases:
+        return None
+    most = max(detail.columns, FEWEST_DIFFERENCES)
+    rows = [
+        (
+            field_name(field),
+            safe_text(base, 60) or NO_VALUE,
+            safe_text(head, 120) or NO_VALUE,
+            _caveat_cases(names, report, detail),
+        )
+        for (_, field, base, head, _), names in list(cases.items())[:most]
+    ]
+    return CommentFold(
+        summary=_environment_summary(list(cases)),
+        table=CommentTable(columns=("What", "Base", "Head", "Cases"), align="llll", rows=tuple(rows)),
+        lines=(f"{len(cases) - most} more on the page.",) if len(cases) > most else (),
+    )
+
+
+def _caveat_key(caveat: Caveat) -> tuple[str, str, str, str, bool]:
+    """Its kind, its field, both sides in words, and whether both are stated."""
+    sides = caveat.base, caveat.head
+    if any(sides) or caveat.kind is CaveatKind.ENVIRONMENT:
+        base, head = (side or NOT_STATED for side in sides)
+        return caveat.kind.value, caveat.field, base, head, all(sides)
+    return caveat.kind.value, caveat.field, "", caveat.text, True
+
+
+def _environment_summary(keys: list[tuple[str, str, str, str, bool]]) -> str:
+    """What is not stated is no difference that was seen, and is counted by itself."""
+    count = sum(kind == CaveatKind.ENVIRONMENT and stated for kind, *_, stated in keys)
+    silent = sum(kind == CaveatKind.ENVIRONMENT and not stated for kind, *_, stated in keys)
+    others = len(keys) - count - silent
+    words = counted(count, "difference") if count else "no difference"
+    parts = [words, f"{silent} not stated" if silent else ""]
+    parts.append(counted(others, "other caveat") if others else "")
+    return f"Environment: {' · '.join(part for part in parts if part)}"
+
+
+def _caveat_cases(names: list[str], report: Report, detail: DetailLevel) -> str:
+    """The cases a difference concerns: all of them in a word where it concerns all."""
+    if len(names) == len(report.rows) and len(names) > 1:
+        return f"all {len(names)}"
+    return listed([safe_text(name, min(detail.name, 40)) for name in names], 4)
+
+
+def method_fold(report: Report) -> CommentFold:
+    """How measured, what ± and n mean, what noise was assumed, how often the data was looked at."""
+    comparisons = [row.comparison for row in report.rows if row.comparison]
+    timings = [one.timing for one in comparisons if one.timing.change is not None]
+    lines = method_lines(
+        timings, practical_percent=report.practical_percent, equivalence_percent=report.equivalence_percent
+    )
+    past = noise_history_line(report, safe_text(report.base_branch, 40))
+    lines += [past] if past else []
+    struck = implausible_words(run for one in comparisons for run in (*one.base, *one.head))
+    lines += [struck] if struck else []
+    return CommentFold(summary="How this was measured", lines=tuple(f"* {line}" for line in lines))

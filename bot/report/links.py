@@ -1,8 +1,4 @@
-"""Where things are found: the addresses that comment, check, page and JSON share.
-
-In:  a report or a run id.
-Out: paths below the public address, every part quoted; `absolute` joins one to that address.
-"""
+"""The paths and addresses that comment, check, page and JSON share, every part quoted."""
 
 import re
 from urllib.parse import quote
@@ -22,13 +18,13 @@ def absolute(public_url: str, path: str) -> str:
 def page_path(report: Report) -> str:
     """The page of the pull request, or of the branch that is watched without one."""
     if report.is_branch:
-        return f"/{_part(report.repository)}/branch/{_part(report.head_branch)}"
+        return f"/{_quoted_part(report.repository)}/branch/{_quoted_part(report.head_branch)}"
     return pull_path(report.repository, report.number)
 
 
 def pull_path(repository: str, number: int) -> str:
     """The page of a pull request."""
-    return f"/{_part(repository)}/pull/{number}"
+    return f"/{_quoted_part(repository)}/pull/{number}"
 
 
 def json_path(report: Report) -> str:
@@ -43,17 +39,17 @@ def case_path(report: Report, case: str, variant: str) -> str:
 
 def log_path(run_id: str) -> str:
     """The full log of a run."""
-    return f"/runs/{_part(run_id)}/log"
+    return f"/runs/{_quoted_part(run_id)}/log"
 
 
 def case_anchor(case: str, variant: str) -> str:
     """The HTML id of a row: letters, digits, dots and underscores, joined by dashes."""
-    return "-".join(part for part in (_anchor(case), _anchor(variant)) if part) or "case"
+    return "-".join(part for part in (_anchor_part(case), _anchor_part(variant)) if part) or "case"
 
 
-def _part(value: str) -> str:
+def _quoted_part(value: str) -> str:
     return quote(value, safe="/", errors="replace")
 
 
-def _anchor(value: str) -> str:
+def _anchor_part(value: str) -> str:
     return re.sub(r"[^A-Za-z0-9._]+", "-", redacted(value))[:80].strip("-")

@@ -1,16 +1,53 @@
-"""Everything said about one head commit: the one value that comment, check, page and JSON render.
+"""The Report on one head commit, the one value that comment, check, page and JSON render, and its inputs."""
 
-In:  comparisons, runs and what is still missing. Out: `Report`.
-"""
-
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from bot.report.plan import Plan
-from bot.runs.eta import Span
-from bot.runs.records import RunRecord
-from bot.verdict.history import Past
-from bot.verdict.judgement import Comparison
+from bot.domain.pull_request import PullRequest
+from bot.domain.run import RunRecord
+from bot.planning.baseline import BaselineChoice, HeadChoice
+from bot.planning.price import Price
+from bot.runs.eta import DurationRange
+from bot.verdict.judgement import Comparison, Margins, MeasuredRun
+from bot.verdict.noise import NoiseHistory, PastRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRuns:
+    """Runs of one case and variant that have not ended yet, and what they cost together; None: not known."""
+
+    case: str
+    variant: str
+    base: int
+    head: int
+    price: Price | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingCases:
+    """Cases whose runs may not start yet, as `case/variant`, and why in one clause."""
+
+    keys: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The runs to start or under way, those used without being started here, and what that saved.
+
+    `unpriced` counts runs whose price is not known. Where `proposed`, nobody asked for the runs: it is what
+    `/benchmark run` would start. `asked` is the newest command's wish to see it.
+    """
+
+    runs: tuple[PlannedRuns, ...] = ()
+    price: Price | None = None
+    unpriced: int = 0
+    reused: int = 0
+    saved_chip_hours: float | None = None
+    waiting: tuple[WaitingCases, ...] = ()
+    proposed: bool = False
+    asked: bool = False
 
 
 class RowState(StrEnum):
@@ -53,7 +90,7 @@ class Baseline:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class CaseProgress:
     """How far a case's runs are: steps done of steps expected, runs done of runs wanted; `words` say it of
     the run that tells most, `note` is what its cluster said (untrusted). `retrying`: the cluster failed it
     and it is tried again. `left`: how many seconds until all of its runs have ended, where that is known."""
@@ -65,10 +102,10 @@ class Progress:
     words: str = ""
     note: str = ""
     retrying: bool = False
-    left: Span | None = None
+    left: DurationRange | None = None
 
 
-class Kinship(StrEnum):
+class Novelty(StrEnum):
     """How a failure of the head relates to the baseline. `unknown`: the baseline has no run to tell."""
 
     NEW = "new"
@@ -79,14 +116,14 @@ class Kinship(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FailureNews:
+class FailureNovelty:
     """Where a failure is known from: the head's, or the baseline's where it is fixed.
 
     `pulls` are other open pull requests whose newest report has the same failure; `main_sha` is the commit
     of main's newest run outside the baseline that fails in the same way.
     """
 
-    kinship: Kinship
+    kinship: Novelty
     kind: str
     fingerprint: str
     pulls: tuple[int, ...] = ()
@@ -94,7 +131,7 @@ class FailureNews:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grounds:
+class AcknowledgedState:
     """What was accepted with a verdict: its words, the change of step time and its band (log scale), the
     fingerprint of the failure, the loss verdict, and how much more memory (head over base, 1 for no more)."""
 
@@ -118,7 +155,7 @@ class Acknowledgement:
     by: str
     reason: str
     made: float
-    grounds: Grounds
+    grounds: AcknowledgedState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,14 +171,14 @@ class CaseReport:
     base_runs: tuple[RunRecord, ...] = ()
     head_runs: tuple[RunRecord, ...] = ()
     stale_runs: tuple[RunRecord, ...] = ()
-    progress: Progress | None = None
+    progress: CaseProgress | None = None
     note: str = ""
-    past: Past | None = None
-    failure: FailureNews | None = None
+    past: NoiseHistory | None = None
+    failure: FailureNovelty | None = None
     acknowledged: Acknowledgement | None = None
 
 
-class Transition(StrEnum):
+class ParityTransition(StrEnum):
     """What became of a case in one variant since the baseline; `unknown` where a side has no run to tell,
     `mixed` where a side has runs that pass beside runs that fail, and no more than that can be said."""
 
@@ -168,8 +205,8 @@ class ParityRow:
     second_passes: bool | None
     base_first_passes: bool | None = None
     base_second_passes: bool | None = None
-    first_transition: Transition = Transition.UNKNOWN
-    second_transition: Transition = Transition.UNKNOWN
+    first_transition: ParityTransition = ParityTransition.UNKNOWN
+    second_transition: ParityTransition = ParityTransition.UNKNOWN
     comparison: Comparison | None = None
     first_mixed: bool = False
     second_mixed: bool = False
@@ -178,7 +215,7 @@ class ParityRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LastCommand:
+class ReportedCommand:
     """A `/benchmark` command, or a label, and what came of it; `result` is one plain sentence."""
 
     text: str
@@ -189,7 +226,7 @@ class LastCommand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Skipped:
+class SkippedCase:
     """A case that was not run here, and why."""
 
     case: str
@@ -213,8 +250,8 @@ class Report:
     made_at: float
     rows: tuple[CaseReport, ...] = ()
     parity: tuple[ParityRow, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
-    commands: tuple[LastCommand, ...] = ()
+    skipped: tuple[SkippedCase, ...] = ()
+    commands: tuple[ReportedCommand, ...] = ()
     labels: tuple[str, ...] = ()
     approval: str = ""
     problem: str | None = None
@@ -234,6 +271,91 @@ class Report:
         return self.number < 0
 
     @property
-    def last_command(self) -> LastCommand | None:
+    def last_command(self) -> ReportedCommand | None:
         """The newest command."""
         return self.commands[-1] if self.commands else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterimLook:
+    """A look at a case's data: its number, and a digest of the runs that it saw."""
+
+    look: int
+    runs: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MainFailure:
+    """A failed run on main: which one, at which commit, and how it failed."""
+
+    run: str
+    sha: str | None
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRuns:
+    """One case in one variant: its runs, main's newest runs that were measured as the baseline was (oldest
+    first), main's failed ones (newest first), the look before this one, the runs that were started and have
+    not ended, or were lost, and how many of the head's were `stopped`. `other_devices` says which runs of
+    either side are not used, because of what they ran on. `last_good` is when main's newest run
+    with a steady step time began (Unix seconds), None where it has none."""
+
+    case: str
+    variant: str
+    head: HeadChoice
+    base: BaselineChoice
+    history: tuple[PastRun, ...] = ()
+    main_failures: tuple[MainFailure, ...] = ()
+    looked: InterimLook | None = None
+    unfinished: tuple[RunRecord, ...] = ()
+    stopped: int = 0
+    lost: tuple[RunRecord, ...] = ()
+    began_after: str = "the push"
+    left_out: str = ""
+    other_devices: str = ""
+    progress: CaseProgress | None = None
+    last_good: float | None = None
+
+    @property
+    def key(self) -> str:
+        """`case/variant`."""
+        return f"{self.case}/{self.variant}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportRequest:
+    """What a report is made for and with; `made_at` in Unix seconds. A baseline is old where main has had no
+    good run for `old_after_seconds`. `elsewhere` names, by fingerprint of a
+    failure, the other open pull requests that have it.
+
+    `labels` are those that start runs. `approval` is the command that lets the cases of `waiting`
+    (`case/variant`) run, `withdrawn` says by whom a case was cancelled on this head."""
+
+    pull: PullRequest
+    merge_base: str | None
+    made_at: float
+    margins: Margins = Margins()
+    variants: tuple[str, ...] = ()
+    compares_variants: bool = False
+    launches: bool = False
+    commands: tuple[ReportedCommand, ...] = ()
+    labels: tuple[str, ...] = ()
+    approval: str = ""
+    waiting: frozenset[str] = frozenset()
+    withdrawn: Mapping[str, str] = field(default_factory=dict)
+    acknowledgements: tuple[Acknowledgement, ...] = ()
+    problem: str | None = None
+    skipped: tuple[SkippedCase, ...] = ()
+    elsewhere: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    old_after_seconds: float = 7 * 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class CaseSides:
+    """One case with what was measured on both sides, and the look at it that this report is."""
+
+    runs: CaseRuns
+    base: tuple[MeasuredRun, ...]
+    head: tuple[MeasuredRun, ...]
+    looked: InterimLook

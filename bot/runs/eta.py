@@ -1,15 +1,14 @@
-"""How long a run will still take, as a range, and whether it has stopped talking.
+"""How long a run will still take, as a range, and whether it has stopped writing.
 
-In:  how a run stands, how long earlier runs of its case took, the time.
-Out: a `Span` of seconds, or None where nothing is known. Pure; nothing is guessed.
+None where nothing is known; nothing is guessed.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from bot.runs.records import RunState
-from bot.runs.standing import RunStanding
+from bot.domain.run import RunState
+from bot.runs.run_status import RunStatus
 
 SILENT_SECONDS = 600.0
 """A running job that writes nothing for ten minutes is told: compiling a large model takes several."""
@@ -19,66 +18,66 @@ SILENT_STEPS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class DurationRange:
     """From `low` to `high` seconds."""
 
     low: float
     high: float
 
-    def __add__(self, other: "Span") -> "Span":
+    def __add__(self, other: "DurationRange") -> "DurationRange":
         """One after the other."""
-        return Span(low=self.low + other.low, high=self.high + other.high)
+        return DurationRange(low=self.low + other.low, high=self.high + other.high)
 
-    def beside(self, other: "Span") -> "Span":
+    def beside(self, other: "DurationRange") -> "DurationRange":
         """Both at once."""
-        return Span(low=max(self.low, other.low), high=max(self.high, other.high))
+        return DurationRange(low=max(self.low, other.low), high=max(self.high, other.high))
 
 
-NOTHING = Span(low=0.0, high=0.0)
+NO_TIME = DurationRange(low=0.0, high=0.0)
 
 
-def whole(durations: Sequence[float]) -> Span | None:
+def typical_duration(durations: Sequence[float]) -> DurationRange | None:
     """How long a run takes that has not begun: as long as earlier ones did."""
-    return Span(low=min(durations), high=max(durations)) if durations else None
+    return DurationRange(low=min(durations), high=max(durations)) if durations else None
 
 
-def remaining(run: RunStanding, durations: Sequence[float], now: float) -> Span | None:
+def remaining_time(run: RunStatus, durations: Sequence[float], now: float) -> DurationRange | None:
     """How long a running job will still take, by the pace of its own steps and by what earlier runs took.
 
     The later of both counts: steps do not tell of the last checkpoint, earlier runs not of a slow device.
     None for a job that has taken longer than every earlier one and shows no steps.
     """
-    by_steps = _by_steps(run, now)
-    earlier = whole(durations)
+    by_steps = _remaining_by_steps(run, now)
+    earlier = typical_duration(durations)
     if earlier is None or run.began is None:
         return by_steps
     passed = max(0.0, now - run.began)
     if passed >= earlier.high:
         return by_steps
-    left = Span(low=max(0.0, earlier.low - passed), high=earlier.high - passed)
+    left = DurationRange(low=max(0.0, earlier.low - passed), high=earlier.high - passed)
     return left if by_steps is None else left.beside(by_steps)
 
 
-def silent_for(run: RunStanding, now: float) -> float | None:
+def silent_for(run: RunStatus, now: float) -> float | None:
     """Seconds since a running job last wrote, where that is longer than its usual pace explains."""
     if run.state is not RunState.RUNNING or run.heard is None:
         return None
     silent = now - max(run.heard, run.began or run.heard)
-    usual = max(_paces(run), default=0.0)
+    usual = max(_seconds_per_step(run), default=0.0)
     return silent if silent >= max(SILENT_SECONDS, SILENT_STEPS * usual) else None
 
 
-def _by_steps(run: RunStanding, now: float) -> Span | None:
+def _remaining_by_steps(run: RunStatus, now: float) -> DurationRange | None:
     """The steps that are left, as fast as the fastest and as slow as the slowest stretch that was seen."""
-    paces = _paces(run)
+    paces = _seconds_per_step(run)
     if not paces or run.expected_steps is None or run.last_step is None:
         return None
     left = max(0, run.expected_steps - 1 - run.last_step)
     since = max(0.0, now - run.sightings[-1].at)
-    return Span(low=max(0.0, left * min(paces) - since), high=max(0.0, left * max(paces) - since))
+    return DurationRange(low=max(0.0, left * min(paces) - since), high=max(0.0, left * max(paces) - since))
 
 
-def _paces(run: RunStanding) -> list[float]:
+def _seconds_per_step(run: RunStatus) -> list[float]:
     """Seconds a step of every stretch between two sightings; the first is of a warm program, so it counts."""
     return [
         (later.at - earlier.at) / (later.step - earlier.step)

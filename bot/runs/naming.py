@@ -1,7 +1,7 @@
-"""The names of what we start, derived from what it is, so that a repeated launch meets the same name.
+"""The key, job name and run name of a run, derived from what it is, so that a repeated launch has the same
+name.
 
-In:  what makes a run the run it is. Out: its key, its job's name, its run name.
-Promises: pure; the same run has the same names in every process and after every restart.
+The same run has the same names in every process and after every restart.
 """
 
 import hashlib
@@ -9,23 +9,23 @@ import json
 import re
 from dataclasses import dataclass
 
+from bot.clusters.interface import JOB_PREFIX
+
 KEY_DIGITS = 16
 
 # XPK's limit for a workload's name; Kubernetes would allow 63.
-NAME_LENGTH = 40
-
-# "mv-" tells our jobs from those of people in a listing, and starts the name with a letter.
-PREFIX = "mv-"
+MAX_JOB_NAME_LENGTH = 40
 
 # mv-04-int8-3f9a0c1d2e4b5a67, mv-04-int8-3f9a0c1d2e4b5a67-2
-_JOB_NAME = re.compile(rf"{PREFIX}(?:.*-)?(?P<key>[0-9a-f]{{{KEY_DIGITS}}})(?:-[0-9]+)?")
+_JOB_NAME = re.compile(rf"{JOB_PREFIX}(?:.*-)?(?P<key>[0-9a-f]{{{KEY_DIGITS}}})(?:-[0-9]+)?")
 
 _NOT_IN_A_JOB_NAME = re.compile(r"[^a-z0-9]+")
+
 _NOT_IN_A_RUN_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class RunIdentity:
     """What makes two launches the same run.
 
     `code` is the tree's hash where it is known, so that a rebased commit with the same files needs no new
@@ -43,7 +43,7 @@ class Identity:
     session: str = ""
 
 
-def run_key(identity: Identity) -> str:
+def run_key(identity: RunIdentity) -> str:
     """The run's key: 16 hexadecimal digits of a SHA-256 over all that makes the run."""
     parts = [
         identity.code,
@@ -69,21 +69,21 @@ def job_name(*, case: str, key: str, attempt: int = 1) -> str:
     `mv-04-int8-3f9a0c1d2e4b5a67`, and for a second attempt `mv-04-int8-3f9a0c1d2e4b5a67-2`.
     """
     ending = f"-{key}" if attempt == 1 else f"-{key}-{attempt}"
-    room = NAME_LENGTH - len(PREFIX) - len(ending)
+    room = MAX_JOB_NAME_LENGTH - len(JOB_PREFIX) - len(ending)
     words = _NOT_IN_A_JOB_NAME.sub("-", case.lower()).strip("-")[: max(0, room)].strip("-")
-    return f"{PREFIX}{words}{ending}" if words else f"{PREFIX[:-1]}{ending}"
+    return f"{JOB_PREFIX}{words}{ending}" if words else f"{JOB_PREFIX[:-1]}{ending}"
 
 
-def name_of_attempt(first: str, attempt: int) -> str:
+def attempt_job_name(first: str, attempt: int) -> str:
     """The job name of a later attempt of the run whose first attempt was named so.
 
     `mv-04-int8-3f9a0c1d2e4b5a67` and 2 give `mv-04-int8-3f9a0c1d2e4b5a67-2`, as `job_name` would.
     """
-    case, _, key = first.removeprefix(PREFIX).rpartition("-")
+    case, _, key = first.removeprefix(JOB_PREFIX).rpartition("-")
     return job_name(case=case, key=key, attempt=attempt)
 
 
-def key_of(name: str) -> str | None:
+def key_of_job(name: str) -> str | None:
     """The key of the run that a job's name was made for; None where the name is none of ours."""
     found = _JOB_NAME.fullmatch(name)
     return found["key"] if found else None

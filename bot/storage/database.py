@@ -1,10 +1,9 @@
-"""The door to SQL: one engine, short transactions, SQLite or PostgreSQL by the address.
+"""The database: one engine, short transactions, SQLite or PostgreSQL by the address.
 
-In:  a database address, and functions that take a connection.
-Out: what those functions return; every failure of the database as `Away`.
-
-Transactions never span a call to the outside.  SQLite runs in WAL with `BEGIN IMMEDIATE` for writers, so
-that two processes queue up instead of failing; every commit is on disk before it is acknowledged.
+`Database` runs functions of a connection, each in one transaction. Every failure of the database is
+`DatabaseUnavailable`. Transactions never span a call to the outside. SQLite runs in WAL with
+`BEGIN IMMEDIATE` for writers, so that two processes queue up instead of failing; every commit is on disk
+before it is acknowledged.
 """
 
 import asyncio
@@ -19,23 +18,25 @@ from sqlalchemy import Connection as Connection  # noqa: PLC0414 - named by thos
 from sqlalchemy import Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from bot.errors import Broken, Told
+from bot.errors import InternalError, UserError
 
 BUSY_MILLISECONDS = 8_000
 """How long a SQLite writer waits for another: below GitHub's 10 s, so that a webhook is answered."""
 
 THREADS = 4
+
 POSTGRES_SCHEMES = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg"}
 
 P = ParamSpec("P")
+
 T = TypeVar("T")
 
 
-class Away(Broken):
+class DatabaseUnavailable(InternalError):
     """The database does not answer, or refuses; trying again later may help."""
 
 
-class Turns:
+class WriterLock:
     """One writer at a time within this process, urgent ones first.
 
     SQLite lets one writer in and has the others sleep and try again; taking turns before asking it spares
@@ -81,8 +82,8 @@ class Database:
     """Runs functions of a connection, each in one transaction, on threads of its own."""
 
     def __init__(self, url: str) -> None:
-        self._engine = _engine(url)
-        self._turns = Turns() if self.is_sqlite else None
+        self._engine = _create_engine(url)
+        self._turns = WriterLock() if self.is_sqlite else None
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="database")
 
     @property
@@ -93,7 +94,7 @@ class Database:
     def now(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `function(connection, …)` in one writing transaction, on the calling thread and before the
         writers that wait: this is for what somebody outside is waiting for."""
-        with self._turn(Turns.urgent):
+        with self._turn(WriterLock.urgent):
             return _transaction(self._engine, function, *args, **kwargs)
 
     async def write(
@@ -102,7 +103,7 @@ class Database:
         """Run `function(connection, …)` in one writing transaction and commit it."""
 
         def run() -> T:
-            with self._turn(Turns.ordinary):
+            with self._turn(WriterLock.ordinary):
                 return _transaction(self._engine, function, *args, **kwargs)
 
         return await asyncio.get_running_loop().run_in_executor(self._threads, run)
@@ -122,7 +123,9 @@ class Database:
         reader = self._engine.execution_options(maxview_reads=True)
         return _transaction(reader, function, *args, **kwargs)
 
-    def _turn(self, kind: Callable[["Turns"], AbstractContextManager[None]]) -> AbstractContextManager[None]:
+    def _turn(
+        self, kind: Callable[["WriterLock"], AbstractContextManager[None]]
+    ) -> AbstractContextManager[None]:
         return nullcontext() if self._turns is None else kind(self._turns)
 
     def check(self) -> None:
@@ -131,11 +134,11 @@ class Database:
 
     def migrate(self) -> None:
         """Bring the tables to the shape this program needs; safe when several processes start at once."""
-        from bot.storage.backfill import fill  # noqa: PLC0415 - as above
         from bot.storage.migrations import upgrade  # noqa: PLC0415 - Alembic is slow to import
+        from bot.storage.runs import backfill  # noqa: PLC0415 - as above
 
-        _translated(lambda: upgrade(self._engine))
-        while self.now(fill):
+        _translate_errors(lambda: upgrade(self._engine))
+        while self.now(backfill):
             pass
 
     def close(self) -> None:
@@ -151,26 +154,28 @@ def _transaction(
         with engine.begin() as connection:
             return function(connection, *args, **kwargs)
 
-    return _translated(run)
+    return _translate_errors(run)
 
 
-def _translated(act: Callable[[], T]) -> T:
+def _translate_errors(act: Callable[[], T]) -> T:
     try:
         return act()
     except SQLAlchemyError as problem:
         detail = str(getattr(problem, "orig", None) or problem).strip().splitlines()
-        raise Away(f"the database: {detail[0] if detail else type(problem).__name__}") from problem
+        raise DatabaseUnavailable(
+            f"the database: {detail[0] if detail else type(problem).__name__}"
+        ) from problem
 
 
-def _engine(url: str) -> Engine:
+def _create_engine(url: str) -> Engine:
     try:
         address = make_url(url)
     except ArgumentError as problem:
-        raise Told(
+        raise UserError(
             "DATABASE_URL cannot be read: give sqlite:///file or postgresql://user@host/name"
         ) from problem
     if address.drivername.startswith("sqlite"):
-        return _sqlite(address.database)
+        return _create_sqlite_engine(address.database)
     driver = POSTGRES_SCHEMES.get(address.drivername, address.drivername)
     return create_engine(
         address.set(drivername=driver),
@@ -180,20 +185,20 @@ def _engine(url: str) -> Engine:
     )
 
 
-def _sqlite(path: str | None) -> Engine:
+def _create_sqlite_engine(path: str | None) -> Engine:
     if not path or path == ":memory:":
-        raise Told("DATABASE_URL names no file: give sqlite:///path/to/file")
+        raise UserError("DATABASE_URL names no file: give sqlite:///path/to/file")
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise Told(f"DATABASE_URL: {Path(path).parent} cannot be made: {problem.strerror}") from problem
+        raise UserError(f"DATABASE_URL: {Path(path).parent} cannot be made: {problem.strerror}") from problem
     engine = create_engine(f"sqlite:///{path}", pool_size=THREADS + 1)
-    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "connect", _configure_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
-def _prepare_sqlite(connection: Any, _record: object) -> None:
+def _configure_sqlite(connection: Any, _record: object) -> None:
     """Take transactions into our own hands, and make commits durable (Python's driver begins too late)."""
     connection.isolation_level = None
     cursor = connection.cursor()

@@ -1,23 +1,20 @@
-"""Webhook deliveries, from receipt to what came of them.
+"""Webhook deliveries, from receipt to outcome.
 
-In:  deliveries as they arrived. Out: rows of `delivery`.
-
-A delivery that was recorded is never lost and never done twice: GitHub keeps the id when it redelivers.
+A recorded delivery is never lost and never processed twice: GitHub keeps the id when it redelivers.
 """
 
 import hashlib
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, select
-from sqlalchemy.dialects import postgresql, sqlite
 
-from bot.intake.delivery import Delivery
+from bot.storage.sql import insert
 from bot.storage.tables import DELIVERY
+from bot.webhooks.delivery import Delivery
 
-_AT_ONCE = 500
+_IDS_PER_STATEMENT = 500
 """Ids in one question: databases take so many values and not many more."""
 
 
@@ -28,12 +25,6 @@ class DeliveryState(StrEnum):
     DONE = "done"
     IGNORED = "ignored"
     FAILED = "failed"
-
-
-def insert(connection: Connection, table: Any) -> Any:
-    """An insert of this database's own kind: the one that knows ON CONFLICT."""
-    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
-    return dialect.insert(table)
 
 
 def record(connection: Connection, deliveries: Sequence[Delivery]) -> None:
@@ -58,11 +49,11 @@ def record(connection: Connection, deliveries: Sequence[Delivery]) -> None:
     )
 
 
-def known(connection: Connection, ids: Sequence[str]) -> set[str]:
+def known_ids(connection: Connection, ids: Sequence[str]) -> set[str]:
     """Those of these ids that were recorded, whatever came of them."""
     found: set[str] = set()
-    for at in range(0, len(ids), _AT_ONCE):
-        some = select(DELIVERY.c.id).where(DELIVERY.c.id.in_(ids[at : at + _AT_ONCE]))
+    for at in range(0, len(ids), _IDS_PER_STATEMENT):
+        some = select(DELIVERY.c.id).where(DELIVERY.c.id.in_(ids[at : at + _IDS_PER_STATEMENT]))
         found.update(connection.execute(some).scalars())
     return found
 
@@ -70,10 +61,12 @@ def known(connection: Connection, ids: Sequence[str]) -> set[str]:
 def digest(delivery: Delivery) -> str:
     """What tells two deliveries of one id apart: a redelivery has the same content, also where GitHub's list
     of deliveries writes it otherwise, and some servers that speak GitHub's language give out an id twice."""
-    return hashlib.sha256(delivery.event.encode() + b"\n" + _content(delivery.payload)).hexdigest()[:16]
+    return hashlib.sha256(delivery.event.encode() + b"\n" + _canonical_json(delivery.payload)).hexdigest()[
+        :16
+    ]
 
 
-def _content(payload: bytes) -> bytes:
+def _canonical_json(payload: bytes) -> bytes:
     """The JSON without the freedom of how it is written."""
     try:
         return msgspec.json.encode(msgspec.json.decode(payload), order="deterministic")

@@ -1,27 +1,135 @@
-"""The runs of each case on main over time, each under one set of conditions.
-
-In:  runs and their figures. Out: `PastRun`s, `Series`.
-"""
+"""The runs of each case on a branch over time, with one metric of each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
-from bot.runs.baseline import HISTORY, history
-from bot.runs.pattern import slug
-from bot.runs.records import RunRecord
-from bot.storage import timelines
-from bot.storage.newest import newest_rows
-from bot.storage.pace import KEEPS_PACE_TEXT
-from bot.storage.runs import Figures
-from bot.storage.timelines import Strip
-from bot.verdict.history import PastRun
+from bot.domain.pull_request import branch_slug
+from bot.domain.run import RunOrigin, RunRecord, RunState, comparable_across_days
+from bot.planning.baseline import HISTORY_RUNS, newest_history
+from bot.storage import runs
+from bot.storage.runs import KEEPS_PACE_TEXT, RunFigures, newest_rows
+from bot.storage.tables import ACKNOWLEDGEMENT, MEASUREMENT, RUN
+from bot.verdict.noise import PastRun
+
+MAX_POINTS = 20_000
+"""Newest runs of a case that are read: two years of one an hour."""
+
+STRIP_POINTS = 60
+"""Runs of a strip: two months of one a day, and enough to tell a change of level from noise."""
+
+STEP_TIME = "steady_step_seconds"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class HistoryPoint:
+    """One run. `value` is None where the run has no such figure; `outcome` is how its log ended. `found` says
+    that we did not start it, `keeps_pace` that it may stand beside runs of other days."""
+
+    run: str
+    sha: str | None
+    started: float | None
+    outcome: str | None
+    conditions: str
+    value: float | None
+    found: bool
+    keeps_pace: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcknowledgedVerdict:
+    """A verdict on a case that somebody took note of, and why."""
+
+    number: int
+    verdict: str
+    head_sha: str
+    by: str
+    reason: str
+    made: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseHistory:
+    """The newest runs of a case and variant, oldest first, with their steady step times."""
+
+    case: str
+    variant: str
+    points: tuple[HistoryPoint, ...]
+
+
+def case_histories(
+    connection: Connection, repository: str, branch: str, *, most: int = STRIP_POINTS
+) -> tuple[CaseHistory, ...]:
+    """The newest measured runs of every case and variant on a branch (by its slug), by name."""
+    found = (
+        CaseHistory(
+            case=key[0],
+            variant=key[1],
+            points=history_points(connection, repository, branch, key, most=most),
+        )
+        for key in runs.case_keys(connection, repository, branch)
+    )
+    return tuple(strip for strip in found if strip.points)
+
+
+def history_points(
+    connection: Connection,
+    repository: str,
+    branch: str,
+    key: tuple[str, str],
+    metric: str = STEP_TIME,
+    *,
+    most: int = MAX_POINTS,
+) -> tuple[HistoryPoint, ...]:
+    """The newest measured runs of a case and variant on a branch (by its slug), oldest first."""
+    names = [RUN.c.id, RUN.c.sha, RUN.c.started, RUN.c.origin, RUN.c.place]
+    kept = [MEASUREMENT.c.outcome, MEASUREMENT.c.conditions]
+    figure = MEASUREMENT.c.steady_seconds if metric == STEP_TIME else MEASUREMENT.c.summary
+    rows = connection.execute(
+        select(*names, *kept, figure.label("figure"))
+        .join(MEASUREMENT, MEASUREMENT.c.run == RUN.c.id)
+        .where(RUN.c.repository == repository, RUN.c.branch == branch)
+        .where(RUN.c.case == key[0], RUN.c.variant == key[1], RUN.c.state == RunState.ENDED)
+        .order_by(RUN.c.started.desc().nulls_last(), RUN.c.id)
+        .limit(most)
+    ).all()
+    return tuple(
+        HistoryPoint(
+            run=run,
+            sha=sha,
+            started=started,
+            outcome=outcome,
+            conditions=conditions,
+            value=stored if metric == STEP_TIME else _metric_value(stored, metric),
+            found=origin == RunOrigin.FOUND,
+            keeps_pace=comparable_across_days(origin, place),
+        )
+        for run, sha, started, origin, place, outcome, conditions, stored in reversed(rows)
+    )
+
+
+def acknowledged_verdicts(
+    connection: Connection, repository: str, key: tuple[str, str]
+) -> tuple[AcknowledgedVerdict, ...]:
+    """What was acknowledged of a case and variant, oldest first."""
+    table = ACKNOWLEDGEMENT.c
+    rows = connection.execute(
+        select(*(table[name] for name in AcknowledgedVerdict.__dataclass_fields__))
+        .where(table.repository == repository, table.case == key[0], table.variant == key[1])
+        .order_by(table.made)
+    )
+    return tuple(AcknowledgedVerdict(**row) for row in rows.mappings())
+
+
+def _metric_value(stored: bytes | None, metric: str) -> float | None:
+    known = runs.read_summary(stored)
+    return known.figures.get(metric) if known else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparableSeries:
     """A case and variant on main under the conditions of its newest run; `runs` oldest first."""
 
     case: str
@@ -30,8 +138,8 @@ class Series:
     runs: tuple[PastRun, ...]
 
 
-def main_runs(
-    of_base: Sequence[RunRecord], figures: Mapping[str, Figures], *, like: Sequence[RunRecord]
+def comparable_main_runs(
+    of_base: Sequence[RunRecord], figures: Mapping[str, RunFigures], *, like: Sequence[RunRecord]
 ) -> tuple[PastRun, ...]:
     """The newest runs on main that keep their pace and have a steady step time, measured as the newest of
     `like` was: on the same devices and mesh, with the same versions. Oldest first; none where nothing of
@@ -42,13 +150,13 @@ def main_runs(
     timed = [run for run in alike if known[run.id].steady_seconds]
     return tuple(
         PastRun(seconds=seconds, sha=run.sha, started=run.started)
-        for run in history(timed)
+        for run in newest_history(timed)
         if (seconds := known[run.id].steady_seconds)
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Like:
+class HistoryQuery:
     """What a history is to be like: a case and variant, measured under these conditions, begun up to a moment
     (Unix seconds; None: any)."""
 
@@ -57,8 +165,8 @@ class Like:
     until: float | None
 
 
-def newest_like(
-    connection: Connection, repository: str, branch: str, wanted: Sequence[Like]
+def query_histories(
+    connection: Connection, repository: str, branch: str, wanted: Sequence[HistoryQuery]
 ) -> list[tuple[PastRun, ...]]:
     """The newest runs on a branch (by its slug) that keep their pace, have a steady step time and are like
     each of these, oldest first: what tells the noise of a comparison."""
@@ -66,49 +174,49 @@ def newest_like(
     # Those of an unknown moment count as the oldest. Asked for with the others they would have the database
     # pass every run since an old commit, rather than begin there.
     for moment in ("run.started <= :until{n}", "run.started IS NULL"):
-        places = [place for place, past in enumerate(known) if len(past) < HISTORY]
+        places = [place for place, past in enumerate(known) if len(past) < HISTORY_RUNS]
         rows = newest_rows(
             connection,
             ("run.sha", "run.started", "measurement.steady_seconds"),
             [wanted[place].key for place in places],
-            most=HISTORY,
+            most=HISTORY_RUNS,
             given={"repository": repository, "branch": branch},
             where=f"AND {KEEPS_PACE_TEXT} AND measurement.conditions = :under{{n}} "
             f"AND measurement.steady_seconds > 0 AND {moment}",
-            own=[_asked(wanted[place]) for place in places],
+            own=[_query_values(wanted[place]) for place in places],
         )
         for at, (_, sha, started, seconds) in rows:
             known[places[at]].append(PastRun(seconds=seconds, sha=sha, started=started))
-    return [tuple(reversed(past[:HISTORY])) for past in known]
+    return [tuple(reversed(past[:HISTORY_RUNS])) for past in known]
 
 
-def _asked(one: Like) -> dict[str, object]:
+def _query_values(one: HistoryQuery) -> dict[str, object]:
     return {"under": one.under, "until": inf if one.until is None else one.until}
 
 
-def series(strip: Strip) -> Series | None:
+def comparable_series(strip: CaseHistory) -> ComparableSeries | None:
     """The runs that keep their pace, under the conditions of the newest; None where there is none."""
     steady = [point for point in strip.points if point.keeps_pace]
     if not steady:
         return None
     alike = [point for point in steady if point.conditions == steady[-1].conditions and point.value]
-    return Series(
+    return ComparableSeries(
         case=strip.case,
         variant=strip.variant,
         conditions=steady[-1].conditions,
         runs=tuple(
             PastRun(seconds=point.value, sha=point.sha, started=point.started)
-            for point in alike[-HISTORY:]
+            for point in alike[-HISTORY_RUNS:]
             if point.value
         ),
     )
 
 
-def of_main(connection: Connection, repository: str, branch: str) -> tuple[Series, ...]:
+def branch_series(connection: Connection, repository: str, branch: str) -> tuple[ComparableSeries, ...]:
     """The series of every case and variant that ran on a branch, by name."""
-    return all_series(timelines.strips(connection, repository, slug(branch)))
+    return all_series(case_histories(connection, repository, branch_slug(branch)))
 
 
-def all_series(strips: Sequence[Strip]) -> tuple[Series, ...]:
+def all_series(strips: Sequence[CaseHistory]) -> tuple[ComparableSeries, ...]:
     """The series of every strip that has one."""
-    return tuple(one for one in map(series, strips) if one is not None)
+    return tuple(one for one in map(comparable_series, strips) if one is not None)

@@ -1,15 +1,18 @@
-"""Rows that wait for their time: claim one, work on it, write under the claim or not at all.
+"""The work queue: rows that are due are claimed, worked on, and written under the claim or not at all.
 
-In:  a table with the lease columns of `bot.storage.tables`, and the time now.
-Out: `Claim`s. A claim that was overtaken (its lease ended and another took the row) writes nothing.
+Any table with the lease columns of `bot.storage.tables` is a queue. A claim that was overtaken (its lease
+ended and another process took the row) writes nothing.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, and_, case, func, select, update
+
+from bot.storage.sql import insert
+from bot.storage.tables import CHORE, DELIVERY, PULL_REQUEST, RUN
 
 _NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
 """Characters that JSON may carry and that PostgreSQL, or UTF-8, cannot."""
@@ -38,18 +41,18 @@ def claim(connection: Connection, table: Table, *, owner: str, now: float, lease
     found = connection.execute(candidate).mappings().first()
     if found is None:
         return None
-    return _taken(connection, table, and_(_is(table, found), free), owner=owner, until=now + lease)
+    return _claim_where(connection, table, and_(_is_row(table, found), free), owner=owner, until=now + lease)
 
 
-def take(
+def claim_row(
     connection: Connection, table: Table, *, key: Mapping[str, Any], owner: str, now: float, lease: float
 ) -> Claim | None:
     """Take one row, due or not, for `lease` seconds; None where another holds it or there is none."""
-    free = and_(_is(table, key), table.c.lease_until <= now)
-    return _taken(connection, table, free, owner=owner, until=now + lease)
+    free = and_(_is_row(table, key), table.c.lease_until <= now)
+    return _claim_where(connection, table, free, owner=owner, until=now + lease)
 
 
-def _taken(
+def _claim_where(
     connection: Connection, table: Table, where: ColumnElement[bool], *, owner: str, until: float
 ) -> Claim | None:
     taken = (
@@ -67,21 +70,21 @@ def _taken(
     return Claim(table=table, token=taken["token"], lease_until=until, row=dict(taken))
 
 
-def give_back(connection: Connection, held: Claim) -> bool:
+def return_claim(connection: Connection, held: Claim) -> bool:
     """Let go of a row without a word about it: due when it was; False when it was lost."""
-    return _write(connection, held, {"lease_owner": None, "lease_until": 0.0})
+    return _write_claimed(connection, held, {"lease_owner": None, "lease_until": 0.0})
 
 
-def hold(connection: Connection, held: Claim, *, until: float) -> bool:
+def extend_lease(connection: Connection, held: Claim, *, until: float) -> bool:
     """Extend the lease while the work goes on; False when the row has been lost."""
-    return _write(connection, held, {"lease_until": until})
+    return _write_claimed(connection, held, {"lease_until": until})
 
 
 def release(
     connection: Connection, held: Claim, *, due: float | None, values: Mapping[str, Any] | None = None
 ) -> bool:
     """Write what came of it, and when the row is due next (None: never by itself); False when it was lost."""
-    return _write(
+    return _write_claimed(
         connection,
         held,
         {"due": due, "lease_owner": None, "lease_until": 0.0, "attempts": 0, "error": None, **(values or {})},
@@ -91,14 +94,14 @@ def release(
 def postpone(connection: Connection, held: Claim, *, due: float, error: str) -> bool:
     """Hand the row back after a failure: it is tried again at `due`; False when it was lost."""
     attempts = held.table.c.attempts + 1
-    return _write(
+    return _write_claimed(
         connection,
         held,
         {"due": due, "lease_owner": None, "lease_until": 0.0, "attempts": attempts, "error": error[:2000]},
     )
 
 
-def hand_back(connection: Connection, table: Table, *, owner: str) -> int:
+def release_all(connection: Connection, table: Table, *, owner: str) -> int:
     """Free every row this owner holds, so that another process need not wait for its leases to end."""
     freed = connection.execute(
         update(table).where(table.c.lease_owner == owner).values(lease_owner=None, lease_until=0.0)
@@ -106,10 +109,10 @@ def hand_back(connection: Connection, table: Table, *, owner: str) -> int:
     return freed.rowcount
 
 
-def _write(connection: Connection, held: Claim, values: Mapping[str, Any]) -> bool:
+def _write_claimed(connection: Connection, held: Claim, values: Mapping[str, Any]) -> bool:
     written = connection.execute(
         update(held.table)
-        .where(_is(held.table, held.row), held.table.c.token == held.token)
+        .where(_is_row(held.table, held.row), held.table.c.token == held.token)
         .values({name: _storable(value) for name, value in values.items()})
     )
     return written.rowcount == 1
@@ -119,5 +122,49 @@ def _storable(value: Any) -> Any:
     return _NOT_STORABLE.sub("\N{REPLACEMENT CHARACTER}", value) if isinstance(value, str) else value
 
 
-def _is(table: Table, row: Mapping[Any, Any]) -> ColumnElement[bool]:
+def _is_row(table: Table, row: Mapping[Any, Any]) -> ColumnElement[bool]:
     return and_(*(column == row[column.name] for column in table.primary_key.columns))
+
+
+def schedule_jobs(connection: Connection, names: Sequence[str], *, now: float) -> None:
+    """Have these chores done now, as a program that starts wants it; one that is being done is left alone."""
+    for name in names:
+        connection.execute(
+            insert(connection, CHORE)
+            .values(name=name, due=now, lease_until=0.0, token=0, attempts=0)
+            .on_conflict_do_nothing(index_elements=["name"])
+        )
+    connection.execute(
+        update(CHORE).where(CHORE.c.name.in_(names), CHORE.c.lease_until <= now).values(due=now)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueCounts:
+    """Deliveries by state; by table, the rows that wait for a time, and those whose last step failed; open
+    pull requests on which GitHub refuses what we would say."""
+
+    deliveries: Mapping[str, int]
+    due: Mapping[str, int]
+    failing: Mapping[str, int]
+    refused: int = 0
+
+
+def count_rows(connection: Connection) -> QueueCounts:
+    """Count, in one view of the database."""
+    states = connection.execute(
+        select(DELIVERY.c.state, func.count().label("number")).group_by(DELIVERY.c.state)
+    )
+    due, failing = {}, {}
+    for table in (DELIVERY, PULL_REQUEST, RUN):
+        failed = func.sum(case((table.c.error.is_not(None), 1), else_=0))
+        row = connection.execute(
+            select(func.count(), func.coalesce(failed, 0)).where(table.c.due.is_not(None))
+        ).one()
+        due[table.name], failing[table.name] = int(row[0]), int(row[1])
+    refused = connection.execute(
+        select(func.count()).where(PULL_REQUEST.c.open, PULL_REQUEST.c.trouble.is_not(None))
+    ).scalar_one()
+    return QueueCounts(
+        deliveries={str(row.state): row.number for row in states}, due=due, failing=failing, refused=refused
+    )

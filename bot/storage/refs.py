@@ -1,7 +1,6 @@
-"""What a name in an address stands for, as far as the database knows: a branch, a commit, a pull request.
+"""Name lookup: which branch, commit or pull request a text such as `main`, `574ad3f` or `pr/12` names.
 
-In:  a repository and a text such as `main`, `574ad3f`, `pr/12`. Out: a `Ref`, and the runs that stand for it.
-Promises: nothing outside the database is asked; a commit that is spelt too short to be one is never guessed.
+Nothing outside the database is asked. A commit that is too short to be unique is never guessed.
 """
 
 import re
@@ -13,27 +12,28 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, select
 
-from bot.runs.baseline import same_commit
-from bot.runs.pattern import SHORTEST_SHA, slug
-from bot.runs.records import RunRecord, RunState, keeps_pace
-from bot.storage import reports, runs, summaries
-from bot.storage.newest import newest_rows
+from bot.domain.commit import MIN_SHA_LENGTH, same_commit
+from bot.domain.pull_request import branch_slug
+from bot.domain.run import RunRecord, RunState, comparable_across_days
+from bot.storage import reports, runs
+from bot.storage.runs import newest_rows
 from bot.storage.tables import MEASUREMENT, PULL_REQUEST, RUN
 
 # pr/12   pull/12   #12
-_PULL = re.compile(r"(?:pr/|pull/|#)(?P<number>[1-9][0-9]{0,8})", re.IGNORECASE)
-_SHA = re.compile(r"[0-9a-fA-F]{7,64}")
+_PULL_PATTERN = re.compile(r"(?:pr/|pull/|#)(?P<number>[1-9][0-9]{0,8})", re.IGNORECASE)
 
-REPEATS = 12
+_SHA_PATTERN = re.compile(r"[0-9a-fA-F]{7,64}")
+
+RUNS_PER_CASE = 12
 """Newest runs of a case on a branch that are looked through for those of its newest commit."""
 
 MOST_RUNS = 2_000
 """Runs of one commit that are read: more than any suite has, and a bound for a store gone wrong."""
 
-NEAREST = 3
+MAX_SUGGESTIONS = 3
 
 
-class Kind(StrEnum):
+class RefKind(StrEnum):
     """What a name stands for."""
 
     BRANCH = "branch"
@@ -47,14 +47,14 @@ class Ref:
     with its head commit. `text` is how it was asked for."""
 
     text: str
-    kind: Kind
+    kind: RefKind
     branch: str | None = None
     sha: str | None = None
     number: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class MeasuredRecord:
     """A run and what of its measurement is needed to tell it from another: when it was made, and under which
     conditions."""
 
@@ -63,29 +63,29 @@ class Kept:
     conditions: str
 
 
-_NAMES = [column.name for column in runs.COLUMNS]
+_RECORD_NAMES = [column.name for column in runs.RECORD_COLUMNS]
 
-Runs = dict[tuple[str, str], tuple[Kept, ...]]
+RunsByCase = dict[tuple[str, str], tuple[MeasuredRecord, ...]]
 """By case and variant, newest first."""
 
 
 def resolve(connection: Connection, repository: str, text: str) -> Ref | None:
     """What `text` stands for; None where nothing is known by it."""
-    if found := _PULL.fullmatch(text):
-        return _pull(connection, repository, text, int(found["number"]))
-    if text and summaries.has_branch(connection, repository, slug(text)):
-        return Ref(text=text, kind=Kind.BRANCH, branch=slug(text))
+    if found := _PULL_PATTERN.fullmatch(text):
+        return _resolve_pull(connection, repository, text, int(found["number"]))
+    if text and runs.has_runs_on(connection, repository, branch_slug(text)):
+        return Ref(text=text, kind=RefKind.BRANCH, branch=branch_slug(text))
     shas = commits(connection, repository, text)
-    return Ref(text=text, kind=Kind.COMMIT, sha=shas[-1]) if _one(shas) else None
+    return Ref(text=text, kind=RefKind.COMMIT, sha=shas[-1]) if _same_commits(shas) else None
 
 
 def commits(connection: Connection, repository: str, text: str) -> tuple[str, ...]:
     """The commits with runs that `text` may spell: those it begins, and those recorded with fewer digits that
     begin it; by length and name."""
-    if not _SHA.fullmatch(text):
+    if not _SHA_PATTERN.fullmatch(text):
         return ()
     lower = text.lower()
-    shorter = [lower[:length] for length in range(SHORTEST_SHA, len(lower))]
+    shorter = [lower[:length] for length in range(MIN_SHA_LENGTH, len(lower))]
     query = select(RUN.c.sha).where(RUN.c.repository == repository).distinct()
     # Apart: joined by OR they would read the whole index.
     begun = connection.execute(query.where(RUN.c.sha >= lower, RUN.c.sha < lower + "g")).scalars()
@@ -93,38 +93,38 @@ def commits(connection: Connection, repository: str, text: str) -> tuple[str, ..
     return tuple(sorted({*begun, *beginning}, key=lambda sha: (len(sha), sha)))
 
 
-def nearest(connection: Connection, repository: str, text: str) -> tuple[str, ...]:
+def suggestions(connection: Connection, repository: str, text: str) -> tuple[str, ...]:
     """Names that may have been meant, the most alike first; several commits where the text spells several."""
     if shas := commits(connection, repository, text):
-        return tuple(sha[:12] for sha in shas[:NEAREST])
+        return tuple(sha[:12] for sha in shas[:MAX_SUGGESTIONS])
     here = (PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number > 0)
     pulls = select(PULL_REQUEST.c.number).where(*here)
     numbers = [f"pr/{number}" for number in connection.execute(pulls).scalars()]
-    known = [*summaries.branches(connection, repository), *numbers]
-    wanted = text if _PULL.fullmatch(text) else slug(text)
-    return tuple(get_close_matches(wanted, known, n=NEAREST, cutoff=0.5))
+    known = [*runs.branches_with_runs(connection, repository), *numbers]
+    wanted = text if _PULL_PATTERN.fullmatch(text) else branch_slug(text)
+    return tuple(get_close_matches(wanted, known, n=MAX_SUGGESTIONS, cutoff=0.5))
 
 
-def runs_of(connection: Connection, repository: str, ref: Ref) -> Runs:
+def runs_of(connection: Connection, repository: str, ref: Ref) -> RunsByCase:
     """The measured runs that stand for a name, by case and variant.
 
     Of a branch those of each case's newest commit; where a case has none that were found, those that we
     started. Of a pull request those of its head commit, or those that its newest report took for it.
     """
-    if ref.kind is Kind.BRANCH and ref.branch is not None:
-        keys = summaries.keys(connection, repository, ref.branch)
-        known = _of_keys(connection, repository, ref.branch, keys)
-        return {key: _of_newest_commit(kept) for key, kept in zip(keys, known, strict=True) if kept}
-    chosen = _of_commit(connection, repository, ref.sha) if ref.sha else ()
+    if ref.kind is RefKind.BRANCH and ref.branch is not None:
+        keys = runs.case_keys(connection, repository, ref.branch)
+        known = _newest_by_key(connection, repository, ref.branch, keys)
+        return {key: _newest_commit_runs(kept) for key, kept in zip(keys, known, strict=True) if kept}
+    chosen = _commit_runs(connection, repository, ref.sha) if ref.sha else ()
     if not chosen and ref.number is not None:
-        chosen = _of_report(connection, repository, ref)
-    grouped: dict[tuple[str, str], list[Kept]] = {}
+        chosen = _report_runs(connection, repository, ref)
+    grouped: dict[tuple[str, str], list[MeasuredRecord]] = {}
     for one in chosen:
         grouped.setdefault((one.record.case, one.record.variant), []).append(one)
     return {key: tuple(kept) for key, kept in sorted(grouped.items())}
 
 
-def _pull(connection: Connection, repository: str, text: str, number: int) -> Ref | None:
+def _resolve_pull(connection: Connection, repository: str, text: str, number: int) -> Ref | None:
     row = connection.execute(
         select(PULL_REQUEST.c.head_sha).where(
             PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number == number
@@ -132,32 +132,32 @@ def _pull(connection: Connection, repository: str, text: str, number: int) -> Re
     ).first()
     if row is None:
         return None
-    reported = None if row.head_sha else reports.stamp(connection, repository, number)
+    reported = None if row.head_sha else reports.report_version(connection, repository, number)
     return Ref(
-        text=text, kind=Kind.PULL, number=number, sha=row.head_sha or (reported[0] if reported else None)
+        text=text, kind=RefKind.PULL, number=number, sha=row.head_sha or (reported[0] if reported else None)
     )
 
 
-def _one(shas: Sequence[str]) -> bool:
+def _same_commits(shas: Sequence[str]) -> bool:
     """Whether these are spellings of one commit."""
     return bool(shas) and all(same_commit(sha, shas[-1]) for sha in shas)
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _NewestRow:
     """A row that is not a run yet: of most of them only the commit and where they ran are looked at."""
 
     row: Sequence[Any]
     sha: str | None
     keeps_pace: bool
 
-    def kept(self) -> Kept:
+    def kept(self) -> MeasuredRecord:
         """The run."""
-        record = runs.record_of(dict(zip(_NAMES, self.row[1:-2], strict=True)))
-        return Kept(record=record, made=self.row[-2], conditions=self.row[-1])
+        record = runs.record_of(dict(zip(_RECORD_NAMES, self.row[1:-2], strict=True)))
+        return MeasuredRecord(record=record, made=self.row[-2], conditions=self.row[-1])
 
 
-def _of_newest_commit(newest_first: Sequence[_Row]) -> tuple[Kept, ...]:
+def _newest_commit_runs(newest_first: Sequence[_NewestRow]) -> tuple[MeasuredRecord, ...]:
     steady = [row for row in newest_first if row.keeps_pace]
     usable = steady or newest_first
     sha = usable[0].sha
@@ -165,44 +165,48 @@ def _of_newest_commit(newest_first: Sequence[_Row]) -> tuple[Kept, ...]:
     return tuple(row.kept() for row in chosen)
 
 
-def _of_keys(
+def _newest_by_key(
     connection: Connection, repository: str, branch: str, keys: Sequence[tuple[str, str]]
-) -> list[list[_Row]]:
+) -> list[list[_NewestRow]]:
     """The newest runs of each key, in their order."""
-    columns = [*(f'run."{name}"' for name in _NAMES), "measurement.made", "measurement.conditions"]
+    columns = [*(f'run."{name}"' for name in _RECORD_NAMES), "measurement.made", "measurement.conditions"]
     given = {"repository": repository, "branch": branch}
-    known: list[list[_Row]] = [[] for _ in keys]
-    at_sha, at_origin, at_place = (_NAMES.index(name) + 1 for name in ("sha", "origin", "place"))
-    for place, row in newest_rows(connection, columns, keys, most=REPEATS, given=given):
-        known[place].append(_Row(row, row[at_sha], keeps_pace(row[at_origin], row[at_place])))
+    known: list[list[_NewestRow]] = [[] for _ in keys]
+    at_sha, at_origin, at_place = (_RECORD_NAMES.index(name) + 1 for name in ("sha", "origin", "place"))
+    for place, row in newest_rows(connection, columns, keys, most=RUNS_PER_CASE, given=given):
+        known[place].append(
+            _NewestRow(row, row[at_sha], comparable_across_days(row[at_origin], row[at_place]))
+        )
     return known
 
 
-def _of_commit(connection: Connection, repository: str, sha: str) -> tuple[Kept, ...]:
+def _commit_runs(connection: Connection, repository: str, sha: str) -> tuple[MeasuredRecord, ...]:
     named = RUN.c.sha.in_(commits(connection, repository, sha))
-    return _kept(connection, and_(RUN.c.repository == repository, named), MOST_RUNS)
+    return _measured_records(connection, and_(RUN.c.repository == repository, named), MOST_RUNS)
 
 
-def _of_report(connection: Connection, repository: str, ref: Ref) -> tuple[Kept, ...]:
+def _report_runs(connection: Connection, repository: str, ref: Ref) -> tuple[MeasuredRecord, ...]:
     report = reports.newest(connection, repository, ref.number or 0, ref.sha)
     ids = {run.id for row in report.rows for run in row.head_runs} if report else set()
-    return _kept(connection, RUN.c.id.in_(sorted(ids)), MOST_RUNS) if ids else ()
+    return _measured_records(connection, RUN.c.id.in_(sorted(ids)), MOST_RUNS) if ids else ()
 
 
-def _kept(connection: Connection, here: ColumnElement[bool], most: int) -> tuple[Kept, ...]:
+def _measured_records(
+    connection: Connection, here: ColumnElement[bool], most: int
+) -> tuple[MeasuredRecord, ...]:
     rows = connection.execute(
-        select(*runs.COLUMNS, MEASUREMENT.c.made, MEASUREMENT.c.conditions)
+        select(*runs.RECORD_COLUMNS, MEASUREMENT.c.made, MEASUREMENT.c.conditions)
         .join(MEASUREMENT, MEASUREMENT.c.run == RUN.c.id)
         .where(here, RUN.c.state == RunState.ENDED)
         .order_by(RUN.c.started.desc().nulls_last(), RUN.c.id)
         .limit(most)
     )
     return tuple(
-        Kept(record=runs.record_of(row), made=row["made"], conditions=row["conditions"])
+        MeasuredRecord(record=runs.record_of(row), made=row["made"], conditions=row["conditions"])
         for row in rows.mappings()
     )
 
 
-def made_for(kept: Collection[Kept]) -> tuple[tuple[str, float], ...]:
+def fingerprint_of(kept: Collection[MeasuredRecord]) -> tuple[tuple[str, float], ...]:
     """What tells these measurements from any others."""
     return tuple((one.record.id, one.made) for one in kept)

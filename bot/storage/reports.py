@@ -1,34 +1,76 @@
-"""Reports, one per head commit: what the comment said is what the page shows.
+"""Reports, one for each head commit, and the failures that the newest ones name.
 
-In:  `Report`s. Out: the same, without the step lines (those stay with the runs).
+What the comment said is what the page shows. Step lines are left out: they stay with the runs.
 """
 
 import logging
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import msgspec
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Select, and_, select
 
-from bot.report.ending import superseded
-from bot.report.headline import headline as headline_of
-from bot.report.model import CaseReport, ParityRow, Report
-from bot.storage import failures
-from bot.storage.decoders import of_msgpack
-from bot.storage.deliveries import insert
-from bot.storage.tables import REPORT
+from bot.report.assess import headline as headline_of
+from bot.report.assess import superseded_report
+from bot.report.model import CaseReport, Novelty, ParityRow, Report
+from bot.storage.sql import insert, msgpack_decoder
+from bot.storage.tables import FAILURE, PULL_REQUEST, REPORT
 from bot.verdict.judgement import Comparison, MeasuredRun
 
-Row = TypeVar("Row", CaseReport, ParityRow)
 
-_REPORT = of_msgpack(Report)
+def save_failures(connection: Connection, report: Report) -> None:
+    """Keep what fails on this pull request now, instead of what failed before."""
+    here = {"repository": report.repository, "number": report.number}
+    connection.execute(
+        FAILURE.delete().where(FAILURE.c.repository == report.repository, FAILURE.c.number == report.number)
+    )
+    for row in report.rows:
+        if row.failure and row.failure.fingerprint and row.failure.kinship is not Novelty.FIXED:
+            values = {"case": row.case, "variant": row.variant, "fingerprint": row.failure.fingerprint}
+            connection.execute(insert(connection, FAILURE).values(**here, **values).on_conflict_do_nothing())
+
+
+def pulls_with_failures(
+    connection: Connection, *, repository: str, number: int, fingerprints: Collection[str]
+) -> dict[str, tuple[int, ...]]:
+    """The other open pull requests of a repository whose newest report has one of these failures."""
+    if not fingerprints:
+        return {}
+    rows = connection.execute(
+        select(FAILURE.c.fingerprint, FAILURE.c.number)
+        .distinct()
+        .join(
+            PULL_REQUEST,
+            and_(
+                PULL_REQUEST.c.repository == FAILURE.c.repository, PULL_REQUEST.c.number == FAILURE.c.number
+            ),
+        )
+        .where(
+            FAILURE.c.repository == repository,
+            FAILURE.c.number != number,
+            FAILURE.c.number > 0,
+            FAILURE.c.fingerprint.in_(sorted(fingerprints)),
+            PULL_REQUEST.c.open,
+        )
+        .order_by(FAILURE.c.number)
+    )
+    found: dict[str, tuple[int, ...]] = {}
+    for fingerprint, other in rows:
+        found[fingerprint] = (*found.get(fingerprint, ()), other)
+    return found
+
+
+SlimmedRow = TypeVar("SlimmedRow", CaseReport, ParityRow)
+
+_DECODE_REPORT = msgpack_decoder(Report)
 
 LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReportRow:
+class ReportListing:
     """One line of a list of reports."""
 
     repository: str
@@ -45,23 +87,23 @@ def save(connection: Connection, report: Report, *, headline: str) -> None:
     keys = {"repository": report.repository, "number": report.number, "head_sha": report.head_sha}
     statement = insert(connection, REPORT).values(**keys, **values)
     connection.execute(statement.on_conflict_do_update(index_elements=list(keys), set_=values))
-    failures.keep(connection, report)
+    save_failures(connection, report)
 
 
 def supersede(connection: Connection, report: Report) -> None:
     """Leave nothing pending in the report before this one, if that is of another head."""
     before = newest(connection, report.repository, report.number)
     if before is not None and before.head_sha != report.head_sha:
-        ended = superseded(before, report.head_sha)
+        ended = superseded_report(before, report.head_sha)
         if ended is not None:
             save(connection, ended, headline=headline_of(ended))
 
 
-def stamp(
+def report_version(
     connection: Connection, repository: str, number: int, head_sha: str | None = None
 ) -> tuple[str, float] | None:
     """The head commit and the moment of the report that `newest` gives: what changes when it does."""
-    query = _newest(select(REPORT.c.head_sha, REPORT.c.made), repository, number, head_sha)
+    query = _newest_report(select(REPORT.c.head_sha, REPORT.c.made), repository, number, head_sha)
     row = connection.execute(query).first()
     return (row.head_sha, row.made) if row else None
 
@@ -71,12 +113,12 @@ def newest(
 ) -> Report | None:
     """The newest report of a pull request, or of one of its heads. One that another version wrote and this
     one cannot read is as none: an open pull request's is made anew, a closed one's cannot be shown."""
-    query = _newest(select(REPORT.c.document), repository, number, head_sha)
+    query = _newest_report(select(REPORT.c.document), repository, number, head_sha)
     document = connection.execute(query).scalar_one_or_none()
     if document is None:
         return None
     try:
-        report = _REPORT(zlib.decompress(document))
+        report = _DECODE_REPORT(zlib.decompress(document))
     except (msgspec.DecodeError, zlib.error) as problem:
         LOG.warning("a stored report cannot be read: %s", problem, extra={"pull": f"{repository}#{number}"})
         return None
@@ -84,7 +126,7 @@ def newest(
     return report if report.repository == repository else replace(report, repository=repository)
 
 
-def _newest(query: Select[Any], repository: str, number: int, head_sha: str | None) -> Select[Any]:
+def _newest_report(query: Select[Any], repository: str, number: int, head_sha: str | None) -> Select[Any]:
     query = query.where(REPORT.c.repository == repository, REPORT.c.number == number)
     if head_sha:
         query = query.where(REPORT.c.head_sha.startswith(head_sha, autoescape=True))
@@ -92,7 +134,7 @@ def _newest(query: Select[Any], repository: str, number: int, head_sha: str | No
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Habits:
+class ReportDefaults:
     """What a repository's newest report was made with: its margins, and its variants in their order."""
 
     practical_percent: float = 1.0
@@ -101,21 +143,21 @@ class Habits:
     base_branch: str = "main"
 
 
-_HABITS = of_msgpack(Habits)
+_DECODE_DEFAULTS = msgpack_decoder(ReportDefaults)
 
 
-def habits(connection: Connection, repository: str) -> Habits:
+def report_defaults(connection: Connection, repository: str) -> ReportDefaults:
     """What the newest report of a repository was made with; what is usual where there is none."""
     newest_first = select(REPORT.c.document).where(REPORT.c.repository == repository)
     document = connection.execute(newest_first.order_by(REPORT.c.made.desc()).limit(1)).scalar_one_or_none()
-    return _HABITS(zlib.decompress(document)) if document else Habits()
+    return _DECODE_DEFAULTS(zlib.decompress(document)) if document else ReportDefaults()
 
 
-def headlines(connection: Connection, repository: str) -> dict[int, ReportRow]:
+def headlines(connection: Connection, repository: str) -> dict[int, ReportListing]:
     """The newest headline of every pull request of a repository, by number."""
-    names = [REPORT.c[name] for name in ReportRow.__dataclass_fields__]
+    names = [REPORT.c[name] for name in ReportListing.__dataclass_fields__]
     rows = connection.execute(select(*names).where(REPORT.c.repository == repository).order_by(REPORT.c.made))
-    return {row["number"]: ReportRow(**row) for row in rows.mappings()}
+    return {row["number"]: ReportListing(**row) for row in rows.mappings()}
 
 
 def slim(report: Report) -> Report:
@@ -125,7 +167,7 @@ def slim(report: Report) -> Report:
     return replace(report, rows=rows, parity=parity)
 
 
-def _slim_row(row: Row) -> Row:
+def _slim_row(row: SlimmedRow) -> SlimmedRow:
     comparison = row.comparison
     return replace(row, comparison=slim_comparison(comparison)) if comparison else row
 

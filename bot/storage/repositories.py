@@ -1,6 +1,7 @@
-"""Repositories that the App is, or was, installed on.
+"""Repositories that the App is or was installed on, and the configuration that was seen last.
 
-In:  what GitHub says of them. Out: `RepositoryRow`s.
+A process keeps a copy of the configuration for a while; the count of changes tells it that another
+process has seen something else meanwhile.
 """
 
 from collections.abc import Sequence
@@ -8,10 +9,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, delete, func, select, update
 
-from bot.intake.pull import Repository
-from bot.storage.deliveries import insert
-from bot.storage.metadata import METADATA
-from bot.storage.tables import APPROVAL, FORMER_NAME, PULL_REQUEST, REPOSITORY
+from bot.domain.repository import Repository
+from bot.storage import main_branch, pull_requests
+from bot.storage.sql import insert
+from bot.storage.tables import APPROVAL, FORMER_NAME, METADATA, PULL_REQUEST, REPOSITORY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,14 +32,14 @@ class RepositoryRow:
 _COLUMNS = tuple(REPOSITORY.c[name] for name in RepositoryRow.__dataclass_fields__)
 
 
-def keep_repository(connection: Connection, row: RepositoryRow) -> None:
+def save_repository(connection: Connection, row: RepositoryRow) -> None:
     """Remember a repository, or what changed of it; one that is known under another name is renamed first."""
     if row.id is not None:
-        _make_way(connection, row.full_name, row.id)
+        _set_aside_former(connection, row.full_name, row.id)
         known = select(REPOSITORY.c.full_name).where(REPOSITORY.c.id == row.id)
         for name in connection.execute(known).scalars().all():
             if name != row.full_name:
-                rename(connection, name, row.full_name)
+                rename_repository(connection, name, row.full_name)
     values = {name: getattr(row, name) for name in RepositoryRow.__dataclass_fields__}
     changed = {name: value for name, value in values.items() if value is not None and name != "full_name"}
     connection.execute(
@@ -48,13 +49,13 @@ def keep_repository(connection: Connection, row: RepositoryRow) -> None:
     )
 
 
-def _make_way(connection: Connection, full_name: str, number: int) -> None:
+def _set_aside_former(connection: Connection, full_name: str, number: int) -> None:
     """Put aside what is known of another repository that had this name before: names are given out again."""
     other = select(REPOSITORY.c.id).where(REPOSITORY.c.full_name == full_name, REPOSITORY.c.id != number)
     former = connection.execute(other).scalar_one_or_none()
     if former is not None:
         aside = f"{full_name}~{former}"
-        rename(connection, full_name, aside)
+        rename_repository(connection, full_name, aside)
         here = REPOSITORY.c.full_name == aside
         connection.execute(update(REPOSITORY).where(here).values(active=False))
         connection.execute(delete(FORMER_NAME).where(FORMER_NAME.c.name == full_name))
@@ -63,7 +64,7 @@ def _make_way(connection: Connection, full_name: str, number: int) -> None:
                 connection.execute(update(table).where(table.c.repository == aside).values(due=None))
 
 
-def rename(connection: Connection, old: str, new: str) -> None:
+def rename_repository(connection: Connection, old: str, new: str) -> None:
     """Let everything of a repository follow it to another name, in place of what stands there already.
 
     Approvals of forks do not follow it to another owner, whose people have read nothing of it."""
@@ -105,7 +106,7 @@ def first_name(connection: Connection, full_name: str) -> str:
     return connection.execute(query).scalar_one_or_none() or full_name
 
 
-def leave_installation(
+def deactivate(
     connection: Connection, *, installation: int, repositories: Sequence[str] | None = None
 ) -> None:
     """Stop looking at an installation's repositories (all of them, or these). Who is just looking at a pull
@@ -122,7 +123,7 @@ def leave_installation(
     connection.execute(update(REPOSITORY).where(here).values(active=False))
 
 
-def revive(connection: Connection, *, repository: str, installation: int, now: float) -> None:
+def reactivate_pulls(connection: Connection, *, repository: str, installation: int, now: float) -> None:
     """Have a repository's open pull requests, which stood still with it, looked at by this installation."""
     connection.execute(
         update(PULL_REQUEST)
@@ -131,19 +132,19 @@ def revive(connection: Connection, *, repository: str, installation: int, now: f
     )
 
 
-def repository(connection: Connection, full_name: str) -> RepositoryRow | None:
+def find_repository(connection: Connection, full_name: str) -> RepositoryRow | None:
     """One repository, or None."""
     row = connection.execute(select(*_COLUMNS).where(REPOSITORY.c.full_name == full_name)).mappings().first()
     return RepositoryRow(**row) if row else None
 
 
-def repositories(connection: Connection) -> tuple[RepositoryRow, ...]:
+def list_repositories(connection: Connection) -> tuple[RepositoryRow, ...]:
     """Every repository remembered, by name."""
     rows = connection.execute(select(*_COLUMNS).order_by(REPOSITORY.c.full_name))
     return tuple(RepositoryRow(**row) for row in rows.mappings())
 
 
-def row_of(repository: Repository) -> RepositoryRow:
+def repository_row(repository: Repository) -> RepositoryRow:
     """A repository that GitHub names now, as it is remembered."""
     return RepositoryRow(
         full_name=repository.full_name,
@@ -153,3 +154,43 @@ def row_of(repository: Repository) -> RepositoryRow:
         active=True,
         id=repository.id,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenConfiguration:
+    """A digest of what was seen last, None where nothing was; and how often it was another than before."""
+
+    digest: str | None
+    changes: int
+
+
+def seen_configuration(connection: Connection, full_name: str) -> SeenConfiguration | None:
+    """What any process saw last; None for a repository that is not remembered."""
+    query = select(REPOSITORY.c.configuration, REPOSITORY.c.configured)
+    row = connection.execute(query.where(REPOSITORY.c.full_name == full_name)).first()
+    return SeenConfiguration(digest=row.configuration, changes=row.configured) if row else None
+
+
+def save_configuration(
+    connection: Connection, full_name: str, *, digest: str, since: int, now: float
+) -> bool:
+    """Remember another configuration, and have looked at whatever it decides: the open pull requests, and
+    main. False where a change was seen `since`: the reading may be older than that one."""
+    here = REPOSITORY.c.full_name == full_name
+    if connection.execute(select(REPOSITORY.c.configured).where(here)).scalar_one_or_none() != since:
+        return False
+    # First the rows of others, then its own: everybody who locks several does it in this order.
+    main_branch.touch_main(connection, full_name, now=now)
+    pull_requests.touch_open(connection, repository=full_name, now=now)
+    changed = connection.execute(
+        update(REPOSITORY)
+        .where(here, REPOSITORY.c.configured == since)
+        .values(configuration=digest, configured=since + 1)
+    )
+    return changed.rowcount == 1
+
+
+def invalidate_configuration(connection: Connection, full_name: str) -> None:
+    """Have it read anew by every process at its next look: it may be another file by now."""
+    here, again = REPOSITORY.c.full_name == full_name, REPOSITORY.c.configured + 1
+    connection.execute(update(REPOSITORY).where(here).values(configured=again))

@@ -1,116 +1,276 @@
-"""Runs and their measurements, kept so that no log is read twice.
+"""Runs, which pull requests want them, and their measurements: no log is read twice.
 
-In:  `RunRecord`s and `MeasuredRun`s. Out: the same.
+A measurement is kept whole, as a compressed document, and as a small summary that lists and histories
+read by the thousand. What older versions did not keep is filled in when the program starts.
 """
 
+import hashlib
+import logging
+import threading
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Select, and_, select
+from sqlalchemy import Connection, Select, TextClause, and_, or_, select, text
 
-from bot.runs.clusters.port import Job
-from bot.runs.records import RunRecord, RunState
-from bot.storage import decoded, summaries
-from bot.storage.decoders import of_columns, of_json, of_msgpack
-from bot.storage.deliveries import insert
-from bot.storage.tables import MEASUREMENT, RUN, WANT
-from bot.verdict.conditions import conditions
+from bot.clusters.interface import Job
+from bot.domain.commit import MIN_SHA_LENGTH
+from bot.domain.run import RunOrigin, RunRecord, RunState
+from bot.storage.sql import column_decoder, insert, json_decoder, msgpack_decoder
+from bot.storage.tables import CASE_KEY, MEASUREMENT, RUN, WANT
+from bot.verdict.comparability import conditions_text
 from bot.verdict.judgement import MeasuredRun
+from bot.verdict.metrics import METRICS
 
-_COLUMNS = tuple(RunRecord.__dataclass_fields__)
-_RECORD, _JOB, _MEASURED = of_columns(RunRecord), of_json(Job), of_msgpack(MeasuredRun)
-COLUMNS = tuple(RUN.c[name] for name in _COLUMNS)
+KEEPS_PACE = or_(RUN.c.origin == RunOrigin.FOUND, RUN.c.place.is_not(None))
+
+KEEPS_PACE_TEXT = "(run.origin = 'found' OR run.place IS NOT NULL)"
+
+DECODE_CACHE_BYTES = 2 << 20
+"""Of stored documents: about 1,000 runs of ten steps, or 17 of 5,000, and some 60 MB as values."""
+
+
+class DecodeCache:
+    """The values asked for last."""
+
+    def __init__(self, kept_bytes: int = DECODE_CACHE_BYTES) -> None:
+        self._kept_bytes = kept_bytes
+        self._size = 0
+        self._known: OrderedDict[bytes, tuple[int, MeasuredRun]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, document: bytes, decode: Callable[[bytes], MeasuredRun]) -> MeasuredRun:
+        """What `document` decodes to."""
+        key = hashlib.blake2b(document, digest_size=16).digest()
+        with self._lock:
+            if (known := self._known.get(key)) is not None:
+                self._known.move_to_end(key)
+                return known[1]
+        made = decode(document)
+        with self._lock:
+            self._keep(key, len(document), made)
+        return made
+
+    def _keep(self, key: bytes, size: int, made: MeasuredRun) -> None:
+        if key in self._known or size > self._kept_bytes:
+            return
+        self._known[key] = (size, made)
+        self._size += size
+        while self._size > self._kept_bytes:
+            _, (freed, _) = self._known.popitem(last=False)
+            self._size -= freed
+
+
+DECODE_CACHE = DecodeCache()
+"""One for the whole process."""
+
+SUMMARY_VERSION = 1
+"""A new number has every summary made anew, as the metrics change."""
+
+MAX_SUMMARY_ERROR = 400
+
+BACKFILL_BATCH = 500
+"""Rows of one transaction: writers wait for it, so it stays well below a second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """How a run ended, and every numeric metric of it by its key (`bot.verdict.metrics`)."""
+
+    version: int
+    state: str
+    kind: str
+    error: str
+    figures: dict[str, float]
+
+
+_DECODE_SUMMARY = msgspec.msgpack.Decoder(RunSummary).decode
+
+
+def summarize(run: MeasuredRun) -> RunSummary:
+    """The summary of a run."""
+    failure = run.log.outcome.failure
+    values = {metric.key: metric.read(run) for metric in METRICS}
+    return RunSummary(
+        version=SUMMARY_VERSION,
+        state=run.log.outcome.state.value,
+        kind=failure.kind if failure else "",
+        error=failure.error[:MAX_SUMMARY_ERROR] if failure else "",
+        figures={key: float(value) for key, value in values.items() if isinstance(value, int | float)},
+    )
+
+
+def summary_columns(run: MeasuredRun) -> dict[str, object]:
+    """The values of a measurement's row that lists read."""
+    made = summarize(run)
+    return {"outcome": made.state, "summary": msgspec.msgpack.encode(made)}
+
+
+def read_summary(stored: bytes | None) -> RunSummary | None:
+    """The summary that `columns` made; None where there is none yet."""
+    return _DECODE_SUMMARY(stored) if stored else None
+
+
+def save_case_key(connection: Connection, record: RunRecord) -> None:
+    """Remember that this branch has runs of this case and variant."""
+    if record.branch is None:
+        return
+    names = {name: getattr(record, name) for name in ("repository", "branch", "case", "variant")}
+    connection.execute(insert(connection, CASE_KEY).values(**names).on_conflict_do_nothing())
+
+
+def case_keys(connection: Connection, repository: str, branch: str) -> tuple[tuple[str, str], ...]:
+    """Every case and variant that has a run on a branch (by its slug), by name."""
+    rows = connection.execute(
+        select(CASE_KEY.c.case, CASE_KEY.c.variant)
+        .where(CASE_KEY.c.repository == repository, CASE_KEY.c.branch == branch)
+        .order_by(CASE_KEY.c.case, CASE_KEY.c.variant)
+    )
+    return tuple((case, variant) for case, variant in rows)
+
+
+def has_runs_on(connection: Connection, repository: str, branch: str) -> bool:
+    """Whether a branch (by its slug) has any run."""
+    here = (CASE_KEY.c.repository == repository, CASE_KEY.c.branch == branch)
+    return connection.execute(select(CASE_KEY.c.case).where(*here).limit(1)).first() is not None
+
+
+def branches_with_runs(connection: Connection, repository: str) -> tuple[str, ...]:
+    """Every branch (by its slug) that has a run, by name."""
+    rows = connection.execute(select(CASE_KEY.c.branch).where(CASE_KEY.c.repository == repository).distinct())
+    return tuple(sorted(rows.scalars()))
+
+
+def backfill_case_keys(connection: Connection) -> None:
+    """Remember the keys of runs that were saved before keys were kept; nothing where some are known."""
+    if connection.execute(select(CASE_KEY.c.case).limit(1)).first():
+        return
+    names = [RUN.c[name] for name in ("repository", "branch", "case", "variant")]
+    known = select(*names).where(RUN.c.branch.is_not(None))
+    connection.execute(CASE_KEY.insert().from_select([column.name for column in names], known.distinct()))
+
+
+def backfill_summaries(
+    connection: Connection, decode: Callable[[bytes], MeasuredRun], *, most: int = BACKFILL_BATCH
+) -> int:
+    """Summarise up to `most` runs that have no summary, the newest first; how many there were."""
+    rows = connection.execute(
+        select(MEASUREMENT.c.run, MEASUREMENT.c.document)
+        .where(MEASUREMENT.c.summary.is_(None))
+        .order_by(MEASUREMENT.c.made.desc())
+        .limit(most)
+    ).all()
+    for run, document in rows:
+        connection.execute(
+            MEASUREMENT.update().where(MEASUREMENT.c.run == run).values(**summary_columns(decode(document)))
+        )
+    return len(rows)
+
+
+_RECORD_FIELDS = tuple(RunRecord.__dataclass_fields__)
+
+_DECODE_RECORD, _DECODE_JOB, _DECODE_MEASURED = (
+    column_decoder(RunRecord),
+    json_decoder(Job),
+    msgpack_decoder(MeasuredRun),
+)
+
+RECORD_COLUMNS = tuple(RUN.c[name] for name in _RECORD_FIELDS)
 """What `record_of` reads."""
 
-ORDER_SECONDS = 1e-3
+LAUNCH_SPACING_SECONDS = 1e-3
 
 NEWEST_PER_KEY = 200
 """Runs of a case and variant on a branch looked through: an older merge base has none."""
 
-NEWEST_UNNAMED = 2_000
+NEWEST_WITHOUT_BRANCH = 2_000
 """Runs that name a commit but no branch, of all cases together."""
 
 _FINISHED = (RunState.ENDED, RunState.LOST, RunState.CANCELLED)
 
 
-def encode(run: MeasuredRun) -> bytes:
+def encode_measured(run: MeasuredRun) -> bytes:
     """A measured run as bytes; MessagePack, because JSON has no NaN and a loss may be one."""
     return zlib.compress(msgspec.msgpack.encode(run), level=6)
 
 
-def decode(document: bytes) -> MeasuredRun:
+def decode_measured(document: bytes) -> MeasuredRun:
     """The measured run that `encode` was given; one that was lately asked for is not decoded again."""
-    return decoded.LATELY.get(document, decode_once)
+    return DECODE_CACHE.get(document, decode_uncached)
 
 
-def decode_once(document: bytes) -> MeasuredRun:
+def decode_uncached(document: bytes) -> MeasuredRun:
     """The measured run that `encode` was given, for who will not ask again."""
-    return _MEASURED(zlib.decompress(document))
+    return _DECODE_MEASURED(zlib.decompress(document))
 
 
 def save(
     connection: Connection, record: RunRecord, *, now: float, measured: MeasuredRun | None = None
 ) -> None:
     """Keep a run, or what changed of it, and what was measured from its log."""
-    values: dict[str, Any] = {name: getattr(record, name) for name in _COLUMNS}
+    values: dict[str, Any] = {name: getattr(record, name) for name in _RECORD_FIELDS}
     statement = insert(connection, RUN).values(**values, seen=now, lease_until=0.0, token=0, attempts=0)
     connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
-    summaries.keep_key(connection, record)
+    save_case_key(connection, record)
     if measured is not None:
         failure = measured.log.outcome.failure
         row = {
-            "document": encode(measured),
+            "document": encode_measured(measured),
             "steady_seconds": measured.measurements.steady.seconds,
-            "conditions": conditions(measured),
+            "conditions": conditions_text(measured),
             "fingerprint": (failure.fingerprint or None) if failure else None,
             "chip_hours": measured.measurements.chip_hours,
             "devices": measured.log.environment.devices,
             "made": now,
-            **summaries.columns(measured),
+            **summary_columns(measured),
         }
         found = insert(connection, MEASUREMENT).values(run=record.id, **row)
         connection.execute(found.on_conflict_do_update(index_elements=["run"], set_=row))
 
 
-def of_branch(connection: Connection, repository: str, branch: str) -> tuple[RunRecord, ...]:
+def branch_runs(connection: Connection, repository: str, branch: str) -> tuple[RunRecord, ...]:
     """The newest runs of each case and variant on a branch (by its slug), newest first, with those that name
     a commit but no branch."""
-    rows = list(_newest(connection, select(*COLUMNS), repository, branch))
+    rows = list(_newest_of_branch(connection, select(*RECORD_COLUMNS), repository, branch))
     return tuple(record_of(row) for row in sorted(rows, key=_newest_first))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class RunFigures:
     """What of a measurement can be asked of many runs at once: the steady step time in seconds, what it was
-    measured under (see `bot.verdict.conditions`), and the fingerprint of its failure."""
+    measured under (see `bot.verdict.comparability`), and the fingerprint of its failure."""
 
     steady_seconds: float | None
     conditions: str
     fingerprint: str | None
 
 
-def figures_of_branch(connection: Connection, repository: str, branch: str) -> dict[str, Figures]:
+def branch_figures(connection: Connection, repository: str, branch: str) -> dict[str, RunFigures]:
     """The figures of every measured run that `of_branch` names, by run id."""
-    columns = (MEASUREMENT.c[name] for name in Figures.__dataclass_fields__)
+    columns = (MEASUREMENT.c[name] for name in RunFigures.__dataclass_fields__)
     query = select(MEASUREMENT.c.run, *columns).join(RUN, RUN.c.id == MEASUREMENT.c.run)
     return {
-        row.pop("run"): Figures(**row) for row in map(dict, _newest(connection, query, repository, branch))
+        row.pop("run"): RunFigures(**row)
+        for row in map(dict, _newest_of_branch(connection, query, repository, branch))
     }
 
 
-def _newest(connection: Connection, query: Select[Any], repository: str, branch: str) -> Iterator[Any]:
+def _newest_of_branch(
+    connection: Connection, query: Select[Any], repository: str, branch: str
+) -> Iterator[Any]:
     """The rows of the newest runs of each case and variant on a branch, then of runs of no branch: each read
     from an index, so that it takes no longer the more runs are kept."""
     named = [
         and_(RUN.c.branch == branch, RUN.c.case == case, RUN.c.variant == variant)
-        for case, variant in summaries.keys(connection, repository, branch)
+        for case, variant in case_keys(connection, repository, branch)
     ]
     unnamed = and_(RUN.c.branch.is_(None), RUN.c.sha.is_not(None))
-    for here, most in (*((one, NEWEST_PER_KEY) for one in named), (unnamed, NEWEST_UNNAMED)):
+    for here, most in (*((one, NEWEST_PER_KEY) for one in named), (unnamed, NEWEST_WITHOUT_BRANCH)):
         ordered = query.where(RUN.c.repository == repository, here).order_by(
             RUN.c.started.desc().nulls_last()
         )
@@ -124,14 +284,14 @@ def _newest_first(row: Any) -> tuple[float, str]:
 def by_id(connection: Connection, run: str) -> RunRecord | None:
     """One run, or None."""
     row = (
-        connection.execute(select(*(RUN.c[name] for name in _COLUMNS)).where(RUN.c.id == run))
+        connection.execute(select(*(RUN.c[name] for name in _RECORD_FIELDS)).where(RUN.c.id == run))
         .mappings()
         .first()
     )
     return record_of(row) if row else None
 
 
-def generations(connection: Connection, ids: Sequence[str]) -> dict[str, str]:
+def measured_generations(connection: Connection, ids: Sequence[str]) -> dict[str, str]:
     """The content each of these runs was last measured from, by run id; runs without are left out."""
     query = select(RUN.c.id, RUN.c.generation).join(MEASUREMENT, MEASUREMENT.c.run == RUN.c.id)
     parts = (ids[at : at + 1_000] for at in range(0, len(ids), 1_000))  # a statement takes some 30,000
@@ -146,11 +306,11 @@ def measured(connection: Connection, ids: Collection[str]) -> dict[str, Measured
     rows = connection.execute(
         select(MEASUREMENT.c.run, MEASUREMENT.c.document).where(MEASUREMENT.c.run.in_(sorted(ids)))
     )
-    return {run: decode(document) for run, document in rows}
+    return {run: decode_measured(document) for run, document in rows}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class PlannedRun:
     """A run to be started: its record, and the job that executes it.
 
     `price` is what it may cost, in chip-hours, None where nobody knows; `charged_to` is the person who asked
@@ -163,8 +323,8 @@ class Planned:
     charged_to: str = ""
 
 
-def plan(
-    connection: Connection, planned: Sequence[Planned], *, repository: str, number: int, now: float
+def plan_runs(
+    connection: Connection, planned: Sequence[PlannedRun], *, repository: str, number: int, now: float
 ) -> int:
     """Want exactly these launched runs for a pull request, in this order; the number of new ones.
 
@@ -178,9 +338,9 @@ def plan(
     new = 0
     for place, one in enumerate(planned):
         # A little later each, so that they are started in this order.
-        due = now + place * ORDER_SECONDS
+        due = now + place * LAUNCH_SPACING_SECONDS
         if known.get(one.record.id, RunState.CANCELLED) == RunState.CANCELLED:
-            _plan(connection, one, number, due)
+            _insert_planned(connection, one, number, due)
             new += 1
         connection.execute(
             insert(connection, WANT)
@@ -191,15 +351,15 @@ def plan(
     return new
 
 
-def _plan(connection: Connection, one: Planned, number: int, due: float) -> None:
+def _insert_planned(connection: Connection, one: PlannedRun, number: int, due: float) -> None:
     """Insert a run that is to be started, or begin anew with one that was cancelled.
 
     It is charged to the pull request that wants it first; those that come later share it for nothing.
     """
-    values: dict[str, Any] = {name: getattr(one.record, name) for name in _COLUMNS}
+    values: dict[str, Any] = {name: getattr(one.record, name) for name in _RECORD_FIELDS}
     values |= {"price": one.price, "charged_to": one.charged_to, "charged_number": number, "waiting": None}
     values |= {"job": msgspec.json.encode(one.job).decode(), "seen": due, "due": due, "standing": None}
-    summaries.keep_key(connection, one.record)
+    save_case_key(connection, one.record)
     inserted = insert(connection, RUN).values(**values, lease_until=0.0, token=0, attempts=0)
     connection.execute(
         inserted.on_conflict_do_update(
@@ -208,15 +368,15 @@ def _plan(connection: Connection, one: Planned, number: int, due: float) -> None
     )
 
 
-def planned_run(row: Mapping[Any, Any]) -> Planned:
+def planned_run(row: Mapping[Any, Any]) -> PlannedRun:
     """The row as values."""
-    return Planned(record=record_of(row), job=_JOB(row["job"]))
+    return PlannedRun(record=record_of(row), job=_DECODE_JOB(row["job"]))
 
 
-def wanted(connection: Connection, repository: str, number: int) -> tuple[RunRecord, ...]:
+def wanted_runs(connection: Connection, repository: str, number: int) -> tuple[RunRecord, ...]:
     """The launched runs that a pull request wants, in the order they were planned."""
     rows = connection.execute(
-        select(*(RUN.c[name] for name in _COLUMNS))
+        select(*(RUN.c[name] for name in _RECORD_FIELDS))
         .join(WANT, WANT.c.run == RUN.c.id)
         .where(WANT.c.repository == repository, WANT.c.number == number)
         .order_by(RUN.c.seen, RUN.c.id)
@@ -226,7 +386,7 @@ def wanted(connection: Connection, repository: str, number: int) -> tuple[RunRec
 
 def drop_wants(connection: Connection, *, repository: str, number: int, but: Collection[str] = ()) -> None:
     """Stop wanting a pull request's runs (all but these); runs nobody wants are due, to be ended."""
-    stale = [run.id for run in wanted(connection, repository, number) if run.id not in but]
+    stale = [run.id for run in wanted_runs(connection, repository, number) if run.id not in but]
     for run in stale:
         connection.execute(
             WANT.delete().where(WANT.c.repository == repository, WANT.c.number == number, WANT.c.run == run)
@@ -245,4 +405,121 @@ def wanters(connection: Connection, run: str) -> tuple[tuple[str, int], ...]:
 
 def record_of(row: Mapping[Any, Any]) -> RunRecord:
     """The row as a run."""
-    return _RECORD({name: row[name] for name in _COLUMNS})
+    return _DECODE_RECORD({name: row[name] for name in _RECORD_FIELDS})
+
+
+KEYS_PER_STATEMENT = 100
+"""Keys of one statement; SQLite takes 500 parts."""
+
+
+def newest_rows(
+    connection: Connection,
+    columns: Sequence[str],
+    keys: Sequence[tuple[str, str]],
+    *,
+    most: int,
+    given: Mapping[str, object],
+    where: str = "",
+    own: Sequence[Mapping[str, object]] = (),
+) -> Iterator[tuple[int, Any]]:
+    """The newest ended, measured runs of each key: its place, and the row.
+
+    `given` has `repository` and `branch`; `where` may add conditions, in which `{n}` numbers the key, and
+    `own` holds what they name for each key, without the number. None of these texts comes from outside.
+    """
+    for start in range(0, len(keys), KEYS_PER_STATEMENT):
+        part = keys[start : start + KEYS_PER_STATEMENT]
+        asked = dict(given)
+        for number, (case, variant) in enumerate(part):
+            asked |= {f"case{number}": case, f"variant{number}": variant}
+            more = own[start + number] if own else {}
+            asked |= {f"{name}{number}": value for name, value in more.items()}
+        # All of them at once: one by one they cost three times as much.
+        for row in connection.execute(_newest_statement(tuple(columns), len(part), most, where), asked).all():
+            yield start + row[0], row
+
+
+@lru_cache(maxsize=64)
+def _newest_statement(columns: tuple[str, ...], count: int, most: int, where: str) -> TextClause:
+    parts = (
+        f"SELECT * FROM (SELECT {number} AS place, {', '.join(columns)} "  # noqa: S608 - all of it is ours
+        "FROM run JOIN measurement ON measurement.run = run.id "
+        "WHERE run.repository = :repository AND run.branch = :branch AND run.state = 'ended' "
+        f'AND run."case" = :case{number} AND run.variant = :variant{number} '
+        f"{where.format(n=number)} ORDER BY run.started DESC NULLS LAST, run.id LIMIT {most}) AS part{number}"
+        for number in range(count)
+    )
+    return text(" UNION ALL ".join(parts))
+
+
+IDS_PER_STATEMENT = 1_000
+"""A statement takes some 30,000 values."""
+
+
+def run_conditions(connection: Connection, ids: Collection[str]) -> dict[str, str]:
+    """The conditions of these runs, by id; runs without a measurement are left out."""
+    found: dict[str, str] = {}
+    ordered = sorted(ids)
+    for at in range(0, len(ordered), IDS_PER_STATEMENT):
+        here = MEASUREMENT.c.run.in_(ordered[at : at + IDS_PER_STATEMENT])
+        rows = connection.execute(select(MEASUREMENT.c.run, MEASUREMENT.c.conditions).where(here))
+        found |= {row.run: row.conditions for row in rows}
+    return found
+
+
+_REUSED_FIELDS = tuple(RunRecord.__dataclass_fields__)
+
+
+def runs_of_trees(connection: Connection, repository: str, trees: Collection[str]) -> tuple[RunRecord, ...]:
+    """Every run of these files (hashes of trees), on whatever branch and commit, newest first."""
+    if not trees:
+        return ()
+    rows = connection.execute(
+        select(*(RUN.c[name] for name in _REUSED_FIELDS))
+        .where(RUN.c.repository == repository, RUN.c.tree.in_(sorted(trees)))
+        .order_by(RUN.c.started.desc(), RUN.c.id)
+    )
+    return tuple(record_of(row) for row in rows.mappings())
+
+
+def save_trees(connection: Connection, repository: str, trees: Mapping[str, str | None]) -> int:
+    """Note the files of commits, by the commits' full hashes, with their runs that do not know them yet; the
+    number of those. None as a tree: the commit's files are not known."""
+    learnt = 0
+    for sha, tree in trees.items():
+        spelt = [sha[:digits] for digits in range(MIN_SHA_LENGTH, len(sha) + 1)]
+        here = (RUN.c.repository == repository, RUN.c.sha.in_(spelt), RUN.c.tree.is_(None))
+        if tree is not None:
+            learnt += connection.execute(RUN.update().where(*here).values(tree=tree)).rowcount
+    return learnt
+
+
+def want_existing(connection: Connection, ids: Collection[str], *, repository: str, number: int) -> None:
+    """Want those of these runs that are there and not cancelled, and no others; start nothing."""
+    there = select(RUN.c.id).where(RUN.c.id.in_(sorted(ids)), RUN.c.state != RunState.CANCELLED)
+    kept = set(connection.execute(there).scalars())
+    for run in sorted(kept):
+        connection.execute(
+            insert(connection, WANT)
+            .values(repository=repository, number=number, run=run)
+            .on_conflict_do_nothing()
+        )
+    drop_wants(connection, repository=repository, number=number, but=kept)
+
+
+LOG = logging.getLogger(__name__)
+
+
+def backfill(connection: Connection) -> int:
+    """Fill some rows; 0 where nothing is left."""
+    backfill_case_keys(connection)
+    filled = backfill_summaries(connection, decode_uncached)
+    if filled:
+        LOG.info("runs of an older version were summarised", extra={"runs": filled})
+    return filled
+
+
+def run_states(connection: Connection, ids: Collection[str]) -> dict[str, RunState]:
+    """How these runs stand; those that are not planned yet are left out."""
+    rows = connection.execute(select(RUN.c.id, RUN.c.state).where(RUN.c.id.in_(sorted(ids))))
+    return {row.id: RunState(row.state) for row in rows}

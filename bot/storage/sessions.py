@@ -1,13 +1,10 @@
-"""Who is signed in: one row for each session, without the token, which only its browser keeps.
-
-In:  the digest of a session's name. Out: a `SessionRow`, as long as it lasts.
-"""
+"""Who is signed in: one row for each session, without its token, which only the browser keeps."""
 
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, select
 
-from bot.storage.deliveries import insert
+from bot.storage.sql import insert
 from bot.storage.tables import SESSION
 
 

@@ -1,32 +1,31 @@
-"""What launches cost: set aside before the launch, put right after the run.
+"""What launches cost, in chip-hours: reserved before the launch, settled after the run.
 
-In:  a run that is about to be launched, the limits, the time; later what it took.
-Out: None where it may start, else a `Hold`.
-
-Every decision is one transaction, and only one of them goes on at a time, in whatever process: on SQLite
+Every admission is one transaction, and only one of them runs at a time, in whatever process: on SQLite
 because writers queue up, on PostgreSQL by a lock that the transaction holds to its end.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, case, func, select, text
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, case, func, select, text, true
 
-from bot.runs.budget import Hold, Limits, Used, day_start, hold, waits_for_a_budget
-from bot.runs.records import RunState
-from bot.storage.deliveries import insert
-from bot.storage.tables import PULL_REQUEST, RUN, SPEND, WANT
+from bot.domain.run import RunState
+from bot.logs.facts import OutcomeState
+from bot.planning.budget import BudgetHold, BudgetLimits, BudgetUse, budget_hold, day_start, is_budget_hold
+from bot.storage.sql import insert
+from bot.storage.tables import MEASUREMENT, PULL_REQUEST, RUN, SPEND, WANT
 
-LOCK = 7_404_119_230_441
+ADMISSION_LOCK = 7_404_119_230_441
 """Which lock: any number that nobody else takes."""
 
-WOKEN = 4
+MAX_WOKEN = 4
 """Runs that ask again when a place gets free: one will start; the first may be held for another reason."""
 
-_OVER = (RunState.ENDED, RunState.LOST, RunState.CANCELLED)
+_TERMINAL = (RunState.ENDED, RunState.LOST, RunState.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class AdmissionRequest:
     """An attempt of a run to be admitted at a place, empty for this machine; `shown` names it for people.
     `most` is what the attempt can take at most, in chip-hours; None: only what such runs took is known."""
 
@@ -37,28 +36,30 @@ class Wish:
     most: float | None = None
 
 
-def admit(connection: Connection, wish: Wish, limits: Limits, *, now: float) -> Hold | None:
+def admit(
+    connection: Connection, wish: AdmissionRequest, limits: BudgetLimits, *, now: float
+) -> BudgetHold | None:
     """Set aside what the attempt may cost, if the limits allow; why it waits stays with the run.
 
     An attempt that is set aside for already is admitted again and costs nothing more.
     """
     if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
-    row = connection.execute(select(SPEND).where(_is(wish.run, wish.attempt))).mappings().first()
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": ADMISSION_LOCK})
+    row = connection.execute(select(SPEND).where(_is_attempt(wish.run, wish.attempt))).mappings().first()
     if row is not None and row["ended"] is None:
         return None
     run = connection.execute(select(RUN).where(RUN.c.id == wish.run)).mappings().one()
     used = _used(connection, run, wish.place, now)
-    held = hold(limits, used, _most(run, wish), now=now, place=wish.place or wish.shown)
-    _say(connection, run, held.why if held else None, now)
+    held = budget_hold(limits, used, _max_chip_hours(run, wish), now=now, place=wish.place or wish.shown)
+    _save_waiting_reason(connection, run, held.why if held else None, now)
     if held is None:
-        _set_aside(connection, run, wish, earlier=_spent(row), now=now)
+        _reserve(connection, run, wish, earlier=_spent_before(row), now=now)
     return held
 
 
-def is_set_aside(connection: Connection, run: str, attempt: int) -> bool:
+def is_reserved(connection: Connection, run: str, attempt: int) -> bool:
     """Whether an attempt was admitted and not settled since; only who holds the run's row changes that."""
-    here = select(SPEND.c.run).where(_is(run, attempt), SPEND.c.ended.is_(None))
+    here = select(SPEND.c.run).where(_is_attempt(run, attempt), SPEND.c.ended.is_(None))
     return connection.execute(here).first() is not None
 
 
@@ -70,23 +71,23 @@ def settle(
     None as `chip_hours`: nobody can say, so that what was set aside counts as spent. Returns what is
     written down; None where the attempt was never admitted.
     """
-    here = _is(run, attempt)
+    here = _is_attempt(run, attempt)
     row = connection.execute(select(SPEND).where(here)).mappings().first()
     if row is None:
         return None
     spent = row["reserved_chip_hours"] if chip_hours is None else chip_hours
     if row["ended"] is None:
         connection.execute(SPEND.update().where(here).values(spent_chip_hours=spent, ended=now))
-        _wake(connection, row["place"], now)
+        _wake_waiting(connection, row["place"], now)
     return float(spent)
 
 
-def of_pull(connection: Connection, repository: str, number: int) -> float:
+def pull_chip_hours(connection: Connection, repository: str, number: int) -> float:
     """The chip-hours that a pull request has used, with what is set aside for its runs under way."""
-    return _sum(connection, and_(SPEND.c.repository == repository, SPEND.c.number == number))
+    return _sum_chip_hours(connection, and_(SPEND.c.repository == repository, SPEND.c.number == number))
 
 
-def taken_by_pull(connection: Connection, repository: str, number: int) -> float | None:
+def pull_chip_hours_of_ended(connection: Connection, repository: str, number: int) -> float | None:
     """The chip-hours that the ended runs of a pull request took; None where none has ended."""
     took = func.sum(SPEND.c.spent_chip_hours + SPEND.c.earlier_chip_hours)
     here = (SPEND.c.repository == repository, SPEND.c.number == number, SPEND.c.ended.is_not(None))
@@ -94,66 +95,68 @@ def taken_by_pull(connection: Connection, repository: str, number: int) -> float
     return None if total is None else float(total)
 
 
-def of_day(connection: Connection, repository: str, now: float) -> float:
+def day_chip_hours(connection: Connection, repository: str, now: float) -> float:
     """The chip-hours that a repository has used today (UTC), with what is set aside."""
-    return _sum(connection, and_(SPEND.c.repository == repository, SPEND.c.made >= day_start(now)))
+    return _sum_chip_hours(connection, and_(SPEND.c.repository == repository, SPEND.c.made >= day_start(now)))
 
 
-def _is(run: str, attempt: int) -> ColumnElement[bool]:
+def _is_attempt(run: str, attempt: int) -> ColumnElement[bool]:
     return and_(SPEND.c.run == run, SPEND.c.attempt == attempt)
 
 
-def _used(connection: Connection, run: RowMapping, place: str, now: float) -> Used:
+def _used(connection: Connection, run: RowMapping, place: str, now: float) -> BudgetUse:
     today = and_(SPEND.c.repository == run["repository"], SPEND.c.made >= day_start(now))
-    person, number = run["charged_to"], _pull(run)
-    return Used(
-        runs=_under_way(connection, place),
-        day=_sum(connection, today),
-        person=_sum(connection, and_(today, SPEND.c.by == person)) if person else 0.0,
-        pull=0.0 if number is None else of_pull(connection, run["repository"], number),
+    person, number = run["charged_to"], _paying_pull(run)
+    return BudgetUse(
+        runs=_count_admitted(connection, place),
+        day=_sum_chip_hours(connection, today),
+        person=_sum_chip_hours(connection, and_(today, SPEND.c.by == person)) if person else 0.0,
+        pull=0.0 if number is None else pull_chip_hours(connection, run["repository"], number),
     )
 
 
-def _pull(run: RowMapping) -> int | None:
+def _paying_pull(run: RowMapping) -> int | None:
     """The pull request that pays; None for runs of main itself, which are the repository's alone."""
     return run["charged_number"] or None
 
 
-def _under_way(connection: Connection, place: str) -> int:
+def _count_admitted(connection: Connection, place: str) -> int:
     """Attempts admitted at a place whose run goes on; a run that is over holds no place, settled or not."""
     rows = connection.execute(
         select(func.count())
         .select_from(SPEND.outerjoin(RUN, RUN.c.id == SPEND.c.run))
         .where(SPEND.c.place == place, SPEND.c.ended.is_(None))
-        .where(RUN.c.state.is_(None) | RUN.c.state.not_in(_OVER))
+        .where(RUN.c.state.is_(None) | RUN.c.state.not_in(_TERMINAL))
     )
     return rows.scalar_one()
 
 
-def _sum(connection: Connection, where: ColumnElement[bool]) -> float:
+def _sum_chip_hours(connection: Connection, where: ColumnElement[bool]) -> float:
     now_or_then = case((SPEND.c.ended.is_(None), SPEND.c.reserved_chip_hours), else_=SPEND.c.spent_chip_hours)
     total = func.sum(now_or_then + SPEND.c.earlier_chip_hours)
     return float(connection.execute(select(func.coalesce(total, 0.0)).where(where)).scalar_one())
 
 
-def _spent(row: RowMapping | None) -> float:
+def _spent_before(row: RowMapping | None) -> float:
     """What a run of the same name took before it was cancelled and asked for anew."""
     return 0.0 if row is None else float(row["earlier_chip_hours"] + (row["spent_chip_hours"] or 0.0))
 
 
-def _most(run: RowMapping, wish: Wish) -> float | None:
+def _max_chip_hours(run: RowMapping, wish: AdmissionRequest) -> float | None:
     price: float | None = run["price"]
     return price if wish.most is None else wish.most
 
 
-def _set_aside(connection: Connection, run: RowMapping, wish: Wish, *, earlier: float, now: float) -> None:
+def _reserve(
+    connection: Connection, run: RowMapping, wish: AdmissionRequest, *, earlier: float, now: float
+) -> None:
     values = {
         "repository": run["repository"],
-        "number": _pull(run),
+        "number": _paying_pull(run),
         "by": run["charged_to"] or "",
         "place": wish.place,
         "made": now,
-        "reserved_chip_hours": _most(run, wish) or 0.0,
+        "reserved_chip_hours": _max_chip_hours(run, wish) or 0.0,
         "spent_chip_hours": None,
         "earlier_chip_hours": earlier,
         "ended": None,
@@ -162,12 +165,12 @@ def _set_aside(connection: Connection, run: RowMapping, wish: Wish, *, earlier: 
     connection.execute(inserted.on_conflict_do_update(index_elements=["run", "attempt"], set_=values))
 
 
-def _say(connection: Connection, run: RowMapping, why: str | None, now: float) -> None:
+def _save_waiting_reason(connection: Connection, run: RowMapping, why: str | None, now: float) -> None:
     """Keep why the run waits; where a budget is the reason, or was, have those who want it say so."""
     if run["waiting"] == why:
         return
     connection.execute(RUN.update().where(RUN.c.id == run["id"]).values(waiting=why))
-    if not any(waits_for_a_budget(one) for one in (why, run["waiting"]) if one):
+    if not any(is_budget_hold(one) for one in (why, run["waiting"]) if one):
         return
     wanted = select(WANT.c.number).where(WANT.c.run == run["id"], WANT.c.repository == run["repository"])
     connection.execute(
@@ -178,14 +181,58 @@ def _say(connection: Connection, run: RowMapping, why: str | None, now: float) -
     )
 
 
-def _wake(connection: Connection, place: str, now: float) -> None:
+def _wake_waiting(connection: Connection, place: str, now: float) -> None:
     """Have the runs that have waited longest for anything at this place ask again, in the order planned."""
     longest = (
         select(RUN.c.id)
         .where(RUN.c.state == RunState.PLANNED, RUN.c.waiting.is_not(None), RUN.c.due > now)
         .where(func.coalesce(RUN.c.place, "") == place)
         .order_by(RUN.c.seen, RUN.c.id)
-        .limit(WOKEN)
+        .limit(MAX_WOKEN)
     )
     ids = [row.id for row in connection.execute(longest)]
     connection.execute(RUN.update().where(RUN.c.id.in_(ids)).values(due=RUN.c.seen))
+
+
+def branch_costs(
+    connection: Connection, repository: str, branch: str, *, devices: int | None
+) -> dict[str, list[float]]:
+    """The chip-hours of the runs that succeeded on a branch (by its slug), by `case/variant`, newest first.
+
+    Only runs on so many devices count; None, and every run does.
+    """
+    rows = connection.execute(
+        select(RUN.c.case, RUN.c.variant, MEASUREMENT.c.chip_hours)
+        .join(MEASUREMENT, MEASUREMENT.c.run == RUN.c.id)
+        .where(RUN.c.repository == repository, RUN.c.branch == branch)
+        .where(MEASUREMENT.c.outcome == OutcomeState.SUCCEEDED, MEASUREMENT.c.chip_hours.is_not(None))
+        .where(true() if devices is None else MEASUREMENT.c.devices == devices)
+        .order_by(RUN.c.started.desc(), RUN.c.id)
+    )
+    hours: dict[str, list[float]] = {}
+    for row in rows:
+        hours.setdefault(f"{row.case}/{row.variant}", []).append(row.chip_hours)
+    return hours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCost:
+    """What is known of a launched or found run: the pull request it was charged to, what it was thought to
+    cost and what it did, in chip-hours, how it stands, and why it waits."""
+
+    state: str
+    number: int | None
+    price: float | None
+    took: float | None
+    waiting: str | None
+
+
+def run_costs(connection: Connection, ids: Collection[str]) -> dict[str, RunCost]:
+    """The bills of these runs, by id; runs that nobody knows are left out."""
+    columns = (RUN.c.state, RUN.c.charged_number.label("number"), RUN.c.price, RUN.c.waiting)
+    rows = connection.execute(
+        select(RUN.c.id, *columns, MEASUREMENT.c.chip_hours.label("took"))
+        .outerjoin(MEASUREMENT, MEASUREMENT.c.run == RUN.c.id)
+        .where(RUN.c.id.in_(sorted(ids)))
+    )
+    return {row.pop("id"): RunCost(**row) for row in map(dict, rows.mappings())}

@@ -1,7 +1,7 @@
 """The tables: what must survive a crash.
 
-Rows that move by themselves (`delivery`, `pull_request`, `run`) carry when they are due and who holds
-them: `lease_until` is how long, `token` counts the holders, so that one who lost the row cannot write.
+Rows that are worked on (`delivery`, `pull_request`, `run`, …) say when they are due and who holds them:
+`lease_until` is how long, `token` counts the holders, so that a holder that lost the row cannot write.
 Times are Unix seconds.
 """
 
@@ -14,39 +14,32 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
+    MetaData,
     String,
     Table,
     Text,
 )
 
-from bot.storage.chore_tables import CHORE, FORMER_NAME, LANDING, MAINLINE, MARK, MERGE_GROUP, SENT
-from bot.storage.metadata import METADATA, lease
-from bot.storage.wish_tables import ACKNOWLEDGEMENT, APPROVAL, ASK, GIVEN, SPEND
+METADATA = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    }
+)
 
-__all__ = [
-    "ACKNOWLEDGEMENT",
-    "APPROVAL",
-    "ASK",
-    "CASE_KEY",
-    "CHORE",
-    "DELIVERY",
-    "FAILURE",
-    "FORMER_NAME",
-    "GIVEN",
-    "LANDING",
-    "MAINLINE",
-    "MARK",
-    "MEASUREMENT",
-    "MERGE_GROUP",
-    "METADATA",
-    "PULL_REQUEST",
-    "REPORT",
-    "REPOSITORY",
-    "RUN",
-    "SENT",
-    "SPEND",
-    "WANT",
-]
+
+def lease_columns() -> tuple[Column[float] | Column[int] | Column[str], ...]:
+    """Columns of a row that moves by itself; new ones for every table."""
+    return (
+        Column("due", Float, nullable=True),
+        Column("lease_owner", String, nullable=True),
+        Column("lease_until", Float, nullable=False, default=0.0, server_default="0"),
+        Column("token", Integer, nullable=False, default=0, server_default="0"),
+        Column("attempts", Integer, nullable=False, default=0, server_default="0"),
+        Column("error", Text, nullable=True),
+    )
+
 
 DELIVERY = Table(
     "delivery",
@@ -58,7 +51,7 @@ DELIVERY = Table(
     Column("received", Float, nullable=False),
     Column("state", String, nullable=False),
     Column("outcome", Text, nullable=True),
-    *lease(),
+    *lease_columns(),
     Index(None, "due"),
 )
 
@@ -105,7 +98,7 @@ PULL_REQUEST = Table(
     Column("check_pending", Boolean, nullable=True),
     Column("comment_lost", Integer, nullable=False, default=0, server_default="0"),
     Column("trouble", Text, nullable=True),
-    *lease(),
+    *lease_columns(),
     Index(None, "due"),
 )
 
@@ -136,7 +129,7 @@ RUN = Table(
     Column("charged_number", Integer, nullable=True),
     Column("waiting", Text, nullable=True),
     Column("wish", String, nullable=True),
-    *lease(),
+    *lease_columns(),
     Index(None, "due"),
     Index(None, "repository", "branch", "case", "variant", "started"),
     Index(None, "repository", "sha"),
@@ -208,4 +201,142 @@ SESSION = Table(
     Column("made", Float, nullable=False),
     Column("expires", Float, nullable=False),
     Index(None, "expires"),
+)
+
+ASK = Table(
+    "ask",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("source", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("keys", Text, nullable=False),
+    Column("by", String, nullable=False),
+    Column("fresh", Integer, nullable=False),
+    Column("head_sha", String, nullable=True),
+    Column("made", Float, nullable=False),
+)
+
+APPROVAL = Table(
+    "approval",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("head_sha", String, primary_key=True),
+    Column("tree", String, nullable=False),
+    Column("by", String, nullable=False),
+    Column("made", Float, nullable=False),
+)
+
+ACKNOWLEDGEMENT = Table(
+    "acknowledgement",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("case", String, primary_key=True),
+    Column("variant", String, primary_key=True),
+    Column("verdict", String, nullable=False),
+    Column("head_sha", String, nullable=False),
+    Column("by", String, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("made", Float, nullable=False),
+    Column("grounds", Text, nullable=False),
+)
+
+GIVEN = Table(
+    "given",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("person", BigInteger, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("counted", Boolean, nullable=False),
+    Column("made", Float, nullable=False),
+    Index(None, "made"),
+)
+
+SPEND = Table(
+    "spend",
+    METADATA,
+    Column("run", String, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("repository", String, nullable=False),
+    Column("number", Integer, nullable=True),
+    Column("by", String, nullable=False),
+    Column("place", String, nullable=False),
+    Column("made", Float, nullable=False),
+    Column("reserved_chip_hours", Float, nullable=False),
+    Column("spent_chip_hours", Float, nullable=True),
+    Column("earlier_chip_hours", Float, nullable=False, default=0.0, server_default="0"),
+    Column("ended", Float, nullable=True),
+    Index(None, "repository", "made"),
+    Index(None, "place", "ended"),
+)
+
+MAINLINE = Table(
+    "mainline",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("installation", BigInteger, nullable=False),
+    Column("wanted", Integer, nullable=False),
+    Column("scheduled", String, nullable=True),
+    *lease_columns(),
+    Index(None, "due"),
+)
+
+LANDING = Table(
+    "landing",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("head_sha", String, primary_key=True),
+    Column("branch", String, nullable=False),
+    Column("main_sha", String, nullable=False),
+    Column("known", Integer, nullable=False),
+    Column("same_files", Boolean, nullable=False),
+    Column("made", Float, nullable=False),
+)
+
+MERGE_GROUP = Table(
+    "merge_group",
+    METADATA,
+    Column("repository", String, primary_key=True),
+    Column("head_sha", String, primary_key=True),
+    Column("installation", BigInteger, nullable=False),
+    Column("pull", Integer, nullable=True),
+    Column("asked", Float, nullable=False),
+    Column("wanted", Integer, nullable=False),
+    *lease_columns(),
+    Index(None, "due"),
+)
+
+SENT = Table(
+    "sent",
+    METADATA,
+    Column("installation", BigInteger, primary_key=True),
+    Column("process", String, primary_key=True),
+    Column("stretch", Integer, primary_key=True),
+    Column("writes", Integer, nullable=False),
+    Column("points", Integer, nullable=False),
+)
+
+CHORE = Table(
+    "chore",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("mark", Text, nullable=True),
+    *lease_columns(),
+    Index(None, "due"),
+)
+
+MARK = Table(
+    "mark",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+FORMER_NAME = Table(
+    "former_name",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("full_name", String, nullable=False),
 )

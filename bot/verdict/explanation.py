@@ -1,158 +1,285 @@
-"""Why a comparison says what it says: every figure with what it was made of, small enough to keep.
+"""Explains a comparison: the samples behind each run, the noise, the decision with its numbers.
 
-In:  nothing; these are values. Out: `Explanation` and its parts.
-
-Steps are kept as spans, `(first, last)`, so that a run of 100,000 steps is explained in a line.
+Every printed step line is either kept or dropped for one named reason.
 """
 
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from math import isfinite
+from typing import assert_never
 
-Spans = tuple[tuple[int, int], ...]
-
-
-class Reason(StrEnum):
-    """Why the interval of a step is not in the steady step time."""
-
-    EARLIER_ATTEMPT = "earlier_attempt"
-    WARM_UP = "warm_up"
-    RAMP_UP = "ramp_up"
-    PROFILED = "profiled"
-    LAST_LINE = "last_line"
-    EVAL = "eval"
-    IMPLAUSIBLE = "implausible"
-    NO_INTERVAL = "no_interval"
-    IMPOSSIBLE = "impossible"
-    SHORT = "short"
-    LONG = "long"
-    TOO_FEW = "too_few"
-
-
-REASONS: dict[Reason, str] = {
-    Reason.EARLIER_ATTEMPT: "before the last restart",
-    Reason.WARM_UP: "warm-up: compilation and the filling of the double buffer",
-    Reason.RAMP_UP: "batch ramp-up",
-    Reason.PROFILED: "timed by the profiler",
-    Reason.LAST_LINE: "the last line, which waits for the final checkpoint",
-    Reason.EVAL: "spans an evaluation",
-    Reason.IMPLAUSIBLE: "implausible",
-    Reason.NO_INTERVAL: "no interval to the line before",
-    Reason.IMPOSSIBLE: "shorter than the device's peak allows",
-    Reason.SHORT: "a catch-up, shorter than 0.67 medians",
-    Reason.LONG: "a stall, longer than 1.5 medians",
-    Reason.TOO_FEW: "clean, but too few to stand for the run",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dropped:
-    """The steps that were left out for one reason."""
-
-    reason: Reason
-    steps: Spans
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where something stands: the byte of the (inflated) log, and the step whose line it is, if it is one."""
-
-    what: str
-    offset: int
-    step: int | None = None
+from bot.logs.facts import MarkKind, RunLog, Step, StepKind
+from bot.verdict.comparability import SideOutcome
+from bot.verdict.hardware import DeviceFamily
+from bot.verdict.judgement import (
+    Arithmetic,
+    Comparison,
+    Dropped,
+    ExactFigure,
+    ExplainedHistory,
+    ExplainedRun,
+    Explanation,
+    MeasuredRun,
+    MetricRow,
+    NoiseSource,
+    Place,
+    Reason,
+    SecondsDialect,
+    StepClock,
+    StepSpans,
+)
+from bot.verdict.metrics import METRICS_BY_KEY, Judging
+from bot.verdict.noise import MAX_HISTORY, run_to_run_noise, select_history, since_last_change
+from bot.verdict.plausibility import implausible_steps
+from bot.verdict.timing import (
+    WARM_UP_STEPS,
+    StepIntervals,
+    detect_dialect,
+    interval_bounds,
+    last_attempt_steps,
+    step_intervals,
+    steps_spanning_eval,
+)
+from bot.verdict.timing_decision import (
+    POWER_Z,
+    DecisionRules,
+    apply_threshold,
+    change_variances,
+    pooled_baseline,
+    report_alpha,
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainedRun:
-    """One run: its steady step time (seconds, relative standard error) and the steps behind it.
+def explain_run(run: MeasuredRun, *, usable: bool = True) -> ExplainedRun:
+    """Return why the steady step time of a run is what it is, or why there is none."""
+    steady = run.measurements.steady
+    considered = step_intervals(run.log, implausible_steps(run.measurements.implausible))
+    within = interval_bounds(considered) if considered else None
+    kept = set(steady.kept_steps)
+    return ExplainedRun(
+        source=run.log.source,
+        run=run.log.run,
+        used=usable and steady.seconds is not None,
+        seconds=steady.seconds,
+        se=steady.se,
+        clock=steady.clock.value if steady.clock else None,
+        bounds=within,
+        kept=step_spans(steady.kept_steps),
+        kept_count=len(steady.kept_steps),
+        considered=len(steady.candidate_steps),
+        dropped=_dropped_steps(run, considered, within, kept),
+        problem=steady.problem,
+        places=_log_places(run),
+    )
 
-    `used` says that it is in the comparison's mean; `bounds` are the shortest and longest interval kept,
-    seconds; `problem` says why there is no steady step time.
+
+def step_spans(steps: Iterable[int]) -> StepSpans:
+    """Return steps as stretches without a hole, in their order: 3, 6, 7, 8 are (3, 3) and (6, 8)."""
+    found: list[tuple[int, int]] = []
+    for step in steps:
+        if found and step == found[-1][1] + 1:
+            found[-1] = (found[-1][0], step)
+        else:
+            found.append((step, step))
+    return tuple(found)
+
+
+def _dropped_steps(
+    run: MeasuredRun, considered: StepIntervals | None, within: tuple[float, float] | None, kept: set[int]
+) -> tuple[Dropped, ...]:
+    """Return the steps that are not kept by reason, in the order in which a log has them."""
+    log = run.log
+    segment = last_attempt_steps(log.steps)
+    earlier = [step.step for step in log.steps[: len(log.steps) - len(segment)]]
+    groups: dict[Reason, list[int]] = defaultdict(list)
+    if earlier:
+        groups[Reason.EARLIER_ATTEMPT] = earlier
+    odd = {one.step for one in run.measurements.implausible}
+    evals = steps_spanning_eval(log, segment)
+    excluded = _excludes_last_line(considered, segment)
+    for step in segment:
+        if step.step in kept:
+            continue
+        if considered is not None and step.step in considered.seconds:
+            groups[_reason_by_length(considered, within, step.step)].append(step.step)
+        elif excluded and step is segment[-1]:
+            groups[Reason.LAST_LINE].append(step.step)
+        else:
+            groups[_reason_not_considered(step, segment[0].step, odd, evals)].append(step.step)
+    return tuple(
+        Dropped(reason=reason, steps=step_spans(groups[reason])) for reason in Reason if reason in groups
+    )
+
+
+def _excludes_last_line(considered: StepIntervals | None, segment: Sequence[Step]) -> bool:
+    """Tell whether the last line is left out whatever it says: on a dispatch logger's clock it is not."""
+    if considered is None:
+        return False
+    match considered.clock:
+        case StepClock.COMPLETION:
+            return True
+        case StepClock.LOGGER:
+            return detect_dialect(segment) is SecondsDialect.FLUSH
+        case _:
+            assert_never(considered.clock)
+
+
+def _reason_not_considered(step: Step, first: int, odd: set[int], evals: set[int]) -> Reason:
+    """Return why a step is not even considered."""
+    match step.kind:
+        case StepKind.RAMP_UP:
+            return Reason.RAMP_UP
+        case StepKind.PROFILED:
+            return Reason.PROFILED
+        case StepKind.PLAIN:
+            pass
+        case _:
+            assert_never(step.kind)
+    if step.step < first + WARM_UP_STEPS:
+        return Reason.WARM_UP
+    if step.step in evals:
+        return Reason.EVAL
+    return Reason.IMPLAUSIBLE if step.step in odd else Reason.NO_INTERVAL
+
+
+def _reason_by_length(considered: StepIntervals, within: tuple[float, float] | None, step: int) -> Reason:
+    """Return why an interval that was considered is not kept."""
+    low, high = within or (0.0, 0.0)
+    seconds = considered.seconds[step]
+    if seconds < considered.shortest_possible:
+        return Reason.IMPOSSIBLE
+    if seconds < low:
+        return Reason.SHORT
+    return Reason.LONG if seconds > high else Reason.TOO_FEW
+
+
+def _log_places(run: MeasuredRun) -> tuple[Place, ...]:
+    """Return where the log says it: the kept steps, memory, the compiler's sizes, the failure.
+
+    A reader that does not tell places leaves them 0, where no log states its memory.
     """
+    log = run.log
+    found = _kept_step_places(log, run.measurements.steady.kept_steps)
+    if log.memory and log.memory[0].offset:
+        found.append(Place(what=f"memory in use, {log.memory[0].device}", offset=log.memory[0].offset))
+    found += [
+        Place(what="compiler memory sizes", offset=mark.offset)
+        for mark in log.marks
+        if mark.kind is MarkKind.COMPILED and mark.offset
+    ][:1]
+    failure = log.outcome.failure
+    if failure is not None and failure.error:
+        found.append(Place(what="first cause of the failure", offset=failure.offset))
+    return tuple(found)
 
-    source: str
-    run: int
-    used: bool
-    seconds: float | None = None
-    se: float | None = None
-    clock: str | None = None
-    bounds: tuple[float, float] | None = None
-    kept: Spans = ()
-    kept_count: int = 0
-    considered: int = 0
-    dropped: tuple[Dropped, ...] = ()
-    problem: str | None = None
-    places: tuple[Place, ...] = ()
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainedHistory:
-    """Main's runs: how many were `given`, how many lie `before_change`, are older than the newest that count,
-    or were dropped as `glitches` (seconds); `used` is 0 where the rest are too few."""
-
-    given: int
-    used: int = 0
-    before_change: int = 0
-    older: int = 0
-    glitches: tuple[float, ...] = ()
+def _kept_step_places(log: RunLog, kept: Sequence[int]) -> list[Place]:
+    where = {step.step: step.offset for step in last_attempt_steps(log.steps)}
+    ends = [("first", min(kept)), ("last", max(kept))] if kept else []
+    return [
+        Place(what=f"{name} kept step", offset=where[step], step=step) for name, step in ends if step in where
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arithmetic:
-    """The decision on step time with its numbers filled in; changes and errors on the log scale.
+class DecisionInputs:
+    """What a comparison was given beside its runs."""
 
-    `n` counts what was weighed: `main` of base's are main's runs, by `standing`; where that is disputed, base
-    is `base_off` from them. `between` and `within` are variances of the change, `se` the root of what was
-    taken of them: both, where `summed`, else the one between runs unless the other dwarfs it. `level` is what
-    this look may spend, `first_level` what the first could, `quantile` the t or z at `1 - level / (2 cases)`,
-    `z` the one of the equivalence test, `rounding` what the last printed digits alone may have done.
-    Defaults stand for reports that were stored before a figure was among these.
-    """
-
-    change: float
-    n: tuple[int, int]
-    spread: str
-    sd: float
-    nu: int
-    between: float
-    within: float
-    summed: bool
-    se: float
-    standing: str = "base"
-    main: int = 0
-    base_off: float = 0.0
-    level: float
-    first_level: float = 0.05
-    look: int
-    cases: int
-    quantile: float
-    z: float
-    practical: float
-    equivalence: float
-    rounding: float = 0.0
-    band: float
-    mde: float
-    decision: str
+    family: DeviceFamily | None
+    history: Sequence[float]
+    rules: DecisionRules
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExactFigure:
-    """An exact metric: it has moved where it changed by `least` (in its unit) and `least_percent`."""
+def explain(base: SideOutcome, head: SideOutcome, given: DecisionInputs, found: Comparison) -> Explanation:
+    """Return why the comparison of two sides says what it says."""
+    return Explanation(
+        base=_explain_runs(base),
+        head=_explain_runs(head),
+        history=explain_history(given.history),
+        arithmetic=None
+        if found.timing.change is None
+        else _decision_arithmetic(base.usable, head.usable, given),
+        exact=tuple(one for row in found.rows if (one := _exact_figure(row)) is not None),
+    )
 
-    key: str
-    base: float
-    head: float
-    percent: float | None
-    least: float
-    least_percent: float
-    direction: str
+
+def explain_history(history: Sequence[float]) -> ExplainedHistory:
+    """Return what became of main's runs (steady seconds, oldest first) on their way to the noise."""
+    usable = [place for place, seconds in enumerate(history) if isfinite(seconds) and seconds > 0]
+    level_now = since_last_change([history[place] for place in usable])
+    newest = usable[len(usable) - len(level_now) :][-MAX_HISTORY:]
+    sifted = select_history(history)
+    return ExplainedHistory(
+        given=len(history),
+        used=len(sifted.used),
+        before_change=len(usable) - len(level_now),
+        older=len(level_now) - len(newest),
+        glitches=tuple(history[place] for place in sifted.glitches),
+    )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """Everything that a comparison rests on; `arithmetic` is None where nothing could be decided."""
+def _explain_runs(side: SideOutcome) -> tuple[ExplainedRun, ...]:
+    usable = {id(run) for run in side.usable}
+    return tuple(explain_run(run, usable=id(run) in usable) for run in side.runs)
 
-    base: tuple[ExplainedRun, ...] = ()
-    head: tuple[ExplainedRun, ...] = ()
-    history: ExplainedHistory = ExplainedHistory(given=0)
-    arithmetic: Arithmetic | None = None
-    exact: tuple[ExactFigure, ...] = ()
+
+def _decision_arithmetic(
+    base: Sequence[MeasuredRun], head: Sequence[MeasuredRun], given: DecisionInputs
+) -> Arithmetic | None:
+    """Return the decision's numbers; None where a side has no steady step time, or the noise is unknown."""
+    sides = [[run.measurements.steady for run in runs] for runs in (base, head)]
+    times = [[one.seconds for one in side if one.seconds is not None and one.seconds > 0] for side in sides]
+    if not all(times):
+        return None
+    noise = run_to_run_noise(times[0], times[1], given.history, given.family)
+    ground = pooled_baseline(sides[0], sides[1], given.history, noise)
+    evidence = ground.evidence
+    ruling = apply_threshold(evidence, noise, given.rules)
+    if ruling is None or noise.sd is None:
+        return None
+    between, within = change_variances(evidence, noise.sd)
+    return Arithmetic(
+        change=evidence.change,
+        n=evidence.n,
+        spread=noise.spread.value,
+        sd=noise.sd,
+        nu=noise.nu,
+        between=between,
+        within=within,
+        summed=noise.spread is not NoiseSource.MEASURED,
+        se=ruling.se,
+        standing=ground.standing.value,
+        main=ground.main,
+        base_off=ground.base_off,
+        level=report_alpha(noise, given.rules.look),
+        first_level=report_alpha(noise, 1),
+        look=given.rules.look,
+        cases=given.rules.cases,
+        quantile=ruling.quantile,
+        z=ruling.z,
+        practical=given.rules.practical,
+        equivalence=given.rules.equivalence,
+        rounding=evidence.rounding,
+        band=ruling.band,
+        mde=ruling.band + POWER_Z * ruling.se,
+        decision=ruling.verdict.value,
+    )
+
+
+def _exact_figure(row: MetricRow) -> ExactFigure | None:
+    metric = METRICS_BY_KEY.get(row.key)
+    if metric is None or metric.judging is not Judging.EXACT or not row.judged:
+        return None
+    if not isinstance(row.base, float | int) or not isinstance(row.head, float | int):
+        return None
+    smaller = min(abs(row.base), abs(row.head))
+    return ExactFigure(
+        key=row.key,
+        base=row.base,
+        head=row.head,
+        percent=100 * abs(row.head - row.base) / smaller if smaller else None,
+        least=metric.least,
+        least_percent=metric.least_percent,
+        direction=row.direction.value,
+    )

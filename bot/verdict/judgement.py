@@ -1,16 +1,211 @@
-"""What a comparison says, as values: the words of `maxview compare`, the comment and the pages.
-
-In:  nothing. Out: `Measurements`, `MeasuredRun`, `Comparison` and their parts.
-"""
+"""The values of the room: what was measured of a run, what a comparison says, and why it says so."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.logs.facts import RunLog
 from bot.logs.ledger import Phase
-from bot.verdict.explanation import Explanation
-from bot.verdict.implausible import Implausible
-from bot.verdict.standing import Standing
+
+
+class ImplausibleReason(StrEnum):
+    """Why a value is not believed."""
+
+    NOT_POSITIVE = "not_positive"
+    ABOVE_PEAK = "above_peak"
+    CONTRADICTS = "contradicts"
+    CHECKPOINT_WAIT = "checkpoint_wait"
+    BACKWARDS = "backwards"
+
+
+IMPLAUSIBLE_TITLES: dict[ImplausibleReason, str] = {
+    ImplausibleReason.NOT_POSITIVE: "a time or rate that is not above zero",
+    ImplausibleReason.ABOVE_PEAK: "TFLOP/s above the device's peak",
+    ImplausibleReason.CONTRADICTS: "tokens/s that contradict the seconds",
+    ImplausibleReason.CHECKPOINT_WAIT: "a last line that holds the wait for the final checkpoint",
+    ImplausibleReason.BACKWARDS: "a timestamp that is not later than the one before",
+}
+
+IMPLAUSIBLE_SHORT_TITLES: dict[ImplausibleReason, str] = {
+    ImplausibleReason.NOT_POSITIVE: "not above zero",
+    ImplausibleReason.ABOVE_PEAK: "above peak",
+    ImplausibleReason.CONTRADICTS: "contradictory",
+    ImplausibleReason.CHECKPOINT_WAIT: "checkpoint wait",
+    ImplausibleReason.BACKWARDS: "clock back",
+}
+"""For a narrow column of a table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImplausibleValue:
+    """One value that no figure of ours may use.
+
+    `field` is a field of `Step`, `value` what the line prints there, in that field's unit; for `time` it is
+    the seconds since the line before. `text` says with figures what is wrong.
+    """
+
+    step: int
+    field: str
+    value: float
+    why: ImplausibleReason
+    text: str
+
+
+class BaselineSource(StrEnum):
+    """Base's runs alone, main's beside them, or base's alone because main's contradict them."""
+
+    BASE = "base"
+    MAIN = "main"
+    DISPUTED = "disputed"
+
+
+StepSpans = tuple[tuple[int, int], ...]
+
+
+class Reason(StrEnum):
+    """Why the interval of a step is not in the steady step time."""
+
+    EARLIER_ATTEMPT = "earlier_attempt"
+    WARM_UP = "warm_up"
+    RAMP_UP = "ramp_up"
+    PROFILED = "profiled"
+    LAST_LINE = "last_line"
+    EVAL = "eval"
+    IMPLAUSIBLE = "implausible"
+    NO_INTERVAL = "no_interval"
+    IMPOSSIBLE = "impossible"
+    SHORT = "short"
+    LONG = "long"
+    TOO_FEW = "too_few"
+
+
+REASON_TITLES: dict[Reason, str] = {
+    Reason.EARLIER_ATTEMPT: "before the last restart",
+    Reason.WARM_UP: "warm-up: compilation and the filling of the double buffer",
+    Reason.RAMP_UP: "batch ramp-up",
+    Reason.PROFILED: "timed by the profiler",
+    Reason.LAST_LINE: "the last line, which waits for the final checkpoint",
+    Reason.EVAL: "spans an evaluation",
+    Reason.IMPLAUSIBLE: "implausible",
+    Reason.NO_INTERVAL: "no interval to the line before",
+    Reason.IMPOSSIBLE: "shorter than the device's peak allows",
+    Reason.SHORT: "a catch-up, shorter than 0.67 medians",
+    Reason.LONG: "a stall, longer than 1.5 medians",
+    Reason.TOO_FEW: "clean, but too few to stand for the run",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """The steps that were left out for one reason."""
+
+    reason: Reason
+    steps: StepSpans
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where something stands: the byte of the (inflated) log, and the step whose line it is, if it is one."""
+
+    what: str
+    offset: int
+    step: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedRun:
+    """One run: its steady step time (seconds, relative standard error) and the steps behind it.
+
+    `used` says that it is in the comparison's mean; `bounds` are the shortest and longest interval kept,
+    seconds; `problem` says why there is no steady step time.
+    """
+
+    source: str
+    run: int
+    used: bool
+    seconds: float | None = None
+    se: float | None = None
+    clock: str | None = None
+    bounds: tuple[float, float] | None = None
+    kept: StepSpans = ()
+    kept_count: int = 0
+    considered: int = 0
+    dropped: tuple[Dropped, ...] = ()
+    problem: str | None = None
+    places: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedHistory:
+    """Main's runs: how many were `given`, how many lie `before_change`, are older than the newest that count,
+    or were dropped as `glitches` (seconds); `used` is 0 where the rest are too few."""
+
+    given: int
+    used: int = 0
+    before_change: int = 0
+    older: int = 0
+    glitches: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arithmetic:
+    """The decision on step time with its numbers filled in; changes and errors on the log scale.
+
+    `n` counts what was weighed: `main` of base's are main's runs, by `standing`; where that is disputed, base
+    is `base_off` from them. `between` and `within` are variances of the change, `se` the root of what was
+    taken of them: both, where `summed`, else the one between runs unless the other dwarfs it. `level` is what
+    this look may spend, `first_level` what the first could, `quantile` the t or z at `1 - level / (2 cases)`,
+    `z` the one of the equivalence test, `rounding` what the last printed digits alone may have done.
+    Defaults stand for reports that were stored before a figure was among these.
+    """
+
+    change: float
+    n: tuple[int, int]
+    spread: str
+    sd: float
+    nu: int
+    between: float
+    within: float
+    summed: bool
+    se: float
+    standing: str = "base"
+    main: int = 0
+    base_off: float = 0.0
+    level: float
+    first_level: float = 0.05
+    look: int
+    cases: int
+    quantile: float
+    z: float
+    practical: float
+    equivalence: float
+    rounding: float = 0.0
+    band: float
+    mde: float
+    decision: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactFigure:
+    """An exact metric: it has moved where it changed by `least` (in its unit) and `least_percent`."""
+
+    key: str
+    base: float
+    head: float
+    percent: float | None
+    least: float
+    least_percent: float
+    direction: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Everything that a comparison rests on; `arithmetic` is None where nothing could be decided."""
+
+    base: tuple[ExplainedRun, ...] = ()
+    head: tuple[ExplainedRun, ...] = ()
+    history: ExplainedHistory = ExplainedHistory(given=0)
+    arithmetic: Arithmetic | None = None
+    exact: tuple[ExactFigure, ...] = ()
 
 
 class Verdict(StrEnum):
@@ -61,7 +256,7 @@ class CaveatKind(StrEnum):
     STEPS = "steps"
 
 
-class Weight(StrEnum):
+class CaveatWeight(StrEnum):
     """What a caveat does to the verdict."""
 
     NOTED = "noted"
@@ -69,21 +264,21 @@ class Weight(StrEnum):
     NOT_COMPARABLE = "not_comparable"
 
 
-class Clock(StrEnum):
+class StepClock(StrEnum):
     """Which clock a steady step time was read from."""
 
     COMPLETION = "completion"
     LOGGER = "logger"
 
 
-class Dialect(StrEnum):
+class SecondsDialect(StrEnum):
     """What the printed `seconds` mean: time between dispatches, or between flushes (MaxText PR 4270)."""
 
     DISPATCH = "dispatch"
     FLUSH = "flush"
 
 
-class Spread(StrEnum):
+class NoiseSource(StrEnum):
     """Where the run-to-run noise of a timing decision was taken from."""
 
     MEASURED = "measured"
@@ -92,7 +287,7 @@ class Spread(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Steady:
+class SteadyStepTime:
     """The steady step time of one run.
 
     `seconds` is the median of the kept intervals, `se` its relative within-run standard error, `resolution`
@@ -103,7 +298,7 @@ class Steady:
     seconds: float | None = None
     se: float | None = None
     resolution: float = 0.0
-    clock: Clock | None = None
+    clock: StepClock | None = None
     kept_steps: tuple[int, ...] = ()
     candidate_steps: tuple[int, ...] = ()
     problem: str | None = None
@@ -113,7 +308,7 @@ class Steady:
 class Measurements:
     """Everything computed from one `RunLog`; units are in the names, what cannot be had is None."""
 
-    steady: Steady = Steady()
+    steady: SteadyStepTime = SteadyStepTime()
     steady_tokens_per_device: float | None = None
     steady_tflops_per_device: float | None = None
     mfu_percent: float | None = None
@@ -132,9 +327,9 @@ class Measurements:
     last_tokens_per_device: float | None = None
     wall_seconds: float | None = None
     chip_hours: float | None = None
-    dialect: Dialect | None = None
+    dialect: SecondsDialect | None = None
     ledger: tuple[Phase, ...] = ()
-    implausible: tuple[Implausible, ...] = ()
+    implausible: tuple[ImplausibleValue, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -154,12 +349,12 @@ class Caveat:
     field: str
     base: str | None = None
     head: str | None = None
-    weight: Weight = Weight.NOTED
+    weight: CaveatWeight = CaveatWeight.NOTED
     text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
+class TimingDecision:
     """The decision on steady step time: `change` is ln(head/base), `band` the threshold T, `mde` the effect
     seen in 4 of 5 comparisons, `se` the standard error, all on the log scale (`percent()` makes it readable).
     `n` is runs of base and head; `main_runs` of main's runs stand beside base's in `base_seconds`, which is
@@ -174,10 +369,10 @@ class Timing:
     n: tuple[int, int] = (0, 0)
     base_seconds: float | None = None
     head_seconds: float | None = None
-    spread: Spread = Spread.UNKNOWN
+    spread: NoiseSource = NoiseSource.UNKNOWN
     degrees_of_freedom: int = 0
     history: int = 0
-    standing: Standing = Standing.BASE
+    standing: BaselineSource = BaselineSource.BASE
     main_runs: int = 0
     look: int = 1
     comparable_cases: int = 1
@@ -186,7 +381,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loss:
+class LossDecision:
     """The decision on the loss curves. `max_relative` is |head/base - 1| at its largest, at `worst_step`, and
     `allowed_relative` what is tolerated there; `digits` is what identity was checked on ("perplexity")."""
 
@@ -211,7 +406,7 @@ class Direction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class MetricRow:
     """One metric on both sides: `key` is a row of `bot.verdict.metrics.METRICS`; `judged` metrics may be
     coloured by `direction`, the others never are."""
 
@@ -228,10 +423,10 @@ class Comparison:
     """One case, base against head: the verdict and everything it rests on."""
 
     verdict: Verdict
-    timing: Timing
-    loss: Loss
+    timing: TimingDecision
+    loss: LossDecision
     caveats: tuple[Caveat, ...] = ()
-    rows: tuple[Row, ...] = ()
+    rows: tuple[MetricRow, ...] = ()
     base: tuple[MeasuredRun, ...] = ()
     head: tuple[MeasuredRun, ...] = ()
     reason: str = ""

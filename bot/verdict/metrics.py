@@ -1,20 +1,74 @@
-"""The one table of metrics: what is shown, in which unit, whether it may be coloured, and how it is measured.
+"""The one table of metrics: title, unit, digits, how measured, whether judged; and the rows made from it.
 
-In:  a `MeasuredRun`. Out: `METRICS`, in the order in which rows are shown; report, pages and tests read it.
-Promises: every figure that a comparison shows is a row here; an informational one is never coloured.
+Every figure that a comparison shows is a row here. An informational metric is never coloured.
 """
 
-from bot.verdict.metric import Better, Judging, Metric, Repeats
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import median
+from typing import assert_never
 
-COMPILER_GB = 0.2
+from bot.verdict.judgement import Direction, MeasuredRun, MetricRow, TimingVerdict
+
+
+class Better(StrEnum):
+    """Which way is good news."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+    EQUAL = "equal"
+    NONE = "none"
+
+
+class Judging(StrEnum):
+    """How a metric is judged, if it is: by the timing decision, or exactly because it is deterministic."""
+
+    INFORMATIONAL = "informational"
+    TIMING = "timing"
+    EXACT = "exact"
+
+
+class Aggregation(StrEnum):
+    """Which figure stands for several runs of one side."""
+
+    MEDIAN = "median"
+    FIRST = "first"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One row: `digits` are decimals shown, `how` is one sentence for readers, `read` takes it from a run.
+
+    An exact metric has moved when it changed by at least `least` (in its unit) and `least_percent`.
+    """
+
+    key: str
+    title: str
+    how: str
+    read: Callable[[MeasuredRun], float | str | None]
+    unit: str = ""
+    digits: int = 3
+    better: Better = Better.NONE
+    judging: Judging = Judging.INFORMATIONAL
+    repeats: Aggregation = Aggregation.FIRST
+    least: float = 0.0
+    least_percent: float = 0.0
+
+    @property
+    def judged(self) -> bool:
+        """Whether the metric may be coloured at all."""
+        return self.judging is not Judging.INFORMATIONAL
+
+
+MIN_COMPILER_GB = 0.2
 """The compiler's figures are printed to 0.1 GB: one digit may be rounding, two are not."""
 
-COMPILER_PERCENT = 2.0
+MIN_COMPILER_PERCENT = 2.0
 """Of a large model, 0.2 GB is not worth a person's time."""
 
-MEMORY_PERCENT = 0.5
+MIN_MEMORY_PERCENT = 0.5
 """Memory in use is printed to 0.01 GB of 0.4 GB and more, and is the same on every run of a program."""
-
 
 METRICS: tuple[Metric, ...] = (
     Metric(
@@ -76,7 +130,7 @@ METRICS: tuple[Metric, ...] = (
         digits=5,
         better=Better.LOWER,
         judging=Judging.TIMING,
-        repeats=Repeats.MEDIAN,
+        repeats=Aggregation.MEDIAN,
         how="The median time between the lines of consecutive steps after warm-up, without stalls.",
         read=lambda run: run.measurements.steady.seconds,
     ),
@@ -86,7 +140,7 @@ METRICS: tuple[Metric, ...] = (
         unit="tokens/s/device",
         digits=0,
         better=Better.HIGHER,
-        repeats=Repeats.MEDIAN,
+        repeats=Aggregation.MEDIAN,
         how="Tokens of one step on one device, divided by the steady step time.",
         read=lambda run: run.measurements.steady_tokens_per_device,
     ),
@@ -96,7 +150,7 @@ METRICS: tuple[Metric, ...] = (
         unit="TFLOP/s/device",
         digits=2,
         better=Better.HIGHER,
-        repeats=Repeats.MEDIAN,
+        repeats=Aggregation.MEDIAN,
         how="TFLOP of one step on one device, divided by the steady step time.",
         read=lambda run: run.measurements.steady_tflops_per_device,
     ),
@@ -106,7 +160,7 @@ METRICS: tuple[Metric, ...] = (
         unit="%",
         digits=2,
         better=Better.HIGHER,
-        repeats=Repeats.MEDIAN,
+        repeats=Aggregation.MEDIAN,
         how="Steady TFLOP/s as a share of the device's peak at the run's precision.",
         read=lambda run: run.measurements.mfu_percent,
     ),
@@ -151,7 +205,7 @@ METRICS: tuple[Metric, ...] = (
         digits=2,
         better=Better.LOWER,
         judging=Judging.EXACT,
-        least_percent=MEMORY_PERCENT,
+        least_percent=MIN_MEMORY_PERCENT,
         how="Memory in use on the device with least room, right after step 0 was dispatched, of its limit.",
         read=lambda run: max((device.percent for device in run.log.memory), default=None),
     ),
@@ -162,8 +216,8 @@ METRICS: tuple[Metric, ...] = (
         digits=1,
         better=Better.LOWER,
         judging=Judging.EXACT,
-        least=COMPILER_GB,
-        least_percent=COMPILER_PERCENT,
+        least=MIN_COMPILER_GB,
+        least_percent=MIN_COMPILER_PERCENT,
         how="The compiler's own total for the train step; the same program always gives the same figure.",
         read=lambda run: run.log.compiled_memory.total_gb if run.log.compiled_memory else None,
     ),
@@ -174,8 +228,8 @@ METRICS: tuple[Metric, ...] = (
         digits=1,
         better=Better.LOWER,
         judging=Judging.EXACT,
-        least=COMPILER_GB,
-        least_percent=COMPILER_PERCENT,
+        least=MIN_COMPILER_GB,
+        least_percent=MIN_COMPILER_PERCENT,
         how="The compiler's own figure for temporaries: activations, mostly.",
         read=lambda run: run.log.compiled_memory.temp_gb if run.log.compiled_memory else None,
     ),
@@ -186,8 +240,8 @@ METRICS: tuple[Metric, ...] = (
         digits=1,
         better=Better.LOWER,
         judging=Judging.EXACT,
-        least=COMPILER_GB,
-        least_percent=COMPILER_PERCENT,
+        least=MIN_COMPILER_GB,
+        least_percent=MIN_COMPILER_PERCENT,
         how="The compiler's own figure for the step's arguments: parameters and optimizer state, mostly.",
         read=lambda run: run.log.compiled_memory.argument_gb if run.log.compiled_memory else None,
     ),
@@ -226,7 +280,98 @@ METRICS: tuple[Metric, ...] = (
     ),
 )
 
-PAGE_METRICS = 7
+ALWAYS_SHOWN = 7
 """The first rows are the table that people already know; they are always present."""
 
-BY_KEY: dict[str, Metric] = {metric.key: metric for metric in METRICS}
+METRICS_BY_KEY: dict[str, Metric] = {metric.key: metric for metric in METRICS}
+
+MetricValue = float | str | None
+
+
+def metric_rows(
+    base: Sequence[MeasuredRun], head: Sequence[MeasuredRun], timing: TimingVerdict | None
+) -> tuple[MetricRow, ...]:
+    """Return the rows; `timing` is None where the sides cannot be compared: no difference is shown then.
+
+    The table people know is always whole; of the other rows those that no side has are left out.
+    """
+    found = [_metric_row(metric, base, head, timing) for metric in METRICS]
+    return tuple(
+        row
+        for place, row in enumerate(found)
+        if place < ALWAYS_SHOWN or row.base is not None or row.head is not None
+    )
+
+
+def _metric_row(
+    metric: Metric, base: Sequence[MeasuredRun], head: Sequence[MeasuredRun], timing: TimingVerdict | None
+) -> MetricRow:
+    one, other = side_value(metric, base), side_value(metric, head)
+    if timing is None or not isinstance(one, float | int) or not isinstance(other, float | int):
+        return MetricRow(key=metric.key, base=one, head=other)
+    direction = _metric_direction(metric, one, other, timing)
+    return MetricRow(
+        key=metric.key,
+        base=one,
+        head=other,
+        diff=other - one,
+        judged=direction is not None,
+        direction=direction or Direction.SAME,
+    )
+
+
+def side_value(metric: Metric, runs: Sequence[MeasuredRun]) -> MetricValue:
+    """Return the figure that stands for a side: the median of its runs, or that of the first."""
+    values = [value for run in runs if (value := metric.read(run)) is not None]
+    match metric.repeats:
+        case Aggregation.FIRST:
+            return metric.read(runs[0]) if runs else None
+        case Aggregation.MEDIAN:
+            numbers = [value for value in values if not isinstance(value, str)]
+            return median(numbers) if numbers else None
+        case _:
+            assert_never(metric.repeats)
+
+
+def _metric_direction(metric: Metric, base: float, head: float, timing: TimingVerdict) -> Direction | None:
+    """Return which way a judged metric moved, None where it is not judged."""
+    match metric.judging:
+        case Judging.INFORMATIONAL:
+            return None
+        case Judging.TIMING:
+            return _timing_direction(timing)
+        case Judging.EXACT:
+            return _exact_direction(metric, base, head)
+        case _:
+            assert_never(metric.judging)
+
+
+def _timing_direction(timing: TimingVerdict) -> Direction | None:
+    match timing:
+        case TimingVerdict.SLOWER:
+            return Direction.WORSE
+        case TimingVerdict.FASTER:
+            return Direction.BETTER
+        case TimingVerdict.SAME:
+            return Direction.SAME
+        case TimingVerdict.INCONCLUSIVE | TimingVerdict.WITHHELD:
+            return None
+        case _:
+            assert_never(timing)
+
+
+def _exact_direction(metric: Metric, base: float, head: float) -> Direction:
+    """Judge a figure that is the same on every run of a program; 1e-9 forgives binary rounding."""
+    change = head - base
+    share = 100 * abs(change) / min(abs(base), abs(head)) if base and head else float("inf")
+    if change == 0 or abs(change) < metric.least - 1e-9 or share < metric.least_percent - 1e-9:
+        return Direction.SAME
+    match metric.better:
+        case Better.LOWER:
+            return Direction.WORSE if change > 0 else Direction.BETTER
+        case Better.HIGHER:
+            return Direction.BETTER if change > 0 else Direction.WORSE
+        case Better.EQUAL | Better.NONE:
+            return Direction.DIFFERENT
+        case _:
+            assert_never(metric.better)

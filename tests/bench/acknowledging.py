@@ -21,13 +21,18 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tests.bench.client import Load, load
-from tests.peers.ports import free_port
+from tests.peers.loopback import free_port
 
 SECRET = "bench"
+
 CONCURRENCY = (4, 32)
+
 ROUNDS = 3
+
 REQUESTS = 2000
+
 START_SECONDS = 30.0
+
 STOP_SECONDS = 15.0
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import uvicorn
 
 from bot.storage.database import Database
-from tests.web.shop import Shop
+from tests.web.site_under_test import SiteUnderTest
 
 
 def main(log: str, folder: str, port: str) -> None:
     """Serve it."""
     database = Database(f"sqlite:///{folder}/maxview.sqlite")
     database.migrate()
-    shop = Shop(folder=Path(folder), database=database, url=f"http://127.0.0.1:{port}")
+    shop = SiteUnderTest(folder=Path(folder), database=database, url=f"http://127.0.0.1:{port}")
     made = shop.run("big")
     shop.change(replace(made), log_uri=Path(log).absolute().as_uri())
     uvicorn.run(shop.app, host="127.0.0.1", port=int(port), log_config=None, lifespan="off")

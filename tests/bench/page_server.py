@@ -15,17 +15,17 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from bot.render import Renderer
 from bot.storage.database import Database
-from bot.web.front import Means, front
-from bot.web.ground.link_key import LinkKey
-from bot.web.sign_in.reception import Reception
+from bot.templating import Renderer
+from bot.web.auth.keys import LinkKey
+from bot.web.auth.middleware import AuthMiddleware
+from bot.web.site import WebDeps, build_frontend
 
 
 def pages(folder: Path) -> Starlette:
     """The real pages."""
     database = Database(f"sqlite:///{folder}/maxview.sqlite")
-    means = Means(
+    means = WebDeps(
         database=database,
         render=Renderer().render,
         public_url="http://127.0.0.1",
@@ -33,8 +33,8 @@ def pages(folder: Path) -> Starlette:
         key=LinkKey("bench"),
         secret="bench",
     )
-    met = front(means)
-    return Starlette(routes=[*_own(), *met.routes], middleware=[Middleware(Reception, desk=met.desk)])
+    met = build_frontend(means)
+    return Starlette(routes=[*_own(), *met.routes], middleware=[Middleware(AuthMiddleware, desk=met.desk)])
 
 
 def bare(page: Path) -> Starlette:

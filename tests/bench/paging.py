@@ -19,10 +19,12 @@ from tempfile import TemporaryDirectory
 from tests.bench import stored
 from tests.bench.acknowledging import server
 from tests.bench.painting import first_paint
-from tests.peers.ports import free_port
+from tests.peers.loopback import free_port
 
 ROUNDS = 15
+
 HERE = f"/{stored.REPOSITORY}"
+
 HEAD = stored.HEAD[:12]
 
 

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from bot.logs.read import LogReader
+from bot.logs.reader import LogReader
 
 CHUNK = 1 << 20
 

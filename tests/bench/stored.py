@@ -9,23 +9,30 @@ from functools import partial
 from math import exp
 from pathlib import Path
 
-from bot.runs.records import RunRecord
-from bot.storage import runs, summaries
+from bot.domain.run import RunRecord
+from bot.storage import runs
 from bot.storage.database import Connection, Database
-from bot.storage.repositories import RepositoryRow, keep_repository
+from bot.storage.repositories import RepositoryRow, save_repository
 from bot.storage.tables import CASE_KEY, MEASUREMENT, RUN
-from bot.verdict.conditions import conditions
+from bot.verdict.comparability import conditions_text
 from bot.verdict.judgement import MeasuredRun
-from tests.verdict.samples import Shape
-from tests.verdict.samples import run as made
+from tests.verdict.made_runs import Shape
+from tests.verdict.made_runs import run as made
 
 REPOSITORY = "octo/maxtext"
+
 CASES = tuple(f"{number:02d}_case" for number in range(25))
+
 LONG = CASES[0]
+
 LONG_RUNS, BRANCHES, REPEATS = 10_000, 800, 3
+
 RUNS = 100_000
+
 HEAD = "cdc765a1f0e94b7f9d1c2e3a4b5c6d7e8f901234"
+
 START = 1.7e9
+
 STEPS = 20
 
 
@@ -41,7 +48,7 @@ def store(folder: Path) -> Database:
     row = RepositoryRow(
         full_name=REPOSITORY, installation=1, default_branch="main", private=False, active=True
     )
-    database.now(keep_repository, row)
+    database.now(save_repository, row)
     dice = random.Random(7)  # noqa: S311 - repeatable noise
     shapes = {case: _shapes(seed, dice) for seed, case in enumerate(CASES)}
     records = _records()
@@ -51,7 +58,7 @@ def store(folder: Path) -> Database:
     for at in range(0, len(written), 5_000):
         database.now(partial(_insert, part=written[at : at + 5_000]))
     database.now(lambda c: c.execute(CASE_KEY.delete()))
-    database.now(summaries.fill_keys)
+    database.now(runs.backfill_case_keys)
     return database
 
 
@@ -98,17 +105,18 @@ def _record(case: str, name: str, branch: str, sha: str, started: float) -> RunR
 
 
 Rows = tuple[dict[str, object], dict[str, object]]
+
 _KNOWN: dict[int, dict[str, object]] = {}
 
 
 def _rows(record: RunRecord, run: MeasuredRun) -> Rows:
     if id(run) not in _KNOWN:
         _KNOWN[id(run)] = {
-            "document": runs.encode(run),
+            "document": runs.encode_measured(run),
             "steady_seconds": run.measurements.steady.seconds,
-            "conditions": conditions(run),
+            "conditions": conditions_text(run),
             "made": 1.0,
-            **summaries.columns(run),
+            **runs.summary_columns(run),
         }
     values = {name: getattr(record, name) for name in RunRecord.__dataclass_fields__}
     lease = {"seen": 0.0, "lease_until": 0.0, "token": 0, "attempts": 0}

@@ -22,11 +22,14 @@ import httpx
 
 from tests.bench.logs import BenchLog, make
 from tests.bench.measured import measured
-from tests.peers.ports import free_port
+from tests.peers.loopback import free_port
 
 LOG = BenchLog(name="mixed-2gb", megabytes=2000, between=100)
+
 ROUNDS = 3
+
 WORDS = "EXIT_CODE=0"  # on the last line only
+
 START_SECONDS = 60.0
 
 

@@ -20,6 +20,7 @@ from starlette.applications import Starlette
 from tests.peers.node import node_modules
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
 OPTIONS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -29,11 +30,13 @@ OPTIONS = (
     "--disable-component-update",
     "--disable-sync",
 )
+
 NARROW, WIDE = 360, 1280
+
 START_SECONDS = 30.0
 
 
-def program() -> str:
+def chromium_path() -> str:
     """Where Chromium is. A machine that checks changes must have one; on another the tests are left out."""
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:
@@ -44,13 +47,13 @@ def program() -> str:
     return found
 
 
-def launched(playwright: Playwright) -> Browser:
+def launch(playwright: Playwright) -> Browser:
     """A browser of its own, with nothing kept from before."""
-    return playwright.chromium.launch(executable_path=program(), args=[*OPTIONS])
+    return playwright.chromium.launch(executable_path=chromium_path(), args=[*OPTIONS])
 
 
 @contextmanager
-def served(app: Starlette, port: int) -> Iterator[str]:
+def serving(app: Starlette, port: int) -> Iterator[str]:
     """The site on loopback, in a thread."""
     config = uvicorn.Config(app, host="127.0.0.1", port=port, log_config=None, lifespan="off", loop="asyncio")
     server = uvicorn.Server(config)
@@ -70,7 +73,7 @@ def served(app: Starlette, port: int) -> Iterator[str]:
 
 
 @dataclass
-class Look:
+class OpenedPage:
     """A page and everything it complains about."""
 
     page: Page

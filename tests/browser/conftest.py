@@ -6,12 +6,12 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from bot.storage.database import Database
-from tests.browser.chromium import WIDE, Look, launched, served
-from tests.browser.stock import stocked
-from tests.peers.ports import free_port
-from tests.web.shop import Shop
+from tests.browser.chromium import WIDE, OpenedPage, launch, serving
+from tests.browser.filled_site import fill_every_page
+from tests.peers.loopback import free_port
+from tests.web.site_under_test import SiteUnderTest
 
-Open = Callable[..., Look]
+Open = Callable[..., OpenedPage]
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def browser() -> Iterator[Browser]:
 
     Playwright leaves its event loop running in this thread, and tests of other modules start their own."""
     with sync_playwright() as playwright:
-        found = launched(playwright)
+        found = launch(playwright)
         yield found
         found.close()
 
@@ -32,9 +32,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     database = Database(f"sqlite:///{folder}/maxview.sqlite")
     database.migrate()
     port = free_port()
-    shop = Shop(folder=folder, database=database, url=f"http://127.0.0.1:{port}")
-    stocked(shop)
-    with served(shop.app, port) as url:
+    shop = SiteUnderTest(folder=folder, database=database, url=f"http://127.0.0.1:{port}")
+    fill_every_page(shop)
+    with serving(shop.app, port) as url:
         yield url
     database.close()
 
@@ -44,7 +44,7 @@ def look(browser: Browser, site: str) -> Iterator[Open]:
     """Open a path of the site in a window of its own; `width`, `scheme`, `script` say how."""
     contexts = []
 
-    def at(path: str, *, width: int = WIDE, scheme: str = "light", script: bool = True) -> Look:
+    def at(path: str, *, width: int = WIDE, scheme: str = "light", script: bool = True) -> OpenedPage:
         context = browser.new_context(
             base_url=site,
             viewport={"width": width, "height": 800},
@@ -52,7 +52,7 @@ def look(browser: Browser, site: str) -> Iterator[Open]:
             java_script_enabled=script,
         )
         contexts.append(context)
-        found = Look(context.new_page())
+        found = OpenedPage(context.new_page())
         found.page.goto(path)
         return found
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.conftest import Open
-from tests.web.shop import PUBLIC
+from tests.web.site_under_test import PUBLIC
 
 pytestmark = pytest.mark.xdist_group("browser")  # one browser for all of them
 

@@ -4,8 +4,8 @@ import pytest
 
 from tests.browser.chromium import NARROW, WIDE
 from tests.browser.conftest import Open
-from tests.browser.stock import PAGES
-from tests.web.shop import PUBLIC
+from tests.browser.filled_site import PAGES
+from tests.web.site_under_test import PUBLIC
 
 pytestmark = pytest.mark.xdist_group("browser")  # one browser for all of them
 

@@ -7,12 +7,12 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page
 
-from bot.github.people import People
+from bot.github.sign_in import SignInClient
 from bot.storage.database import Database
-from tests.browser.chromium import Look, served
+from tests.browser.chromium import OpenedPage, serving
 from tests.peers.emulate import REPOSITORY, Emulate, running_emulate
-from tests.peers.ports import free_port
-from tests.web.shop import Shop
+from tests.peers.loopback import free_port
+from tests.web.site_under_test import SiteUnderTest
 
 pytestmark = pytest.mark.xdist_group("browser")  # one browser for all of them
 
@@ -35,12 +35,12 @@ def site(tmp_path: Path, github: Emulate) -> Iterator[str]:
     port = free_port()
     # No connection is kept: the loop of the server's thread ends with the server.
     transport = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_keepalive_connections=0))
-    people = People(
+    people = SignInClient(
         client_id="Iv1", client_secret="s", api_url=github.url, now=lambda: 0.0, transport=transport
     )
-    shop = Shop(folder=tmp_path, database=database, people=people, url=f"http://127.0.0.1:{port}")
+    shop = SiteUnderTest(folder=tmp_path, database=database, people=people, url=f"http://127.0.0.1:{port}")
     shop.keep(REPOSITORY, private=True)
-    with served(shop.app, port) as url:
+    with serving(shop.app, port) as url:
         yield url
     database.close()
 
@@ -52,7 +52,7 @@ def _sign_in(page: Page, who: str) -> None:
 
 def test_people_sign_in_and_out(browser: Browser, site: str) -> None:
     """Alice reads the private repository, back where she came from; mallory reads what nobody reads."""
-    look = Look(browser.new_page(base_url=site))
+    look = OpenedPage(browser.new_page(base_url=site))
     page = look.page
     assert 404 == getattr(page.goto(f"/{REPOSITORY}"), "status", None)
     hidden = page.locator("main").inner_text()

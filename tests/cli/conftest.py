@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.__main__ import main
-from tests.writing import maxtext_log
+from tests.log_writers.maxtext import maxtext_log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ import pytest
 
 from bot.cli import config
 from bot.config import json_schema
-from bot.errors import Told
+from bot.errors import UserError
 
 FILE = """\
 version: 1
@@ -144,7 +144,7 @@ def test_a_key_that_stands_too_far_out_is_told_where_it_belongs(file: Path) -> N
         "version: 1\ncases: {a: {command: x}}\nlaunch: {cluster: local, local: {repository: r}, "
         "timeout: 5m}\ndrafts: true\nmemory: 8G\n"
     )
-    with pytest.raises(Told) as told:
+    with pytest.raises(UserError) as told:
         _run("check", str(file))
     assert told.value.text.splitlines() == [
         f"{file}:3: launch.timeout: unknown key; it belongs under xpk or local",
@@ -156,7 +156,7 @@ def test_a_key_that_stands_too_far_out_is_told_where_it_belongs(file: Path) -> N
 def test_problems_are_told_with_file_and_line(file: Path) -> None:
     """As a compiler says them, so that editors jump there."""
     file.write_text(FILE.replace("compare", "compere"))
-    with pytest.raises(Told) as told:
+    with pytest.raises(UserError) as told:
         _run("check", str(file))
     assert f"{file}:6: compere: unknown key; did you mean compare?" == told.value.text
 
@@ -171,7 +171,7 @@ def test_problems_are_told_with_file_and_line(file: Path) -> None:
 def test_what_is_no_text_is_told(file: Path, content: bytes, said: str) -> None:
     """A binary given by mistake ends in one line."""
     file.write_bytes(content)
-    with pytest.raises(Told) as told:
+    with pytest.raises(UserError) as told:
         _run("check", str(file))
     assert f"{file}{said}" == told.value.text
 

@@ -34,7 +34,7 @@ def test_our_own_failure_is_one_line_and_exit_3(maxview: Maxview, monkeypatch: p
     def broken(_: str) -> None:
         raise RuntimeError("not what we thought\nat all")
 
-    monkeypatch.setattr(parse, "runs_of", broken)
+    monkeypatch.setattr(parse, "read_runs", broken)
     ran = maxview("parse", "x")
     assert ran.status == 3
     assert ran.err.startswith("maxview failed: RuntimeError: not what we thought at all\n")
@@ -49,5 +49,5 @@ def test_an_interruption_is_no_failure_of_ours(maxview: Maxview, monkeypatch: py
     def interrupted(_: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(parse, "runs_of", interrupted)
+    monkeypatch.setattr(parse, "read_runs", interrupted)
     assert maxview("parse", "x").status == 130

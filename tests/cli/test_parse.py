@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Maxview
-from tests.writing import maxtext_log
+from tests.log_writers.maxtext import maxtext_log
 
 
 def test_json_is_one_object_per_run_and_line(maxview: Maxview, good: Path, slow: Path) -> None:

@@ -8,47 +8,52 @@ import alembic.command
 import pytest
 from sqlalchemy import create_engine
 
-from bot.cli import screen
-from bot.runs.clusters.jobfolder import JobFolder
-from bot.runs.clusters.port import Fault
-from bot.runs.records import RunState
-from bot.storage import branches, mainline, pulls, runs
-from bot.storage.artifacts import open_store
+from bot.artifacts.sources import open_store
+from bot.cli import terminal
+from bot.clusters.interface import ClusterFault
+from bot.clusters.local.job_folder import JobFolder
+from bot.domain.run import RunState
+from bot.storage import main_branch, pull_requests, runs
 from bot.storage.database import Database
 from bot.storage.migrations import configuration
 from tests.cli.conftest import Maxview
-from tests.controller.farm import LOG, Farm, Hand, planned
+from tests.worker.fake_cluster import LOG, FakeCluster, RunProcess, planned_run
 
-FIRST = planned(key="aaaa0001cccccccc", case="04_int8")
-SECOND = planned(key="aaaa0002cccccccc", case="03_dropout")
-HERE = planned(key="bbbb000000000003", case="11_offload", place=None)
+FIRST = planned_run(key="aaaa0001cccccccc", case="04_int8")
+
+SECOND = planned_run(key="aaaa0002cccccccc", case="03_dropout")
+
+HERE = planned_run(key="bbbb000000000003", case="11_offload", place=None)
+
 ALL = (FIRST, SECOND, HERE)
 
 
 @pytest.fixture
-def hand(database: Database, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hand:
+def hand(
+    database: Database, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> RunProcess:
     """A server's process with three launched runs that pull request 7 wants, and its settings."""
     import time  # noqa: PLC0415 - the command reads the real clock
 
     now = time.time() - 100
-    database.now(pulls.want, repository="acme/maxtext", number=7, installation=1, now=now)
-    database.now(runs.plan, ALL, repository="acme/maxtext", number=7, now=now)
+    database.now(pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=now)
+    database.now(runs.plan_runs, ALL, repository="acme/maxtext", number=7, now=now)
     monkeypatch.setenv("DATABASE_URL", database_url)
     monkeypatch.setenv("DATA_DIR", str(tmp_path))
     monkeypatch.delenv("GITHUB_APP_ID", raising=False)
     store = open_store(f"file:{tmp_path / 'artifacts'}")
-    made = Hand(database=database, farm=Farm(), artifacts=store, clock=[now + 1])
+    made = RunProcess(database=database, farm=FakeCluster(), artifacts=store, clock=[now + 1])
     made.step(3)
     made.farm.runs_on(FIRST.job.name, last_step=6, expected_steps=10)
     made.later()
     return made
 
 
-def _state(hand: Hand, one: runs.Planned) -> RunState:
+def _state(hand: RunProcess, one: runs.PlannedRun) -> RunState:
     return hand.record(one.record.id).state
 
 
-def test_the_list_shows_what_waits_and_what_runs(hand: Hand, maxview: Maxview) -> None:
+def test_the_list_shows_what_waits_and_what_runs(hand: RunProcess, maxview: Maxview) -> None:
     """One line a run: which case, where, how it stands and how far it is."""
     answer = maxview("runs")
     assert answer.status == 0
@@ -62,7 +67,7 @@ def test_the_list_shows_what_waits_and_what_runs(hand: Hand, maxview: Maxview) -
     assert [line.split()[0] for line in again.out.splitlines()] == [line.split()[0] for line in lines]
 
 
-def test_what_is_over_is_listed_when_asked_for(hand: Hand, maxview: Maxview) -> None:
+def test_what_is_over_is_listed_when_asked_for(hand: RunProcess, maxview: Maxview) -> None:
     """Ended runs are left out of the ordinary list, and limits and repositories narrow it."""
     hand.farm.ends(FIRST.job.name)
     hand.later()
@@ -72,7 +77,7 @@ def test_what_is_over_is_listed_when_asked_for(hand: Hand, maxview: Maxview) -> 
     assert maxview("runs", "list", "--repository", "acme/other").out.strip().startswith("No run waits")
 
 
-def test_programs_get_one_object_a_run(hand: Hand, maxview: Maxview) -> None:
+def test_programs_get_one_object_a_run(hand: RunProcess, maxview: Maxview) -> None:
     """Plain values, each line by itself."""
     objects = [json.loads(line) for line in maxview("runs", "list", "--json").out.splitlines()]
     first = next(one for one in objects if one["run"] == FIRST.record.id)
@@ -81,9 +86,9 @@ def test_programs_get_one_object_a_run(hand: Hand, maxview: Maxview) -> None:
     assert (first["wanted_by"], first["place"], first["attempt"]) == ([7], "p/z/c", 1)
 
 
-def test_a_run_is_shown_with_its_past_attempts(hand: Hand, maxview: Maxview) -> None:
+def test_a_run_is_shown_with_its_past_attempts(hand: RunProcess, maxview: Maxview) -> None:
     """When, why and what the cluster said, on lines that a cluster's words cannot break."""
-    hand.farm.fails(FIRST.job.name, Fault.PREEMPTED, "by\x1b[31m prod\nnamespace")
+    hand.farm.fails(FIRST.job.name, ClusterFault.PREEMPTED, "by\x1b[31m prod\nnamespace")
     hand.later()
     shown = maxview("runs", "show", "aaaa0001")
     assert shown.status == 0
@@ -94,10 +99,10 @@ def test_a_run_is_shown_with_its_past_attempts(hand: Hand, maxview: Maxview) -> 
     assert [(one["attempt"], one["why"]) for one in document["past"]] == [(1, "it was preempted")]
 
 
-def test_a_kept_log_is_streamed_as_it_was_written(hand: Hand, maxview: Maxview) -> None:
+def test_a_kept_log_is_streamed_as_it_was_written(hand: RunProcess, maxview: Maxview) -> None:
     """Every byte, of the last attempt or of an earlier one."""
     hand.farm.logs[FIRST.job.name] = "first attempt\n"
-    hand.farm.fails(FIRST.job.name, Fault.PREEMPTED)
+    hand.farm.fails(FIRST.job.name, ClusterFault.PREEMPTED)
     hand.later()
     hand.later(30)
     hand.farm.ends(f"{FIRST.job.name}-2")
@@ -109,7 +114,7 @@ def test_a_kept_log_is_streamed_as_it_was_written(hand: Hand, maxview: Maxview) 
 
 
 def test_the_log_of_a_job_that_runs_here_is_streamed_so_far(
-    hand: Hand, maxview: Maxview, tmp_path: Path
+    hand: RunProcess, maxview: Maxview, tmp_path: Path
 ) -> None:
     """Before it is kept it is read where it is written; elsewhere the command says how to read it."""
     written = JobFolder(tmp_path / "cluster", HERE.job.name).log
@@ -121,7 +126,7 @@ def test_the_log_of_a_job_that_runs_here_is_streamed_so_far(
     assert f"jobset-name={FIRST.job.name}" in elsewhere.err
 
 
-def test_a_cancelled_run_is_ended_and_stays_cancelled(hand: Hand, maxview: Maxview) -> None:
+def test_a_cancelled_run_is_ended_and_stays_cancelled(hand: RunProcess, maxview: Maxview) -> None:
     """The server ends the job; a look of the pull request that still wants it does not start it anew."""
     assert maxview("runs", "cancel", "aaaa0001").status == 0
     assert "to be cancelled" in " ".join(maxview("runs").out.split())
@@ -129,12 +134,12 @@ def test_a_cancelled_run_is_ended_and_stays_cancelled(hand: Hand, maxview: Maxvi
     hand.later()
     assert _state(hand, FIRST) is RunState.CANCELLED
     assert FIRST.job.name not in hand.farm.jobs
-    hand.database.now(runs.plan, ALL, repository="acme/maxtext", number=7, now=hand.clock[0])
+    hand.database.now(runs.plan_runs, ALL, repository="acme/maxtext", number=7, now=hand.clock[0])
     hand.later()
     assert _state(hand, FIRST) is RunState.CANCELLED
 
 
-def test_a_cancelled_run_is_run_again_when_asked_for(hand: Hand, maxview: Maxview) -> None:
+def test_a_cancelled_run_is_run_again_when_asked_for(hand: RunProcess, maxview: Maxview) -> None:
     """As another attempt that goes on to its end, even where no pull request wants it any more."""
     maxview("runs", "cancel", "aaaa0001")
     hand.later(200)
@@ -149,7 +154,7 @@ def test_a_cancelled_run_is_run_again_when_asked_for(hand: Hand, maxview: Maxvie
     assert (_state(hand, FIRST), hand.record(FIRST.record.id).attempt) == (RunState.ENDED, 2)
 
 
-def test_what_cannot_be_done_is_one_line(hand: Hand, maxview: Maxview) -> None:
+def test_what_cannot_be_done_is_one_line(hand: RunProcess, maxview: Maxview) -> None:
     """Unknown and ambiguous ids, an open run to retry, an ended one to cancel: status 2, what to do."""
     hand.farm.ends(SECOND.job.name)
     hand.later()
@@ -180,30 +185,35 @@ def test_a_wrong_folder_is_no_empty_list(
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_found_runs_are_not_launched_ones(hand: Hand, maxview: Maxview) -> None:
+def test_found_runs_are_not_launched_ones(hand: RunProcess, maxview: Maxview) -> None:
     """A run that was found in a bucket cannot be cancelled or run again here."""
     found = replace(FIRST.record, id="cccc000000000004", key=None, state=RunState.ENDED)
     hand.database.now(runs.save, found, now=hand.clock[0])
     assert maxview("runs", "show", "cccc").status == 2
 
 
-def test_branches_that_want_a_run_are_named(hand: Hand, maxview: Maxview) -> None:
+def test_branches_that_want_a_run_are_named(hand: RunProcess, maxview: Maxview) -> None:
     """The default branch, which is measured by the clock, and one that is watched without a pull request."""
     number = hand.database.now(
-        branches.watch, repository="acme/maxtext", branch="test_5", installation=1, sha=None, now=1.0
+        pull_requests.watch_branch,
+        repository="acme/maxtext",
+        branch="test_5",
+        installation=1,
+        sha=None,
+        now=1.0,
     )
-    for wanter in (mainline.MAIN, number):
-        hand.database.now(runs.plan, [HERE], repository="acme/maxtext", number=wanter, now=1.0)
+    for wanter in (main_branch.MAIN, number):
+        hand.database.now(runs.plan_runs, [HERE], repository="acme/maxtext", number=wanter, now=1.0)
     assert "wanted by   #7, the branch main, the branch test_5" in maxview("runs", "show", "bbbb").out
     (one,) = map(json.loads, maxview("runs", "show", "bbbb", "--json").out.splitlines())
     assert ([7], ["main", "test_5"]) == (one["wanted_by"], sorted(one["wanted_by_branches"]))
 
 
 def test_a_narrow_terminal_keeps_ids_whole(
-    hand: Hand, maxview: Maxview, monkeypatch: pytest.MonkeyPatch
+    hand: RunProcess, maxview: Maxview, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are there to be copied."""
-    monkeypatch.setattr(screen, "NARROW", 40)
+    monkeypatch.setattr(terminal, "PIPED_COLUMNS", 40)
     listed = maxview("runs").out
     assert max(map(len, listed.splitlines())) <= 40
     assert {one.record.id[:8] for one in ALL} <= set(listed.split())
@@ -238,7 +248,7 @@ def test_a_database_of_the_first_release_is_told(
     assert "start maxview serve once, which brings it up to date" in answer.err
 
 
-def test_wrong_words_after_a_command_are_one_line(hand: Hand, maxview: Maxview) -> None:
+def test_wrong_words_after_a_command_are_one_line(hand: RunProcess, maxview: Maxview) -> None:
     """As everywhere."""
     answer = maxview("runs", "list", "--limit", "many")
     assert (answer.status, answer.err.count("\n")) == (2, 1)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bot.demo.pulls import DemoPull, pull_requests
+from bot.clusters.checkout import check_out
 from bot.demo.repository import CASES, DemoRepository, configuration, make_repository
-from bot.runs.clusters.checkout import check_out
+from bot.demo.scenarios import Scenario, scenarios
 from bot.verdict.judgement import Verdict
 
 LOSS = re.compile(r"loss: (\d+\.\d{3}), lm_loss: \1, perplexity: \d+\.\d{3}$", re.MULTILINE)
@@ -47,7 +47,7 @@ def branch_sha(repository: DemoRepository, expected: Verdict) -> str:
 
 def test_every_kind_of_answer_has_a_pull_request() -> None:
     """The five that the contract asks for, each from a branch of its own."""
-    pulls = pull_requests()
+    pulls = scenarios()
     assert [pull.expected for pull in pulls] == [
         Verdict.SAME,
         Verdict.SLOWER,
@@ -155,13 +155,13 @@ def test_the_older_environment_is_reported(repository: DemoRepository, tmp_path:
 
 def test_an_edit_that_no_longer_fits_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pull request that changes nothing would show nothing."""
-    stale = DemoPull(
+    stale = Scenario(
         branch="stale",
         title="t",
         body="b",
-        edits=(pull_requests()[0].edits[0], pull_requests()[0].edits[0]),
+        edits=(scenarios()[0].edits[0], scenarios()[0].edits[0]),
         expected=Verdict.SAME,
     )
-    monkeypatch.setattr("bot.demo.repository.pull_requests", lambda: (stale,))
+    monkeypatch.setattr("bot.demo.repository.scenarios", lambda: (stale,))
     with pytest.raises(ValueError, match="exactly once"):
         make_repository(tmp_path / "r.git")

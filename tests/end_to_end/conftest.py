@@ -10,26 +10,27 @@ from typing import Any
 
 import pytest
 
-from tests.end_to_end.between import Between, standing_between
-from tests.end_to_end.runs import Runs, configuration
+from tests.end_to_end.finished_runs import RunWriter, configuration
+from tests.end_to_end.proxy import FaultProxy, running_proxy
 from tests.end_to_end.server import Server
-from tests.peers.bucket import Bucket, Emulator, serve_buckets
+from tests.peers.bucket import Bucket, BucketEmulator, serve_buckets
 from tests.peers.emulate import APP_ID, REPOSITORY, SECRET, Emulate, running_emulate
 from tests.peers.keys import private_key
-from tests.peers.ports import free_port
+from tests.peers.loopback import free_port
 
 CASES = ("03_dropout", "04_int8", "10_shardy_true", "11_offload")
+
 BRANCH = "feat/faster-attention"
 
 
 @dataclass(slots=True, kw_only=True)
-class Scene:
+class EmulateScene:
     """Everything of one test. `base` and `head` are commits of main and of `BRANCH`."""
 
     github: Emulate
-    between: Between
+    between: FaultProxy
     bucket: Bucket
-    runs: Runs
+    runs: RunWriter
     server: Server
     base: str
     head: str
@@ -87,7 +88,7 @@ class Scene:
 
 
 @pytest.fixture(scope="session")
-def emulator() -> Iterator[Emulator]:
+def emulator() -> Iterator[BucketEmulator]:
     """One emulator of buckets for all tests of this process; it logs an error for every object asked for
     that is not there, which would hide what failed."""
     logging.getLogger("gcp_storage_emulator").setLevel(logging.CRITICAL)
@@ -96,15 +97,15 @@ def emulator() -> Iterator[Emulator]:
 
 
 @pytest.fixture
-def make_scene(tmp_path: Path, emulator: Emulator) -> Iterator[Callable[..., Scene]]:
+def make_scene(tmp_path: Path, emulator: BucketEmulator) -> Iterator[Callable[..., EmulateScene]]:
     """Makes a scene; the server is not started yet, so that deliveries before that are missed."""
     with ExitStack() as stack:
 
-        def make(source: str | None = None, **settings: str) -> Scene:
+        def make(source: str | None = None, **settings: str) -> EmulateScene:
             bucket, port = emulator.bucket(), free_port()
             github = stack.enter_context(running_emulate(f"http://127.0.0.1:{port}/webhook"))
             text = configuration(source or bucket.url, CASES)
-            between = stack.enter_context(standing_between(github.url))
+            between = stack.enter_context(running_proxy(github.url))
             base = github.commit("main", ".github/maxview.yml", text, "Measure")
             github.branch(BRANCH)
             head = github.commit(BRANCH, "src/attention.py", "FAST = True\n", "Make attention faster")
@@ -122,8 +123,8 @@ def make_scene(tmp_path: Path, emulator: Emulator) -> Iterator[Callable[..., Sce
                 },
             )
             stack.callback(_end, server)
-            runs = Runs(put=bucket.upload)
-            return Scene(
+            runs = RunWriter(put=bucket.upload)
+            return EmulateScene(
                 github=github,
                 between=between,
                 bucket=bucket,
@@ -138,7 +139,7 @@ def make_scene(tmp_path: Path, emulator: Emulator) -> Iterator[Callable[..., Sce
 
 
 @pytest.fixture
-def scene(make_scene: Callable[..., Scene]) -> Scene:
+def scene(make_scene: Callable[..., EmulateScene]) -> EmulateScene:
     """A scene with the usual runs, and a server that answers."""
     made = make_scene()
     made.usual_runs()
@@ -152,7 +153,7 @@ def _end(server: Server) -> None:
             server.kill()
 
 
-def delivered_pull(scene: Scene, number: int, action: str = "opened") -> dict[str, Any]:
+def delivered_pull(scene: EmulateScene, number: int, action: str = "opened") -> dict[str, Any]:
     """The payload of a `pull_request` delivery, as far as it is read."""
     pull = scene.github.ask("alice", "GET", f"/repos/{REPOSITORY}/pulls/{number}")
     return {

@@ -14,21 +14,21 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.__main__ import main
-from bot.controller.runs import RunStep
-from bot.controller.spending import Purse
-from bot.runs import collect
-from bot.runs.clusters.local import LocalCluster
-from bot.runs.clusters.xpk.cluster import XpkCluster
+from bot.clusters.local.cluster import LocalCluster
+from bot.clusters.xpk.cluster import XpkCluster
+from bot.ingest import collect
 from bot.storage.database import Database
+from bot.worker.budget_gate import BudgetGate
+from bot.worker.runs import RunStep
 
 CALLS: dict[str, tuple[Any, str]] = {
-    "admit": (Purse, "admit"),
+    "admit": (BudgetGate, "admit"),
     "launch": (LocalCluster, "launch"),
     "launch with xpk": (XpkCluster, "launch"),
     "delete": (LocalCluster, "delete"),
     "keep the log": (RunStep, "_kept"),
     "read the log": (collect, "read_log_file"),
-    "settle": (Purse, "settle"),
+    "settle": (BudgetGate, "settle"),
 }
 
 

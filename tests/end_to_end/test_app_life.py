@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.between import Cut, Moment
+from tests.end_to_end.proxy import DropConnection, Moment
+from tests.end_to_end.scenes import IMPORT_BRANCH, ImportScene, import_scene
 from tests.end_to_end.server import ask
-from tests.end_to_end.stand import BRANCH, Stand, standing
 
 
 @pytest.fixture
-def make_stand(tmp_path: Path) -> Iterator[Callable[..., Stand]]:
+def make_stand(tmp_path: Path) -> Iterator[Callable[..., ImportScene]]:
     """Makes a stand whose server answers."""
     with ExitStack() as stack:
 
-        def make(checks: str = "off", triggers: str = "{}") -> Stand:
-            stand = stack.enter_context(standing(tmp_path, checks, triggers))
+        def make(checks: str = "off", triggers: str = "{}") -> ImportScene:
+            stand = stack.enter_context(import_scene(tmp_path, checks, triggers))
             stand.server.start()
             return stand
 
@@ -26,7 +26,7 @@ def make_stand(tmp_path: Path) -> Iterator[Callable[..., Stand]]:
 
 
 def test_a_check_stands_beside_the_comment_and_its_buttons_are_commands(
-    make_stand: Callable[..., Stand],
+    make_stand: Callable[..., ImportScene],
 ) -> None:
     """It is made concluded; who may not write is refused in the comment; who may is heard; a check that was
     asked for again, which GitHub resets, is concluded at once; a whole commit's checks too."""
@@ -51,7 +51,7 @@ def test_a_check_stands_beside_the_comment_and_its_buttons_are_commands(
 
 
 def test_a_change_that_touches_no_case_has_a_skipped_check_and_no_comment(
-    make_stand: Callable[..., Stand],
+    make_stand: Callable[..., ImportScene],
 ) -> None:
     """A repository may require the check of every pull request, also of those that were open when its
     configuration began to say so; who asks gets the answer, in the same check."""
@@ -69,7 +69,7 @@ def test_a_change_that_touches_no_case_has_a_skipped_check_and_no_comment(
     assert 1 == len(github.world.checks)
 
 
-def test_a_merge_queue_gets_the_check_that_it_waits_for(make_stand: Callable[..., Stand]) -> None:
+def test_a_merge_queue_gets_the_check_that_it_waits_for(make_stand: Callable[..., ImportScene]) -> None:
     """One, whoever asks how often, and though the process dies once it is written; asked for again, which
     takes its conclusion away, it is concluded again. The commit is not measured."""
     stand = make_stand("check", '{branches: ["**"]}')
@@ -81,7 +81,7 @@ def test_a_merge_queue_gets_the_check_that_it_waits_for(make_stand: Callable[...
     def die() -> None:
         stand.server.kill()
         died.set()
-        raise Cut
+        raise DropConnection
 
     stand.between.once(Moment.AFTER, "POST", "/check-runs", die)
     stand.hosted.does(stand.life.queue(number, merged))
@@ -104,7 +104,7 @@ def test_a_merge_queue_gets_the_check_that_it_waits_for(make_stand: Callable[...
     assert 404 == stand.server.status(f"/acme/maxtext/branch/{queued}")
 
 
-def test_a_missing_permission_is_said_once_and_found_again(make_stand: Callable[..., Stand]) -> None:
+def test_a_missing_permission_is_said_once_and_found_again(make_stand: Callable[..., ImportScene]) -> None:
     """The comment names it; when it is granted the check appears and the comment is silent about it."""
     stand = make_stand("check")
     stand.hosted.github.world.permissions["checks"] = "read"
@@ -119,7 +119,7 @@ def test_a_missing_permission_is_said_once_and_found_again(make_stand: Callable[
     )
 
 
-def test_a_renamed_repository_takes_everything_along(make_stand: Callable[..., Stand]) -> None:
+def test_a_renamed_repository_takes_everything_along(make_stand: Callable[..., ImportScene]) -> None:
     """The same comment, the same runs, the pull request known; old addresses lead to the new ones."""
     stand = make_stand()
     number = stand.open_pull()
@@ -139,7 +139,9 @@ def test_a_renamed_repository_takes_everything_along(make_stand: Callable[..., S
     assert 307 == ask(f"{stand.server.url}/acme/maxtext").status_code
 
 
-def test_a_rename_while_the_comment_is_being_written_leaves_one(make_stand: Callable[..., Stand]) -> None:
+def test_a_rename_while_the_comment_is_being_written_leaves_one(
+    make_stand: Callable[..., ImportScene],
+) -> None:
     """Who wrote it has lost its row by then; the next knows the comment by its mark, whatever the name."""
     stand = make_stand()
     moved: list[bool] = []
@@ -158,7 +160,7 @@ def test_a_rename_while_the_comment_is_being_written_leaves_one(make_stand: Call
     assert 1 == len(stand.hosted.github.comments_of(number))
 
 
-def test_a_suspended_installation_is_let_alone_and_revived(make_stand: Callable[..., Stand]) -> None:
+def test_a_suspended_installation_is_let_alone_and_revived(make_stand: Callable[..., ImportScene]) -> None:
     """Pushes meanwhile are answered when it works again, also those of which no webhook told."""
     stand = make_stand()
     number = stand.open_pull()
@@ -166,23 +168,23 @@ def test_a_suspended_installation_is_let_alone_and_revived(make_stand: Callable[
     stand.hosted.does(stand.life.suspend())
     stand.server.quiet()
     stand.hosted.github.send_webhooks_to(None)
-    moved = stand.hosted.git.write(BRANCH, {"src/a.py": "A = 2\n"})
-    stand.hosted.does(stand.hosted.github.push(BRANCH))
+    moved = stand.hosted.git.write(IMPORT_BRANCH, {"src/a.py": "A = 2\n"})
+    stand.hosted.does(stand.hosted.github.push(IMPORT_BRANCH))
     stand.hosted.github.send_webhooks_to(f"{stand.server.url}/webhook")
     stand.hosted.does(stand.life.unsuspend())
     stand.comment(number, f"head {moved}")
 
 
 def test_a_locked_conversation_and_an_archived_repository_are_respected(
-    make_stand: Callable[..., Stand],
+    make_stand: Callable[..., ImportScene],
 ) -> None:
     """The page says it, nothing is tried again and again, and what changed meanwhile is said afterwards."""
     stand = make_stand()
     number = stand.open_pull()
     stand.comment(number, "slower")
     stand.life.lock(number)
-    moved = stand.hosted.git.write(BRANCH, {"src/a.py": "A = 2\n"})
-    stand.hosted.does(stand.hosted.github.push(BRANCH))
+    moved = stand.hosted.git.write(IMPORT_BRANCH, {"src/a.py": "A = 2\n"})
+    stand.hosted.does(stand.hosted.github.push(IMPORT_BRANCH))
     page = f"{stand.server.url}/acme/maxtext/pull/{number}"
     stand.server.until(lambda: "issue is locked" in ask(page).text, "the page says it")
     assert stand.count("PATCH .*/comments/") <= 3
@@ -190,15 +192,15 @@ def test_a_locked_conversation_and_an_archived_repository_are_respected(
     stand.comment(number, f"head {moved}")
     stand.hosted.does(stand.life.archive())
     stand.server.quiet()
-    stand.hosted.git.write(BRANCH, {"src/a.py": "A = 3\n"})
+    stand.hosted.git.write(IMPORT_BRANCH, {"src/a.py": "A = 3\n"})
     stand.hosted.github.send_webhooks_to(None)
-    last = stand.hosted.does(stand.hosted.github.push(BRANCH))
+    last = stand.hosted.does(stand.hosted.github.push(IMPORT_BRANCH))
     stand.hosted.github.send_webhooks_to(f"{stand.server.url}/webhook")
     stand.hosted.does(stand.life.unarchive())
     stand.comment(number, f"head {last}")
 
 
-def test_a_deleted_comment_comes_again_once(make_stand: Callable[..., Stand]) -> None:
+def test_a_deleted_comment_comes_again_once(make_stand: Callable[..., ImportScene]) -> None:
     """Who deletes it twice has the page; an edit by somebody else is put right."""
     stand = make_stand()
     number = stand.open_pull()
@@ -210,7 +212,7 @@ def test_a_deleted_comment_comes_again_once(make_stand: Callable[..., Stand]) ->
     stand.hosted.does(stand.life.delete_comment(second.id, "bob"))
     page = f"{stand.server.url}/acme/maxtext/pull/{number}"
     stand.server.until(lambda: "deleted twice" in ask(page).text, "the page says it")
-    stand.hosted.git.write(BRANCH, {"src/a.py": "A = 2\n"})
-    moved = stand.hosted.does(stand.hosted.github.push(BRANCH))
+    stand.hosted.git.write(IMPORT_BRANCH, {"src/a.py": "A = 2\n"})
+    moved = stand.hosted.does(stand.hosted.github.push(IMPORT_BRANCH))
     stand.server.until(lambda: moved[:7] in ask(page).text, "the page is of the new head")
     assert [] == [one for one in stand.hosted.github.comments_of(number) if one.by_app]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.end_to_end.working import working
+from tests.end_to_end.scenes import launch_scene
 
 # One run may take ten minutes of one device and half a minute to be ended, 0.17 chip-hours.
 TIGHT = "budget: {chip_hours_per_day: 0.2}\ntriggers: {pull_request: false}\n"
@@ -10,7 +10,7 @@ TIGHT = "budget: {chip_hours_per_day: 0.2}\ntriggers: {pull_request: false}\n"
 
 def test_a_run_over_the_budget_waits_and_the_comment_says_for_what(tmp_path: Path) -> None:
     """`plan` says the price and starts nothing; then one run is under way, the others wait for midnight."""
-    with working(tmp_path, TIGHT) as works:
+    with launch_scene(tmp_path, TIGHT) as works:
         head = works.commit("A = 1\n")
         number = works.open()
         github = works.hosted.github

@@ -5,29 +5,31 @@ from pathlib import Path
 
 import pytest
 
-from bot.storage.given import MOST_COMMANDS
-from tests.end_to_end.working import BRANCH, Works, working
+from bot.storage.rate_limit import MAX_COMMANDS
+from tests.end_to_end.scenes import BRANCH, LaunchScene, launch_scene
 
 PROMISED_SECONDS = 10.0
+
 ONLY_ASKED = "triggers: {pull_request: false}\n"
+
 BREAKS = 'raise RuntimeError("the kernel is gone")\n'
 
 
 @pytest.fixture
-def works(tmp_path: Path) -> Iterator[Works]:
+def works(tmp_path: Path) -> Iterator[LaunchScene]:
     """A server that starts runs here, for pushes and for people."""
-    with working(tmp_path) as made:
+    with launch_scene(tmp_path) as made:
         yield made
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> Iterator[Works]:
+def asked(tmp_path: Path) -> Iterator[LaunchScene]:
     """The same, only for people."""
-    with working(tmp_path, ONLY_ASKED) as made:
+    with launch_scene(tmp_path, ONLY_ASKED) as made:
         yield made
 
 
-def _quiet(works: Works, number: int) -> None:
+def _quiet(works: LaunchScene, number: int) -> None:
     """Nothing was started, though everything was looked at."""
     comment = works.say(number, "bob", "/benchmark status")
     works.reactions(comment, "rocket")
@@ -35,7 +37,7 @@ def _quiet(works: Works, number: int) -> None:
     assert {} == works.runs()
 
 
-def test_a_baseline_that_is_asked_for_is_measured(asked: Works) -> None:
+def test_a_baseline_that_is_asked_for_is_measured(asked: LaunchScene) -> None:
     """A commit of main; what somebody pushed elsewhere is none."""
     head, main = asked.commit("A = 1\n"), asked.git.head("main")
     number = asked.open()
@@ -45,7 +47,7 @@ def test_a_baseline_that_is_asked_for_is_measured(asked: Works) -> None:
     assert {} == asked.runs(head)
 
 
-def test_a_label_starts_runs_and_taking_it_away_ends_them(asked: Works) -> None:
+def test_a_label_starts_runs_and_taking_it_away_ends_them(asked: LaunchScene) -> None:
     """Nothing runs before; an outsider's label does nothing but a line; a writer's starts the runs, and
     within ten seconds of its end they are gone. The labels are made in the repository, once it is spoken."""
     head, github = asked.commit("A = 1\n"), asked.hosted.github
@@ -65,7 +67,7 @@ def test_a_label_starts_runs_and_taking_it_away_ends_them(asked: Works) -> None:
     assert "label benchmark` by bob" in body
 
 
-def test_cancel_ends_what_runs_until_somebody_asks_again(works: Works) -> None:
+def test_cancel_ends_what_runs_until_somebody_asks_again(works: LaunchScene) -> None:
     """Within ten seconds, said in the row with who it was; `run` starts anew; one comment all the while."""
     head = works.commit("A = 1\n")
     number = works.open()
@@ -82,7 +84,7 @@ def test_cancel_ends_what_runs_until_somebody_asks_again(works: Works) -> None:
     assert first.id == works.comment(number, "runs that are missing are started").id
 
 
-def test_a_forks_code_runs_once_it_was_approved_and_only_that(works: Works) -> None:
+def test_a_forks_code_runs_once_it_was_approved_and_only_that(works: LaunchScene) -> None:
     """It waits; its author cannot approve it; a writer can, by the command that the comment gives; other
     files wait again, and what was approved before ends."""
     head = works.commit("A = 1\n")
@@ -107,7 +109,7 @@ def test_a_forks_code_runs_once_it_was_approved_and_only_that(works: Works) -> N
     assert {} == works.runs(other)
 
 
-def test_a_verdict_is_accepted_and_stays_what_it_is(works: Works) -> None:
+def test_a_verdict_is_accepted_and_stays_what_it_is(works: LaunchScene) -> None:
     """The row says who accepted it and why, with nothing in it that acts; the verdict keeps its words, and
     the next head that fails in the same way is covered too. Once it is closed a command is told so."""
     works.git.write(BRANCH, {"job.py": BREAKS}, works.git.head("main"))
@@ -130,11 +132,11 @@ def test_a_verdict_is_accepted_and_stays_what_it_is(works: Works) -> None:
     works.comment(number, "This pull request is closed: nothing is run for it")
 
 
-def test_who_asks_too_often_is_told_once_when_it_opens_again(asked: Works) -> None:
+def test_who_asks_too_often_is_told_once_when_it_opens_again(asked: LaunchScene) -> None:
     """Twenty commands an hour, in a database that outlives the server."""
     asked.commit("A = 1\n")
     number = asked.open()
-    ten = "/benchmark status\n" * (MOST_COMMANDS // 2)
+    ten = "/benchmark status\n" * (MAX_COMMANDS // 2)
     for _ in range(2):
         asked.reactions(asked.say(number, "bob", ten), "rocket")
     asked.server.kill()
@@ -149,7 +151,7 @@ def test_who_asks_too_often_is_told_once_when_it_opens_again(asked: Works) -> No
     assert {} == asked.runs()
 
 
-def test_a_comment_that_is_edited_into_a_command_is_none(asked: Works) -> None:
+def test_a_comment_that_is_edited_into_a_command_is_none(asked: LaunchScene) -> None:
     """What stood there when it was written counts; and so does a command whose comment is edited away."""
     head, github = asked.commit("A = 1\n"), asked.hosted.github
     number = asked.open()

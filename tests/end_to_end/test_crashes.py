@@ -4,8 +4,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from tests.end_to_end.between import Cut, Moment
-from tests.end_to_end.conftest import BRANCH, Scene, delivered_pull
+from tests.end_to_end.conftest import BRANCH, EmulateScene, delivered_pull
+from tests.end_to_end.proxy import DropConnection, Moment
 from tests.peers.emulate import REPOSITORY
 from tests.peers.postgres import Postgres
 
@@ -18,17 +18,17 @@ POINTS = (
 )
 
 
-def _killer(scene: Scene, died: threading.Event) -> Callable[[], None]:
+def _killer(scene: EmulateScene, died: threading.Event) -> Callable[[], None]:
     def kill() -> None:
         scene.server.kill()
         died.set()
-        raise Cut
+        raise DropConnection
 
     return kill
 
 
 def test_a_kill_anywhere_between_receipt_and_comment_leaves_one_comment(
-    make_scene: Callable[..., Scene],
+    make_scene: Callable[..., EmulateScene],
 ) -> None:
     """Before and after GitHub was asked, before and after the comment was written: one true comment."""
     scene = make_scene()
@@ -48,7 +48,9 @@ def test_a_kill_anywhere_between_receipt_and_comment_leaves_one_comment(
     assert [len(scene.ours(number)) for number in range(1, len(POINTS) + 1)] == [1] * len(POINTS)
 
 
-def test_a_kill_right_after_the_acknowledgement_loses_nothing(make_scene: Callable[..., Scene]) -> None:
+def test_a_kill_right_after_the_acknowledgement_loses_nothing(
+    make_scene: Callable[..., EmulateScene],
+) -> None:
     """What was answered with 202 is worked on by the next process."""
     scene = make_scene()
     number = scene.open_pull()
@@ -61,7 +63,9 @@ def test_a_kill_right_after_the_acknowledgement_loses_nothing(make_scene: Callab
     scene.comment(number, "no run")
 
 
-def test_a_kill_while_an_edit_is_answered_writes_nothing_twice(make_scene: Callable[..., Scene]) -> None:
+def test_a_kill_while_an_edit_is_answered_writes_nothing_twice(
+    make_scene: Callable[..., EmulateScene],
+) -> None:
     """The command that was being answered is answered once, in the same comment."""
     scene = make_scene()
     scene.server.start()
@@ -78,7 +82,7 @@ def test_a_kill_while_an_edit_is_answered_writes_nothing_twice(make_scene: Calla
     assert scene.between.count("PATCH", "/comments/") == edits
 
 
-def test_nothing_is_written_while_nothing_changes(make_scene: Callable[..., Scene]) -> None:
+def test_nothing_is_written_while_nothing_changes(make_scene: Callable[..., EmulateScene]) -> None:
     """The bucket is looked at again and again, and the comment is left alone, also after a restart."""
     scene = make_scene(POLL_SECONDS="0.2")
     scene.usual_runs()
@@ -95,7 +99,7 @@ def test_nothing_is_written_while_nothing_changes(make_scene: Callable[..., Scen
     assert scene.comment(number) == before
 
 
-def test_the_end_in_good_order_is_quick_and_hands_back(make_scene: Callable[..., Scene]) -> None:
+def test_the_end_in_good_order_is_quick_and_hands_back(make_scene: Callable[..., EmulateScene]) -> None:
     """SIGTERM while GitHub does not answer: status 0 within 10 s, and the next process need not wait."""
     scene = make_scene()
     scene.server.start()
@@ -104,7 +108,7 @@ def test_the_end_in_good_order_is_quick_and_hands_back(make_scene: Callable[...,
     def hang() -> None:
         asked.set()
         answer.wait(timeout=30)
-        raise Cut
+        raise DropConnection
 
     scene.between.once(Moment.BEFORE, "GET", "/compare/", hang)
     number = scene.open_pull()
@@ -119,7 +123,7 @@ def test_the_end_in_good_order_is_quick_and_hands_back(make_scene: Callable[...,
     assert time.monotonic() - begun < 25
 
 
-def test_an_idle_server_ends_at_once(make_scene: Callable[..., Scene]) -> None:
+def test_an_idle_server_ends_at_once(make_scene: Callable[..., EmulateScene]) -> None:
     """With nothing to finish, SIGTERM takes a moment, and the log ends without a traceback."""
     scene = make_scene()
     status, seconds = scene.server.start().stop()
@@ -128,7 +132,7 @@ def test_an_idle_server_ends_at_once(make_scene: Callable[..., Scene]) -> None:
 
 
 def test_a_database_that_goes_away_costs_nothing_that_was_acknowledged(
-    make_scene: Callable[..., Scene], postgres: Postgres
+    make_scene: Callable[..., EmulateScene], postgres: Postgres
 ) -> None:
     """503 at once while it is away, 202 for the same delivery when it is back, and then the comment."""
     url = postgres.empty()
@@ -149,7 +153,7 @@ def test_a_database_that_goes_away_costs_nothing_that_was_acknowledged(
 
 
 def test_two_servers_on_one_database_write_one_comment(
-    make_scene: Callable[..., Scene], postgres: Postgres
+    make_scene: Callable[..., EmulateScene], postgres: Postgres
 ) -> None:
     """Both receive the same deliveries and others, both look for work: one comment is created."""
     scene = make_scene(DATABASE_URL=postgres.empty())
@@ -175,13 +179,13 @@ def test_two_servers_on_one_database_write_one_comment(
     scene.comment(number, "2 same")
 
 
-def test_a_github_that_does_not_answer_is_asked_again(make_scene: Callable[..., Scene]) -> None:
+def test_a_github_that_does_not_answer_is_asked_again(make_scene: Callable[..., EmulateScene]) -> None:
     """A connection that breaks off after the comment was written does not make a second one."""
     scene = make_scene()
     scene.server.start()
 
     def cut() -> None:
-        raise Cut
+        raise DropConnection
 
     scene.between.once(Moment.AFTER, "POST", "/comments$", cut)
     number = scene.open_pull()

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.storage import operators
+from bot.storage import launched_runs
 from bot.storage.database import Database
-from tests.end_to_end.working import BRANCH, Works, working
-from tests.writing import maxtext_log
+from tests.end_to_end.scenes import BRANCH, LaunchScene, launch_scene
+from tests.log_writers.maxtext import maxtext_log
 
 LAUNCHING = (
     ("admit", "after"),
@@ -21,6 +21,7 @@ LAUNCHING = (
     ("let_go", "inside"),
     ("let_go", "after"),
 )
+
 ENDING = (
     ("keep the log", "before"),
     ("keep the log", "after"),
@@ -30,6 +31,7 @@ ENDING = (
     ("let_go", "inside", "ended"),
     ("let_go", "after", "ended"),
 )
+
 CANCELLING = (
     ("delete", "before"),
     ("delete", "after"),
@@ -39,9 +41,9 @@ CANCELLING = (
 
 
 @pytest.fixture
-def works(tmp_path: Path) -> Iterator[Works]:
+def works(tmp_path: Path) -> Iterator[LaunchScene]:
     """A server whose jobs write down that they were started, and say what a training program says."""
-    with working(tmp_path) as made:
+    with launch_scene(tmp_path) as made:
         job = (
             "import pathlib, sys, time\n"
             f"with open({str(tmp_path / 'starts')!r}, 'a') as starts:\n"
@@ -53,18 +55,18 @@ def works(tmp_path: Path) -> Iterator[Works]:
         yield made
 
 
-def _starts(works: Works) -> Counter[str]:
+def _starts(works: LaunchScene) -> Counter[str]:
     return Counter((works.server.folder / "starts").read_text(encoding="utf-8").split())
 
 
-def _dies_at(works: Works, *points: tuple[str, ...]) -> None:
+def _dies_at(works: LaunchScene, *points: tuple[str, ...]) -> None:
     for point in points:
         works.server.begin("tests.end_to_end.dying", *point)
         works.server.dies()
         works.server.leases_end()
 
 
-def _rows(works: Works) -> list[tuple[str, int, int]]:
+def _rows(works: LaunchScene) -> list[tuple[str, int, int]]:
     """State, attempt, and whether there is a measurement, of every run."""
     with closing(sqlite3.connect(works.server.folder / "data" / "maxview.sqlite")) as file:
         return list(
@@ -75,7 +77,7 @@ def _rows(works: Works) -> list[tuple[str, int, int]]:
         )
 
 
-def test_a_kill_at_every_write_from_plan_to_measurement_starts_each_job_once(works: Works) -> None:
+def test_a_kill_at_every_write_from_plan_to_measurement_starts_each_job_once(works: LaunchScene) -> None:
     """Twelve deaths, one after another: every run is adopted, ends, and is measured."""
     works.git.write(BRANCH, {"src/a.py": "A = 1\n"}, works.git.head("main"))
     number = works.open()
@@ -94,7 +96,7 @@ def test_a_kill_at_every_write_from_plan_to_measurement_starts_each_job_once(wor
         assert file.execute("SELECT count(*) FROM spend WHERE ended IS NULL").fetchone() == (0,)
 
 
-def test_a_kill_at_every_write_of_a_cancellation_leaves_no_job(works: Works) -> None:
+def test_a_kill_at_every_write_of_a_cancellation_leaves_no_job(works: LaunchScene) -> None:
     """Four deaths between the operator's wish and its end: the processes are gone, nothing starts again."""
     head = works.commit("A = 1\n")
     works.open()
@@ -103,7 +105,7 @@ def test_a_kill_at_every_write_of_a_cancellation_leaves_no_job(works: Works) -> 
     works.server.leases_end()
     database = Database(f"sqlite:///{works.server.folder / 'data' / 'maxview.sqlite'}")
     for run in works.runs():
-        database.now(operators.cancel, run, now=time.time())
+        database.now(launched_runs.cancel_run, run, now=time.time())
     database.close()
     _dies_at(works, *CANCELLING)
     works.server.start()

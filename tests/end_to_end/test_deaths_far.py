@@ -6,10 +6,10 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from tests.end_to_end.conftest import Scene
-from tests.end_to_end.hurrying import hurrying
+from tests.end_to_end.conftest import EmulateScene
+from tests.end_to_end.server import polled_often
 from tests.end_to_end.test_xpk import CONFIGURATION
-from tests.peers.autopilot import Autopilot, flying
+from tests.peers.kubelet import Autopilot, running_autopilot
 from tests.peers.kubernetes import Cluster, kubernetes
 from tests.peers.kubernetes_programs import install
 
@@ -21,7 +21,7 @@ POINTS = (
 
 
 def test_a_kill_while_workloads_are_made_and_read_makes_none_twice(
-    make_scene: Callable[..., Scene], tmp_path: Path
+    make_scene: Callable[..., EmulateScene], tmp_path: Path
 ) -> None:
     """Three deaths: each workload runs once, and the pull request gets its numbers."""
     cluster = Cluster()
@@ -31,7 +31,7 @@ def test_a_kill_while_workloads_are_made_and_read_makes_none_twice(
         scene.server.start()
         scene.configure(CONFIGURATION)
         scene.open_pull()
-        with flying(Autopilot(cluster=cluster, steps=24)) as autopilot, hurrying(scene.server):
+        with running_autopilot(Autopilot(cluster=cluster, steps=24)) as autopilot, polled_often(scene.server):
             scene.server.until(lambda: autopilot.moved, "a workload runs")
             scene.server.kill()
             for point in POINTS:

@@ -5,21 +5,23 @@ from typing import Any
 
 import httpx
 
+from tests.end_to_end.scenes import ImportScene, import_scene
 from tests.end_to_end.server import ask
-from tests.end_to_end.stand import Stand, standing
 
 NAME = "acme/maxtext"
+
 BRANCH = "test_936672580"
+
 CHANGE = "Make int8 faster\n\nPiperOrigin-RevId: 936672580"
 
 
-def _document(stand: Stand, path: str) -> dict[str, Any]:
+def _document(stand: ImportScene, path: str) -> dict[str, Any]:
     answer = ask(f"{stand.server.url}/api/v1/{NAME}/{path}")
     document: dict[str, Any] = answer.json() if answer.status_code == httpx.codes.OK else {}
     return document
 
 
-def _verdict(stand: Stand) -> str | None:
+def _verdict(stand: ImportScene) -> str | None:
     rows = _document(stand, f"branch/{BRANCH}").get("rows") or [{}]
     state: str | None = rows[0].get("state")
     return state
@@ -28,7 +30,7 @@ def _verdict(stand: Stand) -> str | None:
 def test_a_branch_of_copybara_is_watched_and_its_runs_become_mains_when_it_lands(tmp_path: Path) -> None:
     """Without a pull request it has a page and nobody is written to; a pull request then speaks for it; and
     when it is submitted under another number with the same files, its runs are runs of main's commit."""
-    with standing(tmp_path) as stand:
+    with import_scene(tmp_path) as stand:
         git, github = stand.hosted.git, stand.hosted.github
         head = git.write(BRANCH, {"src/a.py": "A = 2\n"}, stand.base, message=CHANGE)
         stand.runs.several("04_int8", BRANCH, head, 3, since=0.2, step_seconds=0.25)

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.between import Moment
+from tests.end_to_end.proxy import Moment
+from tests.end_to_end.scenes import IMPORT_SECRET, ImportScene, import_scene
 from tests.end_to_end.server import Server
-from tests.end_to_end.stand import SECRET, Stand, standing
 
 PULLS = 30
 
 
 @pytest.fixture
-def stand(tmp_path: Path) -> Iterator[Stand]:
+def stand(tmp_path: Path) -> Iterator[ImportScene]:
     """A stand whose server answers."""
-    with standing(tmp_path) as made:
+    with import_scene(tmp_path) as made:
         made.server.start()
         yield made
 
@@ -29,11 +29,11 @@ def _end(server: Server) -> None:
         server.kill()
 
 
-def _ours(stand: Stand, number: int) -> list[str]:
+def _ours(stand: ImportScene, number: int) -> list[str]:
     return [one.body for one in stand.hosted.github.comments_of(number) if one.by_app]
 
 
-def test_nothing_is_lost_while_github_is_away(stand: Stand) -> None:
+def test_nothing_is_lost_while_github_is_away(stand: ImportScene) -> None:
     """Thirty deliveries come during an outage: it is asked about a few times only, and when it ends, with
     some answers that never arrive, every pull request has exactly one true comment."""
     github, world = stand.hosted.github, stand.hosted.github.world
@@ -58,7 +58,7 @@ def test_nothing_is_lost_while_github_is_away(stand: Stand) -> None:
 
 
 def test_a_process_that_was_held_up_writes_nothing_after_another_took_over(
-    stand: Stand, tmp_path: Path
+    stand: ImportScene, tmp_path: Path
 ) -> None:
     """It is stopped between its last look and its write, until its lease has ended and a second process has
     written the comment; when it goes on, it finds the row taken."""
@@ -82,7 +82,9 @@ def test_a_process_that_was_held_up_writes_nothing_after_another_took_over(
     folder = tmp_path / "second"
     folder.mkdir()
     database = f"sqlite:///{first.folder / 'data' / 'maxview.sqlite'}"
-    second = Server(folder=folder, secret=SECRET, settings={**first.settings, "DATABASE_URL": database})
+    second = Server(
+        folder=folder, secret=IMPORT_SECRET, settings={**first.settings, "DATABASE_URL": database}
+    )
     with ExitStack() as stack:
         stack.callback(_end, second)
         second.start()

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
+from tests.end_to_end.scenes import LaunchScene, launch_scene
 from tests.end_to_end.server import ask
-from tests.end_to_end.working import Works, working
-from tests.writing import maxtext_log
+from tests.log_writers.maxtext import maxtext_log
 
 
 @pytest.fixture
-def works(tmp_path: Path) -> Iterator[Works]:
+def works(tmp_path: Path) -> Iterator[LaunchScene]:
     """A server whose jobs print all their steps, and then go on until somebody ends them."""
-    with working(tmp_path) as made:
+    with launch_scene(tmp_path) as made:
         job = (
             "import pathlib, time\n"
             "print(pathlib.Path('log.txt').read_text(), flush=True)\n"
@@ -24,13 +24,13 @@ def works(tmp_path: Path) -> Iterator[Works]:
         yield made
 
 
-def _rows(works: Works, number: int) -> list[dict[str, Any]]:
+def _rows(works: LaunchScene, number: int) -> list[dict[str, Any]]:
     answer = ask(f"{works.server.url}/api/v1/acme/maxtext/pull/{number}")
     rows: list[dict[str, Any]] = answer.json()["rows"] if answer.is_success else []
     return rows
 
 
-def test_the_page_is_live_and_the_comment_is_not_edited_for_a_step(works: Works) -> None:
+def test_the_page_is_live_and_the_comment_is_not_edited_for_a_step(works: LaunchScene) -> None:
     """The step stands on the page within seconds; the comment was written a moment ago and waits."""
     works.commit("A = 1\n")
     number = works.open()

@@ -5,31 +5,34 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.github_state import CommentState
-from tests.end_to_end.hosted import Hosted, hosting
-from tests.end_to_end.runs import configuration
+from bot.demo.github.state import GitHubComment
+from tests.end_to_end.finished_runs import configuration
+from tests.end_to_end.scenes import HostedGitHub, hosted_github
 from tests.end_to_end.server import Server
-from tests.github.gitting import GitRepository
+from tests.github.git_repository import GitRepository
 from tests.peers.keys import private_key
 
 SECRET, APP_ID = "a secret of these tests", 42
+
 BRANCH = "feat/x"
 
 
 @pytest.fixture
-def hosted(tmp_path: Path) -> Iterator[Hosted]:
+def hosted(tmp_path: Path) -> Iterator[HostedGitHub]:
     """The stand-in, whose webhooks reach nobody."""
     (tmp_path / "runs").mkdir()
     git = GitRepository(tmp_path / "git")
     git.write("main", {".github/maxview.yml": configuration(f"file:{tmp_path / 'runs'}", ("04_int8",))})
     git.write(BRANCH, {"src/a.py": "A = 1\n"}, git.head("main"))
-    with hosting(git, webhook_url="http://127.0.0.1:9", secret=SECRET, app_id=APP_ID, private=False) as made:
+    with hosted_github(
+        git, webhook_url="http://127.0.0.1:9", secret=SECRET, app_id=APP_ID, private=False
+    ) as made:
         made.github.send_webhooks_to(None)
         yield made
 
 
 @pytest.fixture
-def make_server(tmp_path: Path, hosted: Hosted) -> Iterator[Server]:
+def make_server(tmp_path: Path, hosted: HostedGitHub) -> Iterator[Server]:
     """A server that is not started yet."""
     settings = {
         "GITHUB_APP_ID": str(APP_ID),
@@ -45,15 +48,15 @@ def make_server(tmp_path: Path, hosted: Hosted) -> Iterator[Server]:
             server.kill()
 
 
-def _comment(server: Server, hosted: Hosted, number: int, holds: str) -> CommentState:
-    def found() -> CommentState | None:
+def _comment(server: Server, hosted: HostedGitHub, number: int, holds: str) -> GitHubComment:
+    def found() -> GitHubComment | None:
         ours = [one for one in hosted.github.comments_of(number) if one.by_app]
         return ours[0] if len(ours) == 1 and holds in ours[0].body else None
 
     return server.until(found, f"the comment holds {holds!r}")
 
 
-def test_everything_is_heard_without_a_webhook(make_server: Server, hosted: Hosted) -> None:
+def test_everything_is_heard_without_a_webhook(make_server: Server, hosted: HostedGitHub) -> None:
     """What happened before the start, a new pull request, a push and a command are answered."""
     github, server = hosted.github, make_server
     first = hosted.does(github.open_pull(BRANCH, "Before the start", "alice"))

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable
 
-from tests.end_to_end.conftest import BRANCH, CASES, Scene, delivered_pull
-from tests.end_to_end.runs import configuration
+from tests.end_to_end.conftest import BRANCH, CASES, EmulateScene, delivered_pull
+from tests.end_to_end.finished_runs import configuration
 from tests.end_to_end.server import ask
 from tests.peers.postgres import Postgres
 
@@ -16,13 +16,13 @@ def _row(body: str, case: str) -> str:
     return next(line for line in body.splitlines() if line.startswith(f"| [{case}"))
 
 
-def _opened(scene: Scene) -> int:
+def _opened(scene: EmulateScene) -> int:
     number = scene.open_pull()
     scene.comment(number, "1 new failure")
     return number
 
 
-def test_opening_a_pull_request_leads_to_one_comment_with_the_verdict(scene: Scene) -> None:
+def test_opening_a_pull_request_leads_to_one_comment_with_the_verdict(scene: EmulateScene) -> None:
     """Slower, same, failing and missing are each said as what they are, once, by the App."""
     body = scene.comment(scene.open_pull(), "1 new failure")["body"]
     title = next(line for line in body.splitlines() if line.startswith("## "))
@@ -37,7 +37,7 @@ def test_opening_a_pull_request_leads_to_one_comment_with_the_verdict(scene: Sce
     assert f"base {scene.base} because it is the merge base" in body
 
 
-def test_every_link_of_the_comment_leads_somewhere(scene: Scene) -> None:
+def test_every_link_of_the_comment_leads_somewhere(scene: EmulateScene) -> None:
     """The page, its JSON and each log answer 200, and the log is the log."""
     number = _opened(scene)
     links = set(LINK.findall(scene.comment(number)["body"]))
@@ -50,7 +50,7 @@ def test_every_link_of_the_comment_leads_somewhere(scene: Scene) -> None:
     assert document["head"]["sha"] == scene.head
 
 
-def test_a_writers_command_is_answered_in_the_same_comment(scene: Scene) -> None:
+def test_a_writers_command_is_answered_in_the_same_comment(scene: EmulateScene) -> None:
     """The comment is edited in place, and says what came of the command."""
     number = _opened(scene)
     before = scene.comment(number)
@@ -60,7 +60,7 @@ def test_a_writers_command_is_answered_in_the_same_comment(scene: Scene) -> None
     assert "03_dropout: finished runs were looked for again." in after["body"]
 
 
-def test_a_strangers_command_is_refused_with_the_reason(scene: Scene) -> None:
+def test_a_strangers_command_is_refused_with_the_reason(scene: EmulateScene) -> None:
     """The refusal stands in the one comment, and not in a new one."""
     number = _opened(scene)
     before = scene.comment(number)
@@ -70,14 +70,14 @@ def test_a_strangers_command_is_refused_with_the_reason(scene: Scene) -> None:
     assert "Refused: mallory has no permission on this repository and benchmarks need write" in after["body"]
 
 
-def test_a_command_that_is_misspelt_is_answered_with_the_nearest(scene: Scene) -> None:
+def test_a_command_that_is_misspelt_is_answered_with_the_nearest(scene: EmulateScene) -> None:
     """Neither silence nor a new comment: the reason and the valid spelling."""
     number = _opened(scene)
     scene.github.comment(number, "bob", "/benchmark rerun 03_dropuot")
     assert "Did you mean `/benchmark rerun 03_dropout`?" in scene.comment(number, "by bob")["body"]
 
 
-def test_a_second_delivery_of_the_same_id_does_nothing_twice(scene: Scene) -> None:
+def test_a_second_delivery_of_the_same_id_does_nothing_twice(scene: EmulateScene) -> None:
     """GitHub's redelivery is acknowledged, one delivery is kept, and nothing is written again."""
     number = _opened(scene)
     before = scene.comment(number)
@@ -89,7 +89,7 @@ def test_a_second_delivery_of_the_same_id_does_nothing_twice(scene: Scene) -> No
     assert scene.comment(number) == before
 
 
-def test_a_run_that_appears_later_is_found_without_a_webhook(scene: Scene) -> None:
+def test_a_run_that_appears_later_is_found_without_a_webhook(scene: EmulateScene) -> None:
     """The bucket is looked at again by itself, and the comment is edited in place."""
     number = _opened(scene)
     before = scene.comment(number)
@@ -99,7 +99,7 @@ def test_a_run_that_appears_later_is_found_without_a_webhook(scene: Scene) -> No
     assert "(4 of 4 cases done)" in after["body"]
 
 
-def test_runs_of_other_commits_are_stale_and_not_this_heads(make_scene: Callable[..., Scene]) -> None:
+def test_runs_of_other_commits_are_stale_and_not_this_heads(make_scene: Callable[..., EmulateScene]) -> None:
     """What was measured on an earlier commit of the branch is mentioned, never judged."""
     scene = make_scene()
     for case in CASES:
@@ -111,7 +111,7 @@ def test_runs_of_other_commits_are_stale_and_not_this_heads(make_scene: Callable
     assert "fffffff" in body
 
 
-def test_an_invalid_configuration_is_said_with_its_line(make_scene: Callable[..., Scene]) -> None:
+def test_an_invalid_configuration_is_said_with_its_line(make_scene: Callable[..., EmulateScene]) -> None:
     """One comment names the file, the line and the nearest key; a repaired file is used."""
     scene = make_scene()
     scene.usual_runs()
@@ -129,7 +129,7 @@ def test_an_invalid_configuration_is_said_with_its_line(make_scene: Callable[...
     assert after["id"] >= before["id"]
 
 
-def test_a_bucket_that_cannot_be_reached_is_said(make_scene: Callable[..., Scene]) -> None:
+def test_a_bucket_that_cannot_be_reached_is_said(make_scene: Callable[..., EmulateScene]) -> None:
     """The comment says that the runs could not be read, the log says where; the server stays up."""
     scene = make_scene("gs://no-such-bucket")
     scene.server.start()
@@ -140,7 +140,7 @@ def test_a_bucket_that_cannot_be_reached_is_said(make_scene: Callable[..., Scene
     assert scene.server.status("/healthz") == 200
 
 
-def test_a_pull_request_that_touches_no_case_is_left_alone(make_scene: Callable[..., Scene]) -> None:
+def test_a_pull_request_that_touches_no_case_is_left_alone(make_scene: Callable[..., EmulateScene]) -> None:
     """Without a configuration, and outside the paths of one, nothing is said."""
     scene = make_scene()
     text = configuration(scene.bucket.url, CASES) + 'triggers: {paths: ["elsewhere/**"]}\n'
@@ -156,7 +156,7 @@ def test_a_pull_request_that_touches_no_case_is_left_alone(make_scene: Callable[
     scene.comment(number, "by bob")
 
 
-def test_closing_a_pull_request_ends_the_looking(scene: Scene) -> None:
+def test_closing_a_pull_request_ends_the_looking(scene: EmulateScene) -> None:
     """A closed pull request keeps its comment as it was, whatever appears in the bucket."""
     number = _opened(scene)
     before = scene.comment(number)
@@ -167,7 +167,7 @@ def test_closing_a_pull_request_ends_the_looking(scene: Scene) -> None:
     assert scene.comment(number) == before
 
 
-def test_the_server_stays_up_whatever_is_sent(scene: Scene) -> None:
+def test_the_server_stays_up_whatever_is_sent(scene: EmulateScene) -> None:
     """Forged, broken and foreign deliveries are refused one by one, and the next good one is taken."""
     server = scene.server
     assert server.deliver("pull_request", {}, name="d1", secret="x").status_code == 401
@@ -179,7 +179,9 @@ def test_the_server_stays_up_whatever_is_sent(scene: Scene) -> None:
     _opened(scene)
 
 
-def test_the_whole_path_holds_on_postgresql(make_scene: Callable[..., Scene], postgres: Postgres) -> None:
+def test_the_whole_path_holds_on_postgresql(
+    make_scene: Callable[..., EmulateScene], postgres: Postgres
+) -> None:
     """The same server on PostgreSQL: one comment, and a command answered in it."""
     scene = make_scene(DATABASE_URL=postgres.empty())
     scene.usual_runs()

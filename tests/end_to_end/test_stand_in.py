@@ -8,18 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.github_state import CommentState
-from tests.end_to_end.between import Between, Moment, standing_between
-from tests.end_to_end.hosted import Hosted, hosting
-from tests.end_to_end.runs import Runs, configuration
+from bot.demo.github.state import GitHubComment
+from tests.end_to_end.finished_runs import RunWriter, configuration
+from tests.end_to_end.proxy import FaultProxy, Moment, running_proxy
+from tests.end_to_end.scenes import HostedGitHub, hosted_github
 from tests.end_to_end.server import Server, ask
-from tests.github.gitting import GitRepository
+from tests.github.git_repository import GitRepository
 from tests.peers.keys import private_key
-from tests.peers.ports import free_port
+from tests.peers.loopback import free_port
 
 SECRET = "a secret of these tests"
+
 APP_ID = 42
+
 CASES = ("03_dropout", "04_int8")
+
 BRANCH = "feat/x"
 
 
@@ -27,16 +30,16 @@ BRANCH = "feat/x"
 class Stand:
     """A server that works for the stand-in. `head` is the first commit of `BRANCH`."""
 
-    hosted: Hosted
-    between: Between
+    hosted: HostedGitHub
+    between: FaultProxy
     server: Server
-    runs: Runs
+    runs: RunWriter
     head: str
 
-    def comment(self, number: int, holds: str) -> CommentState:
+    def comment(self, number: int, holds: str) -> GitHubComment:
         """The one comment of ours, once it holds a text."""
 
-        def found() -> CommentState | None:
+        def found() -> GitHubComment | None:
             ours = [one for one in self.hosted.github.comments_of(number) if one.by_app]
             return ours[0] if len(ours) == 1 and holds in ours[0].body else None
 
@@ -54,7 +57,7 @@ def make_stand(tmp_path: Path) -> Iterator[Callable[..., Stand]]:
             git.write("main", {".github/maxview.yml": configuration(f"file:{folder}", CASES)})
             head = git.write(BRANCH, {"src/a.py": "A = 1\n"}, git.head("main"))
             hosted = stack.enter_context(
-                hosting(
+                hosted_github(
                     git,
                     webhook_url=f"http://127.0.0.1:{port}/webhook",
                     secret=SECRET,
@@ -62,7 +65,7 @@ def make_stand(tmp_path: Path) -> Iterator[Callable[..., Stand]]:
                     private=private,
                 )
             )
-            between = stack.enter_context(standing_between(hosted.url))
+            between = stack.enter_context(running_proxy(hosted.url))
             settings = {
                 "GITHUB_APP_ID": str(APP_ID),
                 "GITHUB_PRIVATE_KEY": private_key(),
@@ -72,7 +75,7 @@ def make_stand(tmp_path: Path) -> Iterator[Callable[..., Stand]]:
             server = Server(folder=tmp_path, port=port, secret=SECRET, settings=settings).start()
             stack.callback(server.kill)
             return Stand(
-                hosted=hosted, between=between, server=server, runs=Runs(put=_putter(folder)), head=head
+                hosted=hosted, between=between, server=server, runs=RunWriter(put=_putter(folder)), head=head
             )
 
         yield make

@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.working import BRANCH, Works, working
+from tests.end_to_end.scenes import BRANCH, LaunchScene, launch_scene
 
 PROMISED_SECONDS = 10.0
 
 
 @pytest.fixture
-def works(tmp_path: Path) -> Iterator[Works]:
+def works(tmp_path: Path) -> Iterator[LaunchScene]:
     """A server that starts runs here."""
-    with working(tmp_path) as made:
+    with launch_scene(tmp_path) as made:
         yield made
 
 
-def _begun(works: Works) -> tuple[int, str]:
+def _begun(works: LaunchScene) -> tuple[int, str]:
     """A pull request whose head is being measured."""
     head = works.commit("A = 1\n")
     number = works.open()
@@ -25,7 +25,7 @@ def _begun(works: Works) -> tuple[int, str]:
     return number, head
 
 
-def test_a_push_ends_what_it_made_stale(works: Works) -> None:
+def test_a_push_ends_what_it_made_stale(works: LaunchScene) -> None:
     """Within ten seconds of the push no process and no open run of the old head is left; the new head is
     measured, and nobody asked for anything."""
     number, old = _begun(works)
@@ -36,7 +36,7 @@ def test_a_push_ends_what_it_made_stale(works: Works) -> None:
     assert old not in works.comment(number, f"head {new}").body
 
 
-def test_a_push_of_the_same_files_goes_on_with_what_runs(works: Works) -> None:
+def test_a_push_of_the_same_files_goes_on_with_what_runs(works: LaunchScene) -> None:
     """A rebased or reworded commit with the same files carries its runs over: the same process works on."""
     number, old = _begun(works)
     before = works.runs(old).keys()
@@ -50,7 +50,7 @@ def test_a_push_of_the_same_files_goes_on_with_what_runs(works: Works) -> None:
     assert "cancelled" not in works.runs().values()
 
 
-def test_a_storm_of_pushes_costs_the_runs_of_the_last(works: Works) -> None:
+def test_a_storm_of_pushes_costs_the_runs_of_the_last(works: LaunchScene) -> None:
     """Ten pushes within seconds: nothing is planned for the nine that were pushed over."""
     number, _ = _begun(works)
     heads = []
@@ -62,7 +62,7 @@ def test_a_storm_of_pushes_costs_the_runs_of_the_last(works: Works) -> None:
     works.comment(number, f"head {heads[-1]}")
 
 
-def test_closing_ends_the_runs_and_says_so(works: Works) -> None:
+def test_closing_ends_the_runs_and_says_so(works: LaunchScene) -> None:
     """Nobody wants them any more, and the comment does not go on waiting."""
     number, head = _begun(works)
     works.comment(number, f"head {head}")

@@ -5,9 +5,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.end_to_end.conftest import Scene
-from tests.end_to_end.hurrying import hurrying
-from tests.peers.autopilot import Autopilot, flying
+from tests.end_to_end.conftest import EmulateScene
+from tests.end_to_end.server import polled_often
+from tests.peers.kubelet import Autopilot, running_autopilot
 from tests.peers.kubernetes import Cluster, kubernetes
 from tests.peers.kubernetes_programs import DIGEST, install
 
@@ -29,7 +29,7 @@ cases:
 
 
 def test_a_pull_request_gets_its_numbers_from_workloads_that_xpk_made(
-    make_scene: Callable[..., Scene], tmp_path: Path
+    make_scene: Callable[..., EmulateScene], tmp_path: Path
 ) -> None:
     """Runs of both sides are launched once each, in the images of their commits, measured and compared."""
     cluster = Cluster()
@@ -39,7 +39,7 @@ def test_a_pull_request_gets_its_numbers_from_workloads_that_xpk_made(
         scene = make_scene(PATH=path, XPK_COMMAND="quick-xpk")
         scene.server.start()
         scene.configure(CONFIGURATION)
-        with flying(Autopilot(cluster=cluster, steps=24)) as autopilot, hurrying(scene.server):
+        with running_autopilot(Autopilot(cluster=cluster, steps=24)) as autopilot, polled_often(scene.server):
             number = scene.open_pull()
             body = scene.comment(number, "No action needed.")["body"]
     calls = [json.loads(line)["words"] for line in (tmp_path / "calls").read_text().splitlines()]

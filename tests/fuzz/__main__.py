@@ -9,7 +9,7 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["bot.logs", "bot.verdict"]):
-    from tests.fuzz.target import hold
+    from tests.fuzz.target import check_reader
 
 from tests.fuzz.corpus import dictionary, logs
 
@@ -28,7 +28,7 @@ def main() -> None:
     words = FOLDER / "words.txt"
     words.write_text("\n".join(dictionary()) + "\n", encoding="utf-8")
     places = (f"-dict={words}", f"-artifact_prefix={FOLDER}/", str(found), str(seeds))
-    atheris.Setup([sys.argv[0], *OPTIONS, *sys.argv[1:], *places], hold)
+    atheris.Setup([sys.argv[0], *OPTIONS, *sys.argv[1:], *places], check_reader)
     atheris.Fuzz()
 
 

@@ -6,14 +6,18 @@ In:  nothing. Out: logs by name; the dictionary of literals in libFuzzer's synta
 import gzip
 from collections.abc import Iterator, Mapping
 
-from bot.logs.formats import COMMON, FORMATS
-from tests.writing import TRACEBACK, maxtext_log, megatron_log
-from tests.writing_deepspeed import deepspeed_chat_log, deepspeed_log
-from tests.writing_failures import FAILED, Day
-from tests.writing_hugging_face import hugging_face_log
-from tests.writing_mlperf import mlperf_log, nemo_log
-from tests.writing_nanogpt import llmc_console, llmc_log, modded_nanogpt_log, nanogpt_log
-from tests.writing_torchtitan import torchtitan_log
+from bot.logs.formats.registry import COMMON_RULES, FORMATS
+from tests.log_writers.deepspeed import deepspeed_chat_log, deepspeed_log
+from tests.log_writers.failures import FAILED_RUNS, RunDetails
+from tests.log_writers.hugging_face import hugging_face_log
+from tests.log_writers.llmc import llmc_console, llmc_log
+from tests.log_writers.maxtext import TRACEBACK, maxtext_log
+from tests.log_writers.megatron import megatron_log
+from tests.log_writers.mlperf import mlperf_log
+from tests.log_writers.modded_nanogpt import modded_nanogpt_log
+from tests.log_writers.nanogpt import nanogpt_log
+from tests.log_writers.nemo import nemo_log
+from tests.log_writers.torchtitan import torchtitan_log
 
 STEPS = 5
 
@@ -35,7 +39,7 @@ def logs() -> Mapping[str, bytes]:
         "llmc-console": llmc_console(),
         "modded-nanogpt": modded_nanogpt_log(),
         "torchtitan": torchtitan_log(),
-        **{f"failed-{name}": failed.log(Day()) for name, failed in FAILED.items()},
+        **{f"failed-{name}": failed.log(RunDetails()) for name, failed in FAILED_RUNS.items()},
     }
     found = {name: text.encode() for name, text in texts.items()}
     return {**found, "gzip": gzip.compress(found["maxtext"], mtime=0)}
@@ -43,7 +47,7 @@ def logs() -> Mapping[str, bytes]:
 
 def dictionary() -> Iterator[str]:
     """One quoted literal a line."""
-    needles = (*COMMON, *(needle for form in FORMATS for needle in form.needles))
+    needles = (*COMMON_RULES, *(needle for form in FORMATS for needle in form.needles))
     literals = {needle.literal for needle in needles}
     for literal in sorted(literals):
         yield '"' + "".join(_quoted(byte) for byte in literal) + '"'

@@ -6,13 +6,13 @@ In:  bytes; the first says how the rest is cut into pieces. Out: nothing; raises
 import json
 from collections.abc import Iterator
 
-from bot.logs.read import read_log
-from bot.report.run_document import run_document
+from bot.logs.reader import read_log
+from bot.report.documents import run_document
 from bot.verdict.compare import compare
 from bot.verdict.measure import measure
 
 
-def hold(data: bytes) -> None:
+def check_reader(data: bytes) -> None:
     """Read, measure, write as JSON and compare with itself; in pieces the same must come out as whole."""
     size, content = (data[0] + 1 if data else 1), data[1:]
     whole = read_log([content], "fuzz")

@@ -7,17 +7,19 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.demo.github import StandIn
-from bot.github.client import GitHub
-from bot.intake.pull import Repository
-from tests.github.gitting import GitRepository
+from bot.demo.github.stand_in import StandInGitHub
+from bot.domain.repository import Repository
+from bot.github.client import GitHubClient
+from tests.github.git_repository import GitRepository
 from tests.peers.emulate import Emulate, running_emulate
 from tests.peers.keys import private_key
 from tests.peers.openapi import Contract
-from tests.peers.receiver import Receiver, receiving
+from tests.peers.webhooks import WebhookReceiver, webhook_receiver
 
 APP_ID = 42
+
 SECRET = "It's a Secret to Everybody"
+
 WEBHOOK = "http://maxview.test/webhook"
 
 
@@ -37,8 +39,8 @@ class Hub:
     """The stand-in with a small repository, and our client on it."""
 
     git: GitRepository
-    stand_in: StandIn
-    github: GitHub
+    stand_in: StandInGitHub
+    github: GitHubClient
     contract: Contract
     clock: Clock
     webhooks: list[httpx.Request]
@@ -69,11 +71,11 @@ async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
         webhooks.append(request)
         return httpx.Response(202)
 
-    stand_in = StandIn(
+    stand_in = StandInGitHub(
         git.path, "acme/maxtext", WEBHOOK, SECRET, APP_ID, transport=httpx.MockTransport(receive), now=clock
     )
     contract = Contract(httpx.ASGITransport(stand_in.application))
-    github = GitHub(
+    github = GitHubClient(
         app_id=APP_ID, private_key=private_key(), api_url=stand_in.world.url, transport=contract, now=clock
     )
     yield Hub(
@@ -91,14 +93,14 @@ async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
 
 
 @pytest.fixture(scope="session")
-def receiver() -> Iterator[Receiver]:
+def receiver() -> Iterator[WebhookReceiver]:
     """Where the emulator sends the App's webhooks."""
-    with receiving() as running:
+    with webhook_receiver() as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def emulate(receiver: Receiver) -> Iterator[Emulate]:
+def emulate(receiver: WebhookReceiver) -> Iterator[Emulate]:
     """One running emulator for all tests here; each makes its own branches and pull requests."""
     with running_emulate(receiver.url, SECRET) as running:
         yield running

@@ -2,38 +2,41 @@
 
 import pytest
 
-from bot.errors import Told, TryLater
-from bot.github.checks import ANNOTATIONS_AT_ONCE, CheckKeeper
-from bot.intake.check import Action, Annotation, CheckText, Conclusion, Level
+from bot.domain.check import Annotation, AnnotationLevel, CheckAction, Conclusion, RenderedCheck
+from bot.errors import TransientError, UserError
+from bot.publish.check import ANNOTATIONS_AT_ONCE, GitHubChecks
 from tests.github.conftest import Hub
 
 pytestmark = pytest.mark.anyio
 
 KEY = "pull 7"
-TEXT = CheckText(
+
+TEXT = RenderedCheck(
     conclusion=Conclusion.SUCCESS,
     title="✅ no change > 1 % in 2 cases",
     summary="All is well.",
     url="http://maxview.test/acme/maxtext/pull/7",
-    actions=(Action(label="Re-run", description="Measure every case again", identifier="rerun"),),
+    actions=(CheckAction(label="Re-run", description="Measure every case again", identifier="rerun"),),
 )
 
 
-def _text(**changed: object) -> CheckText:
-    values = {name: getattr(TEXT, name) for name in CheckText.__dataclass_fields__}
-    return CheckText(**{**values, **changed})
+def _text(**changed: object) -> RenderedCheck:
+    values = {name: getattr(TEXT, name) for name in RenderedCheck.__dataclass_fields__}
+    return RenderedCheck(**{**values, **changed})
 
 
 def _remarks(count: int, first: int = 1) -> tuple[Annotation, ...]:
     return tuple(
-        Annotation(path="src/new.py", line=n, level=Level.FAILURE, title="04_int8", message=f"error {n}")
+        Annotation(
+            path="src/new.py", line=n, level=AnnotationLevel.FAILURE, title="04_int8", message=f"error {n}"
+        )
         for n in range(first, first + count)
     )
 
 
 async def test_a_check_is_created_once_and_edited_after(hub: Hub) -> None:
     """The second text goes to the same check run; its button and its page are there."""
-    keeper, head = CheckKeeper(hub.github), hub.git.head("main")
+    keeper, head = GitHubChecks(hub.github), hub.git.head("main")
     first = await keeper.check(hub.repository, head, TEXT, key=KEY, known_id=None)
     again = _text(conclusion=Conclusion.FAILURE, title="🔴 1 slower")
     assert first == await keeper.check(hub.repository, head, again, key=KEY, known_id=first)
@@ -44,9 +47,9 @@ async def test_a_check_is_created_once_and_edited_after(hub: Hub) -> None:
 
 async def test_a_check_whose_making_got_no_answer_is_found_again(hub: Hub) -> None:
     """GitHub made it and said 502: the next attempt looks for it by our own name, and edits it."""
-    keeper, head = CheckKeeper(hub.github), hub.git.head("main")
+    keeper, head = GitHubChecks(hub.github), hub.git.head("main")
     hub.stand_in.fail_next("POST", "/check-runs", status=502, after=True)
-    with pytest.raises(TryLater):
+    with pytest.raises(TransientError):
         await keeper.check(hub.repository, head, TEXT, key=KEY, known_id=None)
     hub.contract.violations.clear()
     found = await keeper.check(hub.repository, head, TEXT, key=KEY, known_id=None)
@@ -55,7 +58,7 @@ async def test_a_check_whose_making_got_no_answer_is_found_again(hub: Hub) -> No
 
 async def test_another_pull_requests_check_on_the_same_commit_is_left_alone(hub: Hub) -> None:
     """Two pull requests may have one head: each has a check run of its own."""
-    keeper, head = CheckKeeper(hub.github), hub.git.head("main")
+    keeper, head = GitHubChecks(hub.github), hub.git.head("main")
     first = await keeper.check(hub.repository, head, TEXT, key="pull 6", known_id=None)
     second = await keeper.check(hub.repository, head, TEXT, key=KEY, known_id=None)
     assert first != second
@@ -63,7 +66,7 @@ async def test_another_pull_requests_check_on_the_same_commit_is_left_alone(hub:
 
 async def test_a_pending_check_is_concluded_later(hub: Hub) -> None:
     """Without a conclusion it is in progress."""
-    keeper, head = CheckKeeper(hub.github), hub.git.head("main")
+    keeper, head = GitHubChecks(hub.github), hub.git.head("main")
     made = await keeper.check(hub.repository, head, _text(conclusion=None), key=KEY, known_id=None)
     states = [hub.stand_in.world.checks[made].status]
     await keeper.check(hub.repository, head, TEXT, key=KEY, known_id=made)
@@ -72,7 +75,7 @@ async def test_a_pending_check_is_concluded_later(hub: Hub) -> None:
 
 async def test_many_remarks_come_in_fifties_and_each_once(hub: Hub) -> None:
     """GitHub takes 50 a request and adds what it is sent: what stands there is not sent again."""
-    keeper, head = CheckKeeper(hub.github), hub.git.head("main")
+    keeper, head = GitHubChecks(hub.github), hub.git.head("main")
     many = _remarks(2 * ANNOTATIONS_AT_ONCE + 3)
     made = await keeper.check(hub.repository, head, _text(annotations=many), key=KEY, known_id=None)
     more = _text(annotations=(*many, *_remarks(1, first=900)))
@@ -83,7 +86,7 @@ async def test_many_remarks_come_in_fifties_and_each_once(hub: Hub) -> None:
 
 async def test_a_check_that_went_with_its_commit_is_made_anew(hub: Hub) -> None:
     """Its id leads nowhere: a new one is created."""
-    keeper, head = CheckKeeper(hub.github), hub.git.head("main")
+    keeper, head = GitHubChecks(hub.github), hub.git.head("main")
     made = await keeper.check(hub.repository, head, TEXT, key=KEY, known_id=5)
     hub.contract.violations.clear()
     assert [made] == list(hub.stand_in.world.checks)
@@ -92,8 +95,8 @@ async def test_a_check_that_went_with_its_commit_is_made_anew(hub: Hub) -> None:
 async def test_a_missing_permission_is_told_with_its_name(hub: Hub) -> None:
     """The operator reads what to grant."""
     hub.stand_in.world.permissions["checks"] = "read"
-    with pytest.raises(Told, match="needs one of these permissions: checks=write"):
-        await CheckKeeper(hub.github).check(
+    with pytest.raises(UserError, match="needs one of these permissions: checks=write"):
+        await GitHubChecks(hub.github).check(
             hub.repository, hub.git.head("main"), TEXT, key=KEY, known_id=None
         )
     hub.contract.violations.clear()
@@ -101,7 +104,7 @@ async def test_a_missing_permission_is_told_with_its_name(hub: Hub) -> None:
 
 async def test_a_status_is_written_when_it_says_something_new(hub: Hub) -> None:
     """The same text is not posted twice, whoever remembers; `skipped` is a word statuses do not have."""
-    keeper, head = CheckKeeper(hub.github), hub.git.head("main")
+    keeper, head = GitHubChecks(hub.github), hub.git.head("main")
     for conclusion in (None, Conclusion.SKIPPED, Conclusion.SKIPPED, Conclusion.FAILURE):
         await keeper.status(hub.repository, head, _text(conclusion=conclusion, title="🔴 " + "x" * 200))
     said = hub.stand_in.world.statuses

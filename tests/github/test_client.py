@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.errors import Broken, Told
-from bot.github.client import GitHub
-from bot.github.errors import Missing
-from bot.intake.pull import Comment, Permission, Person, Pull, Repository
+from bot.domain.pull_request import Comment, PullRequest
+from bot.domain.repository import Permission, Person, Repository
+from bot.errors import InternalError, NotFound, UserError
+from bot.github.client import GitHubClient
 from tests.github.conftest import APP_ID, Hub
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +33,7 @@ async def test_a_pull_request_is_read_alone_and_in_the_list(hub: Hub) -> None:
     """Both ways say the same."""
     number = await hub.stand_in.open_pull("feat/x#1", "Add a file", "alice")
     pull = await hub.github.pull(hub.repository, number)
-    assert pull == Pull(
+    assert pull == PullRequest(
         repository="acme/maxtext",
         number=1,
         title="Add a file",
@@ -113,7 +113,7 @@ async def test_no_file_is_none(hub: Hub) -> None:
 async def test_a_file_that_is_too_long_is_told(hub: Hub) -> None:
     """GitHub gives no content beyond a megabyte."""
     hub.git.write("main", {"long.txt": "x" * 1_000_001})
-    with pytest.raises(Told, match=r"long.txt is longer than 1 MB"):
+    with pytest.raises(UserError, match=r"long.txt is longer than 1 MB"):
         await hub.github.file(hub.repository, "long.txt", "main")
 
 
@@ -130,7 +130,7 @@ async def test_the_merge_base_is_the_newest_shared_commit(hub: Hub) -> None:
 async def test_commits_that_share_nothing_have_no_merge_base(hub: Hub) -> None:
     """GitHub answers 404, and so is it said."""
     hub.git.write("alone", {"a.txt": "a"})
-    with pytest.raises(Missing):
+    with pytest.raises(NotFound):
         await hub.github.merge_base(hub.repository, "main", "alone")
 
 
@@ -141,7 +141,7 @@ async def test_ancestors_begin_with_the_commit_itself(hub: Hub) -> None:
     assert [head, main] == [one.sha for one in found[:2]]
     assert len(found) == 3
     assert (found[0],) == await hub.github.ancestors(hub.repository, head, limit=1)
-    with pytest.raises(Missing):
+    with pytest.raises(NotFound):
         await hub.github.ancestors(hub.repository, "0" * 40)
 
 
@@ -150,7 +150,7 @@ async def test_the_head_of_a_branch_is_its_newest_commit(hub: Hub) -> None:
     expected = hub.git.commit(hub.git.head("feat/x#1"))
     assert (FIRST + 120, "Add a file\n\nFor a reason") == (expected.committed_at, expected.message)
     assert expected == await hub.github.head_of_branch(hub.repository, "feat/x#1")
-    with pytest.raises(Missing):
+    with pytest.raises(NotFound):
         await hub.github.head_of_branch(hub.repository, "no-branch")
 
 
@@ -247,19 +247,19 @@ async def test_a_reaction_may_be_repeated(hub: Hub) -> None:
 async def test_what_github_refuses_as_wrong_is_our_fault(hub: Hub) -> None:
     """A comment beyond GitHub's limit is a mistake of ours, not of the reader."""
     number = await hub.stand_in.open_pull("feat/x#1", "Add a file", "alice")
-    with pytest.raises(Broken, match="422"):
+    with pytest.raises(InternalError, match="422"):
         await hub.github.create_comment(hub.repository, number, "x" * 70_000)
 
 
 async def test_another_repository_is_missing(hub: Hub) -> None:
     """What the App may not see and what is not there look alike."""
     other = Repository(full_name="acme/other", installation=1)
-    with pytest.raises(Missing):
+    with pytest.raises(NotFound):
         await hub.github.pull(other, 1)
 
 
 def test_every_method_of_the_client_is_tested_here() -> None:
     """A new method needs a test in this file."""
     source = Path(__file__).read_text(encoding="utf-8")
-    methods = [name for name in vars(GitHub) if not name.startswith("_") and name != "aclose"]
+    methods = [name for name in vars(GitHubClient) if not name.startswith("_") and name != "aclose"]
     assert [] == [name for name in methods if f"github.{name}" not in source]

@@ -10,22 +10,22 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
-from bot.demo.github_hooks import sign
-from bot.errors import Broken
-from bot.github.client import GitHub
-from bot.github.errors import Missing
-from bot.github.pull_comment import Kept, keep_comment
-from bot.intake.event import Commented, PullAction, PullChanged, Pushed, read_event
-from bot.intake.pull import Permission, Person, Repository
+from bot.demo.github.webhooks import sign_body
+from bot.domain.repository import Permission, Person, Repository
+from bot.errors import InternalError, NotFound
+from bot.github.client import GitHubClient
+from bot.publish.comment import CommentAction, write_comment
+from bot.webhooks.events import Commented, PullAction, PullChanged, Pushed, read_event
 from tests.github.conftest import SECRET
 from tests.peers.emulate import APP_ID, INSTALLATION, KNOWN_VIOLATIONS, REPOSITORY, Emulate
 from tests.peers.keys import private_key
 from tests.peers.openapi import Contract, Violation
-from tests.peers.receiver import Receiver
+from tests.peers.webhooks import WebhookReceiver
 
 pytestmark = pytest.mark.anyio
 
 MAXTEXT = Repository(full_name=REPOSITORY, installation=INSTALLATION)
+
 MARKER = "<!-- maxview:report -->"
 
 
@@ -34,7 +34,7 @@ class Side:
     """Our client on the emulator, and a pull request of its own."""
 
     emulate: Emulate
-    github: GitHub
+    github: GitHubClient
     contract: Contract
     branch: str
     number: int
@@ -58,8 +58,8 @@ async def side(emulate: Emulate, request: pytest.FixtureRequest) -> AsyncIterato
     assert [] == [one for one in contract.violations if not _is_known(one)]
 
 
-def _github(emulate: Emulate, contract: Contract, app_id: int = APP_ID) -> GitHub:
-    return GitHub(
+def _github(emulate: Emulate, contract: Contract, app_id: int = APP_ID) -> GitHubClient:
+    return GitHubClient(
         app_id=app_id, private_key=private_key(), api_url=emulate.url, transport=contract, now=time.time
     )
 
@@ -78,7 +78,7 @@ async def test_the_app_is_known_by_its_key(side: Side) -> None:
 async def test_a_wrong_app_is_refused(side: Side) -> None:
     """The right key with another App's number opens nothing."""
     other = _github(side.emulate, side.contract, app_id=APP_ID + 1)
-    with pytest.raises(Broken, match="GITHUB_APP_ID"):
+    with pytest.raises(InternalError, match="GITHUB_APP_ID"):
         await other.pull(MAXTEXT, side.number)
 
 
@@ -133,7 +133,7 @@ async def test_the_one_comment_is_kept(side: Side) -> None:
     side.emulate.comment(side.number, "mallory", f"{MARKER}\nforged")
     for text, worse in (("one", False), ("one", True), ("two", False), ("bad", True)):
         body = f"{MARKER}\n{text}"
-        kept = await keep_comment(
+        kept = await write_comment(
             side.github,
             MAXTEXT,
             side.number,
@@ -145,7 +145,12 @@ async def test_the_one_comment_is_kept(side: Side) -> None:
         )
         known = kept.id
         done.append(kept.done)
-    assert [Kept.CREATED, Kept.UNCHANGED, Kept.EDITED, Kept.RECREATED] == done
+    assert [
+        CommentAction.CREATED,
+        CommentAction.UNCHANGED,
+        CommentAction.EDITED,
+        CommentAction.RECREATED,
+    ] == done
     assert [("mallory", f"{MARKER}\nforged"), ("maxview[bot]", f"{MARKER}\nbad")] == [
         (one["user"]["login"], one["body"]) for one in side.emulate.comments_of(side.number)
     ]
@@ -159,7 +164,7 @@ async def test_comments_beyond_a_page_are_found(side: Side) -> None:
     assert [f"comment {at}" for at in range(101)] == found
 
 
-async def test_its_webhooks_are_read_and_signed(side: Side, receiver: Receiver) -> None:
+async def test_its_webhooks_are_read_and_signed(side: Side, receiver: WebhookReceiver) -> None:
     """What people do there becomes the events we know, signed with the App's secret."""
     comment = side.emulate.comment(side.number, "bob", f"/benchmark run {side.number}")
     opened = receiver.wait_for("pull_request", side.branch)
@@ -169,7 +174,7 @@ async def test_its_webhooks_are_read_and_signed(side: Side, receiver: Receiver) 
         read_event(one.headers["x-github-event"], json.loads(one.body)) for one in (opened, pushed, commented)
     ]
     for one in (opened, pushed, commented):
-        assert one.headers["x-hub-signature-256"] == sign(SECRET.encode(), one.body)
+        assert one.headers["x-hub-signature-256"] == sign_body(SECRET.encode(), one.body)
     change, push, said = events
     assert isinstance(change, PullChanged)
     assert isinstance(push, Pushed)
@@ -187,9 +192,9 @@ async def test_its_webhooks_are_read_and_signed(side: Side, receiver: Receiver) 
 async def test_what_it_does_not_have_is_missing(side: Side) -> None:
     """Reactions and an installation's repositories are tested on the stand-in alone."""
     comment = side.emulate.comment(side.number, "alice", "/benchmark")
-    with pytest.raises(Missing):
+    with pytest.raises(NotFound):
         await side.github.react(MAXTEXT, comment, "eyes")
-    with pytest.raises(Missing):
+    with pytest.raises(NotFound):
         await side.github.repositories(INSTALLATION)
     assert await side.github.comment(MAXTEXT, comment + 1000) is None
 
@@ -201,9 +206,9 @@ async def test_every_known_violation_still_occurs(side: Side) -> None:
     await side.github.installations()
     await side.github.repository_facts(MAXTEXT)
     for missing in (side.github.react(MAXTEXT, comment.id, "eyes"), side.github.repositories(INSTALLATION)):
-        with pytest.raises(Missing):
+        with pytest.raises(NotFound):
             await missing
-    with pytest.raises(Broken):
+    with pytest.raises(InternalError):
         await _github(side.emulate, side.contract, app_id=1).app_slug()
     said = [f"{one.operation}: {one.text}" for one in side.contract.violations]
     stale = [pattern for pattern, _ in KNOWN_VIOLATIONS if not any(re.search(pattern, one) for one in said)]

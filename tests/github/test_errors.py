@@ -2,22 +2,24 @@
 
 import pytest
 
-from bot.errors import Broken, Told
-from bot.github.errors import Limited, Missing, TryLater, refusal
+from bot.errors import InternalError, NotFound, TransientError, UserError
+from bot.github.errors import RateLimited, error_from_status
 
 NOW = 1_795_240_800.0
 
 
-def _refused(status: int, message: str = "", asked: str = "GET /x", **headers: str) -> Told | Broken:
+def _refused(
+    status: int, message: str = "", asked: str = "GET /x", **headers: str
+) -> UserError | InternalError:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return refusal(asked=asked, status=status, headers=named, message=message, now=NOW)
+    return error_from_status(asked=asked, status=status, headers=named, message=message, now=NOW)
 
 
 @pytest.mark.parametrize("status", [404, 410, 451])
 def test_what_is_not_there_or_not_ours_to_see_is_missing(status: int) -> None:
     """GitHub answers both alike."""
     error = _refused(status, "Not Found")
-    assert isinstance(error, Missing)
+    assert isinstance(error, NotFound)
     assert f"GitHub answered {status} to GET /x: Not Found" in error.text
 
 
@@ -26,8 +28,8 @@ def test_what_is_not_there_or_not_ours_to_see_is_missing(status: int) -> None:
 )
 def test_a_commit_that_is_not_there_is_missing(status: int, message: str) -> None:
     """Reading has these two ways of not finding."""
-    assert isinstance(_refused(status, message), Missing)
-    assert type(_refused(status, message, asked="POST /x")) is Broken
+    assert isinstance(_refused(status, message), NotFound)
+    assert type(_refused(status, message, asked="POST /x")) is InternalError
 
 
 def test_a_forbidden_act_names_the_permission() -> None:
@@ -35,7 +37,7 @@ def test_a_forbidden_act_names_the_permission() -> None:
     error = _refused(
         403, "Resource not accessible by integration", x_accepted_github_permissions="issues=write"
     )
-    assert type(error) is Told
+    assert type(error) is UserError
     assert error.text == (
         "GitHub answered 403 to GET /x: Resource not accessible by integration. "
         "The App needs one of these permissions: issues=write"
@@ -70,15 +72,15 @@ def test_a_limit_says_when_to_come_back(
 ) -> None:
     """Retry-After first, then the reset of a spent limit, else a minute."""
     error = _refused(status, message, **headers)
-    assert isinstance(error, Limited)
+    assert isinstance(error, RateLimited)
     assert (after, False) == (error.after, error.may_have_acted)
 
 
 def test_trouble_of_github_passes_but_it_may_have_acted() -> None:
     """A 502 can come after the write took effect."""
     error, told = _refused(502), _refused(503, retry_after="120")
-    assert isinstance(error, TryLater)
-    assert isinstance(told, TryLater)
+    assert isinstance(error, TransientError)
+    assert isinstance(told, TransientError)
     assert ((10.0, True), (120.0, True)) == (
         (error.after, error.may_have_acted),
         (told.after, told.may_have_acted),
@@ -87,8 +89,8 @@ def test_trouble_of_github_passes_but_it_may_have_acted() -> None:
 
 def test_other_refusals_are_our_fault() -> None:
     """Nobody outside can put a wrong request right."""
-    assert type(_refused(400)) is Broken
-    assert type(_refused(422, "Validation Failed", asked="POST /x")) is Broken
+    assert type(_refused(400)) is InternalError
+    assert type(_refused(422, "Validation Failed", asked="POST /x")) is InternalError
 
 
 def test_a_long_message_is_cut() -> None:

@@ -9,15 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.errors import Broken
-from bot.github.errors import TryLater, Unclear
-from bot.github.pull_comment import Kept, KeptComment, keep_comment
-from bot.intake.pull import Comment, Person, Repository
+from bot.domain.pull_request import Comment
+from bot.domain.repository import Person, Repository
+from bot.errors import InternalError, TransientError
+from bot.github.errors import UncertainWrite
+from bot.publish.comment import CommentAction, WrittenComment, write_comment
 from tests.github.conftest import APP_ID, Hub
 
 pytestmark = pytest.mark.anyio
 
 MARKER = "<!-- maxview:report -->"
+
 BOT = Person(login="maxview[bot]", id=1, is_bot=True)
 
 Failing = tuple[str, str] | None
@@ -32,8 +34,8 @@ async def _keep(
     worse: bool = False,
     certain: bool = False,
     again: bool = True,
-) -> KeptComment:
-    return await keep_comment(
+) -> WrittenComment:
+    return await write_comment(
         hub.github,
         hub.repository,
         1,
@@ -46,7 +48,7 @@ async def _keep(
     )
 
 
-def _id(kept: KeptComment) -> int:
+def _id(kept: WrittenComment) -> int:
     """The id of a comment that is there."""
     assert kept.id is not None
     return kept.id
@@ -67,7 +69,7 @@ async def test_it_is_created_once_and_then_edited_in_place(pulled: Hub) -> None:
     """The id stays."""
     made = await _keep(pulled, "one", None)
     edited = await _keep(pulled, "two", made.id)
-    assert (Kept.CREATED, Kept.EDITED, made.id) == (made.done, edited.done, edited.id)
+    assert (CommentAction.CREATED, CommentAction.EDITED, made.id) == (made.done, edited.done, edited.id)
     assert ["two"] == _texts(pulled)
 
 
@@ -77,7 +79,7 @@ async def test_nothing_is_written_when_nothing_changed(pulled: Hub) -> None:
     for worse in (False, True):
         before = len(pulled.stand_in.world.requests)
         kept = await _keep(pulled, "one", made.id, worse=worse, certain=True)
-        assert KeptComment(id=made.id, done=Kept.UNCHANGED) == kept
+        assert WrittenComment(id=made.id, done=CommentAction.UNCHANGED) == kept
         assert [f"GET /repos/acme/maxtext/issues/comments/{made.id}"] == pulled.asked(before)
 
 
@@ -85,7 +87,7 @@ async def test_line_ends_do_not_count_as_a_change(pulled: Hub) -> None:
     """GitHub may give a text back with other line ends."""
     made = await _keep(pulled, "one\ntwo", None)
     pulled.stand_in.world.comments[_id(made)].body = f"{MARKER}\r\none\r\ntwo"
-    assert Kept.UNCHANGED == (await _keep(pulled, "one\ntwo\n", made.id)).done
+    assert CommentAction.UNCHANGED == (await _keep(pulled, "one\ntwo\n", made.id)).done
 
 
 async def test_a_worse_verdict_comes_as_a_new_comment(pulled: Hub) -> None:
@@ -93,7 +95,7 @@ async def test_a_worse_verdict_comes_as_a_new_comment(pulled: Hub) -> None:
     made = await _keep(pulled, "fine", None)
     before = len(pulled.stand_in.world.requests)
     kept = await _keep(pulled, "slower", made.id, worse=True)
-    assert Kept.RECREATED == kept.done
+    assert CommentAction.RECREATED == kept.done
     assert (kept.id or 0) > _id(made)
     assert ["slower"] == _texts(pulled)
     assert ["GET", "GET", "POST", "DELETE"] == [one.partition(" ")[0] for one in pulled.asked(before)]
@@ -103,22 +105,24 @@ async def test_a_deleted_comment_is_made_again(pulled: Hub) -> None:
     """Someone may delete it; it comes back with the next report."""
     made = await _keep(pulled, "one", None)
     await pulled.github.delete_comment(pulled.repository, _id(made))
-    assert Kept.CREATED == (await _keep(pulled, "one", made.id)).done
+    assert CommentAction.CREATED == (await _keep(pulled, "one", made.id)).done
     assert ["one"] == _texts(pulled)
 
 
 async def test_it_is_found_without_its_id(pulled: Hub) -> None:
     """After the loss of a database the comment that is there is taken over."""
     made = await _keep(pulled, "one", None)
-    assert KeptComment(id=made.id, done=Kept.EDITED) == await _keep(pulled, "two", None, worse=True)
-    assert KeptComment(id=made.id, done=Kept.UNCHANGED) == await _keep(pulled, "two", None)
+    assert WrittenComment(id=made.id, done=CommentAction.EDITED) == await _keep(
+        pulled, "two", None, worse=True
+    )
+    assert WrittenComment(id=made.id, done=CommentAction.UNCHANGED) == await _keep(pulled, "two", None)
 
 
 async def test_a_copied_marker_is_not_ours(pulled: Hub) -> None:
     """A person who quotes our comment, marker and all, keeps their own."""
     await pulled.stand_in.comment(1, "mallory", f"{MARKER}\nforged")
     made = await _keep(pulled, "one", None)
-    assert Kept.CREATED == made.done
+    assert CommentAction.CREATED == made.done
     await _keep(pulled, "two", made.id)
     assert ["forged", "two"] == _texts(pulled)
 
@@ -126,31 +130,31 @@ async def test_a_copied_marker_is_not_ours(pulled: Hub) -> None:
 async def test_another_bot_with_our_marker_is_not_ours(pulled: Hub) -> None:
     """An App that copies texts is not this App."""
     await pulled.stand_in.comment(1, "copycat[bot]", f"{MARKER}\ncopied")
-    assert Kept.CREATED == (await _keep(pulled, "one", None)).done
+    assert CommentAction.CREATED == (await _keep(pulled, "one", None)).done
     assert ["copied", "one"] == _texts(pulled)
 
 
 async def test_a_stored_id_of_someone_else_is_not_trusted(pulled: Hub) -> None:
     """An id that does not lead to a comment of ours is as good as none."""
     theirs = await pulled.stand_in.comment(1, "mallory", f"{MARKER}\ntheirs")
-    assert Kept.CREATED == (await _keep(pulled, "one", theirs)).done
+    assert CommentAction.CREATED == (await _keep(pulled, "one", theirs)).done
     assert ["theirs", "one"] == _texts(pulled)
 
 
 async def test_our_other_comments_stay(pulled: Hub) -> None:
     """Without the marker a comment of ours is not the report."""
     await pulled.github.create_comment(pulled.repository, 1, "welcome")
-    assert Kept.CREATED == (await _keep(pulled, "one", None)).done
+    assert CommentAction.CREATED == (await _keep(pulled, "one", None)).done
     assert ["welcome", "one"] == _texts(pulled)
 
 
 async def test_an_unclear_creation_is_found_the_next_time(pulled: Hub) -> None:
     """A 502 after the write leaves a comment, which is taken over and not made twice."""
     pulled.stand_in.fail_next("POST", "/comments", status=502, after=True)
-    with pytest.raises(Unclear):
+    with pytest.raises(UncertainWrite):
         await _keep(pulled, "one", None)
     pulled.contract.violations.clear()
-    assert Kept.UNCHANGED == (await _keep(pulled, "one", None)).done
+    assert CommentAction.UNCHANGED == (await _keep(pulled, "one", None)).done
     assert ["one"] == _texts(pulled)
 
 
@@ -158,12 +162,12 @@ async def test_a_death_between_creating_and_deleting_leaves_one(pulled: Hub) -> 
     """The newest wins, whether or not the verdict is still worse."""
     made = await _keep(pulled, "fine", None)
     pulled.stand_in.fail_next("DELETE", f"/{made.id}", status=500)
-    with pytest.raises(Broken):
+    with pytest.raises(InternalError):
         await _keep(pulled, "slower", made.id, worse=True)
     pulled.contract.violations.clear()
     assert ["fine", "slower"] == _texts(pulled)
     kept = await _keep(pulled, "slower", made.id, worse=True)
-    assert (Kept.UNCHANGED, ["slower"]) == (kept.done, _texts(pulled))
+    assert (CommentAction.UNCHANGED, ["slower"]) == (kept.done, _texts(pulled))
 
 
 async def test_it_is_found_behind_a_hundred_others(pulled: Hub) -> None:
@@ -171,7 +175,7 @@ async def test_it_is_found_behind_a_hundred_others(pulled: Hub) -> None:
     for at in range(120):
         await pulled.stand_in.comment(1, "alice", f"comment {at}")
     made = await _keep(pulled, "one", None)
-    assert KeptComment(id=made.id, done=Kept.EDITED) == await _keep(pulled, "two", None)
+    assert WrittenComment(id=made.id, done=CommentAction.EDITED) == await _keep(pulled, "two", None)
 
 
 class Comments:
@@ -222,10 +226,10 @@ class Comments:
     def _may_fail(self, what: str) -> Iterator[None]:
         failing, self.failing = self.failing, None
         if failing == (what, "before"):
-            raise TryLater("no", after=1)
+            raise TransientError("no", after=1)
         yield
         if failing == (what, "after"):
-            raise Unclear("lost", after=1, may_have_acted=True)
+            raise UncertainWrite("lost", after=1, may_have_acted=True)
 
 
 async def test_ours_is_found_among_thousands(pulled: Hub) -> None:
@@ -239,7 +243,7 @@ async def test_ours_is_found_among_thousands(pulled: Hub) -> None:
     last = replace(ours, id=ours.id + number)
     world.comments = {one.id: one for one in (*others, last)}
     before = len(world.requests)
-    assert Kept.UNCHANGED == (await _keep(pulled, "one", last.id, certain=True)).done
+    assert CommentAction.UNCHANGED == (await _keep(pulled, "one", last.id, certain=True)).done
     assert 2 >= len(pulled.asked(before))
     assert last.id == (await _keep(pulled, "two", made.id)).id
     assert ["two"] == [one.removeprefix(f"{MARKER}\n") for one in {last.body}]
@@ -253,11 +257,11 @@ async def test_a_comment_that_somebody_deleted_is_made_again_where_that_is_wante
     assert made.id is not None
     await pulled.github.delete_comment(pulled.repository, made.id)
     second = await _keep(pulled, "two", made.id)
-    assert (Kept.CREATED, True) == (second.done, second.lost)
+    assert (CommentAction.CREATED, True) == (second.done, second.lost)
     assert second.id is not None
     await pulled.github.delete_comment(pulled.repository, second.id)
     third = await _keep(pulled, "three", second.id, again=False)
-    assert (None, Kept.GONE, True, []) == (third.id, third.done, third.lost, _texts(pulled))
+    assert (None, CommentAction.GONE, True, []) == (third.id, third.done, third.lost, _texts(pulled))
     pulled.contract.violations.clear()
 
 
@@ -275,7 +279,7 @@ async def test_a_known_comment_is_edited_without_a_listing(pulled: Hub) -> None:
     before = len(pulled.stand_in.world.requests)
     kept = await _keep(pulled, "two", known, certain=True)
     comment = f"/repos/acme/maxtext/issues/comments/{known}"
-    assert (Kept.EDITED, known) == (kept.done, kept.id)
+    assert (CommentAction.EDITED, known) == (kept.done, kept.id)
     assert [f"GET {comment}", f"PATCH {comment}"] == pulled.asked(before)
 
 
@@ -301,7 +305,7 @@ async def _through(steps: list[tuple[str, bool, Failing, str]]) -> list[str]:
     for verdict, worse, failing, then in (*steps, (steps[-1][0], steps[-1][1], None, "store")):
         comments.failing = failing
         try:
-            kept = await keep_comment(
+            kept = await write_comment(
                 comments,
                 repository,
                 1,
@@ -311,7 +315,7 @@ async def _through(steps: list[tuple[str, bool, Failing, str]]) -> list[str]:
                 worse=worse,
                 certain=certain,
             )
-        except TryLater:
+        except TransientError:
             certain = False
             continue
         known, certain = (kept.id, True) if then == "store" else (known, False)

@@ -1,4 +1,4 @@
-"""Every known way to fail, from a whole log: class, fault, first cause, place, fingerprint."""
+"""Failure classes, and every known way to fail from a whole log: class, cause, place, fingerprint."""
 
 import gzip
 from datetime import UTC, datetime, timedelta
@@ -8,15 +8,71 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.logs.facts import Failure, RunLog
-from bot.logs.failure import FailureClass, Fault, advice, fingerprint
-from bot.logs.read import read_log
-from tests.writing_failures import ECHO, FAILED, Day, traceback
+from bot.logs.failures import FailureClass, Responsibility, advice, classify, fingerprint, masked
+from bot.logs.reader import read_log
+from tests.log_writers.failures import ECHO, FAILED_RUNS, RunDetails, traceback
+
+SIGNATURES = {
+    "RESOURCE_EXHAUSTED: Ran out of memory in memory space vmem while allocating on stack": "vmem_oom",
+    "RESOURCE_EXHAUSTED: TPU TensorCore Hbm usage: 34.82G, SparseCore Hbm usage 174.10G": "sparse_core_oom",
+    "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 2.28TiB": "device_oom",
+    "MAXTEXT CONFIG ERROR: 'steps' not in 'x'": "config",
+    "Barrier result: DEADLINE_EXCEEDED; # of tasks that reached the barrier: 1/8": "hang",
+    "Detected failure SLICE_FAILURE_CHIP_DRIVER_ERROR in session e6c8": "bad_hardware",
+    "*** A program or fatal error occurred, all pending programs will fail": "hardware_or_compiler",
+    "RuntimeError: Unable to initialize backend 'tpu': ABORTED: The TPU is already in use": "tpu_busy",
+    "Failed to pull image: ErrImagePull": "image",
+    'Error from server: error when creating "/tmp/x": JobSet cannot be handled as a JobSet': "submit",
+    "couldn't assign flavors: insufficient unused quota for google.com/tpu": "queue",
+    "Preempted to accommodate a workload (UID: 1) due to prioritization": "preempted",
+    "something else": "unknown",
+}
+
+
+@pytest.mark.parametrize(("error", "kind"), SIGNATURES.items())
+def test_a_message_that_is_known_has_its_class(error: str, kind: str) -> None:
+    """The words of XLA, libtpu, JAX, Kubernetes and xpk."""
+    assert kind == classify(error)[0]
+
+
+@pytest.mark.parametrize("kind", list(FailureClass))
+def test_every_class_says_what_to_do(kind: FailureClass) -> None:
+    """One plain sentence, a fault, and whether to try again."""
+    found = advice(kind)
+    assert found.next_step.endswith(".")
+    assert "!" not in found.next_step
+    assert found.fault in Responsibility
+
+
+def test_only_the_clusters_fault_and_riddles_are_tried_again() -> None:
+    """Running the author's mistake again spends chips on the same answer."""
+    blamed = [kind for kind in FailureClass if advice(kind).retry]
+    assert all(advice(kind).fault in (Responsibility.CLUSTER, Responsibility.UNKNOWN) for kind in blamed)
+
+
+def test_a_fingerprint_forgets_the_day_the_host_and_the_line() -> None:
+    """The same failure elsewhere has the same fingerprint; another one has not."""
+    one = "ValueError: 0x7f3 at 10.0.0.7:8482 on mt-a-1b2c3-slice-job-0-3, step 12 of gs://b/x/12, 3.5 GB"
+    two = "ValueError: 0xabc at 10.9.0.1:1 on mt-a-9z8y7-slice-job-0-1, step 977 of gs://c/y/9, 31 GB"
+    assert masked(one) == masked(two)
+    assert fingerprint("code", one, "a.py:f") == fingerprint("code", two, "a.py:f")
+    others = {
+        fingerprint("code", one, "a.py:g"),
+        fingerprint("config", one, "a.py:f"),
+        fingerprint("code", one.replace("ValueError", "KeyError"), "a.py:f"),
+        fingerprint("code", one.replace("step", "file"), "a.py:f"),
+    }
+    assert 4 == len(others - {fingerprint("code", one, "a.py:f")})
+
 
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=5, max_size=5)
+
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
+
 MOMENTS = st.integers(0, 365 * 86_400 - 1).map(lambda second: NEW_YEAR + timedelta(seconds=second))
+
 DAYS = st.builds(
-    Day,
+    RunDetails,
     start=MOMENTS.map(lambda moment: f"{moment:%Y-%m-%dT%H:%M:%S}"),
     workload=NAMES.map(lambda name: f"mt-03-dropout-{name}"),
     run_name=MOMENTS.map(lambda moment: f"linen_xpk_main_{moment:%Y%m%d_%H%M%S}_03_dropout"),
@@ -26,9 +82,11 @@ DAYS = st.builds(
     thread=st.integers(16**9, 16**12 - 1).map(hex),
     address=st.tuples(*[st.integers(0, 255)] * 3).map(lambda parts: "10.{}.{}.{}".format(*parts)),
 )
-TODAY = Day()
+
+TODAY = RunDetails()
+
 WHOSE = {
-    Fault.CHANGE: {
+    Responsibility.CHANGE: {
         "code",
         "hbm_oom",
         "vmem_oom",
@@ -37,11 +95,12 @@ WHOSE = {
         "loss_not_finite",
         "host_oom",
     },
-    Fault.CONFIGURATION: {"config", "stopped_early", "image", "submit", "checkpoint"},
-    Fault.CLUSTER: {"terminated", "preempted", "bad_hardware", "tpu_busy", "queue"},
-    Fault.UNKNOWN: {"peer_died", "hang", "hardware_or_compiler", "crash", "timeout", "unknown"},
+    Responsibility.CONFIGURATION: {"config", "stopped_early", "image", "submit", "checkpoint"},
+    Responsibility.CLUSTER: {"terminated", "preempted", "bad_hardware", "tpu_busy", "queue"},
+    Responsibility.UNKNOWN: {"peer_died", "hang", "hardware_or_compiler", "crash", "timeout", "unknown"},
 }
-RETRIED = {*WHOSE[Fault.CLUSTER], *WHOSE[Fault.UNKNOWN]} - {"unknown"}
+
+RETRIED = {*WHOSE[Responsibility.CLUSTER], *WHOSE[Responsibility.UNKNOWN]} - {"unknown"}
 
 
 def _read(text: str) -> RunLog:
@@ -55,10 +114,10 @@ def _failure(text: str) -> Failure:
     return failure
 
 
-@pytest.mark.parametrize("name", FAILED)
+@pytest.mark.parametrize("name", FAILED_RUNS)
 def test_a_whole_log_gives_the_first_cause_with_its_class_and_place(name: str) -> None:
     """What the log ends with is often an echo; what a person has to read is the beginning."""
-    failed = FAILED[name]
+    failed = FAILED_RUNS[name]
     run = _read(failed.log(TODAY))
     failure = run.outcome.failure
     assert failure is not None
@@ -68,7 +127,7 @@ def test_a_whole_log_gives_the_first_cause_with_its_class_and_place(name: str) -
 
 def test_every_class_is_written_here() -> None:
     """None of the documented classes is without a log; nothing is known of an unknown one."""
-    assert {failed.kind for failed in FAILED.values()} == set(FailureClass) - {FailureClass.UNKNOWN}
+    assert {failed.kind for failed in FAILED_RUNS.values()} == set(FailureClass) - {FailureClass.UNKNOWN}
 
 
 @pytest.mark.parametrize("kind", list(FailureClass))
@@ -79,17 +138,17 @@ def test_a_class_says_whose_fault_it_is_and_whether_to_try_again(kind: FailureCl
     assert known.retry == (kind in RETRIED)
 
 
-@given(name=st.sampled_from(sorted(FAILED)), day=DAYS)
+@given(name=st.sampled_from(sorted(FAILED_RUNS)), day=DAYS)
 @settings(max_examples=150, deadline=None)
-def test_the_same_failure_on_another_day_has_the_same_fingerprint(name: str, day: Day) -> None:
+def test_the_same_failure_on_another_day_has_the_same_fingerprint(name: str, day: RunDetails) -> None:
     """Day, host, process, address, run name and a shift of all lines leave it as it is."""
-    one, other = (_failure(FAILED[name].log(when)) for when in (TODAY, day))
+    one, other = (_failure(FAILED_RUNS[name].log(when)) for when in (TODAY, day))
     assert one.fingerprint == other.fingerprint, (one.error, other.error)
 
 
 def test_no_two_failures_have_one_fingerprint() -> None:
     """Each of the ways to fail is told from every other."""
-    prints = {name: _failure(failed.log(TODAY)).fingerprint for name, failed in FAILED.items()}
+    prints = {name: _failure(failed.log(TODAY)).fingerprint for name, failed in FAILED_RUNS.items()}
     assert "" not in prints.values()
     assert len(set(prints.values())) == len(prints)
 
@@ -111,10 +170,10 @@ def test_another_error_or_another_function_is_another_failure(
     assert alike == (one.fingerprint == other.fingerprint)
 
 
-@pytest.mark.parametrize("name", FAILED)
+@pytest.mark.parametrize("name", FAILED_RUNS)
 def test_a_failure_reads_the_same_however_the_log_was_kept(name: str) -> None:
     """Packed, with Windows' line ends, or with a host's name in front of every line."""
-    plain = FAILED[name].log(TODAY)
+    plain = FAILED_RUNS[name].log(TODAY)
     expected = _failure(plain)
     dressed = [
         gzip.compress(plain.encode()),
@@ -130,7 +189,9 @@ def test_a_failure_reads_the_same_however_the_log_was_kept(name: str) -> None:
 
 @given(before=st.integers(0, 5), after=st.integers(0, 5), day=DAYS)
 @settings(max_examples=40, deadline=None)
-def test_however_many_hosts_echo_it_the_cause_stays_the_cause(before: int, after: int, day: Day) -> None:
+def test_however_many_hosts_echo_it_the_cause_stays_the_cause(
+    before: int, after: int, day: RunDetails
+) -> None:
     """Hosts that noticed another's death, before it printed its own error or after, change nothing."""
     echo = ECHO.format(day=day) + "\n"
     cause = traceback(day, "KeyError: 'embed'") + "\n"

@@ -2,23 +2,25 @@
 
 import pytest
 
-from bot.logs.facts import Failure, Outcome, State
-from bot.logs.failure import FailureClass
-from bot.logs.read import read_log
-from tests.writing import TRACEBACK, maxtext_log
+from bot.logs.facts import Failure, OutcomeState, RunOutcome
+from bot.logs.failures import FailureClass
+from bot.logs.reader import read_log
+from tests.log_writers.maxtext import TRACEBACK, maxtext_log
 
 STEP = "completed step: {}, seconds: 0.100, loss: {}\n"
+
 DIED = (
     "F0926 17:26:32.075587  157988 client.h:77] Terminating process because the JAX distributed service "
     "detected fatal errors. This most likely indicates that another task died; see the other task logs."
 )
+
 OOM = (
     "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of "
     "memory in memory space hbm. Used 63.80G of 30.75G hbm. Exceeded hbm capacity by 33.05G."
 )
 
 
-def _outcome(text: str) -> Outcome:
+def _outcome(text: str) -> RunOutcome:
     (run,) = read_log([text.encode()], "x")
     return run.outcome
 
@@ -32,29 +34,30 @@ def _failure(text: str) -> Failure:
 @pytest.mark.parametrize(
     ("text", "state"),
     [
-        (maxtext_log(), State.SUCCEEDED),
-        (maxtext_log(save_interval=9), State.SUCCEEDED),
-        (maxtext_log(config=["Config param steps: 10"]), State.SUCCEEDED),
-        (maxtext_log(config=["python3 train.py base.yml steps=20 run_name=x"]), State.STOPPED),
-        (maxtext_log(exit_code=1), State.FAILED),
-        (maxtext_log(exit_code=137, failure="x"), State.KILLED),
-        (maxtext_log(exit_code=143, failure="x"), State.KILLED),
-        (maxtext_log(exit_code=None), State.INCOMPLETE),
-        (maxtext_log(exit_code=None, failure=OOM), State.FAILED),
-        (maxtext_log(losses=[9.0] * 9 + [float("nan")]), State.FAILED),
-        (maxtext_log(losses=[9.0] * 9 + [float("inf")]), State.FAILED),
-        (maxtext_log(framed=False, config=["Config param steps: 10"]), State.SUCCEEDED),
-        (maxtext_log(framed=False, config=["Config param steps: 11"]), State.INCOMPLETE),
+        (maxtext_log(), OutcomeState.SUCCEEDED),
+        (maxtext_log(save_interval=9), OutcomeState.SUCCEEDED),
+        (maxtext_log(config=["Config param steps: 10"]), OutcomeState.SUCCEEDED),
+        (maxtext_log(config=["python3 train.py base.yml steps=20 run_name=x"]), OutcomeState.STOPPED),
+        (maxtext_log(exit_code=1), OutcomeState.FAILED),
+        (maxtext_log(exit_code=137, failure="x"), OutcomeState.KILLED),
+        (maxtext_log(exit_code=143, failure="x"), OutcomeState.KILLED),
+        (maxtext_log(exit_code=None), OutcomeState.INCOMPLETE),
+        (maxtext_log(exit_code=None, failure=OOM), OutcomeState.FAILED),
+        (maxtext_log(losses=[9.0] * 9 + [float("nan")]), OutcomeState.FAILED),
+        (maxtext_log(losses=[9.0] * 9 + [float("inf")]), OutcomeState.FAILED),
+        (maxtext_log(framed=False, config=["Config param steps: 10"]), OutcomeState.SUCCEEDED),
+        (maxtext_log(framed=False, config=["Config param steps: 11"]), OutcomeState.INCOMPLETE),
         (maxtext_log(exit_code=0, failure="Training stopped: Job received termination signal (SIGTERM)."),
-         State.STOPPED),
-        (STEP.format(0, 2.0) + "EXIT_CODE=1\nXPK End: Tue Apr 21 10:19:24 UTC 2026\n", State.FAILED),
-        (STEP.format(0, 2.0) + "EXIT_CODE=0\nJob End: Thu Jul 31 09:48:56 UTC 2025\n", State.SUCCEEDED),
-        (STEP.format(0, 2.0) + "Last State: Terminated\n  Reason: OOMKilled\n", State.KILLED),
-        ("XPK Start: Tue Apr 21 10:19:24 UTC 2026\n" + TRACEBACK, State.FAILED),
-        ("XPK Start: Tue Apr 21 10:19:24 UTC 2026\nPulling the image\n", State.INCOMPLETE),
+         OutcomeState.STOPPED),
+        (STEP.format(0, 2.0) + "EXIT_CODE=1\nXPK End: Tue Apr 21 10:19:24 UTC 2026\n", OutcomeState.FAILED),
+        (STEP.format(0, 2.0) + "EXIT_CODE=0\nJob End: Thu Jul 31 09:48:56 UTC 2025\n",
+         OutcomeState.SUCCEEDED),
+        (STEP.format(0, 2.0) + "Last State: Terminated\n  Reason: OOMKilled\n", OutcomeState.KILLED),
+        ("XPK Start: Tue Apr 21 10:19:24 UTC 2026\n" + TRACEBACK, OutcomeState.FAILED),
+        ("XPK Start: Tue Apr 21 10:19:24 UTC 2026\nPulling the image\n", OutcomeState.INCOMPLETE),
     ],
 )  # fmt: skip
-def test_the_state_follows_the_end_of_the_log(text: str, state: State) -> None:
+def test_the_state_follows_the_end_of_the_log(text: str, state: OutcomeState) -> None:
     """Exit code, frame, last step and loss together decide."""
     assert state is _outcome(text).state
 
@@ -70,7 +73,7 @@ def test_a_preemption_save_is_no_save_on_completion() -> None:
     """A run that saved because it was told to go has not come to its last step."""
     told = "{'step': 9, 'event_type': 'save', 'reached_preemption': True, 'synchronous': False}"
     outcome = _outcome(maxtext_log(config=[told]))
-    assert (State.STOPPED, None) == (outcome.state, outcome.expected_steps)
+    assert (OutcomeState.STOPPED, None) == (outcome.state, outcome.expected_steps)
     assert outcome.failure is not None
     assert FailureClass.PREEMPTED == outcome.failure.kind
 
@@ -110,7 +113,7 @@ def test_the_noise_of_a_healthy_start_is_no_cause() -> None:
 def test_a_kill_without_a_word_is_nobodys_memory() -> None:
     """SIGKILL is also eviction, preemption and deletion; only a line about memory makes it one of memory."""
     bare, told = (_outcome(maxtext_log(exit_code=137, failure=text)) for text in ("", "Reason: OOMKilled"))
-    assert (State.KILLED, State.KILLED) == (bare.state, told.state)
+    assert (OutcomeState.KILLED, OutcomeState.KILLED) == (bare.state, told.state)
     assert bare.failure is not None
     assert told.failure is not None
     assert (FailureClass.TERMINATED, "") == (bare.failure.kind, bare.failure.error)

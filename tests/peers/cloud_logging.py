@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.peers.serving import serving
+from tests.peers.loopback import asgi_server
 
 Json = dict[str, Any]
 
@@ -77,5 +77,5 @@ def cloud_logging(logging: CloudLogging) -> Iterator[str]:
     async def answer(request: Request) -> Response:
         return logging.answer(await request.json())
 
-    with serving(Starlette(routes=[Route("/v2/entries:list", answer, methods=["POST"])])) as address:
+    with asgi_server(Starlette(routes=[Route("/v2/entries:list", answer, methods=["POST"])])) as address:
         yield address

@@ -24,15 +24,21 @@ from typing import Any
 import httpx
 
 from tests.peers.keys import private_key
+from tests.peers.loopback import free_port
 from tests.peers.node import node, node_modules
-from tests.peers.ports import free_port
 
 APP_ID = 4242
+
 SLUG = "maxview"
+
 INSTALLATION = 100
+
 REPOSITORY = "acme/maxtext"
+
 SECRET = "a secret of the tests"
+
 PEOPLE = ("alice", "bob", "mallory")
+
 # It starts in 0.3 s on a quiet machine; this one may be busy.
 START_SECONDS = 60.0
 

@@ -1,10 +1,14 @@
-"""What becomes of workloads on the stand-in cluster: Kueue, JobSet and the nodes, moved by a test.
+"""Move workloads on the stand-in cluster as Kueue, JobSet and the nodes would.
 
-In:  the names of JobSets. Out: conditions, pods and logs as the real controllers write them.
+A test moves single workloads with `Kubelet`; `Autopilot` moves every workload by itself.
 """
 
+import re
+import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.peers.kubernetes import JOBSETS, PODS, WORKLOADS, Cluster, Json, stamp, workload_of
@@ -250,3 +254,91 @@ def _set(found: Json, kind: str, status: str, *, reason: str, message: str, ago:
     conditions.append(
         {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": at}
     )
+
+
+Steps = Callable[[str, int], str]
+"""What a workload of this name prints at this step, with the line's end."""
+
+
+def maxtext_step(name: str, step: int) -> str:
+    """A step line of MaxText's, half a second after the one before."""
+    seconds = step / 2
+    clock = f"{int(seconds) // 60:02}:{seconds % 60:09.6f}"
+    stamp = f"I0418 01:{clock} 136682829195077 metric_logger.py:196]"
+    values = "TFLOP/s/device: 59.366, Tokens/s/device: 8948.3, total_weights: 65536"
+    return f"{stamp} completed step: {step}, seconds: 0.500, {values}, loss: {10 - step / 100:.3f}\n"
+
+
+@dataclass(slots=True, kw_only=True)
+class Autopilot:
+    """How workloads go: `steps` lines, `pause` seconds apart, `at_once` workloads at a time.
+
+    Names in `stuck` stay where they are; `moved` counts how often each name was started.
+    """
+
+    cluster: Cluster
+    steps: int = 12
+    pause: float = 0.02
+    at_once: int = 4
+    prints: Steps = maxtext_step
+    stuck: set[str] = field(default_factory=set)
+    moved: dict[str, int] = field(default_factory=dict)
+    _printed: dict[str, int] = field(default_factory=dict)
+
+    def turn(self) -> None:
+        """Move every workload a little."""
+        kubelet = Kubelet(self.cluster, processes=1)
+        found = self.cluster.named(JOBSETS)
+        for name in self._printed.keys() - found.keys():
+            del self._printed[name]
+        open_ones = [name for name, one in found.items() if not _has_ended(one) and name not in self.stuck]
+        for name in open_ones[: self.at_once]:
+            try:
+                self._move(kubelet, name, found[name])
+            except (KeyError, StopIteration):
+                # It was deleted in the middle of the move.
+                continue
+
+    def _move(self, kubelet: Kubelet, name: str, jobset: Json) -> None:
+        printed = self._printed.get(name)
+        if printed is None:
+            self._printed[name] = 0
+            self.moved[name] = self.moved.get(name, 0) + 1
+            kubelet.run(name)
+            kubelet.say(name, _bench_meta_line(jobset))
+        elif printed < self.steps:
+            kubelet.say(name, self.prints(name, printed))
+            self._printed[name] = printed + 1
+        else:
+            kubelet.finish(name)
+
+
+@contextmanager
+def running_autopilot(autopilot: Autopilot) -> Iterator[Autopilot]:
+    """Let it move the workloads until the end of the `with` statement."""
+    landed = threading.Event()
+
+    def fly() -> None:
+        while not landed.is_set():
+            autopilot.turn()
+            time.sleep(autopilot.pause)
+
+    thread = threading.Thread(target=fly)
+    thread.start()
+    try:
+        yield autopilot
+    finally:
+        landed.set()
+        thread.join()
+
+
+def _has_ended(jobset: Json) -> bool:
+    conditions = jobset.get("status", {}).get("conditions", ())
+    return any(one["type"] in {"Completed", "Failed"} for one in conditions)
+
+
+def _bench_meta_line(jobset: Json) -> str:
+    """The line that the workload's own command prints first."""
+    pod = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    found = re.search(r"echo '(BENCH_META \{.*?\})'", pod["containers"][0]["command"][2])
+    return f"{found[1]}\n" if found else ""

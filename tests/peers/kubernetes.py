@@ -22,16 +22,17 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from tests.peers.serving import serving
+from tests.peers.loopback import asgi_server
 
 Json = dict[str, Any]
 
 KUEUE = "v1beta1"
+
 _GROUPS = {"kueue.x-k8s.io": KUEUE, "jobset.x-k8s.io": "v1alpha2"}
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class ResourcePath:
     """What a path names: `/apis/GROUP/VERSION/namespaces/NS/PLURAL/NAME/PART`."""
 
     group: str
@@ -48,7 +49,7 @@ class Where:
 
 
 @dataclass(slots=True, kw_only=True)
-class Trouble:
+class ApiFault:
     """An answer that is given instead of the right one, `times` times, to requests that match."""
 
     status: int
@@ -64,7 +65,7 @@ class Cluster:
 
     objects: dict[tuple[str, str], dict[str, Json]] = field(default_factory=dict)
     logs: dict[str, bytes] = field(default_factory=dict)
-    troubles: list[Trouble] = field(default_factory=list)
+    troubles: list[ApiFault] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     version: int = 100
     forgotten: int = 0
@@ -73,7 +74,7 @@ class Cluster:
     _changes: list[tuple[int, tuple[str, str], str, Json]] = field(default_factory=list)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def put(self, where: Where, found: Json) -> Json:
+    def put(self, where: ResourcePath, found: Json) -> Json:
         """Store an object, new or changed, and tell the watchers."""
         with self.lock:
             self.version += 1
@@ -90,14 +91,14 @@ class Cluster:
             self._changes.append((self.version, where.kind, kind, deepcopy(found)))
             return deepcopy(found)
 
-    def change(self, where: Where, name: str, edit: Callable[[Json], None]) -> Json:
+    def change(self, where: ResourcePath, name: str, edit: Callable[[Json], None]) -> Json:
         """Edit a stored object."""
         with self.lock:
             found = deepcopy(self.objects[where.kind][name])
             edit(found)
             return self.put(where, found)
 
-    def remove(self, where: Where, name: str) -> Json | None:
+    def remove(self, where: ResourcePath, name: str) -> Json | None:
         """Delete an object, and with it what it owns."""
         with self.lock:
             found = self.objects.get(where.kind, {}).pop(name, None)
@@ -108,10 +109,10 @@ class Cluster:
             self._changes.append((self.version, where.kind, "DELETED", gone))
             for kind, kept in list(self.objects.items()):
                 for other in [one for one in kept.values() if _owned(one, found["metadata"]["uid"])]:
-                    self.remove(Where(kind[0], "", kind[1]), other["metadata"]["name"])
+                    self.remove(ResourcePath(kind[0], "", kind[1]), other["metadata"]["name"])
             return gone
 
-    def named(self, where: Where) -> dict[str, Json]:
+    def named(self, where: ResourcePath) -> dict[str, Json]:
         """Copies of all objects of a kind."""
         with self.lock:
             return deepcopy(self.objects.get(where.kind, {}))
@@ -138,7 +139,7 @@ class Cluster:
         """Answer the next `times` requests whose line holds `part` with this status."""
         with self.lock:
             self.troubles.append(
-                Trouble(
+                ApiFault(
                     status=status,
                     match=lambda line: part in line,
                     times=times,
@@ -147,7 +148,7 @@ class Cluster:
                 )
             )
 
-    def next_trouble(self, line: str) -> Trouble | None:
+    def next_trouble(self, line: str) -> ApiFault | None:
         """Note the request; the trouble that waits for it."""
         with self.lock:
             self.asked.append(line)
@@ -158,9 +159,11 @@ class Cluster:
             return None
 
 
-JOBSETS = Where("jobset.x-k8s.io", "v1alpha2", "jobsets", "default")
-WORKLOADS = Where("kueue.x-k8s.io", KUEUE, "workloads", "default")
-PODS = Where("", "v1", "pods", "default")
+JOBSETS = ResourcePath("jobset.x-k8s.io", "v1alpha2", "jobsets", "default")
+
+WORKLOADS = ResourcePath("kueue.x-k8s.io", KUEUE, "workloads", "default")
+
+PODS = ResourcePath("", "v1", "pods", "default")
 
 
 def stamp(seconds: float | None = None) -> str:
@@ -177,7 +180,7 @@ def kubernetes(cluster: Cluster) -> Iterator[str]:
         return await _answer(cluster, request)
 
     methods = ["GET", "POST", "PATCH", "PUT", "DELETE"]
-    with serving(Starlette(routes=[Route("/{path:path}", answer, methods=methods)])) as address:
+    with asgi_server(Starlette(routes=[Route("/{path:path}", answer, methods=methods)])) as address:
         try:
             yield address
         finally:
@@ -206,7 +209,7 @@ async def _answer(cluster: Cluster, request: Request) -> Response:
     return _write(cluster, where, request.method, json.loads(await request.body()))
 
 
-def _read(cluster: Cluster, where: Where, request: Request) -> Response:
+def _read(cluster: Cluster, where: ResourcePath, request: Request) -> Response:
     if where.part == "log":
         return _log(cluster, where, request)
     if where.name:
@@ -216,7 +219,7 @@ def _read(cluster: Cluster, where: Where, request: Request) -> Response:
     return _watch(cluster, where, request) if watches else _list(cluster, where, request)
 
 
-def _write(cluster: Cluster, where: Where, method: str, body: Json) -> Response:
+def _write(cluster: Cluster, where: ResourcePath, method: str, body: Json) -> Response:
     name = where.name or body["metadata"]["name"]
     there = name in cluster.named(where)
     if method == "POST":
@@ -279,7 +282,7 @@ def workload_of(jobset: Json) -> Json:
     }
 
 
-def _where(path: str) -> Where | None:
+def _where(path: str) -> ResourcePath | None:
     parts = path.strip("/").split("/")
     group, version = "", ""
     if parts[:1] == ["api"] and len(parts) > 2:
@@ -292,7 +295,7 @@ def _where(path: str) -> Where | None:
     if parts[0] == "namespaces" and len(parts) > 2:
         namespace, parts = parts[1], parts[2:]
     plural, name, part = (*parts, "", "")[:3]
-    return Where(group, version, plural, namespace, name, part)
+    return ResourcePath(group, version, plural, namespace, name, part)
 
 
 def _discovery(path: str) -> Response:
@@ -309,7 +312,7 @@ def _discovery(path: str) -> Response:
     return PlainTextResponse("404 page not found\n", 404)
 
 
-def _list(cluster: Cluster, where: Where, request: Request) -> Response:
+def _list(cluster: Cluster, where: ResourcePath, request: Request) -> Response:
     with cluster.lock:
         version = str(cluster.version)
         found = sorted(cluster.named(where).items())
@@ -331,7 +334,7 @@ def _chosen(found: Json, selector: str) -> bool:
     return True
 
 
-def _watch(cluster: Cluster, where: Where, request: Request) -> Response:
+def _watch(cluster: Cluster, where: ResourcePath, request: Request) -> Response:
     since = int(request.query_params.get("resourceVersion") or 0)
     selector = request.query_params.get("labelSelector", "")
     seconds = float(request.query_params.get("timeoutSeconds") or 300)
@@ -339,7 +342,7 @@ def _watch(cluster: Cluster, where: Where, request: Request) -> Response:
 
 
 async def _events(
-    cluster: Cluster, where: Where, since: int, selector: str, seconds: float
+    cluster: Cluster, where: ResourcePath, since: int, selector: str, seconds: float
 ) -> AsyncIterator[str]:
     generation, end = cluster.generation, asyncio.get_running_loop().time() + seconds
     if since < cluster.forgotten:
@@ -362,7 +365,7 @@ def _event(how: str, found: Json) -> str:
     return json.dumps({"type": how, "object": found}) + "\n"
 
 
-def _log(cluster: Cluster, where: Where, request: Request) -> Response:
+def _log(cluster: Cluster, where: ResourcePath, request: Request) -> Response:
     pod = cluster.named(PODS).get(where.name)
     if pod is None:
         return _refused(404, f'pods "{where.name}" not found')

@@ -4,7 +4,7 @@ In:  the arguments of a call. Out: what the real one prints, with the stand-in c
 
 Each is this file with the program's name and the cluster's address in front; it needs nothing of the tests.
 The real xpk needs a quarter of a minute for a workload, most of it asleep: this one posts a JobSet that says
-the same (`tests/runs/clusters/xpk/test_real_xpk.py` compares the two).
+the same (`tests/clusters/xpk/test_real_xpk.py` compares the two).
 """
 
 import json

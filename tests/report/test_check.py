@@ -4,14 +4,20 @@ from dataclasses import replace
 
 import pytest
 
-from bot.intake.check import LONGEST_ACTION, LONGEST_SUMMARY, MOST_ACTIONS, Conclusion, Level
+from bot.domain.check import MAX_ACTION_LENGTHS, MAX_ACTIONS, MAX_SUMMARY_LENGTH, AnnotationLevel, Conclusion
 from bot.logs.facts import Failure
-from bot.report.check import CONCLUSIONS, Outcome, actions, check_text, conclude, outcome
-from bot.report.check_lines import annotations
+from bot.report.check import (
+    CONCLUSIONS,
+    CheckOutcome,
+    annotations,
+    check_actions,
+    check_outcome,
+    check_text,
+    conclude,
+)
 from bot.report.model import CaseReport, Report, RowState
-from tests.report.parts import NNX_FAILURE
-from tests.report.samples import case, failing, same, slower
-from tests.report.states import accepted, every_state
+from tests.report.sample_states import accepted, every_state
+from tests.report.samples import NNX_FAILURE, case, failing, same, slower
 
 REPORTS = every_state()
 
@@ -21,40 +27,40 @@ def _report(*rows: CaseReport, problem: str | None = None) -> Report:
 
 
 OUTCOMES = {
-    Outcome.GREEN: _report(same("a")),
-    Outcome.ACKNOWLEDGED: _report(same("a"), accepted(slower("b"))),
-    Outcome.REGRESSION: _report(same("a"), slower("b")),
-    Outcome.NOT_JUDGED: _report(same("a"), case("b", RowState.NOT_LIKE_FOR_LIKE)),
-    Outcome.UNDECIDED: _report(same("a"), case("b", RowState.INCONCLUSIVE)),
-    Outcome.NOTHING: _report(),
-    Outcome.PROBLEM: _report(problem="no configuration"),
-    Outcome.AWAITED: _report(same("a"), case("b", RowState.RUNNING)),
+    CheckOutcome.GREEN: _report(same("a")),
+    CheckOutcome.ACKNOWLEDGED: _report(same("a"), accepted(slower("b"))),
+    CheckOutcome.REGRESSION: _report(same("a"), slower("b")),
+    CheckOutcome.NOT_JUDGED: _report(same("a"), case("b", RowState.NOT_LIKE_FOR_LIKE)),
+    CheckOutcome.UNDECIDED: _report(same("a"), case("b", RowState.INCONCLUSIVE)),
+    CheckOutcome.NOTHING: _report(),
+    CheckOutcome.PROBLEM: _report(problem="no configuration"),
+    CheckOutcome.AWAITED: _report(same("a"), case("b", RowState.RUNNING)),
 }
 
 
 def test_every_outcome_has_a_conclusion() -> None:
     """The table leaves nothing open, and knows no word that would block a merge unasked."""
-    assert set(Outcome) == set(CONCLUSIONS) == set(OUTCOMES)
+    assert set(CheckOutcome) == set(CONCLUSIONS) == set(OUTCOMES)
     usual = {ending.usual for ending in CONCLUSIONS.values()}
     assert {Conclusion.SUCCESS, Conclusion.SKIPPED} == usual
     gated = {found for found, ending in CONCLUSIONS.items() if ending.gated is Conclusion.FAILURE}
-    assert {Outcome.REGRESSION} == gated
+    assert {CheckOutcome.REGRESSION} == gated
 
 
 @pytest.mark.parametrize("expected", OUTCOMES)
-def test_a_report_amounts_to_one_word(expected: Outcome) -> None:
+def test_a_report_amounts_to_one_word(expected: CheckOutcome) -> None:
     """The worst row decides; what is awaited decides before it."""
-    assert expected == outcome(OUTCOMES[expected])
+    assert expected == check_outcome(OUTCOMES[expected])
 
 
 def test_only_a_green_or_acknowledged_report_is_a_success() -> None:
     """Missing data is never green, in any state of a report."""
     for report in REPORTS.values():
-        found = outcome(report)
+        found = check_outcome(report)
         success = conclude(found, gates=False) is Conclusion.SUCCESS
-        assert success == (found in {Outcome.GREEN, Outcome.ACKNOWLEDGED})
-    assert Outcome.AWAITED == outcome(_report(case("a", RowState.NO_RUN)))
-    assert Outcome.UNDECIDED == outcome(_report(same("b"), case("a", RowState.NO_RUN)))
+        assert success == (found in {CheckOutcome.GREEN, CheckOutcome.ACKNOWLEDGED})
+    assert CheckOutcome.AWAITED == check_outcome(_report(case("a", RowState.NO_RUN)))
+    assert CheckOutcome.UNDECIDED == check_outcome(_report(same("b"), case("a", RowState.NO_RUN)))
 
 
 @pytest.mark.parametrize("name", REPORTS)
@@ -65,23 +71,23 @@ def test_a_check_keeps_githubs_limits_in_every_state(name: str) -> None:
     text = check_text(
         report, conclusion=Conclusion.SKIPPED, body=body, changed_paths=(), url="http://m/pull/1"
     )
-    assert len(text.summary) <= LONGEST_SUMMARY
+    assert len(text.summary) <= MAX_SUMMARY_LENGTH
     assert "maxview:" not in text.summary
     assert "MaxView" not in text.title
-    assert len(text.actions) <= MOST_ACTIONS
+    assert len(text.actions) <= MAX_ACTIONS
     for action in text.actions:
-        for part, most in LONGEST_ACTION.items():
+        for part, most in MAX_ACTION_LENGTHS.items():
             assert 0 < len(getattr(action, part)) <= most
 
 
 def test_buttons_are_there_where_they_would_do_something() -> None:
     """A green report can be measured again; a slower one accepted, a failing one repaired."""
-    assert ["rerun"] == [one.identifier for one in actions(_report(same("a")))]
-    assert ["rerun", "acknowledge"] == [one.identifier for one in actions(_report(slower("a")))]
+    assert ["rerun"] == [one.identifier for one in check_actions(_report(same("a")))]
+    assert ["rerun", "acknowledge"] == [one.identifier for one in check_actions(_report(slower("a")))]
     assert ["rerun", "rerun-failed", "acknowledge"] == [
-        one.identifier for one in actions(_report(failing("a")))
+        one.identifier for one in check_actions(_report(failing("a")))
     ]
-    assert () == actions(_report()) == actions(replace(_report(slower("a")), number=-1))
+    assert () == check_actions(_report()) == check_actions(replace(_report(slower("a")), number=-1))
 
 
 def _failing(where: str, excerpt: str = "", error: str = "ValueError: 5") -> Report:
@@ -117,7 +123,7 @@ def test_a_failure_is_marked_in_the_file_of_the_change(
 def test_one_remark_names_all_cases_that_end_there() -> None:
     """Secrets are gone from it, and it is one line."""
     (said,) = annotations(_failing("x.py:3", error="ValueError:\n gs://lance/x 5"), ["src/x.py"])
-    assert (Level.FAILURE, "ValueError: [bucket] 5") == (said.level, said.message)
+    assert (AnnotationLevel.FAILURE, "ValueError: [bucket] 5") == (said.level, said.message)
     assert said.title.startswith("a · nnx, b · nnx")
 
 

@@ -6,22 +6,26 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from bot.render import Renderer
-from bot.report.comment import comment_body
-from bot.report.detail import LONGEST_BODY
-from bot.report.marks import head_mark, pull_mark
+from bot.report.comment import LONGEST_BODY, comment_body, head_marker, pull_marker
 from bot.report.model import Report, RowState
+from bot.templating import Renderer
 from tests.conftest import Accept
-from tests.report.rendering import OURS, broken_tables, rendered
+from tests.report.github_rendering import OURS, broken_tables, rendered
+from tests.report.sample_states import every_state, row_in_state
 from tests.report.samples import failing, report, same, slower, unlike
-from tests.report.states import every_state, row_in_state
 
 URL = "https://maxview.example"
+
 RENDERER = Renderer()
+
 STATES = every_state()
+
 ODD = st.sampled_from(("|", "`", "@", "<b>", "x ")).map(lambda one: one * 300)
+
 NAMES = st.one_of(st.text(min_size=1, max_size=60), ODD)
+
 NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)  # a report of 400 cases takes its time
+
 SOME_STATES = st.sets(st.sampled_from(RowState), min_size=1, max_size=4)
 
 
@@ -56,7 +60,7 @@ def test_the_first_lines_say_whose_comment_it_is_and_of_which_head(name: str) ->
     """The marks stand first, so that the comment is found again."""
     said = STATES[name]
     text = body(said)
-    assert [pull_mark(said.repository, said.number), head_mark(said.head_sha)] == text.splitlines()[:2]
+    assert [pull_marker(said.repository, said.number), head_marker(said.head_sha)] == text.splitlines()[:2]
     assert text.splitlines()[2].startswith("## ")
 
 

@@ -4,14 +4,11 @@ import json
 import math
 from dataclasses import replace
 
-from bot.logs.facts import Outcome, RunLog, State, Step
-from bot.report.comparison_document import comparison_document
-from bot.report.report_document import report_document
-from bot.report.run_document import run_document, run_json
+from bot.logs.facts import OutcomeState, RunLog, RunOutcome, Step
+from bot.report.documents import comparison_document, report_document, run_document, run_json
 from bot.verdict.judgement import MeasuredRun, Measurements, TimingVerdict, Verdict
-from tests.report.parts import JAX_CAVEATS, WITHIN, compared, measured, timing
-from tests.report.samples import mixed, report
-from tests.report.states import every_state
+from tests.report.sample_states import every_state
+from tests.report.samples import JAX_CAVEATS, WITHIN, compared, measured, mixed, report, timing
 
 DOCUMENTED = {
     "": "schema source run attempts hosts format outcome steps measurements environment ledger warnings",
@@ -22,8 +19,9 @@ DOCUMENTED = {
     "environment": "jax jaxlib libtpu orbax device_kind devices mesh process workload run_name clock_dialect "
     "call_sites",
 }
+
 EMPTY = MeasuredRun(
-    log=RunLog(source="-", run=1, format=None, outcome=Outcome(state=State.NOT_A_TRAINING_LOG)),
+    log=RunLog(source="-", run=1, format=None, outcome=RunOutcome(state=OutcomeState.NOT_A_TRAINING_LOG)),
     measurements=Measurements(),
 )
 

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.report import escape
-from tests.report.rendering import rendered, seen
+from tests.report.github_rendering import rendered, seen
 
 MARKED = st.text(alphabet=st.sampled_from("a1 @#:/.`|\\*_[]()<>&!~$-+=\t\n\"'wGHef9\u202e\x1b"), max_size=40)
 
@@ -18,10 +18,10 @@ MARKED = st.text(alphabet=st.sampled_from("a1 @#:/.`|\\*_[]()<>&!~$-+=\t\n\"'wGH
 @example("https://a.b www.a.b a@b.c deadbeef1 GH-1 x#1 :tada:")
 def test_running_text_shows_what_it_was_given(value: str) -> None:
     """GitHub's Markdown shows the very characters, in one paragraph, without a link or a tag."""
-    page = rendered(f"x {escape.text(value)} x")
+    page = rendered(f"x {escape.escape_text(value)} x")
     assert [tag for tag, _ in page.tags] == ["p"]
     assert (
-        seen(f"x {escape.text(value)} x").split()
+        seen(f"x {escape.escape_text(value)} x").split()
         == f"x {escape.one_line(value)} x".replace("\u200b", "").split()
     )
 
@@ -34,7 +34,7 @@ def test_running_text_shows_what_it_was_given(value: str) -> None:
 @example("==")
 def test_running_text_begins_nothing_where_a_line_begins(value: str) -> None:
     """Neither a list, a heading nor a rule, at the left edge and in an item of ours."""
-    shown = escape.text(value)
+    shown = escape.escape_text(value)
     assert [tag for tag, _ in rendered(shown).tags] in ([], ["p"])
     assert [tag for tag, _ in rendered(f"* {shown}\n* b").tags] == ["ul", "li", "li"]
 
@@ -42,7 +42,7 @@ def test_running_text_begins_nothing_where_a_line_begins(value: str) -> None:
 @given(st.one_of(st.text(max_size=60), MARKED))
 def test_a_code_span_holds_whatever_is_inside_even_in_a_table(value: str) -> None:
     """One code element in one cell, with the very characters."""
-    page = rendered(f"| a | b |\n|:--|:--|\n| {escape.code(value)} | x |")
+    page = rendered(f"| a | b |\n|:--|:--|\n| {escape.escape_code(value)} | x |")
     assert page.rows == [[2, 2]]
     shown = page.seen.split("b\n", 1)[-1].replace("\u200b", "").split()
     assert shown == [*(escape.one_line(value) or "–").split(), "x"]
@@ -52,32 +52,25 @@ def test_a_code_span_holds_whatever_is_inside_even_in_a_table(value: str) -> Non
 @given(st.one_of(st.text(max_size=60), MARKED))
 def test_text_in_our_own_tags_adds_none(value: str) -> None:
     """A summary holds its text and nothing else."""
-    page = rendered(f"<details><summary>{escape.html(value)}</summary>\n\nx\n\n</details>")
+    page = rendered(f"<details><summary>{escape.escape_html(value)}</summary>\n\nx\n\n</details>")
     assert [tag for tag, _ in page.tags] == ["details", "summary", "p"]
 
 
 @given(MARKED)
 def test_github_finds_no_mention_reference_or_address_in_running_text(value: str) -> None:
     """What GitHub's filters look for after rendering is broken by a zero-width space."""
-    shown = rendered(escape.text(value)).seen
+    shown = rendered(escape.escape_text(value)).seen
     for filtered in (r"@\w", r"#\d", r"\bGH-\d", r"https?://", r"\bwww\.", r":\w+:"):
         assert not re.search(filtered, shown)
 
 
-@given(st.text(alphabet="`\na", max_size=60))
-def test_a_fenced_block_is_not_ended_by_its_content(value: str) -> None:
-    """The fence is longer than any run of ticks inside."""
-    page = rendered(escape.fenced(value, lines=50) + "\n\nafter")
-    assert [tag for tag, _ in page.tags] == ["pre", "code", "p"]
-
-
 def test_long_text_is_shortened_with_an_ellipsis() -> None:
     """The limit counts characters shown."""
-    assert escape.text("z" * 400, 10) == "zzzzzzzzz…"
-    assert escape.code("b" * 400, 10) == "`bbbbbbbbb…`"
+    assert escape.escape_text("z" * 400, 10) == "zzzzzzzzz…"
+    assert escape.escape_code("b" * 400, 10) == "`bbbbbbbbb…`"
 
 
 def test_ordinary_names_stay_as_they_are() -> None:
     """Names that need no escaping are not cluttered."""
     for name in ("04_int8", "11_optimizer_offload_false", "feat/Migrate-Decoder", "0.9.2", "+6.1 %", "-0.3"):
-        assert escape.text(name) == name
+        assert escape.escape_text(name) == name

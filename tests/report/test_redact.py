@@ -4,10 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.report.disguise import undisguised
-from bot.report.redact import LONGEST, redacted
-from bot.report.redaction_rules import RULES
-from tests.report.canaries import NUMBER, ORDINARY, canaries
+from bot.report.redact import MOST_REDACTED, RULES, deobfuscated, redacted
+from tests.report.sample_secrets import NUMBER, ORDINARY, canaries
 
 SECRETS = {
     "gs://lance-maxtext/linen_ckpt/run/x.log": "[bucket]",
@@ -33,6 +31,7 @@ SECRETS = {
     "gcr.io/my-project/maxtext:abc": "gcr.io/[image]:abc",
     "/home/ada/maxtext": "/home/[user]/maxtext",
 }
+
 HARMLESS = (
     "NotImplementedError: Pure NNX support has not been implemented yet.",
     "ValueError: unexpected token: expected ')' at train_utils.py:217",
@@ -42,6 +41,7 @@ HARMLESS = (
 )
 
 MARKS = sorted({mark for rule in RULES for mark in rule.marks})
+
 ODD = (" ", "\n", "\t", "\u2003", "=", ":", "@", ".", "-", "_", "//", "[token]", "\ud83d", "é", "ſecret",
        "toKen", "ı", "a" * 90, "10.2.3.4", "A1" * 12, "abcdefgh1234")  # fmt: skip
 """What stands between shapes, and what breaks or completes them."""
@@ -82,7 +82,7 @@ def test_redacting_twice_changes_nothing_more(text: str) -> None:
 @settings(max_examples=400, deadline=None)
 def test_the_search_for_marks_changes_nothing(text: str, behind: str) -> None:
     """What comes out is what the rules make of the whole text, remembered or not."""
-    assert _ruled(undisguised(text + behind, _ruled)) == redacted(text + behind)
+    assert _ruled(deobfuscated(text + behind, _ruled)) == redacted(text + behind)
 
 
 def test_no_mark_hides_another_one() -> None:
@@ -109,7 +109,7 @@ def test_a_rule_shown_single_words_matches_no_white_space() -> None:
 
 def test_only_so_much_is_looked_at() -> None:
     """What is longer is cut, as nothing longer is shown."""
-    assert LONGEST == len(redacted("a b" * LONGEST))
+    assert MOST_REDACTED == len(redacted("a b" * MOST_REDACTED))
 
 
 def test_long_text_without_a_secret_takes_no_time() -> None:

@@ -1,67 +1,232 @@
-"""Words that must not puzzle: advice, differences that are none, bounds beside bands."""
+"""Figures, times, run status and caveats about the data in words."""
 
 from dataclasses import replace
 
-from bot.report.cells import row_view
-from bot.report.comparison_view import comparison_view
-from bot.report.detail import LEVELS
-from bot.report.differences import environment_fold
-from bot.report.model import CaseReport, RowState
-from bot.verdict.judgement import Caveat, CaveatKind, TimingVerdict, Verdict
-from bot.web.cases.words import sentences
-from tests.report.parts import DIVERGED, JAX_CAVEATS, compared, rows, timing
-from tests.report.samples import case, report, same, unsure
+import pytest
 
-UNSETTLED = timing(TimingVerdict.INCONCLUSIVE, 56.3, band=60.0, n=(1, 1), more_runs=2)
-
-
-def _steady(row: CaseReport) -> str:
-    return row_view(report(row), row, public_url="", detail=LEVELS[0]).steady
-
-
-def test_no_runs_are_asked_for_where_the_verdict_hangs_on_the_loss() -> None:
-    """A diverged case stays diverged however often its time is measured; row, page and command agree."""
-    comparison = compared(Verdict.DIVERGED, UNSETTLED, DIVERGED)
-    row = case("04_int8", RowState.DIVERGED, comparison)
-    for text in (_steady(row), *sentences(row), comparison_view(comparison).timing):
-        assert "more run" not in text
-    assert "2 more runs a side" in _steady(unsure())
+from bot.domain.run import RunState
+from bot.errors import InternalError, TransientError, UserError
+from bot.report.cells import progress_words
+from bot.report.comment import action_line, comment_body
+from bot.report.model import CaseProgress, Report
+from bot.report.wording import (
+    duration_words,
+    implausible_lines_words,
+    implausible_words,
+    run_status_words,
+    significant,
+    time_span_words,
+    unreadable_runs_words,
+)
+from bot.runs.eta import DurationRange
+from bot.runs.run_status import PastAttempt, RunStatus
+from bot.templating import Renderer
+from bot.verdict.judgement import ImplausibleReason, ImplausibleValue
+from tests.report import samples
+from tests.report.samples import report, same
 
 
-def test_the_bound_stands_beside_the_band_of_a_row_that_is_the_same() -> None:
-    """±x % is where a change begins to count; how much is ruled out is another figure, and is said."""
-    row = same("04_int8")
+@pytest.mark.parametrize(
+    ("value", "digits", "shown"),
+    [
+        (9.996, 3, "10.0"),
+        (0.0009996, 2, "0.0010"),
+        (0.001, 2, "0.0010"),
+        (-99.96, 3, "-100"),
+        (0.22943, 3, "0.229"),
+        (0, 3, "0"),
+        (9.996e-7, 3, "0.00000100"),
+        (1.5e-9, 3, "1.50e-09"),
+        (None, 3, "–"),
+        (float("nan"), 3, "nan"),
+    ],
+)
+def test_a_figure_that_rounds_up_to_a_power_of_ten_gains_no_digit(
+    value: float | None, digits: int, shown: str
+) -> None:
+    """The digits are counted in what is shown."""
+    assert shown == significant(value, digits)
+
+
+def test_two_durations_of_one_size_are_shown_alike() -> None:
+    """So that a difference is one, and not one of notation."""
+    assert duration_words(0.0009996) == duration_words(0.001) == "0.0010 s"
+
+
+NOW = 1_000_000.0
+
+RUN = RunStatus(name="mv-a", timeout_seconds=600)
+
+PAST = (PastAttempt(number=1, name="mv-a", ended=NOW, why="it was preempted", note="by <b>prod</b>"),)
+
+WORDS = [
+    ({}, ""),
+    ({"why": "4 of 4 runs on the cluster"}, "waits: 4 of 4 runs on the cluster"),
+    ({"state": RunState.QUEUED, "queue_place": 1}, "next in the queue"),
+    ({"state": RunState.QUEUED, "queue_place": 4}, "3 others before it in the queue"),
+    ({"state": RunState.QUEUED, "past": PAST, "attempt": 2}, "attempt 2, since it was preempted"),
+    ({"state": RunState.RUNNING}, ""),
+    ({"state": RunState.RUNNING, "last_step": 6}, "step 6"),
+    ({"state": RunState.RUNNING, "last_step": 6, "expected_steps": 10}, "step 6 of 10"),
+    (
+        {"state": RunState.RUNNING, "last_step": 6, "expected_steps": 10, "heard": NOW - 840},
+        "silent for 14 min, last step 6 of 10",
+    ),
+    ({"state": RunState.RUNNING, "heard": NOW - 840}, "silent for 14 min"),
+    ({"state": RunState.LOST, "why": "it was ended at its time limit of 45 min"},
+     "it was ended at its time limit of 45 min"),
+    ({"state": RunState.ENDED, "last_step": 9}, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "words"), WORDS, ids=[words or "nothing" for _, words in WORDS])
+def test_one_clause_says_how_a_run_stands(changes: dict[str, object], words: str) -> None:
+    """Every state, as the comment, the page and the terminal say it."""
+    assert run_status_words(replace(RUN, **changes), NOW) == words  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (10, 50, "less than a minute"),
+        (0, 60, "0–1 min"),
+        (430, 655, "7–11 min"),
+        (419, 420, "6–7 min"),
+        (420, 420, "7 min"),
+        (3600, 7100, "60–119 min"),
+        (3700, 9000, "1–3 h"),
+    ],
+)
+def test_a_time_is_a_range_to_the_minute(low: float, high: float, words: str) -> None:
+    """Rounded outwards, so that it promises nothing."""
+    assert time_span_words(DurationRange(low=low, high=high)) == words
+
+
+def test_an_unknown_time_is_no_words() -> None:
+    """Nothing is said where nothing is known."""
+    assert time_span_words(None) == ""
+
+
+CELLS = [
+    (CaseProgress(), "queued"),
+    (CaseProgress(runs_done=2, runs_wanted=6), "2 of 6 runs"),
+    (CaseProgress(step=6, steps=10), "step 6 of 10"),
+    (CaseProgress(step=6, steps=10, runs_wanted=1, words="step 6 of 10"), "step 6 of 10"),
+    (
+        CaseProgress(step=6, steps=10, runs_done=2, runs_wanted=6, words="step 6 of 10"),
+        "step 6 of 10 (2 of 6 runs)",
+    ),
+    (CaseProgress(words="next in the queue"), "queued, next in the queue"),
+    (
+        CaseProgress(words="attempt 2, since a node failed", retrying=True),
+        "retrying, attempt 2, since a node failed",
+    ),
+    (CaseProgress(words="waits: [x](http://evil)"), "queued, waits: \\[x\\](http:&#8203;//evil)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("progress", "words"), CELLS, ids=[words for _, words in CELLS])
+def test_a_cell_says_how_far_a_case_is(progress: CaseProgress, words: str) -> None:
+    """Its step, its place in the queue, how many of its runs are done; what is not ours is escaped."""
+    assert progress_words(progress, "queued") == words
+
+
+RENDER = Renderer().render
+
+ODD = (
+    ImplausibleValue(
+        step=7,
+        field="tflops_per_device",
+        value=2094.2,
+        why=ImplausibleReason.ABOVE_PEAK,
+        text="2094.2 TFLOP/s",
+    ),
+    ImplausibleValue(step=8, field="seconds", value=0.0, why=ImplausibleReason.NOT_POSITIVE, text="0 s"),
+)
+
+
+def _report(*odd: ImplausibleValue) -> Report:
+    run = samples.measured()
+    head = replace(run, measurements=replace(run.measurements, implausible=odd))
+    made = samples.report(samples.same("03_dropout"))
+    (row,) = made.rows
     assert row.comparison is not None
-    assert _steady(row).endswith("(±1.1 %, 3 v 6): no change > 0.9 %")
-    assert comparison_view(row.comparison).timing.endswith("; a change > 0.9 % is ruled out")
+    return replace(made, rows=(replace(row, comparison=replace(row.comparison, head=(head,))),))
 
 
-def test_more_memory_opens_the_comparison_with_a_warning() -> None:
-    """The first line does not call a case the same that needs more memory."""
-    comparison = compared(Verdict.SAME, timing(TimingVerdict.SAME, 0.1), metrics=rows(1.31, 1.38))
-    view = comparison_view(comparison)
-    assert (view.symbol, view.tone) == ("⚠️", "odd")
-    assert view.headline.startswith("same time, more memory: no change > ")
+def test_the_method_counts_what_was_struck_out_with_the_reason() -> None:
+    """Below the folds of method and of the page's own figures, in one line each."""
+    body = comment_body(_report(*ODD), public_url="https://maxview.example", render=RENDER)
+    reasons = "a time or rate that is not above zero (1); TFLOP/s above the device's peak (1)."
+    assert f"* 2 implausible values are struck out of every figure but the page's own: {reasons}" in body
+    assert f"The step lines hold 2 implausible values: {reasons}" in body
+    assert "2094" not in body
 
 
-def test_what_one_side_does_not_state_is_no_difference() -> None:
-    """It stands in the table in two words, and is counted by itself."""
-    silent = Caveat(
-        kind=CaveatKind.ENVIRONMENT,
-        field="device_kind",
-        base="TPU v6 lite",
-        text="device kind: not stated on head, so it is not known to be the same",
+def test_where_all_is_believed_nothing_is_said() -> None:
+    """No line about what did not happen."""
+    body = comment_body(_report(), public_url="https://maxview.example", render=RENDER)
+    assert "implausible" not in body
+    assert (implausible_words([samples.measured()]), implausible_lines_words([samples.measured()])) == (
+        "",
+        "",
     )
-    comparison = same("a").comparison
-    assert comparison is not None
-    row = replace(same("a"), comparison=replace(comparison, caveats=(silent,)))
-    fold = environment_fold(report(row), LEVELS[0])
-    assert fold is not None
-    assert fold.table is not None
-    assert fold.summary == "Environment: no difference · 1 not stated"
-    assert fold.table.rows[0][1:3] == ("TPU v6 lite", "not stated")
-    both = replace(row, comparison=replace(comparison, caveats=(silent, *JAX_CAVEATS)))
-    fold = environment_fold(report(both), LEVELS[0])
-    assert fold is not None
-    assert " · 1 not stated" in fold.summary
-    assert not fold.summary.startswith("Environment: no difference")
+
+
+def test_one_value_is_one_value() -> None:
+    """Singular."""
+    (row,) = _report(ODD[0]).rows
+    assert row.comparison is not None
+    assert implausible_words(row.comparison.head) == (
+        "1 implausible value is struck out of every figure but the page's own: "
+        "TFLOP/s above the device's peak (1)."
+    )
+
+
+AWAY = "The runs could not be read because their store could not be reached; MaxView tries again by itself."
+
+WHY = "The runs could not be read, and MaxView tries again by itself:"
+
+
+@pytest.mark.parametrize(
+    ("problem", "expected"),
+    [
+        (
+            InternalError(
+                "gs://b/c: the bucket cannot be reached ([Errno -2] Name or service not known); try again"
+            ),
+            AWAY,
+        ),
+        (TransientError("busy", after=3.0), AWAY),
+        (
+            UserError("/nonexistent/zz: no such folder; create it, or name another"),
+            f"{WHY} no such folder; create it, or name another.",
+        ),
+        (
+            UserError("gs://b/c: permission denied; give this account the role Storage Object Viewer"),
+            f"{WHY} permission denied; give this account the role Storage Object Viewer.",
+        ),
+        (
+            UserError("runs: [Errno 13] Permission denied: '/srv/maxview/runs/x'"),
+            f"{WHY} runs: Permission denied: [path].",
+        ),
+        (
+            UserError("gs://b: no answer in time (timed out); check the address, or try again"),
+            f"{WHY} no answer in time; check the address.",
+        ),
+        (UserError("/srv/x: "), "The runs could not be read; MaxView tries again by itself."),
+    ],
+)
+def test_the_trouble_is_one_sentence_without_the_servers_own_names(
+    problem: UserError | InternalError, expected: str
+) -> None:
+    """No system error, no folder or bucket, no advice to try again that nobody can follow."""
+    assert unreadable_runs_words(problem) == expected
+
+
+def test_the_second_line_says_it_as_a_sentence_and_goes_on() -> None:
+    """What follows the trouble does not run into it, and nobody is told to put right what passes."""
+    line = action_line(report(same("a"), problem=unreadable_runs_words(InternalError("gs://b: away"))))
+    assert line.startswith(f"{AWAY} `cdc765a` vs main")
+    line = action_line(report(problem=".github/maxview.yml line 7: no such key"))
+    assert line.startswith("**To put right:** .github/maxview.yml line 7: no such key. `cdc765a`")

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.runs.naming import NAME_LENGTH, Identity, job_name, run_key, run_name, settings_hash
+from bot.runs.naming import MAX_JOB_NAME_LENGTH, RunIdentity, job_name, run_key, run_name, settings_hash
 
-IDENTITY = Identity(code="3cae6df7", case="04_int8", variant="linen", device="v6e-32", settings="image")
+IDENTITY = RunIdentity(code="3cae6df7", case="04_int8", variant="linen", device="v6e-32", settings="image")
 
 
 def test_a_key_is_the_same_everywhere() -> None:
@@ -30,7 +30,7 @@ def test_a_key_is_the_same_everywhere() -> None:
         replace(IDENTITY, case="04_int8l", variant="inen"),
     ],
 )
-def test_a_different_run_has_a_different_key(other: Identity) -> None:
+def test_a_different_run_has_a_different_key(other: RunIdentity) -> None:
     """Whatever makes a run another run makes its key another key."""
     assert run_key(other) != run_key(IDENTITY)
 
@@ -51,7 +51,7 @@ def test_every_job_name_is_one_that_xpk_takes(case: str, attempt: int) -> None:
     """Whatever a case is called: XPK's pattern, its length, and the whole key."""
     name = job_name(case=case, key="3f9a0c1d2e4b5a67", attempt=attempt)
     assert re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", name)
-    assert len(name) <= NAME_LENGTH
+    assert len(name) <= MAX_JOB_NAME_LENGTH
     assert "3f9a0c1d2e4b5a67" in name
 
 

@@ -12,9 +12,9 @@ from alembic.command import upgrade
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, func, select, text
 
-from bot.errors import Told
-from bot.storage import configurations, pulls, repositories
-from bot.storage.database import Away, Database
+from bot.errors import UserError
+from bot.storage import pull_requests, repositories
+from bot.storage.database import Database, DatabaseUnavailable
 from bot.storage.migrations import configuration
 from bot.storage.tables import METADATA, PULL_REQUEST
 from tests.peers.postgres import Postgres
@@ -25,7 +25,7 @@ MIGRATE = (
 
 
 def _want(connection: Connection) -> None:
-    pulls.want(connection, repository="acme/maxtext", number=7, installation=1, now=10.0)
+    pull_requests.enqueue(connection, repository="acme/maxtext", number=7, installation=1, now=10.0)
 
 
 def _want_and_fail(connection: Connection) -> None:
@@ -108,11 +108,11 @@ def test_what_an_older_version_kept_is_there_after_the_newest_steps(
     try:
         database.now(older)
         database.migrate()
-        seen = database.now(configurations.last_seen, "acme/maxtext")
-        row = database.now(repositories.repository, "acme/maxtext")
+        seen = database.now(repositories.seen_configuration, "acme/maxtext")
+        row = database.now(repositories.find_repository, "acme/maxtext")
     finally:
         database.close()
-    assert configurations.LastSeen(digest=None, changes=0) == seen
+    assert repositories.SeenConfiguration(digest=None, changes=0) == seen
     assert row is not None
     assert (1, "main", 5) == (row.installation, row.default_branch, row.id)
 
@@ -140,7 +140,7 @@ def test_processes_that_start_together_migrate_once(
 def test_postgresql_that_does_not_answer_is_away(tmp_path: Path) -> None:
     """Where no server listens, `Away` says so in one line."""
     opened = Database(f"postgresql://nobody@/nothing?host={tmp_path}")
-    with pytest.raises(Away, match=r"^the database: .+") as caught:
+    with pytest.raises(DatabaseUnavailable, match=r"^the database: .+") as caught:
         opened.check()
     assert "\n" not in str(caught.value)
     opened.close()
@@ -149,7 +149,7 @@ def test_postgresql_that_does_not_answer_is_away(tmp_path: Path) -> None:
 def test_a_sqlite_file_that_cannot_be_opened_is_away(tmp_path: Path) -> None:
     """Where the file is a folder, `Away` says so."""
     opened = Database(f"sqlite:///{tmp_path}")
-    with pytest.raises(Away, match="unable to open database file"):
+    with pytest.raises(DatabaseUnavailable, match="unable to open database file"):
         opened.check()
     opened.close()
 
@@ -167,7 +167,7 @@ def test_a_lost_connection_is_replaced(postgres: Postgres) -> None:
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "not an address"])
 def test_addresses_that_keep_nothing_are_refused(url: str) -> None:
     """A database in memory, or an address that is none, is told to the operator."""
-    with pytest.raises(Told, match="DATABASE_URL"):
+    with pytest.raises(UserError, match="DATABASE_URL"):
         Database(url)
 
 

@@ -5,21 +5,27 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import ColumnElement, Connection, TextClause, select, text
 
-from bot.runs.baseline import HISTORY
-from bot.runs.records import Origin, RunRecord, RunState
+from bot.domain.run import RunOrigin, RunRecord, RunState
+from bot.planning.baseline import HISTORY_RUNS
 from bot.storage import runs
 from bot.storage.database import Database
-from bot.storage.histories import Like, Series, main_runs, newest_like, of_main
-from bot.storage.pace import KEEPS_PACE, KEEPS_PACE_TEXT
-from bot.storage.runs import Figures
+from bot.storage.histories import (
+    ComparableSeries,
+    HistoryQuery,
+    branch_series,
+    comparable_main_runs,
+    query_histories,
+)
+from bot.storage.runs import KEEPS_PACE, KEEPS_PACE_TEXT, RunFigures
 from bot.storage.tables import RUN
-from bot.verdict.conditions import conditions
-from bot.verdict.history import PastRun
+from bot.verdict.comparability import conditions_text
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.measure import measure
-from tests.verdict.samples import Shape, run_log
+from bot.verdict.noise import PastRun
+from tests.verdict.made_runs import Shape, run_log
 
-V6E = Figures(steady_seconds=0.2, conditions="TPU v6 lite · 32 · 0.9.2", fingerprint=None)
+V6E = RunFigures(steady_seconds=0.2, conditions="TPU v6 lite · 32 · 0.9.2", fingerprint=None)
+
 RUNS = tuple(
     RunRecord(id=f"r{n}", repository="acme/x", case="a", variant="", sha=f"{n:07x}", started=100.0 * n)
     for n in range(6)
@@ -39,28 +45,28 @@ def test_only_runs_under_the_baselines_conditions_count() -> None:
         "r3": replace(V6E, conditions="TPU v5p · 32 · 0.9.2"),
         "r4": replace(V6E, steady_seconds=None),
     }
-    assert main_runs(RUNS, figures, like=[RUNS[5], RUNS[2]]) == (_past(0, 0.19), _past(2))
-    assert main_runs(RUNS, figures, like=[RUNS[3]]) == (_past(3),)
+    assert comparable_main_runs(RUNS, figures, like=[RUNS[5], RUNS[2]]) == (_past(0, 0.19), _past(2))
+    assert comparable_main_runs(RUNS, figures, like=[RUNS[3]]) == (_past(3),)
 
 
 def test_without_a_measured_baseline_there_is_no_history() -> None:
     """What the baseline ran on is then not known, and no other runs stand in for it."""
-    assert main_runs(RUNS, {"r0": V6E}, like=[RUNS[1]]) == ()
-    assert main_runs(RUNS, {"r0": V6E}, like=[]) == ()
+    assert comparable_main_runs(RUNS, {"r0": V6E}, like=[RUNS[1]]) == ()
+    assert comparable_main_runs(RUNS, {"r0": V6E}, like=[]) == ()
 
 
 def test_a_run_of_this_machine_is_no_history() -> None:
     """It took turns with a pull request's runs; what we started on a cluster counts as if it was found."""
-    ours = replace(RUNS[0], origin=Origin.LAUNCHED)
-    there = replace(RUNS[1], origin=Origin.LAUNCHED, place="p/z/c")
+    ours = replace(RUNS[0], origin=RunOrigin.LAUNCHED)
+    there = replace(RUNS[1], origin=RunOrigin.LAUNCHED, place="p/z/c")
     known = {"r0": V6E, "r1": V6E}
-    assert main_runs((ours, there), known, like=[ours]) == (_past(1),)
+    assert comparable_main_runs((ours, there), known, like=[ours]) == (_past(1),)
 
 
-@pytest.mark.parametrize("origin", list(Origin))
+@pytest.mark.parametrize("origin", list(RunOrigin))
 @pytest.mark.parametrize("place", [None, "p/z/c"])
 def test_the_rule_is_the_same_in_questions_and_in_values(
-    origin: Origin, place: str | None, database: Database
+    origin: RunOrigin, place: str | None, database: Database
 ) -> None:
     """Which runs keep their pace is said once for values, once as an expression, once as text."""
     run = replace(RUNS[0], origin=origin, place=place)
@@ -76,7 +82,7 @@ def test_the_rule_is_the_same_in_questions_and_in_values(
 def test_runs_that_have_not_ended_are_no_history() -> None:
     """A run that is still printing may be anything."""
     runs = (replace(RUNS[0], state=RunState.RUNNING), RUNS[1])
-    assert main_runs(runs, {"r0": V6E, "r1": V6E}, like=[RUNS[1]]) == (_past(1),)
+    assert comparable_main_runs(runs, {"r0": V6E, "r1": V6E}, like=[RUNS[1]]) == (_past(1),)
 
 
 def _measured(jax: str = "0.9.2") -> MeasuredRun:
@@ -94,18 +100,20 @@ def test_a_series_is_of_the_newest_runs_conditions(database: Database) -> None:
     for run, measured in (
         (kept[0], new),
         (kept[1], old),
-        (replace(kept[2], origin=Origin.LAUNCHED, place="p/z/c"), new),
+        (replace(kept[2], origin=RunOrigin.LAUNCHED, place="p/z/c"), new),
         (replace(kept[3], branch="feat"), new),
-        (replace(kept[4], origin=Origin.LAUNCHED), new),
+        (replace(kept[4], origin=RunOrigin.LAUNCHED), new),
         (replace(kept[5], case="b", variant="nnx"), old),
         (replace(kept[5], id="unread"), None),
     ):
         database.now(runs.save, run, now=1.0, measured=measured)
-    assert database.now(of_main, "acme/x", "main") == (
-        Series(case="a", variant="", conditions=conditions(new), runs=(_past(0, seconds), _past(2, seconds))),
-        Series(case="b", variant="nnx", conditions=conditions(old), runs=(_past(5, seconds),)),
+    assert database.now(branch_series, "acme/x", "main") == (
+        ComparableSeries(
+            case="a", variant="", conditions=conditions_text(new), runs=(_past(0, seconds), _past(2, seconds))
+        ),
+        ComparableSeries(case="b", variant="nnx", conditions=conditions_text(old), runs=(_past(5, seconds),)),
     )
-    assert database.now(of_main, "acme/else", "main") == ()
+    assert database.now(branch_series, "acme/else", "main") == ()
 
 
 def test_a_history_goes_up_to_a_moment_and_begins_with_what_has_none(database: Database) -> None:
@@ -115,16 +123,19 @@ def test_a_history_goes_up_to_a_moment_and_begins_with_what_has_none(database: D
     for number, started in enumerate((None, 10.0, 20.0, 30.0)):
         run = replace(RUNS[0], id=f"m{number}", branch="main", sha=f"{number}" * 40, started=started)
         database.now(runs.save, run, now=1.0, measured=measured)
-    under, key = conditions(measured), (RUNS[0].case, RUNS[0].variant)
+    under, key = conditions_text(measured), (RUNS[0].case, RUNS[0].variant)
 
-    def known(*wanted: Like) -> list[list[float | None]]:
-        found = database.now(newest_like, "acme/x", "main", wanted)
+    def known(*wanted: HistoryQuery) -> list[list[float | None]]:
+        found = database.now(query_histories, "acme/x", "main", wanted)
         return [[past.started for past in one] for one in found]
 
-    whole, earlier = Like(key=key, under=under, until=None), Like(key=key, under=under, until=20.0)
-    other = Like(key=key, under="another device", until=None)
+    whole, earlier = (
+        HistoryQuery(key=key, under=under, until=None),
+        HistoryQuery(key=key, under=under, until=20.0),
+    )
+    other = HistoryQuery(key=key, under="another device", until=None)
     assert [[None, 10.0, 20.0, 30.0], [None, 10.0, 20.0], []] == known(whole, earlier, other)
-    for number in range(HISTORY):
+    for number in range(HISTORY_RUNS):
         run = replace(RUNS[0], id=f"more{number}", branch="main", started=15.0)
         database.now(runs.save, run, now=1.0, measured=measured)
-    assert [[15.0] * (HISTORY - 1) + [20.0]] == known(earlier)
+    assert [[15.0] * (HISTORY_RUNS - 1) + [20.0]] == known(earlier)

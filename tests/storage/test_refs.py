@@ -4,21 +4,23 @@ from dataclasses import replace
 
 import pytest
 
-from bot.runs.records import Origin, RunRecord, RunState
-from bot.storage import branches, counts, histories, pulls, refs, runs, summaries, timelines
-from bot.storage.backfill import fill
+from bot.domain.run import RunOrigin, RunRecord, RunState
+from bot.storage import histories, pull_requests, refs, runs
 from bot.storage.database import Connection, Database
-from bot.storage.histories import Like
-from bot.storage.refs import Kind
+from bot.storage.histories import HistoryQuery
+from bot.storage.refs import RefKind
+from bot.storage.runs import backfill
 from bot.storage.tables import CASE_KEY, MEASUREMENT, PULL_REQUEST
-from bot.verdict.conditions import conditions
-from bot.verdict.history import PastRun
+from bot.verdict.comparability import conditions_text
 from bot.verdict.judgement import MeasuredRun
-from tests.verdict.samples import Shape, failed
-from tests.verdict.samples import run as made
+from bot.verdict.noise import PastRun
+from tests.verdict.made_runs import Shape, failed
+from tests.verdict.made_runs import run as made
 
 HERE = "acme/x"
+
 SHAS = ("abcdef0" + "1" * 33, "abcdef0" + "2" * 33, "0123456" + "a" * 33)
+
 GOOD, BAD = made(Shape(steps=12)), failed(error="ValueError: x")
 
 
@@ -29,7 +31,7 @@ def _keep(database: Database, name: str, measured: MeasuredRun | None = GOOD, **
     return record
 
 
-def _ids(found: refs.Runs) -> dict[tuple[str, str], list[str]]:
+def _ids(found: refs.RunsByCase) -> dict[tuple[str, str], list[str]]:
     return {key: [kept.record.id for kept in some] for key, some in found.items()}
 
 
@@ -47,12 +49,12 @@ def test_a_branch_is_its_newest_commit_for_each_case(database: Database) -> None
     _keep(database, "old", sha=SHAS[0], started=1.0)
     _keep(database, "new1", sha=SHAS[1], started=2.0)
     _keep(database, "new2", sha=SHAS[1], started=3.0)
-    _keep(database, "ours", sha=SHAS[2], started=4.0, origin=Origin.LAUNCHED)
+    _keep(database, "ours", sha=SHAS[2], started=4.0, origin=RunOrigin.LAUNCHED)
     _keep(database, "unread", None, sha=SHAS[2], started=5.0)
     _keep(database, "open", sha=SHAS[2], started=6.0, state=RunState.RUNNING)
     _keep(database, "b", case="b", variant="nnx", sha=SHAS[0], started=1.0)
     _keep(database, "b-unnamed", case="b", variant="nnx", sha=None, started=2.0)
-    _keep(database, "c", case="c", sha=SHAS[2], origin=Origin.LAUNCHED)
+    _keep(database, "c", case="c", sha=SHAS[2], origin=RunOrigin.LAUNCHED)
     expected = {("a", ""): ["new2", "new1"], ("b", "nnx"): ["b-unnamed"], ("c", ""): ["c"]}
     assert expected == _runs(database, "main")
     assert expected == _runs(database, "main")
@@ -61,7 +63,7 @@ def test_a_branch_is_its_newest_commit_for_each_case(database: Database) -> None
 def test_a_run_that_we_started_on_a_cluster_is_as_good_as_a_found_one(database: Database) -> None:
     """Main's own runs by the clock are its newest commit."""
     _keep(database, "found", sha=SHAS[0], started=1.0)
-    _keep(database, "scheduled", sha=SHAS[1], started=2.0, origin=Origin.LAUNCHED, place="p/z/c")
+    _keep(database, "scheduled", sha=SHAS[1], started=2.0, origin=RunOrigin.LAUNCHED, place="p/z/c")
     assert {("a", ""): ["scheduled"]} == _runs(database, "main")
 
 
@@ -86,22 +88,24 @@ def test_names_that_may_have_been_meant(database: Database) -> None:
     """Branches and pull requests that are spelt alike; the commits, where there are several."""
     _keep(database, "one", sha=SHAS[0], branch="feat_new_kernel")
     _keep(database, "two", sha=SHAS[1])
-    database.now(pulls.want, repository=HERE, number=12, installation=1, now=1.0)
-    assert ("feat_new_kernel",) == database.now(refs.nearest, HERE, "feat/new-kernal")[:1]
-    database.now(branches.watch, repository=HERE, branch="test_1", installation=1, sha=None, now=1.0)
-    assert ("pr/12",) == database.now(refs.nearest, HERE, "pr/13")
-    assert {HERE: 1} == database.now(counts.open_pulls)
-    assert tuple(sha[:12] for sha in SHAS[:2]) == database.now(refs.nearest, HERE, "abcdef0")
+    database.now(pull_requests.enqueue, repository=HERE, number=12, installation=1, now=1.0)
+    assert ("feat_new_kernel",) == database.now(refs.suggestions, HERE, "feat/new-kernal")[:1]
+    database.now(
+        pull_requests.watch_branch, repository=HERE, branch="test_1", installation=1, sha=None, now=1.0
+    )
+    assert ("pr/12",) == database.now(refs.suggestions, HERE, "pr/13")
+    assert {HERE: 1} == database.now(pull_requests.count_open_pulls)
+    assert tuple(sha[:12] for sha in SHAS[:2]) == database.now(refs.suggestions, HERE, "abcdef0")
 
 
 def test_a_pull_request_is_its_head(database: Database) -> None:
     """By the commit that GitHub last named."""
     _keep(database, "one", sha=SHAS[0], branch="feat")
-    database.now(pulls.want, repository=HERE, number=12, installation=1, now=1.0)
+    database.now(pull_requests.enqueue, repository=HERE, number=12, installation=1, now=1.0)
     database.now(lambda c: c.execute(PULL_REQUEST.update().values(head_sha=SHAS[0])))
     ref = database.now(refs.resolve, HERE, "PR/12")
     assert ref is not None
-    assert (Kind.PULL, SHAS[0], 12) == (ref.kind, ref.sha, ref.number)
+    assert (RefKind.PULL, SHAS[0], 12) == (ref.kind, ref.sha, ref.number)
     assert {("a", ""): ["one"]} == _runs(database, "#12")
 
 
@@ -121,32 +125,32 @@ def test_more_keys_than_one_statement_takes(database: Database) -> None:
 def test_a_history_ends_where_the_base_began(database: Database) -> None:
     """Runs under the same conditions with a steady step time, not after that moment, oldest first: of a
     cluster, whoever started them, and none of this machine."""
-    seconds, under = GOOD.measurements.steady.seconds, conditions(GOOD)
+    seconds, under = GOOD.measurements.steady.seconds, conditions_text(GOOD)
     assert seconds is not None
     for number in range(3):
         _keep(database, f"r{number}", sha=SHAS[0], started=float(number))
-    _keep(database, "scheduled", sha=SHAS[0], started=3.0, origin=Origin.LAUNCHED, place="p/z/c")
+    _keep(database, "scheduled", sha=SHAS[0], started=3.0, origin=RunOrigin.LAUNCHED, place="p/z/c")
     _keep(database, "bad", BAD, sha=SHAS[0], started=1.5)
-    _keep(database, "ours", sha=SHAS[0], started=1.6, origin=Origin.LAUNCHED)
+    _keep(database, "ours", sha=SHAS[0], started=1.6, origin=RunOrigin.LAUNCHED)
     wanted = [
-        Like(key=("a", ""), under=under, until=2.0),
-        Like(key=("a", ""), under="other", until=2.0),
-        Like(key=("a", ""), under=under, until=None),
+        HistoryQuery(key=("a", ""), under=under, until=2.0),
+        HistoryQuery(key=("a", ""), under="other", until=2.0),
+        HistoryQuery(key=("a", ""), under=under, until=None),
     ]
     past = [PastRun(seconds=seconds, sha=SHAS[0], started=float(number)) for number in range(4)]
-    assert [tuple(past[:3]), (), tuple(past)] == database.now(histories.newest_like, HERE, "main", wanted)
+    assert [tuple(past[:3]), (), tuple(past)] == database.now(histories.query_histories, HERE, "main", wanted)
 
 
 def test_a_summary_has_every_figure_and_the_end(database: Database) -> None:
     """Read without the run's own document."""
     _keep(database, "good", started=1.0)
     _keep(database, "bad", BAD, started=2.0)
-    good, bad = database.now(timelines.points, HERE, "main", ("a", ""), "final_loss")
+    good, bad = database.now(histories.history_points, HERE, "main", ("a", ""), "final_loss")
     assert (GOOD.measurements.final_loss, "succeeded") == (good.value, good.outcome)
     assert (None, "failed") == (bad.value, bad.outcome)
-    kept = summaries.summary(BAD)
+    kept = runs.summarize(BAD)
     assert ("failed", "ValueError: x") == (kept.state, kept.error)
-    assert kept == summaries.read(summaries.columns(BAD)["summary"])  # type: ignore[arg-type]
+    assert kept == runs.read_summary(runs.summary_columns(BAD)["summary"])  # type: ignore[arg-type]
 
 
 def test_what_older_versions_did_not_keep_is_filled_in(database: Database) -> None:
@@ -157,10 +161,10 @@ def test_what_older_versions_did_not_keep_is_filled_in(database: Database) -> No
     database.now(lambda c: c.execute(bare))
     database.now(lambda c: c.execute(CASE_KEY.delete()))
     assert [None] * 3 == [one.value for one in _losses(database)]
-    assert (3, 0) == (database.now(fill), database.now(fill))
+    assert (3, 0) == (database.now(backfill), database.now(backfill))
     assert [GOOD.measurements.final_loss] * 3 == [one.value for one in _losses(database)]
-    assert (("a", ""),) == database.now(summaries.keys, HERE, "main")
+    assert (("a", ""),) == database.now(runs.case_keys, HERE, "main")
 
 
-def _losses(database: Database) -> tuple[timelines.Point, ...]:
-    return database.now(timelines.points, HERE, "main", ("a", ""), "final_loss")
+def _losses(database: Database) -> tuple[histories.HistoryPoint, ...]:
+    return database.now(histories.history_points, HERE, "main", ("a", ""), "final_loss")

@@ -6,58 +6,59 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Select, select
 
-from bot.intake.trust import Approval
-from bot.storage import approvals, mainline, pulls, queue, reports, repositories, standing
+from bot.domain.run_request import Approval
+from bot.storage import main_branch, pull_requests, queue, reports, repositories, requests
 from bot.storage.database import Database
 from bot.storage.repositories import RepositoryRow
 from bot.storage.tables import MAINLINE, PULL_REQUEST, WANT
-from tests.controller.test_checking import REPORT
+from tests.publish.test_check import REPORT
 
 ACME = RepositoryRow(
     full_name="acme/maxtext", installation=1, default_branch="main", private=False, active=True
 )
+
 NOW = 1_000.0
 
 NAMED = replace(ACME, id=9)
 
 
 def _open(database: Database, repository: str, number: int = 7) -> None:
-    database.now(pulls.want, repository=repository, number=number, installation=1, now=NOW)
+    database.now(pull_requests.enqueue, repository=repository, number=number, installation=1, now=NOW)
 
 
 def _numbers(database: Database, repository: str) -> list[int]:
-    return [row.number for row in database.now(pulls.of_repository, repository)]
+    return [row.number for row in database.now(pull_requests.list_pulls, repository)]
 
 
 def test_a_renamed_repository_takes_its_pull_requests_along(database: Database) -> None:
     """The first delivery under the new name is enough; chains of names all lead to the last one."""
-    database.now(repositories.keep_repository, NAMED)
+    database.now(repositories.save_repository, NAMED)
     _open(database, "acme/maxtext")
     for name in ("acme/second", "else/third"):
-        database.now(repositories.keep_repository, replace(NAMED, full_name=name))
+        database.now(repositories.save_repository, replace(NAMED, full_name=name))
     assert [7] == _numbers(database, "else/third")
     assert {"acme/maxtext": "else/third", "acme/second": "else/third"} == database.now(
         repositories.former_names
     )
     assert "acme/maxtext" == database.now(repositories.first_name, "else/third")
-    assert ["else/third"] == [one.full_name for one in database.now(repositories.repositories)]
+    assert ["else/third"] == [one.full_name for one in database.now(repositories.list_repositories)]
 
 
 def test_a_repository_that_gets_its_name_back_has_it(database: Database) -> None:
     """No name leads away from where something is."""
     for name in ("acme/maxtext", "acme/second", "acme/maxtext"):
-        database.now(repositories.keep_repository, replace(NAMED, full_name=name))
+        database.now(repositories.save_repository, replace(NAMED, full_name=name))
     _open(database, "acme/maxtext")
     assert {"acme/second": "acme/maxtext"} == database.now(repositories.former_names)
 
 
 def test_a_name_that_is_given_out_again_starts_anew(database: Database) -> None:
     """What was known of the other repository is put aside: its runs are nobody's evidence."""
-    database.now(repositories.keep_repository, NAMED)
+    database.now(repositories.save_repository, NAMED)
     _open(database, "acme/maxtext")
-    database.now(repositories.keep_repository, replace(NAMED, id=10))
+    database.now(repositories.save_repository, replace(NAMED, id=10))
     assert [] == _numbers(database, "acme/maxtext")
-    rows = {one.full_name: (one.id, one.active) for one in database.now(repositories.repositories)}
+    rows = {one.full_name: (one.id, one.active) for one in database.now(repositories.list_repositories)}
     assert {"acme/maxtext": (10, True), "acme/maxtext~9": (9, False)} == rows
     due = select(PULL_REQUEST.c.due).where(PULL_REQUEST.c.repository == "acme/maxtext~9")
     assert [None] == list(database.now(lambda connection: connection.execute(due).scalars().all()))
@@ -65,20 +66,20 @@ def test_a_name_that_is_given_out_again_starts_anew(database: Database) -> None:
 
 def test_what_was_noted_under_the_new_name_gives_way(database: Database) -> None:
     """A push was heard of before the renaming: the rows that have a history win."""
-    database.now(repositories.keep_repository, NAMED)
+    database.now(repositories.save_repository, NAMED)
     _open(database, "acme/maxtext")
     _open(database, "acme/second")
-    database.now(standing.doubt_comment, repository="acme/maxtext", number=7)
-    database.now(repositories.keep_repository, replace(NAMED, full_name="acme/second"))
+    database.now(pull_requests.mark_comment_dirty, repository="acme/maxtext", number=7)
+    database.now(repositories.save_repository, replace(NAMED, full_name="acme/second"))
     assert [7] == _numbers(database, "acme/second")
     assert [] == _numbers(database, "acme/maxtext")
 
 
 def test_every_table_that_names_a_repository_follows(database: Database) -> None:
     """A new table cannot be forgotten: they are found by their column."""
-    database.now(repositories.keep_repository, NAMED)
-    database.now(mainline.look, repository="acme/maxtext", installation=1, now=NOW)
-    database.now(repositories.keep_repository, replace(NAMED, full_name="acme/second"))
+    database.now(repositories.save_repository, NAMED)
+    database.now(main_branch.enqueue_main, repository="acme/maxtext", installation=1, now=NOW)
+    database.now(repositories.save_repository, replace(NAMED, full_name="acme/second"))
     for table in (MAINLINE, WANT):
         left = select(table.c.repository).where(table.c.repository == "acme/maxtext")
         assert [] == database.now(_scalars, left)
@@ -86,11 +87,11 @@ def test_every_table_that_names_a_repository_follows(database: Database) -> None
 
 def test_a_paused_repository_is_revived_with_its_installation(database: Database) -> None:
     """Open pull requests are due again, by the installation that is there now; closed ones stay closed."""
-    database.now(repositories.keep_repository, NAMED)
+    database.now(repositories.save_repository, NAMED)
     _open(database, "acme/maxtext")
-    database.now(repositories.leave_installation, installation=1)
-    database.now(repositories.revive, repository="acme/maxtext", installation=2, now=NOW + 5)
-    row = database.now(pulls.find, "acme/maxtext", 7)
+    database.now(repositories.deactivate, installation=1)
+    database.now(repositories.reactivate_pulls, repository="acme/maxtext", installation=2, now=NOW + 5)
+    row = database.now(pull_requests.find_pull, "acme/maxtext", 7)
     assert row is not None
     assert 2 == row.installation
 
@@ -102,12 +103,16 @@ def test_only_our_comment_is_put_in_doubt(database: Database, comment_id: int, o
     values = {"comment_id": 5, "comment_hash": "x"}
     database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
     told = database.now(
-        standing.comment_was_changed, repository="acme/maxtext", number=7, comment_id=comment_id, now=NOW
+        pull_requests.mark_comment_changed,
+        repository="acme/maxtext",
+        number=7,
+        comment_id=comment_id,
+        now=NOW,
     )
     assert ours is told
-    row = database.now(pulls.find, "acme/maxtext", 7)
+    row = database.now(pull_requests.find_pull, "acme/maxtext", 7)
     assert row is not None
-    assert (row.comment_hash == pulls.CHANGED) is ours
+    assert (row.comment_hash == pull_requests.CHANGED) is ours
 
 
 def test_a_reset_check_is_written_again(database: Database) -> None:
@@ -116,7 +121,7 @@ def test_a_reset_check_is_written_again(database: Database) -> None:
     values = {"check_head": "a" * 40, "check_hash": "x"}
     database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
     for sha, numbers in (("b" * 40, ()), ("a" * 40, (7,))):
-        reset = database.now(standing.check_was_reset, repository="acme/maxtext", head_sha=sha, now=NOW)
+        reset = database.now(pull_requests.mark_check_reset, repository="acme/maxtext", head_sha=sha, now=NOW)
         assert numbers == reset
 
 
@@ -133,12 +138,14 @@ def test_a_reset_check_of_an_older_head_is_to_be_concluded(database: Database, n
     def reset(check_id: int | None, sha: str) -> tuple[object, ...]:
         values = {"check_head": head, "check_hash": "x", "check_id": check_id, "check_pending": False}
         database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
-        assert () == database.now(standing.check_was_reset, repository="acme/maxtext", head_sha=sha, now=NOW)
-        row = database.now(pulls.find, "acme/maxtext", number)
+        assert () == database.now(
+            pull_requests.mark_check_reset, repository="acme/maxtext", head_sha=sha, now=NOW
+        )
+        row = database.now(pull_requests.find_pull, "acme/maxtext", number)
         assert row is not None
         return row.check_head, row.check_hash, row.check_id, row.check_pending
 
-    assert (old, pulls.CHANGED, standing.UNKNOWN_CHECK, True) == reset(5, old)
+    assert (old, pull_requests.CHANGED, pull_requests.UNKNOWN_CHECK, True) == reset(5, old)
     assert (head, "x", 5, False) == reset(5, "c" * 40)
     assert (head, "x", None, False) == reset(None, old)
 
@@ -148,7 +155,9 @@ def test_the_reset_check_of_a_closed_pull_request_is_written_again(database: Dat
     _open(database, "acme/maxtext")
     values = {"check_head": "a" * 40, "check_hash": "x", "open": False, "due": None}
     database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
-    reset = database.now(standing.check_was_reset, repository="acme/maxtext", head_sha="a" * 40, now=NOW)
+    reset = database.now(
+        pull_requests.mark_check_reset, repository="acme/maxtext", head_sha="a" * 40, now=NOW
+    )
     assert () == reset
     assert database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=9.0) is not None
 
@@ -156,34 +165,34 @@ def test_the_reset_check_of_a_closed_pull_request_is_written_again(database: Dat
 def test_who_looks_while_its_repository_leaves_keeps_nothing_due(database: Database) -> None:
     """The App was uninstalled, or the repository archived, during a look; a look that comes later finds what
     this one wrote."""
-    database.now(repositories.keep_repository, ACME)
+    database.now(repositories.save_repository, ACME)
     _open(database, "acme/maxtext")
     held = database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=9.0)
     assert held is not None
-    database.now(repositories.leave_installation, installation=1)
-    assert not database.now(pulls.let_go, held, now=NOW, due=NOW + 60, values={})
+    database.now(repositories.deactivate, installation=1)
+    assert not database.now(pull_requests.release_pull, held, now=NOW, due=NOW + 60, values={})
     assert not database.now(queue.postpone, held, due=NOW + 60, error="refused")
     assert database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW + 1e6, lease=9.0) is None
 
 
 def test_a_row_without_a_number_of_github_is_found_by_its_name(database: Database) -> None:
     """What was remembered before numbers were has no other."""
-    database.now(repositories.keep_repository, replace(NAMED, id=None))
-    database.now(repositories.keep_repository, NAMED)
-    (kept,) = database.now(repositories.repositories)
+    database.now(repositories.save_repository, replace(NAMED, id=None))
+    database.now(repositories.save_repository, NAMED)
+    (kept,) = database.now(repositories.list_repositories)
     assert 9 == kept.id
 
 
 def test_approvals_stay_with_the_owner_whose_people_gave_them(database: Database) -> None:
     """A renamed repository keeps them; one that was transferred waits for its new people."""
     approval = Approval(head_sha="a" * 40, tree="1" * 40, by="bob", made=NOW)
-    database.now(repositories.keep_repository, NAMED)
-    database.now(approvals.keep, "acme/maxtext", 7, approval)
+    database.now(repositories.save_repository, NAMED)
+    database.now(requests.save_approval, "acme/maxtext", 7, approval)
 
-    database.now(repositories.keep_repository, replace(NAMED, full_name="acme/second"))
-    assert approval == database.now(approvals.newest, "acme/second", 7)
-    database.now(repositories.keep_repository, replace(NAMED, full_name="else/third"))
-    assert database.now(approvals.newest, "else/third", 7) is None
+    database.now(repositories.save_repository, replace(NAMED, full_name="acme/second"))
+    assert approval == database.now(requests.newest_approval, "acme/second", 7)
+    database.now(repositories.save_repository, replace(NAMED, full_name="else/third"))
+    assert database.now(requests.newest_approval, "else/third", 7) is None
 
 
 def _scalars(connection: Connection, query: Select[Any]) -> list[Any]:

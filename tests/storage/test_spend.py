@@ -12,28 +12,30 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, delete, func, select
 
-from bot.runs.budget import Hold, Limits
-from bot.runs.clusters.port import Job
-from bot.runs.records import Origin, RunRecord, RunState
-from bot.storage import pulls, queue, runs, spend
+from bot.clusters.interface import Job
+from bot.domain.run import RunOrigin, RunRecord, RunState
+from bot.planning.budget import BudgetHold, BudgetLimits
+from bot.storage import pull_requests, queue, runs, spend
 from bot.storage.database import Database
-from bot.storage.runs import Planned
-from bot.storage.spend import Wish
+from bot.storage.runs import PlannedRun
+from bot.storage.spend import AdmissionRequest
 from bot.storage.tables import MEASUREMENT, PULL_REQUEST, RUN, SPEND, WANT
 
 ACME, CLUSTER = "acme/maxtext", "p/z/c"
+
 NOW = 1_795_003_200.0 + 6 * 3600
-WIDE = Limits(concurrent_runs=100, chip_hours_per_day=1e6)
+
+WIDE = BudgetLimits(concurrent_runs=100, chip_hours_per_day=1e6)
 
 
-def _planned(name: str, price: float | None = 1.0, by: str = "alice") -> Planned:
+def _planned(name: str, price: float | None = 1.0, by: str = "alice") -> PlannedRun:
     record = RunRecord(
         id=name,
         key=name,
         repository=ACME,
         case="03_dropout",
         variant="linen",
-        origin=Origin.LAUNCHED,
+        origin=RunOrigin.LAUNCHED,
         state=RunState.PLANNED,
         place=CLUSTER,
     )
@@ -47,30 +49,35 @@ def _planned(name: str, price: float | None = 1.0, by: str = "alice") -> Planned
         run_name=name,
         timeout_seconds=60.0,
     )
-    return Planned(record=record, job=job, price=price, charged_to=by)
+    return PlannedRun(record=record, job=job, price=price, charged_to=by)
 
 
-def _plan(database: Database, *planned: Planned, number: int = 7) -> None:
-    database.now(runs.plan, planned, repository=ACME, number=number, now=NOW)
+def _plan(database: Database, *planned: PlannedRun, number: int = 7) -> None:
+    database.now(runs.plan_runs, planned, repository=ACME, number=number, now=NOW)
 
 
-def _admit(database: Database, name: str, limits: Limits, *, attempt: int = 1, now: float = NOW) -> bool:
-    return database.now(spend.admit, Wish(run=name, attempt=attempt, place=CLUSTER), limits, now=now) is None
+def _admit(
+    database: Database, name: str, limits: BudgetLimits, *, attempt: int = 1, now: float = NOW
+) -> bool:
+    return (
+        database.now(spend.admit, AdmissionRequest(run=name, attempt=attempt, place=CLUSTER), limits, now=now)
+        is None
+    )
 
 
 def _day(database: Database, now: float = NOW) -> float:
-    return database.now(spend.of_day, ACME, now)
+    return database.now(spend.day_chip_hours, ACME, now)
 
 
 def test_what_a_run_may_cost_is_set_aside_until_it_is_known(database: Database) -> None:
     """Reserved at the launch, replaced by the real figure at the end."""
     _plan(database, _planned("a", 6.4))
     assert _admit(database, "a", WIDE)
-    assert (_day(database), database.now(spend.taken_by_pull, ACME, 7)) == (6.4, None)
+    assert (_day(database), database.now(spend.pull_chip_hours_of_ended, ACME, 7)) == (6.4, None)
     assert database.now(spend.settle, "a", 1, chip_hours=2.5, now=NOW + 60) == 2.5
-    assert (_day(database), database.now(spend.of_pull, ACME, 7)) == (2.5, 2.5)
-    assert database.now(spend.taken_by_pull, ACME, 7) == 2.5
-    assert database.now(spend.of_pull, ACME, 8) == 0.0
+    assert (_day(database), database.now(spend.pull_chip_hours, ACME, 7)) == (2.5, 2.5)
+    assert database.now(spend.pull_chip_hours_of_ended, ACME, 7) == 2.5
+    assert database.now(spend.pull_chip_hours, ACME, 8) == 0.0
 
 
 def test_asking_and_settling_again_change_nothing(database: Database) -> None:
@@ -117,7 +124,7 @@ def test_yesterday_is_over(database: Database) -> None:
     assert _admit(database, "a", limits)
     assert not _admit(database, "b", limits)
     assert _admit(database, "b", limits, now=NOW + 86_400)
-    assert database.now(spend.of_pull, ACME, 7) == 12.0
+    assert database.now(spend.pull_chip_hours, ACME, 7) == 12.0
 
 
 def test_a_persons_day_is_over_too(database: Database) -> None:
@@ -140,7 +147,7 @@ def test_every_place_has_room_of_its_own(database: Database) -> None:
     )
     only_one = replace(WIDE, concurrent_runs=1)
     assert [_admit(database, name, only_one) for name in "ab"] == [True, False]
-    elsewhere = Wish(run="c", attempt=1, place="p/z/other")
+    elsewhere = AdmissionRequest(run="c", attempt=1, place="p/z/other")
     assert database.now(spend.admit, elsewhere, only_one, now=NOW) is None
     waits = {"waiting": "it waits", "due": NOW + 999}
     database.now(lambda connection: connection.execute(RUN.update().values(**waits)))
@@ -228,7 +235,7 @@ def _open(connection: Connection) -> int:
 
 HAMMER = """
 import sys
-from bot.runs.budget import Limits
+from bot.planning.budget import Limits
 from bot.storage import spend
 from bot.storage.database import Database
 url, limit, names = sys.argv[1], float(sys.argv[2]), sys.argv[3:]
@@ -283,20 +290,20 @@ def test_why_a_run_waits_is_a_sentence(database: Database) -> None:
     _plan(database, _planned("a", 198.4), _planned("b", 6.4))
     limits = replace(WIDE, chip_hours_per_day=200.0)
     assert _admit(database, "a", limits)
-    held = database.now(spend.admit, Wish(run="b", attempt=1, place=CLUSTER), limits, now=NOW)
+    held = database.now(spend.admit, AdmissionRequest(run="b", attempt=1, place=CLUSTER), limits, now=NOW)
     why = "chip_hours_per_day: 200 does not cover 198.4 + at most 6.4; it resets at 00:00 UTC"
-    assert held == Hold(until=NOW - NOW % 86_400 + 86_400, why=why)
+    assert held == BudgetHold(until=NOW - NOW % 86_400 + 86_400, why=why)
     assert database.now(_waiting, "b")[0] == why
     assert pytest.approx(198.4) == _day(database)
 
 
 def test_only_a_budget_that_holds_a_run_is_news(database: Database) -> None:
     """Whoever wants the run looks again then; a place in a queue is no reason to ask GitHub."""
-    database.now(pulls.want, repository=ACME, number=7, installation=1, now=NOW)
+    database.now(pull_requests.enqueue, repository=ACME, number=7, installation=1, now=NOW)
     _plan(database, _planned("a"), _planned("b"))
 
     def wanted() -> int:
-        found = database.now(pulls.find, ACME, 7)
+        found = database.now(pull_requests.find_pull, ACME, 7)
         assert found is not None
         return found.wanted
 

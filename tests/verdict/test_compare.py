@@ -5,24 +5,26 @@ from math import nan
 
 import pytest
 
-from bot.logs.facts import CompiledMemory, DeviceMemory, State
-from bot.logs.inflate import CORRUPT, TRUNCATED
+from bot.logs.decoding import GZIP_CORRUPT, GZIP_TRUNCATED
+from bot.logs.facts import CompiledMemory, DeviceMemory, OutcomeState
 from bot.verdict.compare import compare, is_comparable
 from bot.verdict.judgement import (
     CaveatKind,
+    CaveatWeight,
     Direction,
     LossVerdict,
     MeasuredRun,
     TimingVerdict,
     Verdict,
-    Weight,
 )
 from bot.verdict.measure import measure
-from bot.verdict.metrics import METRICS, PAGE_METRICS
-from tests.verdict.samples import CPU, TPU, Shape, ended, failed, losses, repeats, run, run_log
+from bot.verdict.metrics import ALWAYS_SHOWN, METRICS
+from tests.verdict.made_runs import CPU, TPU, Shape, ended, failed, losses, repeats, run, run_log
 
 SLOW = Shape(step_seconds=0.156)
+
 FAST = Shape(step_seconds=0.140)
+
 SHA = "574ad3fb9"
 
 
@@ -114,19 +116,19 @@ def test_other_devices_have_no_delta() -> None:
         ),
         (
             run(),
-            ended(State.STOPPED),
+            ended(OutcomeState.STOPPED),
             Verdict.NOT_COMPARABLE,
             "head stopped after step 4 of 20 steps with exit",
         ),
         (
-            ended(State.INCOMPLETE),
+            ended(OutcomeState.INCOMPLETE),
             run(),
             Verdict.NOT_COMPARABLE,
             "base has no end in its log, which breaks off",
         ),
         (
             run(),
-            ended(State.NOT_A_TRAINING_LOG, steps=0),
+            ended(OutcomeState.NOT_A_TRAINING_LOG, steps=0),
             Verdict.NOT_COMPARABLE,
             "head is not a training log; name the file into which the trainer printed its step lines",
         ),
@@ -154,7 +156,7 @@ def test_the_clusters_failure_says_to_run_it_again() -> None:
 def test_a_nan_that_was_printed_is_diverged() -> None:
     """Whatever the exit code says."""
     head = run_log(Shape(losses=[*losses(15), *[nan] * 5]))
-    bad = measure(replace(head, outcome=replace(head.outcome, state=State.FAILED)))
+    bad = measure(replace(head, outcome=replace(head.outcome, state=OutcomeState.FAILED)))
     found = compare([run()], [bad])
     assert (found.verdict, found.loss.verdict) == (Verdict.DIVERGED, LossVerdict.DIVERGED)
 
@@ -184,10 +186,10 @@ def test_a_run_the_cluster_failed_does_not_make_a_head_flaky() -> None:
     assert compare([run()], [run(Shape(seed=2)), failed("preempted")]).verdict is Verdict.SAME
 
 
-@pytest.mark.parametrize(("warning", "said"), [(CORRUPT, "corrupt"), (TRUNCATED, "truncated")])
+@pytest.mark.parametrize(("warning", "said"), [(GZIP_CORRUPT, "corrupt"), (GZIP_TRUNCATED, "truncated")])
 def test_a_damaged_log_is_said_to_be_one(warning: str, said: str) -> None:
     """The run may have ended well: it is the file that has to be copied again."""
-    cut = ended(State.INCOMPLETE)
+    cut = ended(OutcomeState.INCOMPLETE)
     found = compare([run()], [replace(cut, log=replace(cut.log, warnings=(warning,)))])
     assert found.verdict is Verdict.NOT_COMPARABLE
     assert found.reason == (
@@ -260,7 +262,7 @@ def test_a_side_that_does_not_name_its_device_gets_no_assumed_noise(silent: str)
 def test_the_rows_keep_the_order_of_the_metrics() -> None:
     """The table that people know comes first, whole even on a side that failed."""
     keys = [row.key for row in compare([run()], [failed()]).rows]
-    assert keys[:PAGE_METRICS] == [
+    assert keys[:ALWAYS_SHOWN] == [
         "parameters_billion",
         "final_loss",
         "last_tflops_per_device",
@@ -270,7 +272,7 @@ def test_the_rows_keep_the_order_of_the_metrics() -> None:
         "jax",
     ]
     assert keys == [metric.key for metric in METRICS if metric.key in keys]
-    assert len(compare([], []).rows) == PAGE_METRICS
+    assert len(compare([], []).rows) == ALWAYS_SHOWN
 
 
 @pytest.mark.parametrize(
@@ -341,4 +343,4 @@ def test_only_noted_caveats_leave_a_case_comparable() -> None:
     assert is_comparable([run()], [run(environment=other_process)])
     assert not is_comparable([run()], [run(environment=other_jax)])
     assert not is_comparable([run()], [run(Shape(steps=5))])
-    assert compare([run()], [run(environment=other_process)]).caveats[0].weight is Weight.NOTED
+    assert compare([run()], [run(environment=other_process)]).caveats[0].weight is CaveatWeight.NOTED

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.logs.facts import RunLog
-from bot.verdict.judgement import Loss, LossVerdict
-from bot.verdict.loss import compare_loss, tolerance
-from bot.verdict.precision import Precision
-from tests.verdict.samples import CPU, TPU, Shape, losses, run_log
+from bot.verdict.hardware import Precision
+from bot.verdict.judgement import LossDecision, LossVerdict
+from bot.verdict.loss import compare_loss, rounding_tolerance
+from tests.verdict.made_runs import CPU, TPU, Shape, losses, run_log
 
 BF16 = replace(TPU, dtype="bfloat16")
 
@@ -24,7 +24,7 @@ def _curve(
     return run_log(shape, environment=replace(TPU, dtype=dtype))
 
 
-def _against(head: Sequence[float], *, perplexity: bool = True, dtype: str = "bf16") -> Loss:
+def _against(head: Sequence[float], *, perplexity: bool = True, dtype: str = "bf16") -> LossDecision:
     base = _curve(losses(len(head)), perplexity=perplexity, dtype=dtype)
     return compare_loss([base], [_curve(head, perplexity=perplexity, dtype=dtype)])
 
@@ -119,8 +119,8 @@ def test_the_same_nan_on_both_sides_is_no_difference() -> None:
 )
 def test_the_tolerances(numbers: Precision, expected: tuple[float, ...]) -> None:
     """At step 0, up to 10, up to 30, and later."""
-    assert tuple(tolerance(numbers, step) for step in (0, 10, 30, 31)) == expected
-    assert tuple(tolerance(numbers, step) for step in (0, 1, 11, 1000)) == expected
+    assert tuple(rounding_tolerance(numbers, step) for step in (0, 10, 30, 31)) == expected
+    assert tuple(rounding_tolerance(numbers, step) for step in (0, 1, 11, 1000)) == expected
 
 
 def test_an_unknown_number_format_is_said() -> None:

@@ -1,16 +1,32 @@
-"""Everything else that is measured of one run, and what is said where it cannot be."""
+"""Everything else that is measured of one run, memory included."""
 
 from dataclasses import replace
 
 import pytest
 
-from bot.logs.facts import Environment, Mark, MarkKind, Outcome, RunLog, State
-from bot.verdict.measure import measure
-from bot.verdict.metric import Better, Judging
-from bot.verdict.metrics import BY_KEY, METRICS
-from bot.verdict.peaks import Family, family, fastest_tflops, peak_tflops
-from bot.verdict.precision import Precision, precision
-from tests.verdict.samples import DEVICES, TFLOP, TOKENS, TPU, Shape, run, run_log
+from bot.logs.facts import (
+    CompiledMemory,
+    DeviceMemory,
+    Environment,
+    Mark,
+    MarkKind,
+    OutcomeState,
+    RunLog,
+    RunOutcome,
+)
+from bot.verdict.compare import compare
+from bot.verdict.hardware import (
+    DeviceFamily,
+    Precision,
+    device_family,
+    max_tflops,
+    parse_precision,
+    peak_tflops,
+)
+from bot.verdict.judgement import Direction
+from bot.verdict.measure import measure, memory_growth, memory_headroom
+from bot.verdict.metrics import METRICS, METRICS_BY_KEY, Better, Judging
+from tests.verdict.made_runs import DEVICES, TFLOP, TOKENS, TPU, Shape, run, run_log
 
 
 def test_the_steady_figures_follow_from_the_steady_time() -> None:
@@ -98,7 +114,7 @@ def test_only_maxtext_is_told_of_its_own_option() -> None:
 
 def test_a_log_without_a_run_is_all_unknown() -> None:
     """Nothing is zero that is not known."""
-    log = RunLog(source="x", run=1, format=None, outcome=Outcome(state=State.NOT_A_TRAINING_LOG))
+    log = RunLog(source="x", run=1, format=None, outcome=RunOutcome(state=OutcomeState.NOT_A_TRAINING_LOG))
     found = measure(log).measurements
     assert [metric.read(measure(log)) for metric in METRICS] == [None] * len(METRICS)
     assert (found.warnings, found.ledger) == ((), ())
@@ -107,25 +123,25 @@ def test_a_log_without_a_run_is_all_unknown() -> None:
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
-        ("TPU v6 lite", (Family.TPU, 918, 1836)),
-        ("TPU v5 lite", (Family.TPU, 197, 394)),
-        ("TPU v5p", (Family.TPU, 459, 918)),
-        ("TPU v4", (Family.TPU, 275, 275)),
-        ("TPU7x", (Family.TPU, 1153.5, 2307)),
-        ("NVIDIA H100 80GB HBM3", (Family.GPU, 989.5, 1979)),
-        ("NVIDIA A100-SXM4-40GB", (Family.GPU, 312, 624)),
-        ("NVIDIA GeForce RTX 9090", (Family.GPU, None, None)),
-        ("AMD Instinct MI300X", (Family.GPU, 1307.4, 2614.9)),
-        ("cpu", (Family.CPU, None, None)),
+        ("TPU v6 lite", (DeviceFamily.TPU, 918, 1836)),
+        ("TPU v5 lite", (DeviceFamily.TPU, 197, 394)),
+        ("TPU v5p", (DeviceFamily.TPU, 459, 918)),
+        ("TPU v4", (DeviceFamily.TPU, 275, 275)),
+        ("TPU7x", (DeviceFamily.TPU, 1153.5, 2307)),
+        ("NVIDIA H100 80GB HBM3", (DeviceFamily.GPU, 989.5, 1979)),
+        ("NVIDIA A100-SXM4-40GB", (DeviceFamily.GPU, 312, 624)),
+        ("NVIDIA GeForce RTX 9090", (DeviceFamily.GPU, None, None)),
+        ("AMD Instinct MI300X", (DeviceFamily.GPU, 1307.4, 2614.9)),
+        ("cpu", (DeviceFamily.CPU, None, None)),
         ("abacus", (None, None, None)),
         (None, (None, None, None)),
     ],
 )
 def test_what_a_device_is(
-    kind: str | None, expected: tuple[Family | None, float | None, float | None]
+    kind: str | None, expected: tuple[DeviceFamily | None, float | None, float | None]
 ) -> None:
     """Its family and its peaks; nothing is assumed of a device that is not known."""
-    assert expected == (family(kind), peak_tflops(kind, Precision.BF16), fastest_tflops(kind))
+    assert expected == (device_family(kind), peak_tflops(kind, Precision.BF16), max_tflops(kind))
 
 
 @pytest.mark.parametrize(
@@ -145,14 +161,95 @@ def test_what_a_device_is(
 )
 def test_what_a_dtype_means(dtype: str | None, expected: Precision | None) -> None:
     """By any of its names; quantisation outranks the type it starts from."""
-    assert precision(dtype) is expected
+    assert parse_precision(dtype) is expected
 
 
 def test_every_metric_is_described_once() -> None:
     """Readers see the title, the unit and how it is measured; a judged one says which way is good."""
-    assert len(BY_KEY) == len(METRICS)
+    assert len(METRICS_BY_KEY) == len(METRICS)
     for metric in METRICS:
         assert metric.title
         assert metric.how.endswith(".")
         assert metric.judging is Judging.INFORMATIONAL or metric.better is not Better.NONE
         assert metric.judged == (metric.judging is not Judging.INFORMATIONAL)
+
+
+def _device(number: int, used: float, limit: float = 31.25) -> DeviceMemory:
+    return DeviceMemory(
+        device=f"TPU_{number}", used_gb=used, limit_gb=limit, percent=round(100 * used / limit, 3)
+    )
+
+
+def _log_with_memory(*first: DeviceMemory, most: tuple[DeviceMemory, ...] = ()) -> RunLog:
+    return replace(run_log(), memory=first, memory_most=most)
+
+
+def test_the_fullest_device_speaks_for_all() -> None:
+    """It is the one that runs out, at whichever reading it was fullest."""
+    assert (
+        memory_headroom(_log_with_memory(_device(0, 20.0), _device(1, 30.0), _device(2, 9.0, 16.0))) == 1.25
+    )
+    assert memory_headroom(_log_with_memory(_device(0, 20.0), most=(_device(0, 31.0),))) == 0.25
+
+
+def test_growth_is_the_most_that_one_device_rose_above_its_first_reading() -> None:
+    """Not the mean, and never below zero."""
+    first = (_device(0, 20.0), _device(1, 10.0))
+    assert memory_growth(_log_with_memory(*first, most=(_device(0, 21.0), _device(1, 14.0)))) == 4.0
+    assert memory_growth(_log_with_memory(*first, most=(_device(0, 19.0),))) == 0.0
+
+
+def test_what_was_not_read_is_absent() -> None:
+    """One reading tells no growth, none tells no headroom."""
+    assert memory_growth(_log_with_memory(_device(0, 20.0))) is None
+    assert (memory_headroom(_log_with_memory()), memory_growth(_log_with_memory())) == (None, None)
+
+
+def test_they_are_shown_and_never_coloured() -> None:
+    """Headroom and growth are information; what they follow from is judged."""
+    found = measure(_log_with_memory(_device(0, 30.0), most=(_device(0, 31.0),)))
+    rows = {row.key: row for row in compare([measure(_log_with_memory(_device(0, 20.0)))], [found]).rows}
+    assert (rows["memory_headroom_gb"].diff, rows["memory_headroom_gb"].judged) == (-11.0, False)
+    assert (rows["memory_growth_gb"].head, rows["memory_growth_gb"].judged) == (1.0, False)
+
+
+@pytest.mark.parametrize("part", ["total", "temp", "argument"])
+@pytest.mark.parametrize(
+    ("base", "head", "expected"),
+    [
+        (1.4, 1.6, Direction.WORSE),
+        (1.6, 1.4, Direction.BETTER),
+        (1.4, 1.5, Direction.SAME),
+        (20.0, 20.3, Direction.SAME),
+        (20.0, 20.4, Direction.WORSE),
+    ],
+)
+def test_compiler_sizes_flag_at_two_digits_and_two_percent(
+    part: str, base: float, head: float, expected: Direction
+) -> None:
+    """0.2 GB and 2 %, both; the last digit alone may be rounding."""
+    sides = [
+        measure(replace(run_log(), compiled_memory=CompiledMemory(**{f"{part}_gb": size})))
+        for size in (base, head)
+    ]
+    rows = {row.key: row for row in compare(sides[:1], sides[1:]).rows}
+    row = rows[f"compiled_{part}_gb"]
+    assert (row.direction, row.judged) == (expected, True)
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"), [(20.08, Direction.SAME), (20.1, Direction.WORSE), (19.8, Direction.BETTER)]
+)
+def test_memory_in_use_flags_at_half_a_percent_of_itself(head: float, expected: Direction) -> None:
+    """Relative to the use, not to the limit."""
+    sides = [measure(_log_with_memory(_device(0, 10.0, limit))) for limit in (50.0, 1000 / head)]
+    row = next(row for row in compare(sides[:1], sides[1:]).rows if row.key == "memory_fullest_percent")
+    assert row.direction is expected
+
+
+def test_chip_hours_are_devices_times_the_frame() -> None:
+    """32 chips from XPK Start to XPK End; without a frame nothing is known."""
+    found = measure(run_log())
+    assert found.measurements.chip_hours == 32 * (found.measurements.wall_seconds or 0) / 3600
+    assert measure(replace(run_log(), marks=())).measurements.chip_hours is None
+    assert METRICS_BY_KEY["chip_hours"].read(found) == found.measurements.chip_hours

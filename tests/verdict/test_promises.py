@@ -12,23 +12,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.verdict.compare import compare
-from bot.verdict.decide import decide
+from bot.verdict.hardware import DeviceFamily
 from bot.verdict.judgement import (
-    Clock,
+    CaveatWeight,
     Comparison,
     LossVerdict,
     MeasuredRun,
-    Steady,
+    SteadyStepTime,
+    StepClock,
     TimingVerdict,
     Verdict,
-    Weight,
 )
 from bot.verdict.measure import measure
-from bot.verdict.peaks import Family
-from tests.verdict.samples import CPU, TPU, Shape, losses, normals, run, run_log
+from bot.verdict.timing_decision import decide_timing
+from tests.verdict.made_runs import CPU, TPU, Shape, losses, normals, run, run_log
 
 COMPARISONS = 4000
+
 CASES = 25
+
 RED_OR_GREEN = {TimingVerdict.SLOWER, TimingVerdict.FASTER}
 
 
@@ -46,10 +48,13 @@ def _simulate(*, sd: float, within: float, true_percent: float, past: int, runs:
             )
         ]
         sides = [
-            [Steady(seconds=seconds * factor, se=within, clock=Clock.COMPLETION) for seconds in times[a:b]]
+            [
+                SteadyStepTime(seconds=seconds * factor, se=within, clock=StepClock.COMPLETION)
+                for seconds in times[a:b]
+            ]
             for a, b, factor in ((past, past + runs, 1.0), (past + runs, per_case, 1 + true_percent / 100))
         ]
-        found = decide(*sides, family=Family.TPU, history=times[:past], comparable_cases=CASES)
+        found = decide_timing(*sides, family=DeviceFamily.TPU, history=times[:past], comparable_cases=CASES)
         seen[found.verdict] += 1
     return seen
 
@@ -117,6 +122,7 @@ shapes = st.builds(
     timed=st.booleans(),
     perplexity=st.booleans(),
 )
+
 environments = st.sampled_from(
     [
         TPU,
@@ -127,6 +133,7 @@ environments = st.sampled_from(
         replace(TPU, commit="574ad3fb9"),
     ]
 )
+
 sides = st.lists(
     st.builds(lambda shape, where: run(shape, environment=where), shapes, environments), max_size=3
 )
@@ -153,7 +160,7 @@ def test_the_headline_never_contradicts_what_it_rests_on(
     if found.verdict in {Verdict.SAME, Verdict.FASTER}:
         assert found.timing.verdict.value == found.verdict.value
         assert found.loss.verdict in {LossVerdict.IDENTICAL, LossVerdict.WITHIN_TOLERANCE}
-        assert {caveat.weight for caveat in found.caveats} <= {Weight.NOTED}
+        assert {caveat.weight for caveat in found.caveats} <= {CaveatWeight.NOTED}
         assert min(found.timing.n) >= 1
     else:
         assert found.reason or found.verdict is Verdict.SLOWER

@@ -6,8 +6,8 @@ In:  options. Out: tables on standard output or in FILE, progress on standard er
 import argparse
 from pathlib import Path
 
+from tests.verdictbench.page import document, summary
 from tests.verdictbench.running import FULL, QUICK, run
-from tests.verdictbench.tables import document, summary
 
 
 def main() -> None:

@@ -12,17 +12,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from bot.verdict.judgement import Steady
-from tests.verdictbench import ours
-from tests.verdictbench.dice import dice
-from tests.verdictbench.kinds import BY_NAME, Kind
-from tests.verdictbench.ours import CASES_OF_A_REPORT
+from bot.verdict.judgement import SteadyStepTime
+from tests.verdictbench import rules
 from tests.verdictbench.rivals import ALARMS, Call
-from tests.verdictbench.rules import RULES, Trial, main_runs
-from tests.verdictbench.seen import Seen, history, store
-from tests.verdictbench.tally import Share
+from tests.verdictbench.rules import CASES_OF_A_REPORT, RULES, Trial, main_runs
+from tests.verdictbench.simulation import BY_NAME, Kind, seeded
+from tests.verdictbench.stores import Seen, history, store
+from tests.verdictbench.trials import Share
 
 LOOKS = 10
+
 SLOWDOWN = 5.0
 
 RIVALS = ("codspeed5/steady", "rustc/steady", "bencher/steady", "conbench/steady", "page/last")
@@ -60,7 +59,7 @@ class Patience:
 
 def adds(trial: Trial, look: int) -> Call:
     """Ours, every run of head kept."""
-    return ours.clock(*_steady(trial), main_runs(trial), trial.kind, look=look)
+    return rules.judge_times(*_steady(trial), main_runs(trial), trial.kind, look=look)
 
 
 def replaces(trial: Trial, look: int) -> Call:
@@ -76,12 +75,20 @@ def uncounted(trial: Trial, _look: int) -> Call:
 
 def adds_alone(trial: Trial, look: int) -> Call:
     """Ours without history, every run of head kept."""
-    return ours.clock(*_steady(trial), (), trial.kind, look=look)
+    return rules.judge_times(*_steady(trial), (), trial.kind, look=look)
 
 
 def _rival(key: str) -> Judge:
     rule = next(rule for rule in RULES if rule.key == key)
     return lambda trial, _look: rule.decide(_newest(trial))
+
+
+def _newest(trial: Trial) -> Trial:
+    return Trial(kind=trial.kind, base=trial.base, head=trial.head[-1:], past=trial.past)
+
+
+def _steady(trial: Trial) -> tuple[list[SteadyStepTime], list[SteadyStepTime]]:
+    return [run.steady for run in trial.base], [run.steady for run in trial.head]
 
 
 STRATEGIES: dict[str, Judge] = {
@@ -99,7 +106,7 @@ def attack(kind_name: str, first: int, reports: int) -> dict[str, Patience]:
     for report in range(first, first + reports):
         reds: dict[str, list[int | None]] = defaultdict(list)
         for index in range(CASES_OF_A_REPORT):
-            draws = dice(kind.name, "adversary", report, index)
+            draws = seeded(kind.name, "adversary", report, index)
             for wish, slowdown in (("red", 0.0), ("green", SLOWDOWN)):
                 looks = _looks(kind, index, draws, slowdown)
                 for name, judge in STRATEGIES.items():
@@ -128,11 +135,3 @@ def _when(judge: Judge, looks: Sequence[Trial], wish: str) -> int | None:
     """Return the look at which the wish came true, None where ten did not help."""
     wanted = ALARMS if wish == "red" else {Call.SAME}
     return next((n for n, trial in enumerate(looks, start=1) if judge(trial, n) in wanted), None)
-
-
-def _newest(trial: Trial) -> Trial:
-    return Trial(kind=trial.kind, base=trial.base, head=trial.head[-1:], past=trial.past)
-
-
-def _steady(trial: Trial) -> tuple[list[Steady], list[Steady]]:
-    return [run.steady for run in trial.base], [run.steady for run in trial.head]

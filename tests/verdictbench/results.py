@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tests.verdictbench.adversary import Patience
-from tests.verdictbench.kinds import BY_NAME, KINDS
 from tests.verdictbench.rivals import Call
 from tests.verdictbench.rules import RULES, Rule, Whose
-from tests.verdictbench.tally import Share, Tally
+from tests.verdictbench.simulation import BY_NAME, KINDS
+from tests.verdictbench.trials import Share, Tally
 
 TARGET_KINDS = tuple(kind.name for kind in KINDS if kind.target)
 

@@ -1,21 +1,76 @@
-"""The rules of other tools, written from their documentation, on one case.
-
-In:  `Shown`, a metric's values on base, head and main's history (seconds: more is slower).
-Out: `Call`.
-Promises: each figure is named with its source. None of them corrects for the number of cases looked at;
-where its metric is missing, a rule says nothing (inconclusive).
-"""
+"""The rules of other tools, written from their documentation, with the two rank tests they need."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from itertools import pairwise
-from math import sqrt
-from statistics import fmean, median, stdev
+from math import comb, exp, sqrt
+from statistics import NormalDist, fmean, median, stdev
 
-from bot.verdict.student import t_quantile
-from tests.verdictbench.ranks import kolmogorov_smirnov, mann_whitney
+from bot.verdict.statistics import t_quantile
+
+EXACT = 20
+"""Runs a side up to which U's distribution is counted out; beyond, the normal law is as good."""
+
+
+def mann_whitney(one: Sequence[float], other: Sequence[float]) -> float:
+    """Return the two-sided p of U. Source: Mann and Whitney (1947); with ties the normal approximation."""
+    pooled = sorted((*one, *other))
+    tied = any(a == b for a, b in pairwise(pooled))
+    u = sum((a > b) + 0.5 * (a == b) for a in one for b in other)
+    larger = max(u, len(one) * len(other) - u)
+    if not tied and max(len(one), len(other)) <= EXACT:
+        return min(1.0, 2 * _upper(len(one), len(other), round(larger)))
+    return _approximate(one, other, larger, pooled)
+
+
+def _upper(n: int, m: int, u: int) -> float:
+    """Return P(U >= u) under no difference."""
+    return sum(_counts(n, m)[u:]) / comb(n + m, n)
+
+
+@lru_cache(maxsize=64)
+def _counts(n: int, m: int) -> tuple[int, ...]:
+    """Return how many orders of n + m values give each U: the coefficients of a Gaussian binomial."""
+    row = [1] + [0] * (n * m)
+    for k in range(1, n + 1):
+        for u in range(n * m, m + k - 1, -1):
+            row[u] -= row[u - m - k]
+        for u in range(k, n * m + 1):
+            row[u] += row[u - k]
+    return tuple(row)
+
+
+def _approximate(
+    one: Sequence[float], other: Sequence[float], larger: float, pooled: Sequence[float]
+) -> float:
+    n, m = len(one), len(other)
+    total = n + m
+    ties = sum(pooled.count(value) ** 3 - pooled.count(value) for value in set(pooled))
+    variance = n * m / 12 * (total + 1 - ties / (total * (total - 1)))
+    if variance <= 0:
+        return 1.0
+    z = (larger - n * m / 2 - 0.5) / sqrt(variance)
+    return min(1.0, 2 * (1 - NormalDist().cdf(z)))
+
+
+def kolmogorov_smirnov(one: Sequence[float], other: Sequence[float]) -> float:
+    """Return the two-sided p of the largest gap between two distributions.
+
+    Source: the asymptotic law with Stephens' correction for small samples (1970).
+    """
+    places = sorted({*one, *other})
+    gap = max(abs(_share(one, place) - _share(other, place)) for place in places)
+    n = sqrt(len(one) * len(other) / (len(one) + len(other)))
+    x = (n + 0.12 + 0.11 / n) * gap
+    if x < 0.2:
+        return 1.0
+    return min(1.0, max(0.0, 2 * sum((1 if k % 2 else -1) * exp(-2 * (k * x) ** 2) for k in range(1, 50))))
+
+
+def _share(sample: Sequence[float], up_to: float) -> float:
+    return sum(value <= up_to for value in sample) / len(sample)
 
 
 class Call(StrEnum):
@@ -53,7 +108,9 @@ def _moved(change: float, *, at_least: float) -> Call:
 
 # rustc-perf, docs/comparison-analysis.md and site/src/comparison.rs
 RUSTC_COMMITS = 30  # NUM_PREVIOUS_COMMITS
+
 RUSTC_FENCE = 3.0  # IQR_MULTIPLIER
+
 RUSTC_DEFAULT = 0.002  # the significance threshold where there is no history
 
 
@@ -74,6 +131,7 @@ def rustc_perf(shown: Shown) -> Call:
 
 # Bencher, explanation/thresholds: Student's t-test; its example has these two
 BENCHER_BOUNDARY = 0.99
+
 BENCHER_SAMPLES = 64
 
 
@@ -89,6 +147,7 @@ def bencher(shown: Shown) -> Call:
 
 # Conbench, docs/pages/lookback_zscore.md
 CONBENCH_COMMITS = 100  # DISTRIBUTION_COMMITS
+
 CONBENCH_Z = 5.0  # the default threshold
 
 
@@ -103,6 +162,7 @@ def conbench(shown: Shown) -> Call:
 
 # CodSpeed, features/customization: the regression threshold
 CODSPEED_DEFAULT = 0.10
+
 CODSPEED_STRICT = 0.05  # a stricter setting that its users choose
 
 
@@ -124,6 +184,7 @@ def any_difference(shown: Shown) -> Call:
 
 # benchstat, cmd/benchstat/main.go
 BENCHSTAT_ALPHA = 0.05
+
 BENCHSTAT_LEAST = 4  # "need >= 4 samples to detect a difference at alpha level 0.05"
 
 
@@ -138,7 +199,9 @@ def benchstat(shown: Shown) -> Call:
 
 # Pinpoint, models/compare/compare.py, thresholds.py, models/job_state.py
 PINPOINT_LOW = 0.01
+
 PINPOINT_FIRST = 10  # attempts a side at first, doubled while unknown
+
 PINPOINT_HIGH = {10: 0.57, 20: 0.086, 40: 0.003}
 """The 99th percentile of Mann-Whitney's p between normal samples 1.0 IQR apart, by attempts a side: the
 definition of thresholds_performance.py; a test computes them again. At 40 it lies below the low threshold."""

@@ -1,17 +1,14 @@
-"""Every rule with the metric that it is fed: one table, from which trials and tables are made.
-
-In:  a comparison's runs. Out: `RULES` for one run a side, `REPEATED` for repeats, each a `Rule`.
-Promises: a rival that is fed our steady time is marked as such; it would not have it by itself.
-"""
+"""Every rule, ours among them, with the metric that it is fed: one table for trials and tables."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from bot.verdict.judgement import MeasuredRun, Steady
-from tests.verdictbench import ours
-from tests.verdictbench.kinds import Kind
+from bot.verdict.compare import compare
+from bot.verdict.hardware import DeviceFamily
+from bot.verdict.judgement import MeasuredRun, SteadyStepTime, TimingDecision, TimingVerdict, Verdict
+from bot.verdict.timing_decision import decide_timing
 from tests.verdictbench.rivals import (
     Call,
     Shown,
@@ -24,7 +21,64 @@ from tests.verdictbench.rivals import (
     pinpoint,
     rustc_perf,
 )
-from tests.verdictbench.seen import Seen
+from tests.verdictbench.simulation import GPU, TPU, Kind
+from tests.verdictbench.stores import Seen
+
+CASES_OF_A_REPORT = 25
+"""Cases of the reports that are counted; ours shares its level among them, as in the product."""
+
+MAIN_RUNS = 20
+"""Main runs that ours is given, the base run the newest of them: those of the targets."""
+
+MANY_MAIN_RUNS = 30
+"""As many as rivals are given, with base: what ours is held against them with."""
+
+
+def noise_family(kind: Kind) -> DeviceFamily:
+    """Return the device family of a kind, as the product reads it from a log."""
+    return {TPU: DeviceFamily.TPU, GPU: DeviceFamily.GPU}.get(kind.device, DeviceFamily.CPU)
+
+
+def judge_logs(base: MeasuredRun, head: MeasuredRun, past: Sequence[float]) -> Call:
+    """The product's verdict on the case: gate, loss, clock and all."""
+    found = compare([base], [head], history=past, comparable_cases=CASES_OF_A_REPORT)
+    match found.verdict:
+        case Verdict.SLOWER:
+            return Call.SLOWER
+        case Verdict.FASTER:
+            return Call.FASTER
+        case Verdict.SAME:
+            return Call.SAME
+        case _:
+            return Call.INCONCLUSIVE
+
+
+def judge_times(
+    base: Sequence[SteadyStepTime],
+    head: Sequence[SteadyStepTime],
+    past: Sequence[float],
+    kind: Kind,
+    *,
+    look: int = 1,
+) -> Call:
+    """The product's timing decision alone."""
+    return _call_of(
+        decide_timing(
+            base, head, family=noise_family(kind), history=past, comparable_cases=CASES_OF_A_REPORT, look=look
+        )
+    )
+
+
+def _call_of(timing: TimingDecision) -> Call:
+    match timing.verdict:
+        case TimingVerdict.SLOWER:
+            return Call.SLOWER
+        case TimingVerdict.FASTER:
+            return Call.FASTER
+        case TimingVerdict.SAME:
+            return Call.SAME
+        case _:
+            return Call.INCONCLUSIVE
 
 
 class Fed(StrEnum):
@@ -66,30 +120,30 @@ class Rule:
     decide: Callable[[Trial], Call]
 
 
-def _ours(trial: Trial) -> Call:
+def _our_rule(trial: Trial) -> Call:
     assert trial.logs is not None
-    return ours.whole(*trial.logs, main_runs(trial))
+    return judge_logs(*trial.logs, main_runs(trial))
 
 
 def _with_many(trial: Trial) -> Call:
-    return ours.clock(*_sides(trial), main_runs(trial, ours.MANY_MAIN_RUNS), trial.kind)
+    return judge_times(*_sides(trial), main_runs(trial, MANY_MAIN_RUNS), trial.kind)
 
 
 def _repeated(trial: Trial) -> Call:
-    return ours.clock(*_sides(trial), main_runs(trial), trial.kind)
+    return judge_times(*_sides(trial), main_runs(trial), trial.kind)
 
 
 def _alone(trial: Trial) -> Call:
-    return ours.clock(*_sides(trial), (), trial.kind)
+    return judge_times(*_sides(trial), (), trial.kind)
 
 
-def main_runs(trial: Trial, count: int = ours.MAIN_RUNS) -> list[float]:
+def main_runs(trial: Trial, count: int = MAIN_RUNS) -> list[float]:
     """Return the steady seconds of main's newest runs, the base's the newest of all."""
     known = [run.clean for run in (*trial.past, *trial.base) if run.clean is not None]
     return known[-count:]
 
 
-def _sides(trial: Trial) -> tuple[list[Steady], list[Steady]]:
+def _sides(trial: Trial) -> tuple[list[SteadyStepTime], list[SteadyStepTime]]:
     return [run.steady for run in trial.base], [run.steady for run in trial.head]
 
 
@@ -140,7 +194,7 @@ def _own(key: str, name: str, decide: Callable[[Trial], Call], whose: Whose = Wh
 
 
 RULES = [
-    _own("ours", "**MaxView**, 20 main runs", _ours),
+    _own("ours", "**MaxView**, 20 main runs", _our_rule),
     _own("ours-many", "**MaxView**, 30 main runs", _with_many),
     _own("ours-alone", "**MaxView**, no history", _alone),
     *_rival("page", "today's page: any difference", any_difference, Fed.MEAN, Fed.LAST),

@@ -14,10 +14,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tests.verdictbench.adversary import Patience, attack
-from tests.verdictbench.kinds import KINDS, Kind
 from tests.verdictbench.results import Results
-from tests.verdictbench.tally import Tally
-from tests.verdictbench.trials import Experiment, Task, repeats, single
+from tests.verdictbench.simulation import KINDS, Kind
+from tests.verdictbench.trials import Experiment, Tally, Task, repeats, single
 
 T = TypeVar("T")
 
@@ -40,6 +39,7 @@ class Amount:
 
 
 FULL = Amount(targets=2000, others=80, repeats=60, adversary=100, chunk=10)
+
 QUICK = Amount(targets=100, others=10, repeats=10, adversary=10, chunk=10)
 
 Found = tuple[Task, Mapping[str, Tally] | Mapping[str, Patience]]

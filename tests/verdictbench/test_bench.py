@@ -4,12 +4,12 @@ from functools import lru_cache
 
 import pytest
 
+from tests.verdictbench.page import document, summary
 from tests.verdictbench.results import Results, claims, figure
 from tests.verdictbench.rivals import Call
 from tests.verdictbench.rules import RULES, Whose
 from tests.verdictbench.running import Amount, alone
-from tests.verdictbench.tables import document, summary
-from tests.verdictbench.tally import Share, Tally
+from tests.verdictbench.trials import Share, Tally
 
 pytestmark = pytest.mark.xdist_group("verdictbench")  # the trials are run once
 

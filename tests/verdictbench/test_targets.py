@@ -9,16 +9,15 @@ from functools import cache
 
 import pytest
 
-from tests.verdictbench.dice import dice
-from tests.verdictbench.kinds import BY_NAME
-from tests.verdictbench.ours import CASES_OF_A_REPORT
 from tests.verdictbench.rivals import ALARMS, Call
-from tests.verdictbench.rules import REPEATED, RULES, Trial
-from tests.verdictbench.seen import history, store
+from tests.verdictbench.rules import CASES_OF_A_REPORT, REPEATED, RULES, Trial
+from tests.verdictbench.simulation import BY_NAME, seeded
+from tests.verdictbench.stores import history, store
 
 pytestmark = pytest.mark.xdist_group("verdictbench")  # the trials are run once
 
 REPORTS = 200
+
 SLOWED = 500
 
 JUDGES = {
@@ -29,7 +28,7 @@ JUDGES = {
 
 def _trial(kind_name: str, report: int, index: int, percent: float) -> Trial:
     kind = BY_NAME[kind_name]
-    draws = dice(kind.name, "targets", report, index)
+    draws = seeded(kind.name, "targets", report, index)
     base, head = draws.choices(store(kind, index % 5), k=2)
     return Trial(kind=kind, base=[base], head=[head.at(1 + percent / 100)], past=history(kind, index, draws))
 

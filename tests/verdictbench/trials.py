@@ -1,22 +1,84 @@
-"""Comparisons of known truth, put to every rule.
+"""Comparisons of known truth, put to every rule, and counts of the answers."""
 
-In:  a `Task`: a kind, an experiment, which reports of it. Out: `Tally` by rule.
-Promises: a task's numbers depend on nothing but the task: any worker, any order gives the same tables.
-"""
-
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from math import sqrt
 from random import Random
 
-from tests.verdictbench.dice import dice
-from tests.verdictbench.kinds import BY_NAME, Kind
-from tests.verdictbench.ours import CASES_OF_A_REPORT
-from tests.verdictbench.rivals import ALARMS, PINPOINT_HIGH
-from tests.verdictbench.rules import REPEATED, RULES, Rule, Trial
-from tests.verdictbench.seen import fresh, history, seen, store
-from tests.verdictbench.tally import Tally
+from tests.verdictbench.rivals import ALARMS, PINPOINT_HIGH, Call
+from tests.verdictbench.rules import CASES_OF_A_REPORT, REPEATED, RULES, Rule, Trial
+from tests.verdictbench.simulation import BY_NAME, Kind, seeded
+from tests.verdictbench.stores import fresh, history, seen, store
+
+Z95 = 1.96
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """`hits` of `tries`, with the 95 % interval that the binomial law allows (Wilson's)."""
+
+    hits: int
+    tries: int
+
+    @property
+    def percent(self) -> float:
+        """The share, in percent."""
+        return 100 * self.hits / self.tries if self.tries else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Lower and upper end, in percent. Source: Wilson (1927)."""
+        n = self.tries
+        if not n:
+            return 0.0, 100.0
+        p, square = self.hits / n, Z95**2 / n
+        middle, reach = p + square / 2, Z95 * sqrt(p * (1 - p) / n + square / (4 * n))
+        return (
+            100 * max(0.0, (middle - reach) / (1 + square)),
+            100 * min(1.0, (middle + reach) / (1 + square)),
+        )
+
+    def __add__(self, other: "Share") -> "Share":
+        return Share(hits=self.hits + other.hits, tries=self.tries + other.tries)
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """What one rule said: counts of calls by true effect (percent), and of reports with any alarm."""
+
+    calls: Counter[tuple[float, Call]] = field(default_factory=Counter)
+    reports: int = 0
+    flagged: int = 0
+
+    def add(self, other: "Tally") -> None:
+        """Take in another tally of the same rule."""
+        self.calls.update(other.calls)
+        self.reports += other.reports
+        self.flagged += other.flagged
+
+    def share(self, effect: float, *wanted: Call) -> Share:
+        """Return how often any of the wanted calls was made at a true effect."""
+        tries = sum(count for (at, _), count in self.calls.items() if at == effect)
+        return Share(hits=sum(self.calls[effect, call] for call in wanted), tries=tries)
+
+    @property
+    def false_flags(self) -> Share:
+        """Alarms a comparison at no change."""
+        return self.share(0.0, *ALARMS)
+
+    @property
+    def false_reports(self) -> Share:
+        """Reports with any alarm at no change."""
+        return Share(hits=self.flagged, tries=self.reports)
+
+    @property
+    def wrong_direction(self) -> Share:
+        """Slowdowns, of whatever size, that were called faster."""
+        effects = sorted({at for at, _ in self.calls if at > 0})
+        return sum((self.share(at, Call.FASTER) for at in effects), Share(hits=0, tries=0))
+
 
 EFFECTS = (1.0, 2.0, 5.0, 10.0)
 """True slowdowns, percent."""
@@ -54,7 +116,7 @@ def single(task: Task) -> Tallies:
     for report in range(task.first, task.first + task.reports):
         alarms: dict[str, bool] = defaultdict(bool)
         for index in range(CASES_OF_A_REPORT):
-            draws = dice(kind.name, "single", report, index)
+            draws = seeded(kind.name, "single", report, index)
             effects = EFFECTS if (index - report) % CASES_OF_A_REPORT < task.with_effects else ()
             for effect, trial in _pairs(kind, index, draws, effects):
                 _ask(RULES, trial, effect, tallies, alarms)
@@ -80,7 +142,7 @@ def repeats(task: Task) -> Tallies:
     for report in range(task.first, task.first + task.reports):
         alarms: dict[str, bool] = defaultdict(bool)
         for index in range(CASES_OF_A_REPORT):
-            draws = dice(kind.name, "repeats", report, index)
+            draws = seeded(kind.name, "repeats", report, index)
             for effect in (0.0, *(EFFECTS if index < task.with_effects else ())):
                 _ask_repeated(_many(kind, index, draws, effect), effect, tallies, alarms)
         _close(REPEATED, tallies, alarms)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bot.storage.database import Database
-from tests.web.shop import Shop
-from tests.web.stocked import stock
+from tests.web.filled_site import fill
+from tests.web.site_under_test import SiteUnderTest
 
 
 @pytest.fixture(scope="session")
@@ -22,21 +22,21 @@ def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, blank: Path) -> Iterator[Shop]:
+def shop(tmp_path: Path, blank: Path) -> Iterator[SiteUnderTest]:
     """A site with a public and a private repository."""
     shutil.copy(blank, tmp_path / "maxview.sqlite")
     database = Database(f"sqlite:///{tmp_path}/maxview.sqlite")
-    yield Shop(folder=tmp_path, database=database)
+    yield SiteUnderTest(folder=tmp_path, database=database)
     database.close()
 
 
 @pytest.fixture(scope="session")
-def stocked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+def stocked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiteUnderTest]:
     """A site with something to show on every page; tests only read it."""
     folder = tmp_path_factory.mktemp("stocked")
     database = Database(f"sqlite:///{folder}/maxview.sqlite")
     database.migrate()
-    made = Shop(folder=folder, database=database)
-    stock(made)
+    made = SiteUnderTest(folder=folder, database=database)
+    fill(made)
     yield made
     database.close()

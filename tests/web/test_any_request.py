@@ -5,7 +5,7 @@ from urllib.parse import quote, urlencode
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.web.shop import PUBLIC, Shop
+from tests.web.site_under_test import PUBLIC, SiteUnderTest
 
 ODD = st.one_of(
     st.sampled_from(
@@ -27,9 +27,11 @@ ODD = st.one_of(
     ),
     st.text(max_size=20),
 )
+
 PAGES = st.sampled_from(
     ["compare", "parity", "history", "history/spark.svg", "pull", "compare/main...pr/12", "parity/main", "x"]
 )
+
 ASKED = st.dictionaries(
     st.sampled_from(["case", "variant", "metric", "branch", "format", "head", "key"]), ODD, max_size=4
 )
@@ -42,7 +44,7 @@ def test_any_address_has_an_answer(
     rest: list[str],
     asked: dict[str, str],
     above: str,
-    stocked: Shop,
+    stocked: SiteUnderTest,
 ) -> None:
     """200, 304 or 404: odd names, odd questions, as a page and as JSON, where an impossible one is 400; or
     the way to the address without its last slash. What is not there is said in one clear page of ours."""

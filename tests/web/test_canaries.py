@@ -9,18 +9,17 @@ from urllib.parse import unquote
 
 import pytest
 
-from bot.intake.check import Conclusion
-from bot.logs.facts import State
+from bot.domain.check import Conclusion
+from bot.domain.run import RunRecord
+from bot.logs.facts import OutcomeState
 from bot.report.check import check_text
 from bot.report.comment import comment_body
-from bot.report.model import Baseline, CaseReport, LastCommand, Report, RowState, Skipped
-from bot.runs.records import RunRecord
-from bot.verdict.judgement import Caveat, CaveatKind, TimingVerdict, Verdict, Weight
-from tests.report.canaries import Canary, canaries
-from tests.report.parts import NNX_FAILURE, NO_LOSS, compared, measured, outcome, timing
-from tests.report.rendering import seen
-from tests.report.samples import case, report
-from tests.web.shop import PUBLIC, RENDER, URL, Shop
+from bot.report.model import Baseline, CaseReport, Report, ReportedCommand, RowState, SkippedCase
+from bot.verdict.judgement import Caveat, CaveatKind, CaveatWeight, TimingVerdict, Verdict
+from tests.report.github_rendering import seen
+from tests.report.sample_secrets import Canary, canaries
+from tests.report.samples import NNX_FAILURE, NO_LOSS, case, compared, measured, outcome, report, timing
+from tests.web.site_under_test import PUBLIC, RENDER, URL, SiteUnderTest
 
 ROWS, A_ROW, OF_A_REPORT = 24, 8, 10
 
@@ -33,7 +32,7 @@ def _row(words: Iterator[str]) -> CaseReport:
         Verdict.NEW_FAILURE,
         timing(TimingVerdict.WITHHELD, None),
         NO_LOSS,
-        head=measured(None, end=outcome(State.FAILED, failure)),
+        head=measured(None, end=outcome(OutcomeState.FAILED, failure)),
         metrics=(),
         caveats=(
             Caveat(
@@ -41,7 +40,7 @@ def _row(words: Iterator[str]) -> CaseReport:
                 field="image",
                 base=next(words),
                 head=next(words),
-                weight=Weight.NOT_COMPARABLE,
+                weight=CaveatWeight.NOT_COMPARABLE,
             ),
         ),
         reason=next(words),
@@ -62,14 +61,14 @@ def _named(runs: tuple[RunRecord, ...], side: str) -> tuple[RunRecord, ...]:
 
 def _report(number: int, these: list[Canary]) -> Report:
     words = iter([one.text for one in these])
-    command = LastCommand(text=next(words), by=next(words), at=1.0, result=next(words))
+    command = ReportedCommand(text=next(words), by=next(words), at=1.0, result=next(words))
     top: dict[str, Any] = {
         "title": next(words),
         "head_branch": next(words),
         "base_branch": next(words),
         "preview": next(words),
         "trouble": next(words),
-        "skipped": (Skipped(case="a", variant="b", why=next(words)),),
+        "skipped": (SkippedCase(case="a", variant="b", why=next(words)),),
         "commands": (command,),
     }
     next(words)
@@ -113,7 +112,7 @@ def test_no_canary_is_seen_in_comment_or_check(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", range(len(REPORTS)))
-def test_no_canary_is_seen_on_the_page_or_in_its_json(shop: Shop, number: int) -> None:
+def test_no_canary_is_seen_on_the_page_or_in_its_json(shop: SiteUnderTest, number: int) -> None:
     """Links included."""
     made, these = REPORTS[number]
     shop.pull(made.number)

@@ -6,22 +6,25 @@ from urllib.parse import urlencode
 
 import pytest
 
-from bot.logs.facts import State
+from bot.logs.facts import OutcomeState
 from bot.storage import runs
 from bot.verdict.judgement import MeasuredRun
-from bot.web.ground.legible import legible
-from bot.web.ground.link_key import LinkKey
-from tests.report import parts, samples
-from tests.report.hostile import HOSTILE_TEXT, hostile
-from tests.web.shop import KEY, PRIVATE, PUBLIC, Page, Shop
+from bot.web.auth.keys import LinkKey
+from bot.web.sanitize import sanitize
+from tests.report import samples
+from tests.report.sample_states import HOSTILE_TEXT, hostile
+from tests.web.site_under_test import KEY, PRIVATE, PUBLIC, ParsedPage, SiteUnderTest
 
 OURS = """
 html head meta title link script noscript body a header nav ol li main footer p h1 h2 h3 h4 ul bdi div table
 caption thead tbody tr th td time code strong span details summary section figure figcaption svg rect pre form
 label input button i kbd mark q path br
 """
+
 PULL = f"/{PUBLIC}/pull/4270"
+
 CASE = "=<img src=x onerror=alert(1)> \u202e gs://lance-maxtext/secret"
+
 NASTY = b"""<script>alert(1)</script> "quoted" 'single' &amp; {{ 7 * 7 }} <!-- x
 \x1b[31mred\x1b[0m \x00 nul \xff\xfe bytes \xe2\x80\xae backwards
 </li></ol><img src=x onerror=alert(1)>
@@ -35,20 +38,20 @@ the end
 
 def nasty_failure() -> MeasuredRun:
     """A run whose log tries to do something wherever it is shown."""
-    failure = replace(parts.NNX_FAILURE, error=HOSTILE_TEXT, excerpt=NASTY.decode("utf-8", "replace"))
-    run = parts.measured(None, end=parts.outcome(State.FAILED, failure))
+    failure = replace(samples.NNX_FAILURE, error=HOSTILE_TEXT, excerpt=NASTY.decode("utf-8", "replace"))
+    run = samples.measured(None, end=samples.outcome(OutcomeState.FAILED, failure))
     return replace(run, log=replace(run.log, source="gs://secret-bucket/<b>.log", warnings=(HOSTILE_TEXT,)))
 
 
 @pytest.fixture
-def pages(shop: Shop) -> dict[str, str]:
+def pages(shop: SiteUnderTest) -> dict[str, str]:
     """Every kind of page, made of hostile texts."""
     shop.report(hostile())
     shop.pull(4270)
     shop.run("r", NASTY, measured=nasty_failure())
     for n in range(3):
         record = replace(samples.record(CASE, "n|<i>x", samples.HEAD, n), branch="main", sha=f"{n}" * 40)
-        measured = nasty_failure() if n == 1 else parts.measured(0.2 + n / 100, jax="<b>0.9")
+        measured = nasty_failure() if n == 1 else samples.measured(0.2 + n / 100, jax="<b>0.9")
         shop.database.now(runs.save, record, now=1.0, measured=measured)
     asked = urlencode({"case": CASE, "variant": "n|<i>x"})
     paths = (
@@ -74,7 +77,7 @@ def pages(shop: Shop) -> dict[str, str]:
 def test_foreign_text_makes_no_element(pages: dict[str, str]) -> None:
     """Hostile titles, cases, errors and log lines add no tag and no handler to a page."""
     for path, text in pages.items():
-        page = Page(text)
+        page = ParsedPage(text)
         assert set() == {tag for tag, _ in page.tags} - {*OURS.split()}, path
         assert [] == [name for _, attributes in page.tags for name in attributes if name.startswith("on")], (
             path
@@ -84,7 +87,7 @@ def test_foreign_text_makes_no_element(pages: dict[str, str]) -> None:
 def test_links_lead_to_this_site_or_to_github(pages: dict[str, str]) -> None:
     """No text can become an address."""
     for path, text in pages.items():
-        page = Page(text)
+        page = ParsedPage(text)
         links = [*page.values("href"), *page.values("src"), *page.values("action")]
         assert [] == [link for link in links if not re.match(r"/(?!/)|#|https://github\.com/", link)], path
 
@@ -92,7 +95,7 @@ def test_links_lead_to_this_site_or_to_github(pages: dict[str, str]) -> None:
 def test_no_page_needs_inline_style_or_script(pages: dict[str, str]) -> None:
     """The policy forbids both, so none is there."""
     for path, text in pages.items():
-        page = Page(text)
+        page = ParsedPage(text)
         assert [] == page.values("style"), path
         assert [] == [
             tag
@@ -103,7 +106,7 @@ def test_no_page_needs_inline_style_or_script(pages: dict[str, str]) -> None:
 
 def test_hostile_text_is_shown_as_it_is(pages: dict[str, str]) -> None:
     """What a log says can be read, with signs for what cannot be seen."""
-    text = Page(pages["/runs/r/log"]).text
+    text = ParsedPage(pages["/runs/r/log"]).text
     assert "<script>alert(1)</script> \"quoted\" 'single' &amp; {{ 7 * 7 }} <!-- x" in text
     assert "red ␀ nul \ufffd\ufffd bytes [U+202E RIGHT-TO-LEFT OVERRIDE] backwards" in text
     assert "</li></ol><img src=x onerror=alert(1)>" in text
@@ -112,10 +115,10 @@ def test_hostile_text_is_shown_as_it_is(pages: dict[str, str]) -> None:
 def test_no_text_turns_its_neighbours_around(pages: dict[str, str]) -> None:
     """Direction overrides and controls arrive as signs, so that no title or error reads reversed."""
     for path, text in pages.items():
-        assert legible(text) == text, path
+        assert sanitize(text) == text, path
 
 
-def test_public_places_are_redacted(shop: Shop, pages: dict[str, str]) -> None:
+def test_public_places_are_redacted(shop: SiteUnderTest, pages: dict[str, str]) -> None:
     """Secrets and internal names of a public repository's logs are in none of its pages, files or JSON."""
     paths = (
         "/runs/r/log/raw",
@@ -130,9 +133,9 @@ def test_public_places_are_redacted(shop: Shop, pages: dict[str, str]) -> None:
     assert 8 == pages["/runs/r/log"].count('<li id="L') + pages["/runs/r/log"].count('class="marked')
 
 
-def test_every_answer_carries_the_headers_of_safety(shop: Shop, pages: dict[str, str]) -> None:
+def test_every_answer_carries_the_headers_of_safety(shop: SiteUnderTest, pages: dict[str, str]) -> None:
     """Pages, files, JSON, refusals: all of them."""
-    style = next(link for link in Page(pages["/"]).values("href") if link.endswith(".css"))
+    style = next(link for link in ParsedPage(pages["/"]).values("href") if link.endswith(".css"))
     paths = [
         *pages,
         style,
@@ -154,17 +157,17 @@ def test_every_answer_carries_the_headers_of_safety(shop: Shop, pages: dict[str,
         ), path
 
 
-def private_pages(shop: Shop) -> list[str]:
+def private_pages(shop: SiteUnderTest) -> list[str]:
     """Addresses of a private repository."""
     made = replace(samples.mixed(), repository=PRIVATE)
     shop.report(made)
     shop.pull(4270, PRIVATE)
-    shop.run("p", NASTY, measured=parts.measured(), repository=PRIVATE)
+    shop.run("p", NASTY, measured=samples.measured(), repository=PRIVATE)
     return [f"/{PRIVATE}", f"/{PRIVATE}/pull/4270", "/runs/p", "/runs/p/log", "/runs/p/log/raw",
             f"/api/v1/{PRIVATE}", "/api/v1/runs/p", "/api/v1/runs/p/log"]  # fmt: skip
 
 
-def test_a_stranger_cannot_tell_private_from_absent(shop: Shop) -> None:
+def test_a_stranger_cannot_tell_private_from_absent(shop: SiteUnderTest) -> None:
     """Without the key, or with another's, the answer is byte for byte that for what does not exist."""
     for path in private_pages(shop):
         absent = shop.get(path.replace("secret", "nothing").replace("/p", "/q"))
@@ -187,20 +190,20 @@ def test_a_stranger_cannot_tell_private_from_absent(shop: Shop) -> None:
         ("/%2F/evil.example//", "/evil.example"),
     ],
 )
-def test_a_slash_too_many_leads_to_the_page_on_this_site(asked: str, aim: str, shop: Shop) -> None:
+def test_a_slash_too_many_leads_to_the_page_on_this_site(asked: str, aim: str, shop: SiteUnderTest) -> None:
     """Whether there is such a page is said there and not here."""
     answer = shop.get(f"{shop.url}{asked}")
     assert (308, aim) == (answer.status_code, answer.headers["location"])
 
 
 @pytest.mark.parametrize("path", [f"/{PUBLIC}/parity/a%0Ab", f"/{PRIVATE}/parity/a%0Ab", "/a%0D%0Ab"])
-def test_no_address_holds_a_line_break(path: str, shop: Shop) -> None:
+def test_no_address_holds_a_line_break(path: str, shop: SiteUnderTest) -> None:
     """The one clear page, as for every other address that there is not; in JSON for programs."""
     assert shop.get("/none").text == shop.get(path).text
     assert shop.get("/api/v1/none").json() == shop.get(f"/api/v1{path}").json()
 
 
-def test_the_key_opens_and_is_kept_in_links(shop: Shop) -> None:
+def test_the_key_opens_and_is_kept_in_links(shop: SiteUnderTest) -> None:
     """With its key a private repository's pages open, and their links carry the key on."""
     key = KEY.key(PRIVATE)
     for path in private_pages(shop):
@@ -209,27 +212,27 @@ def test_the_key_opens_and_is_kept_in_links(shop: Shop) -> None:
         if "html" in answer.headers["content-type"]:
             inner = [
                 link
-                for link in Page(answer.text).values("href")
+                for link in ParsedPage(answer.text).values("href")
                 if link.startswith(("/octo", "/runs", "/api"))
             ]
             assert inner
             assert [] == [link for link in inner if f"key={key}" not in link], path
 
 
-def test_a_private_log_is_shown_to_its_readers_as_it_is(shop: Shop) -> None:
+def test_a_private_log_is_shown_to_its_readers_as_it_is(shop: SiteUnderTest) -> None:
     """Who may read the repository may read its bucket's name."""
     private_pages(shop)
     assert "gs://secret-bucket/path" in shop.get(f"/runs/p/log?key={KEY.key(PRIVATE)}").text
 
 
-def test_home_does_not_name_private_repositories(shop: Shop) -> None:
+def test_home_does_not_name_private_repositories(shop: SiteUnderTest) -> None:
     """Neither the page nor the JSON, with or without a key."""
     private_pages(shop)
     for path in ("/", "/api/v1/", f"/?key={KEY.key(PRIVATE)}"):
         assert "secret" not in shop.get(path).text
 
 
-def test_a_repository_nobody_told_us_of_is_private(shop: Shop) -> None:
+def test_a_repository_nobody_told_us_of_is_private(shop: SiteUnderTest) -> None:
     """What is not known to be public is not shown."""
     shop.run("lost", b"x\n", repository="octo/unknown")
     assert 404 == shop.get("/runs/lost").status_code

@@ -1,39 +1,186 @@
-"""Searches a whole log, some seconds at a time.
+"""Search a whole log for literal words or an RE2 expression, some seconds at a time.
 
-In:  a log, words, and where to go on. Out: `Found`: the hits with the lines around them, and where to go on.
-Promises memory that does not grow with the log, a limit to the time of one request, and that what is taken
-out of a public log cannot be guessed by searching: only what its readers are shown counts as a hit.
-
-The words are taken literally, unless an expression is asked for: see `Query`.
+Memory does not grow with the log, and time is linear in what is searched: RE2 has no backtracking, and an
+expression whose machine would be large is an `InvalidQuery`. Text redacted from a public log cannot be
+guessed
+by searching: only what its readers are shown counts as a hit. No match goes beyond its line, and none is
+empty.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from bot.web.log.redaction import LEAD, Redaction
-from bot.web.log.source import LogSource
-from bot.web.log.window import LOOK_BACK, LogLine, Span, lines
-from bot.web.log_viewer.overlap import Block, Place, overlapping
-from bot.web.log_viewer.query import Query
+import re2
+
+from bot.errors import UserError
+from bot.web.log_viewer.redaction import LEAD_CHARACTERS, Redaction
+from bot.web.log_viewer.source import LogSource
 from bot.web.log_viewer.view import redacted_lines
+from bot.web.log_viewer.window import LOOK_BACK, LogLine, LogSpan, log_lines
 
-MOST_HITS = 50
-MOST_SECONDS = 2.0
+MAX_QUERY_LENGTH = 200
+
+MAX_PATTERN_MEMORY = 1 << 18
+"""Bytes of an expression's machine: some thousand states, far more than a log's lines ask for."""
+
+MULTILINE_FLAG = "(?m)"
+"""Makes ^ and $ the ends of a line."""
+
+
+class InvalidQuery(UserError):
+    """A text is no regular expression that can be searched for; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogQuery:
+    """Words. `cased` says that A is not a, `regular` that they are a regular expression."""
+
+    words: str
+    cased: bool
+    regular: bool = False
+
+    @property
+    def needle(self) -> bytes:
+        """What to look for in a block that `folded` returned, where it is no expression."""
+        return (self.words if self.cased else self.words.lower()).encode("utf-8", "replace")
+
+    def folded(self, block: bytes) -> bytes:
+        """The block as it is searched; of words, letters beyond ASCII are told apart by case."""
+        return block if self.cased or self.regular else block.lower()
+
+    def spot(self, block: bytes, begin: int, end: int) -> tuple[int, int] | None:
+        """The first place in a folded block that begins between two bytes of it."""
+        if not self.regular:
+            needle = self.needle
+            at = block.find(needle, begin, end + len(needle) - 1)
+            return (at, at + len(needle)) if at >= 0 else None
+        found = compile_pattern(self.words, cased=self.cased).search(block, begin, end)
+        return _require_not_empty(found.span()) if found else None
+
+    def places(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where it stands in a text that is shown."""
+        if self.regular:
+            found = compile_pattern(self.words, cased=self.cased).finditer(text)
+            yield from (_require_not_empty(one.span()) for one in found)
+            return
+        within, words = (text, self.words) if self.cased else (text.lower(), self.words.lower())
+        if len(within) != len(text):
+            return
+        at = within.find(words)
+        while at >= 0:
+            yield at, at + len(words)
+            at = within.find(words, at + len(words))
+
+
+@lru_cache(maxsize=64)
+def compile_pattern(words: str, *, cased: bool) -> "re2._Regexp":
+    """The expression, for bytes and for texts; `NotSearchable` where it cannot be searched for."""
+    options = re2.Options()
+    options.log_errors = False
+    options.never_nl = True
+    options.max_mem = MAX_PATTERN_MEMORY
+    options.case_sensitive = cased
+    try:
+        pattern = re2.compile(MULTILINE_FLAG + words, options)
+    except re2.error as problem:
+        raise InvalidQuery(f"This is no regular expression of RE2: {_re2_message(problem)}") from problem
+    if pattern.search("") is not None:
+        raise InvalidQuery("This expression also stands for nothing at all, so it would be found everywhere")
+    return pattern
+
+
+def _re2_message(problem: Exception) -> str:
+    """What RE2 says, which is bytes, as `missing ) at “(a”`."""
+    said = problem.args[0].decode("utf-8", "replace") if problem.args else "it cannot be read"
+    what, _, place = said.partition(": ")
+    return f"{what} at “{place.replace(MULTILINE_FLAG, '', 1)}”" if place else what
+
+
+def _require_not_empty(span: tuple[int, int]) -> tuple[int, int]:
+    if span[0] == span[1]:
+        raise InvalidQuery("This expression is found where no letter stands, so it cannot be shown")
+    return span
+
+
+LOOK_AHEAD = 8 << 10
+"""Bytes behind a hit that are read before it is shown."""
+
+CHUNK_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPlace:
+    """A byte of a log, and the number of the line that holds it."""
+
+    offset: int = 0
+    line: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LogChunk:
+    """Text from byte `at` on, of which hits up to `limit` are taken: the rest is what stands behind them."""
+
+    at: int
+    text: bytes
+    limit: int
+    ends: bool
+
+    def place(self, offset: int, known: LogPlace) -> LogPlace:
+        """This byte with its line, counted from a place of the block that is known."""
+        passed = self.text.count(b"\n", known.offset - self.at, offset - self.at)
+        return LogPlace(offset=offset, line=known.line + passed)
+
+
+def overlapping_chunks(source: LogSource, start: int) -> Iterator[LogChunk]:
+    """The log in overlapping blocks, so that every hit has the text around it at hand."""
+    base = max(start - LOOK_BACK, 0)
+    kept, at = b"", base
+    waiting: bytes | None = None
+    for piece in _gather_pieces(source.pieces_from(base)):
+        if waiting is not None:
+            text = kept + waiting
+            yield LogChunk(at, text, at + len(text) - LOOK_AHEAD, ends=False)
+            cut = max(len(text) - LOOK_AHEAD - LOOK_BACK, 0)
+            kept, at = text[cut:], at + cut
+        waiting = piece
+    if waiting is not None:
+        text = kept + waiting
+        yield LogChunk(at, text, at + len(text), ends=True)
+
+
+def _gather_pieces(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Pieces of at least `BLOCK` bytes, but for the last: each is longer than what is read ahead."""
+    parts: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        parts.append(piece)
+        size += len(piece)
+        if size >= CHUNK_BYTES:
+            yield b"".join(parts)
+            parts, size = [], 0
+    if parts:
+        yield b"".join(parts)
+
+
+MAX_HITS = 50
+
+MAX_SECONDS = 2.0
 """After which a page is given with what was found: a reader waits that long, and goes on where it ended."""
 
-AROUND = 2
+CONTEXT_LINES = 2
 """Lines shown on either side of a hit."""
 
-STRIDE = 8 << 10
+SEARCH_STRIDE = 8 << 10
 """Bytes that an expression is looked for in at once."""
 
-SIDE = 800
+CONTEXT_BYTES = 800
 """Bytes of a longer line that are shown on either side of a hit: together with it one piece of a line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class LogHit:
     """A line that holds the words, with its neighbours; `lit` are its parts, the words marked."""
 
     line: LogLine
@@ -43,75 +190,79 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SearchResult:
     """The hits from byte `begin` to byte `end`; `following` is where to go on, None at the log's end."""
 
-    hits: tuple[Hit, ...]
+    hits: tuple[LogHit, ...]
     begin: int
     end: int
-    following: Place | None
+    following: LogPlace | None
 
 
-def search(
+def search_log(
     source: LogSource,
-    query: Query,
-    begin: Place,
+    query: LogQuery,
+    begin: LogPlace,
     *,
     redacts: bool,
     clock: Callable[[], float] = time.monotonic,
-) -> Found:
+) -> SearchResult:
     """What stands in the log from a place on, as far as one request goes."""
-    until = clock() + MOST_SECONDS
-    hits: list[Hit] = []
+    until = clock() + MAX_SECONDS
+    hits: list[LogHit] = []
     at = begin
-    for block in overlapping(source, begin.offset):
+    for block in overlapping_chunks(source, begin.offset):
         hidden = redacts and query.regular
-        here = _shown_hits(block, query, at) if hidden else _hits(block, query, at, redacts=redacts)
+        here = _redacted_hits(block, query, at) if hidden else _stored_hits(block, query, at, redacts=redacts)
         for hit, place in here:
             hits += [hit] if hit else []
             at = place
-            if len(hits) >= MOST_HITS or clock() >= until:
-                return Found(hits=tuple(hits), begin=begin.offset, end=at.offset, following=at)
+            if len(hits) >= MAX_HITS or clock() >= until:
+                return SearchResult(hits=tuple(hits), begin=begin.offset, end=at.offset, following=at)
         at = block.place(max(block.limit, at.offset), at)
         if clock() >= until and not block.ends:
-            return Found(hits=tuple(hits), begin=begin.offset, end=at.offset, following=at)
-    return Found(hits=tuple(hits), begin=begin.offset, end=at.offset, following=None)
+            return SearchResult(hits=tuple(hits), begin=begin.offset, end=at.offset, following=at)
+    return SearchResult(hits=tuple(hits), begin=begin.offset, end=at.offset, following=None)
 
 
-def _hits(block: Block, query: Query, begin: Place, *, redacts: bool) -> Iterator[tuple[Hit | None, Place]]:
+def _stored_hits(
+    block: LogChunk, query: LogQuery, begin: LogPlace, *, redacts: bool
+) -> Iterator[tuple[LogHit | None, LogPlace]]:
     """The hits of a block from a place on, each with the place behind it: one for each line, or for each
     stretch of a line of megabytes; None for what its readers may not see."""
     text, known = query.folded(block.text), begin
     at, limit = begin.offset - block.at, block.limit - block.at
     while at < limit:
-        stop = _stop(text, at) if query.regular else len(text)
+        stop = _search_end(text, at) if query.regular else len(text)
         spot = query.spot(text, at, stop)
         if spot is None or spot[0] >= limit:
             known = block.place(block.at + min(stop, limit), known)
             yield None, known
             at = stop
             continue
-        first, last = spot[0], min(spot[1], spot[0] + SIDE)
+        first, last = spot[0], min(spot[1], spot[0] + CONTEXT_BYTES)
         known = block.place(block.at + first, known)
-        end = block.text.find(b"\n", last, first + SIDE)
-        at = end + 1 if end >= 0 else min(first + max(SIDE, last - first), len(text))
+        end = block.text.find(b"\n", last, first + CONTEXT_BYTES)
+        at = end + 1 if end >= 0 else min(first + max(CONTEXT_BYTES, last - first), len(text))
         yield (
-            _shown(block, query, (first, last), known.line, redacts=redacts),
+            _visible_hit(block, query, (first, last), known.line, redacts=redacts),
             block.place(block.at + at, known),
         )
 
 
-def _shown_hits(block: Block, query: Query, begin: Place) -> Iterator[tuple[Hit | None, Place]]:
+def _redacted_hits(
+    block: LogChunk, query: LogQuery, begin: LogPlace
+) -> Iterator[tuple[LogHit | None, LogPlace]]:
     """The hits of an expression in what strangers are shown. The log itself is not looked through: one that
     stands for a guess or for the sign in a secret's place would be found there where the guess is right."""
     known = begin
     at, limit = begin.offset - block.at, block.limit - block.at
     while at < limit:
-        stop = _stop(block.text, at)
+        stop = _search_end(block.text, at)
         lead = block.text[max(at - LOOK_BACK, 0) : at].decode("utf-8", "replace")
-        public = Redaction(lead).whole(block.text[at:stop], block.text[stop : stop + LEAD])
+        public = Redaction(lead).whole(block.text[at:stop], block.text[stop : stop + LEAD_CHARACTERS])
         if query.spot(public, 0, len(public)):
-            for hit, end in _public_hits(block, query, at, stop, known.line):
+            for hit, end in _hits_in_redacted(block, query, at, stop, known.line):
                 if hit.line.offset < block.limit:
                     known = block.place(end, known)
                     yield hit, known
@@ -123,65 +274,71 @@ def _shown_hits(block: Block, query: Query, begin: Place) -> Iterator[tuple[Hit 
         at = stop
 
 
-def _public_hits(block: Block, query: Query, at: int, stop: int, number: int) -> Iterator[tuple[Hit, int]]:
+def _hits_in_redacted(
+    block: LogChunk, query: LogQuery, at: int, stop: int, number: int
+) -> Iterator[tuple[LogHit, int]]:
     """The hits among the lines from one place of a block to another, each with the byte behind it."""
-    start = _back(block.text, at)
-    above = _lines(block, start, at, number - block.text.count(b"\n", start, at), redacts=True)
-    here = _lines(block, at, stop, number, redacts=True)
+    start = _context_start(block.text, at)
+    above = _visible_lines(block, start, at, number - block.text.count(b"\n", start, at), redacts=True)
+    here = _visible_lines(block, at, stop, number, redacts=True)
     passed = block.text.count(b"\n", at, stop)
-    below = _lines(block, stop, _ahead(block.text, stop), number + passed, redacts=True)
+    below = _visible_lines(block, stop, _context_end(block.text, stop), number + passed, redacts=True)
     near = (*above, *here, *below)
     ends = [*(line.offset for line in here[1:]), block.at + stop]
     for n, line in enumerate(here, len(above)):
-        if (lit := _lit(line.text, query)) is not None:
+        if (lit := _highlighted(line.text, query)) is not None:
             yield (
-                Hit(
+                LogHit(
                     line=line,
-                    before=near[max(n - AROUND, 0) : n],
-                    after=near[n + 1 : n + 1 + AROUND],
+                    before=near[max(n - CONTEXT_LINES, 0) : n],
+                    after=near[n + 1 : n + 1 + CONTEXT_LINES],
                     lit=lit,
                 ),
                 ends[n - len(above)],
             )
 
 
-def _stop(text: bytes, at: int) -> int:
+def _search_end(text: bytes, at: int) -> int:
     """The end of a line some `STRIDE` bytes on: as far as an expression is looked for before the clock is.
     A longer line is looked through piece by piece, so that no match is longer than a piece."""
-    end = text.find(b"\n", at + STRIDE, at + 8 * STRIDE) + 1
-    return end or min(at + 8 * STRIDE, len(text))
+    end = text.find(b"\n", at + SEARCH_STRIDE, at + 8 * SEARCH_STRIDE) + 1
+    return end or min(at + 8 * SEARCH_STRIDE, len(text))
 
 
-def _shown(block: Block, query: Query, spot: tuple[int, int], number: int, *, redacts: bool) -> Hit | None:
+def _visible_hit(
+    block: LogChunk, query: LogQuery, spot: tuple[int, int], number: int, *, redacts: bool
+) -> LogHit | None:
     """The hit as its readers may see it; None where what they see does not hold the words."""
     at, last = spot
-    start, end = _back(block.text, at), _ahead(block.text, last)
+    start, end = _context_start(block.text, at), _context_end(block.text, last)
     first = number - block.text.count(b"\n", start, at)
-    near = _lines(block, start, end, first, redacts=redacts)
-    n = _holding(near, block.at + at)
-    lit = _lit(near[n].text, query)
+    near = _visible_lines(block, start, end, first, redacts=redacts)
+    n = _line_holding(near, block.at + at)
+    lit = _highlighted(near[n].text, query)
     if lit is None and query.regular and not redacts:
         lit = ((False, near[n].text),)  # of a long line not all that was found is shown
     if lit is None:
         return None
-    sides = slice(max(n - AROUND, 0), n), slice(n + 1, n + 1 + AROUND)
-    return Hit(line=near[n], before=near[sides[0]], after=near[sides[1]], lit=lit)
+    sides = slice(max(n - CONTEXT_LINES, 0), n), slice(n + 1, n + 1 + CONTEXT_LINES)
+    return LogHit(line=near[n], before=near[sides[0]], after=near[sides[1]], lit=lit)
 
 
-def _lines(block: Block, start: int, end: int, number: int, *, redacts: bool) -> tuple[LogLine, ...]:
+def _visible_lines(
+    block: LogChunk, start: int, end: int, number: int, *, redacts: bool
+) -> tuple[LogLine, ...]:
     """The lines between two places of a block, the first with its number, as their readers may see them."""
     before = block.text[max(start - LOOK_BACK, 0) : start].decode("utf-8", "replace")
-    after = block.text[end : end + LEAD]
-    span = Span(at=block.at + start, text=block.text[start:end], ends=False, after=after)
-    near = tuple(lines(span, (), number, before))
+    after = block.text[end : end + LEAD_CHARACTERS]
+    span = LogSpan(at=block.at + start, text=block.text[start:end], ends=False, after=after)
+    near = tuple(log_lines(span, (), number, before))
     return redacted_lines(near, before, span) if redacts else near
 
 
-def _holding(near: tuple[LogLine, ...], offset: int) -> int:
+def _line_holding(near: tuple[LogLine, ...], offset: int) -> int:
     return max((n for n, line in enumerate(near) if line.offset <= offset), default=0)
 
 
-def _lit(text: str, query: Query) -> tuple[tuple[bool, str], ...] | None:
+def _highlighted(text: str, query: LogQuery) -> tuple[tuple[bool, str], ...] | None:
     parts: list[tuple[bool, str]] = []
     at = 0
     for begin, end in query.places(text):
@@ -190,22 +347,59 @@ def _lit(text: str, query: Query) -> tuple[tuple[bool, str], ...] | None:
     return tuple(part for part in (*parts, (False, text[at:])) if part[1]) if parts else None
 
 
-def _back(text: bytes, at: int) -> int:
+def _context_start(text: bytes, at: int) -> int:
     """The begin of the lines shown before a hit; within a line of megabytes, of a word before it."""
-    start = text.rfind(b"\n", max(at - SIDE, 0), at) + 1
-    if not start and at > SIDE:
-        return text.find(b" ", at - SIDE, at) + 1 or at - SIDE
-    for _ in range(AROUND):
-        above = text.rfind(b"\n", max(start - SIDE, 0), max(start - 1, 0)) + 1
-        start = above or (0 if start <= SIDE else start)
+    start = text.rfind(b"\n", max(at - CONTEXT_BYTES, 0), at) + 1
+    if not start and at > CONTEXT_BYTES:
+        return text.find(b" ", at - CONTEXT_BYTES, at) + 1 or at - CONTEXT_BYTES
+    for _ in range(CONTEXT_LINES):
+        above = text.rfind(b"\n", max(start - CONTEXT_BYTES, 0), max(start - 1, 0)) + 1
+        start = above or (0 if start <= CONTEXT_BYTES else start)
     return start
 
 
-def _ahead(text: bytes, at: int) -> int:
+def _context_end(text: bytes, at: int) -> int:
     """The end of the lines shown behind a hit; within a line of megabytes, of a word behind it."""
-    end = text.find(b"\n", at, at + SIDE) + 1
+    end = text.find(b"\n", at, at + CONTEXT_BYTES) + 1
     if not end:
-        return len(text) if at + SIDE >= len(text) else text.rfind(b" ", at, at + SIDE) + 1 or at + SIDE
-    for _ in range(AROUND):
-        end = text.find(b"\n", end, end + SIDE) + 1 or end
+        return (
+            len(text)
+            if at + CONTEXT_BYTES >= len(text)
+            else text.rfind(b" ", at, at + CONTEXT_BYTES) + 1 or at + CONTEXT_BYTES
+        )
+    for _ in range(CONTEXT_LINES):
+        end = text.find(b"\n", end, end + CONTEXT_BYTES) + 1 or end
     return end
+
+
+HighlightedText = tuple[tuple[bool, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HitGroup:
+    """Lines that stand together in a log, each with its parts, the words marked, where it is a hit."""
+
+    lines: tuple[tuple[LogLine, HighlightedText | None], ...]
+
+    @property
+    def words(self) -> str:
+        """What the block is, to those who do not see it."""
+        first, last = self.lines[0][0].number, self.lines[-1][0].number
+        return f"Line {first}" if first == last else f"Lines {first} to {last}"
+
+
+def group_hits(hits: Sequence[LogHit]) -> tuple[HitGroup, ...]:
+    """The hits; one that shares a line with the block before it is a part of that."""
+    found: list[dict[int, tuple[LogLine, HighlightedText | None]]] = []
+    for hit in hits:
+        around = {line.offset: (line, None) for line in (*hit.before, *hit.after)}
+        its: dict[int, tuple[LogLine, HighlightedText | None]] = {
+            **around,
+            hit.line.offset: (hit.line, hit.lit),
+        }
+        if not found or not found[-1].keys() & its.keys():
+            found.append({})
+        for offset, (line, lit) in its.items():
+            known = found[-1].get(offset)
+            found[-1][offset] = known if known and known[1] else (line, lit)
+    return tuple(HitGroup(lines=tuple(block[offset] for offset in sorted(block))) for block in found)

@@ -1,17 +1,100 @@
-"""One page of a log: reads the window, numbers its lines, marks them, and knows its neighbours.
+"""One window of a log, ready to show: read, numbered, marked, redacted, repetitive lines folded.
 
-In:  where the log is, which byte or line is asked for, what was measured from it.
-Out: `LogView`. Memory is that of a window or two; the calls block.
+Lines with the same mask fold into one; errors, warnings and marked lines never do. Memory is that of a window
+or two; calls block.
 """
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bot.web.log.colours import clipped
-from bot.web.log.redaction import LEAD, Redaction
-from bot.web.log.source import Logs, LogSource
-from bot.web.log.window import LOOK_BACK, MOST_LINES, WINDOW, LogLine, LogMark, Span, cut, lines, readable
-from bot.web.log_viewer.folds import Fold, folds
+from bot.web.log_viewer.ansi import shift_spans
+from bot.web.log_viewer.masks import mask, message
+from bot.web.log_viewer.redaction import LEAD_CHARACTERS, Redaction
+from bot.web.log_viewer.source import Logs, LogSource
+from bot.web.log_viewer.window import (
+    LOOK_BACK,
+    MAX_LINES,
+    WINDOW_BYTES,
+    LogLine,
+    LogMark,
+    LogSpan,
+    cut_window,
+    log_lines,
+    readable,
+)
+
+MIN_ALIKE = 5
+"""Lines of a window that must share a mask before it is chatter."""
+
+MIN_FOLD_LINES = 8
+"""Lines in a row that are worth folding: fewer are read as fast as the words that would stand for them."""
+
+MAX_FOLD_MASKS = 3
+"""Masks that a fold names."""
+
+_IMPORTANT = re.compile(
+    r"^[EF]\d{4} |\b(?:error|exception|traceback|fatal|fail(?:ed|ure)?|warning|warn|abort(?:ed)?|killed"
+    r"|nan)\b",
+    re.IGNORECASE,
+)
+
+# What the programs we know are chatting about, in the order in which it is looked for.
+_SUBJECTS = (
+    (re.compile(r"Logical:|Physical:|[Ss]harding|nnx_wrappers"), "sharding chatter"),
+    (re.compile(r"checkpoint|orbax|ocdbt|array_metadata|tensorstore", re.IGNORECASE), "checkpoint chatter"),
+    (re.compile(r"allocator|memory", re.IGNORECASE), "memory chatter"),
+    (re.compile(r"compil|\bhlo\b|xla", re.IGNORECASE), "compiler chatter"),
+    (re.compile(r"grpc|http|socket|connect|auth|credential", re.IGNORECASE), "network chatter"),
+    (re.compile(r"[Cc]onfig param"), "configuration"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFold:
+    """Lines from `begin` to `end` of the window, what they are about, and their most frequent masks."""
+
+    begin: int
+    end: int
+    subject: str
+    masks: tuple[tuple[str, int], ...]
+
+    @property
+    def count(self) -> int:
+        """How many lines it holds."""
+        return self.end - self.begin
+
+
+def fold_lines(lines: Sequence[LogLine]) -> tuple[LogFold, ...]:
+    """The folds of a window in its order; they do not overlap."""
+    masks = [None if _is_important(line) else mask(line.text) for line in lines]
+    counts = Counter(found for found in masks if found)
+    found, begin = [], 0
+    for n in range(len(lines) + 1):
+        alike = n < len(lines) and counts[masks[n] or ""] >= MIN_ALIKE
+        if alike:
+            continue
+        if n - begin >= MIN_FOLD_LINES:
+            found.append(_make_fold(lines, begin, n, Counter(text for text in masks[begin:n] if text)))
+        begin = n + 1
+    return tuple(found)
+
+
+def _make_fold(lines: Sequence[LogLine], begin: int, end: int, counts: Counter[str]) -> LogFold:
+    usual = tuple(counts.most_common(MAX_FOLD_MASKS))
+    sample = " ".join(message(line.text) for line in lines[begin : begin + 3]) + usual[0][0]
+    subject = next((words for pattern, words in _SUBJECTS if pattern.search(sample)), "lines alike")
+    return LogFold(begin=begin, end=end, subject=subject, masks=usual)
+
+
+def _is_important(line: LogLine) -> bool:
+    return (
+        line.mark is not None
+        or line.continues
+        or not line.text.strip()
+        or bool(_IMPORTANT.search(line.text[:500]))
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +102,7 @@ class LogView:
     """A window of a log; `folds` are the parts of its lines that read alike."""
 
     lines: tuple[LogLine, ...]
-    folds: tuple[Fold, ...]
+    folds: tuple[LogFold, ...]
     start: int
     end: int
     size: int | None
@@ -32,7 +115,7 @@ class LogView:
         if not self.start:
             return None
         line = (self.end - self.start) / max(len(self.lines), 1)
-        return max(self.start - min(WINDOW, round(line * MOST_LINES)), 0)
+        return max(self.start - min(WINDOW_BYTES, round(line * MAX_LINES)), 0)
 
     @property
     def following(self) -> int | None:
@@ -40,7 +123,7 @@ class LogView:
         return None if self.ends else self.end
 
     @property
-    def parts(self) -> Iterator[tuple[Fold | None, tuple[LogLine, ...]]]:
+    def parts(self) -> Iterator[tuple[LogFold | None, tuple[LogLine, ...]]]:
         """The lines in their order, those of a fold together with it."""
         at = 0
         for fold in self.folds:
@@ -52,17 +135,17 @@ class LogView:
             yield None, self.lines[at:]
 
 
-def read_span(source: LogSource, wanted: int, most: int = WINDOW) -> tuple[Span, str]:
+def read_span(source: LogSource, wanted: int, most: int = WINDOW_BYTES) -> tuple[LogSpan, str]:
     """The bytes shown for place `wanted`, and the text before them (in which a private key may begin)."""
     if source.size is not None:
         wanted = min(wanted, max(source.size - 1, 0))
     base = max(wanted - LOOK_BACK, 0)
-    asked = wanted - base + most + LEAD
+    asked = wanted - base + most + LEAD_CHARACTERS
     around = source.read(base, asked)
     if wanted - base > len(around):
         wanted = base + len(around)
-    span = cut(around, base=base, wanted=wanted, most=most, ends=len(around) < asked)
-    after = around[span.end - base :][:LEAD]
+    span = cut_window(around, base=base, wanted=wanted, most=most, ends=len(around) < asked)
+    after = around[span.end - base :][:LEAD_CHARACTERS]
     return replace(span, after=after), around[: span.at - base].decode("utf-8", "replace")
 
 
@@ -71,12 +154,12 @@ def log_view(
 ) -> LogView:
     """The window that holds byte `wanted`."""
     span, before = read_span(source, wanted)
-    shown = tuple(lines(span, marks, logs.number_at(source, span.at), before))
+    shown = tuple(log_lines(span, marks, logs.number_at(source, span.at), before))
     if redacts:
         shown = redacted_lines(shown, before, span)
     return LogView(
         lines=shown,
-        folds=folds(shown),
+        folds=fold_lines(shown),
         start=span.at,
         end=span.end,
         size=source.size,
@@ -85,11 +168,11 @@ def log_view(
     )
 
 
-def redacted_lines(shown: Sequence[LogLine], before: str, span: Span) -> tuple[LogLine, ...]:
+def redacted_lines(shown: Sequence[LogLine], before: str, span: LogSpan) -> tuple[LogLine, ...]:
     """The lines of a span as strangers may read them; `before` is what stands in front of it."""
     texts = [*(line.text for line in shown), readable(span.after)]
     continues = [*(line.continues for line in shown), not span.text.endswith(b"\n")]
     return tuple(
-        line if text == line.text else replace(line, text=text, runs=clipped(line.runs, line.text, text))
+        line if text == line.text else replace(line, text=text, runs=shift_spans(line.runs, line.text, text))
         for line, text in zip(shown, Redaction(before).lines(texts, continues), strict=False)
     )

@@ -1,0 +1,163 @@
+"""Git without a git program: check a commit out into a folder, or write new commits.
+
+A folder holds exactly the commit's tree or does not exist. Nothing is written outside of it, whatever
+names and links the tree holds. The only door to dulwich.
+"""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from tempfile import mkdtemp
+
+from dulwich.errors import NotGitRepository
+from dulwich.object_store import iter_tree_contents
+from dulwich.objects import Blob, Commit, ObjectID, Tree
+from dulwich.refs import Ref
+from dulwich.repo import Repo
+
+from bot.errors import UserError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitCommit:
+    """A commit as it stands in a repository; `at` is when it was made, in Unix seconds."""
+
+    sha: str
+    tree: str
+    parents: tuple[str, ...]
+    message: str
+    author: str
+    at: int
+
+
+def check_out(repository: Path, sha: str, into: Path) -> None:
+    """Put the files of a commit into the folder `into`, which must not exist yet or hold this commit.
+
+    Raises `Told` where the repository or the commit is not there.
+    """
+    if into.exists():
+        return
+    into.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(mkdtemp(prefix=".fresh-", dir=into.parent))
+    try:
+        fresh.chmod(0o755)
+        _write_tree(repository, sha, fresh)
+        fresh.rename(into)
+    except OSError:
+        # Somebody else was faster, which is as good.
+        if not into.exists():
+            raise
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _write_tree(repository: Path, sha: str, folder: Path) -> None:
+    links: list[tuple[Path, bytes]] = []
+    with _open_repository(repository) as opened:
+        tree = _find_commit(opened, repository, sha).tree
+        for entry in iter_tree_contents(opened.object_store, tree):
+            target = folder / _safe_path(entry.path)
+            if stat.S_ISREG(entry.mode):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(opened.object_store[entry.sha].as_raw_string())
+                target.chmod(0o755 if entry.mode & 0o100 else 0o644)
+            elif stat.S_ISLNK(entry.mode):
+                links.append((target, opened.object_store[entry.sha].as_raw_string()))
+    # Links come last, so no file is ever written through one.
+    for target, points_to in links:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.symlink_to(os.fsdecode(points_to))
+
+
+def _safe_path(path: bytes) -> PurePosixPath:
+    name = PurePosixPath(os.fsdecode(path))
+    if name.is_absolute() or not name.parts or {"..", ".git"} & {part.lower() for part in name.parts}:
+        raise UserError(f"The commit holds a file with a name that cannot be written: {os.fsdecode(path)!r}.")
+    return name
+
+
+def _open_repository(repository: Path) -> Repo:
+    try:
+        return Repo(str(repository))
+    except NotGitRepository as problem:
+        raise UserError(
+            f"There is no git repository at {repository}. Set launch.local.repository."
+        ) from problem
+
+
+def _find_commit(opened: Repo, repository: Path, sha: str) -> Commit:
+    try:
+        found = opened[ObjectID(sha.encode("ascii"))]
+    except (KeyError, ValueError, AssertionError) as problem:
+        raise UserError(
+            f"The repository at {repository} has no commit {sha}. Fetch it there first."
+        ) from problem
+    if not isinstance(found, Commit):
+        raise UserError(f"{sha} in the repository at {repository} is not a commit.")
+    return found
+
+
+def create_repository(path: Path) -> None:
+    """Make an empty bare repository whose default branch is `main`."""
+    path.mkdir(parents=True)
+    Repo.init_bare(str(path), default_branch=b"main").close()
+
+
+def write_commit(
+    repository: Path,
+    *,
+    branch: str,
+    files: Mapping[str, bytes],
+    message: str,
+    author: str,
+    at: int,
+    parents: Iterable[str] = (),
+) -> GitCommit:
+    """Add a commit that holds exactly these files, and let the branch point to it.
+
+    `author` reads `Name <address>`; `at` is in Unix seconds. The same arguments give the same commit.
+    """
+    with _open_repository(repository) as opened:
+        commit = Commit()
+        commit.tree = _store_tree(opened, files)
+        commit.parents = [ObjectID(parent.encode("ascii")) for parent in parents]
+        commit.author = commit.committer = author.encode()
+        commit.author_time = commit.commit_time = at
+        commit.author_timezone = commit.commit_timezone = 0
+        commit.encoding = b"UTF-8"
+        commit.message = message.encode()
+        opened.object_store.add_object(commit)
+        opened.refs[Ref(b"refs/heads/" + branch.encode())] = commit.id
+        return _git_commit(commit)
+
+
+def _store_tree(opened: Repo, files: Mapping[str, bytes]) -> ObjectID:
+    """Store the files and the folders they stand in; returns the tree of the outermost one."""
+    tree = Tree()
+    folders: dict[str, dict[str, bytes]] = {}
+    for name, content in files.items():
+        first, _, rest = name.partition("/")
+        if rest:
+            folders.setdefault(first, {})[rest] = content
+        else:
+            blob = Blob.from_string(content)
+            opened.object_store.add_object(blob)
+            tree.add(first.encode(), 0o100644, blob.id)
+    for folder, inside in folders.items():
+        tree.add(folder.encode(), 0o040000, _store_tree(opened, inside))
+    opened.object_store.add_object(tree)
+    return tree.id
+
+
+def _git_commit(commit: Commit) -> GitCommit:
+    return GitCommit(
+        sha=commit.id.decode("ascii"),
+        tree=commit.tree.decode("ascii"),
+        parents=tuple(parent.decode("ascii") for parent in commit.parents),
+        message=commit.message.decode("utf-8", "replace"),
+        author=commit.author.decode("utf-8", "replace"),
+        at=commit.commit_time,
+    )

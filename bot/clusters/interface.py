@@ -1,0 +1,151 @@
+"""What the program asks of a cluster that executes jobs: the `Cluster` protocol and its values.
+
+Every call may be repeated. The name alone says which job is meant, so nothing is started twice. The
+regular expressions say what a place and an image may be made of: xpk pastes them into shell commands and
+YAML without quotes, so nothing they allow means anything to either.
+"""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+
+class JobState(StrEnum):
+    """What a cluster knows of a name."""
+
+    ABSENT = "absent"
+    QUEUED = "queued"
+    RUNNING = "running"
+    ENDED = "ended"
+
+
+class ClusterFault(StrEnum):
+    """What the cluster itself did to a job: none of these is the change's doing, so it may be tried again."""
+
+    PREEMPTED = "preempted"
+    EVICTED = "evicted"
+    BAD_NODE = "bad_node"
+    IMAGE_PULL = "image_pull"
+    NOT_STARTED = "not_started"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterPlace:
+    """An XPK cluster, and how its workloads are made there: each of so many `slices` of a device type."""
+
+    project: str
+    zone: str
+    cluster: str
+    device_type: str
+    priority: str
+    slices: int = 1
+
+    @property
+    def name(self) -> str:
+        """`project/zone/cluster`: what limits and listings count by."""
+        return f"{self.project}/{self.zone}/{self.cluster}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One execution of one case.
+
+    `repository` is where the cluster reads the code from (a path for the local cluster), `sha` the exact
+    commit. `command` may hold the placeholders {run_name}, {sha}, {case} and {variant}.
+    `memory_mb` None means no limit. `environment` holds names and values that are added to the few
+    variables that every job sees. `place` None is this machine; elsewhere `image` holds the code, and
+    `labels` are put on what the cluster makes.
+    """
+
+    name: str
+    repository: str
+    sha: str
+    case: str
+    variant: str
+    command: str
+    run_name: str
+    timeout_seconds: float
+    memory_mb: int | None = None
+    environment: tuple[tuple[str, str], ...] = ()
+    place: ClusterPlace | None = None
+    image: str = ""
+    labels: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """A cluster's answer about one name.
+
+    `exit_code` is None unless the job ended and the cluster saw how; `log_uri` names the log once there is
+    one (`file:///…` or `gs://…`); `last_step` is the newest step in the log of `expected_steps`, where
+    that is cheap to know, and `heard` when the job last wrote (Unix seconds). `fault` says what the cluster
+    did to it, `note` one clause for people (untrusted), `queue_place` its place in the queue, from 1.
+    """
+
+    state: JobState
+    exit_code: int | None = None
+    log_uri: str | None = None
+    last_step: int | None = None
+    expected_steps: int | None = None
+    heard: float | None = None
+    fault: ClusterFault | None = None
+    note: str = ""
+    queue_place: int | None = None
+
+
+class Cluster(Protocol):
+    """A place that executes jobs. Raises `Told` where a person must act, `Broken` where a retry may help."""
+
+    async def launch(self, job: Job) -> None:
+        """Start the job, now or when its turn comes. A second call with the same name does nothing."""
+        ...
+
+    async def observe(self, name: str) -> Observation:
+        """Say how the job of this name stands."""
+        ...
+
+    async def delete(self, name: str) -> None:
+        """End the job with all its processes and forget its name. Its log stays. An unknown name is fine."""
+        ...
+
+    async def names(self) -> frozenset[str]:
+        """Name every job that we started here and did not delete, ended ones included."""
+        ...
+
+    def open_log(self, name: str) -> AbstractContextManager[Iterator[bytes]]:
+        """The job's log so far, piece by piece, to be used in a `with` statement on a thread: it blocks.
+
+        A local log outlives its job's deletion; elsewhere collect it before. Raises `Missing` where there
+        is no log.
+        """
+        ...
+
+
+class Clusters(Protocol):
+    """Every place that executes jobs."""
+
+    def at(self, place: ClusterPlace | None) -> Cluster:
+        """The cluster of this place; None is this machine."""
+        ...
+
+
+PROJECT_REGEX = r"[a-z0-9](?:[a-z0-9.:-]{0,98}[a-z0-9])?"
+
+ZONE_REGEX = r"[a-z][a-z0-9-]{0,40}"
+
+CLUSTER_REGEX = r"[a-z][a-z0-9-]{0,62}"
+
+DEVICE_TYPE_REGEX = r"[a-z0-9][a-z0-9-]{0,40}"
+
+PRIORITIES = ("very-low", "low", "medium", "high", "very-high")
+
+DIGEST_REGEX = r"(?:@sha256:[0-9a-f]{64})?"
+
+IMAGE_REGEX = rf"[a-z0-9][A-Za-z0-9._/:-]{{0,400}}{DIGEST_REGEX}"
+
+IMAGE_TEMPLATE_REGEX = rf"[a-z0-9](?:[A-Za-z0-9._/:-]|\{{sha\}}){{0,400}}{DIGEST_REGEX}"
+
+# "mv-" tells our jobs from those of people in a listing, and starts the name with a letter.
+JOB_PREFIX = "mv-"

@@ -1,0 +1,187 @@
+"""The cluster that is this machine: runs a case's command on the exact commit, as XPK would on its own.
+
+Jobs outlive this process and are found again by name. A log opens with `XPK Start`, names the commit it
+measures, and closes with `XPK End` and `EXIT_CODE`, or has no end.
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+
+from bot.clusters.checkout import check_out
+from bot.clusters.command import argument_list, expected_steps
+from bot.clusters.interface import Job, JobState, Observation
+from bot.clusters.job_log import TAIL_BYTES, last_step
+from bot.clusters.local.job_folder import JOB_NAME, FolderState, JobFolder, JobOrder, job_folders, locked
+from bot.clusters.local.local_queue import start_waiting_jobs
+from bot.errors import InternalError, NotFound, UserError
+
+# Between "please end" and "you are ended": enough to write a last line, short enough to wait for.
+GRACE_SECONDS = 5.0
+
+# Checkouts that no unfinished job needs are kept for the next repeat, up to this many.
+KEPT_CHECKOUTS = 16
+
+# How much of a log is handed on at once.
+_CHUNK_BYTES = 1 << 20
+
+
+class LocalCluster:
+    """Jobs on this machine, `limit` at a time, in the order they were launched."""
+
+    def __init__(self, root: Path, *, limit: int = 1, grace_seconds: float = GRACE_SECONDS) -> None:
+        self._root = root.absolute()
+        self._limit = limit
+        self._grace = grace_seconds
+
+    async def launch(self, job: Job) -> None:
+        """As `Cluster.launch`. Raises `Told` where the name, the command or the commit is at fault."""
+        await asyncio.to_thread(self._launch, job)
+
+    async def observe(self, name: str) -> Observation:
+        """As `Cluster.observe`."""
+        return await asyncio.to_thread(self._observe, name)
+
+    async def delete(self, name: str) -> None:
+        """As `Cluster.delete`. Returns when the job's processes are gone."""
+        await asyncio.to_thread(self._delete, name)
+
+    async def names(self) -> frozenset[str]:
+        """As `Cluster.names`."""
+        return await asyncio.to_thread(lambda: frozenset(folder.name for folder in job_folders(self._root)))
+
+    def open_log(self, name: str) -> AbstractContextManager[Iterator[bytes]]:
+        """As `Cluster.open_log`."""
+        return _log_chunks(self._folder(name))
+
+    def _launch(self, job: Job) -> None:
+        folder = self._folder(job.name)
+        if folder.standing() is not FolderState.UNKNOWN:
+            self._advance()
+            return
+        try:
+            argument_list(job)
+        except ValueError as problem:
+            raise UserError(f"The case {job.case} cannot be started: {problem}.") from problem
+        commit = self._root / "commits" / job.sha
+        check_out(Path(job.repository), job.sha, commit)
+        with locked(self._root / "launch.lock"):
+            if folder.standing() is FolderState.UNKNOWN:
+                order = JobOrder(job=job, turn=self._turn(), commit=str(commit), grace_seconds=self._grace)
+                folder.write_order(order)
+                self._forget_commits(keep=commit)
+        self._advance()
+
+    def _folder(self, name: str) -> JobFolder:
+        if not JOB_NAME.fullmatch(name):
+            raise UserError(f"{name!r} cannot be the name of a job: small letters, digits and - are allowed.")
+        return JobFolder(self._root, name)
+
+    def _turn(self) -> int:
+        """Later than every job here, even where the clock was set back."""
+        turns = [folder.read_order().turn for folder in job_folders(self._root)]
+        return max([time.time_ns(), *(turn + 1 for turn in turns)])
+
+    def _forget_commits(self, *, keep: Path) -> None:
+        needed = {folder.read_order().commit for folder in job_folders(self._root) if not folder.has("exit")}
+        kept = [path for path in keep.parent.iterdir() if not path.name.startswith(".")]
+        kept.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in kept[KEPT_CHECKOUTS:]:
+            if str(path) not in needed:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def _advance(self) -> None:
+        try:
+            start_waiting_jobs(self._root, limit=self._limit)
+        except subprocess.CalledProcessError as problem:
+            raise InternalError(f"A job's supervisor could not be started: {problem}") from problem
+
+    def _observe(self, name: str) -> Observation:
+        if not JOB_NAME.fullmatch(name):
+            return Observation(state=JobState.ABSENT)
+        folder = JobFolder(self._root, name)
+        if folder.standing() is FolderState.WAITING:
+            self._advance()
+        match folder.standing():
+            case FolderState.UNKNOWN:
+                return Observation(state=JobState.ABSENT)
+            case FolderState.WAITING:
+                return Observation(state=JobState.QUEUED)
+            case FolderState.RUNNING:
+                state = JobState.RUNNING
+            case FolderState.ABANDONED:
+                folder.end_leftovers()
+                state = JobState.ENDED
+            case FolderState.ENDED:
+                state = JobState.ENDED
+        written = folder.log.exists()
+        return Observation(
+            state=state,
+            exit_code=folder.read("exit"),
+            log_uri=folder.log.as_uri() if written else None,
+            last_step=last_step(_tail(folder.log)) if written else None,
+            expected_steps=expected_steps(folder.read_order().job.command),
+            heard=folder.log.stat().st_mtime if written else None,
+        )
+
+    def _delete(self, name: str) -> None:
+        if not JOB_NAME.fullmatch(name):
+            return
+        folder = JobFolder(self._root, name)
+        with locked(self._root / "turns.lock"):
+            if folder.standing() is FolderState.RUNNING:
+                folder.write("cancel", "1")
+            else:
+                self._remove(folder)
+                return
+        self._end(folder)
+        self._remove(folder)
+        self._advance()
+
+    def _end(self, folder: JobFolder) -> None:
+        """End a running job through its supervisor, or without it where it does not answer."""
+        deadline = time.monotonic() + self._grace + 2
+        told = False
+        while folder.standing() is FolderState.RUNNING and time.monotonic() < deadline:
+            supervisor = folder.read("supervisor")
+            if supervisor is not None and not told:
+                _send_signal(supervisor, signal.SIGTERM)
+                told = True
+            time.sleep(0.01)
+        supervisor = folder.read("supervisor")
+        if supervisor is not None and folder.standing() is FolderState.RUNNING:
+            _send_signal(supervisor, signal.SIGKILL)
+
+    def _remove(self, folder: JobFolder) -> None:
+        folder.end_leftovers()
+        away = folder.path.with_name(f".gone-{folder.name}-{time.time_ns()}")
+        with suppress(FileNotFoundError):
+            folder.path.rename(away)
+        shutil.rmtree(away, ignore_errors=True)
+
+
+@contextmanager
+def _log_chunks(folder: JobFolder) -> Iterator[Iterator[bytes]]:
+    try:
+        opened = folder.log.open("rb")
+    except FileNotFoundError as problem:
+        raise NotFound(f"{folder.name} has no log: its program was not started.") from problem
+    with opened:
+        yield iter(lambda: opened.read(_CHUNK_BYTES), b"")
+
+
+def _send_signal(process: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(process, number)
+
+
+def _tail(log: Path) -> bytes:
+    with log.open("rb") as opened:
+        opened.seek(max(0, log.stat().st_size - TAIL_BYTES))
+        return opened.read()

@@ -1,0 +1,162 @@
+"""One job of the local cluster as files, which survive any process.
+
+Every file appears whole or not at all. Whether a process lives is asked of the locks it holds, never of
+a process number, which another process may carry by now.
+
+    root/limit                 how many jobs run at once
+    root/logs/NAME.log         stays when the job is deleted; locked while the program or a child of it lives
+    root/commits/SHA/          the files of a commit, shared, never run in
+    root/jobs/NAME/job.json    what to run
+                   lock        held by the supervisor while it lives
+                   supervisor  its process number; written once, so a job is started once
+                   program     the process group of the program
+                   cancel      somebody wants this job to end
+                   exit        the exit code
+"""
+
+import fcntl
+import json
+import os
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from bot.clusters.interface import Job
+
+# A name is also a file name, so nothing else may pass.
+JOB_NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+
+
+class FolderState(StrEnum):
+    """How a job's folder stands."""
+
+    UNKNOWN = "unknown"
+    WAITING = "waiting"
+    RUNNING = "running"
+    ENDED = "ended"
+    ABANDONED = "abandoned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOrder:
+    """What a supervisor has to do. `turn` orders the queue; `commit` is the folder of the commit's files."""
+
+    job: Job
+    turn: int
+    commit: str
+    grace_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobFolder:
+    """The files of one job. The name must match `NAME`."""
+
+    root: Path
+    name: str
+
+    @property
+    def path(self) -> Path:
+        """The job's own folder."""
+        return self.root / "jobs" / self.name
+
+    @property
+    def log(self) -> Path:
+        """The job's log; it is there from the moment the program starts."""
+        return self.root / "logs" / f"{self.name}.log"
+
+    @property
+    def lock(self) -> Path:
+        """The file that the supervisor holds locked."""
+        return self.path / "lock"
+
+    def write_order(self, order: JobOrder) -> None:
+        """Make the folder with its order, in one stroke."""
+        fresh = self.path.with_name(f".{self.name}.{os.getpid()}")
+        fresh.mkdir(parents=True, exist_ok=True)
+        (fresh / "job.json").write_text(json.dumps(asdict(order)), encoding="utf-8")
+        fresh.rename(self.path)
+
+    def read_order(self) -> JobOrder:
+        """What the folder was made for."""
+        order: dict[str, Any] = json.loads((self.path / "job.json").read_text(encoding="utf-8"))
+        job = order.pop("job")
+        for pairs in ("environment", "labels"):
+            job[pairs] = tuple((name, value) for name, value in job[pairs])
+        return JobOrder(job=Job(**job), **order)
+
+    def write(self, name: str, text: str) -> None:
+        """Put a small file into the folder, whole."""
+        fresh = self.path / f".{name}.{os.getpid()}"
+        fresh.write_text(text, encoding="ascii")
+        fresh.replace(self.path / name)
+
+    def read(self, name: str) -> int | None:
+        """The number in a small file, or None where there is none yet."""
+        with suppress(FileNotFoundError, NotADirectoryError, ValueError):
+            return int((self.path / name).read_text(encoding="ascii"))
+        return None
+
+    def has(self, name: str) -> bool:
+        """Whether the folder holds this file."""
+        return (self.path / name).exists()
+
+    def standing(self) -> FolderState:
+        """How the job stands now."""
+        if not self.has("job.json"):
+            return FolderState.UNKNOWN
+        if self.has("exit"):
+            return FolderState.ENDED
+        if is_locked(self.lock):
+            return FolderState.RUNNING
+        # The supervisor may have written its last word between the two questions.
+        if self.has("exit"):
+            return FolderState.ENDED
+        return FolderState.ABANDONED if self.has("supervisor") else FolderState.WAITING
+
+    def end_leftovers(self) -> None:
+        """Kill what an abandoned program left running. The lock on its log says whether anything does."""
+        group = self.read("program")
+        if group is not None and is_locked(self.log):
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGKILL)
+
+
+def job_folders(root: Path) -> list[JobFolder]:
+    """Every job of this root, in no order."""
+    with suppress(FileNotFoundError):
+        names = [entry.name for entry in (root / "jobs").iterdir()]
+        return [JobFolder(root, name) for name in names if JOB_NAME.fullmatch(name)]
+    return []
+
+
+def is_locked(path: Path) -> bool:
+    """Whether some living process holds this file locked."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        # Shared, so that two who ask do not take each other for the holder.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[int]:
+    """Wait for the file's lock and hold it inside the block. Yields the open descriptor."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)

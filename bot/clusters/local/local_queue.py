@@ -1,0 +1,50 @@
+"""The queue of the local cluster: starts supervisors in order, as many as may run at once.
+
+Whoever calls it, and however often, a job gets one supervisor and the limit holds. The bot calls it
+after a launch and with every look. A supervisor calls it when its own job has ended, so the queue moves
+on while the bot is away.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import bot
+from bot.clusters.local.job_folder import FolderState, JobFolder, job_folders, locked
+
+
+def start_waiting_jobs(root: Path, *, limit: int | None = None) -> None:
+    """Start the supervisors whose turn has come. `limit` sets how many jobs may run at once from now on."""
+    with locked(root / "turns.lock"):
+        if limit is not None:
+            (root / "limit").write_text(str(limit), encoding="ascii")
+        most = int((root / "limit").read_text(encoding="ascii"))
+        standing = {folder: folder.standing() for folder in job_folders(root)}
+        for folder, stands in standing.items():
+            if stands is FolderState.ABANDONED:
+                folder.end_leftovers()
+        running = sum(1 for stands in standing.values() if stands is FolderState.RUNNING)
+        waiting = [folder for folder, stands in standing.items() if stands is FolderState.WAITING]
+        waiting.sort(key=lambda folder: folder.read_order().turn)
+        for folder in waiting[: max(0, most - running)]:
+            _start_supervisor(folder)
+
+
+def _start_supervisor(folder: JobFolder) -> None:
+    """Start the process that looks after one job.
+
+    It inherits the lock, so there is no moment in which the job has a supervisor and nobody holds it. The
+    process that is started here forks and ends at once: its child belongs to no one and needs no reaping.
+    """
+    with locked(folder.lock) as lock, (folder.path / "supervisor.log").open("ab") as complaints:
+        subprocess.run(
+            [sys.executable, "-m", "bot.clusters.local.supervisor", str(folder.root), folder.name],
+            stdin=subprocess.DEVNULL,
+            stdout=complaints,
+            stderr=complaints,
+            pass_fds=(lock,),
+            start_new_session=True,
+            check=True,
+            env=os.environ | {"PYTHONPATH": str(Path(bot.__file__).parent.parent)},
+        )

@@ -1,0 +1,139 @@
+"""What a command is decided on (`CommandContext`), and what it results in (`CommandResult`)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from bot.commands import grammar, intents, permission, scope
+from bot.commands.active_requests import launches_runs
+from bot.commands.fork_approval import ApprovalNeeded, RunAllowed, check_approval
+from bot.commands.intents import CommandIntent
+from bot.config import Suite
+from bot.domain.forge import Forge
+from bot.domain.pull_request import PullRequest
+from bot.domain.repository import Repository
+from bot.domain.run_request import Approval, Cancellation, RunRequest
+from bot.errors import NotFound
+from bot.report.model import Acknowledgement, CaseReport
+from bot.storage import reports, requests
+from bot.storage.database import Database
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandContext:
+    """What a command is decided on. `tree` is the hash of the head's files, `rows` the newest report of this
+    head, `baselines` the commit that each `baseline` command means, None where there is none on the base."""
+
+    allowed: permission.PermissionDecision
+    pull: PullRequest
+    suite: Suite | None
+    tree: str | None = None
+    vouching: RunAllowed | ApprovalNeeded = field(default_factory=RunAllowed)
+    rows: tuple[CaseReport, ...] = ()
+    baselines: Mapping[str | None, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandResult:
+    """What one command comes to: a sentence for people, and what is to be remembered."""
+
+    result: str
+    refused: bool = False
+    asks: tuple[RunRequest | Cancellation, ...] = ()
+    baseline: RunRequest | None = None
+    approval: Approval | None = None
+    acknowledgements: tuple[Acknowledgement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommandCall:
+    """One command, where it stands, and the scene."""
+
+    one: grammar.Command | grammar.ParseError
+    intent: CommandIntent
+    place: int
+    scene: CommandContext
+
+    @property
+    def name(self) -> str:
+        """What tells it apart from every other command, and says which came first."""
+        return f"{self.intent.comment_id}:{self.place:02}"
+
+
+def refuse(result: str) -> CommandResult:
+    """A sentence that grants nothing."""
+    return CommandResult(result=result, refused=True)
+
+
+NO_LAUNCH_SECTION = "This repository starts no runs: its .github/maxview.yml has no launch section."
+
+
+def no_launch_reason(suite: Suite) -> str:
+    """Why nothing is started here; nothing where runs are."""
+    return "" if launches_runs(suite) else NO_LAUNCH_SECTION
+
+
+def row_key(row: CaseReport) -> str:
+    """`case/variant` of a row."""
+    return f"{row.case}/{row.variant}"
+
+
+def selected_keys(meant: scope.ResolvedScope) -> frozenset[str]:
+    """Every `case/variant` that is meant."""
+    return frozenset(f"{case}/{variant}" for case in meant.cases for variant in meant.variants)
+
+
+MOST_SHOWN = 5  # cases named in an answer
+
+
+def describe_keys(keys: frozenset[str], suite: Suite) -> str:
+    """`All cases`, or their names in the suite's order, with the variants where not all are meant."""
+    cases = [case for case in suite.case_names if any(f"{case}/{one}" in keys for one in suite.variant_names)]
+    variants = [one for one in suite.variant_names if any(f"{case}/{one}" in keys for case in cases)]
+    if len(cases) == len(suite.case_names):
+        shown = "All cases"
+    else:
+        shown = ", ".join(cases[:MOST_SHOWN]) + (
+            f" and {len(cases) - MOST_SHOWN} more" if len(cases) > MOST_SHOWN else ""
+        )
+    return shown if len(variants) == len(suite.variant_names) else f"{shown} ({', '.join(variants)})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextLoader:
+    """Asks GitHub and the database."""
+
+    database: Database
+    forge: Forge
+
+    async def set_up(self, scene: CommandContext, intent: intents.CommandIntent) -> CommandContext:
+        """The scene, with what these commands have to know."""
+        repository, pull = intent.repository, scene.pull
+        if pull.from_fork:
+            tree = await self._tree(repository, pull.head_sha)
+            approval = await self.database.read(requests.newest_approval, pull.repository, pull.number)
+            scene = replace(scene, tree=tree, vouching=check_approval(pull, tree, approval))
+        if any(isinstance(one, grammar.RerunCommand | grammar.AcknowledgeCommand) for one in intent.commands):
+            report = await self.database.read(reports.newest, pull.repository, pull.number, pull.head_sha)
+            scene = replace(scene, rows=report.rows if report else ())
+        refs = {one.ref for one in intent.commands if isinstance(one, grammar.BaselineCommand)}
+        return replace(scene, baselines={ref: await self._baseline(repository, pull, ref) for ref in refs})
+
+    async def _tree(self, repository: Repository, sha: str) -> str | None:
+        try:
+            commits = await self.forge.ancestors(repository, sha, 1)
+        except NotFound:
+            return None
+        return commits[0].tree if commits and commits[0].sha == sha else None
+
+    async def _baseline(self, repository: Repository, pull: PullRequest, ref: str | None) -> str | None:
+        """The commit that is meant, where it is one of the base branch: what others push is no baseline."""
+        try:
+            if ref is None:
+                return (await self.forge.merge_base(repository, pull.base_branch, pull.head_sha)).sha
+            commits = await self.forge.ancestors(repository, ref, 1)
+            if not commits:
+                return None
+            base = await self.forge.merge_base(repository, pull.base_branch, commits[0].sha)
+        except NotFound:
+            return None
+        return base.sha if base.sha == commits[0].sha else None

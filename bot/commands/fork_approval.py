@@ -1,0 +1,53 @@
+"""Whether the code of a head may run on our machines. Pure.
+
+A branch of the repository was pushed by somebody with write access. Code of a fork is anybody's: it runs once
+somebody with write access has approved that commit, or a commit with the same files.
+"""
+
+from dataclasses import dataclass
+
+from bot.domain.pull_request import PullRequest
+from bot.domain.run_request import Approval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunAllowed:
+    """The head's code may be run; `by` approved it, nobody had to where it is empty."""
+
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalNeeded:
+    """The head's code may not be run yet: `why` in one clause, and the `command` that lets it."""
+
+    why: str
+    command: str
+
+
+FORK_REASON = (
+    "this pull request comes from a fork: its code runs once somebody with write permission approved it"
+)
+
+OTHER_FILES_REASON = "files were pushed that are not those that {by} approved at {sha}"
+
+
+def check_approval(
+    pull: PullRequest, tree: str | None, approval: Approval | None
+) -> RunAllowed | ApprovalNeeded:
+    """Say whether the head may be run. An unknown `tree` is nobody's: only the approved commit passes."""
+    if not pull.from_fork:
+        return RunAllowed()
+    if approval is not None and approval_covers(approval, head_sha=pull.head_sha, tree=tree):
+        return RunAllowed(by=approval.by)
+    why = (
+        FORK_REASON
+        if approval is None
+        else OTHER_FILES_REASON.format(by=approval.by, sha=approval.head_sha[:7])
+    )
+    return ApprovalNeeded(why=why, command=f"/benchmark approve {pull.head_sha}")
+
+
+def approval_covers(approval: Approval, *, head_sha: str, tree: str | None) -> bool:
+    """Whether an approval is of this head: of its files where they are known, else of its very commit."""
+    return approval.head_sha == head_sha if tree is None else approval.tree == tree

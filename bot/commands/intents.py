@@ -1,0 +1,176 @@
+"""Decides what a webhook event asks of us: one `Intent` for each event.
+
+Pure. Whether the author may ask, and whether the facts still hold, is decided later from GitHub's own
+answers.
+"""
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from bot.commands import grammar
+from bot.commands.grammar import read_commands
+from bot.domain.repository import Person, Repository
+from bot.webhooks.events import (
+    Commented,
+    Event,
+    IgnoredEvent,
+    InstallationAction,
+    InstallationChanged,
+    LabelChange,
+    Labelled,
+    Ping,
+    PullAction,
+    PullChanged,
+    Pushed,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchIntent:
+    """Keep this pull request's report true; `head_sha` is what the delivery saw."""
+
+    repository: Repository
+    number: int
+    head_sha: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseIntent:
+    """Stop watching this pull request."""
+
+    repository: Repository
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandIntent:
+    """Somebody asks for something in a comment; nothing says yet that they may.
+
+    Where `on_pull` is false, nothing says yet that `number` is a pull request and not an issue either.
+    """
+
+    repository: Repository
+    number: int
+    comment_id: int
+    author: Person
+    commands: tuple[grammar.Command | grammar.ParseError, ...]
+    created_at: float
+    on_pull: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelIntent:
+    """A label was put on a pull request or taken from it; nothing says yet that `by` may, or that the label
+    means anything here. `at` is in Unix seconds."""
+
+    repository: Repository
+    number: int
+    label: str
+    change: LabelChange
+    by: Person
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchIntent:
+    """A branch moved to `sha`, or was deleted. Whether it is watched, the repository's configuration says."""
+
+    repository: Repository
+    branch: str
+    sha: str
+    pushed_at: float | None
+    deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallIntent:
+    """These repositories came to, or went from, an installation; `gone` when all of it ended or is paused."""
+
+    installation: int
+    account: str
+    added: tuple[Repository, ...] = ()
+    removed: tuple[Repository, ...] = ()
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IgnoreIntent:
+    """Nothing is asked, and why."""
+
+    why: str
+
+
+Intent = WatchIntent | CloseIntent | CommandIntent | LabelIntent | BranchIntent | InstallIntent | IgnoreIntent
+
+_ENDED_INSTALLATION = {InstallationAction.DELETED, InstallationAction.SUSPENDED}
+
+
+def decide_intent(event: Event) -> Intent:
+    """Say what an event asks of us."""
+    match event:
+        case Ping():
+            return IgnoreIntent(why="GitHub tried out the address")
+        case IgnoredEvent():
+            return IgnoreIntent(why=event.why)
+        case InstallationChanged():
+            return InstallIntent(
+                installation=event.installation,
+                account=event.account,
+                added=event.added,
+                removed=event.removed,
+                gone=event.action in _ENDED_INSTALLATION,
+            )
+        case _:
+            return _repository_intent(event)
+
+
+def _repository_intent(event: PullChanged | Labelled | Commented | Pushed) -> Intent:
+    match event:
+        case PullChanged():
+            return _pull_intent(event)
+        case Labelled():
+            return LabelIntent(
+                repository=event.repository,
+                number=event.number,
+                label=event.label,
+                change=event.change,
+                by=event.by,
+                at=event.at,
+            )
+        case Commented():
+            return _comment_intent(event)
+        case Pushed():
+            return _push_intent(event)
+        case _:
+            assert_never(event)
+
+
+def _pull_intent(event: PullChanged) -> WatchIntent | CloseIntent:
+    if event.action is PullAction.CLOSED:
+        return CloseIntent(repository=event.repository, number=event.number)
+    return WatchIntent(repository=event.repository, number=event.number, head_sha=event.head_sha)
+
+
+def _comment_intent(event: Commented) -> CommandIntent | IgnoreIntent:
+    commands = read_commands(event.body)
+    if not commands:
+        return IgnoreIntent(why="the comment holds no /benchmark command")
+    return CommandIntent(
+        repository=event.repository,
+        number=event.number,
+        comment_id=event.comment_id,
+        author=event.author,
+        commands=commands,
+        created_at=event.created_at,
+        on_pull=event.on_pull,
+    )
+
+
+def _push_intent(event: Pushed) -> BranchIntent:
+    return BranchIntent(
+        repository=event.repository,
+        branch=event.branch,
+        sha=event.after,
+        pushed_at=event.pushed_at,
+        deleted=event.deleted,
+    )

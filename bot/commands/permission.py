@@ -1,0 +1,50 @@
+"""Who may start runs: allowed, or denied with the reason to show."""
+
+from dataclasses import dataclass
+
+from bot.domain.repository import Permission, Person
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorRights:
+    """What makes somebody one who may: the permission on the repository, a team that the configuration
+    trusts, or (for a bot) being `listed` there by login, number and type."""
+
+    permission: Permission
+    team: str = ""
+    listed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    """The person may start runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Denied:
+    """The person may not; `why` is one plain sentence that names what is needed."""
+
+    why: str
+
+
+PermissionDecision = Allowed | Denied
+
+
+def decide_permission(standing: AuthorRights, author: Person) -> PermissionDecision:
+    """Decide whether `author` may start runs.
+
+    The permission must come from the permission API: `author_association` in payloads cannot see private
+    members of an organisation, and so refuses people who may write.
+    """
+    if author.is_bot:
+        if standing.listed:
+            return Allowed()
+        return Denied(why=f"{author.login} is a bot that trust.bots of the configuration does not list.")
+    if standing.permission.may_write or standing.team:
+        return Allowed()
+    permission = standing.permission
+    has = "no permission" if permission is Permission.NONE else f"{permission} permission"
+    return Denied(
+        why=f"{author.login} has {has} on this repository and benchmarks need write: "
+        "someone who may write can ask for the same."
+    )

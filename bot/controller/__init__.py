@@ -1,1 +1,0 @@
-"""The durable part: claims what is due, moves it one step, hands it on."""

@@ -1,0 +1,81 @@
+"""REST endpoints of the App, its deliveries, the repository and permissions."""
+
+from collections.abc import Awaitable, Callable
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from bot.demo.github import payloads as shapes
+from bot.demo.github.http import REPOSITORY_PATH, HttpError, RestGate
+from bot.demo.github.state import GitHubState
+
+TOKEN_SECONDS = 3600
+
+
+class AppRoutes:
+    """Routes of the App. `redeliver` repeats a delivery by its id and says whether there is one."""
+
+    def __init__(self, world: GitHubState, redeliver: Callable[[int], Awaitable[bool]]) -> None:
+        self._world = world
+        self._front = RestGate(world)
+        self._redeliver = redeliver
+
+    def all(self) -> list[Route]:
+        """Every route."""
+        route = self._front.route
+        return [
+            route("GET", "/app", self._app),
+            route("GET", "/app/installations", self._installations),
+            route("POST", "/app/installations/{id:int}/access_tokens", self._mint),
+            route("GET", "/app/hook/deliveries", self._deliveries),
+            route("GET", "/app/hook/deliveries/{id:int}", self._delivery),
+            route("POST", "/app/hook/deliveries/{id:int}/attempts", self._attempt),
+            route("GET", "/installation/repositories", self._repositories),
+            route("GET", REPOSITORY_PATH, self._repository),
+            route("GET", f"{REPOSITORY_PATH}/collaborators/{{login}}/permission", self._permission),
+        ]
+
+    async def _app(self, _: Request) -> Response:
+        return JSONResponse(shapes.app_json(self._world))
+
+    async def _installations(self, request: Request) -> Response:
+        return self._front.page(request, [shapes.installation_json(self._world)])
+
+    async def _mint(self, request: Request) -> Response:
+        if request.path_params["id"] != self._world.installation:
+            raise HttpError(404, "Not Found")
+        if self._world.suspended_at is not None:
+            raise HttpError(403, "This installation has been suspended")
+        token = f"ghs_{self._world.app_id}_{next(self._world.ids)}"
+        self._world.tokens.add(token)
+        expires = shapes.timestamp(self._world.now() + TOKEN_SECONDS)
+        return JSONResponse({"token": token, "expires_at": expires}, status_code=201)
+
+    async def _deliveries(self, request: Request) -> Response:
+        newest_first = reversed(self._world.deliveries)
+        return self._front.tail(request, [shapes.delivery_json(self._world, one) for one in newest_first])
+
+    async def _delivery(self, request: Request) -> Response:
+        wanted = request.path_params["id"]
+        for one in self._world.deliveries:
+            if one.id == wanted:
+                return JSONResponse(shapes.full_delivery_json(self._world, one))
+        raise HttpError(422, "No such delivery")
+
+    async def _attempt(self, request: Request) -> Response:
+        if not await self._redeliver(request.path_params["id"]):
+            raise HttpError(422, "No such delivery")
+        return JSONResponse({}, status_code=202)
+
+    async def _repositories(self, request: Request) -> Response:
+        return self._front.page(request, [shapes.repository_json(self._world)], within="repositories")
+
+    async def _repository(self, _: Request) -> Response:
+        return JSONResponse(shapes.repository_json(self._world))
+
+    async def _permission(self, request: Request) -> Response:
+        account = self._world.accounts.get(request.path_params["login"])
+        if account is None:
+            raise HttpError(404, "Not Found")
+        return JSONResponse(shapes.permission_json(self._world, account))

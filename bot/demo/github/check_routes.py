@@ -1,0 +1,141 @@
+"""REST endpoints of check runs and commit statuses. Every check run here is the App's own."""
+
+import json
+from collections.abc import Mapping
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from bot.demo.github import payloads as shapes
+from bot.demo.github.http import REPOSITORY_PATH, HttpError, RestGate
+from bot.demo.github.state import GitHubCheck, GitHubState, StatusState
+
+MOST_ANNOTATIONS = 50
+
+MOST_ACTIONS = 3
+
+STATUS_STATES = {"error", "failure", "pending", "success"}
+
+
+class CheckRoutes:
+    """Routes over the check runs and statuses of one world."""
+
+    def __init__(self, world: GitHubState) -> None:
+        self._world = world
+        self._front = RestGate(world)
+
+    def all(self) -> list[Route]:
+        """Every route."""
+        route = self._front.route
+        commit = f"{REPOSITORY_PATH}/commits/{{sha}}"
+        return [
+            route("POST", f"{REPOSITORY_PATH}/check-runs", self._create),
+            route("PATCH", f"{REPOSITORY_PATH}/check-runs/{{id:int}}", self._update),
+            route("GET", f"{REPOSITORY_PATH}/check-runs/{{id:int}}/annotations", self._annotations),
+            route("GET", f"{commit}/check-runs", self._of_commit),
+            route("GET", f"{commit}/statuses", self._statuses),
+            route("POST", f"{REPOSITORY_PATH}/statuses/{{sha}}", self._say),
+        ]
+
+    async def _create(self, request: Request) -> Response:
+        self._front.need("checks")
+        body = _json_object(await request.body())
+        state = GitHubCheck(
+            id=next(self._world.ids),
+            head_sha=_required_text(body, "head_sha"),
+            name=_required_text(body, "name"),
+            status="queued",
+            conclusion=None,
+            external_id=str(body.get("external_id") or ""),
+            details_url=None,
+            title=None,
+            summary=None,
+            started_at=self._world.now(),
+            completed_at=None,
+        )
+        self._write(state, body)
+        self._world.checks[state.id] = state
+        return JSONResponse(shapes.check_run_json(self._world, state), status_code=201)
+
+    async def _update(self, request: Request) -> Response:
+        self._front.need("checks")
+        state = self._named(request)
+        self._write(state, _json_object(await request.body()))
+        return JSONResponse(shapes.check_run_json(self._world, state))
+
+    def _write(self, state: GitHubCheck, body: Mapping[str, object]) -> None:
+        output = body.get("output") or {}
+        actions = body.get("actions") or []
+        if not isinstance(output, dict) or not isinstance(actions, list):
+            raise HttpError(422, "Validation Failed: output and actions")
+        annotations = output.get("annotations") or []
+        if len(annotations) > MOST_ANNOTATIONS or len(actions) > MOST_ACTIONS:
+            raise HttpError(422, "Validation Failed: too many annotations or actions")
+        conclusion = body.get("conclusion")
+        state.status = "completed" if conclusion else str(body.get("status") or state.status)
+        state.conclusion = str(conclusion) if conclusion else None
+        state.completed_at = self._world.now() if conclusion else None
+        state.details_url = str(body.get("details_url") or "") or None
+        state.title, state.summary = output.get("title"), output.get("summary")
+        state.annotations += annotations
+        state.actions = list(actions)
+
+    async def _annotations(self, request: Request) -> Response:
+        state = self._named(request)
+        said = [shapes.annotation_json(self._world, state, one) for one in state.annotations]
+        return self._front.page(request, said)
+
+    async def _of_commit(self, request: Request) -> Response:
+        name = request.query_params.get("check_name")
+        found = [
+            shapes.check_run_json(self._world, one)
+            for one in reversed(self._world.checks.values())
+            if one.head_sha == request.path_params["sha"] and name in {None, one.name}
+        ]
+        return self._front.page(request, found, within="check_runs")
+
+    async def _statuses(self, request: Request) -> Response:
+        sha = request.path_params["sha"]
+        found = [one for one in reversed(self._world.statuses) if one.sha == sha]
+        return self._front.page(request, [shapes.status_json(self._world, one) for one in found])
+
+    async def _say(self, request: Request) -> Response:
+        self._front.need("statuses")
+        body = _json_object(await request.body())
+        said = StatusState(
+            id=next(self._world.ids),
+            sha=request.path_params["sha"],
+            state=_required_text(body, "state"),
+            context=str(body.get("context") or "default"),
+            description=str(body.get("description") or "") or None,
+            target_url=str(body.get("target_url") or "") or None,
+            created_at=self._world.now(),
+        )
+        if said.state not in STATUS_STATES or len(said.description or "") > shapes.LONGEST_DESCRIPTION:
+            raise HttpError(422, "Validation Failed: state or description")
+        self._world.statuses.append(said)
+        return JSONResponse(shapes.status_json(self._world, said), status_code=201)
+
+    def _named(self, request: Request) -> GitHubCheck:
+        state = self._world.checks.get(request.path_params["id"])
+        if state is None:
+            raise HttpError(404, "Not Found")
+        return state
+
+
+def _json_object(raw: bytes) -> dict[str, object]:
+    try:
+        body = json.loads(raw)
+    except ValueError:
+        raise HttpError(400, "Problems parsing JSON") from None
+    if not isinstance(body, dict):
+        raise HttpError(422, "Validation Failed: the body is no object")
+    return body
+
+
+def _required_text(body: Mapping[str, object], name: str) -> str:
+    found = body.get(name)
+    if not isinstance(found, str) or not found:
+        raise HttpError(422, f"Validation Failed: {name} is missing")
+    return found

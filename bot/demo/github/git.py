@@ -1,0 +1,146 @@
+"""Read the git repository behind the stand-in GitHub: branches, commits, files, differences.
+
+The repository is opened for each call, so changes by others are seen.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from dulwich.diff_tree import RenameDetector, TreeChange, tree_changes
+from dulwich.graph import find_merge_base
+from dulwich.object_store import tree_lookup_path
+from dulwich.objects import Blob, Commit, ObjectID, Tree
+from dulwich.refs import Ref
+from dulwich.repo import Repo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitFile:
+    """A file of a commit."""
+
+    sha: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedFile:
+    """A file that differs between two commits; `before` is its old path where it was renamed."""
+
+    path: str
+    before: str | None
+    status: str
+    sha: str
+    additions: int
+    deletions: int
+
+
+class GitHistory:
+    """Read-only questions to one git repository."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def heads(self) -> dict[str, str]:
+        """The commit of every branch."""
+        with self._open() as repo:
+            return {
+                name.decode(): sha.decode() for name, sha in repo.refs.as_dict(Ref(b"refs/heads")).items()
+            }
+
+    def resolve(self, ref: str) -> str | None:
+        """The full SHA of a branch, or of a commit named by its full SHA."""
+        heads = self.heads()
+        name = ref.removeprefix("refs/").removeprefix("heads/")
+        if name in heads:
+            return heads[name]
+        with self._open() as repo:
+            known = len(ref) in {40, 64} and ObjectID(ref.encode()) in repo.object_store
+            return ref if known and isinstance(repo[ObjectID(ref.encode())], Commit) else None
+
+    def commit(self, sha: str) -> Commit:
+        """One commit."""
+        with self._open() as repo:
+            return _commit(repo, sha)
+
+    def walk(self, sha: str) -> list[Commit]:
+        """A commit and all before it, newest first."""
+        with self._open() as repo:
+            return [entry.commit for entry in repo.get_walker(include=[ObjectID(sha.encode())])]
+
+    def between(self, base: str, head: str) -> list[str]:
+        """The commits of `head` that `base` has not, oldest first."""
+        known = {commit.id for commit in self.walk(base)}
+        return [commit.id.decode() for commit in reversed(self.walk(head)) if commit.id not in known]
+
+    def merge_base(self, one: str, other: str) -> str | None:
+        """A newest commit that both share."""
+        with self._open() as repo:
+            found = find_merge_base(repo, [ObjectID(one.encode()), ObjectID(other.encode())])
+            return found[0].decode() if found else None
+
+    def entry(self, sha: str, path: str) -> GitFile | list[str] | None:
+        """A file of a commit, or the names in a folder, or None."""
+        with self._open() as repo:
+            try:
+                _, found = tree_lookup_path(repo.__getitem__, _commit(repo, sha).tree, path.encode())
+            except (KeyError, NotADirectoryError):
+                return None
+            entry = repo[found]
+            if isinstance(entry, Tree):
+                return [item.path.decode() for item in entry.items() if item.path]
+            return GitFile(sha=found.decode(), content=entry.as_raw_string())
+
+    def changes(self, base: str, head: str) -> list[ChangedFile]:
+        """What differs from one commit to another."""
+        with self._open() as repo:
+            trees = (_commit(repo, base).tree, _commit(repo, head).tree)
+            detector = RenameDetector(repo.object_store)
+            return [
+                _changed_file(repo, one)
+                for one in tree_changes(repo.object_store, *trees, rename_detector=detector)
+            ]
+
+    @contextmanager
+    def _open(self) -> Iterator[Repo]:
+        repo = Repo(str(self._path))
+        try:
+            yield repo
+        finally:
+            repo.close()
+
+
+def _commit(repo: Repo, sha: str) -> Commit:
+    found = repo[ObjectID(sha.encode())]
+    if not isinstance(found, Commit):
+        raise KeyError(sha)
+    return found
+
+
+_CHANGE_STATUS = {"add": "added", "delete": "removed", "rename": "renamed", "copy": "copied"}
+
+
+def _changed_file(repo: Repo, change: TreeChange) -> ChangedFile:
+    old, new = change.old, change.new
+    entry = new if new is not None and new.path is not None else old
+    before, after = _blob_lines(repo, old), _blob_lines(repo, new)
+    same = sum(
+        block.size for block in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
+    )
+    renamed = change.type == "rename" and old is not None and old.path is not None
+    return ChangedFile(
+        path=(entry.path or b"").decode() if entry else "",
+        before=old.path.decode() if renamed and old is not None and old.path is not None else None,
+        status=_CHANGE_STATUS.get(change.type, "modified"),
+        sha=(entry.sha or b"").decode() if entry else "",
+        additions=len(after) - same,
+        deletions=len(before) - same,
+    )
+
+
+def _blob_lines(repo: Repo, entry: object) -> list[bytes]:
+    sha = getattr(entry, "sha", None)
+    blob = repo[sha] if sha else None
+    return blob.data.splitlines() if isinstance(blob, Blob) else []

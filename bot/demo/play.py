@@ -1,0 +1,117 @@
+"""Play the demo: open the pull requests, wait for the reports, return the results."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from bot.demo.stage import FULL_NAME, Stage
+from bot.errors import UserError
+from bot.report.assess import STATES
+from bot.report.model import RowState
+from bot.verdict.judgement import Verdict
+
+AUTHOR = "alice"
+
+POLL_SECONDS = 0.5
+
+TIMEOUT_SECONDS = 600.0
+"""Far more than the demonstration takes anywhere: a machine that cannot finish is told so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioProgress:
+    """How far one pull request is: runs that have ended of those wanted, and whether it is answered."""
+
+    number: int
+    title: str
+    done: int
+    wanted: int
+    answered: bool
+    headline: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioResult:
+    """One pull request's final answer; `verdict` is the worst of its cases in the words of `compare`."""
+
+    number: int
+    title: str
+    verdict: str
+    expected: str
+    comment: str
+    page: str
+
+
+OnProgress = Callable[[Sequence[ScenarioProgress]], None]
+
+
+async def play(stage: Stage, watch: OnProgress) -> tuple[ScenarioResult, ...]:
+    """Open every pull request, then wait until each is answered; `watch` is told how far they are."""
+    await stage.github.install()
+    titles: dict[int, str] = {}
+    expected: dict[int, str] = {}
+    for branch in stage.repository.branches:
+        number = await stage.github.open_pull(branch.pull.branch, branch.pull.title, AUTHOR)
+        titles[number], expected[number] = branch.pull.title, branch.pull.expected
+    reports = await _wait_for_reports(stage, titles, watch)
+    return tuple(
+        ScenarioResult(
+            number=number,
+            title=title,
+            verdict=worst_verdict(reports[number]),
+            expected=expected[number],
+            comment=stage.github.comments_of(number)[-1].body,
+            page=f"{stage.url}/{FULL_NAME}/pull/{number}",
+        )
+        for number, title in titles.items()
+    )
+
+
+async def _wait_for_reports(
+    stage: Stage, titles: Mapping[int, str], watch: OnProgress
+) -> dict[int, Mapping[str, Any]]:
+    """Poll the server's own JSON until every report is settled and its comment is there."""
+    reports: dict[int, Mapping[str, Any]] = {}
+    async with asyncio.timeout(TIMEOUT_SECONDS), httpx.AsyncClient() as client:
+        while True:
+            if stage.server.poll() is not None:
+                raise UserError(f"the server ended before it had answered; see {stage.log}")
+            for number in titles:
+                answer = await client.get(f"{stage.url}/api/v1/{FULL_NAME}/pull/{number}")
+                if answer.status_code == httpx.codes.OK:
+                    reports[number] = answer.json()
+            progress = [
+                _scenario_progress(stage, number, titles[number], reports.get(number)) for number in titles
+            ]
+            watch(progress)
+            if all(one.answered for one in progress):
+                return reports
+            await asyncio.sleep(POLL_SECONDS)
+
+
+def _scenario_progress(
+    stage: Stage, number: int, title: str, report: Mapping[str, Any] | None
+) -> ScenarioProgress:
+    rows: Sequence[Mapping[str, Any]] = report["rows"] if report else ()
+    counted = [row["progress"] for row in rows if row["progress"]]
+    settled = bool(rows) and all(STATES[RowState(row["state"])].done for row in rows)
+    return ScenarioProgress(
+        number=number,
+        title=title,
+        done=sum(one["runs_done"] for one in counted),
+        wanted=sum(one["runs_wanted"] for one in counted),
+        answered=settled and bool(stage.github.comments_of(number)),
+        headline=report["headline"] if report else "",
+    )
+
+
+def worst_verdict(report: Mapping[str, Any]) -> str:
+    """The worst verdict of a report's cases, or its worst state where nothing was compared."""
+    order = {str(verdict): place for place, verdict in enumerate(Verdict)}
+    verdicts = [row["comparison"]["verdict"] for row in report["rows"] if row["comparison"]]
+    if verdicts:
+        return str(max(verdicts, key=lambda verdict: order[verdict]))
+    return str(max((row["state"] for row in report["rows"]), default="no_run"))

@@ -1,0 +1,171 @@
+"""The pull requests of the demo: one for each kind of verdict.
+
+Each is a real change of the training program's files. The expected verdict is only compared with the answer;
+nothing else reads it.
+"""
+
+from dataclasses import dataclass
+
+from bot.verdict.judgement import Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """One place of one file: `old` stands there exactly once and becomes `new`."""
+
+    file: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A pull request of the demonstration. `expected` is the worst verdict of its cases."""
+
+    branch: str
+    title: str
+    body: str
+    edits: tuple[Edit, ...]
+    expected: Verdict
+
+
+def scenarios() -> tuple[Scenario, ...]:
+    """All of them, in the order they are opened."""
+    return (_NO_CHANGE, _SLOWDOWN, _CRASH, _LOSS_CURVE, _ENVIRONMENT)
+
+
+_NO_CHANGE = Scenario(
+    branch="tidy/batch-names",
+    title="Name the places of a batch, and say why they are spread",
+    body="No behaviour change: a comment and two clearer names in the batch reader.",
+    edits=(
+        Edit(
+            file="training/train.py",
+            old="""        places = range(step * size, (step + 1) * size)
+        starts = [place * 7 % (len(self._text) - CONTEXT) for place in places]
+        return [(self._text[start : start + CONTEXT], self._text[start + CONTEXT]) for start in starts]
+""",
+            new="""        # Steps of seven, so that the examples of one batch do not overlap.
+        examples = range(step * size, (step + 1) * size)
+        begins = [example * 7 % (len(self._text) - CONTEXT) for example in examples]
+        return [(self._text[begin : begin + CONTEXT], self._text[begin + CONTEXT]) for begin in begins]
+""",
+        ),
+    ),
+    expected=Verdict.SAME,
+)
+
+_SLOWDOWN = Scenario(
+    branch="feat/overflow-guard",
+    title="Refuse weights that have overflowed, in every layer",
+    body="Looks at every weight before each layer uses them, forwards and backwards, so that an overflow is "
+    "found where it happens.",
+    edits=(
+        Edit(
+            file="training/model.py",
+            old="""def forward(parameters: Parameters, context""",
+            new="""def check_finite(parameters: Parameters) -> None:
+    \"\"\"Raise where a weight is not a finite number.\"\"\"
+    for row in parameters.rows():
+        for number in row:
+            if math.isnan(number) or math.isinf(number):
+                raise FloatingPointError("a weight has overflowed")
+
+
+def forward(parameters: Parameters, context""",
+        ),
+        Edit(
+            file="training/model.py",
+            old="""    inputs = [number for""",
+            new="""    check_finite(parameters)
+    inputs = [number for""",
+        ),
+        Edit(
+            file="training/model.py",
+            old="""    activations = [
+        math.tanh""",
+            new="""    check_finite(parameters)
+    activations = [
+        math.tanh""",
+        ),
+        Edit(
+            file="training/model.py",
+            old="""    scores = [
+        sum(map(mul, row, activations))""",
+            new="""    check_finite(parameters)
+    scores = [
+        sum(map(mul, row, activations))""",
+        ),
+        Edit(
+            file="training/model.py",
+            old="""    behind = [0.0]""",
+            new="""    check_finite(parameters)
+    behind = [0.0]""",
+        ),
+        Edit(
+            file="training/model.py",
+            old="""    first = [0.0]""",
+            new="""    check_finite(parameters)
+    first = [0.0]""",
+        ),
+    ),
+    expected=Verdict.SLOWER,
+)
+
+_CRASH = Scenario(
+    branch="feat/hidden-blocks",
+    title="Lay the hidden layer out in blocks of sixteen",
+    body="Blocks are easier to split over devices. The sizes we use fit.",
+    edits=(
+        Edit(
+            file="training/model.py",
+            old="""CONTEXT = 3
+""",
+            new="""CONTEXT = 3
+BLOCK = 16
+""",
+        ),
+        Edit(
+            file="training/model.py",
+            old="""    numbers = _uniform(seed)
+""",
+            new="""    if hidden % BLOCK:
+        raise ValueError(f"hidden_size {hidden} does not divide into blocks of {BLOCK}")
+    numbers = _uniform(seed)
+""",
+        ),
+    ),
+    expected=Verdict.NEW_FAILURE,
+)
+
+_LOSS_CURVE = Scenario(
+    branch="refactor/update-in-one-pass",
+    title="Update weights in one pass",
+    body="Saves one pass over the optimizer state in every step.",
+    edits=(
+        # The bug: the old speed is dropped, so there is no momentum any more.
+        Edit(
+            file="training/train.py",
+            old="""        speed[:] = [config["momentum"] * old for old in speed]
+        add_scaled(speed, slope, 1.0)
+        add_scaled(weights""",
+            new="""        speed[:] = slope
+        add_scaled(weights""",
+        ),
+    ),
+    expected=Verdict.DIVERGED,
+)
+
+_ENVIRONMENT = Scenario(
+    branch="chore/pin-older-jax",
+    title="Pin JAX to the version of the other images",
+    body="Our other images are still on 0.8.1.",
+    edits=(
+        Edit(
+            file="requirements.txt",
+            old="jax==0.9.2\njaxlib==0.9.2\n",
+            new="jax==0.8.1\njaxlib==0.8.1\n",
+        ),
+    ),
+    expected=Verdict.NOT_LIKE_FOR_LIKE,
+)

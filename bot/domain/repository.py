@@ -1,0 +1,41 @@
+"""A repository, the people who work with it, and what they may do there."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repository:
+    """A repository as one installation of the App sees it; `full_name` is `owner/name`."""
+
+    full_name: str
+    installation: int
+    default_branch: str | None = None
+    private: bool = False
+    id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """An account. A deleted one is `ghost` with the id 0."""
+
+    login: str
+    id: int
+    is_bot: bool = False
+
+
+GHOST = Person(login="ghost", id=0)
+
+
+class Permission(StrEnum):
+    """What a person may do with a repository; GitHub maps `maintain` to write and `triage` to read."""
+
+    NONE = "none"
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+    @property
+    def may_write(self) -> bool:
+        """Whether this is enough to start runs. Everyone has `read` on a public repository."""
+        return self in {Permission.WRITE, Permission.ADMIN}

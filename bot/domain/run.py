@@ -1,0 +1,87 @@
+"""One run of one case, as we store it, and the log files it was found by."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class RunState(StrEnum):
+    """Where a run stands. A found run is `ended` from the start: its log is all there is of it."""
+
+    PLANNED = "planned"
+    LAUNCHED = "launched"
+    QUEUED = "queued"
+    RUNNING = "running"
+    ENDED = "ended"
+    LOST = "lost"
+    CANCELLED = "cancelled"
+
+
+class RunOrigin(StrEnum):
+    """Whether we found a run or started it."""
+
+    FOUND = "found"
+    LAUNCHED = "launched"
+
+
+def comparable_across_days(origin: str, place: str | None) -> bool:
+    """Whether a run may stand beside those of other days: one that was found, and one that we started on a
+    cluster (`place`). One of this machine only means something beside the runs that it took turns with."""
+    return origin == RunOrigin.FOUND or place is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFile:
+    """One file of a store. `name` is relative to the store's root; `updated` is in Unix seconds;
+    `generation` changes whenever the content does."""
+
+    name: str
+    size: int
+    updated: float
+    generation: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundRun:
+    """The log files of one run folder, and what its path says. `started` comes from date and time, UTC."""
+
+    folder: str
+    files: tuple[LogFile, ...]
+    case: str
+    variant: str
+    slug: str | None = None
+    started: float | None = None
+    sha: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """One run of one case and variant on one commit.
+
+    `branch` is the slug of the branch it ran on. `sha` has at least 7 digits, or is None where nothing
+    records the commit. `log_uri` names the measured log (`gs://…` or `file:…`), `generation` its content.
+    `key` is what makes two launches the same run; a found run has none. `tree` is the hash of the commit's
+    files and `place` the name of the cluster, where they are known. `measured_sha` is the head that was run,
+    where that head landed with the same files as `sha`.
+    """
+
+    id: str
+    repository: str
+    case: str
+    variant: str
+    branch: str | None = None
+    sha: str | None = None
+    started: float | None = None
+    origin: RunOrigin = RunOrigin.FOUND
+    state: RunState = RunState.ENDED
+    log_uri: str | None = None
+    generation: str | None = None
+    key: str | None = None
+    attempt: int = 1
+    tree: str | None = None
+    place: str | None = None
+    measured_sha: str | None = None
+
+    @property
+    def keeps_pace(self) -> bool:
+        """As the function of this name."""
+        return comparable_across_days(self.origin, self.place)

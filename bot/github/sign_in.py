@@ -1,0 +1,170 @@
+"""Signs people in through the App, and asks GitHub what they may read.
+
+No exception carries a code, a token or the secret. A token that GitHub refuses is `InvalidToken`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlencode, urlsplit
+
+import httpx
+
+from bot.errors import InternalError, InvalidToken, TransientError, UserError
+from bot.github.errors import RETRY_SECONDS, error_from_status
+from bot.github.limits import REQUEST_TIMEOUT
+from bot.github.transport import API_VERSION, quoted
+
+PUBLIC_API = "https://api.github.com"
+
+PUBLIC_SITE = "https://github.com"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserToken:
+    """A person's token; it never shows in `repr`. `seconds` is how long it is good for, where GitHub says."""
+
+    secret: str = field(repr=False)
+    seconds: float | None
+
+
+class SignInClient:
+    """Signs people in through the App, and asks GitHub what they may read. Nothing is sent before a call."""
+
+    def __init__(
+        self,
+        *,
+        client_id: str,
+        client_secret: str,
+        api_url: str,
+        now: Callable[[], float],
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._client_id = client_id
+        self._client_secret = client_secret
+        self._api = api_url
+        self._site = github_site(api_url)
+        self._now = now
+        self._transport = transport
+        self._client: httpx.AsyncClient | None = None
+
+    def sign_in_url(self, *, back_to: str, state: str, challenge: str) -> str:
+        """Where a browser asks GitHub to sign a person in; `challenge` is the SHA-256 of the verifier."""
+        asked = {
+            "client_id": self._client_id,
+            "redirect_uri": back_to,
+            "state": state,
+            "code_challenge": challenge,
+            "code_challenge_method": "S256",
+        }
+        return f"{self._site}/login/oauth/authorize?{urlencode(asked)}"
+
+    async def token(self, *, code: str, verifier: str, back_to: str) -> UserToken:
+        """The token that a code stands for; `Told` where the code is used, old, or of another browser."""
+        body = {
+            "client_id": self._client_id,
+            "client_secret": self._client_secret,
+            "code": code,
+            "code_verifier": verifier,
+            "redirect_uri": back_to,
+        }
+        answer = await self._ask("POST", f"{self._site}/login/oauth/access_token", body=body)
+        secret = answer.get("access_token")
+        if not isinstance(secret, str) or not secret:
+            raise _token_error(answer.get("error"))
+        seconds = answer.get("expires_in")
+        return UserToken(secret=secret, seconds=float(seconds) if isinstance(seconds, int | float) else None)
+
+    async def login(self, token: str) -> str:
+        """The name of the person whose token this is."""
+        login = (await self._ask("GET", f"{self._api}/user", token=token)).get("login")
+        if not isinstance(login, str):
+            raise InternalError("GitHub's answer to GET /user names nobody")
+        return login
+
+    async def may_read(self, token: str, repository: str) -> bool:
+        """Whether GitHub shows this repository, by its present name, to the person."""
+        path = "/".join(quoted(part) for part in repository.split("/"))
+        try:
+            found = await self._ask("GET", f"{self._api}/repos/{path}", token=token)
+        except InvalidToken:
+            raise
+        except UserError:
+            return False
+        name = found.get("full_name")
+        return isinstance(name, str) and name.lower() == repository.lower()
+
+    async def forget(self, token: str) -> None:
+        """End a token; one that has ended already is as good."""
+        url = f"{self._api}/applications/{quoted(self._client_id)}/token"
+        auth = httpx.BasicAuth(self._client_id, self._client_secret)
+        try:
+            await self._ask("DELETE", url, body={"access_token": token}, auth=auth)
+        except UserError:
+            return
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def _ask(
+        self,
+        method: str,
+        url: str,
+        *,
+        token: str | None = None,
+        body: Mapping[str, str] | None = None,
+        auth: httpx.BasicAuth | None = None,
+    ) -> Mapping[str, object]:
+        asked = f"{method} {urlsplit(url).path}"
+        headers = {"Accept": "application/json", "X-GitHub-Api-Version": API_VERSION}
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        if self._client is None:
+            self._client = httpx.AsyncClient(
+                timeout=REQUEST_TIMEOUT, transport=self._transport, headers={"User-Agent": "maxview"}
+            )
+        try:
+            response = await self._client.request(method, url, json=body, headers=headers, auth=auth)
+        except httpx.TransportError as problem:
+            # From None: a request holds the token.
+            text = f"{asked} got no answer: {type(problem).__name__}"
+            raise TransientError(text, after=RETRY_SECONDS, may_have_acted=True) from None
+        return self._read(asked, response)
+
+    def _read(self, asked: str, response: httpx.Response) -> Mapping[str, object]:
+        if response.status_code == 401:
+            raise InvalidToken(f"GitHub refuses this token ({asked})")
+        if not response.is_success:
+            # GitHub follows no redirect for us: a renamed repository is asked for by the name it has now.
+            raise error_from_status(
+                asked=asked,
+                status=response.status_code,
+                headers=response.headers,
+                message="",
+                now=self._now(),
+            )
+        try:
+            answer = response.json() if response.content else {}
+        except ValueError:
+            raise TransientError(
+                f"GitHub's answer to {asked} is not JSON", after=RETRY_SECONDS, may_have_acted=True
+            ) from None
+        return answer if isinstance(answer, Mapping) else {}
+
+
+def github_site(api_url: str) -> str:
+    """Where people meet the GitHub whose API this is: GitHub's own, one's own server, or one in a box."""
+    return PUBLIC_SITE if api_url == PUBLIC_API else api_url.removesuffix("/api/v3")
+
+
+def _token_error(error: object) -> UserError | InternalError:
+    match error:
+        case "bad_verification_code":
+            return UserError("GitHub's answer was used already, or came too late. Sign in again.")
+        case "incorrect_client_credentials" | "redirect_uri_mismatch":
+            return InternalError(
+                f"GitHub refuses the App's sign-in ({error}); check GITHUB_CLIENT_ID and its callback URL"
+            )
+        case _:
+            return UserError("GitHub did not confirm who you are. Sign in again.")

@@ -1,0 +1,233 @@
+"""Find the runs of a branch in a store, and read and measure each of them once.
+
+The calls block: run them in a thread. Listings never descend below the pattern's own depth. A run's
+commit comes from its path, from a manifest beside its log, or from the log. A tag, a branch or a dirty
+tree names no commit.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from bot.artifacts.line_index import MIN_INDEXED_BYTES, LineIndexBuilder, LineIndexCache, content_identity
+from bot.artifacts.store import GZIP_MAGIC, ArtifactStore
+from bot.domain.commit import MIN_SHA_LENGTH
+from bot.domain.run import FoundRun, LogFile, RunRecord
+from bot.domain.run_pattern import PathFacts, RunPattern
+from bot.logs.reader import LogReader
+from bot.verdict.judgement import MeasuredRun
+from bot.verdict.measure import measure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportQuery:
+    """What to look for: a branch's slug, or the commits where the pattern names no branch; `since` is the
+    earliest start (Unix seconds) worth listing."""
+
+    slug: str
+    shas: tuple[str, ...]
+    variants: tuple[str, ...]
+    cases: tuple[str, ...]
+    since: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedRun:
+    """One run, read: the record to keep, and what was measured of it."""
+
+    record: RunRecord
+    measured: MeasuredRun
+
+
+def find_runs(store: ArtifactStore, pattern: RunPattern, sought: ImportQuery) -> tuple[FoundRun, ...]:
+    """The runs of one branch, newest first, by as few listings as the pattern allows."""
+    files: dict[str, LogFile] = {}
+    for glob, start in _listing_globs(pattern, sought):
+        files |= {file.name: file for file in store.find(glob, start_offset=start)}
+    return group_runs(
+        files.values(), pattern, slugs=(sought.slug,), variants=sought.variants, cases=sought.cases
+    )
+
+
+def found_run_id(store: ArtifactStore, repository: str, found: FoundRun) -> str:
+    """The same id whenever this run is found again: 16 hexadecimal digits."""
+    text = "\n".join((repository, store.uri(found.folder), found.case, found.variant))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def logs_generation(found: FoundRun) -> str:
+    """Changes whenever the content of any of the run's logs does."""
+    text = "\n".join(f"{file.name} {file.generation}" for file in found.files)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestReader:
+    """What the small files beside runs record; each is asked for once, since many runs share a folder."""
+
+    store: ArtifactStore
+    _known: dict[str, str | None] = field(default_factory=dict)
+
+    def commit(self, folder: str) -> str | None:
+        """The commit that a manifest in a run's folder, or in the one above, records."""
+        for name in manifest_paths(folder):
+            if name not in self._known:
+                content = self.store.read_small(name)
+                text = None if content is None else content.decode("utf-8", "replace")
+                self._known[name] = None if text is None else manifest_commit(name, text)
+            if sha := self._known[name]:
+                return sha
+        return None
+
+
+def read_run(
+    store: ArtifactStore,
+    repository: str,
+    found: FoundRun,
+    manifests: ManifestReader,
+    *,
+    first_name: str | None = None,
+    shelf: LineIndexCache | None = None,
+) -> ImportedRun:
+    """Read and measure a run's log: process 0's where there are several, else the fullest. Its id is made of
+    the name by which the repository was first known. Where the lines of a large log stand goes to `shelf`."""
+    file, measured = _measured_log(store, found.files, shelf or LineIndexCache())
+    claimed = measured.log.environment.commit
+    record = RunRecord(
+        id=found_run_id(store, first_name or repository, found),
+        repository=repository,
+        case=found.case,
+        variant=found.variant,
+        branch=found.slug,
+        sha=found.sha or manifests.commit(found.folder) or claimed,
+        started=found.started or log_start_time(measured) or file.updated,
+        log_uri=store.uri(file.name),
+        generation=logs_generation(found),
+    )
+    return ImportedRun(record=record, measured=measured)
+
+
+def read_log_file(store: ArtifactStore, file: LogFile, shelf: LineIndexCache | None = None) -> MeasuredRun:
+    """Read one log to its end and measure the last run in it, in constant memory; its lines are counted on
+    the way, so that the log page need not."""
+    reader, lines = LogReader(store.uri(file.name)), LineIndexBuilder()
+    counts = shelf is not None and file.size >= MIN_INDEXED_BYTES
+    with store.open(file.name, file.generation) as chunks:
+        for number, chunk in enumerate(chunks):
+            reader.feed(chunk)
+            # The lines of a gzip are those of its text, which passes inside the reader.
+            counts = counts and not (number == 0 and chunk.startswith(GZIP_MAGIC))
+            if counts:
+                lines.feed(chunk)
+    if shelf is not None and counts:
+        shelf.keep(content_identity(store.uri(file.name), file.generation), lines.index())
+    return measure(reader.close()[-1])
+
+
+def _listing_globs(pattern: RunPattern, sought: ImportQuery) -> list[tuple[str, str | None]]:
+    """Globs, each with the name to begin at: one per variant, so that every prefix is as long as can be."""
+    variants: Sequence[str | None] = sought.variants if "variant" in pattern.placeholders else (None,)
+    shas: Sequence[str | None] = (None,)
+    if "slug" not in pattern.placeholders and "sha" in pattern.placeholders:
+        shas = sought.shas
+    begun = datetime.fromtimestamp(sought.since, UTC).strftime("%Y%m%d") if sought.since else None
+    return [
+        (
+            pattern.glob(slug=sought.slug, variant=variant, sha=sha),
+            pattern.start_offset(date_from=begun, slug=sought.slug, variant=variant) if begun else None,
+        )
+        for variant in variants
+        for sha in shas
+    ]
+
+
+def _measured_log(
+    store: ArtifactStore, files: Collection[LogFile], shelf: LineIndexCache
+) -> tuple[LogFile, MeasuredRun]:
+    read: list[tuple[LogFile, MeasuredRun]] = []
+    for file in files:
+        read.append((file, read_log_file(store, file, shelf)))
+        if read[-1][1].log.environment.process == 0:
+            return read[-1]
+    return max(read, key=lambda one: len(one[1].log.steps))
+
+
+def log_start_time(measured: MeasuredRun) -> float | None:
+    """When the run began, where its log says so with a year."""
+    if not measured.log.dated:
+        return None
+    times = [mark.time for mark in measured.log.marks] + [step.time for step in measured.log.steps[:1]]
+    return min((time for time in times if time is not None), default=None)
+
+
+# What a runner may have written, the one with most to say first.
+MANIFEST_NAMES = ("manifest.txt", "summary.json", "meta.json")
+
+COMMIT_KEY = "git_commit"
+
+# git_commit: 574ad3fb9c1e
+# git_commit=574ad3fb9c1e
+_COMMIT_LINE = re.compile(rf"^[ \t]*{COMMIT_KEY}[ \t]*[:=][ \t]*(?P<value>[^\r\n]*)", re.MULTILINE)
+
+_COMMIT_SHA = re.compile(rf"[0-9a-f]{{{MIN_SHA_LENGTH},64}}", re.IGNORECASE)
+
+
+def manifest_paths(folder: str) -> tuple[str, ...]:
+    """The files that may record the commit, nearest first: in the run's folder, then in its parent."""
+    parent = folder.rpartition("/")[0]
+    places = dict.fromkeys((folder, parent))
+    return tuple(f"{place}/{name}" if place else name for place in places for name in MANIFEST_NAMES)
+
+
+def manifest_commit(name: str, text: str) -> str | None:
+    """The commit that the file `name` records, in lower case."""
+    value = _value_from_json(text) if name.endswith(".json") else _value_from_lines(text)
+    value = value.strip().strip("\"'")
+    return value.lower() if _COMMIT_SHA.fullmatch(value) else None
+
+
+def _value_from_lines(text: str) -> str:
+    found = _COMMIT_LINE.search(text)
+    return found["value"] if found else ""
+
+
+def _value_from_json(text: str) -> str:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    value = document.get(COMMIT_KEY) if isinstance(document, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def group_runs(
+    files: Iterable[LogFile],
+    pattern: RunPattern,
+    *,
+    slugs: Collection[str],
+    variants: Collection[str],
+    cases: Collection[str],
+) -> tuple[FoundRun, ...]:
+    """The runs these files belong to, newest first; the logs of several hosts in one folder are one run."""
+    read = pattern.reader(slugs=slugs, variants=variants, cases=cases)
+    together: dict[tuple[str, PathFacts], list[LogFile]] = {}
+    for file in files:
+        if (facts := read(file.name)) is not None:
+            together.setdefault((file.name.rpartition("/")[0], facts), []).append(file)
+    runs = [_found_run(folder, facts, logs) for (folder, facts), logs in together.items()]
+    return tuple(sorted(runs, key=lambda run: (-(run.started or 0.0), run.folder, run.case, run.variant)))
+
+
+def _found_run(folder: str, facts: PathFacts, logs: list[LogFile]) -> FoundRun:
+    return FoundRun(
+        folder=folder,
+        files=tuple(sorted(logs, key=lambda log: log.name)),
+        case=facts.case,
+        variant=facts.variant,
+        slug=facts.slug,
+        started=facts.started,
+        sha=facts.sha,
+    )

@@ -1,0 +1,95 @@
+"""How far the launched runs of a case are, and when all will have ended. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.domain.run import RunRecord, RunState
+from bot.report.model import CaseProgress
+from bot.report.wording import run_status_words
+from bot.runs.eta import NO_TIME, DurationRange, remaining_time, silent_for, typical_duration
+from bot.runs.run_status import TERMINAL_STATES, RunStatus
+
+CaseVariant = tuple[str, str]
+"""A case in a variant."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgressFacts:
+    """What is known of every launched run of a pull request: how each stands (by id), the ids of all open
+    runs of this machine in the order of their turns, whoever wants them, and how many seconds earlier runs
+    of each case took."""
+
+    standings: Mapping[str, RunStatus]
+    here: Sequence[str]
+    durations: Mapping[CaseVariant, Sequence[float]]
+    now: float
+
+
+def case_progress(
+    launched: Sequence[RunRecord], everything: Sequence[RunRecord], known: ProgressFacts
+) -> CaseProgress | None:
+    """Of the runs launched for one case; `everything` are those of all cases, which may be before them."""
+    if not launched:
+        return None
+    open_runs = [run for run in launched if run.state not in TERMINAL_STATES]
+    done = len(launched) - len(open_runs)
+    telling = _most_telling_run(open_runs or [run for run in launched if run.state is RunState.LOST], known)
+    if telling is None:
+        return CaseProgress(runs_done=done, runs_wanted=len(launched))
+    return CaseProgress(
+        step=telling.last_step if telling.state is RunState.RUNNING else None,
+        steps=telling.expected_steps,
+        runs_done=done,
+        runs_wanted=len(launched),
+        words=run_status_words(telling, known.now),
+        note=telling.note,
+        retrying=bool(telling.past) and telling.state is not RunState.RUNNING,
+        left=_latest([_time_left(run, everything, known) for run in open_runs]) if open_runs else None,
+    )
+
+
+def _most_telling_run(runs: Sequence[RunRecord], known: ProgressFacts) -> RunStatus | None:
+    """The run that says most: one that is silent, the one that is farthest, one that is tried again."""
+    standings = [known.standings[run.id] for run in runs if run.id in known.standings]
+    return max(standings, key=lambda one: _rank(one, known.now), default=None)
+
+
+def _rank(run: RunStatus, now: float) -> tuple[bool, bool, int, bool, bool, float]:
+    running = run.state is RunState.RUNNING
+    ahead = -float(run.queue_place) if run.queue_place is not None else 0.0
+    step = (run.last_step or 0) if running else 0
+    return silent_for(run, now) is not None, running, step, bool(run.past), bool(run.why), ahead
+
+
+def _time_left(run: RunRecord, everything: Sequence[RunRecord], known: ProgressFacts) -> DurationRange | None:
+    """Seconds until this run has ended. On this machine one runs after another; how long a shared cluster
+    lets a run wait for its turn nobody knows."""
+    if run.id not in known.here:
+        return _own_time(run, known) if run.state is RunState.RUNNING else None
+    before = known.here[: known.here.index(run.id) + 1]
+    named = {one.id: one for one in everything}
+    spans = [_own_time(named[name], known) if name in named else None for name in before]
+    total = NO_TIME
+    for span in spans:
+        if span is None:
+            return None
+        total = total + span
+    return total
+
+
+def _own_time(run: RunRecord, known: ProgressFacts) -> DurationRange | None:
+    durations = known.durations.get((run.case, run.variant), ())
+    standing = known.standings.get(run.id)
+    if standing is not None and standing.state is RunState.RUNNING:
+        return remaining_time(standing, durations, known.now)
+    return typical_duration(durations)
+
+
+def _latest(spans: Sequence[DurationRange | None]) -> DurationRange | None:
+    """Until the last of them has ended; None where one of them is not known."""
+    together = NO_TIME
+    for span in spans:
+        if span is None:
+            return None
+        together = together.beside(span)
+    return together

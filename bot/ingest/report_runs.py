@@ -1,0 +1,347 @@
+"""Choose the runs that a pull request's report compares, from the runs in the database.
+
+Runs on another device than the configured one do not count beside launched runs: their step times cannot be
+compared, and in place of ours they would keep ours from being started.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlalchemy import Connection
+
+from bot.config import Suite
+from bot.domain.commit import same_commit
+from bot.domain.head import HeadFacts
+from bot.domain.pull_request import PullRequest, branch_slug
+from bot.domain.run import RunRecord, RunState
+from bot.ingest.progress import ProgressFacts, case_progress
+from bot.planning.baseline import BaselineChoice, HeadChoice, choose_baseline, choose_head
+from bot.planning.devices import contradicting_devices
+from bot.planning.jobs import device_of
+from bot.report.assess import head_fingerprints
+from bot.report.build import take_sides
+from bot.report.model import CaseRuns, InterimLook, MainFailure
+from bot.storage import launched_runs, pull_requests, reports, runs
+from bot.storage.histories import comparable_main_runs
+from bot.storage.pull_requests import PullRow
+from bot.storage.runs import RunFigures, run_conditions
+from bot.verdict.comparability import parse_devices
+from bot.verdict.judgement import MeasuredRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceMismatch:
+    """`said` is what the runs' logs say, by run id, where that is not `wanted`."""
+
+    wanted: str = ""
+    said: Mapping[str, str] = field(default_factory=dict)
+
+    def without(self, runs: Sequence[RunRecord]) -> Sequence[RunRecord]:
+        """The runs that may count."""
+        return [run for run in runs if run.id not in self.said]
+
+    def left_out(self, runs: Iterable[RunRecord]) -> str:
+        """Which of these runs are not used, and why, as a clause; empty where all are."""
+        said = {run.id: self.said[run.id] for run in runs if run.id in self.said}
+        if not said:
+            return ""
+        are = "1 run is not used: it was" if len(said) == 1 else f"{len(said)} runs are not used: they were"
+        return f"{are} on {' and '.join(dict.fromkeys(said.values()))}, and this case is run on {self.wanted}"
+
+
+def names_device(suite: Suite) -> bool:
+    """Whether the configuration names the device that runs are launched on."""
+    return suite.launch is not None and (device := device_of(suite.launch)) is not None and bool(device.place)
+
+
+def find_device_mismatch(
+    suite: Suite, runs: Iterable[RunRecord], under: Mapping[str, str], *, but: Collection[str]
+) -> DeviceMismatch:
+    """Those of these runs whose logs contradict the configured device, all `but` our own; `under` is what
+    each was measured under, by id."""
+    device = device_of(suite.launch) if suite.launch else None
+    if device is None or device.place is None:
+        return DeviceMismatch()
+    said = {
+        run.id: contradicting_devices(
+            device.place.device_type, device.place.slices, *parse_devices(under[run.id])
+        )
+        for run in runs
+        if run.id in under and run.id not in but
+    }
+    return DeviceMismatch(wanted=device.name, said={name: words for name, words in said.items() if words})
+
+
+UNFINISHED_STATES = frozenset({RunState.PLANNED, RunState.LAUNCHED, RunState.QUEUED, RunState.RUNNING})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateRuns:
+    """The runs that matter to a pull request: launched for it, of its head, of its base's branch and of the
+    merge base's files; the figures of the base's, by run id; and which were on other devices."""
+
+    launched: Sequence[RunRecord]
+    stopped: Sequence[RunRecord]
+    of_head: Sequence[RunRecord]
+    left_out: str
+    of_base: Sequence[RunRecord]
+    of_base_files: Sequence[RunRecord]
+    figures: Mapping[str, RunFigures]
+    others: DeviceMismatch
+
+    def on_our_devices(self) -> "CandidateRuns":
+        """Those that were not on others."""
+        return replace(
+            self,
+            of_head=self.others.without(self.of_head),
+            of_base=self.others.without(self.of_base),
+            of_base_files=self.others.without(self.of_base_files),
+        )
+
+    def only(self, case: str, variant: str) -> "CandidateRuns":
+        """Those of one case and variant."""
+        return replace(
+            self,
+            launched=runs_of_case(self.launched, case, variant),
+            stopped=runs_of_case(self.stopped, case, variant),
+            of_head=runs_of_case(self.of_head, case, variant),
+            of_base=runs_of_case(self.of_base, case, variant),
+            of_base_files=runs_of_case(self.of_base_files, case, variant),
+        )
+
+
+def load_candidates(
+    connection: Connection, pull: PullRequest, facts: HeadFacts, suite: Suite, started: Sequence[RunRecord]
+) -> CandidateRuns:
+    """What is kept for a pull request that had these runs started."""
+    mine = {run.id for run in started}
+    of_branch, left_out = _head_runs(connection, pull, mine)
+    of_head = merge_runs(of_branch, _runs_of_files(connection, pull, facts.tree, mine))
+    of_base = _base_runs(connection, pull, mine)
+    of_base_files = _runs_of_files(connection, pull, facts.merge_base.tree, mine)
+    figures = runs.branch_figures(connection, pull.repository, branch_slug(pull.base_branch))
+    return CandidateRuns(
+        launched=started,
+        stopped=_stopped_runs(connection, pull, mine),
+        of_head=of_head,
+        left_out=left_out,
+        of_base=of_base,
+        of_base_files=of_base_files,
+        figures=figures,
+        others=_device_mismatch_of(connection, suite, (*of_head, *of_base, *of_base_files), figures, mine),
+    )
+
+
+def _device_mismatch_of(
+    connection: Connection,
+    suite: Suite,
+    found: Sequence[RunRecord],
+    figures: Mapping[str, RunFigures],
+    mine: Collection[str],
+) -> DeviceMismatch:
+    if not names_device(suite):
+        return DeviceMismatch()
+    under = run_conditions(connection, {run.id for run in found} - figures.keys())
+    under |= {name: known.conditions for name, known in figures.items()}
+    return find_device_mismatch(suite, found, under, but=mine)
+
+
+def _stopped_runs(connection: Connection, pull: PullRequest, mine: Collection[str]) -> list[RunRecord]:
+    """Runs of the head that were started and let go of before their end."""
+    return [
+        run
+        for run in runs.branch_runs(connection, pull.repository, branch_slug(pull.head_branch))
+        if run.sha == pull.head_sha
+        and (run.state is RunState.CANCELLED or (run.state in UNFINISHED_STATES and run.id not in mine))
+    ]
+
+
+def _base_runs(connection: Connection, pull: PullRequest, mine: Collection[str]) -> list[RunRecord]:
+    """Runs of the base's branch."""
+    return _comparable_runs(
+        runs.branch_runs(connection, pull.repository, branch_slug(pull.base_branch)), mine
+    )
+
+
+def _runs_of_files(
+    connection: Connection, pull: PullRequest, tree: str | None, mine: Collection[str]
+) -> list[RunRecord]:
+    """Runs of the same files, on whatever branch and commit."""
+    return _comparable_runs(runs.runs_of_trees(connection, pull.repository, {tree} if tree else ()), mine)
+
+
+def _comparable_runs(found: Sequence[RunRecord], mine: Collection[str]) -> list[RunRecord]:
+    """Ended runs that may be compared with this pull request's. Of those that were launched on this machine
+    only its own: the machine's speed drifts, and they were run in turns."""
+    return [run for run in _ended_runs(found) if run.keeps_pace or run.id in mine]
+
+
+def merge_runs(runs_: Sequence[RunRecord], others: Sequence[RunRecord]) -> list[RunRecord]:
+    """The runs, and those of the others that are not among them."""
+    known = {run.id for run in runs_}
+    return [*runs_, *(run for run in others if run.id not in known)]
+
+
+def _head_runs(
+    connection: Connection, pull: PullRequest, mine: Collection[str]
+) -> tuple[list[RunRecord], str]:
+    """Runs of the head's branch, and why some of its name were left out.
+
+    Where the name may be another's too, a run counts only by the commit that it records.
+    """
+    ended = _comparable_runs(
+        runs.branch_runs(connection, pull.repository, branch_slug(pull.head_branch)), mine
+    )
+    doubt = _shared_name_reason(connection, pull)
+    if not doubt:
+        return ended, ""
+    own = [run for run in ended if same_commit(run.sha, pull.head_sha)]
+    return own, f"{doubt}: only runs that record this commit are used" if len(own) < len(ended) else ""
+
+
+def _shared_name_reason(connection: Connection, pull: PullRequest) -> str:
+    """Whose else a run of the head's branch name may be."""
+    if pull.from_fork:
+        return "the branch of this name is a fork's, and the repository may have one of the same name"
+    if branch_slug(pull.head_branch) == branch_slug(pull.base_branch):
+        return f"in the names of runs this branch is spelt like {pull.base_branch}"
+    for other in pull_requests.open_head_branches(connection, pull.repository):
+        if other != pull.head_branch and branch_slug(other) == branch_slug(pull.head_branch):
+            return f"in the names of runs this branch is spelt like {other}"
+    return ""
+
+
+def _ended_runs(found: Sequence[RunRecord]) -> list[RunRecord]:
+    return [run for run in found if run.state is RunState.ENDED]
+
+
+def runs_of_case(found: Sequence[RunRecord], case: str, variant: str) -> list[RunRecord]:
+    """Those of one case and variant."""
+    return [run for run in found if run.case == case and run.variant == variant]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenRuns:
+    """The cases with their runs, what was measured of those, and by fingerprint of a head's failure the
+    other open pull requests that have it."""
+
+    cases: tuple[CaseRuns, ...]
+    measured: dict[str, MeasuredRun]
+    elsewhere: dict[str, tuple[int, ...]]
+
+
+def choose_runs(
+    connection: Connection, *, row: PullRow, pull: PullRequest, facts: HeadFacts, suite: Suite, now: float
+) -> ChosenRuns:
+    """Choose for every case and variant of the suite, in its order."""
+    started = runs.wanted_runs(connection, pull.repository, pull.number)
+    found = load_candidates(connection, pull, facts, suite, started)
+    cases = tuple(
+        _case_runs(found.only(case, variant), (case, variant), row, (pull, facts))
+        for case in suite.case_names
+        for variant in suite.variant_names
+    )
+    ids = {run.id for one in cases for run in (*one.head.runs, *one.base.runs)}
+    measured = runs.measured(connection, ids)
+    cases = _with_progress(connection, cases, started, measured, now)
+    known = {print_ for case in cases for print_ in head_fingerprints(take_sides(case, measured))}
+    return ChosenRuns(
+        cases=cases,
+        measured=measured,
+        elsewhere=reports.pulls_with_failures(
+            connection, repository=pull.repository, number=pull.number, fingerprints=known
+        ),
+    )
+
+
+def _case_runs(
+    kept: CandidateRuns,
+    names: tuple[str, str],
+    row: PullRow,
+    subject: tuple[PullRequest, HeadFacts],
+) -> CaseRuns:
+    looked = row.looks.get("/".join(names))
+    head, base = _choose_sides(kept, row, subject)
+    if other_devices := kept.others.left_out((*head.runs, *base.runs)):
+        kept = kept.on_our_devices()
+        head, base = _choose_sides(kept, row, subject)
+    return CaseRuns(
+        case=names[0],
+        variant=names[1],
+        head=head,
+        base=base,
+        history=comparable_main_runs(kept.of_base, kept.figures, like=base.runs),
+        main_failures=_base_failures(kept),
+        looked=InterimLook(look=looked.look, runs=looked.runs) if looked else None,
+        unfinished=tuple(run for run in kept.launched if run.state in UNFINISHED_STATES),
+        stopped=len(kept.stopped),
+        lost=tuple(run for run in kept.launched if run.state is RunState.LOST),
+        began_after="the push" if row.head_seen else "the commit was made",
+        left_out=kept.left_out,
+        other_devices=other_devices,
+        last_good=_last_good(kept),
+    )
+
+
+def _choose_sides(
+    kept: CandidateRuns, row: PullRow, subject: tuple[PullRequest, HeadFacts]
+) -> tuple[HeadChoice, BaselineChoice]:
+    pull, facts = subject
+    head = choose_head(kept.of_head, pull.head_sha, row.head_seen or facts.committed_at, tree=facts.tree)
+    base = choose_baseline(
+        merge_runs(kept.of_base, kept.of_base_files),
+        facts.merge_base.sha,
+        facts.merge_base.committed_at,
+        facts.ancestors,
+        branch=pull.base_branch,
+        tree=facts.merge_base.tree,
+    )
+    return head, base
+
+
+def _base_failures(kept: CandidateRuns) -> tuple[MainFailure, ...]:
+    """The base's failed runs, newest first."""
+    return tuple(
+        MainFailure(run=run.id, sha=run.sha, fingerprint=known.fingerprint)
+        for run in kept.of_base
+        if (known := kept.figures.get(run.id)) is not None and known.fingerprint
+    )
+
+
+def _last_good(kept: CandidateRuns) -> float | None:
+    """When the base's newest run with a steady step time began."""
+    began = [run.started for run in kept.of_base if run.id in kept.figures and _is_good(kept, run)]
+    return max((moment for moment in began if moment is not None), default=None)
+
+
+def _is_good(kept: CandidateRuns, run: RunRecord) -> bool:
+    known = kept.figures[run.id]
+    return known.steady_seconds is not None and not known.fingerprint
+
+
+def _with_progress(
+    connection: Connection,
+    cases: Sequence[CaseRuns],
+    started: Sequence[RunRecord],
+    measured: Mapping[str, MeasuredRun],
+    now: float,
+) -> tuple[CaseRuns, ...]:
+    """The cases with how far their launched runs are."""
+    known = ProgressFacts(
+        standings=launched_runs.run_statuses(connection, [run.id for run in started]),
+        here=launched_runs.local_runs(connection),
+        durations={
+            (one.case, one.variant): _durations([*one.base.runs, *one.head.runs], measured) for one in cases
+        },
+        now=now,
+    )
+    return tuple(
+        replace(one, progress=case_progress(runs_of_case(started, one.case, one.variant), started, known))
+        for one in cases
+    )
+
+
+def _durations(ended: Sequence[RunRecord], measured: Mapping[str, MeasuredRun]) -> list[float]:
+    """How many seconds these runs took, of those whose logs say so."""
+    seconds = [measured[run.id].measurements.wall_seconds for run in ended if run.id in measured]
+    return [one for one in seconds if one is not None]

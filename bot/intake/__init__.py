@@ -1,1 +1,0 @@
-"""What was asked: deliveries in, intents out."""

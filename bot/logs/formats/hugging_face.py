@@ -1,0 +1,225 @@
+"""Logs of the Hugging Face Trainer, and of what is built on it (TRL, LLaMA-Factory).
+
+Its lines carry an epoch and no step number. The number is that of the progress bar right behind a line,
+else what the epoch implies where the log states how many steps an epoch has, else the line's own place.
+The seconds of a step are not printed.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from math import ceil, floor
+
+from bot.logs.facts import Mark, MarkKind, Step
+from bot.logs.prefixes import RFC3339, rfc3339_time
+from bot.logs.rules import (
+    RECORD_CUT,
+    Completed,
+    LiteralRule,
+    LogWarning,
+    Match,
+    Quantities,
+    Quantity,
+    QuantityKind,
+    StatefulReader,
+    Statement,
+)
+
+STEPS_UNNUMBERED = (
+    "The Trainer's lines carry no step number: it is that of the progress bar, or follows from the epoch, or "
+    "counts the lines."
+)
+
+# {'loss': 2.2818, 'grad_norm': 1.25, 'learning_rate': 2.5000e-06, 'epoch': 0.29}      {'loss': '2.282', ...}
+_PAIR = re.compile(
+    r"'(?P<name>[^'\n]{1,80})': '?(?P<value>-?(?:nan|inf|\d{1,24}(?:\.\d{0,24})?(?:e[+-]?\d{1,3})?))'?"
+    r"(?P<end>, |\})",
+    re.IGNORECASE,
+)
+
+_OTHER_PAIR = re.compile(r"'[^'\n]{1,80}': (?:'[^'\n]{0,200}'|\[[^\[\]\n]{0,200}\]|\w{1,20})(?P<end>, |\})")
+
+# 5%|▌         | 5/100 [00:01<00:19,  5.00it/s]
+# A label in front of it, as in "config.json: 45%|", makes it another one's; a prefix of the line does not.
+_PROGRESS_BAR = re.compile(
+    r"(?:(?:[ \t]*[\r\n][^\r\n{}|%]{0,120}){0,3}[ \t]*[\r\n][^\r\n{}|%:]{0,120}?|[ \t]+)(?<!\d)\d{1,3}%\|"
+    r"[^|\n]{0,120}\| *(?P<step>\d{1,12})/(?P<total>\d{1,12}) \["
+)
+
+_AFTER_DICT = re.compile(r"\}\s*\Z")
+
+# [INFO|2024-11-26 22:09:01] logging.py:157 >>      [INFO|trainer.py:2313] 2024-11-26 22:09:01,123 >>
+_STAMP = re.compile(rf"{RFC3339}(?:\] [\w./]{{1,80}}:\d{{1,7}})? >>\s{{1,3}}\Z")
+
+# Num examples = 2,182 / Num Epochs = 1,000 / Total train batch size (w. parallel, ...) = 128
+_SETUP_LINE = re.compile(
+    r"(?:(?P<examples>Num examples)|(?P<epochs>Num Epochs)|(?P<batch>Total train batch size[^=\n]{0,80})) = "
+    r"(?P<count>[\d,]{1,20})"
+)
+
+# Total optimization steps = 17,000
+_TOTAL_STEPS = re.compile(r"optimization steps = (?P<count>[\d,]{1,20})")
+
+_SETUP_BYTES = 2048
+"""Bytes in front of the total that hold the lines printed with it."""
+
+
+def _line_time(seen: Match) -> float | None:
+    found = _STAMP.search(seen.front)
+    return rfc3339_time(found) if found else seen.time
+
+
+def _pairs(text: str) -> tuple[dict[str, float], int | None]:
+    """The numbers of a printed dict, and where it closes; `None` where it does not."""
+    pairs: dict[str, float] = {}
+    at = 1
+    while found := _PAIR.match(text, at) or _OTHER_PAIR.match(text, at):
+        if "value" in found.groupdict():
+            pairs.setdefault(found["name"], float(found["value"]))
+        at = found.end()
+        if found["end"] == "}":
+            return pairs, at
+    return pairs, None
+
+
+def _metrics_line(seen: Match) -> Iterator[Statement]:
+    pairs, end = _pairs(seen.text)
+    if end is None:
+        if seen.last and "epoch" not in pairs:
+            yield LogWarning(text=RECORD_CUT)
+        return
+    loss = pairs.pop("loss", None)
+    if "epoch" not in pairs:
+        return
+    bar = None if _AFTER_DICT.search(seen.front) else _PROGRESS_BAR.match(seen.text, end)
+    if bar:
+        yield Quantity(figure=QuantityKind.EXPECTED_STEPS, value=float(bar["total"]))
+    yield LogWarning(text=STEPS_UNNUMBERED)
+    yield Step(
+        step=int(bar["step"]) if bar else 0,
+        loss=loss,
+        time=_line_time(seen),
+        offset=seen.offset,
+        extras=tuple(pairs.items()),
+    )
+
+
+def _evaluating(seen: Match) -> Iterator[Statement]:
+    # ***** Running Evaluation *****
+    yield Mark(kind=MarkKind.EVAL_STARTED, time=_line_time(seen), offset=seen.offset)
+
+
+def _evaluated(seen: Match) -> Iterator[Statement]:
+    # {'eval_loss': 2.1, 'eval_runtime': 10.5, 'epoch': 1.0}
+    pairs, end = _pairs(seen.text)
+    if end is not None:
+        loss = pairs.get("eval_loss")
+        yield Mark(kind=MarkKind.EVAL_ENDED, time=_line_time(seen), loss=loss, offset=seen.offset)
+
+
+def _train_ended(seen: Match) -> Iterator[Statement]:
+    # {'train_runtime': 36.9, 'train_samples_per_second': 43.3, ..., 'train_loss': 2.1, 'epoch': 1.0}
+    if _pairs(seen.text)[1] is not None:
+        yield Completed()
+
+
+def _total_steps(seen: Match) -> Iterator[Statement]:
+    found = _TOTAL_STEPS.match(seen.text)
+    if found is None:
+        return
+    total = _count(found["count"])
+    said = {
+        name: _count(line["count"])
+        for line in _SETUP_LINE.finditer(seen.before(_SETUP_BYTES))
+        for name in ("examples", "epochs", "batch")
+        if line[name]
+    }
+    per_epoch = _steps_per_epoch(total, said)
+    if per_epoch is not None:
+        yield Quantity(figure=QuantityKind.EXPECTED_STEPS, value=total)
+        yield Quantity(figure=QuantityKind.STEPS_PER_EPOCH, value=per_epoch)
+        # some versions carry the examples of a last, partial batch over into the next epoch
+        yield Quantity(figure=QuantityKind.STEPS_PER_EPOCH, value=said["examples"] / said["batch"])
+
+
+def _count(text: str) -> float:
+    return float(text.replace(",", "") or 0)
+
+
+def _steps_per_epoch(total: float, said: dict[str, float]) -> float | None:
+    """Examples over batch, rounded as the epochs of the whole run show; the last epoch may be a part."""
+    examples, batch, epochs = (said.get(name, 0) for name in ("examples", "batch", "epochs"))
+    if not examples or not batch or not epochs or not total:
+        return None
+    fitting = {
+        count
+        for count in (floor(examples / batch), ceil(examples / batch))
+        if count and ceil(total / count) == epochs
+    }
+    exact = {count for count in fitting if count * epochs == total}
+    return next(iter(exact or fitting)) if len(exact or fitting) == 1 else None
+
+
+HUGGING_FACE = (
+    LiteralRule(literal=b"{'loss': ", read=_metrics_line, telling=True),
+    LiteralRule(literal=b"{'eval_loss': ", read=_evaluated, telling=True),
+    LiteralRule(literal=b"{'train_runtime': ", read=_train_ended),
+    LiteralRule(literal=b"***** Running Evaluation", read=_evaluating),
+    LiteralRule(literal=b"optimization steps = ", read=_total_steps, telling=True, lead="Total "),
+)
+
+USUAL_INTERVALS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000)
+"""Logging intervals that people set: where the first epoch allows several, the nearest of these is taken."""
+
+MAX_EPOCH = 1e9
+"""A number beyond this is no epoch."""
+
+ROUNDING = 1e-3
+"""Two printings of one line round its numbers differently, by less than this."""
+
+
+def numbered_by_epoch() -> StatefulReader:
+    """A fresh count."""
+    return _EpochNumbering().number
+
+
+class _EpochNumbering:
+    """The line before, and how far lines lie apart."""
+
+    def __init__(self) -> None:
+        self._last: Step | None = None
+        self._stride = 0
+        self._decimals = 2  # of the epochs printed
+
+    def number(self, said: Step, figures: Quantities) -> Step | None:
+        """The line with its number, or `None` where it is the one before, printed once more."""
+        if self._last is not None and _same_line(self._last, said):
+            return None
+        before = self._last.step if self._last else 0
+        number = said.step if said.step > before else self._next(said, before, figures)
+        self._stride = number - before if number > before else self._stride
+        self._last = replace(said, step=number)
+        return self._last
+
+    def _next(self, said: Step, before: int, figures: Quantities) -> int:
+        per_epoch, epoch = figures.get(QuantityKind.STEPS_PER_EPOCH), dict(said.extras).get("epoch")
+        following = before + (self._stride or 1)
+        if not per_epoch or epoch is None or not 0 <= epoch < MAX_EPOCH:
+            return following
+        self._decimals = max(self._decimals, len(repr(epoch).partition(".")[2]))
+        slack = 0.5 * max(per_epoch) / 10**self._decimals + 1e-6
+        least, most = epoch * min(per_epoch) - slack, epoch * max(per_epoch) + slack
+        if self._stride and least <= following <= most:
+            return following
+        reached = (least + most) / 2
+        usual = [n for n in USUAL_INTERVALS if before == 0 and least <= n <= most]
+        return min(usual, key=lambda n: abs(n - reached)) if usual else max(round(reached), 1)
+
+
+def _same_line(one: Step, other: Step) -> bool:
+    """Whether both lines say the same, as far as both say it."""
+    first, second = dict(one.extras), dict(other.extras)
+    pairs = [(first[name], second[name]) for name in first if name in second]
+    if one.loss is not None and other.loss is not None:
+        pairs.append((one.loss, other.loss))
+    return all(a == b or abs(a - b) <= ROUNDING * max(abs(a), abs(b)) for a, b in pairs)

@@ -1,0 +1,80 @@
+"""nanoGPT's logs, and those of its many copies.
+
+Iterations count from 0, and the last one is `max_iters` itself. An iteration's time is its own. The time of
+the iteration behind an evaluation includes the evaluation.
+"""
+
+import re
+from collections.abc import Iterator
+
+from bot.logs.facts import Mark, MarkKind, Step
+from bot.logs.rules import RECORD_CUT, LiteralRule, LogWarning, Match, Quantity, QuantityKind, Statement
+
+# iter 10: loss 4.1234, time 123.45ms, mfu 12.34%      iter 0: loss 4.2, time 300.00ms
+_HEAD = re.compile(
+    r"(?<![\w])iter (?P<step>\d{1,12}): loss (?P<loss>-?(?:nan|inf|\d{1,9}(?:\.\d{1,20})?)), time "
+    r"(?P<time>\d{1,12}(?:\.\d{1,6})?)\Z"
+)
+
+_MFU = re.compile(r"ms(?:, mfu (?P<mfu>-?\d{1,6}\.\d+)%)?")
+
+_MFU_CUT = re.compile(r"ms(?:,[^\n%]{0,20})?\Z")
+
+# step 250: train loss 2.4512, val loss 2.4703
+_EVAL = re.compile(r"step (?P<step>\d{1,12}): train loss \S{1,24}\Z")
+
+_EVAL_LOSS = re.compile(r", val loss (?P<loss>-?(?:nan|inf|\d{1,9}(?:\.\d{1,20})?))")
+
+# Overriding: max_iters = 2000      max_iters = 5000
+_MAX_ITERS = re.compile(r"max_iters = (?P<count>\d{1,12})\b")
+
+_OVERRIDE = "Overriding: "
+
+_CONFIG_BYTES = 8192
+"""Bytes of configuration that may be printed between a value and the word that overrides it."""
+
+
+def _iteration(seen: Match) -> Iterator[Statement]:
+    head, mfu = _HEAD.search(seen.front), _MFU.match(seen.text)
+    if head is None or mfu is None:
+        return
+    if seen.last and mfu["mfu"] is None and _MFU_CUT.match(seen.text) and seen.text != "ms":
+        yield LogWarning(text=RECORD_CUT)
+        return
+    utilisation = float(mfu["mfu"]) if mfu["mfu"] else -1.0  # -100 % says that it is not known yet
+    yield Step(
+        step=int(head["step"]),
+        seconds=float(head["time"]) / 1000,
+        loss=float(head["loss"]),
+        time=seen.time,
+        offset=seen.offset,
+        extras=(("mfu", utilisation),) if utilisation >= 0 else (),
+    )
+
+
+def _evaluated(seen: Match) -> Iterator[Statement]:
+    head, loss = _EVAL.search(seen.front), _EVAL_LOSS.match(seen.text)
+    if head and loss:
+        yield Mark(
+            kind=MarkKind.EVAL_ENDED,
+            time=seen.time,
+            step=int(head["step"]),
+            loss=float(loss["loss"]),
+            offset=seen.offset,
+        )
+
+
+def _max_iters(seen: Match) -> Iterator[Statement]:
+    """The last iteration's number, from the configuration as it is in the end."""
+    found = _MAX_ITERS.match(seen.text)
+    overridden = not seen.front.endswith(_OVERRIDE) and f"{_OVERRIDE}max_iters" in seen.after(_CONFIG_BYTES)
+    if found and not overridden:
+        yield Quantity(figure=QuantityKind.EXPECTED_STEPS, value=float(found["count"]) + 1)
+
+
+NANOGPT = (
+    LiteralRule(literal=b"ms, mfu ", read=_iteration, telling=True,
+           lead=r"iter \d{1,12}: loss \S{1,24}, time [\d.]{1,20}"),
+    LiteralRule(literal=b", val loss ", read=_evaluated, lead=r"step \d{1,12}: train loss \S{1,24}"),
+    LiteralRule(literal=b"max_iters = ", read=_max_iters),
+)  # fmt: skip

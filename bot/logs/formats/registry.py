@@ -1,0 +1,44 @@
+"""The table of log formats: one row each.
+
+A new format is one module with its rules, and one row here. `COMMON_RULES` apply to a log of any format.
+"""
+
+from bot.logs.formats.deepspeed import DEEPSPEED, DEEPSPEED_CHAT
+from bot.logs.formats.errors import ERRORS
+from bot.logs.formats.hugging_face import HUGGING_FACE, numbered_by_epoch
+from bot.logs.formats.levanter import LEVANTER
+from bot.logs.formats.llmc import LLMC
+from bot.logs.formats.maxtext import MAXTEXT, REINFORCEMENT_LEARNING
+from bot.logs.formats.megatron import MEGATRON, without_averages
+from bot.logs.formats.mlperf import MLPERF, numbered_by_samples
+from bot.logs.formats.modded_nanogpt import MODDED_NANOGPT, seconds_by_difference
+from bot.logs.formats.nanogpt import NANOGPT
+from bot.logs.formats.nemo import NEMO
+from bot.logs.formats.torchtitan import TORCHTITAN
+from bot.logs.formats.xpk import XPK
+from bot.logs.rules import LogFormat
+
+COMMON_RULES = (*XPK, *ERRORS)
+
+FORMATS = (
+    LogFormat(name="maxtext", needles=(*MAXTEXT, *REINFORCEMENT_LEARNING), per_host=True, first_step=0),
+    LogFormat(name="torchtitan", needles=TORCHTITAN, per_host=True, first_step=1),
+    LogFormat(
+        name="hugging_face", needles=HUGGING_FACE, per_host=False, first_step=1, follow=numbered_by_epoch
+    ),
+    LogFormat(name="mlperf", needles=MLPERF, per_host=False, first_step=1, follow=numbered_by_samples),
+    LogFormat(name="nemo", needles=NEMO, per_host=False, first_step=0),
+    LogFormat(name="deepspeed_chat", needles=DEEPSPEED_CHAT, per_host=False, first_step=0),
+    LogFormat(name="deepspeed", needles=DEEPSPEED, per_host=False, first_step=1, library=True),
+    LogFormat(name="levanter", needles=LEVANTER, per_host=False, first_step=0),
+    LogFormat(name="nanogpt", needles=NANOGPT, per_host=False, first_step=0),
+    LogFormat(name="llmc", needles=LLMC, per_host=False, first_step=1),
+    LogFormat(
+        name="modded_nanogpt",
+        needles=MODDED_NANOGPT,
+        per_host=False,
+        first_step=1,
+        follow=seconds_by_difference,
+    ),
+    LogFormat(name="megatron", needles=MEGATRON, per_host=False, first_step=1, settle=without_averages),
+)

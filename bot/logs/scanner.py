@@ -1,0 +1,147 @@
+"""Find literals in a stream of bytes, in one pass and constant memory.
+
+The hits do not depend on how the stream is cut. A hit is given out when `BYTES_AFTER` bytes after it are
+known or the stream has ended. It is valid until the next one is requested.
+"""
+
+import mmap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import ahocorasick_rs
+
+BYTES_BEFORE = 8 * 1024
+"""Bytes kept in front of a hit: the prefix of its line, and the line before it."""
+
+BYTES_AFTER = 32 * 1024
+"""Bytes kept behind a hit: the longest record read from one place is a traceback."""
+
+BLOCK_BYTES = 512 * 1024
+"""Bytes searched at a time: chunks of 128 KB and less cost 1.7 times as much per byte."""
+
+LITERALS_PER_AUTOMATON = 60
+"""Literals per automaton: beyond 64 the vectorised searcher falls back to one 3 times slower, while a second
+pass over bytes that are in the cache costs half as much as the first."""
+
+_DROP_NUL = {0: None}
+
+
+class LiteralHit:
+    """One literal found: `needle` is its index, `offset` its first byte in the stream.
+
+    It is the same object for every literal of a block: making one for each costs as much as finding them.
+    The bytes as they are: the first `filled` ones of `buffer`, where the literal begins at `at`.
+    """
+
+    __slots__ = ("_ended", "at", "buffer", "filled", "needle", "offset")
+
+    def __init__(self, buffer: mmap.mmap, filled: int, *, ended: bool) -> None:
+        self.at = self.needle = self.offset = 0
+        self.buffer = buffer
+        self.filled = filled
+        self._ended = ended
+
+    def before(self, count: int) -> str:
+        """Up to `count` bytes of text in front of the literal."""
+        return _decode(self.buffer[max(0, self.at - count) : self.at])
+
+    def after(self, count: int) -> str:
+        """Up to `count` bytes of text from the literal's first byte on."""
+        return _decode(self.buffer[self.at : min(self.filled, self.at + count)])
+
+    def reaches_end(self, count: int) -> bool:
+        """Whether `after(count)` shows the last byte of the whole stream."""
+        return self._ended and self.at + count >= self.filled
+
+
+def _decode(piece: bytes) -> str:
+    text = piece.decode("utf-8", "replace")
+    return text.translate(_DROP_NUL) if "\0" in text else text
+
+
+class Scanner:
+    """Feed it chunks, then close it; both give the hits that have become certain.
+
+    Of literals in `passing`, by index, those hits are left out of which the function says that they are done
+    with: where they are many, giving them out costs as much as looking at them.
+    """
+
+    def __init__(
+        self, needles: Sequence[bytes], passing: Mapping[int, Callable[[LiteralHit], bool]] | None = None
+    ) -> None:
+        self._passing = passing or {}
+        count = -(-len(needles) // LITERALS_PER_AUTOMATON) or 1
+        self._size = -(-len(needles) // count) or 1  # as many in each: fewer at once are found faster
+        groups = [needles[n : n + self._size] for n in range(0, len(needles), self._size)]
+        self._automata = [
+            ahocorasick_rs.BytesAhoCorasick(list(group), ahocorasick_rs.MatchKind.LeftmostFirst)
+            for group in groups
+        ]
+        self._tail = max(map(len, needles), default=1) - 1
+        self._buffer = mmap.mmap(-1, BYTES_BEFORE + BYTES_AFTER + self._tail + BLOCK_BYTES)
+        self._view = memoryview(self._buffer)
+        self._filled = 0
+        self._start = 0  # of the stream, the offset of the buffer's first byte
+        self._from = [0] * len(groups)  # per automaton, where its next search begins in the buffer
+        self.searched = 0  # bytes handed to each automaton: the work done
+
+    def feed(self, chunk: bytes) -> Iterator[LiteralHit]:
+        """Take the next bytes of the stream."""
+        rest = memoryview(chunk)
+        while rest:
+            room = len(self._buffer) - self._filled
+            taken = rest[:room]
+            self._view[self._filled : self._filled + len(taken)] = taken
+            self._filled += len(taken)
+            rest = rest[room:]
+            if self._filled == len(self._buffer):
+                yield from self._hits(len(self._buffer) - BYTES_AFTER, ended=False)
+                self._move()
+
+    def close(self) -> Iterator[LiteralHit]:
+        """The stream has ended: give out what was still uncertain."""
+        yield from self._hits(self._filled, ended=True)
+
+    def _hits(self, limit: int, *, ended: bool) -> Iterator[LiteralHit]:
+        """Hits that begin before `limit`; later ones are found again when more is known."""
+        found = [place for group in range(len(self._automata)) for place in self._search(group, limit)]
+        found.sort()
+        hit = LiteralHit(self._buffer, self._filled, ended=ended)
+        start, passing = self._start, self._passing
+        for at, needle in found:
+            hit.at, hit.needle, hit.offset = at, needle, start + at
+            if needle not in passing or not passing[needle](hit):
+                yield hit
+
+    def _search(self, group: int, limit: int) -> list[tuple[int, int]]:
+        """Where the literals of a group begin, and which they are."""
+        origin = self._from[group]
+        self.searched += self._filled - origin if group == 0 else 0
+        matches = self._automata[group].find_matches_as_indexes(self._view[origin : self._filled])
+        while matches and origin + matches[-1][1] >= limit:
+            matches.pop()
+        self._from[group] = max(origin, limit, origin + matches[-1][2] if matches else 0)
+        first_of_group = group * self._size
+        return [(origin + first, first_of_group + needle) for needle, first, _ in matches]
+
+    def _move(self) -> None:
+        """Keep what a later hit may need in front of it, drop the rest."""
+        drop = max(0, min(self._from) - BYTES_BEFORE)
+        kept = self._filled - drop
+        self._buffer.move(0, drop, kept)
+        self._start += drop
+        self._filled = kept
+        self._from = [at - drop for at in self._from]
+
+
+class LiteralFinder:
+    """Finds literals in a text that is at hand; of those that overlap the first one is found."""
+
+    def __init__(self, literals: Sequence[bytes]) -> None:
+        self._automaton = ahocorasick_rs.BytesAhoCorasick(
+            list(literals), ahocorasick_rs.MatchKind.LeftmostFirst
+        )
+
+    def places(self, text: bytes) -> Iterator[tuple[int, int]]:
+        """The index of each literal found, and where it begins."""
+        for literal, start, _ in self._automaton.find_matches_as_indexes(text):
+            yield literal, start

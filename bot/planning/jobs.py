@@ -1,0 +1,196 @@
+"""Turn a wanted run into a job: names, command, device, price. Pure.
+
+The same wanted run gives the same job in every process.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from bot.clusters.interface import ClusterPlace, Job
+from bot.config import Suite
+from bot.config.suite import ClusterKind, LaunchConfig, LocalConfig, XpkConfig
+from bot.domain.pull_request import branch_slug
+from bot.domain.run import RunOrigin, RunRecord, RunState
+from bot.planning.devices import chip_count, is_quiet_device
+from bot.planning.plan import ComparisonSide, RequiredRun
+from bot.planning.price import Price
+from bot.runs import naming
+from bot.runs.run_status import RunStatus
+from bot.storage.runs import PlannedRun
+
+LOCAL_DEVICE = "cpu"
+
+SHA_PLACEHOLDER = "{sha}"
+"""What the exact commit stands for in the name of an image."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """What runs are executed on.
+
+    Where `keeps_pace`, a run may be compared with one of another day, so that anybody's run of the same files
+    does; elsewhere the speed drifts within minutes, and only runs that took turns are compared. `quiet` says
+    that the noise is known to be small. `settings` is what of it goes into a run's key.
+    """
+
+    name: str
+    keeps_pace: bool
+    quiet: bool
+    chips: int | None
+    timeout_seconds: float
+    settings: tuple[object, ...]
+    repository: str = ""
+    memory_mb: int | None = None
+    image: str = ""
+    place: ClusterPlace | None = None
+
+
+def device_of(launch: LaunchConfig) -> Device | None:
+    """The device that a configuration launches on; None where the part that describes it is not there."""
+    match launch.cluster:
+        case ClusterKind.LOCAL:
+            return _local_device(launch.local) if launch.local else None
+        case ClusterKind.XPK:
+            return _xpk_device(launch.xpk) if launch.xpk else None
+        case _:
+            assert_never(launch.cluster)
+
+
+def with_installation(device: Device, installation: str) -> Device:
+    """The device as one installation uses it: the keys of its runs, and so the names of its jobs, are its own
+    also where another installation measures the same on the same cluster."""
+    return replace(device, settings=(*device.settings, installation))
+
+
+def _local_device(local: LocalConfig) -> Device:
+    return Device(
+        name=LOCAL_DEVICE,
+        keeps_pace=False,
+        quiet=False,
+        chips=1,
+        timeout_seconds=local.timeout_seconds,
+        settings=(local.repository, local.timeout_seconds, local.memory_mb),
+        repository=local.repository,
+        memory_mb=local.memory_mb,
+    )
+
+
+def _xpk_device(xpk: XpkConfig) -> Device:
+    return Device(
+        name=xpk.device_type if xpk.slices == 1 else f"{xpk.slices} × {xpk.device_type}",
+        keeps_pace=True,
+        # Between slices is a network that others use too.
+        quiet=is_quiet_device(xpk.device_type) and xpk.slices == 1,
+        chips=chip_count(xpk.device_type, xpk.slices),
+        timeout_seconds=xpk.timeout_seconds,
+        settings=(xpk.docker_image, xpk.timeout_seconds),
+        image=xpk.docker_image,
+        place=ClusterPlace(
+            project=xpk.project,
+            zone=xpk.zone,
+            cluster=xpk.cluster,
+            device_type=xpk.device_type,
+            priority=xpk.priority,
+            slices=xpk.slices,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobContext:
+    """What all runs of one plan have in common. `session` names the comparison that they are made for,
+    `charged_to` by `case/variant` who asked, `prices` what one run costs."""
+
+    repository: str
+    suite: Suite
+    device: Device
+    base_branch: str
+    head_branch: str
+    session: str
+    prices: Mapping[str, Price | None]
+    charged_to: Mapping[str, str]
+
+
+def make_planned_run(one: RequiredRun, order: JobContext) -> PlannedRun:
+    """The run as a row and a job."""
+    device, key = order.device, run_key(one, order)
+    branch = branch_slug(
+        order.base_branch if one.commit.side is ComparisonSide.BASELINE else order.head_branch
+    )
+    record = RunRecord(
+        id=key,
+        repository=order.repository,
+        case=one.case,
+        variant=one.variant,
+        branch=branch,
+        sha=one.commit.sha,
+        origin=RunOrigin.LAUNCHED,
+        state=RunState.PLANNED,
+        key=key,
+        tree=one.commit.tree,
+        place=device.place.name if device.place else None,
+    )
+    job = Job(
+        name=naming.job_name(case=one.case, key=key),
+        repository=device.repository,
+        sha=one.commit.sha,
+        case=one.case,
+        variant=one.variant,
+        command=_command_line(one, order.suite),
+        run_name=naming.run_name(variant=one.variant, branch=branch, case=one.case, key=key),
+        timeout_seconds=device.timeout_seconds,
+        memory_mb=device.memory_mb,
+        place=device.place,
+        image=device.image.replace(SHA_PLACEHOLDER, one.commit.sha),
+    )
+    name = f"{one.case}/{one.variant}"
+    price = order.prices.get(name)
+    return PlannedRun(
+        record=record,
+        job=job,
+        price=price.most if price else None,
+        charged_to=order.charged_to.get(name, ""),
+    )
+
+
+def job_of_attempt(first: Job, record: RunRecord, run: RunStatus) -> Job:
+    """The job of the attempt that counts. A later one has a run name of its own too, so that it does not
+    go on from the checkpoints of the one before."""
+    if run.attempt == 1:
+        return first
+    run_name = naming.run_name(
+        variant=record.variant,
+        branch=record.branch or "",
+        case=record.case,
+        key=record.key or record.id,
+        attempt=run.attempt,
+    )
+    return replace(first, name=run.name, run_name=run_name)
+
+
+def run_key(one: RequiredRun, order: JobContext) -> str:
+    """What makes two wishes the same run: the files, the case, the variant, the device, image and command.
+
+    On a device that keeps its pace that is all, so that one run serves every pull request and commit with the
+    same files; a fresh measurement is of one comparison. Elsewhere every run is.
+    """
+    device = order.device
+    fresh = f"{order.session}-{one.fresh}" if one.fresh else ""
+    return naming.run_key(
+        naming.RunIdentity(
+            code=one.commit.code,
+            case=one.case,
+            variant=one.variant,
+            device=device.name,
+            settings=naming.settings_hash(
+                order.repository, _command_line(one, order.suite), *device.settings
+            ),
+            repeat=one.repeat,
+            session=fresh if device.keeps_pace else order.session,
+        )
+    )
+
+
+def _command_line(one: RequiredRun, suite: Suite) -> str:
+    return f"{suite.cases[one.case].command or ''} {suite.variants[one.variant].args}".strip()

@@ -1,0 +1,157 @@
+"""Which runs a comparison needs and in which order, and when main's daily runs are due.
+
+Level-triggered: names every run that should be there, started or not. A run that is no longer named is
+one to cancel. Times are Unix seconds, days are UTC.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from bot.domain.run import RunOrigin, RunRecord, RunState
+from bot.verdict.judgement import Comparison, TimingVerdict, Verdict
+
+# Where nothing is known of a device's noise it must be measured here, and VERDICT.md section 3 asks for 4
+# degrees of freedom: 3 runs a side give 3 - 1 + 3 - 1.
+NOISY_DEVICE_RUNS = 3
+
+QUIET_DEVICE_RUNS = 1
+
+# A settled answer is not worth more than this many runs of a case.
+MAX_REPEATS = 10
+
+# How short a commit hash may be and still name a commit (CONTRACTS.md).
+MIN_RECORDED_SHA = 7
+
+
+class ComparisonSide(StrEnum):
+    """Which of the two commits of a comparison."""
+
+    BASELINE = "baseline"
+    CANDIDATE = "candidate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideCommit:
+    """One side's commit. `tree` is the hash of its files, where known."""
+
+    side: ComparisonSide
+    sha: str
+    tree: str | None = None
+
+    @property
+    def code(self) -> str:
+        """What the run's key is made from."""
+        return self.tree or self.sha
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequiredRun:
+    """One run to have. `repeat` counts the runs of the same commit, case and variant from 1; `fresh` counts
+    the times that people asked for a new measurement, whose runs are repeats of their own."""
+
+    commit: SideCommit
+    case: str
+    variant: str
+    repeat: int
+    fresh: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseNeed:
+    """How many runs of a case and variant to name for each side, and how many more for each time that a
+    fresh measurement was asked for."""
+
+    case: str
+    variant: str
+    base: int = 0
+    head: int = 0
+    fresh: int = 0
+    round: int = QUIET_DEVICE_RUNS
+
+
+def plan_runs(*, base: SideCommit, head: SideCommit, needs: Iterable[CaseNeed]) -> tuple[RequiredRun, ...]:
+    """Name the runs that should be there, first to last.
+
+    The sides take turns (base, head, base, head, …), so that a drift of the machine falls on both alike.
+    Two sides with the same files share their runs: nothing can be slower than itself.
+    """
+    wanted: list[RequiredRun] = []
+    for need in needs:
+        turns = _alternate_sides(need, base, head, base_runs=need.base, head_runs=need.head)
+        for again in range(1, need.fresh + 1):
+            turns += _alternate_sides(
+                need, base, head, base_runs=need.round, head_runs=need.round, fresh=again
+            )
+        wanted += turns
+    return tuple(wanted)
+
+
+def _alternate_sides(
+    need: CaseNeed, base: SideCommit, head: SideCommit, *, base_runs: int, head_runs: int, fresh: int = 0
+) -> list[RequiredRun]:
+    runs = {base.code: (base, base_runs)}
+    shared, most = runs.get(head.code, (head, 0))
+    runs[head.code] = (shared, max(most, head_runs))
+    return [
+        RequiredRun(commit=commit, case=need.case, variant=need.variant, repeat=repeat, fresh=fresh)
+        for repeat in range(1, max(base_runs, head_runs) + 1)
+        for commit, number in runs.values()
+        if repeat <= number
+    ]
+
+
+def count_found(runs: Iterable[RunRecord], commit: SideCommit) -> int:
+    """How many of a case's runs were found ready-made, and are of this commit or of the same files."""
+    return sum(
+        run.origin is RunOrigin.FOUND and run.state is RunState.ENDED and measures_commit(run, commit)
+        for run in runs
+    )
+
+
+def measures_commit(run: RunRecord, commit: SideCommit) -> bool:
+    """Whether a run measured this commit's files."""
+    return _records_commit(run.sha, commit.sha) or (run.tree is not None and run.tree == commit.tree)
+
+
+def _records_commit(recorded: str | None, sha: str) -> bool:
+    return recorded is not None and len(recorded) >= MIN_RECORDED_SHA and sha.startswith(recorded)
+
+
+def repeats_needed(
+    comparison: Comparison | None,
+    n: int,
+    *,
+    device_is_known_quiet: bool,
+    limit: int = MAX_REPEATS,
+) -> int:
+    """How many runs each side should have, given the `n` it has.
+
+    None as `comparison` means that there is nothing to compare yet. More runs are asked for only where
+    timing is the open question and more runs can close it; the answer never falls below `n`.
+    """
+    first = QUIET_DEVICE_RUNS if device_is_known_quiet else NOISY_DEVICE_RUNS
+    if comparison is None:
+        return max(n, min(first, limit))
+    if comparison.verdict is not Verdict.INCONCLUSIVE:
+        return n
+    if comparison.timing.verdict is not TimingVerdict.INCONCLUSIVE:
+        return n
+    if n < first:
+        return min(first, limit)
+    return max(n, min(limit, n + (comparison.timing.more_runs or 0)))
+
+
+SECONDS_PER_DAY = 86_400
+
+
+def newest_due_day(now: float, daily_at: int) -> str:
+    """The day, as `2026-04-21`, whose moment (`daily_at` seconds after midnight) has come last."""
+    return datetime.fromtimestamp(now - daily_at, UTC).date().isoformat()
+
+
+def next_daily_time(now: float, daily_at: int) -> float:
+    """When the next day's moment comes, in Unix seconds."""
+    since = (now - daily_at) % SECONDS_PER_DAY
+    return now + SECONDS_PER_DAY - since

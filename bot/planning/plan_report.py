@@ -1,0 +1,150 @@
+"""What a report says about the plan: price, waiting and reused runs, and why cases are skipped. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from bot.config import Suite
+from bot.domain.pull_request import PullRequest
+from bot.domain.run import RunRecord, RunState
+from bot.domain.run_request import RunRequest
+from bot.planning.plan import measures_commit
+from bot.planning.price import Price, total_price
+from bot.planning.run_plan import OVER_STATES, PlanInput, RunPlan
+from bot.report.model import CaseReport, Plan, PlannedRuns, Report, RowState, SkippedCase, WaitingCases
+from bot.storage.runs import PlannedRun
+from bot.storage.spend import RunCost
+
+Bills = Mapping[str, RunCost]
+
+
+def price_plan(subject: PlanInput, wishes: RunPlan, rows: Sequence[CaseReport], bills: Bills) -> Plan:
+    """Say what is to start or under way, what it costs, what waits, and what is reused."""
+    ahead = [one for one in wishes.planned if not _is_over(one.record.id, bills)]
+    priced = [subject.prices.get(_planned_key(one)) for one in ahead]
+    hours = [saved for row in rows for saved in _reused(row, subject, wishes, bills)]
+    known = [saved for saved in hours if saved is not None]
+    return Plan(
+        runs=_by_case(ahead, subject),
+        price=total_price(price for price in priced if price is not None),
+        unpriced=sum(price is None for price in priced),
+        reused=len(hours),
+        saved_chip_hours=sum(known) if known else None,
+        waiting=_waiting(ahead, bills),
+    )
+
+
+def _by_case(ahead: Sequence[PlannedRun], subject: PlanInput) -> tuple[PlannedRuns, ...]:
+    grouped: dict[tuple[str, str], list[PlannedRun]] = {}
+    for one in ahead:
+        grouped.setdefault((one.record.case, one.record.variant), []).append(one)
+    return tuple(_planned_runs(names, runs, subject) for names, runs in grouped.items())
+
+
+def _planned_runs(names: tuple[str, str], runs: Sequence[PlannedRun], subject: PlanInput) -> PlannedRuns:
+    price = subject.prices.get("/".join(names))
+    of_head = sum(measures_commit(one.record, subject.head) for one in runs)
+    return PlannedRuns(
+        case=names[0],
+        variant=names[1],
+        base=len(runs) - of_head,
+        head=of_head,
+        price=total_price([price] * len(runs)) if price else None,
+    )
+
+
+def _waiting(ahead: Sequence[PlannedRun], bills: Bills) -> tuple[WaitingCases, ...]:
+    """The reasons for which runs wait, each with the cases it holds up."""
+    reasons: dict[str, list[str]] = {}
+    for one in ahead:
+        bill = bills.get(one.record.id)
+        if bill is not None and bill.state == RunState.PLANNED and bill.waiting:
+            reasons.setdefault(bill.waiting, []).append(_planned_key(one))
+    return tuple(WaitingCases(keys=tuple(dict.fromkeys(keys)), why=why) for why, keys in reasons.items())
+
+
+def _reused(row: CaseReport, subject: PlanInput, wishes: RunPlan, bills: Bills) -> list[float | None]:
+    """The chip-hours of the runs of both sides that this head needs and did not have to pay for.
+
+    Runs beyond the number that a side needs saved nothing: nobody would have started them.
+    """
+    target = wishes.targets.get(f"{row.case}/{row.variant}", 0)
+    sides = ((row.base_runs, subject.base), (row.head_runs, subject.head))
+    free = []
+    for runs, commit in sides:
+        free += [run for run in runs[:target] if not _is_paid_here(run, subject, commit.sha, bills)]
+    price = subject.prices.get(f"{row.case}/{row.variant}")
+    return [_chip_hours_of(run, bills, price) for run in free]
+
+
+def _is_paid_here(run: RunRecord, subject: PlanInput, sha: str, bills: Bills) -> bool:
+    """Whether the pull request had the run started, for the very commit that it is used for now."""
+    bill = bills.get(run.id)
+    return bill is not None and bill.number == subject.pull.number and run.sha == sha
+
+
+def _chip_hours_of(run: RunRecord, bills: Bills, price: Price | None) -> float | None:
+    bill = bills.get(run.id)
+    if bill is not None and bill.took is not None:
+        return bill.took
+    return price.usual if price else None
+
+
+def _is_over(run: str, bills: Bills) -> bool:
+    """Whether a run has come to its end; one that was cancelled starts anew."""
+    return run in bills and RunState(bills[run].state) in OVER_STATES - {RunState.CANCELLED}
+
+
+def _planned_key(one: PlannedRun) -> str:
+    return f"{one.record.case}/{one.record.variant}"
+
+
+NO_AUTOMATIC_RUNS = "pull requests start no runs by themselves here, and nobody asked"
+
+IS_DRAFT = "this pull request is a draft, and nobody asked"
+
+OUTSIDE_TRIGGER_PATHS = "the change touches none of triggers.paths, and nobody asked"
+
+OUTSIDE_CASE_PATHS = "the change touches none of its paths, and nobody asked"
+
+NOT_REQUESTED = "nobody asked"
+
+
+def skip_reasons(
+    asks: Iterable[RunRequest], pull: PullRequest, suite: Suite, changed_paths: Sequence[str]
+) -> Mapping[str, str]:
+    """By `case/variant`, why it is not measured; what is asked for is not in it."""
+    asked = {key for ask in asks for key in ask.keys}
+    keys = ((case, f"{case}/{one}") for case in suite.case_names for one in suite.variant_names)
+    return {key: _skip_reason(case, pull, suite, changed_paths) for case, key in keys if key not in asked}
+
+
+def without_skipped(report: Report, reasons: Mapping[str, str]) -> Report:
+    """The report with what is left out among the skipped; what has runs, or a state of its own, keeps its
+    row."""
+    empty = [row for row in report.rows if row.state is RowState.NO_RUN and _row_key(row) in reasons]
+    if not empty:
+        return report
+    skipped = (SkippedCase(case=row.case, variant=row.variant, why=reasons[_row_key(row)]) for row in empty)
+    rows = tuple(row for row in report.rows if row not in empty)
+    cases = {row.case for row in rows}
+    return replace(
+        report,
+        rows=rows,
+        skipped=(*report.skipped, *skipped),
+        parity=tuple(row for row in report.parity if row.case in cases),
+    )
+
+
+def _skip_reason(case: str, pull: PullRequest, suite: Suite, changed_paths: Sequence[str]) -> str:
+    triggers = suite.triggers
+    if not (triggers.pull_request or pull.is_branch):
+        return NO_AUTOMATIC_RUNS
+    if pull.draft and not triggers.drafts:
+        return IS_DRAFT
+    if not triggers.touched_by(changed_paths):
+        return OUTSIDE_TRIGGER_PATHS
+    return NOT_REQUESTED if suite.cases[case].touched_by(changed_paths) else OUTSIDE_CASE_PATHS
+
+
+def _row_key(row: CaseReport) -> str:
+    return f"{row.case}/{row.variant}"

@@ -1,0 +1,67 @@
+"""What a run costs in chip-hours: estimated from earlier runs before it starts, measured afterwards."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import median
+
+PRICED_RUNS = 20
+"""How many of main's newest runs a price is taken from: older ones ran other code."""
+
+
+class PriceBasis(StrEnum):
+    """What a price rests on: runs that were measured, or nothing but the most that the run may take."""
+
+    MEASURED = "measured"
+    LIMIT = "limit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """Chip-hours of one run or of several: the usual, the least and the most seen, from `runs` runs.
+
+    Where `basis` is LIMIT, all three are an upper bound: devices times the time limit.
+    """
+
+    usual: float
+    least: float
+    most: float
+    basis: PriceBasis
+    runs: int = 0
+
+
+def price_of(measured: Sequence[float], *, chips: int | None, timeout_seconds: float) -> Price | None:
+    """The price of one run: `measured` are chip-hours of runs like it, newest first. None: not known."""
+    newest = measured[:PRICED_RUNS]
+    if newest:
+        return Price(
+            usual=median(newest),
+            least=min(newest),
+            most=max(newest),
+            basis=PriceBasis.MEASURED,
+            runs=len(newest),
+        )
+    if chips is None:
+        return None
+    bound = chip_hours(chips, timeout_seconds)
+    return Price(usual=bound, least=bound, most=bound, basis=PriceBasis.LIMIT)
+
+
+def total_price(prices: Iterable[Price]) -> Price | None:
+    """What several runs cost together; a bound among them makes the sum a bound. None for no runs."""
+    prices = tuple(prices)
+    if not prices:
+        return None
+    measured = all(price.basis is PriceBasis.MEASURED for price in prices)
+    return Price(
+        usual=sum(price.usual for price in prices),
+        least=sum(price.least for price in prices),
+        most=sum(price.most for price in prices),
+        basis=PriceBasis.MEASURED if measured else PriceBasis.LIMIT,
+        runs=min(price.runs for price in prices),
+    )
+
+
+def chip_hours(chips: int, seconds: float) -> float:
+    """What so many chips cost in so many seconds."""
+    return chips * seconds / 3600

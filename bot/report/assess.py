@@ -1,0 +1,699 @@
+"""What rows and reports amount to: states, news, severity, headline, failure novelty, acknowledgements.
+
+Headline, table, check and page ask the same functions, so they cannot disagree. The headline's symbol is
+that of the worst row; a report is green only where every row is.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import assert_never
+
+from bot.domain.commit import same_commit
+from bot.domain.run import RunRecord
+from bot.logs.facts import Failure, OutcomeState, RunOutcome
+from bot.logs.failures import FailureClass, advice
+from bot.planning.budget import is_budget_hold
+from bot.report.escape import plain_name, safe_code, safe_text
+from bot.report.model import (
+    AcknowledgedState,
+    Acknowledgement,
+    CaseReport,
+    CaseSides,
+    FailureNovelty,
+    Novelty,
+    ParityRow,
+    Report,
+    ReportRequest,
+    RowState,
+)
+from bot.report.wording import counted, listed, percent_ceiling
+from bot.verdict.comparability import OutcomeClass, SideOutcome, classify_outcome, side_outcome
+from bot.verdict.judgement import (
+    Caveat,
+    CaveatWeight,
+    Comparison,
+    Direction,
+    LossVerdict,
+    MeasuredRun,
+    MetricRow,
+)
+from bot.verdict.metrics import METRICS_BY_KEY, Better, Judging
+from bot.verdict.statistics import normal_quantile
+from bot.verdict.timing_decision import EQUIVALENCE_ALPHA, as_percent, look_alpha
+
+WARNING = "⚠️"  # news that the state of a row does not tell
+
+
+class Severity(IntEnum):
+    """How bad news is; the comment is posted anew only when the worst tier rises."""
+
+    QUIET = 0
+    UNSETTLED = 1
+    UNFAIR = 2
+    RED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateWords:
+    """`rank` orders states, worst first when descending; `done` says that nothing more is awaited;
+    `person` that somebody should look at the row."""
+
+    symbol: str
+    word: str
+    rank: int
+    tier: Severity
+    done: bool
+    person: bool
+
+
+def _state(symbol: str, word: str, rank: int, tier: Severity, *traits: str) -> StateWords:
+    return StateWords(
+        symbol=symbol, word=word, rank=rank, tier=tier, done="done" in traits, person="person" in traits
+    )
+
+
+STATES: dict[RowState, StateWords] = {
+    RowState.DIVERGED: _state("🔴", "diverged", 95, Severity.RED, "done", "person"),
+    RowState.SLOWER: _state("🔴", "slower", 90, Severity.RED, "done", "person"),
+    RowState.NEW_FAILURE: _state("❌", "new failure", 85, Severity.RED, "done", "person"),
+    RowState.NOT_COMPARABLE: _state("⚠️", "not comparable", 70, Severity.UNFAIR, "done", "person"),
+    RowState.NOT_LIKE_FOR_LIKE: _state("⚠️", "not like for like", 65, Severity.UNFAIR, "done", "person"),
+    RowState.INCONCLUSIVE: _state("🟡", "inconclusive", 60, Severity.UNSETTLED, "done", "person"),
+    RowState.LOST: _state("🔁", "lost by the cluster", 55, Severity.UNSETTLED, "person"),
+    RowState.NO_BASELINE: _state("⚪", "no baseline", 50, Severity.UNSETTLED, "done", "person"),
+    RowState.NO_RUN: _state("⚪", "no run", 48, Severity.QUIET, "person"),
+    RowState.WAITING_FOR_APPROVAL: _state("⛔", "waiting for approval", 47, Severity.QUIET, "person"),
+    RowState.CANCELLED: _state("🚫", "cancelled", 46, Severity.QUIET, "person"),
+    RowState.SUPERSEDED: _state("🗑", "superseded", 44, Severity.QUIET),
+    RowState.RETRYING: _state("🔁", "retrying, the cluster's fault", 40, Severity.QUIET, "person"),
+    RowState.RUNNING: _state("⏳", "running", 38, Severity.QUIET, "person"),
+    RowState.QUEUED: _state("🕓", "queued", 36, Severity.QUIET),
+    RowState.FAILS_ON_BOTH: _state("🟤", "fails on main too", 30, Severity.QUIET, "done"),
+    RowState.FIXED: _state("🩹", "fixed", 16, Severity.QUIET, "done"),
+    RowState.FASTER: _state("🟢", "faster", 14, Severity.QUIET, "done"),
+    RowState.CARRIED: _state("↩️", "carried", 12, Severity.QUIET, "done"),
+    RowState.SAME: _state("✅", "same", 10, Severity.QUIET, "done"),
+}
+
+GREEN_STATES = frozenset({RowState.SAME, RowState.FASTER, RowState.FIXED, RowState.CARRIED})
+
+PENDING_STATES = frozenset(
+    {RowState.QUEUED, RowState.RUNNING, RowState.RETRYING, RowState.WAITING_FOR_APPROVAL}
+)
+
+
+def state_word(state: RowState, base_branch: str = "main") -> str:
+    """The state in words, with the base branch by its name."""
+    words = STATES[state].word
+    if state is RowState.FAILS_ON_BOTH and base_branch != "main":
+        return f"fails on {plain_name(base_branch, 'the base branch')} too"
+    return words
+
+
+def change_bound_percent(comparison: Comparison | None) -> float | None:
+    """The largest change, in percent, that these runs leave possible (equivalence test)."""
+    timing = comparison.timing if comparison else None
+    if timing is None or timing.change is None or timing.se is None:
+        return None
+    limit = abs(timing.change) + normal_quantile(1 - look_alpha(EQUIVALENCE_ALPHA, timing.look)) * timing.se
+    return as_percent(limit) if limit < 100 else None
+
+
+def unsuccessful_outcome(runs: tuple[MeasuredRun, ...]) -> RunOutcome | None:
+    """How the first run that did not succeed ended, one that the cluster failed last; None where all did."""
+    runs = tuple(sorted(runs, key=lambda run: classify_outcome(run.log) is not OutcomeClass.FAILED))
+    ends = [run.log.outcome for run in runs if run.log.outcome.state is not OutcomeState.SUCCEEDED]
+    return next((end for end in ends if end.failure), ends[0] if ends else None)
+
+
+def head_failure(row: CaseReport) -> Failure | None:
+    """The first cause of the candidate's failure."""
+    end = unsuccessful_outcome(row.comparison.head) if row.comparison else None
+    return end.failure if end else None
+
+
+def fails_differently(row: CaseReport) -> bool:
+    """Whether the head fails in another way than the base: a failure that the base's own hides."""
+    return row.failure is not None and row.failure.kinship is Novelty.OTHER_ON_BASE
+
+
+def failed_runs(runs: tuple[MeasuredRun, ...], fingerprint: str | None = None) -> tuple[int, int]:
+    """How many of a side's runs failed (in that way, where one is named), of how many that tell."""
+    told = [
+        run.log.outcome
+        for run in runs
+        if classify_outcome(run.log) in {OutcomeClass.PASSED, OutcomeClass.FAILED}
+    ]
+    prints = [end.failure.fingerprint if end.failure else "" for end in told if end.state in _FAILED_STATES]
+    return sum(fingerprint in {None, one} for one in prints), len(told)
+
+
+def flaky_on_base(row: CaseReport) -> tuple[int, int] | None:
+    """In how many of the baseline's runs the head's failure is met, where that is not all of them."""
+    if row.failure is None or row.failure.kinship is not Novelty.SAME_ON_BASE or row.comparison is None:
+        return None
+    failed, told = failed_runs(row.comparison.base, row.failure.fingerprint)
+    return (failed, told) if 0 < failed < told else None
+
+
+def outcome_words(end: RunOutcome) -> str:
+    """How a run ended, in words: `exit 1 before step 0`."""
+    match end.state:
+        case OutcomeState.SUCCEEDED:
+            how = "succeeded"
+        case OutcomeState.FAILED:
+            how = "failed" if end.exit_code in {None, 0} else f"exit {end.exit_code}"
+        case OutcomeState.STOPPED:
+            how = "stopped early, exit 0"
+        case OutcomeState.KILLED:
+            how = "killed" if end.exit_code is None else f"killed, exit {end.exit_code}"
+        case OutcomeState.INCOMPLETE:
+            how = "the log has no end"
+        case OutcomeState.NOT_A_TRAINING_LOG:
+            return "not a training log"
+    return f"{how} {_last_step_words(end)}" if end.state is not OutcomeState.SUCCEEDED else how
+
+
+def _last_step_words(end: RunOutcome) -> str:
+    if end.last_step is None:
+        return "before the first step" if end.state is OutcomeState.INCOMPLETE else "before step 0"
+    return f"after step {end.last_step}"
+
+
+def next_step(kind: str) -> str:
+    """What to do about a failure of a documented class; nothing for a class of no name."""
+    return advice(FailureClass(kind)).next_step if kind in set(FailureClass) else ""
+
+
+def memory_regressions(comparison: Comparison | None) -> tuple[MetricRow, ...]:
+    """The exact metrics that got worse: memory, since parameters have to be equal to be compared at all."""
+    rows = comparison.rows if comparison else ()
+    return tuple(
+        row for row in rows if row.judged and row.direction is Direction.WORSE and is_memory_metric(row)
+    )
+
+
+def is_memory_metric(row: MetricRow) -> bool:
+    """Whether a metric says exactly how much memory is used: the exact ones of which less is better."""
+    metric = METRICS_BY_KEY.get(row.key)
+    return metric is not None and metric.judging is Judging.EXACT and metric.better is Better.LOWER
+
+
+def deciding_caveats(comparison: Comparison | None) -> tuple[Caveat, ...]:
+    """The caveats that decided the verdict, the heaviest first; all of them where none is heavy."""
+    caveats = comparison.caveats if comparison else ()
+    for weight in (CaveatWeight.NOT_COMPARABLE, CaveatWeight.NOT_LIKE_FOR_LIKE):
+        if heavy := tuple(caveat for caveat in caveats if caveat.weight is weight):
+            return heavy
+    return caveats
+
+
+def loss_words(comparison: Comparison | None) -> str | None:
+    """The loss verdict in words; None where the curves could not be compared."""
+    if comparison is None or comparison.loss.verdict is LossVerdict.NOT_COMPARABLE:
+        return None
+    step = comparison.loss.first_outside_step
+    return _LOSS_WORDS[comparison.loss.verdict] + ("" if step is None else f" from step {step}")
+
+
+def loss_changed(comparison: Comparison | None) -> bool:
+    """Whether the loss curve is outside its tolerance."""
+    return comparison is not None and comparison.loss.verdict in _CHANGED_LOSS
+
+
+_FAILED_STATES = frozenset({OutcomeState.FAILED, OutcomeState.KILLED})
+
+_LOSS_WORDS = {
+    LossVerdict.IDENTICAL: "identical",
+    LossVerdict.WITHIN_TOLERANCE: "within tolerance",
+    LossVerdict.DIFFERENT_START: "different start",
+    LossVerdict.DRIFTED: "drifted",
+    LossVerdict.DIVERGED: "diverged",
+}
+
+_CHANGED_LOSS = frozenset({LossVerdict.DIFFERENT_START, LossVerdict.DRIFTED, LossVerdict.DIVERGED})
+
+JUDGED_STATES = frozenset(
+    {RowState.SAME, RowState.FASTER, RowState.SLOWER, RowState.INCONCLUSIVE, RowState.FIXED}
+)  # the states whose figures may be news: elsewhere they are not judged, or said already
+
+EXTRA_NEWS_RANK = 75  # between the red states and the unfair comparisons
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowWords:
+    """`word` is of the row alone; `one` and `many` stand behind a count of rows. A larger `rank` is worse."""
+
+    symbol: str
+    word: str
+    one: str
+    many: str
+    rank: int
+
+
+def row_words(row: CaseReport, base_branch: str) -> RowWords:
+    """`⚠️ same time, more memory`."""
+    state = STATES[row.state]
+    single, many, alone = _row_word_forms(row, base_branch)
+    news = has_extra_news(row)
+    return RowWords(
+        symbol=WARNING if news and state.tier < Severity.UNFAIR else state.symbol,
+        word=alone or single,
+        one=single,
+        many=many,
+        rank=max(state.rank, EXTRA_NEWS_RANK) if news else state.rank,
+    )
+
+
+def has_extra_news(row: CaseReport) -> bool:
+    """Whether a row has news that its state does not tell: a failure that is not the base's or only of some
+    of its runs, a failed run beside others that passed, a changed loss curve or more memory."""
+    if fails_differently(row):
+        return True
+    if row.state is RowState.FAILS_ON_BOTH:
+        return flaky_on_base(row) is not None
+    if row.state not in JUDGED_STATES:
+        return False
+    return (
+        bool(partial_failure_words(row))
+        or loss_changed(row.comparison)
+        or bool(memory_regressions(row.comparison))
+    )
+
+
+def partial_failure_words(row: CaseReport) -> str:
+    """`1 of 3 runs failed`, of the head of a row that is judged all the same; empty where none did."""
+    if row.state not in JUDGED_STATES or row.comparison is None:
+        return ""
+    failed, told = failed_runs(row.comparison.head)
+    return f"{failed} of {counted(told, 'run')} failed" if failed else ""
+
+
+def _row_word_forms(row: CaseReport, base_branch: str) -> tuple[str, str, str]:
+    """Behind the count 1, behind a larger one, and alone where that says more."""
+    branch = plain_name(base_branch, "the base branch")
+    if fails_differently(row):
+        return f"fails otherwise than {branch}", f"fail otherwise than {branch}", ""
+    if row.state is RowState.FAILS_ON_BOTH:
+        if some := flaky_on_base(row):
+            alone = f"also on {branch} ({some[0]} of {some[1]} runs)"
+            return f"fails as some runs of {branch} do", f"fail as some runs of {branch} do", alone
+        return f"fails on {branch} too", f"fail on {branch} too", ""
+    single = state_word(row.state, base_branch)
+    if failed := partial_failure_words(row):
+        return f"{single}, with a failed run", f"{single}, with failed runs", f"{single}, {failed}"
+    if has_extra_news(row):
+        news = "changed loss curve" if loss_changed(row.comparison) else "more memory"
+        text = f"{'same time' if row.state is RowState.SAME else single}, {news}"
+        return text, text, ""
+    return single, "new failures" if row.state is RowState.NEW_FAILURE else single, ""
+
+
+RED_STATES = frozenset({RowState.SLOWER, RowState.DIVERGED})
+
+
+def headline(report: Report) -> str:
+    """`🔴 MaxView: 1 slower · 9 same (12 of 14 cases done)`."""
+    return f"{headline_symbol(report)} MaxView: {_headline_words(report)}"
+
+
+def severity(report: Report) -> int:
+    """How bad the news is, larger is worse. What is still awaited, or was acknowledged, counts as no news."""
+    rows = [row for row in report.rows if row.acknowledged is None]
+    tiers = [STATES[row.state].tier for row in rows]
+    quiet = {*GREEN_STATES, RowState.FAILS_ON_BOTH}
+    tiers += [Severity.UNFAIR for row in rows if has_extra_news(row) and row.state in quiet]
+    tiers += [Severity.UNFAIR] if report.problem else []
+    return int(max(tiers, default=Severity.QUIET))
+
+
+def is_green(report: Report) -> bool:
+    """Whether every case has been measured and none is worse. A report of no case is not green."""
+    clean = all(row.state in GREEN_STATES and not has_extra_news(row) for row in report.rows)
+    return bool(report.rows) and clean and not report.problem
+
+
+def is_settled(report: Report) -> bool:
+    """Whether nothing more is awaited for this head commit."""
+    return not any(row.state in PENDING_STATES for row in report.rows)
+
+
+def headline_symbol(report: Report) -> str:
+    """The worst row's symbol; red as soon as one case is slower or diverged."""
+    states = {row.state for row in report.rows}
+    if states & RED_STATES:
+        return STATES[RowState.SLOWER].symbol
+    if RowState.NEW_FAILURE in states:
+        return STATES[RowState.NEW_FAILURE].symbol
+    if report.problem or not report.rows:
+        return WARNING if report.problem else "⚪"
+    worst = max(states, key=lambda state: STATES[state].rank)
+    if STATES[worst].tier < Severity.UNFAIR and any(has_extra_news(row) for row in report.rows):
+        return WARNING
+    return STATES[worst].symbol
+
+
+def _headline_words(report: Report) -> str:
+    if report.problem and not report.rows:
+        return "no verdict"
+    if not report.rows:
+        return _no_rows_words(report)
+    return _uniform_words(report, {row.state for row in report.rows}) or _mixed_words(report)
+
+
+def _no_rows_words(report: Report) -> str:
+    if not report.skipped:
+        return "nothing measured yet"
+    return "nothing asked for" if report.launches else "nothing to measure here"
+
+
+def _uniform_words(report: Report, states: set[RowState]) -> str | None:
+    cases = counted(len(report.rows), "case")
+    if states == {RowState.SAME} and is_green(report):
+        return _unchanged_words(report)
+    if states == {RowState.NO_RUN}:
+        return f"no verdict yet, no run of {report.head_sha[:7]} found for {cases}"
+    if states == {RowState.NO_BASELINE}:
+        return f"no verdict, nothing to compare {cases} with"
+    if states <= PENDING_STATES:
+        return f"no verdict yet, {_state_counts(report)} (0 of {cases} done)"
+    return None
+
+
+def _mixed_words(report: Report) -> str:
+    done = sum(STATES[row.state].done for row in report.rows)
+    return f"{_state_counts(report)} ({done} of {counted(len(report.rows), 'case')} done)"
+
+
+def _state_counts(report: Report) -> str:
+    """How many rows say which words, worst first; every row is counted once."""
+    number = Counter((row_words(row, report.base_branch), _acknowledged_suffix(row)) for row in report.rows)
+    spoken: dict[tuple[str, str], tuple[int, int]] = {}
+    for (words, accepted), count in number.items():
+        one, many = words.one + accepted, words.many + accepted
+        rank, before = spoken.get((one, many), (words.rank, 0))
+        spoken[one, many] = (max(rank, words.rank), before + count)
+    ordered = sorted(spoken.items(), key=lambda item: -item[1][0])
+    return " · ".join(f"{count} {one if count == 1 else many}" for (one, many), (_, count) in ordered)
+
+
+def _acknowledged_suffix(row: CaseReport) -> str:
+    return ", acknowledged" if row.acknowledged else ""
+
+
+def _unchanged_words(report: Report) -> str:
+    bounds = [bound for row in report.rows if (bound := change_bound_percent(row.comparison)) is not None]
+    cases = counted(len(report.rows), "case")
+    if len(bounds) < len(report.rows):
+        return f"no significant change in {cases}, {_loss_curves_words(report)}"
+    return f"no change > {percent_ceiling(max(bounds))} in {cases}, {_loss_curves_words(report)}"
+
+
+def _loss_curves_words(report: Report) -> str:
+    verdicts = {row.comparison.loss.verdict for row in report.rows if row.comparison}
+    if verdicts == {LossVerdict.IDENTICAL}:
+        return "loss curves identical"
+    if LossVerdict.NOT_COMPARABLE in verdicts or not verdicts:
+        return "loss curves not compared everywhere"
+    return "loss curves within tolerance"
+
+
+MOST_PULLS_NAMED = 5
+"""Pull requests that are named; the JSON has all of them."""
+
+
+def failure_novelty(sides: CaseSides, request: ReportRequest) -> FailureNovelty | None:
+    """Where the head's failure is known from; None where the head did not fail and nothing is fixed."""
+    head, base = side_outcome("head", sides.head), side_outcome("base", sides.base)
+    if head.fate is OutcomeClass.PASSED and not head.flaky:
+        failure = _side_failure(base) if base.fate is OutcomeClass.FAILED else None
+        return _known_failure(Novelty.FIXED, failure) if failure else None
+    failure = _side_failure(head)
+    if failure is None or (head.fate is not OutcomeClass.FAILED and not head.flaky):
+        return None
+    shown = {run.id for run in sides.runs.base.runs}
+    others = (one for one in sides.runs.main_failures if one.run not in shown)
+    alike = next((one for one in others if one.fingerprint == failure.fingerprint), None)
+    kinship = _novelty(base, failure)
+    return _known_failure(
+        kinship,
+        failure,
+        pulls=request.elsewhere.get(failure.fingerprint, ()),
+        main_sha=alike.sha if alike and kinship is not Novelty.SAME_ON_BASE else None,
+    )
+
+
+def head_fingerprints(sides: CaseSides) -> set[str]:
+    """What to look for on other pull requests."""
+    failure = _side_failure(side_outcome("head", sides.head))
+    return {failure.fingerprint} if failure and failure.fingerprint else set()
+
+
+def novelty_words(row: CaseReport, branch: str) -> str:
+    """`new: succeeds on main · also on pull request 12`, as Markdown; empty where there is no news."""
+    news = row.failure
+    if news is None:
+        return ""
+    parts = [_novelty_clause(row, news, safe_text(branch, 40)), _other_pulls_words(news)]
+    return " · ".join(part for part in parts if part)
+
+
+def _novelty(base: SideOutcome, failure: Failure) -> Novelty:
+    match base.fate:
+        case OutcomeClass.PASSED | OutcomeClass.FAILED if failure.fingerprint in base.fingerprints:
+            return Novelty.SAME_ON_BASE
+        case OutcomeClass.PASSED:
+            return Novelty.NEW
+        case OutcomeClass.FAILED:
+            return Novelty.OTHER_ON_BASE
+        case _:
+            return Novelty.UNKNOWN
+
+
+def _side_failure(its: SideOutcome) -> Failure | None:
+    return its.telling.log.outcome.failure if its.telling else None
+
+
+def _known_failure(
+    kinship: Novelty, failure: Failure, *, pulls: tuple[int, ...] = (), main_sha: str | None = None
+) -> FailureNovelty:
+    return FailureNovelty(
+        kinship=kinship,
+        kind=failure.kind,
+        fingerprint=failure.fingerprint,
+        pulls=pulls,
+        main_sha=main_sha,
+    )
+
+
+def _novelty_clause(row: CaseReport, news: FailureNovelty, branch: str) -> str:
+    match news.kinship:
+        case Novelty.NEW | Novelty.UNKNOWN if news.main_sha:
+            return f"not in the baseline, but {branch} fails the same at `{news.main_sha[:7]}`"
+        case Novelty.NEW:
+            return f"new: succeeds on {branch}"
+        case Novelty.SAME_ON_BASE:
+            some = flaky_on_base(row)
+            return f"also on {branch} ({some[0]} of {some[1]} runs)" if some else f"the same on {branch}"
+        case Novelty.OTHER_ON_BASE:
+            return f"{branch} fails otherwise{_base_error(row)}"
+        case Novelty.FIXED:
+            return f"fixed: fails on {branch}{_base_error(row)}"
+        case Novelty.UNKNOWN:
+            return f"{branch} has no run that tells whether it is new"
+        case _:
+            assert_never(news.kinship)
+
+
+def _base_error(row: CaseReport) -> str:
+    end = unsuccessful_outcome(row.comparison.base) if row.comparison else None
+    return f": {safe_code(end.failure.error, 120)}" if end and end.failure and end.failure.error else ""
+
+
+def _other_pulls_words(news: FailureNovelty) -> str:
+    if not news.pulls:
+        return ""
+    many = "s" if len(news.pulls) > 1 else ""
+    return f"also on pull request{many} {listed([str(number) for number in news.pulls], MOST_PULLS_NAMED)}"
+
+
+MEMORY_SLACK = 0.005
+"""Relative: what `Memory %` must change by to be judged at all (VERDICT.md, exact metrics)."""
+
+
+def acknowledged_state(row: CaseReport) -> AcknowledgedState | None:
+    """What accepting this row accepts; None where there is nothing to accept."""
+    news = has_extra_news(row)
+    asks = STATES[row.state].done and STATES[row.state].person and row.state is not RowState.NO_BASELINE
+    if not (asks or news):
+        return None
+    comparison = row.comparison
+    return AcknowledgedState(
+        word=row_words(row, "main").one,
+        change=comparison.timing.change if comparison else None,
+        band=comparison.timing.band if comparison else None,
+        fingerprint=row.failure.fingerprint if row.failure else "",
+        loss=_loss_verdict(comparison),
+        memory=_memory_growth(comparison),
+    )
+
+
+def with_acknowledgements(
+    rows: Iterable[CaseReport], acknowledgements: Sequence[Acknowledgement]
+) -> tuple[CaseReport, ...]:
+    """The rows, each with the newest acknowledgement that holds for it."""
+    newest = {(one.case, one.variant): one for one in sorted(acknowledgements, key=lambda one: one.made)}
+    return tuple(_with_acknowledgement(row, newest.get((row.case, row.variant))) for row in rows)
+
+
+def acknowledgement_holds(acknowledgement: Acknowledgement, row: CaseReport) -> bool:
+    """Whether the row still says what was accepted: in the same words, and no worse in any figure."""
+    now, then = acknowledged_state(row), acknowledgement.grounds
+    if now is None or acknowledgement.verdict is not row.state:
+        return False
+    same = (now.word, now.fingerprint, now.loss) == (then.word, then.fingerprint, then.loss)
+    return same and not _got_slower(row, then, now) and now.memory <= then.memory * (1 + MEMORY_SLACK)
+
+
+def _with_acknowledgement(row: CaseReport, acknowledgement: Acknowledgement | None) -> CaseReport:
+    if acknowledgement is None or not acknowledgement_holds(acknowledgement, row):
+        return row
+    return replace(row, acknowledged=acknowledgement)
+
+
+def _got_slower(row: CaseReport, then: AcknowledgedState, now: AcknowledgedState) -> bool:
+    """Whether a slower case got slower still, by more than the band that was told with the first figure."""
+    if row.state is not RowState.SLOWER:
+        return False
+    if now.change is None or then.change is None:
+        return True
+    return now.change > then.change + (then.band or 0.0)
+
+
+def _loss_verdict(comparison: Comparison | None) -> str:
+    return str(comparison.loss.verdict) if comparison else ""
+
+
+def _memory_growth(comparison: Comparison | None) -> float:
+    """The largest growth of memory that is judged worse, as head over base; 1 where none is."""
+    growths = [
+        row.head / row.base
+        for row in memory_regressions(comparison)
+        if isinstance(row.head, float | int) and isinstance(row.base, float | int) and row.base
+    ]
+    return max(growths, default=1.0)
+
+
+CLOSED_NOTE = "the pull request was closed before its runs had ended"
+
+
+def superseded_report(report: Report, head_sha: str) -> Report | None:
+    """The report of a head that another head took the place of."""
+    return _without_pending(
+        report, RowState.SUPERSEDED, f"superseded by {head_sha[:7]} before its runs had ended"
+    )
+
+
+def closed_report(report: Report) -> Report | None:
+    """The report of a pull request that was closed or merged."""
+    return _without_pending(report, RowState.CANCELLED, CLOSED_NOTE)
+
+
+def is_cancelled_by_close(row: CaseReport) -> bool:
+    """Whether the row was cancelled because its pull request was closed."""
+    return row.state is RowState.CANCELLED and row.note.startswith(CLOSED_NOTE)
+
+
+def _without_pending(report: Report, state: RowState, note: str) -> Report | None:
+    if not any(row.state in PENDING_STATES for row in report.rows):
+        return None
+    rows = tuple(_ended_row(row, state, note) if row.state in PENDING_STATES else row for row in report.rows)
+    return replace(report, rows=rows, plan=None)
+
+
+def _ended_row(row: CaseReport, state: RowState, note: str) -> CaseReport:
+    notes = "; ".join(part for part in (note, row.note) if part)
+    return replace(row, state=state, note=notes, progress=None)
+
+
+_REPORTED_AT_ONCE = frozenset({RowState.CANCELLED, RowState.WAITING_FOR_APPROVAL})
+"""Somebody just asked for the one, and somebody has to act on the other."""
+
+
+def change_digest(report: Report) -> str:
+    """A digest of the names, the problem, what hinders us, the commands, the rows that nothing more is
+    awaited for, and the budgets that hold runs."""
+    rows = [row for row in report.rows if STATES[row.state].done or row.state in _REPORTED_AT_ONCE]
+    settled = [(row.case, row.variant, str(row.state), row.acknowledged) for row in rows]
+    said = (
+        report.repository,
+        report.head_sha,
+        report.problem,
+        report.trouble,
+        report.approval,
+        [(command.text, command.at, command.result) for command in report.commands],
+        len(report.rows),
+        settled,
+        _exhausted_budgets(report),
+    )
+    return hashlib.sha256(repr(said).encode()).hexdigest()
+
+
+def _exhausted_budgets(report: Report) -> list[str]:
+    """The names of the budgets; how much of each is used changes with every run."""
+    waiting = report.plan.waiting if report.plan else ()
+    return sorted({one.why.partition(":")[0] for one in waiting if is_budget_hold(one.why)})
+
+
+def carried_runs(report: Report, row: CaseReport) -> tuple[RunRecord, ...]:
+    """The head's runs that measured another commit with the head's files, newest first."""
+    return tuple(run for run in row.head_runs if run.sha and not same_commit(run.sha, report.head_sha))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParityTally:
+    """How many of the `known` cases pass in both variants on the head and on the baseline.
+
+    Both figures are of the same cases, so that one can be set against the other: those that both sides tell
+    of; where the baseline tells of none of the head's (`base` is None), those that the head tells of.
+    `cases` is all of them; `head_unknown` and `base_unknown` have no run to tell, in one variant at least;
+    `head_mixed` and `base_mixed` are those of the known whose runs pass and fail.
+    """
+
+    cases: int
+    known: int
+    head: int
+    head_unknown: int
+    base: int | None
+    base_unknown: int
+    head_mixed: int = 0
+    base_mixed: int = 0
+
+
+def parity_tally(rows: Sequence[ParityRow]) -> ParityTally:
+    """Count the cases that pass in both variants; one that is not known, or mixed, does not pass."""
+    head = [row for row in rows if _both_variants_known(row, base=False)]
+    both = [row for row in head if _both_variants_known(row, base=True)]
+    known = both or head
+    return ParityTally(
+        cases=len(rows),
+        known=len(known),
+        head=sum(bool(row.first_passes and row.second_passes) for row in known),
+        head_unknown=len(rows) - len(head),
+        base=sum(bool(row.base_first_passes and row.base_second_passes) for row in both) if both else None,
+        base_unknown=sum(not _both_variants_known(row, base=True) for row in rows),
+        head_mixed=sum(row.first_mixed or row.second_mixed for row in known),
+        base_mixed=sum(row.base_first_mixed or row.base_second_mixed for row in both),
+    )
+
+
+def _both_variants_known(row: ParityRow, *, base: bool) -> bool:
+    """Whether a side has runs that tell, in both variants."""
+    if base:
+        sides = (row.base_first_passes, row.base_first_mixed), (row.base_second_passes, row.base_second_mixed)
+    else:
+        sides = (row.first_passes, row.first_mixed), (row.second_passes, row.second_mixed)
+    return all(passes is not None or mixed for passes, mixed in sides)

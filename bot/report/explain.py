@@ -1,0 +1,695 @@
+"""One comparison in full words: view, sentences, explanation, arithmetic and method.
+
+All of it is plain text in reading order; nothing is escaped but in `comparison_markdown`. A terminal prints
+it, HTML escapes it by its template.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import assert_never
+
+from bot.logs.facts import OutcomeState
+from bot.report.assess import (
+    STATES,
+    WARNING,
+    change_bound_percent,
+    loss_words,
+    memory_regressions,
+    next_step,
+    outcome_words,
+    unsuccessful_outcome,
+)
+from bot.report.escape import one_line, safe_text
+from bot.report.model import RowState
+from bot.report.wording import (
+    NO_VALUE,
+    counted,
+    implausible_words,
+    ledger_lines,
+    percent_ceiling,
+    percent_words,
+    signed_percent,
+    significant,
+    unsigned_percent,
+)
+from bot.verdict.comparability import COMPARED_FIELDS
+from bot.verdict.judgement import (
+    REASON_TITLES,
+    Arithmetic,
+    BaselineSource,
+    Caveat,
+    Comparison,
+    Direction,
+    ExactFigure,
+    ExplainedHistory,
+    ExplainedRun,
+    LossDecision,
+    LossVerdict,
+    MeasuredRun,
+    MetricRow,
+    NoiseSource,
+    Place,
+    StepSpans,
+    TimingDecision,
+    TimingVerdict,
+    Verdict,
+)
+from bot.verdict.metrics import METRICS_BY_KEY, Metric
+from bot.verdict.noise import GLITCH_ALPHA, GPU_SD, MAX_HISTORY, MIN_DEGREES_OF_FREEDOM, MIN_HISTORY, TPU_SD
+from bot.verdict.timing_decision import (
+    DISPUTE_ALPHA,
+    LATER_LOOKS_SHARE,
+    POWER_Z,
+    REPORT_ALPHA,
+    REPORT_ALPHA_WITH_HISTORY,
+    WITHIN_DOMINATES,
+    as_percent,
+)
+
+RED_VERDICTS = frozenset({Verdict.SLOWER, Verdict.DIVERGED, Verdict.NEW_FAILURE})
+
+GREEN_VERDICTS = frozenset({Verdict.SAME, Verdict.FASTER, Verdict.FIXED})
+
+SHORT_UNITS = frozenset({"%", "GB", "MB", "billion"})
+
+CAVEAT_TITLES = {field.name: field.title for field in COMPARED_FIELDS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaveatView:
+    """One difference: what, how on both sides, and what follows."""
+
+    what: str
+    base: str
+    head: str
+    text: str
+    weight: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricView:
+    """One row of figures. `tone` is good, bad or empty; informational figures have none."""
+
+    title: str
+    base: str
+    head: str
+    difference: str
+    remark: str
+    tone: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideFailureView:
+    """How one side failed, the first cause, and the next step."""
+
+    side: str
+    ended: str
+    error: str
+    where: str
+    next_step: str
+    excerpt: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplanationSection:
+    """One question and its answer."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonView:
+    """Everything, in reading order. `tone` is good, bad or odd."""
+
+    symbol: str
+    tone: str
+    headline: str
+    reason: str
+    timing: str
+    loss: str
+    base: str
+    head: str
+    failures: tuple[SideFailureView, ...]
+    caveats: tuple[CaveatView, ...]
+    rows: tuple[MetricView, ...]
+    ledger: tuple[tuple[str, str, str, str], ...]
+    method: tuple[str, ...]
+    why: tuple[ExplanationSection, ...] = ()
+
+
+def comparison_view(comparison: Comparison) -> ComparisonView:
+    """`comparison` in plain words."""
+    both = comparison.base and comparison.head
+    failures = tuple(_failure_views(comparison))
+    reason = one_line(comparison.reason, 600)
+    timing = comparison.timing
+    return ComparisonView(
+        symbol=WARNING
+        if hides_memory_regression(comparison)
+        else STATES[RowState(comparison.verdict)].symbol,
+        tone=_tone(comparison),
+        headline=comparison_headline(comparison),
+        reason="" if any(failure.error and failure.error in reason for failure in failures) else reason,
+        timing=timing_words(_timing_to_show(comparison)) + bound_words(comparison),
+        loss=loss_sentence(comparison.loss, loss_words(comparison)),
+        base=side_words(comparison.base, comparison.head),
+        head=side_words(comparison.head, comparison.base),
+        failures=failures,
+        caveats=tuple(caveat_view(caveat, comparison.reason) for caveat in comparison.caveats),
+        rows=tuple(metric_view(row, timing) for row in comparison.rows if None not in {row.base, row.head}),
+        ledger=tuple(ledger_lines(comparison.base[0], comparison.head[0])) if both else (),
+        method=_method_to_show(comparison),
+        why=explanation_sections(comparison),
+    )
+
+
+def _timing_to_show(comparison: Comparison) -> TimingDecision:
+    """The timing without what is said already, and without more runs where they would settle nothing."""
+    timing = comparison.timing
+    return replace(
+        timing,
+        reason="" if timing.reason == comparison.reason else timing.reason,
+        more_runs=timing.more_runs if comparison.verdict is Verdict.INCONCLUSIVE else None,
+    )
+
+
+def _tone(comparison: Comparison) -> str:
+    if comparison.verdict in RED_VERDICTS:
+        return "bad"
+    return (
+        "good" if comparison.verdict in GREEN_VERDICTS and not hides_memory_regression(comparison) else "odd"
+    )
+
+
+def _method_to_show(comparison: Comparison) -> tuple[str, ...]:
+    """How it was measured, where anything was, and what was struck out."""
+    if comparison.timing.change is None:
+        return ()
+    struck = implausible_words((*comparison.base, *comparison.head))
+    return (*method_lines([comparison.timing]), *([struck] if struck else []))
+
+
+def caveat_view(caveat: Caveat, reason: str = "") -> CaveatView:
+    """A caveat by the title of its field; its text only as far as it says more than the rest does."""
+    what = CAVEAT_TITLES.get(caveat.field, caveat.field.replace("_", " "))
+    base, head = (NO_VALUE if side is None else side for side in (caveat.base, caveat.head))
+    more = caveat.text.removeprefix(f"{what}: {base} on base, {head} on head").lstrip("; ")
+    return CaveatView(
+        what=what,
+        base=base,
+        head=head,
+        text="" if more and more in reason else one_line(more, 400),
+        weight=caveat.weight.value,
+    )
+
+
+def metric_view(row: MetricRow, timing: TimingDecision) -> MetricView:
+    """A row with its title, decimals and unit."""
+    metric = METRICS_BY_KEY.get(row.key)
+    remark, tone = _metric_remark(row, timing)
+    return MetricView(
+        title=_metric_title(metric) if metric else row.key,
+        base=metric_figure(row.key, row.base),
+        head=metric_figure(row.key, row.head),
+        difference=metric_figure(row.key, row.diff, sign="+"),
+        remark=remark,
+        tone=tone,
+    )
+
+
+def metric_figure(key: str, value: float | str | None, sign: str = "") -> str:
+    """One side of a metric with the decimals of its row in the table of metrics."""
+    if value is None or isinstance(value, str):
+        return value or NO_VALUE
+    digits = METRICS_BY_KEY[key].digits if key in METRICS_BY_KEY else 4
+    if round(value, digits) == 0:
+        return f"{0:.{digits}f}"
+    return f"{value:{sign}.{digits}f}"
+
+
+def _metric_title(metric: Metric) -> str:
+    """The metric's title, with its unit where the title does not hold it."""
+    seconds = metric.unit == "s" and "s/step" not in metric.title
+    return f"{metric.title}, {metric.unit}" if seconds or metric.unit in SHORT_UNITS else metric.title
+
+
+def _metric_remark(row: MetricRow, timing: TimingDecision) -> tuple[str, str]:
+    """What is said of a row, and its tone: only judged rows have one."""
+    if not row.judged:
+        return "", ""
+    if row.key == "steady_step_seconds":
+        tone = {TimingVerdict.SLOWER: "bad", TimingVerdict.FASTER: "good"}.get(timing.verdict, "")
+        word = timing.verdict.value.replace("withheld", "not judged")
+        return (f"{signed_percent(timing.change)} {word}".removeprefix(f"{NO_VALUE} "), tone)
+    if row.base is None or row.head is None:
+        return "", ""
+    tone = {Direction.WORSE: "bad", Direction.BETTER: "good"}.get(row.direction, "")
+    return row.direction.value, tone
+
+
+def _failure_views(comparison: Comparison) -> list[SideFailureView]:
+    """Both sides' bad ends, the head's first."""
+    sides = (("head", comparison.head), ("base", comparison.base))
+    ends = [(side, end) for side, runs in sides if (end := unsuccessful_outcome(runs)) is not None]
+    return [
+        SideFailureView(
+            side=side,
+            ended=outcome_words(end),
+            error=end.failure.error if end.failure else "",
+            where=(end.failure.where or "") if end.failure else "",
+            next_step=next_step(end.failure.kind) if end.failure else "",
+            excerpt=end.failure.excerpt if end.failure else "",
+        )
+        for side, end in ends
+        if end.state is not OutcomeState.SUCCEEDED
+    ]
+
+
+QUIET_VERDICTS = frozenset({Verdict.SAME, Verdict.FASTER, Verdict.FIXED, Verdict.INCONCLUSIVE})
+
+
+def comparison_headline(comparison: Comparison) -> str:
+    """`slower: +6.1 % (±1.6 %, 3 v 6 runs)`."""
+    words = STATES[RowState(comparison.verdict)].word
+    if hides_memory_regression(comparison):
+        words = f"{'same time' if comparison.verdict is Verdict.SAME else words}, more memory"
+    timing = comparison.timing
+    match comparison.verdict:
+        case Verdict.SLOWER | Verdict.FASTER | Verdict.INCONCLUSIVE if timing.change is not None:
+            return f"{words}: {_change_with_threshold(timing)}"
+        case Verdict.SAME if (bound := change_bound_percent(comparison)) is not None:
+            loss = loss_words(comparison) or "not compared"
+            return f"{words}: no change > {percent_ceiling(bound)} in step time, loss {loss}"
+        case Verdict.DIVERGED:
+            return f"{words}: the loss {loss_words(comparison) or 'became NaN or infinite'}"
+        case _:
+            return words
+
+
+def hides_memory_regression(comparison: Comparison) -> bool:
+    """Whether more memory is used, which a quiet verdict does not tell."""
+    return comparison.verdict in QUIET_VERDICTS and bool(memory_regressions(comparison))
+
+
+def timing_words(timing: TimingDecision) -> str:
+    """The timing decision in one sentence."""
+    if timing.change is None or timing.base_seconds is None or timing.head_seconds is None:
+        return f"not judged: {one_line(timing.reason, 300)}" if timing.reason else "not judged"
+    figures = (
+        f"{timing.base_seconds:.5f} → {timing.head_seconds:.5f} s/step, {_change_with_threshold(timing)}"
+    )
+    withheld = ", not judged" if timing.verdict is TimingVerdict.WITHHELD else ""
+    power = f"; {unsigned_percent(timing.mde)} would be seen 4 times in 5" if timing.mde is not None else ""
+    more = f"; {counted(timing.more_runs, 'more run')} a side would settle it" if timing.more_runs else ""
+    return figures + withheld + power + more
+
+
+def bound_words(comparison: Comparison) -> str:
+    """What *same* rules out, to stand beside the band from which a change counts."""
+    bound = change_bound_percent(comparison)
+    if bound is None or comparison.verdict is not Verdict.SAME:
+        return ""
+    return f"; a change > {percent_ceiling(bound)} is ruled out"
+
+
+def loss_sentence(loss: LossDecision, words: str | None) -> str:
+    """The loss decision in one sentence."""
+    if words is None:
+        return f"not compared: {loss.reason}" if loss.reason else "not compared"
+    parts = [words, f"in {counted(loss.compared_steps, 'step')}" if loss.compared_steps else ""]
+    if loss.first_difference_step is not None:
+        parts.append(f"(first difference at step {loss.first_difference_step}")
+        parts[-1] += f", at most {loss.max_relative * 100:.2g} %)" if loss.max_relative is not None else ")"
+    elif loss.digits:
+        parts.append(f"({loss.digits})")
+    return " ".join(part for part in parts if part)
+
+
+def side_words(runs: Sequence[MeasuredRun], others: Sequence[MeasuredRun]) -> str:
+    """The runs of a side by source; with its number where the other side is of the same source."""
+    shared = {run.log.source for run in others}
+    names = [
+        f"{run.log.source}#{run.log.run}" if run.log.run > 1 or run.log.source in shared else run.log.source
+        for run in runs
+    ]
+    if len(names) > 3:
+        names = [*names[:2], f"{len(names) - 2} more"]
+    return ", ".join(names) or "no run"
+
+
+def _change_with_threshold(timing: TimingDecision) -> str:
+    band = f"±{unsigned_percent(timing.band)}, " if timing.band is not None else ""
+    beside = f", and {counted(timing.main_runs, 'run')} of main beside base's" if timing.main_runs else ""
+    return f"{signed_percent(timing.change)} ({band}{timing.n[1]} v {timing.n[0]} runs{beside})"
+
+
+MOST_SPANS = 12
+"""Stretches of steps named in a line; the JSON has all."""
+
+
+def explanation_sections(comparison: Comparison) -> tuple[ExplanationSection, ...]:
+    """Everything that the verdict rests on; empty where the comparison carries no explanation."""
+    why = comparison.explanation
+    if why is None:
+        return ()
+    sides = (("base", why.base), ("head", why.head))
+    runs = [
+        _run_section(name, place, one, len(side)) for name, side in sides for place, one in enumerate(side)
+    ]
+    return (
+        *runs,
+        ExplanationSection(title="history of main", lines=(history_words(why.history),)),
+        ExplanationSection(title="decision on step time", lines=decision_lines(comparison)),
+        ExplanationSection(title="decision on the loss", lines=_loss_lines(comparison)),
+        *(
+            [ExplanationSection(title="exact figures", lines=tuple(map(exact_figure_words, why.exact)))]
+            if why.exact
+            else []
+        ),
+    )
+
+
+def step_spans_words(steps: StepSpans) -> str:
+    """`3, 6–8`."""
+    shown = [str(first) if first == last else f"{first}–{last}" for first, last in steps[:MOST_SPANS]]
+    more = f" and {counted(len(steps) - MOST_SPANS, 'more stretch', 'more stretches')}"
+    return ", ".join(shown) + (more if len(steps) > MOST_SPANS else "")
+
+
+def log_place_words(place: Place) -> str:
+    """`first kept step 3 at byte 3 000`."""
+    step = "" if place.step is None else f" {place.step}"
+    return f"{place.what}{step} at byte {place.offset}"
+
+
+def history_words(history: ExplainedHistory) -> str:
+    """What became of main's runs on their way to the noise."""
+    if not history.given:
+        return "no runs of main were given"
+    if not history.used:
+        needed = f"{MIN_HISTORY} since the last change of level are needed"
+        return f"none of {counted(history.given, 'main run')} used: {needed}"
+    parts = [f"{history.used} of {counted(history.given, 'main run')} used"]
+    if history.before_change:
+        parts.append(f"{history.before_change} before the last change of level")
+    if history.older:
+        parts.append(f"{history.older} older than the newest {MAX_HISTORY}")
+    if history.glitches:
+        seconds = ", ".join(f"{significant(one, 4)} s" for one in history.glitches)
+        parts.append(f"dropped as a glitch, Grubbs' test at {100 * GLITCH_ALPHA:g} %: {seconds}")
+    return "; ".join(parts)
+
+
+def exact_figure_words(one: ExactFigure) -> str:
+    """`Memory: 1.31 → 1.44 %, 9.9 % apart; counts from 0.5 % on: worse`."""
+    metric = METRICS_BY_KEY[one.key]
+    base, head = (f"{side:.{metric.digits}f}" for side in (one.base, one.head))
+    apart = "" if one.percent is None else f", {one.percent:.2g} % apart"
+    least = [f"{one.least:g} {metric.unit}"] if one.least else []
+    least += [f"{one.least_percent:g} %"] if one.least_percent else []
+    counts = f"counts from {' and '.join(least)} on" if least else "any difference counts"
+    return f"{metric.title}: {base} → {head} {metric.unit}{apart}; {counts}: {one.direction}"
+
+
+def _run_section(side: str, place: int, one: ExplainedRun, of: int) -> ExplanationSection:
+    name = f"{side} run {place + 1} of {of}" if of > 1 else f"{side} run"
+    selector = f"#{one.run}" if one.run > 1 else ""
+    return ExplanationSection(title=f"{name}: {one.source}{selector}", lines=tuple(_run_lines(one)))
+
+
+def _run_lines(one: ExplainedRun) -> Sequence[str]:
+    lines = [_steady_line(one)]
+    if one.kept:
+        lines.append(f"kept: steps {step_spans_words(one.kept)}{_bounds_words(one)}")
+    if one.dropped:
+        parts = [f"{step_spans_words(group.steps)} ({REASON_TITLES[group.reason]})" for group in one.dropped]
+        lines.append(f"dropped: steps {'; '.join(parts)}")
+    if one.places:
+        lines.append(f"in the log: {'; '.join(map(log_place_words, one.places))}")
+    return lines
+
+
+def _steady_line(one: ExplainedRun) -> str:
+    if one.seconds is None:
+        return f"S: none, {one.problem or 'nothing was measured'}"
+    error = "" if one.se is None else f", SE {100 * one.se:.2f} %"
+    median = f"the median of {one.kept_count} of {counted(one.considered, 'interval')}"
+    unused = "" if one.used else "; not in the comparison, as the run did not pass"
+    return f"S = {one.seconds:.5f} s{error}: {median}, on the {one.clock or 'unknown'} clock{unused}"
+
+
+def _bounds_words(one: ExplainedRun) -> str:
+    if one.bounds is None:
+        return ""
+    return f", from {significant(one.bounds[0])} to {significant(one.bounds[1])} s"
+
+
+def _loss_lines(comparison: Comparison) -> tuple[str, ...]:
+    loss = comparison.loss
+    lines = [loss_sentence(loss, loss_words(comparison))]
+    if loss.verdict is LossVerdict.NOT_COMPARABLE:
+        return tuple(lines)
+    return (*lines, *_tolerance_lines(loss), *([loss.reason] if loss.reason else []))
+
+
+def _tolerance_lines(loss: LossDecision) -> list[str]:
+    if not loss.max_relative or loss.worst_step is None:
+        return []
+    worst = f"largest difference {three_digits(100 * loss.max_relative)} % at step {loss.worst_step}"
+    allowed = loss.allowed_relative
+    return [worst if allowed is None else f"{worst}, where {three_digits(100 * allowed)} % is tolerated"]
+
+
+DIGITS_MATTER = 1e-4
+"""Share of a step from which on the last printed digit is worth a word: below, no margin feels it."""
+
+
+def three_digits(value: float) -> str:
+    """Three significant digits, with an exponent where zeros would hide them."""
+    return f"{value:.3g}"
+
+
+def decision_lines(comparison: Comparison) -> tuple[str, ...]:
+    """Change, noise, variance, threshold, both inequalities, and what came of them."""
+    timing = comparison.timing
+    work = comparison.explanation.arithmetic if comparison.explanation else None
+    if work is None:
+        return (f"{timing.verdict.value}: {one_line(timing.reason or comparison.reason, 400)}",)
+    lines = [
+        *_pooling_lines(work),
+        _change_line(work),
+        _noise_line(work),
+        *_variance_lines(work),
+        _level_line(work),
+        *_threshold_lines(work),
+        *_test_lines(work),
+    ]
+    if timing.verdict.value == work.decision:
+        return (*lines, f"so the step time is: {work.decision}")
+    reason = f", {one_line(timing.reason, 300)}" if timing.reason else ""
+    return (*lines, f"so the step time would be: {work.decision}; said: {timing.verdict.value}{reason}")
+
+
+def _pooling_lines(work: Arithmetic) -> list[str]:
+    """Whether main's runs stand beside base's; nothing where main has none to offer."""
+    test = f"a prediction interval of {100 * (1 - DISPUTE_ALPHA):g} % from main's runs"
+    match BaselineSource(work.standing):
+        case BaselineSource.BASE:
+            return []
+        case BaselineSource.MAIN:
+            return [f"base's level: {counted(work.main, 'run')} of main up to base agree with it ({test})"]
+        case BaselineSource.DISPUTED:
+            off = f"{as_percent(work.base_off):+.2f} %"
+            return [f"base's level: its own runs alone, {off} from main's and outside {test}"]
+        case never:
+            assert_never(never)
+
+
+def _change_line(work: Arithmetic) -> str:
+    main = f", {work.main} of them main's," if work.main else ""
+    runs = f"{counted(work.n[0], 'run')} of base{main} and {work.n[1]} of head"
+    change = f"{work.change:+.3g} ({as_percent(work.change):+.2f} %)"
+    return f"r = mean ln S(head) - mean ln S(base) = {change}, {runs}"
+
+
+def _noise_line(work: Arithmetic) -> str:
+    noise = f"s = {three_digits(100 * work.sd)} % between runs"
+    if work.spread == NoiseSource.MEASURED:
+        return f"{noise}, measured with nu = {counted(work.nu, 'degree')} of freedom"
+    measured = counted(work.nu, "degree") + " of freedom"
+    return f"{noise}, the device's default: nu = {measured} measured, {MIN_DEGREES_OF_FREEDOM} needed"
+
+
+def _variance_lines(work: Arithmetic) -> list[str]:
+    v = f"v = s² (1/{work.n[0]} + 1/{work.n[1]}) = {three_digits(work.between)}"
+    w = f"w = sum of within-run SE² / n² = {three_digits(work.within)}"
+    if work.summed:
+        return [v, w, f"SE = sqrt(v + w) = {three_digits(work.se)}"]
+    if work.within > WITHIN_DOMINATES * work.between:
+        return [
+            v,
+            w,
+            f"SE = sqrt(w) = {three_digits(work.se)}, as w > {WITHIN_DOMINATES:g} v: these runs were noisier",
+        ]
+    return [
+        v,
+        w,
+        (
+            f"SE = sqrt(v) = {three_digits(work.se)}, "
+            f"as a measured s holds w already (w <= {WITHIN_DOMINATES:g} v)"
+        ),
+    ]
+
+
+def _level_line(work: Arithmetic) -> str:
+    first = f", as the first look had {100 * work.first_level:g} %" if work.look > 1 else ""
+    shared = f"shared by m = {counted(work.cases, 'comparable case')}"
+    return f"look {work.look}: level {three_digits(100 * work.level)} %{first}, {shared}"
+
+
+def _threshold_lines(work: Arithmetic) -> list[str]:
+    name = f"t(p, {work.nu})" if work.spread == NoiseSource.MEASURED else "z(p)"
+    p = f"p = 1 - {three_digits(work.level)} / {2 * work.cases}"
+    digits = work.rounding > DIGITS_MATTER
+    rounding = f", {three_digits(work.rounding)}" if digits else ""
+    filled = f"max({three_digits(work.practical)}, {work.quantile:.3f} × {three_digits(work.se)}{rounding})"
+    band = f"{three_digits(work.band)}: ±{as_percent(work.band):.2f} %"
+    seen = f"{as_percent(work.mde):.2f} % is seen in 4 of 5 comparisons"
+    terms = f"practical margin, {name} SE" + (", half of the last digits" if digits else "")
+    return [
+        f"T = max({terms}), {p}, = {filled} = {band}",
+        f"MDE = T + {POWER_Z} SE = {three_digits(work.mde)}: {seen}",
+    ]
+
+
+def _test_lines(work: Arithmetic) -> list[str]:
+    r = abs(work.change)
+    reach = max(work.z * work.se, work.rounding)
+    limit = r + reach
+    changed, same = r >= work.band, limit <= work.equivalence
+    reached = f"{three_digits(r)} + {three_digits(reach)} = {three_digits(limit)}"
+    filled = f"{reached} <= {three_digits(work.equivalence)}"
+    return [
+        f"changed if |r| >= T: {three_digits(r)} >= {three_digits(work.band)}: {_yes_or_no(holds=changed)}",
+        f"else same if |r| + {work.z:.3f} SE <= equivalence margin: {filled}: {_yes_or_no(holds=same)}",
+    ]
+
+
+def _yes_or_no(*, holds: bool) -> str:
+    return "yes" if holds else "no"
+
+
+STEADY_METHOD = """\
+Steady s/step is the median interval between the completions of clean steps: compilation, ramp-up, \
+checkpoint saves, evals and the last line are left out. Step time, tokens/s and TFLOP/s are one measurement \
+with one verdict."""
+
+THRESHOLD_METHOD = """\
+±x % is the threshold: a change counts from there, and never below {practical}. `n v m` are the runs of \
+head and base. *Same* means that a change of {equivalence} is ruled out; between the two it is \
+*inconclusive*."""
+
+LEVEL_METHOD = """\
+At most {alpha} of the reports on harmless changes flag any case: that level is shared by {cases}."""
+
+HISTORY_METHOD = """\
+Where the history of the base branch tells a case's noise, that case is held to {alpha} of the reports."""
+
+POOLED_METHOD = """\
+`+k` counts runs of the base branch that stand beside the baseline's own, which agree with them: the change \
+is against them all."""
+
+DEFAULT_NOISE = f"{percent_words(TPU_SD * 100)} on TPU, {percent_words(GPU_SD * 100)} on GPU"
+
+NOISE_SOURCES = {
+    NoiseSource.MEASURED: f"measured, on these runs and up to {MAX_HISTORY} others of the base branch",
+    NoiseSource.DEVICE_DEFAULT: f"the device's default ({DEFAULT_NOISE}), because the repeats give "
+    f"fewer than {MIN_DEGREES_OF_FREEDOM} degrees of freedom",
+    NoiseSource.UNKNOWN: "unknown on this device, and none is assumed",
+}
+
+LOOKS_METHOD = """\
+This is look {look} at the same data, threshold adjusted: later looks share {later}, so running again until \
+it is green or red does not work."""
+
+POWER_METHOD = "A change of {effect} would be seen in 4 of 5 such comparisons."
+
+
+def method_lines(
+    timings: list[TimingDecision], *, practical_percent: float = 1.0, equivalence_percent: float = 5.0
+) -> list[str]:
+    """The method in sentences of Markdown, for the decisions at hand."""
+    margins = THRESHOLD_METHOD.format(
+        practical=percent_words(practical_percent), equivalence=percent_words(equivalence_percent)
+    )
+    cases = counted(max((one.comparable_cases for one in timings), default=1), "comparable case")
+    level = LEVEL_METHOD.format(alpha=percent_words(REPORT_ALPHA * 100), cases=cases)
+    told = [
+        *_history_method(timings),
+        *_noise_method(timings),
+        *_looks_method(timings),
+        *_power_method(timings),
+    ]
+    return [STEADY_METHOD, margins, level, *told]
+
+
+def _history_method(timings: list[TimingDecision]) -> list[str]:
+    """What the history of the base branch changes, where any case has one."""
+    stricter = [HISTORY_METHOD.format(alpha=percent_words(100 * REPORT_ALPHA_WITH_HISTORY))]
+    lines = stricter if any(one.history for one in timings) else []
+    return [*lines, *([POOLED_METHOD] if any(one.main_runs for one in timings) else [])]
+
+
+def _noise_method(timings: list[TimingDecision]) -> list[str]:
+    number = Counter(one.spread for one in timings)
+    if len(number) == 1:
+        return [f"The noise from run to run is {NOISE_SOURCES[timings[0].spread]}."]
+    parts = [f"{NOISE_SOURCES[spread]}: {counted(count, 'case')}" for spread, count in number.items()]
+    return [f"The noise from run to run is {'; '.join(parts)}."] if parts else []
+
+
+def _looks_method(timings: list[TimingDecision]) -> list[str]:
+    most = max((one.look for one in timings), default=1)
+    if most <= 1:
+        return []
+    again = any(one.history and one.look > 1 for one in timings)
+    later = f"{percent_words(LATER_LOOKS_SHARE * 100)} of the level"
+    return [LOOKS_METHOD.format(look=most, later=later + (", with a history as much again" if again else ""))]
+
+
+def _power_method(timings: list[TimingDecision]) -> list[str]:
+    effects = sorted(one.mde for one in timings if one.mde is not None)
+    if not effects:
+        return []
+    least, most = unsigned_percent(effects[0]), unsigned_percent(effects[-1])
+    return [POWER_METHOD.format(effect=least if least == most else f"{least} to {most}")]
+
+
+COMPARISON_TEMPLATE = "compare.md.j2"
+
+LONGEST_TEXT = 600  # characters of one text: a reason may name every difference
+
+
+def comparison_markdown(comparison: Comparison, *, render: Callable[[str, Mapping[str, object]], str]) -> str:
+    """Verdict, reason, caveats, figures, and the rest folded."""
+    return render(COMPARISON_TEMPLATE, markdown_values(comparison_view(comparison)))
+
+
+def markdown_values(view: ComparisonView) -> dict[str, object]:
+    """`view` with every text redacted and escaped; the method is our own Markdown already."""
+    escaped = {name: _escape_all(value) for name, value in asdict(view).items()}
+    return {**escaped, "method": view.method, "symbol": view.symbol, "tone": view.tone}
+
+
+def _escape_all(value: object) -> object:
+    match value:
+        case str():
+            return safe_text(value, LONGEST_TEXT)
+        case Mapping():
+            return {name: _escape_all(one) for name, one in value.items()}
+        case tuple() | list():
+            return [_escape_all(one) for one in value]
+        case _:
+            return value

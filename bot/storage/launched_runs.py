@@ -1,0 +1,289 @@
+"""Launched runs: their status while they live, and what operators see and ask of them.
+
+The result of a step and the wake-up of those who wait for it are one transaction. An operator's action
+only changes rows; the worker carries it out.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, and_, case, func, inspect, null, or_, select, update
+
+from bot.clusters.interface import ClusterPlace, Job
+from bot.domain.run import RunRecord, RunState
+from bot.runs.run_status import TERMINAL_STATES, RunStatus
+from bot.runs.state_machine import Demand, next_attempt
+from bot.storage import main_branch, pull_requests, queue, repositories, runs
+from bot.storage.main_branch import MAIN
+from bot.storage.queue import Claim
+from bot.storage.sql import json_decoder
+from bot.storage.tables import PULL_REQUEST, RUN, SPEND
+from bot.verdict.judgement import MeasuredRun
+
+_DECODE_JOB, _DECODE_STATUS = json_decoder(Job), json_decoder(RunStatus)
+
+PROGRESS_DELAY_SECONDS = 30.0
+"""How soon those who wait look at mere progress: a look costs GitHub requests, of which there are 5,000 an
+hour for a whole installation."""
+
+
+class OperatorAction(StrEnum):
+    """What an operator asked for, which outweighs what pull requests want: end it, or run it to its end."""
+
+    CANCEL = "cancel"
+    RUN = "run"
+
+
+class RunChange(StrEnum):
+    """What those who wait for a run are told of a step: nothing, that it went on, or that it is elsewhere."""
+
+    NONE = "none"
+    PROGRESS = "progress"
+    STATE = "state"
+
+
+def run_status(row: Mapping[Any, Any]) -> RunStatus:
+    """How the run of a row stands; from the beginning where nothing was written down yet."""
+    if row["standing"] is not None:
+        return _DECODE_STATUS(row["standing"])
+    job = decode_job(row["job"])
+    return RunStatus(name=job.name, timeout_seconds=job.timeout_seconds, state=RunState(row["state"]))
+
+
+def run_statuses(connection: Connection, ids: Collection[str]) -> dict[str, RunStatus]:
+    """How these runs stand, by id; runs that we did not launch are left out."""
+    known = select(RUN.c.id, RUN.c.state, RUN.c.standing, RUN.c.job)
+    rows = connection.execute(known.where(RUN.c.id.in_(sorted(ids)), RUN.c.job.is_not(None)))
+    return {row["id"]: run_status(row) for row in rows.mappings()}
+
+
+def local_runs(connection: Connection) -> tuple[str, ...]:
+    """The ids of the open runs of this machine, in the order of their turns."""
+    rows = connection.execute(
+        select(RUN.c.id)
+        .where(RUN.c.job.is_not(None), RUN.c.place.is_(None), RUN.c.state.not_in(TERMINAL_STATES))
+        .order_by((RUN.c.state == RunState.RUNNING).desc(), RUN.c.seen, RUN.c.id)
+    )
+    return tuple(rows.scalars())
+
+
+def statuses_by_key(connection: Connection, keys: Collection[str]) -> dict[str, RunStatus]:
+    """How the runs of these keys stand, by id."""
+    known = select(RUN.c.id, RUN.c.state, RUN.c.standing, RUN.c.job)
+    rows = connection.execute(known.where(RUN.c.key.in_(sorted(keys)), RUN.c.job.is_not(None)))
+    return {row["id"]: run_status(row) for row in rows.mappings()}
+
+
+def active_places(connection: Connection, *, since: float) -> tuple[ClusterPlace | None, ...]:
+    """Every place that has a run, or had one since then (Unix seconds); None is this machine."""
+    recent = or_(RUN.c.seen >= since, RUN.c.state.not_in(TERMINAL_STATES))
+    rows = connection.execute(
+        select(func.max(RUN.c.job)).where(RUN.c.job.is_not(None), recent).group_by(RUN.c.place)
+    )
+    found = {job.place.name if job.place else "": job.place for job in map(decode_job, rows.scalars())}
+    return tuple(found[name] for name in sorted(found))
+
+
+def reschedule_stuck(connection: Connection, *, now: float, later: float) -> int:
+    """Have open runs looked at that are due only after `later`, or never, and free rows that are held for
+    longer than that: no clock of ours sets either, unless it was wrong. The number of both."""
+    open_runs = and_(RUN.c.job.is_not(None), RUN.c.state.not_in(TERMINAL_STATES))
+    late = or_(RUN.c.due.is_(None), RUN.c.due > later)
+    woken = connection.execute(update(RUN).where(open_runs, late).values(due=now)).rowcount
+    freed = update(RUN).where(RUN.c.job.is_not(None), RUN.c.lease_until > later).values(lease_until=0.0)
+    return woken + connection.execute(freed).rowcount
+
+
+def release_reservations(connection: Connection, *, now: float) -> int:
+    """Give back what was set aside for attempts that are over, and was never settled; the number of them.
+
+    An attempt is settled before its end is written down, so that only a process that slept past its lease
+    leaves such a row: it set something aside for a launch that it then was not allowed to make.
+    """
+    over = (
+        select(RUN.c.id)
+        .where(RUN.c.id == SPEND.c.run)
+        .where(or_(RUN.c.state.in_(TERMINAL_STATES), RUN.c.attempt > SPEND.c.attempt))
+    )
+    given_back = update(SPEND).where(SPEND.c.ended.is_(None), over.exists())
+    return connection.execute(given_back.values(spent_chip_hours=0.0, ended=now)).rowcount
+
+
+def decode_job(text: str) -> Job:
+    """The job as it was kept."""
+    return _DECODE_JOB(text)
+
+
+def run_demand(connection: Connection, run: str) -> Demand:
+    """Whether the run is to go on: an operator's word counts, else whether any pull request wants it."""
+    word = connection.execute(select(RUN.c.wish).where(RUN.c.id == run)).scalar_one_or_none()
+    if word == OperatorAction.CANCEL:
+        return Demand.UNWANTED
+    if word == OperatorAction.RUN or runs.wanters(connection, run):
+        return Demand.WANTED
+    return Demand.UNWANTED
+
+
+def release_run(
+    connection: Connection,
+    held: Claim,
+    record: RunRecord,
+    after: RunStatus,
+    *,
+    due: float | None,
+    now: float,
+    news: RunChange,
+    measured: MeasuredRun | None = None,
+) -> bool:
+    """Write down what came of a step; False where another process has taken the row over.
+
+    Those who want the run now, not those who did when the step began, are told.
+    """
+    values: dict[str, Any] = {
+        "state": record.state,
+        "standing": msgspec.json.encode(after).decode(),
+        "started": record.started,
+        "log_uri": record.log_uri,
+        "attempt": after.attempt,
+    }
+    if record.state in TERMINAL_STATES:
+        # As it is now: an operator may have asked for another thing since the row was claimed.
+        values["wish"] = case((RUN.c.wish == OperatorAction.RUN, null()), else_=RUN.c.wish)
+    if not queue.release(connection, held, due=due, values=values):
+        return False
+    if measured is not None:
+        runs.save(connection, record, now=now, measured=measured)
+    for repository, number in runs.wanters(connection, record.id):
+        if news is RunChange.STATE:
+            pull_requests.touch(connection, repository=repository, number=number, now=now)
+            if number == main_branch.MAIN:
+                main_branch.touch_main(connection, repository, now=now)
+        elif news is RunChange.PROGRESS:
+            _enqueue_by(connection, repository, number, now + PROGRESS_DELAY_SECONDS)
+    return True
+
+
+def _enqueue_by(connection: Connection, repository: str, number: int, by: float) -> None:
+    """Have an open pull request looked at by then, if it is not to be looked at before."""
+    connection.execute(
+        update(PULL_REQUEST)
+        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number == number, PULL_REQUEST.c.open)
+        .where(or_(PULL_REQUEST.c.due.is_(None), PULL_REQUEST.c.due > by))
+        .values(due=by)
+    )
+
+
+RETRY_REASON = "an operator had it run again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchedRun:
+    """A run that we launched or will: its record, job and standing, which pull requests want it (repository
+    and number) and which branches by themselves, what an operator asked for, and the error of the last step
+    that failed."""
+
+    record: RunRecord
+    job: Job
+    standing: RunStatus
+    wanted_by: tuple[tuple[str, int], ...]
+    branches: tuple[str, ...]
+    wish: OperatorAction | None
+    error: str | None
+    planned: float
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will happen to it by itself."""
+        return self.record.state in TERMINAL_STATES
+
+
+def has_tables(connection: Connection) -> bool:
+    """Whether the database holds our tables."""
+    return inspect(connection).has_table(RUN.name)
+
+
+def is_outdated(connection: Connection) -> bool:
+    """Whether the tables of launched runs are those of an older version, and lack columns we read."""
+    there = {column["name"] for column in inspect(connection).get_columns(RUN.name)}
+    return not there.issuperset(column.name for column in RUN.columns)
+
+
+def newest_launched(
+    connection: Connection, *, repository: str | None, states: Sequence[str], limit: int
+) -> tuple[LaunchedRun, ...]:
+    """Launched runs in one of these states, those planned last first."""
+    wanted: list[ColumnElement[bool]] = [RUN.c.job.is_not(None), RUN.c.state.in_(states)]
+    if repository is not None:
+        wanted.append(RUN.c.repository == repository)
+    return _launched_runs(connection, and_(*wanted), limit)
+
+
+def launched_by_prefix(connection: Connection, beginning: str) -> tuple[LaunchedRun, ...]:
+    """The launched runs whose id begins so: at most two are read, since two are too many."""
+    return _launched_runs(
+        connection, and_(RUN.c.job.is_not(None), RUN.c.id.startswith(beginning, autoescape=True)), 2
+    )
+
+
+def cancel_run(connection: Connection, run: str, *, now: float) -> bool:
+    """Have an open run ended, and kept from being planned anew; False where it is over."""
+    asked = connection.execute(
+        update(RUN)
+        .where(RUN.c.id == run, RUN.c.job.is_not(None), RUN.c.state.not_in(TERMINAL_STATES))
+        .values(wish=OperatorAction.CANCEL, due=now)
+    )
+    return asked.rowcount == 1
+
+
+def retry_run(connection: Connection, run: str, *, now: float) -> bool:
+    """Have a run that is over run again, as another attempt that goes on to its end whoever wants it; False
+    where it is open. Its last measurement stands until the new one is there."""
+    row = connection.execute(select(RUN).where(RUN.c.id == run).with_for_update()).mappings().first()
+    if row is None or row["job"] is None or RunState(row["state"]) not in TERMINAL_STATES:
+        return False
+    again = next_attempt(run_status(row), why=RETRY_REASON, now=now)
+    values = {
+        "state": again.state,
+        "standing": msgspec.json.encode(again).decode(),
+        "attempt": again.attempt,
+        "wish": OperatorAction.RUN,
+        "due": now,
+        "lease_until": 0.0,
+        "token": RUN.c.token + 1,
+        "attempts": 0,
+        "error": None,
+    }
+    connection.execute(update(RUN).where(RUN.c.id == run).values(**values))
+    for repository, number in runs.wanters(connection, run):
+        pull_requests.touch(connection, repository=repository, number=number, now=now)
+    return True
+
+
+def _launched_runs(connection: Connection, where: ColumnElement[bool], limit: int) -> tuple[LaunchedRun, ...]:
+    rows = connection.execute(select(RUN).where(where).order_by(RUN.c.seen.desc(), RUN.c.id).limit(limit))
+    known = [(row, runs.wanters(connection, row["id"])) for row in rows.mappings().all()]
+    return tuple(
+        LaunchedRun(
+            record=runs.record_of(row),
+            job=decode_job(row["job"]),
+            standing=run_status(row),
+            wanted_by=tuple(one for one in wanters if one[1] > MAIN),
+            branches=tuple(_branch_name(connection, *one) for one in wanters if one[1] <= MAIN),
+            wish=OperatorAction(row["wish"]) if row["wish"] else None,
+            error=row["error"],
+            planned=row["seen"],
+        )
+        for row, wanters in known
+    )
+
+
+def _branch_name(connection: Connection, repository: str, number: int) -> str:
+    """The branch that wants a run by itself: the default branch, or one that is watched."""
+    if number == MAIN:
+        known = repositories.find_repository(connection, repository)
+        return known.default_branch or "main" if known else "main"
+    row = pull_requests.find_pull(connection, repository, number)
+    return row.head_branch or "" if row else ""

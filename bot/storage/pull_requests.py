@@ -1,0 +1,429 @@
+"""Pull requests and watched branches: what is wanted, what was published, and when to look again.
+
+A request that arrives while the row is worked on is not lost: it raises `wanted`, and whoever releases
+the row finds that it is due again at once. The dirty flags say that the comment or check on GitHub may
+differ from our last write.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Update, and_, case, exists, func, select, update
+
+from bot.storage.queue import Claim, release
+from bot.storage.sql import insert, json_decoder
+from bot.storage.tables import PULL_REQUEST, REPORT
+
+KEPT_COMMANDS = 20
+"""Commands remembered per pull request: the comment shows the newest, the rest is folded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRecord:
+    """A command that was given, or a label that was put: by whom, when, and what came of it (`result`, one
+    sentence). `position` is its place in the comment; a label has no comment (`comment_id` is 0)."""
+
+    comment_id: int
+    text: str
+    by: str
+    at: float
+    result: str
+    refused: bool = False
+    head_sha: str | None = None
+    position: int = 0
+
+    @property
+    def key(self) -> tuple[int, int, str]:
+        """What tells it apart."""
+        return self.comment_id, self.position, "" if self.comment_id else f"{self.text} {self.at}"
+
+    @property
+    def order(self) -> tuple[float, int, int]:
+        """The order in which people gave commands."""
+        return self.at, self.comment_id, self.position
+
+
+def merge_records(kept: Sequence[CommandRecord], new: Sequence[CommandRecord]) -> tuple[CommandRecord, ...]:
+    """The newest of both, in the order in which they were given, whichever delivery came first."""
+    by_key = {one.key: one for one in (*kept, *new)}
+    return tuple(sorted(by_key.values(), key=lambda one: one.order)[-KEPT_COMMANDS:])
+
+
+CHANGED = "changed by somebody else"
+"""Stands in place of the digest of a comment that another hand has edited or deleted, and of a check that
+GitHub has reset."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterimAnalyses:
+    """How often a case's data was looked at, and a digest of the runs that the last look saw."""
+
+    look: int
+    runs: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRow:
+    """One remembered pull request. `head_seen` is when its head was first heard of (Unix seconds)."""
+
+    repository: str
+    number: int
+    installation: int
+    open: bool
+    title: str
+    head_sha: str | None
+    head_branch: str | None
+    head_seen: float | None
+    wanted: int
+    comment_id: int | None
+    comment_hash: str | None
+    comment_severity: int
+    comment_decided: str | None
+    comment_written: float | None
+    attempts: int
+    check_id: int | None = None
+    check_head: str | None = None
+    check_hash: str | None = None
+    check_pending: bool | None = None
+    comment_lost: int = 0
+    trouble: str | None = None
+    commands: tuple[CommandRecord, ...] = ()
+    looks: dict[str, InterimAnalyses] = field(default_factory=dict)
+
+    @property
+    def is_branch(self) -> bool:
+        """Whether it stands for a branch that is watched without a pull request."""
+        return self.number < 0
+
+
+_COMMANDS, _INTERIM = json_decoder(tuple[CommandRecord, ...]), json_decoder(dict[str, InterimAnalyses])
+
+
+def pull_row(row: Mapping[Any, Any]) -> PullRow:
+    """The row as values."""
+    names = [name for name in PullRow.__dataclass_fields__ if name not in {"commands", "looks"}]
+    return PullRow(
+        **{name: row[name] for name in names},
+        commands=_COMMANDS(row["commands"]),
+        looks=_INTERIM(row["looks"]),
+    )
+
+
+def enqueue(
+    connection: Connection,
+    *,
+    repository: str,
+    number: int,
+    installation: int,
+    now: float,
+    head_sha: str | None = None,
+    commands: Sequence[CommandRecord] = (),
+) -> None:
+    """Have this pull request looked at as soon as possible.
+
+    A `head_sha` other than the one we know says that the branch has just been pushed to; a command that was
+    recorded before is not recorded twice.
+    """
+    connection.execute(
+        insert(connection, PULL_REQUEST)
+        .values(**_new_row(repository, number, installation, now))
+        .on_conflict_do_nothing(index_elements=["repository", "number"])
+    )
+    here = _is_pull(repository, number)
+    row = connection.execute(select(PULL_REQUEST).where(here).with_for_update()).mappings().one()
+    values: dict[str, Any] = {"wanted": PULL_REQUEST.c.wanted + 1, "due": now, "installation": installation}
+    if head_sha and row["head_sha"] not in {None, head_sha}:
+        values |= _new_head(head_sha, now)
+    if commands:
+        given = [replace(one, head_sha=one.head_sha or row["head_sha"]) for one in commands]
+        values["commands"] = _json(merge_records(pull_row(row).commands, given))
+    connection.execute(update(PULL_REQUEST).where(here).values(**values))
+
+
+def enqueue_by_branch(connection: Connection, *, repository: str, branch: str, sha: str, now: float) -> int:
+    """Have the open pull requests of this head branch looked at; the number of them. A fork's branch of the
+    same name is another one."""
+    touched = connection.execute(
+        _enqueue_open(now)
+        .where(
+            PULL_REQUEST.c.repository == repository,
+            PULL_REQUEST.c.head_branch == branch,
+            PULL_REQUEST.c.head_sha != sha,
+            PULL_REQUEST.c.number > 0,
+            PULL_REQUEST.c.from_fork.is_not(True),
+        )
+        .values(**_new_head(sha, now))
+    )
+    return touched.rowcount
+
+
+def touch(connection: Connection, *, repository: str, number: int, now: float) -> None:
+    """Have a pull request that we know looked at, if it is open."""
+    connection.execute(_enqueue_open(now).where(_is_pull(repository, number)))
+
+
+def touch_open(connection: Connection, *, repository: str, now: float) -> None:
+    """Have every open pull request of a repository looked at: what they are compared with has changed."""
+    connection.execute(_enqueue_open(now).where(PULL_REQUEST.c.repository == repository))
+
+
+def release_pull(
+    connection: Connection, held: Claim, *, now: float, due: float | None, values: Mapping[str, Any]
+) -> bool:
+    """Write what came of looking; due at once where something was wished for meanwhile. What others did to
+    the comment or check meanwhile is not forgotten."""
+    seen = held.row["wanted"]
+    told = {
+        name: PULL_REQUEST.c[name] == CHANGED for name in ("comment_hash", "check_hash") if name in values
+    }
+    values = {**values, **{name: case((it, CHANGED), else_=values[name]) for name, it in told.items()}}
+    again = case((PULL_REQUEST.c.wanted != seen, now), else_=due)
+    return release(connection, held, due=None, values={**values, "done": seen, "due": again})
+
+
+def find_pull(connection: Connection, repository: str, number: int) -> PullRow | None:
+    """The remembered pull request, or None."""
+    row = connection.execute(select(PULL_REQUEST).where(_is_pull(repository, number))).mappings().first()
+    return pull_row(row) if row else None
+
+
+def open_head_branches(connection: Connection, repository: str) -> tuple[str, ...]:
+    """The head branches of a repository's open pull requests, by name."""
+    rows = connection.execute(
+        select(PULL_REQUEST.c.head_branch)
+        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.open)
+        .where(PULL_REQUEST.c.head_branch.is_not(None))
+        .distinct()
+    )
+    return tuple(sorted(rows.scalars()))
+
+
+def list_pulls(connection: Connection, repository: str) -> tuple[PullRow, ...]:
+    """Every remembered pull request of a repository, newest first."""
+    rows = connection.execute(
+        select(PULL_REQUEST)
+        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number > 0)
+        .order_by(PULL_REQUEST.c.number.desc())
+    )
+    return tuple(pull_row(row) for row in rows.mappings())
+
+
+def _new_row(repository: str, number: int, installation: int, now: float) -> dict[str, Any]:
+    """The values of a row that is looked at for the first time."""
+    return {
+        "repository": repository,
+        "number": number,
+        "installation": installation,
+        "open": True,
+        "title": "",
+        "wanted": 0,
+        "done": 0,
+        "commands": "[]",
+        "looks": "{}",
+        "comment_severity": 0,
+        "due": now,
+        "lease_until": 0.0,
+        "token": 0,
+        "attempts": 0,
+    }
+
+
+def _enqueue_open(now: float) -> Update:
+    again = {"wanted": PULL_REQUEST.c.wanted + 1, "due": now}
+    return update(PULL_REQUEST).where(PULL_REQUEST.c.open).values(**again)
+
+
+def _new_head(sha: str, now: float) -> dict[str, Any]:
+    """What a push changes. One to a commit that has a report is told late, or goes back: GitHub will tell."""
+    told = exists().where(
+        REPORT.c.repository == PULL_REQUEST.c.repository,
+        REPORT.c.number == PULL_REQUEST.c.number,
+        REPORT.c.head_sha == sha,
+    )
+    moved = {"head_seen": now, "head_sha": sha, "looks": "{}"}
+    return {name: case((told, PULL_REQUEST.c[name]), else_=value) for name, value in moved.items()}
+
+
+def _is_pull(repository: str, number: int) -> Any:
+    return and_(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number == number)
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def watch_branch(
+    connection: Connection, *, repository: str, branch: str, installation: int, sha: str | None, now: float
+) -> int:
+    """Have this branch looked at, which has moved to `sha`, or is gone where that is None; its number."""
+    number = branch_number(connection, repository, branch)
+    if number is None:
+        number = _next_branch_number(connection, repository)
+        values = _new_row(repository, number, installation, now) | {"head_branch": branch}
+        connection.execute(insert(connection, PULL_REQUEST).values(**values))
+    enqueue(
+        connection,
+        repository=repository,
+        number=number,
+        installation=installation,
+        now=now,
+        head_sha=sha,
+    )
+    return number
+
+
+def release_and_watch(
+    connection: Connection,
+    held: Claim,
+    *,
+    now: float,
+    due: float | None,
+    values: Mapping[str, Any],
+    branch: str | None,
+) -> bool:
+    """Let go of a row as `pulls.let_go` does, and have the branch looked at that its pull request began or
+    ceased to speak for; both or nothing, so that whoever looks sees who speaks for it now."""
+    if not release_pull(connection, held, now=now, due=due, values=values):
+        return False
+    if branch is not None:
+        repository, installation = held.row["repository"], held.row["installation"]
+        watch_branch(
+            connection, repository=repository, branch=branch, installation=installation, sha=None, now=now
+        )
+    return True
+
+
+def branch_number(connection: Connection, repository: str, branch: str) -> int | None:
+    """The number below zero that stands for a branch; None where it was never watched."""
+    return connection.execute(
+        select(PULL_REQUEST.c.number).where(
+            PULL_REQUEST.c.repository == repository,
+            PULL_REQUEST.c.head_branch == branch,
+            PULL_REQUEST.c.number < 0,
+        )
+    ).scalar_one_or_none()
+
+
+def pull_of_branch(connection: Connection, repository: str, branch: str) -> int | None:
+    """The number of the newest open pull request that speaks for the branch. A fork's speaks for the fork's
+    own branch, whatever that is called."""
+    found = (
+        select(PULL_REQUEST.c.number)
+        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.head_branch == branch)
+        .where(PULL_REQUEST.c.number > 0, PULL_REQUEST.c.open, PULL_REQUEST.c.from_fork.is_not(True))
+        .order_by(PULL_REQUEST.c.number.desc())
+    )
+    return connection.execute(found.limit(1)).scalar_one_or_none()
+
+
+def has_pull(connection: Connection, repository: str, branch: str) -> bool:
+    """Whether an open pull request speaks for the branch."""
+    return pull_of_branch(connection, repository, branch) is not None
+
+
+def watched_branches(connection: Connection, repository: str) -> tuple[PullRow, ...]:
+    """Every branch that is watched by itself and still there, by name."""
+    rows = connection.execute(
+        select(PULL_REQUEST)
+        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number < 0, PULL_REQUEST.c.open)
+        .order_by(PULL_REQUEST.c.head_branch)
+    )
+    return tuple(pull_row(row) for row in rows.mappings())
+
+
+def _next_branch_number(connection: Connection, repository: str) -> int:
+    """One below the lowest. Two branches at once: the second insert fails, and is repeated as a whole."""
+    lowest = connection.execute(
+        select(func.min(PULL_REQUEST.c.number)).where(PULL_REQUEST.c.repository == repository)
+    ).scalar_one()
+    return min(lowest or 0, 0) - 1
+
+
+UNKNOWN_CHECK = -1
+"""In place of the id of a check run that is to be looked for."""
+
+
+def mark_comment_dirty(connection: Connection, *, repository: str, number: int) -> None:
+    """Forget what the comment says, before it is written: after an unclear end it is looked for first."""
+    connection.execute(
+        update(PULL_REQUEST)
+        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number == number)
+        .values(comment_hash=None)
+    )
+
+
+def mark_check_dirty(connection: Connection, *, repository: str, number: int, head_sha: str) -> None:
+    """Forget what the check says, before it is written: if that ends unclear, the next one writes again."""
+    same = PULL_REQUEST.c.check_head == head_sha
+    connection.execute(
+        update(PULL_REQUEST)
+        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number == number)
+        .values(
+            check_hash=None,
+            check_head=head_sha,
+            check_id=case((same, PULL_REQUEST.c.check_id), else_=None),
+        )
+    )
+
+
+def mark_check_reset(
+    connection: Connection, *, repository: str, head_sha: str, now: float
+) -> tuple[int, ...]:
+    """Have a commit's checks written again, since GitHub clears what is asked for again; the open pull
+    requests whose head it is. What stands beside an older head is concluded like one that is pending."""
+    again = {"check_hash": CHANGED, "wanted": PULL_REQUEST.c.wanted + 1, "due": now}
+    here = PULL_REQUEST.c.repository == repository
+    touched = connection.execute(
+        update(PULL_REQUEST)
+        .where(here, PULL_REQUEST.c.check_head == head_sha)
+        .values(**again)
+        .returning(PULL_REQUEST.c.number, PULL_REQUEST.c.open)
+    ).all()
+    was_head = select(REPORT.c.number).where(REPORT.c.repository == repository, REPORT.c.head_sha == head_sha)
+    connection.execute(
+        update(PULL_REQUEST)
+        .where(here, PULL_REQUEST.c.check_head != head_sha, PULL_REQUEST.c.check_id.is_not(None))
+        .where(PULL_REQUEST.c.number.in_(was_head))
+        .values(check_head=head_sha, check_id=UNKNOWN_CHECK, check_pending=True, **again)
+    )
+    return tuple(sorted(row.number for row in touched if row.open))
+
+
+def mark_comment_changed(
+    connection: Connection, *, repository: str, number: int, comment_id: int, now: float
+) -> bool:
+    """Have our comment looked at, since somebody else deleted or edited it; False where it is not ours."""
+    ours = and_(
+        PULL_REQUEST.c.repository == repository,
+        PULL_REQUEST.c.number == number,
+        PULL_REQUEST.c.comment_id == comment_id,
+        PULL_REQUEST.c.open,
+    )
+    touched = connection.execute(
+        update(PULL_REQUEST)
+        .where(ours)
+        .values(comment_hash=CHANGED, wanted=PULL_REQUEST.c.wanted + 1, due=now)
+    )
+    return touched.rowcount == 1
+
+
+def is_claimed(connection: Connection, *, repository: str, number: int, now: float) -> bool:
+    """Whether somebody works on the pull request, and may be writing a comment whose id is not kept yet."""
+    held = select(PULL_REQUEST.c.number).where(
+        PULL_REQUEST.c.repository == repository,
+        PULL_REQUEST.c.number == number,
+        PULL_REQUEST.c.lease_until > now,
+    )
+    return connection.execute(held).first() is not None
+
+
+def count_open_pulls(connection: Connection) -> dict[str, int]:
+    """How many pull requests are open, by repository; those without are left out."""
+    rows = connection.execute(
+        select(PULL_REQUEST.c.repository, func.count())
+        .where(PULL_REQUEST.c.open, PULL_REQUEST.c.number > 0)
+        .group_by(PULL_REQUEST.c.repository)
+    )
+    return {row[0]: int(row[1]) for row in rows}

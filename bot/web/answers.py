@@ -1,0 +1,180 @@
+"""HTTP answers: security headers, ETags, JSON and CSV.
+
+Answers load nothing from outside, run nothing inline, and no other site may frame them or learn their
+address. In CSV, a text that a spreadsheet would take for a formula gets an apostrophe; numbers stay numbers.
+"""
+
+import csv
+import hashlib
+import io
+from collections.abc import Iterable, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+CONTENT_SECURITY_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "style-src 'self'",
+        "script-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+
+SECURITY_HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+# Always asked again, and answered 304 where nothing changed; a private page is kept by its reader only.
+CACHE_PUBLIC = "no-cache"
+
+CACHE_PRIVATE = "private, no-cache"
+
+NO_STORE = "no-store"
+
+HTML = "text/html; charset=utf-8"
+
+JSON = "application/json"
+
+TEXT = "text/plain; charset=utf-8"
+
+
+def redirect_without_slash(request: Request) -> Response | None:
+    """An address that ends in a slash leads to the one without, which is the page's; None where it does not.
+
+    The aim is a path of this site whatever was asked for: it begins with one slash.
+    """
+    path = request.scope["path"]
+    if not path.endswith("/") or not path.strip("/"):
+        return None
+    aim = "/" + quote(path.strip("/"), safe="/:@!$&'()*+,;=~")
+    query = f"?{request.url.query}" if request.url.query else ""
+    return with_security_headers(
+        RedirectResponse(aim + query, status_code=308, headers={"Cache-Control": NO_STORE})
+    )
+
+
+def with_security_headers(response: Response) -> Response:
+    """The response with the headers that every answer carries."""
+    for name, value in SECURITY_HEADERS.items():
+        response.headers.setdefault(name, value)
+    return response
+
+
+def etag_answer(
+    request: Request,
+    body: bytes,
+    *,
+    kind: str,
+    cache: str = CACHE_PUBLIC,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+    tag: str | None = None,
+) -> Response:
+    """`body`, or 304 where the visitor already has it; `tag` where it is known without the body."""
+    tag = tag or make_etag(body)
+    shared = {"ETag": tag, "Cache-Control": cache, **(headers or {})}
+    if status == 200 and _matches_etag(request.headers.get("if-none-match", ""), tag):
+        return with_security_headers(Response(status_code=304, headers=shared))
+    return with_security_headers(Response(body, status_code=status, media_type=kind, headers=shared))
+
+
+def make_etag(*parts: object) -> str:
+    """A tag that changes with any of these parts."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part if isinstance(part, bytes) else repr(part).encode() + b"\0")
+    return f'"{digest.hexdigest()[:32]}"'
+
+
+def not_modified(request: Request, tag: str, *, cache: str) -> Response | None:
+    """The answer to who has what this tag names, or asks for the tag alone; None where the body is wanted."""
+    shared = {"ETag": tag, "Cache-Control": cache}
+    if _matches_etag(request.headers.get("if-none-match", ""), tag):
+        return with_security_headers(Response(status_code=304, headers=shared))
+    if request.method == "HEAD":
+        return head_answer(HTML, 200, shared)
+    return None
+
+
+def head_answer(kind: str, status: int, headers: dict[str, str]) -> Response:
+    """The answer to HEAD where the body is not made for it: its length is not said, unless it is known."""
+    answer = with_security_headers(Response(status_code=status, media_type=kind, headers=headers))
+    if "Content-Length" not in headers:
+        del answer.headers["Content-Length"]
+    return answer
+
+
+def json_answer(
+    request: Request,
+    document: Any,
+    *,
+    cache: str = CACHE_PUBLIC,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    """The document as JSON, indented, because people read it too."""
+    body = msgspec.json.format(msgspec.json.encode(document)) + b"\n"
+    return etag_answer(request, body, kind=JSON, cache=cache, status=status, headers=headers)
+
+
+def _matches_etag(named: str, tag: str) -> bool:
+    tags = {candidate.strip().removeprefix("W/") for candidate in named.split(",")}
+    return tag in tags or "*" in tags
+
+
+CSV = "text/csv; charset=utf-8"
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "＝", "＋", "－", "＠")
+"""What begins a formula, or a command, in one spreadsheet or another."""
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """The table; what is None is an empty field."""
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\r\n")
+    writer.writerow(header)
+    writer.writerows([[csv_field(value) for value in row] for row in rows])
+    return written.getvalue()
+
+
+def csv_field(value: object) -> object:
+    """A value as a field."""
+    if not isinstance(value, str):
+        return value
+    plain = value.replace("\x00", "")
+    return (
+        f"'{plain}"
+        if plain.lstrip(" ").startswith(FORMULA_STARTS) or plain.startswith(FORMULA_STARTS)
+        else plain
+    )
+
+
+def csv_answer(
+    request: Request, name: str, header: Sequence[str], rows: Iterable[Sequence[object]], *, cache: str
+) -> Response:
+    """The table as a file of this name."""
+    safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name)
+    headers = {
+        "Content-Disposition": f'attachment; filename="{safe.encode("ascii", "replace").decode()}.csv"'
+    }
+    body = csv_text(header, rows).encode()
+    return etag_answer(request, body, kind=CSV, cache=cache, headers=headers)
+
+
+def wants_csv(request: Request) -> bool:
+    """Whether `?format=csv` was asked for."""
+    return request.query_params.get("format") == "csv"

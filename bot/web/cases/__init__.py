@@ -1,1 +1,0 @@
-"""One case of two sides: its verdict in words, its figures, its failure, its runs."""

@@ -1,0 +1,440 @@
+"""Charts of runs: loss curves, step times and time ledgers as SVG paths, in a drawing 1000 units wide.
+
+Pure. Everything drawn is also said in words. A value that is no number interrupts the line; one far outside
+is
+drawn at the edge and counted.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import isfinite
+from operator import itemgetter
+from statistics import median
+
+from bot.logs.ledger import Phase
+from bot.report.wording import counted, duration_words, significant
+from bot.verdict.judgement import MeasuredRun
+from bot.verdict.loss import LossCurve, loss_pair, read_loss_curve
+from bot.verdict.timing import MAX_INTERVAL_MEDIANS, MIN_INTERVAL_MEDIANS, last_attempt_steps, line_gaps
+
+WIDTH = 1000.0
+
+MAX_HOVER_AREAS = 60
+"""Stretches that can still be told apart with a finger on a phone, and a page's worth of words."""
+
+Points = Sequence[tuple[int, float]]
+
+HoverNote = Callable[[str, int], str]
+"""What to say of a line's figure at a step, by the line's name; nothing is an empty text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoverArea:
+    """A stretch of the drawing, and what it says."""
+
+    x: float
+    width: float
+    words: str
+
+
+def hover_areas(
+    lines: Mapping[str, Points],
+    *,
+    unit: str = "",
+    digits: int = 4,
+    remark: HoverNote | None = None,
+) -> tuple[HoverArea, ...]:
+    """One for each step, or for as many equal stretches as can be told apart; `remark` tells what stands
+    behind a line's figure at a step that has a stretch of its own, from the line's name and the step."""
+    steps = sorted({step for line in lines.values() for step, _ in line})
+    if len(steps) < 2:
+        return ()
+    known = {name: dict(line) for name, line in lines.items()}
+    groups = _step_groups(steps)
+    first, span = steps[0], steps[-1] - steps[0]
+    ends = [_midpoint(one[-1], two[0]) for one, two in pairwise(groups)]
+    edges = [first, *ends, steps[-1]]
+    return tuple(
+        HoverArea(
+            x=round((left - first) / span * WIDTH, 1),
+            width=round((right - left) / span * WIDTH, 1),
+            words=_hover_text(
+                group, known, remark or _no_note, lambda value: f"{significant(value, digits)}{unit}"
+            ),
+        )
+        for group, (left, right) in zip(groups, pairwise(edges), strict=True)
+    )
+
+
+def _no_note(_name: str, _step: int) -> str:
+    return ""
+
+
+def _step_groups(steps: Sequence[int]) -> list[Sequence[int]]:
+    size = -(-len(steps) // MAX_HOVER_AREAS)
+    return [steps[at : at + size] for at in range(0, len(steps), size)]
+
+
+def _midpoint(one: int, two: int) -> float:
+    return (one + two) / 2
+
+
+def _hover_text(
+    group: Sequence[int],
+    known: Mapping[str, Mapping[int, float]],
+    remark: HoverNote,
+    shown: Callable[[float], str],
+) -> str:
+    title = f"step {group[0]}" if len(group) == 1 else f"steps {group[0]} to {group[-1]}"
+    parts = [
+        f"{name} {_value_range([line[step] for step in group if step in line], shown)}"
+        + (f", {said}" if len(group) == 1 and (said := remark(name, group[0])) else "")
+        for name, line in known.items()
+        if any(step in line for step in group)
+    ]
+    return f"{title}: {'; '.join(parts)}"
+
+
+def _value_range(values: Sequence[float], shown: Callable[[float], str]) -> str:
+    """The figure, or the lowest and the highest; what is no number is said as it is."""
+    odd = next((value for value in values if not isfinite(value)), None)
+    if odd is not None:
+        return shown(odd)
+    low, high = min(values), max(values)
+    return shown(low) if low == high else f"{shown(low)} to {shown(high)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stroke:
+    """One path and its style; `name` stands in the legend where it is not empty."""
+
+    style: str
+    path: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AxisLabels:
+    """What stands at the edges of a drawing: its highest and lowest value, and where it begins and ends."""
+
+    high: str
+    low: str
+    first: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """A drawing `height` high; `rules` are the heights of its frame lines, `words` say it to those who do not
+    see it, `notes` give the scales."""
+
+    title: str
+    words: str
+    height: float
+    rules: tuple[float, ...]
+    strokes: tuple[Stroke, ...]
+    notes: tuple[str, ...]
+    hits: tuple[HoverArea, ...] = ()
+    edges: AxisLabels | None = None
+
+
+FILL_COUNT = 10
+"""The stylesheet has so many fills, ordered so that neighbours differ in lightness too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BarSegment:
+    """One phase of a bar: its place, its fill and its words."""
+
+    x: float
+    width: float
+    fill: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeBar:
+    """A run's time as one bar; `words` say it to those who do not see it."""
+
+    name: str
+    words: str
+    blocks: tuple[BarSegment, ...]
+
+
+def phase_fills(names: Sequence[str]) -> dict[str, str]:
+    """A fill for every phase, the same on both sides; the residual is always the hatched one."""
+    plain = [name for name in names if not is_residual(name)]
+    chosen = {name: f"fill-{index % FILL_COUNT}" for index, name in enumerate(plain)}
+    return {**chosen, **{name: "fill-rest" for name in names if is_residual(name)}}
+
+
+def is_residual(name: str) -> bool:
+    """Whether a phase is what the others leave over."""
+    return name.lower() in {"residual", "rest", "unexplained", "other", "unaccounted"}
+
+
+def time_bar(name: str, ledger: Sequence[Phase], *, longest: float, fill: dict[str, str]) -> TimeBar:
+    """The ledger of one side, drawn to the scale in which `longest` seconds are the whole width."""
+    blocks, x = [], 0.0
+    for phase in ledger:
+        width = max(phase.seconds, 0.0) / longest * WIDTH if longest > 0 else 0.0
+        if width > 0:
+            words = f"{phase.name}: {phase.seconds:.1f} s"
+            blocks.append(
+                BarSegment(x=round(x, 2), width=round(width, 2), fill=fill[phase.name], words=words)
+            )
+        x += width
+    total = sum(phase.seconds for phase in ledger)
+    said = ", ".join(f"{phase.name} {phase.seconds:.1f} s" for phase in ledger)
+    return TimeBar(name=name, words=f"{name}, {total:.1f} s: {said}", blocks=tuple(blocks))
+
+
+MAX_BINS = 500
+"""Stretches drawn apart: each by its lowest and highest value."""
+
+
+def thin_points(line: Points, first: int, span: int) -> Points:
+    """At most two points of each of `MOST_BINS` stretches of the `span` places from `first` on: the lowest
+    and the highest; one that is no number where none other is."""
+    if len(line) <= 2 * MAX_BINS:
+        return line
+    bins: list[list[tuple[int, float]]] = [[] for _ in range(MAX_BINS)]
+    for point in line:
+        bins[(point[0] - first) * MAX_BINS // span].append(point)
+    kept: set[tuple[int, float]] = set()
+    for points in filter(None, bins):
+        finite = [point for point in points if isfinite(point[1])]
+        kept |= {min(finite, key=_value_of), max(finite, key=_value_of)} if finite else {points[0]}
+    return sorted(kept, key=itemgetter(0))
+
+
+_value_of = itemgetter(1)
+
+KEPT_STEP, LEFT_OUT = "kept", "left out"
+"""What became of a step on the way to the steady step time."""
+
+DRAW_LIMIT = 1e300
+"""Values beyond are drawn at the edge: their differences would overflow."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """A panel: the steps from left to right, the values from `low` at the bottom to `high` at the top."""
+
+    first: int
+    last: int
+    low: float
+    high: float
+    top: float
+    bottom: float
+
+    def place(self, step: int, value: float) -> str:
+        """`12.5 40`, with values outside at the edge."""
+        x = (step - self.first) / max(self.last - self.first, 1) * WIDTH
+        within = min(max(value, self.low), self.high)
+        y = self.bottom - (within - self.low) / (self.high - self.low) * (self.bottom - self.top)
+        return f"{x:.1f} {y:.1f}"
+
+
+def plots(sides: Mapping[str, MeasuredRun]) -> tuple[Plot, ...]:
+    """Every plot that there is something to draw in."""
+    return tuple(drawn for drawn in (loss_plot(sides), step_plot(sides)) if drawn is not None)
+
+
+def loss_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
+    """The loss curves of one or two sides, by name; of two also the relative difference, head to base."""
+    curves = {name: read_loss_curve(run.log) for name, run in sides.items()}
+    lines = {name: line for name, its in curves.items() if (line := _loss_points(its))}
+    numbers = [value for line in lines.values() for _, value in line if isfinite(value)]
+    steps = [step for line in lines.values() for step, _ in line]
+    if len(set(steps)) < 2 or not numbers:
+        return None
+    apart: Points = ()
+    if len(curves) == 2:
+        apart = _loss_difference(*curves.values())
+    upper = _panel(steps, numbers, 8.0, 150.0)
+    styles = _side_styles(sides)
+    strokes = [
+        Stroke(style=f"line-{styles[name]}", path=_path(upper, line), name=name)
+        for name, line in lines.items()
+    ]
+    said = [_loss_words(name, line) for name, line in lines.items()]
+    notes = [
+        f"Loss between {significant(min(numbers))} and {significant(max(numbers))}, {_step_span(steps)}."
+    ]
+    if apart:
+        furthest = max(apart, key=lambda point: abs(point[1]))
+        bound = abs(furthest[1]) or 1e-9
+        lower = _Panel(min(steps), max(steps), -bound, bound, 182.0, 232.0)
+        strokes.append(Stroke(style="line-apart", path=_path(lower, apart), name="relative difference"))
+        said.append(_difference_words(furthest))
+        notes.append(_difference_words(furthest))
+    rules = (upper.top, upper.bottom, *((182.0, 207.0, 232.0) if apart else ()))
+    return Plot(
+        edges=_axis_labels(upper, ""),
+        hits=hover_areas(lines, digits=5, remark=_difference_note(apart, list(lines)[-1])),
+        title="Loss by step",
+        words="Loss by step. " + " ".join(said),
+        height=240.0 if apart else 158.0,
+        rules=rules,
+        strokes=tuple(strokes),
+        notes=tuple(notes),
+    )
+
+
+def step_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
+    """The step times of one or two sides, by name; the steps that the steady step time rests on are dots."""
+    lines = {name: _step_times(run) for name, run in sides.items()}
+    lines = {name: line for name, line in lines.items() if len(line) > 1}
+    if not lines:
+        return None
+    middles = [sides[name].measurements.steady.seconds or _median_value(line) for name, line in lines.items()]
+    steps = [step for line in lines.values() for step, _ in line]
+    frame = _Panel(
+        min(steps),
+        max(steps),
+        MIN_INTERVAL_MEDIANS * min(middles),
+        MAX_INTERVAL_MEDIANS * max(middles),
+        8.0,
+        150.0,
+    )
+    styles = _side_styles(sides)
+    strokes, said = [], []
+    used: dict[str, dict[int, str]] = {}
+    for name, line in lines.items():
+        steady = sides[name].measurements.steady
+        use = used[name] = {
+            **dict.fromkeys(steady.candidate_steps, LEFT_OUT),
+            **dict.fromkeys(steady.kept_steps, KEPT_STEP),
+        }
+        dots, rings = (
+            [point for point in line if use.get(point[0]) == wanted] for wanted in (KEPT_STEP, LEFT_OUT)
+        )
+        strokes.append(Stroke(style=f"line-{styles[name]}", path=_path(frame, line), name=name))
+        strokes.append(Stroke(style=f"dots-{styles[name]}", path=_dots(frame, dots)))
+        circles = _dots(frame, rings)
+        strokes += [
+            Stroke(style=style, path=circles) for style in (f"rings-{styles[name]}", "holes") if rings
+        ]
+        said.append(_time_words(name, line, dots, frame))
+    low, high = significant(frame.low), significant(frame.high)
+    scale = f"From {low} to {high} s, {_step_span(steps)}. Dots: kept steps. Rings: left out."
+    return Plot(
+        edges=_axis_labels(frame, " s"),
+        hits=hover_areas(lines, unit=" s", remark=lambda name, step: used[name].get(step, "")),
+        title="Step time by step",
+        words="Step time by step. " + " ".join(said),
+        height=158.0,
+        rules=(frame.top, frame.bottom),
+        strokes=tuple(strokes),
+        notes=(scale, *said),
+    )
+
+
+def _loss_difference(base: LossCurve, head: LossCurve) -> Points:
+    """The relative difference at every step that both sides state a finite loss for."""
+    pairs = [loss_pair(base, head, step) for step in sorted(base.points.keys() & head.points.keys())]
+    ratios = [(it.step, it.head / it.base - 1) for it in pairs if it.finite and it.base]
+    return [point for point in ratios if isfinite(point[1])]
+
+
+def _axis_labels(frame: _Panel, unit: str) -> AxisLabels:
+    high, low = (f"{significant(value, 4)}{unit}" for value in (frame.high, frame.low))
+    return AxisLabels(high=high, low=low, first=f"step {frame.first}", last=f"step {frame.last}")
+
+
+def _difference_note(apart: Points, name: str) -> HoverNote:
+    by_step = dict(apart)
+
+    def remark(line: str, step: int) -> str:
+        value = by_step.get(step) if line == name else None
+        return f"{significant(value * 100, 2)} % apart" if value else ""
+
+    return remark
+
+
+def _side_styles(sides: Iterable[str]) -> dict[str, str]:
+    """The base is drawn dashed where there is one."""
+    names = list(sides)
+    return dict(zip(names, ("base", "head")[-len(names) :], strict=True))
+
+
+def _loss_points(its: LossCurve) -> Points:
+    return [(step, point.loss) for step, point in sorted(its.points.items()) if point.loss is not None]
+
+
+def _step_times(run: MeasuredRun) -> Points:
+    """Seconds between the lines of consecutive steps; as printed where the lines carry no time."""
+    steps = last_attempt_steps(run.log.steps)
+    measured = sorted(line_gaps(steps).items())
+    return measured or [(step.step, step.seconds) for step in steps if step.seconds is not None]
+
+
+def _median_value(line: Points) -> float:
+    return median(value for _, value in line)
+
+
+def _panel(steps: Sequence[int], values: Sequence[float], top: float, bottom: float) -> _Panel:
+    low, high = (min(max(value, -DRAW_LIMIT), DRAW_LIMIT) for value in (min(values), max(values)))
+    room = (high - low) * 0.05 or abs(high) * 0.05 or 1.0
+    return _Panel(min(steps), max(steps), low - room, high + room, top, bottom)
+
+
+def _path(frame: _Panel, line: Points) -> str:
+    """A line through the points; where one is no number it begins anew."""
+    parts, pen = [], "M"
+    for step, value in _thin(line):
+        if isfinite(value):
+            parts.append(f"{pen}{frame.place(step, value)}" + ("h0" if pen == "M" else ""))
+            pen = "L"
+        else:
+            pen = "M"
+    return "".join(parts)
+
+
+def _dots(frame: _Panel, points: Points) -> str:
+    return "".join(f"M{frame.place(step, value)}h0" for step, value in _thin(points))
+
+
+def _thin(line: Points) -> Points:
+    return thin_points(line, line[0][0], line[-1][0] - line[0][0] + 1) if line else line
+
+
+def _step_span(steps: Sequence[int]) -> str:
+    return f"steps {min(steps)} to {max(steps)}"
+
+
+def _loss_words(name: str, line: Points) -> str:
+    (first, start), (last, end) = line[0], line[-1]
+    bad = next((step for step, value in line if not isfinite(value)), None)
+    words = f"{name}: {significant(start, 4)} at step {first}, {significant(end, 4)} at step {last}"
+    return words + ("." if bad is None else f"; not a number at step {bad}.")
+
+
+def _difference_words(furthest: tuple[int, float]) -> str:
+    step, value = furthest
+    if value == 0:
+        return "Relative difference: none at any common step."
+    return f"Largest relative difference {significant(abs(value) * 100)} % at step {step}."
+
+
+def _time_words(name: str, line: Points, kept: Points, frame: _Panel) -> str:
+    outside = [value for _, value in line if not frame.low <= value <= frame.high]
+    words = f"{name}: none of {counted(len(line), 'step')} kept"
+    if kept:
+        middle = significant(_median_value(kept))
+        words = f"{name}: median {middle} s of {counted(len(kept), 'kept step')}, {len(line)} in all"
+    if not outside:
+        return words + "."
+    return f"{words}; {counted(len(outside), 'step')} outside the drawing, {_outside_range(outside, frame)}."
+
+
+def _outside_range(outside: Sequence[float], frame: _Panel) -> str:
+    """How far what is not drawn lies off."""
+    low, high = min(outside), max(outside)
+    if low > frame.high:
+        return f"up to {duration_words(high)}"
+    return f"down to {duration_words(low)}" + (
+        f" and up to {duration_words(high)}" if high > frame.high else ""
+    )

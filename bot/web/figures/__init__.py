@@ -1,1 +1,0 @@
-"""Figures as shapes: what a template puts into an SVG."""

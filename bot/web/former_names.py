@@ -1,0 +1,83 @@
+"""Redirect addresses of a repository's former names to its present name.
+
+The address of a private repository is redirected only with the key of its former name, and the answer
+carries the key of the new one: nobody learns a name who could not read it before.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from bot.storage import repositories
+from bot.storage.database import Database, DatabaseUnavailable
+from bot.web.auth.keys import LinkKey
+
+CACHE_SECONDS = 30.0
+"""A repository is renamed once in years."""
+
+API_PARTS = ("api", "v1")
+
+
+@dataclass(slots=True, kw_only=True)
+class FormerNames:
+    """Former names, read from the database now and then."""
+
+    database: Database
+    key: LinkKey
+    now: Callable[[], float]
+    _known: Mapping[str, str] = field(default_factory=dict)
+    _read: float = 0.0
+
+    async def find(self, name: str) -> str | None:
+        """The name that a repository has now; None where this is no former one."""
+        if self.now() - self._read > CACHE_SECONDS:
+            self._known = await self.database.read(repositories.former_names)
+            self._read = self.now()
+        return self._known.get(name)
+
+    async def is_public(self, full_name: str) -> bool:
+        """Whether anybody may know of a repository."""
+        row = await self.database.read(repositories.find_repository, full_name)
+        return row is not None and not row.private
+
+
+class FormerNameRedirect:
+    """Stands in front of the site."""
+
+    def __init__(self, app: ASGIApp, names: FormerNames) -> None:
+        self._app = app
+        self._names = names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Redirect, or pass on; while the database is away the site itself says so."""
+        try:
+            address = await self._new_address(Request(scope)) if _may_be_former(scope) else None
+        except DatabaseUnavailable:
+            address = None
+        answer = self._app if address is None else RedirectResponse(address, status_code=307)
+        await answer(scope, receive, send)
+
+    async def _new_address(self, request: Request) -> str | None:
+        parts = request.scope["path"].strip("/").split("/")
+        first = len(API_PARTS) if tuple(parts[: len(API_PARTS)]) == API_PARTS else 0
+        former = "/".join(parts[first : first + 2])
+        current = await self._names.find(former)
+        if current is None:
+            return None
+        key = request.query_params.get("key", "")
+        knows = self._names.key.opens(former, key)
+        if not knows and not await self._names.is_public(current):
+            return None
+        path = "/".join([*parts[:first], current, *parts[first + 2 :]])
+        query = dict(request.query_params)
+        query |= {"key": self._names.key.key(current)} if knows else {}
+        return f"/{quote(path)}" + (f"?{QueryParams(query)}" if query else "")
+
+
+def _may_be_former(scope: Scope) -> bool:
+    return scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"].count("/") >= 2

@@ -1,1 +1,0 @@
-"""What every room of the pages stands on: who may see what, addresses, answers, legible words."""

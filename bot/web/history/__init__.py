@@ -1,1 +1,0 @@
-"""The histories of cases on a branch: drawings, levels, JSON, CSV."""

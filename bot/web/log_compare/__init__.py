@@ -1,1 +1,0 @@
-"""Two logs side by side."""

@@ -1,0 +1,160 @@
+"""ANSI colours of a log as CSS classes.
+
+Pure. All colours of a terminal (16, 256 or 24-bit) become one of twelve hues, each with a shade for light and
+one for dark pages that is readable on every background; the log's own colours would not be.
+"""
+
+import colorsys
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bot.web.sanitize import sanitize
+
+HUES = 12
+
+GRAY = "gray"
+
+# ESC [ 1 ; 31 m   ESC [ 38:5:208 m
+_SGR = re.compile(r"\x1b\[([0-9;:]{0,60})m")
+
+# Black and white are what the page's own ink is; bright black is what terminals show as gray.
+_BASIC_HUES: tuple[str | None, ...] = (None, "0", "4", "2", "7", "10", "6", None)
+
+_ATTRIBUTES = {1: "bold", 2: "dim", 3: "italic", 4: "under", 7: "turned", 9: "struck"}
+
+_ATTRIBUTE_ENDS = {22: ("bold", "dim"), 23: ("italic",), 24: ("under",), 27: ("turned",), 29: ("struck",)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StyledSpan:
+    """Characters from `start` to `end` of a line, and the classes they are shown in."""
+
+    start: int
+    end: int
+    style: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    ink: str | None = None
+    paper: str | None = None
+    attributes: frozenset[str] = frozenset()
+
+    @property
+    def classes(self) -> str:
+        colours = [f"c-{self.ink}"] if self.ink else []
+        colours += [f"b-{self.paper}"] if self.paper else []
+        return " ".join([*colours, *(f"t-{name}" for name in sorted(self.attributes))])
+
+
+class AnsiReader:
+    """Reads one text after the other, as a terminal does: a colour holds until it is changed."""
+
+    def __init__(self, before: str = "") -> None:
+        self._style = _Style()
+        for found in _SGR.finditer(before):
+            self._turn(found[1])
+
+    def read(self, text: str) -> tuple[str, tuple[StyledSpan, ...]]:
+        """The text as it can be shown, and where it is coloured."""
+        if "\x1b" not in text and not self._style.classes:
+            return sanitize(text), ()
+        shown, length, runs, at = [], 0, [], 0
+        for found in [*_SGR.finditer(text), None]:
+            part = sanitize(text[at : found.start() if found else None])
+            if part and (style := self._style.classes):
+                runs.append(StyledSpan(start=length, end=length + len(part), style=style))
+            shown.append(part)
+            length += len(part)
+            if found:
+                at = found.end()
+                self._turn(found[1])
+        return "".join(shown), tuple(runs)
+
+    def _turn(self, codes: str) -> None:
+        rest = [int(code) if code else 0 for code in re.split("[;:]", codes[:60])]
+        while rest:
+            rest = self._take(rest)
+
+    def _take(self, codes: list[int]) -> list[int]:
+        """Follow the first code; what is left."""
+        code, style = codes[0], self._style
+        match code:
+            case 0:
+                self._style = _Style()
+            case _ if code in _ATTRIBUTES:
+                self._style = replace(style, attributes=style.attributes | {_ATTRIBUTES[code]})
+            case _ if code in _ATTRIBUTE_ENDS:
+                self._style = replace(style, attributes=style.attributes - {*_ATTRIBUTE_ENDS[code]})
+            case 38 | 48:
+                colour, rest = _extended_hue(codes[1:])
+                self._style = replace(style, ink=colour) if code == 38 else replace(style, paper=colour)
+                return rest
+            case _ if 30 <= code <= 39 or 90 <= code <= 97:
+                self._style = replace(style, ink=_basic_hue(code % 10, bright=code >= 90))
+            case _ if 40 <= code <= 49 or 100 <= code <= 107:
+                self._style = replace(style, paper=_basic_hue(code % 10, bright=code >= 100))
+            case _:
+                pass
+        return codes[1:]
+
+
+def shift_spans(runs: Sequence[StyledSpan], before: str, after: str) -> tuple[StyledSpan, ...]:
+    """The runs of a text after some of it was replaced: what stands behind the replacement moves along."""
+    if before == after or not runs:
+        return tuple(runs)
+    front = _common_prefix(before, after)
+    most = min(len(before), len(after)) - front
+    back = min(_common_prefix(before[::-1], after[::-1]), most)
+    moved = len(after) - len(before)
+    kept = [replace(run, end=min(run.end, front)) for run in runs if run.start < front]
+    behind = len(before) - back
+    kept += [
+        replace(run, start=max(run.start, behind) + moved, end=run.end + moved)
+        for run in runs
+        if run.end > behind
+    ]
+    return tuple(kept)
+
+
+def _common_prefix(one: str, other: str) -> int:
+    """How many characters both begin with."""
+    for at, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return at
+    return min(len(one), len(other))
+
+
+def _basic_hue(digit: int, *, bright: bool) -> str | None:
+    return GRAY if bright and digit == 0 else _BASIC_HUES[digit] if digit < len(_BASIC_HUES) else None
+
+
+def _extended_hue(codes: list[int]) -> tuple[str | None, list[int]]:
+    """`5;n` of the 256, or `2;r;g;b`; and the codes behind it."""
+    match codes:
+        case [5, number, *rest]:
+            return _hue_of_256(number), rest
+        case [2, red, green, blue, *rest]:
+            return _nearest_hue(red, green, blue), rest
+        case _:
+            return None, []
+
+
+def _hue_of_256(number: int) -> str | None:
+    if number < 16:
+        return _basic_hue(number % 8, bright=number >= 8)
+    if number >= 232:
+        return GRAY
+    cube = number - 16
+    return _nearest_hue(
+        *(0 if level == 0 else 55 + 40 * level for level in (cube // 36, cube // 6 % 6, cube % 6))
+    )
+
+
+def _nearest_hue(red: int, green: int, blue: int) -> str | None:
+    levels = [min(level, 255) / 255 for level in (red, green, blue)]
+    hue, _, saturation = colorsys.rgb_to_hls(*levels)
+    if saturation < 0.15 or max(levels) - min(levels) < 0.12:
+        return GRAY
+    return str(round(hue * HUES) % HUES)

@@ -1,0 +1,261 @@
+"""Which bytes of a log a page shows, how they read as lines, and the marks in them (error, steps,
+checkpoints).
+
+Pure. A window begins and ends between lines. A line longer than a window (a log pasted as one line) is broken
+at its stamps and marks, at spaces, and never inside a character.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from bot.logs.facts import MarkKind
+from bot.verdict.judgement import MeasuredRun
+from bot.web.log_viewer.ansi import AnsiReader, StyledSpan
+from bot.web.sanitize import sanitize
+
+WINDOW_BYTES = 256 << 10
+"""Bytes on one page: some thousand lines, which a browser shows at once."""
+
+MAX_LINES = 5_000
+"""Lines on one page: a browser lays these out in a moment, however short they are."""
+
+LOOK_BACK = 16 << 10
+"""Bytes before the place asked for in which the begin of its line is looked for."""
+
+MAX_PIECE_BYTES = 2_000
+"""Bytes of one line shown in one piece: some screens of text, so that a line of megabytes stays readable."""
+
+FOLD_BACK = 300
+"""A piece ends at a space, where one stands this close before its longest end."""
+
+# I0421 10:17:39.824857 136682829195072 metric_logger.py:196] …
+_STAMP = re.compile(rb"(?<![^\s])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} ")
+
+STAMP_REACH = 160
+"""Bytes behind a stamp that belong to it: a mark there needs no piece of its own."""
+
+# What belongs to the word behind it: `token = …`, `Authorization: Bearer …`
+_BINDS_NEXT = re.compile(rb"(?:[=:]|bearer|basic)\Z", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogMark:
+    """A place of the log worth finding: `anchor` is its HTML id, `words` what stands there."""
+
+    offset: int
+    anchor: str
+    words: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    """One line, or a piece of a long one: `continues` says that its begin stands in the piece before.
+
+    `mark` leads; `also` are the anchors of further marks that stand in it. `runs` are coloured."""
+
+    number: int
+    offset: int
+    text: str
+    continues: bool = False
+    mark: LogMark | None = None
+    also: tuple[str, ...] = ()
+    runs: tuple[StyledSpan, ...] = ()
+
+    @property
+    def anchor(self) -> str:
+        """Its id in the page."""
+        return f"B{self.offset}" if self.continues else f"L{self.number}"
+
+    @property
+    def coloured(self) -> tuple[tuple[str, str], ...]:
+        """Classes and text, part by part."""
+        parts, at = [], 0
+        for run in self.runs:
+            parts += [("", self.text[at : run.start]), (run.style, self.text[run.start : run.end])]
+            at = run.end
+        return tuple(part for part in (*parts, ("", self.text[at:])) if part[1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSpan:
+    """The bytes a window shows: `at` of the log is `text[0]`; `ends` says that the log ends with it. `after`
+    is some of what follows: a token that the end cuts in two is known by it."""
+
+    at: int
+    text: bytes
+    ends: bool
+    after: bytes = b""
+
+    @property
+    def end(self) -> int:
+        """The first byte after it."""
+        return self.at + len(self.text)
+
+
+def cut_window(around: bytes, *, base: int, wanted: int, most: int = WINDOW_BYTES, ends: bool) -> LogSpan:
+    """The whole lines from the one that holds byte `wanted`; `around` begins at byte `base` of the log."""
+    start = _line_start(around, wanted - base)
+    if base == 0 and wanted <= 0:
+        start = 0
+    whole = around[start : start + most]
+    rest = whole.split(b"\n", MAX_LINES)[MAX_LINES:]
+    if rest and rest[0]:
+        return LogSpan(at=base + start, text=whole.removesuffix(rest[0]), ends=False)
+    if ends and start + most >= len(around):
+        return LogSpan(at=base + start, text=whole, ends=True)
+    return LogSpan(at=base + start, text=whole[: _window_end(whole)], ends=False)
+
+
+def log_lines(
+    span: LogSpan, marks: Sequence[LogMark], first_number: int, before: str = ""
+) -> Iterator[LogLine]:
+    """The span line by line; `marks` in the order of their offsets, `before` the text in front of it."""
+    colours = AnsiReader(before)
+    inside = bool(before) and not before.endswith("\n")
+    number, begin = first_number, span.at
+    for line in span.text.removesuffix(b"\n").split(b"\n") if span.text else ():
+        for piece in _line_pieces(line.rstrip(b"\r"), begin, number, marks):
+            text, runs = colours.read(piece.text)
+            yield replace(piece, text=text, runs=runs, continues=piece.continues or inside)
+            inside = False
+        number += 1
+        begin += len(line) + 1
+
+
+def _line_pieces(line: bytes, begin: int, number: int, marks: Sequence[LogMark]) -> Iterator[LogLine]:
+    last = begin + max(len(line) - 1, 0)
+    here = marks[bisect_left(marks, begin, key=_mark_offset) : bisect_right(marks, last, key=_mark_offset)]
+    breaks = _piece_starts(line, [mark.offset - begin for mark in here])
+    for index, (start, end) in enumerate(zip(breaks, [*breaks[1:], len(line)], strict=True)):
+        inside = [mark for mark in here if start <= mark.offset - begin < max(end, start + 1)]
+        yield LogLine(
+            number=number,
+            offset=begin + start,
+            text=line[start:end].decode("utf-8", "replace"),
+            continues=index > 0,
+            mark=inside[0] if inside else None,
+            also=tuple(mark.anchor for mark in inside[1:]),
+        )
+
+
+def _mark_offset(mark: LogMark) -> int:
+    return mark.offset
+
+
+def _piece_starts(line: bytes, marked: Sequence[int]) -> list[int]:
+    """Where the pieces of a line begin: at its stamps and marks, and where a piece would be too long."""
+    breaks = [0]
+    for end in [*_break_places(line, marked), len(line)]:
+        while end - breaks[-1] > MAX_PIECE_BYTES:
+            breaks.append(_soft_break(line, breaks[-1]))
+        if breaks[-1] < end < len(line):
+            breaks.append(end)
+    return breaks
+
+
+def _break_places(line: bytes, marked: Sequence[int]) -> list[int]:
+    """The stamps of a long line, where it was many lines once, and the marks that stand far from one."""
+    if len(line) <= MAX_PIECE_BYTES:
+        return []
+    stamps = [found.start() for found in _STAMP.finditer(line)]
+    before = [bisect_right(stamps, place) for place in marked]
+    apart = [
+        place
+        for place, count in zip(marked, before, strict=True)
+        if not count or place - stamps[count - 1] > STAMP_REACH
+    ]
+    return sorted({*stamps, *apart} - {0})
+
+
+def _soft_break(line: bytes, start: int) -> int:
+    """A space near the longest end, but not one between a name and its value: they are read together."""
+    end = start + MAX_PIECE_BYTES
+    near = [place for place in range(end - 1, end - FOLD_BACK, -1) if line[place] in b" \r"]
+    space = next((place for place in near if not _BINDS_NEXT.search(line[max(place - 16, 0) : place])), None)
+    return _character_start(line, end) if space is None else space + 1
+
+
+def _line_start(around: bytes, place: int) -> int:
+    """The begin of the line that holds `place`; of its word, where the line begins too far before."""
+    place = min(max(place, 0), len(around))
+    for sign in (b"\n", b" "):
+        if (before := around.rfind(sign, 0, place)) >= 0:
+            return before + 1
+    return _character_start(around, place) if place < len(around) else place
+
+
+def _window_end(whole: bytes) -> int:
+    for sign in (b"\n", b" "):
+        if (last := whole.rfind(sign)) > 0:
+            return last + 1
+    return _character_start(whole, len(whole) - 1) or len(whole)
+
+
+def _character_start(text: bytes, place: int) -> int:
+    """`place`, or the begin of the UTF-8 character it stands in."""
+    for back in range(4):
+        if place - back >= 0 and text[place - back] & 0xC0 != 0x80:
+            return place - back
+    return place
+
+
+def readable(text: bytes) -> str:
+    """The bytes as text that shows what it holds: no terminal codes, and a sign for what cannot be seen."""
+    return sanitize(text.decode("utf-8", errors="replace"))
+
+
+MARK_WORDS = {
+    MarkKind.START: "start",
+    MarkKind.END: "end",
+    MarkKind.COMPILED: "compiled",
+    MarkKind.CHECKPOINT_WAITED: "waited for checkpoint",
+    MarkKind.CHECKPOINT_STARTED: "checkpoint started",
+    MarkKind.CHECKPOINT_SAVED: "checkpoint saved",
+    MarkKind.EVAL_STARTED: "eval started",
+    MarkKind.EVAL_ENDED: "eval ended",
+    MarkKind.RESTORED: "restored",
+}
+
+FIRST_PAGE_BYTES = 100_000
+"""Bytes of a log that its first page shows, unless its lines are shorter than 20 bytes on average."""
+
+BYTES_BEFORE_LINK = 20_000
+"""Bytes shown before the place that a link leads to."""
+
+
+def log_marks(run: MeasuredRun | None) -> tuple[LogMark, ...]:
+    """The marks in the order of the log; where two stand at one place the first error, then a step, leads."""
+    if run is None:
+        return ()
+    places: list[tuple[int, int, str, str, str]] = []
+    failure = run.log.outcome.failure
+    if failure is not None and failure.error:
+        places.append((failure.offset, 0, "error", "error", "error"))
+    places += [(step.offset, 1, f"step-{step.step}", f"step {step.step}", "step") for step in run.log.steps]
+    places += [
+        (mark.offset, 2, mark.kind.value, _mark_words(mark.kind, mark.step), "mark") for mark in run.log.marks
+    ]
+    return tuple(_with_unique_anchors(sorted(set(places))))
+
+
+def _mark_words(kind: MarkKind, step: int | None) -> str:
+    return MARK_WORDS[kind] if step is None else f"{MARK_WORDS[kind]}, step {step}"
+
+
+def _with_unique_anchors(places: list[tuple[int, int, str, str, str]]) -> list[LogMark]:
+    """An anchor that comes again (steps repeated after a restart) carries its number."""
+    counts: dict[str, int] = {}
+    marks = []
+    for offset, _, anchor, words, kind in places:
+        counts[anchor] = counts.get(anchor, 0) + 1
+        own = anchor if counts[anchor] == 1 else f"{anchor}-again-{counts[anchor]}"
+        marks.append(LogMark(offset=offset, anchor=own, words=words, kind=kind))
+    return marks
+
+
+def window_start(offset: int) -> int | None:
+    """Where a log page begins that shows the byte at `offset`: at the start of the log, if it can."""
+    return None if offset < FIRST_PAGE_BYTES else offset - BYTES_BEFORE_LINK

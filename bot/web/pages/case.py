@@ -1,0 +1,578 @@
+"""One case of a report in full: verdict and sentences, figures, failures, time ledger, runs, charts.
+
+Shared by the pages of pull requests and comparisons. Pure; the overview row uses the words of the comment's
+table.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bot.domain.run import RunRecord
+from bot.logs.facts import Failure
+from bot.logs.ledger import Phase
+from bot.report.assess import (
+    STATES,
+    Severity,
+    change_bound_percent,
+    has_extra_news,
+    loss_words,
+    novelty_words,
+    outcome_words,
+    row_words,
+    unsuccessful_outcome,
+)
+from bot.report.cells import DetailLevel, case_label, rerun_command, row_cells
+from bot.report.explain import ExplanationSection, caveat_view, explanation_sections, log_place_words
+from bot.report.folds import chip_hours_words
+from bot.report.model import Baseline, CaseReport, Report, RowState
+from bot.report.wording import (
+    NO_VALUE,
+    counted,
+    ledger_lines,
+    noise_history_words,
+    percent_words,
+    phase_seconds,
+    signed_percent,
+    significant,
+    unsigned_percent,
+)
+from bot.verdict.comparability import side_outcome
+from bot.verdict.judgement import (
+    CaveatWeight,
+    Comparison,
+    Direction,
+    ExplainedRun,
+    MeasuredRun,
+    MetricRow,
+    Place,
+    TimingDecision,
+    TimingVerdict,
+)
+from bot.verdict.metrics import METRICS_BY_KEY
+from bot.web.auth.access import Access
+from bot.web.charts.plots import Plot, TimeBar, phase_fills, plots, time_bar
+from bot.web.inline_markdown import StyledText, parse_inline, plain_text
+from bot.web.log_viewer.window import window_start
+from bot.web.moments import Moment, moment
+
+FULL_DETAIL = DetailLevel(
+    links=False,
+    rows=100_000,
+    quotes=100_000,
+    columns=100_000,
+    named=100_000,
+    ledgers=0,
+    name=200,
+    error=2_000,
+)
+"""A page has room for everything; what is long is folded by the browser, not cut."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowLine:
+    """One row of the overview."""
+
+    anchor: str
+    name: str
+    symbol: str
+    word: str
+    tone: str
+    accepted: str
+    steady: tuple[StyledText, ...]
+    loss: tuple[StyledText, ...]
+    checkpoint: str
+    memory: tuple[StyledText, ...]
+
+
+def row_tone(row: CaseReport) -> str:
+    """The colour of a row; the words say the same."""
+    state = STATES[row.state]
+    if has_extra_news(row) and state.tier < Severity.RED:
+        return "unfair"
+    if state.tier is Severity.QUIET:
+        return "good" if state.done and not state.person and state.rank < 20 else "quiet"
+    return state.tier.name.lower()
+
+
+def row_line(report: Report, row: CaseReport, anchor: str) -> RowLine:
+    """One row of the overview, in the words of the comment's table."""
+    cells = row_cells(report, row, public_url="", detail=FULL_DETAIL)
+    words = row_words(row, report.base_branch)
+    verdict, _, accepted = cells.verdict.partition("<br>")
+    return RowLine(
+        anchor=anchor,
+        name=case_label(report, row.case, row.variant),
+        symbol=words.symbol,
+        word=plain_text(verdict).removeprefix(words.symbol).strip() or words.word,
+        tone=row_tone(row),
+        accepted=plain_text(accepted),
+        steady=parse_inline(cells.steady),
+        loss=parse_inline(cells.loss),
+        checkpoint=plain_text(cells.checkpoint),
+        memory=parse_inline(cells.memory),
+    )
+
+
+STEADY = "steady_step_seconds"
+
+DIRECTION_WORDS = {Direction.WORSE: "worse", Direction.BETTER: "better", Direction.DIFFERENT: "differs"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureLine:
+    """One metric on both sides; `word` is its verdict, and `moved` whether it is judged to have moved."""
+
+    title: str
+    how: str
+    base: str
+    head: str
+    diff: str
+    word: str
+    moved: bool
+    judged: bool
+    band: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaveatLine:
+    """What differs besides the code: what, how on both sides, what follows, and whether it decided."""
+
+    what: str
+    base: str
+    head: str
+    text: str
+    decides: bool
+
+
+def caveat_lines(comparison: Comparison) -> tuple[CaveatLine, ...]:
+    """Every difference, those that decided first."""
+    order = [CaveatWeight.NOT_COMPARABLE, CaveatWeight.NOT_LIKE_FOR_LIKE, CaveatWeight.NOTED]
+    ranked = sorted(comparison.caveats, key=lambda caveat: order.index(caveat.weight))
+    return tuple(
+        CaveatLine(
+            what=view.what,
+            base=view.base,
+            head=view.head,
+            text=view.text,
+            decides=caveat.weight is not CaveatWeight.NOTED,
+        )
+        for caveat in ranked
+        for view in (caveat_view(caveat, comparison.reason),)
+    )
+
+
+def figure_line(row: MetricRow, timing: TimingDecision) -> FigureLine:
+    """One metric in words; `timing` is the decision on the one that is judged against noise."""
+    metric = METRICS_BY_KEY.get(row.key)
+    digits, unit = (metric.digits, metric.unit) if metric else (3, "")
+    row = _as_judged(row, timing) if row.key == STEADY else row
+    shown = _two_digits if _rounds_to_zero(row, digits) else _fixed_digits
+    title = metric.title if metric else row.key.replace("_", " ")
+    return FigureLine(
+        title=f"{title}, {unit}" if unit else title,
+        how=metric.how if metric else "",
+        base=shown(row.base, digits),
+        head=shown(row.head, digits),
+        diff=shown(row.diff, digits, sign="+"),
+        word=_verdict_word(row, timing),
+        moved=row.judged and row.direction in DIRECTION_WORDS,
+        judged=row.judged,
+        band=_band_words(timing) if row.key == STEADY else "",
+    )
+
+
+def _as_judged(row: MetricRow, timing: TimingDecision) -> MetricRow:
+    """The steady step times that were held against each other, which the overview shows too: the mean over a
+    side's runs, for base with main's where they stand beside it."""
+    base, head = timing.base_seconds, timing.head_seconds
+    if base is None or head is None or row.diff is None:
+        return row
+    return replace(row, base=base, head=head, diff=head - base)
+
+
+def _rounds_to_zero(row: MetricRow, digits: int) -> bool:
+    """Whether a figure that is not 0 would read as 0."""
+    numbers = [value for value in (row.base, row.head) if isinstance(value, float | int)]
+    return any(value and not round(value, digits) for value in numbers)
+
+
+def _two_digits(value: float | str | None, digits: int, *, sign: str = "") -> str:
+    """A figure that is too small for its metric's digits: by its own first two."""
+    if not isinstance(value, float | int) or not value:
+        return _fixed_digits(value, digits)
+    return ("+" if sign and value > 0 else "") + significant(value, 2)
+
+
+def _verdict_word(row: MetricRow, timing: TimingDecision) -> str:
+    if row.judged:
+        return DIRECTION_WORDS.get(row.direction, "same")
+    if row.key != STEADY or timing.change is None:
+        return "information"
+    return "inconclusive" if timing.verdict is TimingVerdict.INCONCLUSIVE else "not judged"
+
+
+def figure_lines(comparison: Comparison) -> tuple[FigureLine, ...]:
+    """Every metric, what the verdict rests on first: the steady step time, then what else is judged."""
+    ordered = sorted(comparison.rows, key=lambda row: (row.key != STEADY, not row.judged))
+    return tuple(figure_line(row, comparison.timing) for row in ordered)
+
+
+def _band_words(timing: TimingDecision) -> str:
+    """`+6.1 %, counts from ±1.6 %`, of the one figure that is judged against noise."""
+    if timing.change is None:
+        return ""
+    from_on = f", counts from ±{unsigned_percent(timing.band)}" if timing.band is not None else ""
+    return signed_percent(timing.change) + from_on
+
+
+def _fixed_digits(value: float | str | None, digits: int, *, sign: str = "") -> str:
+    if value is None or isinstance(value, str):
+        return value or NO_VALUE
+    return f"{value:{sign}.{digits}f}" if round(value, digits) else f"{0:.{digits}f}"
+
+
+def case_sentences(row: CaseReport, branch: str = "main") -> tuple[str, ...]:
+    """Step time, the bound on its change, its noise, the loss curve, and what to know of the runs."""
+    comparison = row.comparison
+    if comparison is None:
+        return ()
+    noise = noise_history_words(row, branch)
+    note = row.note if comparison.reason else ""
+    said = [_timing_sentence(row, comparison), _bound_sentence(row), noise, _loss_sentence(comparison), note]
+    return tuple(sentence for sentence in said if sentence)
+
+
+def _timing_sentence(row: CaseReport, comparison: Comparison) -> str:
+    timing = comparison.timing
+    if timing.change is None:
+        said_above = not timing.reason or timing.reason == comparison.reason
+        return "" if said_above else f"Step time: {timing.reason}."
+    heads, bases = counted(timing.n[1], "run"), counted(timing.n[0], "run")
+    main = f" and {timing.main_runs} of the base branch before it" if timing.main_runs else ""
+    said = f"Step time {signed_percent(timing.change)}, {heads} against {bases}{main}."
+    if timing.band is not None:
+        said += f" It counts as changed from ±{unsigned_percent(timing.band)} on."
+    if timing.mde is not None:
+        said += f" A change of {unsigned_percent(timing.mde)} would be seen in 4 of 5 such comparisons."
+    if timing.look > 1:
+        said += f" This is look {timing.look} at these data; the threshold is adjusted for it."
+    if timing.more_runs and row.state is RowState.INCONCLUSIVE:
+        said += f" {counted(timing.more_runs, 'more run')} a side would settle it."
+    said_above = not timing.reason or timing.reason == comparison.reason
+    return said if said_above else f"{said} {timing.reason}."
+
+
+def _bound_sentence(row: CaseReport) -> str:
+    bound = change_bound_percent(row.comparison)
+    if bound is None or row.state is not RowState.SAME:
+        return ""
+    return f"With 95 % confidence the change is at most {percent_words(bound)}."
+
+
+def _loss_sentence(comparison: Comparison) -> str:
+    loss = comparison.loss
+    words = loss_words(comparison)
+    if words is None:
+        return loss.reason and f"Loss curve: {loss.reason}."
+    said = f"Loss curve {words}, {counted(loss.compared_steps, 'step')} compared"
+    said += f" on {loss.digits}" if loss.digits else ""
+    if loss.max_relative:
+        said += f"; largest difference {significant(loss.max_relative * 100)} %"
+        said += f" at step {loss.worst_step}" if loss.worst_step is not None else ""
+    if loss.first_difference_step is not None:
+        said += f"; first difference at step {loss.first_difference_step}"
+    return said + "."
+
+
+CHIP_HOURS = METRICS_BY_KEY["chip_hours"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLine:
+    """One run with its links and its price."""
+
+    id: str
+    commit: str
+    commit_link: str | None
+    started: Moment | None
+    state: str
+    page: str
+    log: str | None
+    chip_hours: str = NO_VALUE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogReference:
+    """A place in a log, in words, with its link."""
+
+    words: str
+    link: str
+
+
+def run_lines(
+    records: Sequence[RunRecord], visit: Access, measured: Sequence[MeasuredRun] = ()
+) -> tuple[RunLine, ...]:
+    """The runs in their order; their price where every one of them was measured."""
+    whole = len(measured) == len(records)
+    prices = [_chip_hours(run) for run in measured] if whole else [NO_VALUE] * len(records)
+    return tuple(
+        RunLine(
+            id=record.id,
+            commit=record.sha[:7] if record.sha else "not recorded",
+            commit_link=visit.links.commit_on_github(record.repository, record.sha) if record.sha else None,
+            started=moment(record.started),
+            state=record.state.value,
+            page=visit.links.run(record.id),
+            log=visit.links.log(record.id) if record.log_uri else None,
+            chip_hours=price,
+        )
+        for record, price in zip(records, prices, strict=True)
+    )
+
+
+def log_references(
+    side: str, explained: Sequence[ExplainedRun], records: Sequence[RunRecord], visit: Access
+) -> tuple[LogReference, ...]:
+    """The places of a side's logs; none where it is not known which log is whose."""
+    if len(explained) != len(records):
+        return ()
+    several = len(records) > 1
+    return tuple(
+        LogReference(
+            words=f"{side}{f' run {number}' if several else ''}: {log_place_words(place)}",
+            link=visit.links.log(record.id, start=window_start(place.offset), anchor=_place_anchor(place)),
+        )
+        for number, (one, record) in enumerate(zip(explained, records, strict=True), start=1)
+        if record.log_uri
+        for place in one.places
+    )
+
+
+def _place_anchor(place: Place) -> str:
+    return "" if place.step is None else f"step-{place.step}"
+
+
+def _chip_hours(run: MeasuredRun) -> str:
+    known = run.measurements.chip_hours
+    if known is None:
+        return NO_VALUE
+    return f"{known:.{CHIP_HOURS.digits}f}" if known >= 1 else chip_hours_words(known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideNames:
+    """What the two sides are called."""
+
+    base: str
+    head: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedSide:
+    """How one side failed."""
+
+    side: str
+    how: str
+    error: str
+    where: str
+    kind: str
+    excerpt: str
+    log: str | None
+    news: tuple[StyledText, ...] = ()
+    pulls: tuple[tuple[int, str], ...] = ()
+
+
+def failed_sides(
+    report: Report, row: CaseReport, visit: Access, names: SideNames | None
+) -> tuple[FailedSide, ...]:
+    """The bad ends of both sides, the head's first, with what is known of the head's elsewhere."""
+    if row.comparison is None:
+        return ()
+    head = names.head if names else f"This change ({report.head_sha[:7]})"
+    sides = (
+        (head, row.comparison.head, row.head_runs),
+        (names.base if names else report.base_branch, row.comparison.base, row.base_runs),
+    )
+    found = [one for side in sides if (one := _failed_side(*side, visit)) is not None]
+    if not found or row.failure is None:
+        return tuple(found)
+    others = tuple((number, visit.links.pull(report.repository, number)) for number in row.failure.pulls)
+    news = parse_inline(novelty_words(row, report.base_branch))
+    return (replace(found[0], news=news, pulls=others), *found[1:])
+
+
+def _failed_side(
+    side: str, runs: tuple[MeasuredRun, ...], records: tuple[RunRecord, ...], visit: Access
+) -> FailedSide | None:
+    end = unsuccessful_outcome(runs)
+    if end is None:
+        return None
+    failure = end.failure or Failure(kind="", error="")
+    at = next((place for place, run in enumerate(runs) if run.log.outcome is end), 0)
+    record = records[at] if len(records) == len(runs) else None
+    log = None
+    if record is not None and record.log_uri:
+        log = visit.links.log(record.id, start=window_start(failure.offset), anchor="error")
+    return FailedSide(
+        side=side,
+        how=outcome_words(end),
+        error=failure.error,
+        where=failure.where or "",
+        kind=failure.kind,
+        excerpt=failure.excerpt,
+        log=log,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerView:
+    """The time ledger of both sides: two bars to one scale, and the figures."""
+
+    bars: tuple[TimeBar, ...]
+    lines: tuple[tuple[str, str, str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseView:
+    """A case; `person` says that somebody should look at it, so it stands open."""
+
+    names: SideNames
+    anchor: str
+    name: str
+    symbol: str
+    word: str
+    person: bool
+    reason: str
+    sentences: tuple[str, ...]
+    rerun: str
+    baseline: str
+    baseline_link: str | None
+    caveats: tuple[CaveatLine, ...]
+    figures: tuple[FigureLine, ...]
+    troubles: tuple[FailedSide, ...]
+    time: LedgerView | None
+    base_runs: tuple[RunLine, ...]
+    head_runs: tuple[RunLine, ...]
+    stale_runs: tuple[RunLine, ...]
+    why: tuple[ExplanationSection, ...] = ()
+    references: tuple[LogReference, ...] = ()
+    plots: tuple[Plot, ...] = ()
+    side_by_side: str | None = None
+
+
+def case_view(
+    report: Report,
+    row: CaseReport,
+    visit: Access,
+    *,
+    anchor: str,
+    measured: Mapping[str, MeasuredRun] | None = None,
+    names: SideNames | None = None,
+) -> CaseView:
+    """Everything about one row; `measured` holds runs with their step lines, by id; the sides are called the
+    base branch and this change, unless they have other `names`."""
+    comparison = row.comparison
+    baseline = row.baseline
+    words = row_words(row, report.base_branch)
+    called = names or SideNames(base=report.base_branch, head="this change")
+    ended = failed_sides(report, row, visit, names)
+    return CaseView(
+        names=called,
+        anchor=anchor,
+        name=case_label(report, row.case, row.variant),
+        symbol=words.symbol,
+        word=words.word,
+        person=STATES[row.state].person or has_extra_news(row),
+        reason=_reason(row, ended),
+        sentences=case_sentences(row, report.base_branch),
+        rerun=plain_text(rerun_command(report, row)),
+        baseline=_baseline_words(baseline) if baseline else "",
+        baseline_link=_commit_link(visit, report.repository, baseline.sha if baseline else None),
+        caveats=caveat_lines(comparison) if comparison else (),
+        figures=figure_lines(comparison) if comparison else (),
+        troubles=ended,
+        time=_ledger_view(comparison, called) if comparison else None,
+        base_runs=run_lines(row.base_runs, visit, comparison.base if comparison else ()),
+        head_runs=run_lines(row.head_runs, visit, comparison.head if comparison else ()),
+        stale_runs=run_lines(row.stale_runs, visit),
+        why=explanation_sections(comparison) if comparison else (),
+        references=_case_references(row, visit),
+        plots=plots(_runs_to_draw(row, measured or {}, called)),
+        side_by_side=_compare_logs_link(report, row, visit),
+    )
+
+
+def _compare_logs_link(report: Report, row: CaseReport, visit: Access) -> str | None:
+    """The newest logs of both sides, next to each other; None where one side has none."""
+    ends = [next((run.id for run in runs if run.log_uri), None) for runs in (row.base_runs, row.head_runs)]
+    if ends[0] is None or ends[1] is None:
+        return None
+    return visit.links.compare_logs(report.repository, ends[0], ends[1])
+
+
+def _reason(row: CaseReport, ended: Sequence[FailedSide]) -> str:
+    """Why the verdict is what it is; nothing where it only names an error that stands below it."""
+    reason = (row.comparison.reason if row.comparison else "") or row.note
+    return "" if any(trouble.error and trouble.error in reason for trouble in ended) else reason
+
+
+def _baseline_words(baseline: Baseline) -> str:
+    behind = f", {counted(baseline.distance, 'commit')} behind the merge base" if baseline.distance else ""
+    return f"{baseline.sha[:7] if baseline.sha else 'commit not recorded'}, {baseline.why}{behind}"
+
+
+def _commit_link(visit: Access, repository: str, sha: str | None) -> str | None:
+    return visit.links.commit_on_github(repository, sha) if sha else None
+
+
+def _runs_to_draw(
+    row: CaseReport, measured: Mapping[str, MeasuredRun], names: SideNames
+) -> dict[str, MeasuredRun]:
+    """The run that stands for each side in the loss verdict, by the side's name."""
+    if row.comparison is None:
+        return {}
+    chosen: dict[str, MeasuredRun] = {}
+    sides = (
+        (names.base, row.base_runs, row.comparison.base),
+        (names.head, row.head_runs, row.comparison.head),
+    )
+    for name, records, compared in sides:
+        known = [measured[run.id] for run in records if run.id in measured] if records else compared
+        usable = side_outcome(name, known).usable
+        chosen |= {name: usable[0]} if usable else {}
+    return chosen
+
+
+def _ledger_view(comparison: Comparison, names: SideNames) -> LedgerView | None:
+    base = comparison.base[0] if comparison.base else None
+    head = comparison.head[0] if comparison.head else None
+    first, second = phase_seconds(base), phase_seconds(head)
+    if not first and not second:
+        return None
+    fill = phase_fills(list(dict.fromkeys((*first, *second))))
+    longest = max(sum(max(seconds, 0.0) for seconds in side.values()) for side in (first, second))
+    bars = tuple(
+        time_bar(
+            name,
+            ledger_phases(side),
+            longest=longest,
+            fill=fill,
+        )
+        for name, side in ((names.base, first), (names.head, second))
+        if side
+    )
+    lines = tuple((fill.get(line[0], ""), *line) for line in ledger_lines(base, head))
+    return LedgerView(bars=bars, lines=lines)
+
+
+def ledger_phases(spent: Mapping[str, float]) -> list[Phase]:
+    """Seconds by phase as phases."""
+    return [Phase(name=name, seconds=seconds) for name, seconds in spent.items()]
+
+
+def _case_references(row: CaseReport, visit: Access) -> tuple[LogReference, ...]:
+    why = row.comparison.explanation if row.comparison else None
+    if why is None:
+        return ()
+    base = log_references("base", why.base, row.base_runs, visit)
+    return (*base, *log_references("head", why.head, row.head_runs, visit))

@@ -1,0 +1,189 @@
+"""`/{owner}/{repo}/compare-logs?base=RUN&head=RUN`: two logs of the repository side by side, by sections."""
+
+from collections.abc import Mapping, Sequence
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bot.domain.run import RunRecord
+from bot.errors import InternalError, UserError
+from bot.storage import runs
+from bot.verdict.judgement import MeasuredRun
+from bot.web.addresses import API_PREFIX
+from bot.web.answers import json_answer
+from bot.web.auth.access import (
+    MAX_NAME_LENGTH,
+    Access,
+    PageNotFound,
+    UnknownName,
+    for_page,
+    repository_access,
+)
+from bot.web.layout import WebContext, query_number
+from bot.web.log_viewer.comparison import (
+    SECTIONS_PER_PAGE,
+    LineRow,
+    LogComparison,
+    LogSide,
+    SectionView,
+    SettingDifference,
+    SideLine,
+    compare_logs,
+)
+from bot.web.log_viewer.source import LogUnavailable, OffsetTooFar, log_unavailable, open_run_log
+
+SCHEMA = 1
+
+
+def compare_logs_document(records: Sequence[RunRecord], found: LogComparison) -> dict[str, object]:
+    """One page of two logs: the settings that differ, on the first of them, and its sections."""
+    base, head = (_run_document(record) for record in records)
+    return {
+        "schema": SCHEMA,
+        "base": base,
+        "head": head,
+        "settings": [_setting_document(one) for one in found.settings],
+        "first": found.first,
+        "count": found.count,
+        "sections": [_section_document(one) for one in found.sections],
+    }
+
+
+def _run_document(record: RunRecord) -> dict[str, object]:
+    return {
+        "id": record.id,
+        "case": record.case,
+        "variant": record.variant,
+        "branch": record.branch,
+        "sha": record.sha,
+    }
+
+
+def _setting_document(one: SettingDifference) -> dict[str, object]:
+    return {"name": one.name, "base": one.base, "head": one.head}
+
+
+def _section_document(one: SectionView) -> dict[str, object]:
+    return {
+        "name": one.words,
+        "only_in": one.alone,
+        "apart": one.apart,
+        "figures": one.figures,
+        "same": one.same,
+        "cut": one.more,
+        "rows": [_row_document(row) for row in one.rows],
+    }
+
+
+def _row_document(row: LineRow) -> dict[str, object]:
+    return {
+        "kind": row.kind.value,
+        "base": _side_document(row.base),
+        "head": _side_document(row.head),
+        "lines_same": row.same,
+    }
+
+
+def _side_document(line: SideLine | None) -> dict[str, object] | None:
+    if line is None:
+        return None
+    return {"number": line.number, "seconds": line.seconds, "text": line.text}
+
+
+NOT_READ = "These logs cannot be set side by side"
+
+NOT_READ_WHY = (
+    "One of these runs has not been read yet, so its events are not known. Its log can be opened alone."
+)
+
+
+async def compare_logs_page(parts: WebContext, request: Request) -> Response:
+    """The sections from `?section=` on."""
+    here = await repository_access(request, parts.database, parts.key)
+    try:
+        records, found = await _requested_comparison(parts, request, here)
+    except LogUnavailable as away:
+        return parts.problem(request, away.status, away.what, away.why)
+    first = found.first
+    base, head = (for_page(record, here) for record in records)
+    values = {
+        "visit": here,
+        "base": base,
+        "head": head,
+        "found": found,
+        "since": time_since_start,
+        "previous": max(first - SECTIONS_PER_PAGE, 0) if first else None,
+        "following": _next_section(found),
+        "json": here.links.compare_logs(here.repository, base.id, head.id, first, above=API_PREFIX),
+    }
+    return await parts.page(request, "compare_logs.html.j2", values, visit=here)
+
+
+async def compare_logs_json(parts: WebContext, request: Request) -> Response:
+    """The same sections as JSON."""
+    here = await repository_access(request, parts.database, parts.key)
+    records, found = await _requested_comparison(parts, request, here)
+    base, head = (for_page(record, here) for record in records)
+    document = compare_logs_document((base, head), found)
+    after = _next_section(found)
+    following = here.links.compare_logs(here.repository, base.id, head.id, after, above=API_PREFIX)
+    document["next"] = parts.absolute(following) if after is not None else None
+    return json_answer(request, document, cache=here.cache)
+
+
+async def _requested_comparison(
+    parts: WebContext, request: Request, here: Access
+) -> tuple[list[RunRecord], LogComparison]:
+    """The runs and the sections that an address asks for."""
+    records = [
+        await _read_record(parts, here, request.query_params.get(name, "")) for name in ("base", "head")
+    ]
+    measured = await parts.database.read(runs.measured, [record.id for record in records])
+    if any(record.id not in measured for record in records):
+        raise UnknownName(NOT_READ, NOT_READ_WHY)
+    first = query_number(request, "section") or 0
+    return records, await run_in_threadpool(_compare_sections, parts, here, records, measured, first)
+
+
+def _next_section(found: LogComparison) -> int | None:
+    """The first section of the next page."""
+    following = found.first + SECTIONS_PER_PAGE
+    return following if following < found.count else None
+
+
+def time_since_start(seconds: float | None) -> str:
+    """Time since the start of a log: `+0:01:20.825`; nothing where the line states none."""
+    if seconds is None:
+        return ""
+    sign, whole = "-" if seconds < 0 else "+", abs(seconds)
+    return f"{sign}{int(whole // 3600)}:{int(whole // 60 % 60):02}:{whole % 60:06.3f}"
+
+
+async def _read_record(parts: WebContext, here: Access, name: str) -> RunRecord:
+    if not name or len(name) > MAX_NAME_LENGTH or "\x00" in name:
+        raise PageNotFound
+    record = await parts.database.read(runs.by_id, name)
+    if record is None or record.repository != here.repository:
+        raise PageNotFound
+    return record
+
+
+def _compare_sections(
+    parts: WebContext, here: Access, records: list[RunRecord], measured: Mapping[str, MeasuredRun], first: int
+) -> LogComparison:
+    base, head = (_log_side(parts, here, record, measured[record.id]) for record in records)
+    try:
+        return compare_logs(base, head, parts.logs, first)
+    except OffsetTooFar as far:
+        raise LogUnavailable(404, "This part of the log is too far in to be compared", far.text) from far
+    except (UserError, InternalError) as problem:
+        named = [record.log_uri for record in records if record.log_uri and record.log_uri in str(problem)]
+        raise log_unavailable(problem, named[0] if named else "") from problem
+
+
+def _log_side(parts: WebContext, here: Access, record: RunRecord, run: MeasuredRun) -> LogSide:
+    environment = run.log.environment
+    names = (record.id, record.branch, record.sha, environment.run_name, environment.workload)
+    source = open_run_log(parts.logs, record)
+    return LogSide(source=source, run=run, names=names, redacts=not here.private)

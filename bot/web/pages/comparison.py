@@ -1,0 +1,345 @@
+"""`/{owner}/{repo}/compare/{base}...{head}`: two refs case by case, or one case of them in full."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bot.report.assess import headline, row_words
+from bot.report.documents import SCHEMA_VERSION, comparison_document, run_record_document, summary_document
+from bot.report.links import case_anchor
+from bot.report.model import CaseReport, Report, RowState
+from bot.report.wording import counted
+from bot.storage.database import Connection
+from bot.storage.refs import MeasuredRecord, RefKind
+from bot.verdict.comparability import ComparisonAxis
+from bot.verdict.judgement import MeasuredRun
+from bot.web.answers import json_answer
+from bot.web.auth.access import Access, document_for_reader, for_page, repository_access, with_link_key
+from bot.web.comparisons import (
+    ComparisonCache,
+    ComparisonEnd,
+    PairedCase,
+    Pairing,
+    RequestedEnd,
+    find_row,
+    pair_cases,
+    parse_ends,
+    require_runs,
+    resolve_end,
+    spell_end,
+)
+from bot.web.layout import WebContext, default_branch
+from bot.web.pages.case import CaseView, RowLine, SideNames, case_view, row_line
+
+ACROSS_VARIANTS = {
+    RowState.NEW_FAILURE: "fails in {head}, passes in {base}",
+    RowState.FIXED: "passes in {head}, fails in {base}",
+    RowState.FAILS_ON_BOTH: "fails in both",
+}
+"""Two variants of one commit are not before and after."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndView:
+    """One end: its name, what of it is compared, and where it is on GitHub."""
+
+    name: str
+    what: str
+    link: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseLink:
+    """A row of the overview and its own page."""
+
+    line: RowLine
+    link: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareView:
+    """The page; `case` is the one shown in full, `place` its number among all, `before` and `after` its
+    neighbours."""
+
+    headline: str
+    base: EndView
+    head: EndView
+    rows: tuple[CaseLink, ...]
+    swapped: str
+    overview: str
+    case: CaseView | None = None
+    place: int = 0
+    before: CaseLink | None = None
+    after: CaseLink | None = None
+
+
+def compare_view(
+    pairing: Pairing,
+    rows: Sequence[CaseReport],
+    visit: Access,
+    *,
+    chosen: int | None = None,
+    measured: Mapping[str, MeasuredRun] | None = None,
+) -> CompareView:
+    """The page's words; `rows` stand beside the pairing's, and the chosen one has its whole comparison."""
+    report = as_report(pairing, rows)
+    order = reading_order(rows)
+    lines = [
+        CaseLink(
+            line=_overview_row(report, rows[place], pairing, visit),
+            link=case_link(pairing, place, visit),
+            chosen=place == chosen,
+        )
+        for place in order
+    ]
+    view = CompareView(
+        headline=visit.text(_headline(report, pairing, [row.line for row in lines])),
+        base=_end_view(pairing.base, [row.base for row in pairing.rows], visit),
+        head=_end_view(pairing.head, [row.head for row in pairing.rows], visit),
+        rows=tuple(lines),
+        swapped=visit.links.compare(pairing.repository, spell_end(pairing.head), spell_end(pairing.base)),
+        overview=visit.links.compare(pairing.repository, spell_end(pairing.base), spell_end(pairing.head)),
+    )
+    return (
+        view if chosen is None else _with_case(view, pairing, rows, visit, chosen=chosen, measured=measured)
+    )
+
+
+def _with_case(
+    view: CompareView,
+    pairing: Pairing,
+    rows: Sequence[CaseReport],
+    visit: Access,
+    *,
+    chosen: int,
+    measured: Mapping[str, MeasuredRun] | None,
+) -> CompareView:
+    """The page of one of its cases."""
+    one = for_page(as_report(pairing, [rows[chosen]]), visit)
+    case = case_view(
+        one, one.rows[0], visit, anchor="case", measured=measured, names=side_names(pairing, visit)
+    )
+    words = _variant_words(pairing, rows[chosen].state)
+    lines = dict(zip(reading_order(rows), view.rows, strict=True))
+    before, after = _neighbours(chosen, [lines[place] for place in range(len(rows))])
+    return replace(
+        view,
+        base=_end_view(pairing.base, [pairing.rows[chosen].base], visit),
+        head=_end_view(pairing.head, [pairing.rows[chosen].head], visit),
+        case=replace(case, word=words or case.word),
+        place=chosen + 1,
+        before=before,
+        after=after,
+    )
+
+
+def _headline(report: Report, pairing: Pairing, lines: Sequence[RowLine]) -> str:
+    """The report's own; of two variants the words of the rows, which are not before and after."""
+    if pairing.across is not ComparisonAxis.VARIANTS:
+        return headline(report).replace("MaxView: ", "")
+    numbers = Counter(line.word for line in lines)
+    return f"{lines[0].symbol} {' · '.join(f'{number} {word}' for word, number in numbers.items())}"
+
+
+def _neighbours(chosen: int, by_name: Sequence[CaseLink]) -> tuple[CaseLink | None, CaseLink | None]:
+    """The neighbours of a case in the order of names, which does not change with the verdicts."""
+    before = by_name[chosen - 1] if chosen else None
+    return before, by_name[chosen + 1] if chosen + 1 < len(by_name) else None
+
+
+def as_report(pairing: Pairing, rows: Sequence[CaseReport]) -> Report:
+    """The rows as a report, which has the words for them."""
+    return Report(
+        repository=pairing.repository,
+        number=pairing.head.ref.number or 0,
+        title="",
+        head_sha=pairing.head.ref.sha or "",
+        head_branch=spell_end(pairing.head),
+        base_branch=spell_end(pairing.base),
+        merge_base=None,
+        made_at=0.0,
+        rows=tuple(rows),
+        variants=pairing.habits.variants if pairing.across is ComparisonAxis.COMMITS else (),
+        practical_percent=pairing.habits.practical_percent,
+        equivalence_percent=pairing.habits.equivalence_percent,
+    )
+
+
+def reading_order(rows: Sequence[CaseReport]) -> list[int]:
+    """The places of the rows, those that need a person first."""
+    return sorted(
+        range(len(rows)),
+        key=lambda place: (-row_words(rows[place], "").rank, rows[place].case, rows[place].variant),
+    )
+
+
+def side_names(pairing: Pairing, visit: Access) -> SideNames:
+    """What the sides of a case are called: the variants, where those are all that differs."""
+    if pairing.across is ComparisonAxis.VARIANTS:
+        return SideNames(
+            base=visit.text(pairing.base.variant or ""), head=visit.text(pairing.head.variant or "")
+        )
+    return SideNames(base=visit.text(spell_end(pairing.base)), head=visit.text(spell_end(pairing.head)))
+
+
+def case_link(pairing: Pairing, place: int, visit: Access) -> str:
+    """The page of one row."""
+    row = pairing.rows[place]
+    variant = row.variants[1] if row.variants[0] == row.variants[1] else None
+    return visit.links.compare(
+        pairing.repository, spell_end(pairing.base), spell_end(pairing.head), row.case, variant
+    )
+
+
+def _overview_row(report: Report, row: CaseReport, pairing: Pairing, visit: Access) -> RowLine:
+    line = row_line(report, row, case_anchor(row.case, row.variant))
+    words = _variant_words(pairing, row.state)
+    return replace(line, name=visit.text(line.name), word=words or line.word)
+
+
+def _variant_words(pairing: Pairing, state: RowState) -> str:
+    if pairing.across is not ComparisonAxis.VARIANTS or state not in ACROSS_VARIANTS:
+        return ""
+    return ACROSS_VARIANTS[state].format(base=pairing.base.variant, head=pairing.head.variant)
+
+
+def _end_view(end: ComparisonEnd, runs: Sequence[Sequence[MeasuredRecord]], visit: Access) -> EndView:
+    ref, known = end.ref, counted(sum(map(len, runs)), "run")
+    commits = {kept.record.sha for some in runs for kept in some}
+    links = visit.links
+    link: str | None = None
+    match ref.kind:
+        case RefKind.BRANCH if len(commits) == 1 and (sha := commits.pop()):
+            what, link = f"{known} of {sha[:7]}", links.commit_on_github(visit.repository, sha)
+        case RefKind.BRANCH:
+            what = f"{known}, of each case's newest commit"
+        case RefKind.PULL:
+            what, link = (
+                f"{known} of its head commit",
+                links.pull_on_github(visit.repository, ref.number or 0),
+            )
+        case _:
+            what, link = known, links.commit_on_github(visit.repository, ref.sha or "")
+    name = f"{spell_end(end)} ({ref.sha[:7]})" if ref.kind is RefKind.PULL and ref.sha else spell_end(end)
+    return EndView(name=visit.text(name), what=what, link=link)
+
+
+def compare_document(pairing: Pairing, rows: Sequence[CaseReport], chosen: int | None) -> dict[str, object]:
+    """Every row with its verdict; the chosen one's whole comparison besides."""
+    return {
+        "schema": SCHEMA_VERSION,
+        "repository": pairing.repository,
+        "base": _end_document(pairing.base),
+        "head": _end_document(pairing.head),
+        "across": pairing.across.value,
+        "rows": [_row_document(row, matched) for row, matched in zip(rows, pairing.rows, strict=True)],
+        "chosen": _chosen_document(rows[chosen], pairing.rows[chosen]) if chosen is not None else None,
+    }
+
+
+def _end_document(end: ComparisonEnd) -> dict[str, object]:
+    return {
+        "name": end.ref.text,
+        "spelt": spell_end(end),
+        "kind": end.ref.kind.value,
+        "branch": end.ref.branch,
+        "sha": end.ref.sha,
+        "number": end.ref.number,
+        "variant": end.variant,
+    }
+
+
+def _row_document(row: CaseReport, matched: PairedCase) -> dict[str, object]:
+    return {
+        "case": row.case,
+        "base_variant": matched.variants[0],
+        "head_variant": matched.variants[1],
+        "state": row.state.value,
+        "comparison": summary_document(row.comparison) if row.comparison else None,
+        "base_runs": [run_record_document(run) for run in row.base_runs],
+        "head_runs": [run_record_document(run) for run in row.head_runs],
+    }
+
+
+def _chosen_document(row: CaseReport, matched: PairedCase) -> dict[str, object]:
+    return {
+        "case": row.case,
+        "base_variant": matched.variants[0],
+        "head_variant": matched.variants[1],
+        "comparison": comparison_document(row.comparison) if row.comparison else None,
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundComparison:
+    """A comparison as far as it was asked for: all rows, and the runs of the one that was chosen."""
+
+    pairing: Pairing
+    rows: tuple[CaseReport, ...]
+    chosen: int | None
+    measured: Mapping[str, MeasuredRun]
+
+
+async def compare_page(parts: WebContext, request: Request) -> Response:
+    """Two names case by case, or one case of them in full."""
+    here = await repository_access(request, parts.database, parts.key)
+    found = await _requested_comparison(parts, request, here)
+    view = await run_in_threadpool(
+        compare_view, found.pairing, found.rows, here, chosen=found.chosen, measured=found.measured
+    )
+    values = {"visit": here, "view": view, "json": _json_link(found, here)}
+    return await parts.page(request, "comparison.html.j2", values, visit=here)
+
+
+async def compare_json(parts: WebContext, request: Request) -> Response:
+    """The same comparison as JSON."""
+    here = await repository_access(request, parts.database, parts.key)
+    found = await _requested_comparison(parts, request, here)
+
+    def document() -> object:
+        made = compare_document(found.pairing, found.rows, found.chosen)
+        return with_link_key(document_for_reader(made, here), here)
+
+    return json_answer(request, await run_in_threadpool(document), cache=here.cache)
+
+
+async def _requested_comparison(parts: WebContext, request: Request, here: Access) -> FoundComparison:
+    base, head = parse_ends(request.path_params["ends"])
+    branch = await default_branch(parts.database, here.repository)
+    asked = request.query_params.get("case"), request.query_params.get("variant")
+    wanted = partial(read_comparison, ends=(base, head), asked=asked)
+    return await run_in_threadpool(parts.database.look, wanted, parts.comparisons, here.repository, branch)
+
+
+def read_comparison(
+    connection: Connection,
+    comparisons: ComparisonCache,
+    repository: str,
+    branch: str,
+    *,
+    ends: tuple[RequestedEnd, RequestedEnd],
+    asked: tuple[str | None, str | None],
+) -> FoundComparison:
+    """Read and compare what an address asks for."""
+    base, head = (resolve_end(connection, repository, end) for end in ends)
+    pairing = require_runs(pair_cases(connection, repository, branch, base, head))
+    chosen = find_row(pairing, *asked)
+    found = comparisons.rows(connection, pairing, chosen)
+    return FoundComparison(pairing=pairing, rows=found.rows, chosen=chosen, measured=found.measured)
+
+
+def _json_link(found: FoundComparison, here: Access) -> str:
+    row = found.pairing.rows[found.chosen] if found.chosen is not None else None
+    return here.links.compare_json(
+        here.repository,
+        spell_end(found.pairing.base),
+        spell_end(found.pairing.head),
+        row.case if row else None,
+        row.variants[1] if row and row.variants[0] == row.variants[1] else None,
+    )

@@ -1,0 +1,493 @@
+"""`/{owner}/{repo}/history`: one metric of a case over time, or every case in a sparkline; as JSON, CSV and
+SVG."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from html import escape
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bot.domain.pull_request import branch_slug
+from bot.report.documents import SCHEMA_VERSION, json_number, percent_of_log
+from bot.report.wording import NO_VALUE, counted, iso_time, signed_percent, significant
+from bot.storage import histories, runs
+from bot.storage.database import Connection
+from bot.storage.histories import STEP_TIME, AcknowledgedVerdict, CaseHistory, HistoryPoint
+from bot.verdict.metrics import METRICS, METRICS_BY_KEY, Metric
+from bot.web.answers import csv_answer, etag_answer, json_answer, wants_csv
+from bot.web.auth.access import Access, UnknownName, document_for_reader, repository_access
+from bot.web.charts.history import (
+    SPARK_HEIGHT,
+    SPARK_WIDTH,
+    HistoryLevel,
+    LevelChange,
+    Sparkline,
+    history_levels,
+    history_plot,
+    is_failed,
+    level_changes,
+    newest_step_time,
+    sparkline,
+    trend,
+)
+from bot.web.charts.plots import Plot
+from bot.web.layout import WebContext, default_branch
+from bot.web.moments import Moment, moment
+
+MAX_TABLE_RUNS = 100
+"""Runs in the table; the CSV has all."""
+
+NUMERIC_METRICS = tuple(metric for metric in METRICS if metric.key != "jax")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """A metric of a case and variant on a branch: its points, oldest first, and what was acknowledged."""
+
+    branch: str
+    case: str
+    variant: str
+    metric: str
+    points: tuple[HistoryPoint, ...]
+    acknowledged: tuple[AcknowledgedVerdict, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeLine:
+    """One change: by how much, at which commits, under which circumstances, and who took note."""
+
+    change: str
+    word: str
+    tone: str
+    commit: str
+    commit_link: str | None
+    between: str | None
+    started: Moment | None
+    runs: str
+    what: str
+    note: str
+    note_link: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryRunLine:
+    """One run."""
+
+    run: str
+    page: str
+    commit: str
+    commit_link: str | None
+    started: Moment | None
+    value: str
+    apart: str
+    outcome: str
+    failed: bool
+    keeps_pace: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricLink:
+    """Something else that can be looked at."""
+
+    name: str
+    link: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryView:
+    """The page; `older` runs are not in the table."""
+
+    name: str
+    branch: str
+    title: str
+    how: str
+    metrics: tuple[MetricLink, ...]
+    plot: Plot | None
+    moves: tuple[ChangeLine, ...]
+    points: tuple[HistoryRunLine, ...]
+    older: int
+    count: int
+    failed: int
+
+
+def history_view(line: Timeline, visit: Access) -> HistoryView:
+    """The page's words."""
+    metric = METRICS_BY_KEY[line.metric]
+    moved = level_changes(line.points, line.acknowledged)
+    drawn = history_levels(line.points, moved)
+    name = f"{line.case} · {line.variant}" if line.variant else line.case
+    title = (
+        f"{metric.title}, {metric.unit}" if metric.unit and metric.unit not in metric.title else metric.title
+    )
+    unit = f" {metric.unit}" if metric.unit else ""
+    return HistoryView(
+        name=visit.text(name),
+        branch=visit.text(line.branch),
+        title=title,
+        how=metric.how,
+        metrics=_metric_links(line, visit),
+        plot=history_plot(line.points, drawn, moved, title=title, unit=unit) if line.points else None,
+        moves=tuple(_change_line(move, metric, visit) for move in reversed(moved)),
+        points=tuple(_history_run_lines(line.points, drawn, metric, visit)),
+        older=max(len(line.points) - MAX_TABLE_RUNS, 0),
+        count=len(line.points),
+        failed=sum(is_failed(point) for point in line.points),
+    )
+
+
+def _metric_links(line: Timeline, visit: Access) -> tuple[MetricLink, ...]:
+    return tuple(
+        MetricLink(
+            name=metric.title,
+            link=visit.links.history(
+                visit.repository, line.case, line.variant, metric.key if metric.key != STEP_TIME else None
+            ),
+            chosen=metric.key == line.metric,
+        )
+        for metric in NUMERIC_METRICS
+    )
+
+
+def _change_line(move: LevelChange, metric: Metric, visit: Access) -> ChangeLine:
+    shift = move.shift
+    between = shift.before is not None and shift.at is not None and shift.before != shift.at
+    judged = metric.key == STEP_TIME and move.conditions is None
+    slower = shift.change > 0
+    return ChangeLine(
+        change=signed_percent(shift.change),
+        word=("slower" if slower else "faster")
+        if metric.key == STEP_TIME
+        else ("more" if slower else "less"),
+        tone=("red" if slower else "good") if judged else "quiet",
+        commit=shift.at[:7] if shift.at else "a commit that is not recorded",
+        commit_link=visit.links.commit_on_github(visit.repository, shift.at) if shift.at else None,
+        between=visit.links.comparison_on_github(visit.repository, shift.before or "", shift.at or "")
+        if between
+        else None,
+        started=moment(shift.started),
+        runs=f"{counted(shift.runs_before, 'run')} before, {shift.runs_after} after",
+        what=visit.text(_changed_conditions(*move.conditions)) if move.conditions else "",
+        note=visit.text(_acknowledgement_words(move.known, certain=move.certain)) if move.known else "",
+        note_link=visit.links.pull(visit.repository, move.known.number) if move.known else None,
+    )
+
+
+def _changed_conditions(old: str, new: str) -> str:
+    """What changed: `TPU v5 · 16 → TPU v6 · 32`, only the parts that differ."""
+    pairs = list(zip(old.split(" · "), new.split(" · "), strict=False))
+    return ", ".join(f"{one} → {two}" for one, two in pairs if one != two) or "other devices or versions"
+
+
+def _acknowledgement_words(known: AcknowledgedVerdict, *, certain: bool) -> str:
+    said = f"acknowledged by {known.by} in #{known.number}: {known.reason}"
+    return said if certain else f"perhaps what was {said}"
+
+
+def _history_run_lines(
+    points: Sequence[HistoryPoint], drawn: Sequence[HistoryLevel], metric: Metric, visit: Access
+) -> list[HistoryRunLine]:
+    lines = []
+    for place in range(len(points) - 1, max(len(points) - MAX_TABLE_RUNS, 0) - 1, -1):
+        point = points[place]
+        level = next((one for one in reversed(drawn) if one.first <= place <= one.last), None)
+        lines.append(
+            HistoryRunLine(
+                run=visit.text(point.run),
+                page=visit.links.run(point.run),
+                commit=point.sha[:7] if point.sha else "not recorded",
+                commit_link=visit.links.commit_on_github(visit.repository, point.sha) if point.sha else None,
+                started=moment(point.started),
+                value=NO_VALUE if point.value is None else f"{point.value:.{metric.digits}f}",
+                apart=_versus_median(point, level),
+                outcome=(point.outcome or "ended").replace("_", " "),
+                failed=is_failed(point),
+                keeps_pace=point.keeps_pace,
+            )
+        )
+    return lines
+
+
+def _versus_median(point: HistoryPoint, level: HistoryLevel | None) -> str:
+    if point.value is None or level is None or not level.middle:
+        return NO_VALUE
+    apart = (point.value / level.middle - 1) * 100
+    return f"{'+' if apart > 0 else ''}{significant(apart, 2)} %"
+
+
+def history_document(repository: str, line: Timeline) -> dict[str, object]:
+    """Every point, level and change, oldest first."""
+    moved = level_changes(line.points, line.acknowledged)
+    metric = METRICS_BY_KEY[line.metric]
+    return {
+        "schema": SCHEMA_VERSION,
+        "repository": repository,
+        "branch": line.branch,
+        "case": line.case,
+        "variant": line.variant,
+        "metric": {"key": metric.key, "title": metric.title, "unit": metric.unit, "how": metric.how},
+        "points": [_point_document(point) for point in line.points],
+        "levels": [_level_document(level, line.points) for level in history_levels(line.points, moved)],
+        "changes": [_change_document(move) for move in moved],
+    }
+
+
+def index_document(repository: str, branch: str, known: Sequence[CaseHistory]) -> dict[str, object]:
+    """Every case and variant with its newest runs."""
+    return {
+        "schema": SCHEMA_VERSION,
+        "repository": repository,
+        "branch": branch,
+        "cases": [
+            {
+                "case": strip.case,
+                "variant": strip.variant,
+                "points": [_point_document(point) for point in strip.points],
+            }
+            for strip in known
+        ],
+    }
+
+
+def _point_document(point: HistoryPoint) -> dict[str, object]:
+    return {
+        "run": point.run,
+        "sha": point.sha,
+        "started": iso_time(point.started),
+        "outcome": point.outcome,
+        "origin": "found" if point.found else "launched",
+        "conditions": point.conditions,
+        "value": json_number(point.value),
+    }
+
+
+def _level_document(level: HistoryLevel, points: Sequence[HistoryPoint]) -> dict[str, object]:
+    return {
+        "first_run": points[level.first].run,
+        "last_run": points[level.last].run,
+        "median": json_number(level.middle),
+        "half_band": json_number(level.half),
+    }
+
+
+def _change_document(move: LevelChange) -> dict[str, object]:
+    shift, known = move.shift, move.known
+    return {
+        "change_percent": percent_of_log(shift.change),
+        "before": shift.before,
+        "at": shift.at,
+        "runs_before": shift.runs_before,
+        "runs_after": shift.runs_after,
+        "started": iso_time(shift.started),
+        "conditions": list(move.conditions) if move.conditions else None,
+        "acknowledged": None
+        if known is None
+        else {
+            "number": known.number,
+            "by": known.by,
+            "reason": known.reason,
+            "made": iso_time(known.made),
+            "certain": move.certain,
+        },
+    }
+
+
+CSV_HEADER = ("run", "commit", "started", "outcome", "origin", "conditions")
+
+
+async def history_page(parts: WebContext, request: Request) -> Response:
+    """One metric of one case over time; without a case every case in a small drawing."""
+    here = await repository_access(request, parts.database, parts.key)
+    branch = await _requested_branch(parts, request, here)
+    line = await _requested_timeline(parts, request, here, branch)
+    if line is None:
+        known = await _newest_runs(parts, here, branch)
+        index = await run_in_threadpool(history_lines, known, here)
+        values = {"visit": here, "branch": here.text(branch), "lines": index}
+        return await parts.page(request, "histories.html.j2", values, visit=here)
+    if wants_csv(request):
+        return _history_csv(request, line, here)
+    view = await run_in_threadpool(history_view, line, here)
+    values = {
+        "visit": here,
+        "view": view,
+        "json": here.links.history(here.repository, line.case, line.variant, line.metric, above="/api/v1"),
+        "csv": here.links.history(here.repository, line.case, line.variant, line.metric, form="csv"),
+    }
+    return await parts.page(request, "history.html.j2", values, visit=here)
+
+
+async def history_json(parts: WebContext, request: Request) -> Response:
+    """The same as JSON, or with `?format=csv` as CSV."""
+    here = await repository_access(request, parts.database, parts.key)
+    branch = await _requested_branch(parts, request, here)
+    line = await _requested_timeline(parts, request, here, branch)
+    if line is not None and wants_csv(request):
+        return _history_csv(request, line, here)
+    if line is None:
+        known = await _newest_runs(parts, here, branch)
+        document: object = await run_in_threadpool(index_document, here.repository, branch, known)
+    else:
+        document = await run_in_threadpool(history_document, here.repository, line)
+    return json_answer(request, document_for_reader(document, here), cache=here.cache)
+
+
+async def _requested_branch(parts: WebContext, request: Request, here: Access) -> str:
+    asked = request.query_params.get("branch")
+    if not asked:
+        return await default_branch(parts.database, here.repository)
+    if not await parts.database.read(runs.has_runs_on, here.repository, branch_slug(asked)):
+        raise UnknownName(
+            f"No measured run of the branch {asked} is known", "Leave ?branch= out for the default."
+        )
+    return asked
+
+
+async def _requested_timeline(
+    parts: WebContext, request: Request, here: Access, branch: str
+) -> Timeline | None:
+    asked = {name: request.query_params.get(name) for name in ("case", "variant", "metric")}
+    if not asked["case"]:
+        return None
+    metric = asked["metric"] or STEP_TIME
+    if metric not in {one.key for one in NUMERIC_METRICS}:
+        near = get_close_matches(metric, [one.key for one in NUMERIC_METRICS], cutoff=0.3)
+        names = " or ".join(near or [one.key for one in NUMERIC_METRICS])
+        raise UnknownName(f"There is no metric {metric}", f"Did you mean {names}?")
+    return await parts.database.read(
+        read_timeline, here.repository, branch, case=asked["case"], variant=asked["variant"], metric=metric
+    )
+
+
+def read_timeline(
+    connection: Connection, repository: str, branch: str, *, case: str, variant: str | None, metric: str
+) -> Timeline:
+    """The history of a case; `Unclear` where there is none."""
+    keys = runs.case_keys(connection, repository, branch_slug(branch))
+    variants = [known for name, known in keys if name == case]
+    if not variants:
+        near = get_close_matches(case, list(dict.fromkeys(name for name, _ in keys)), cutoff=0.4)
+        raise UnknownName(
+            f"No measured run of {case} on {branch} is known",
+            f"Did you mean {' or '.join(near)}?" if near else "Its history begins with its first run.",
+        )
+    chosen = variants[0] if variant is None else variant
+    if chosen not in variants:
+        raise UnknownName(
+            f"{case} has no run in the variant {chosen} on {branch}",
+            f"Did you mean {' or '.join(variants)}?",
+        )
+    key = (case, chosen)
+    return Timeline(
+        branch=branch,
+        case=case,
+        variant=chosen,
+        metric=metric,
+        points=histories.history_points(connection, repository, branch_slug(branch), key, metric),
+        acknowledged=histories.acknowledged_verdicts(connection, repository, key),
+    )
+
+
+async def _newest_runs(parts: WebContext, here: Access, branch: str) -> tuple[CaseHistory, ...]:
+    return await parts.database.read(histories.case_histories, here.repository, branch_slug(branch))
+
+
+def _history_csv(request: Request, line: Timeline, here: Access) -> Response:
+    rows = [
+        (
+            here.text(point.run),
+            point.sha,
+            iso_time(point.started),
+            point.outcome,
+            "found" if point.found else "launched",
+            here.text(point.conditions),
+            json_number(point.value),
+        )
+        for point in line.points
+    ]
+    name = "-".join(part for part in (line.case, line.variant, line.metric) if part)
+    unit = METRICS_BY_KEY[line.metric].unit
+    header = (*CSV_HEADER, f"{line.metric} ({unit})" if unit else line.metric)
+    return csv_answer(request, name, header, rows, cache=here.cache)
+
+
+SVG_TYPE = "image/svg+xml"
+
+CACHE_FIVE_MINUTES = "public, max-age=300"
+"""An image may be five minutes old; a private one is kept by its reader only."""
+
+SPARK_STYLE = (
+    "path{fill:none;stroke:#0b5cad;stroke-width:1.5;stroke-linejoin:round;stroke-linecap:round}"
+    ".n{stroke-width:5}.g{stroke:#a8330a;stroke-width:2.5}"
+    "@media(prefers-color-scheme:dark){path{stroke:#7cb8f5}.g{stroke:#ff9a6b}}"
+)
+
+
+async def spark_image(parts: WebContext, request: Request) -> Response:
+    """The newest runs of `?case=` (and `?variant=`) on the default branch."""
+    here = await repository_access(request, parts.database, parts.key)
+    branch = branch_slug(await default_branch(parts.database, here.repository))
+    asked = request.query_params.get("case") or "", request.query_params.get("variant")
+    strip = await parts.database.read(_requested_strip, here.repository, branch, *asked)
+    drawn = await run_in_threadpool(sparkline, strip.points)
+    name = f"{strip.case} · {strip.variant}" if strip.variant else strip.case
+    cache = here.cache if here.private else CACHE_FIVE_MINUTES
+    headers = {"Cross-Origin-Resource-Policy": "cross-origin"}
+    return etag_answer(
+        request, _spark_svg(drawn, here.text(name)).encode(), kind=SVG_TYPE, cache=cache, headers=headers
+    )
+
+
+def _requested_strip(
+    connection: Connection, repository: str, branch: str, case: str, variant: str | None
+) -> CaseHistory:
+    keys = [key for key in runs.case_keys(connection, repository, branch) if key[0] == case]
+    key = next((key for key in keys if variant in {None, key[1]}), None)
+    if key is None:
+        raise UnknownName("No measured run of this case is known", "Name one as ?case=…&variant=….")
+    points = histories.history_points(connection, repository, branch, key, most=histories.STRIP_POINTS)
+    return CaseHistory(case=key[0], variant=key[1], points=points)
+
+
+def _spark_svg(drawn: Sparkline, name: str) -> str:
+    words = escape(f"{name}: {drawn.words}")
+    paths = (("", drawn.path), ("g", drawn.gaps), ("n", drawn.newest))
+    shapes = "".join(f'<path class="{style}" d="{path}"/>' for style, path in paths if path)
+    width, height = f"{SPARK_WIDTH:.0f}", f"{SPARK_HEIGHT:.0f}"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="img" aria-label="{words}">'
+        f"<title>{words}</title><style>{SPARK_STYLE}</style>{shapes}</svg>\n"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryLine:
+    """One case: its newest figure, what moved it last, and the drawing."""
+
+    name: str
+    link: str
+    newest: str
+    moved: str
+    spark: Sparkline
+    runs: int
+
+
+def history_lines(known: Sequence[CaseHistory], visit: Access) -> tuple[HistoryLine, ...]:
+    """One line for each case and variant, by name."""
+    return tuple(_history_line(strip, visit) for strip in known)
+
+
+def _history_line(strip: CaseHistory, visit: Access) -> HistoryLine:
+    name = f"{strip.case} · {strip.variant}" if strip.variant else strip.case
+    return HistoryLine(
+        name=visit.text(name),
+        link=visit.links.history(visit.repository, strip.case, strip.variant),
+        newest=newest_step_time(strip.points),
+        moved=trend(strip.points),
+        spark=sparkline(strip.points),
+        runs=len(strip.points),
+    )

@@ -1,0 +1,199 @@
+"""`/runs/{id}/log`: a page of numbered lines, the raw log as a stream, and parts of it as text for programs.
+
+No log is ever held in memory as a whole.
+"""
+
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from bot.domain.run import RunRecord
+from bot.errors import InternalError, UserError
+from bot.storage import runs
+from bot.web.answers import TEXT, etag_answer, head_answer, with_security_headers
+from bot.web.auth.access import Access, for_page, run_access
+from bot.web.layout import WebContext, query_number
+from bot.web.log_viewer.redaction import Redaction
+from bot.web.log_viewer.source import LogUnavailable, OffsetTooFar, log_unavailable, open_run_log
+from bot.web.log_viewer.view import LogView, log_view, read_span
+from bot.web.log_viewer.window import WINDOW_BYTES, LogMark, LogSpan, log_marks
+from bot.web.sanitize import sanitize
+
+LOG = logging.getLogger(__name__)
+
+STORE_STOPPED = "The place where this log is kept stopped answering, and its rest was not sent"
+
+BYTES_BEFORE_LINE = 1_000
+"""Bytes shown before a line that was asked for, so that it does not stand at the very top."""
+
+
+async def log_page(parts: WebContext, request: Request) -> Response:
+    """A window of the log: from line `?from=` on, with the lines up to `?to=` lit, or from byte `?at=` on."""
+    visit, record = await run_access(request, parts.database, parts.key)
+    measured = (await parts.database.read(runs.measured, [record.id])).get(record.id)
+    marks = log_marks(measured)
+    try:
+        shown = await run_in_threadpool(_log_page_view, parts, request, visit, record, marks)
+    except LogUnavailable as away:
+        return parts.problem(request, away.status, away.what, away.why)
+    values = {"run": record.id, "record": for_page(record, visit), "visit": visit, "shown": shown}
+    return await parts.page(request, "log.html.j2", values, visit=visit)
+
+
+async def raw_log(parts: WebContext, request: Request) -> Response:
+    """The whole log, inflated: to be read, or with `?download=` to be kept."""
+    visit, record = await run_access(request, parts.database, parts.key)
+    kept = "attachment" if request.query_params.get("download") else "inline"
+    headers = {
+        "Content-Disposition": f'{kept}; filename="{download_name(record)}"',
+        "Cache-Control": visit.cache,
+        "Accept-Ranges": "bytes" if visit.private else "none",
+    }
+    try:
+        source = await run_in_threadpool(open_run_log, parts.logs, record)
+    except LogUnavailable as away:
+        return parts.problem(request, away.status, away.what, away.why)
+    if not visit.private:
+        body: Iterator[bytes] = Redaction().stream(until_unreadable(source.pieces(), record.id))
+        return _stream_answer(request, body, 200, headers)
+    first, last, status = requested_range(request.headers.get("range", ""), source.size)
+    if source.size is not None:
+        headers["Content-Length"] = str(max(last - first, 0))
+    if status != 200:
+        headers["Content-Range"] = (
+            f"bytes {first}-{last - 1}/{source.size}" if status == 206 else f"bytes */{source.size}"
+        )
+    body = source.pieces() if status == 200 else source.pieces_from(first, last)
+    if "Content-Length" not in headers:
+        body = until_unreadable(body, record.id)
+    return _stream_answer(request, body if status != 416 else iter(()), status, headers)
+
+
+def until_unreadable(pieces: Iterator[bytes], run: str) -> Iterator[bytes]:
+    """The text up to where it cannot be read further, then a line that says so, as the server's log does."""
+    sent = 0
+    try:
+        for piece in pieces:
+            yield piece
+            sent += len(piece)
+    except (UserError, InternalError) as problem:
+        why = str(problem) if isinstance(problem, UserError) else STORE_STOPPED
+        LOG.warning("The log of run %s was sent as far as byte %s: %s", sanitize(run), sent, why)
+        yield f"\n[MaxView: the text ends here. {why}.]\n".encode()
+
+
+def requested_range(header: str, size: int | None) -> tuple[int, int, int]:
+    """From which byte to which one, and the status: 206 for a part, 416 for one that is not there.
+
+    Several ranges, other units and a log of unknown length are answered with the whole, as RFC 9110 allows.
+    """
+    found = re.fullmatch(r"bytes=(\d{0,15})-(\d{0,15})", header.strip())
+    if size is None or found is None or not (found[1] or found[2]):
+        return 0, size or 0, 200
+    if not found[1]:
+        first, last = max(size - int(found[2]), 0), size
+    else:
+        first, last = int(found[1]), min(int(found[2]) + 1, size) if found[2] else size
+    return (first, last, 206) if first < last else (0, 0, 416)
+
+
+def download_name(record: RunRecord) -> str:
+    """A name for the download that every system takes."""
+    words = "-".join(part for part in (record.case, record.variant, record.id) if part)
+    return (re.sub(r"[^A-Za-z0-9._-]+", "-", words).strip("-.")[:120] or "run") + ".log"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPageView:
+    """What a page of a log shows. `lit` are the lines that the address names, `gone` the one that is not
+    there; `marks` stand on the page, `away` elsewhere; `before` and `after` are the nearest outside it."""
+
+    view: LogView
+    lit: range
+    gone: int | None
+    marks: tuple[LogMark, ...]
+    away: tuple[LogMark, ...]
+    before: LogMark | None
+    after: LogMark | None
+    folded: bool
+
+
+def _log_page_view(
+    parts: WebContext, request: Request, visit: Access, record: RunRecord, marks: tuple[LogMark, ...]
+) -> LogPageView:
+    """The window that the address asks for."""
+    source = open_run_log(parts.logs, record)
+    line, last = query_number(request, "from"), query_number(request, "to")
+    try:
+        place = parts.logs.place_of(source, max(line, 1)) if line is not None else None
+        wanted = max(place - BYTES_BEFORE_LINE, 0) if place is not None else query_number(request, "at") or 0
+        view = log_view(source, wanted=wanted, marks=marks, logs=parts.logs, redacts=not visit.private)
+    except OffsetTooFar as far:
+        raise LogUnavailable(404, "This part of the log is too far in to be shown", far.text) from far
+    except (UserError, InternalError) as problem:
+        raise log_unavailable(problem, record.log_uri or "") from problem
+    lit = range(line, max(last or line, line) + 1) if line is not None and place is not None else range(0)
+    return LogPageView(
+        view=view,
+        lit=lit,
+        gone=line if line is not None and place is None else None,
+        folded=request.query_params.get("fold") != "no",
+        **_marks_around(marks, view),
+    )
+
+
+def _marks_around(marks: tuple[LogMark, ...], view: LogView) -> dict[str, Any]:
+    """The marks on the page, the nearest before and behind it, and those outside that a reader looks for
+    first: the error, the first and the last step."""
+    end = max(view.end, view.start + 1)
+    before = [mark for mark in marks if mark.offset < view.start]
+    after = [mark for mark in marks if mark.offset >= end]
+    errors = [mark for mark in (*before, *after) if mark.kind == "error"]
+    steps = [mark for mark in (*before, *after) if mark.kind == "step"]
+    return {
+        "marks": tuple(mark for mark in marks if view.start <= mark.offset < end),
+        "away": tuple(dict.fromkeys((*errors, *steps[:1], *steps[-1:]))),
+        "before": before[-1] if before else None,
+        "after": after[0] if after else None,
+    }
+
+
+def _stream_answer(request: Request, body: Iterator[bytes], status: int, headers: dict[str, str]) -> Response:
+    if request.method == "HEAD":
+        return head_answer(TEXT, status, headers)
+    return with_security_headers(
+        StreamingResponse(body, status_code=status, media_type=TEXT, headers=headers)
+    )
+
+
+MAX_PART_BYTES = 512 << 10
+"""Bytes of a log in one answer; the next part is linked."""
+
+
+async def log_text(parts: WebContext, request: Request) -> Response:
+    """The log's text from byte `?at=` on, at most `?length=` bytes, in whole lines where there are any."""
+    here, record = await run_access(request, parts.database, parts.key)
+    span, text = await run_in_threadpool(_read_part, parts, request, here, record)
+    headers = {"X-Log-From": str(span.at), "X-Log-To": str(span.end)}
+    if not span.ends:
+        following = parts.absolute(here.links.log_json(record.id, span.end))
+        headers["Link"] = f'<{following}>; rel="next"'
+    return etag_answer(request, text, kind=TEXT, cache=here.cache, headers=headers)
+
+
+def _read_part(parts: WebContext, request: Request, here: Access, record: RunRecord) -> tuple[LogSpan, bytes]:
+    source = open_run_log(parts.logs, record)
+    wanted, length = query_number(request, "at") or 0, query_number(request, "length") or WINDOW_BYTES
+    try:
+        span, before = read_span(source, wanted, min(max(length, 1), MAX_PART_BYTES))
+    except OffsetTooFar as far:
+        raise LogUnavailable(404, "This part of the log is too far in", far.text) from far
+    except (UserError, InternalError) as problem:
+        raise log_unavailable(problem, record.log_uri or "") from problem
+    return span, span.text if here.private else Redaction(before).whole(span.text, span.after)

@@ -1,0 +1,143 @@
+"""`/runs/{id}/log/search?q=`: hits with the lines around them, and a link to the next ones."""
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bot.domain.run import RunRecord
+from bot.errors import InternalError, UserError
+from bot.web.addresses import API_PREFIX
+from bot.web.answers import json_answer
+from bot.web.auth.access import Access, for_page, run_access
+from bot.web.layout import WebContext, query_number
+from bot.web.log_viewer.search import (
+    MAX_QUERY_LENGTH,
+    InvalidQuery,
+    LogHit,
+    LogPlace,
+    LogQuery,
+    SearchResult,
+    group_hits,
+    search_log,
+)
+from bot.web.log_viewer.source import LogUnavailable, OffsetTooFar, log_unavailable, open_run_log
+from bot.web.log_viewer.window import LogLine
+from bot.web.sanitize import sanitize
+
+SCHEMA = 1
+
+
+def search_document(
+    run: str, query: LogQuery, begin: LogPlace, found: SearchResult | None, size: int | None
+) -> dict[str, object]:
+    """The hits from one byte of a log to another; without words nothing was looked for."""
+    return {
+        "schema": SCHEMA,
+        "run": run,
+        "words": query.words,
+        "cased": query.cased,
+        "regular": query.regular,
+        "from": begin.offset,
+        "to": found.end if found else begin.offset,
+        "size": size,
+        "hits": [_hit_document(hit) for hit in found.hits] if found else [],
+    }
+
+
+def _hit_document(hit: LogHit) -> dict[str, object]:
+    return {
+        "line": _line_document(hit.line),
+        "before": [_line_document(line) for line in hit.before],
+        "after": [_line_document(line) for line in hit.after],
+    }
+
+
+def _line_document(line: LogLine) -> dict[str, object]:
+    return {"number": line.number, "offset": line.offset, "text": line.text}
+
+
+async def log_search_page(parts: WebContext, request: Request) -> Response:
+    """The next hits, from `?at=` on."""
+    here, record = await run_access(request, parts.database, parts.key)
+    query, begin = _requested_search(request)
+    unclear, found, size = None, None, None
+    try:
+        found, size = await run_in_threadpool(_run_search, parts, here, record, query, begin)
+    except InvalidQuery as problem:
+        unclear = sanitize(str(problem))
+    except LogUnavailable as away:
+        return parts.problem(request, away.status, away.what, away.why)
+    values = {
+        "run": record.id,
+        "record": for_page(record, here),
+        "visit": here,
+        "query": query,
+        "begin": begin,
+        "found": found,
+        "blocks": group_hits(found.hits) if found else (),
+        "unclear": unclear,
+        "share": _percent_searched(found, size),
+        "further": _search_link(here, record, query, found.following if found else None),
+        "json": _search_link(here, record, query, begin, above=API_PREFIX),
+    }
+    return await parts.page(request, "log_search.html.j2", values, visit=here)
+
+
+async def log_search_json(parts: WebContext, request: Request) -> Response:
+    """The same hits as JSON."""
+    here, record = await run_access(request, parts.database, parts.key)
+    query, begin = _requested_search(request)
+    try:
+        found, size = await run_in_threadpool(_run_search, parts, here, record, query, begin)
+    except InvalidQuery as problem:
+        raise LogUnavailable(400, "q cannot be searched for", sanitize(str(problem))) from problem
+    document = search_document(record.id, query, begin, found, size)
+    further = _search_link(here, record, query, found.following if found else None, above=API_PREFIX)
+    document["next"] = parts.absolute(further) if further else None
+    return json_answer(request, document, cache=here.cache)
+
+
+def _search_link(
+    here: Access, record: RunRecord, query: LogQuery, at: LogPlace | None, *, above: str = ""
+) -> str | None:
+    """The search from a place on; None where there is nothing to go on to."""
+    if at is None:
+        return None
+    return here.links.log_search(
+        record.id,
+        above=above,
+        q=query.words,
+        case="yes" if query.cased else None,
+        regex="yes" if query.regular else None,
+        at=str(at.offset) if at.offset else None,
+        line=str(at.line) if at.offset else None,
+    )
+
+
+def _requested_search(request: Request) -> tuple[LogQuery, LogPlace]:
+    words = request.query_params.get("q", "").replace("\x00", "")[:MAX_QUERY_LENGTH]
+    said = {name: request.query_params.get(name) == "yes" for name in ("case", "regex")}
+    query = LogQuery(words=words, cased=said["case"], regular=said["regex"])
+    place = LogPlace(offset=query_number(request, "at") or 0, line=query_number(request, "line") or 1)
+    return query, place
+
+
+def _run_search(
+    parts: WebContext, here: Access, record: RunRecord, query: LogQuery, begin: LogPlace
+) -> tuple[SearchResult | None, int | None]:
+    source = open_run_log(parts.logs, record)
+    if not query.words.strip():
+        return None, source.size
+    try:
+        return search_log(source, query, begin, redacts=not here.private), source.size
+    except InvalidQuery:
+        raise
+    except OffsetTooFar as far:
+        raise LogUnavailable(404, "This part of the log is too far in to be searched", far.text) from far
+    except (UserError, InternalError) as problem:
+        raise log_unavailable(problem, record.log_uri or "") from problem
+
+
+def _percent_searched(found: SearchResult | None, size: int | None) -> int | None:
+    """How much of the log has been looked at, in percent; None where its length is not known."""
+    return None if found is None or not size else min(round(100 * found.end / size), 100)

@@ -1,0 +1,349 @@
+"""`/{owner}/{repo}/parity/{ref}`: every case in every variant at one ref, and its transition since main."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from statistics import median
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bot.logs.facts import RunLog
+from bot.report.documents import SCHEMA_VERSION, json_number, percent_of_log
+from bot.report.model import ParityTransition
+from bot.report.wording import signed_percent, significant
+from bot.storage import refs, reports, runs
+from bot.storage.database import Connection
+from bot.storage.refs import Ref, RefKind, RunsByCase
+from bot.verdict.comparability import OutcomeClass, side_outcome
+from bot.verdict.judgement import MeasuredRun
+from bot.web.answers import csv_answer, json_answer, wants_csv
+from bot.web.auth.access import Access, UnknownName, document_for_reader, repository_access
+from bot.web.comparisons import ComparisonEnd, RequestedEnd, resolve_end, spell_end
+from bot.web.layout import WebContext, default_branch
+
+CaseVariant = tuple[str, str]
+
+MeasuredByCase = Mapping[CaseVariant, Sequence[MeasuredRun]]
+
+PASSES, FAILS, MIXED, UNKNOWN = "passes", "fails", "passes and fails", "not known"
+
+SYMBOLS = {PASSES: "✅", FAILS: "❌", MIXED: "🟡", UNKNOWN: "⚪"}
+
+TRANSITION_WORDS = {
+    ParityTransition.STILL_PASSES: "",
+    ParityTransition.PASSES_NOW: "fail → pass",
+    ParityTransition.FAILS_NOW: "pass → fail",
+    ParityTransition.FAILS_THE_SAME: "fails the same",
+    ParityTransition.FAILS_OTHERWISE: "fails otherwise",
+    ParityTransition.MIXED: "some runs fail",
+    ParityTransition.UNKNOWN: "",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParityCell:
+    """One case in one variant: how it stands, what became of it since main, and how fast it is."""
+
+    standing: str
+    base: str
+    transition: ParityTransition
+    error: str
+    seconds: float | None
+    change: float | None
+    runs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParityMatrix:
+    """Cases by variants. `cells` has one for each variant, in their order, for each case."""
+
+    variants: tuple[str, ...]
+    cells: Mapping[str, tuple[ParityCell, ...]]
+    against_main: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParityCellView:
+    """One cell in words."""
+
+    symbol: str
+    word: str
+    tone: str
+    news: str
+    figure: str
+    link: str | None
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParityRowView:
+    """One case."""
+
+    name: str
+    link: str | None
+    cells: tuple[ParityCellView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParityView:
+    """The page."""
+
+    tallies: tuple[str, ...]
+    variants: tuple[str, ...]
+    rows: tuple[ParityRowView, ...]
+    against_main: bool
+
+
+def parity_matrix(head: MeasuredByCase, main: MeasuredByCase | None, *, order: Sequence[str]) -> ParityMatrix:
+    """The cells; `main` is None where the name is main itself. `order` is the variants' usual one."""
+    found = dict.fromkeys(variant for _, variant in sorted(head))
+    variants = [one for one in order if one in found] + [one for one in found if one not in order]
+    cases = dict.fromkeys(case for case, _ in sorted(head))
+    return ParityMatrix(
+        variants=tuple(variants),
+        cells={case: _row_cells(case, variants, head, main or {}) for case in cases},
+        against_main=main is not None,
+    )
+
+
+def _row_cells(
+    case: str, variants: Sequence[str], head: MeasuredByCase, main: MeasuredByCase
+) -> tuple[ParityCell, ...]:
+    first = _median_seconds(head.get((case, variants[0]), ()))
+    return tuple(
+        _make_cell(head.get((case, variant), ()), main.get((case, variant), ()), first if place else None)
+        for place, variant in enumerate(variants)
+    )
+
+
+def _make_cell(head: Sequence[MeasuredRun], main: Sequence[MeasuredRun], first: float | None) -> ParityCell:
+    seconds = _median_seconds(head)
+    standing, base = _outcome_word(head), _outcome_word(main)
+    failed = _failed_log(head)
+    return ParityCell(
+        standing=standing,
+        base=base,
+        transition=_transition(base, standing, failed, _failed_log(main)),
+        error=failed.outcome.failure.error if failed and failed.outcome.failure else "",
+        seconds=seconds,
+        change=log(seconds / first) if seconds and first else None,
+        runs=len(head),
+    )
+
+
+def _outcome_word(runs: Sequence[MeasuredRun]) -> str:
+    its = side_outcome("", runs)
+    if its.fate not in {OutcomeClass.PASSED, OutcomeClass.FAILED}:
+        return UNKNOWN
+    if its.flaky:
+        return MIXED
+    return PASSES if its.fate is OutcomeClass.PASSED else FAILS
+
+
+def _failed_log(runs: Sequence[MeasuredRun]) -> RunLog | None:
+    return next((run.log for run in runs if run.log.outcome.failure is not None), None)
+
+
+def _transition(base: str, head: str, failed: RunLog | None, before: RunLog | None) -> ParityTransition:
+    if UNKNOWN in {base, head}:
+        return ParityTransition.UNKNOWN
+    if head == MIXED or (base == MIXED and head == PASSES):
+        return ParityTransition.MIXED
+    if head == PASSES:
+        return ParityTransition.STILL_PASSES if base == PASSES else ParityTransition.PASSES_NOW
+    if base == PASSES:
+        return ParityTransition.FAILS_NOW
+    return (
+        ParityTransition.FAILS_THE_SAME
+        if _fingerprint(failed) == _fingerprint(before)
+        else ParityTransition.FAILS_OTHERWISE
+    )
+
+
+def _fingerprint(log: RunLog | None) -> str:
+    return log.outcome.failure.fingerprint if log and log.outcome.failure else ""
+
+
+def _median_seconds(runs: Sequence[MeasuredRun]) -> float | None:
+    known = [seconds for run in runs if (seconds := run.measurements.steady.seconds)]
+    return median(known) if known else None
+
+
+def parity_view(found: ParityMatrix, visit: Access, ref: str) -> ParityView:
+    """The page's words."""
+    return ParityView(
+        tallies=tuple(_tally(found, place, visit) for place in range(len(found.variants))),
+        variants=tuple(visit.text(variant) or "no variant" for variant in found.variants),
+        rows=tuple(_row_view(found, case, visit, ref) for case in found.cells),
+        against_main=found.against_main,
+    )
+
+
+def _tally(found: ParityMatrix, place: int, visit: Access) -> str:
+    cells = [cells[place] for cells in found.cells.values()]
+    known = [cell for cell in cells if cell.standing != UNKNOWN]
+    passing = sum(cell.standing == PASSES for cell in known)
+    name = visit.text(found.variants[place]) or "no variant"
+    both = [cell for cell in known if cell.base != UNKNOWN]
+    before = sum(cell.base == PASSES for cell in both)
+    now = sum(cell.standing == PASSES for cell in both)
+    since = f" ({before} → {now} of the {len(both)} that main has too)" if found.against_main and both else ""
+    return f"{name}: {passing} of {len(known)} pass{since}"
+
+
+def _row_view(found: ParityMatrix, case: str, visit: Access, ref: str) -> ParityRowView:
+    pair = None
+    if len(found.variants) > 1:
+        ends = [f"{ref}:{variant}" for variant in found.variants[:2]]
+        pair = visit.links.compare(visit.repository, ends[0], ends[1], case)
+    return ParityRowView(
+        name=visit.text(case),
+        link=pair,
+        cells=tuple(
+            _cell_view(cell, visit.links.history(visit.repository, case, variant), visit)
+            for cell, variant in zip(found.cells[case], found.variants, strict=True)
+        ),
+    )
+
+
+def _cell_view(cell: ParityCell, link: str, visit: Access) -> ParityCellView:
+    figure = "" if cell.seconds is None else f"{significant(cell.seconds)} s"
+    return ParityCellView(
+        symbol=SYMBOLS[cell.standing] if cell.runs else "",
+        word=cell.standing if cell.runs else "no run",
+        tone={PASSES: "good", FAILS: "red", MIXED: "unsettled"}.get(cell.standing, "quiet"),
+        news=TRANSITION_WORDS[cell.transition],
+        figure=figure + (f" ({signed_percent(cell.change)})" if cell.change is not None else ""),
+        link=link if cell.runs else None,
+        error=visit.text(cell.error),
+    )
+
+
+CSV_HEADER = ("case", "variant", "standing", "on_main", "transition", "steady_step_seconds", "runs", "error")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundParity:
+    """A matrix, and the name it is of."""
+
+    ref: Ref
+    branch: str
+    matrix: ParityMatrix
+
+    @property
+    def name(self) -> str:
+        """The name as an address spells it."""
+        return spell_end(ComparisonEnd(ref=self.ref))
+
+
+async def parity_page(parts: WebContext, request: Request) -> Response:
+    """Every case in every variant."""
+    here = await repository_access(request, parts.database, parts.key)
+    found = await _requested_parity(parts, request, here)
+    if wants_csv(request):
+        return _parity_csv(request, found, here)
+    view = await run_in_threadpool(parity_view, found.matrix, here, found.name)
+    values = {
+        "visit": here,
+        "view": view,
+        "name": here.text(found.name),
+        "branch": here.text(found.branch),
+        "json": here.links.parity(here.repository, found.name, above="/api/v1"),
+        "csv": here.links.parity(here.repository, found.name, form="csv"),
+    }
+    return await parts.page(request, "parity.html.j2", values, visit=here)
+
+
+async def parity_json(parts: WebContext, request: Request) -> Response:
+    """The same as JSON, or with `?format=csv` as CSV."""
+    here = await repository_access(request, parts.database, parts.key)
+    found = await _requested_parity(parts, request, here)
+    if wants_csv(request):
+        return _parity_csv(request, found, here)
+    return json_answer(request, document_for_reader(_parity_document(found, here), here), cache=here.cache)
+
+
+async def _requested_parity(parts: WebContext, request: Request, here: Access) -> FoundParity:
+    name = request.path_params["ref"]
+    branch = await default_branch(parts.database, here.repository)
+    return await run_in_threadpool(parts.database.look, read_parity, here.repository, branch, name)
+
+
+def read_parity(connection: Connection, repository: str, branch: str, name: str) -> FoundParity:
+    """Read the runs of a name, and main's; `Unclear` where nothing is known by that name."""
+    ref = resolve_end(connection, repository, RequestedEnd(name=name, variant=None)).ref
+    head = _runs_by_case(connection, refs.runs_of(connection, repository, ref))
+    if not head:
+        raise UnknownName(
+            f"No measured run of {name} is known", "A run appears here as soon as its log was read."
+        )
+    default = refs.resolve(connection, repository, branch)
+    main: MeasuredByCase | None = None
+    if default is not None and (ref.kind is not RefKind.BRANCH or ref.branch != default.branch):
+        main = _runs_by_case(connection, refs.runs_of(connection, repository, default))
+    order = reports.report_defaults(connection, repository).variants
+    return FoundParity(ref=ref, branch=branch, matrix=parity_matrix(head, main, order=order))
+
+
+def _runs_by_case(
+    connection: Connection, known: RunsByCase
+) -> dict[tuple[str, str], tuple[MeasuredRun, ...]]:
+    ids = {kept.record.id for some in known.values() for kept in some}
+    measured = runs.measured(connection, ids)
+    return {
+        key: tuple(measured[kept.record.id] for kept in some if kept.record.id in measured)
+        for key, some in known.items()
+    }
+
+
+def _parity_document(found: FoundParity, here: Access) -> dict[str, object]:
+    return {
+        "schema": SCHEMA_VERSION,
+        "repository": here.repository,
+        "name": found.ref.text,
+        "sha": found.ref.sha,
+        "against": found.branch if found.matrix.against_main else None,
+        "variants": list(found.matrix.variants),
+        "rows": [
+            {
+                "case": case,
+                "cells": [
+                    {"variant": variant, **_cell_document(cell)}
+                    for variant, cell in zip(found.matrix.variants, cells, strict=True)
+                ],
+            }
+            for case, cells in found.matrix.cells.items()
+        ],
+    }
+
+
+def _cell_document(cell: ParityCell) -> dict[str, object]:
+    return {
+        "standing": cell.standing.replace(" ", "_"),
+        "on_main": cell.base.replace(" ", "_"),
+        "transition": cell.transition.value,
+        "steady_step_seconds": json_number(cell.seconds, 5),
+        "change_percent": percent_of_log(cell.change),
+        "runs": cell.runs,
+        "error": cell.error or None,
+    }
+
+
+def _parity_csv(request: Request, found: FoundParity, here: Access) -> Response:
+    rows = [
+        (
+            here.text(case),
+            here.text(variant),
+            cell.standing,
+            cell.base if found.matrix.against_main else None,
+            cell.transition.value,
+            json_number(cell.seconds, 5),
+            cell.runs,
+            here.text(cell.error),
+        )
+        for case, cells in found.matrix.cells.items()
+        for variant, cell in zip(found.matrix.variants, cells, strict=True)
+    ]
+    return csv_answer(request, f"parity-{found.name}", CSV_HEADER, rows, cache=here.cache)

@@ -1,0 +1,345 @@
+"""`/{owner}/{repo}/pull/{number}` and `/branch/{branch}`: the report of a pull request or watched branch.
+
+Verdicts, figures and sentences are those of `bot.report`, so page and comment cannot disagree.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bot.report.assess import headline, is_settled, row_words
+from bot.report.cells import DetailLevel
+from bot.report.comment import action_line, chip_hours_spent
+from bot.report.documents import report_document
+from bot.report.folds import (
+    CommentFold,
+    environment_fold,
+    method_fold,
+    parity_fold,
+    plan_fold,
+    raw_metrics_fold,
+)
+from bot.report.links import case_anchor
+from bot.report.model import CaseReport, Report
+from bot.storage import main_branch, pull_requests, reports, runs
+from bot.storage.database import Database
+from bot.storage.main_branch import LandedHead
+from bot.storage.pull_requests import PullRow
+from bot.verdict.judgement import MeasuredRun
+from bot.web.answers import json_answer, make_etag, not_modified
+from bot.web.assets import program_digest
+from bot.web.auth.access import (
+    Access,
+    PageNotFound,
+    UnknownName,
+    document_for_reader,
+    for_page,
+    repository_access,
+    with_link_key,
+)
+from bot.web.auth.visitor import account_view
+from bot.web.inline_markdown import StyledText, parse_inline, plain_text
+from bot.web.layout import WebContext
+from bot.web.moments import moment
+from bot.web.pages.case import FULL_DETAIL, CaseView, RowLine, case_view, row_line
+
+MAX_PULL_NUMBER = 2**31 - 1
+
+MAX_BRANCH_LENGTH = 255
+
+SHA_PATTERN = re.compile(r"[0-9a-f]{4,64}")
+
+NOT_WATCHED = (
+    "Branches that triggers.branches of the configuration names have a report from their next push on; "
+    "a branch with a pull request has it there."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedReport:
+    """One report. `number` is below zero for a `branch`, `head` an older head commit that is asked for, and
+    `ref` how a comparison names it."""
+
+    number: int
+    head: str | None
+    name: str
+    words: str
+    github: str
+    ref: str
+    branch: str | None = None
+    notice: str = ""
+
+    def document(self, here: Access, head: str | None) -> str:
+        """The address of a head's report as JSON."""
+        if self.branch is not None:
+            return here.links.branch_json(here.repository, self.branch, head)
+        return here.links.pull_json(here.repository, self.number, head)
+
+
+async def requested_report(request: Request, database: Database, here: Access) -> RequestedReport:
+    """What is asked for; `Absent` where it can be nothing, `Unclear` where the branch is not known."""
+    head = request.query_params.get("head") or None
+    if head and not SHA_PATTERN.fullmatch(head):
+        raise PageNotFound
+    if (branch := request.path_params.get("branch")) is not None:
+        return await _requested_branch(database, here, branch, head)
+    number = request.path_params["number"]
+    if not 0 < number <= MAX_PULL_NUMBER:
+        raise PageNotFound
+    return RequestedReport(
+        number=number,
+        head=head,
+        name=f"#{number}",
+        words=f"Pull request #{number}",
+        github=here.links.pull_on_github(here.repository, number),
+        ref=f"pr/{number}",
+    )
+
+
+async def _requested_branch(
+    database: Database, here: Access, branch: str, head: str | None
+) -> RequestedReport:
+    if len(branch) > MAX_BRANCH_LENGTH or "\x00" in branch:
+        raise PageNotFound
+    number = await database.read(pull_requests.branch_number, here.repository, branch)
+    pull = await database.read(pull_requests.pull_of_branch, here.repository, branch)
+    if number is None and pull is not None:
+        raise UnknownName(f"The branch {branch} has a pull request", f"Its report is that of #{pull}.")
+    if number is None:
+        raise UnknownName(f"The branch {branch} is not watched", NOT_WATCHED)
+    return RequestedReport(
+        number=number,
+        head=head,
+        name=here.text(branch),
+        words=f"Branch {here.text(branch)}",
+        github=here.links.branch_on_github(here.repository, branch),
+        ref=branch,
+        branch=branch,
+        notice=f"Pull request #{pull} speaks for this branch now; newer reports are there." if pull else "",
+    )
+
+
+ALIGN = {"l": "left", "r": "right", "c": "middle"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SheetCell:
+    """One cell and the side its text keeps to."""
+
+    pieces: tuple[StyledText, ...]
+    align: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """A table under its title, with the sentences below it."""
+
+    anchor: str
+    title: str
+    columns: tuple[SheetCell, ...]
+    rows: tuple[tuple[SheetCell, ...], ...]
+    notes: tuple[tuple[StyledText, ...], ...]
+
+
+def sheets(report: Report, detail: DetailLevel) -> tuple[Sheet, ...]:
+    """The tables that have something to say."""
+    folds = (
+        ("plan", plan_fold(report, detail)),
+        ("parity", parity_fold(report, detail)),
+        ("environment", environment_fold(report, detail)),
+        ("figures", raw_metrics_fold(report, detail)),
+        ("method", method_fold(report)),
+    )
+    return tuple(_sheet(anchor, fold) for anchor, fold in folds if fold is not None)
+
+
+def _sheet(anchor: str, fold: CommentFold) -> Sheet:
+    table = fold.table
+    align = [ALIGN.get(letter, "left") for letter in table.align] if table else []
+    return Sheet(
+        anchor=anchor,
+        title=plain_text(fold.summary),
+        columns=_sheet_cells(table.columns, align) if table else (),
+        rows=tuple(_sheet_cells(row, align) for row in table.rows) if table else (),
+        notes=tuple(parse_inline(line.removeprefix("* ")) for line in fold.lines),
+    )
+
+
+def _sheet_cells(row: tuple[str, ...], align: list[str]) -> tuple[SheetCell, ...]:
+    return tuple(
+        SheetCell(pieces=parse_inline(text), align=side) for text, side in zip(row, align, strict=True)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullView:
+    """The page: `settled` says that nothing more is awaited, so that it need not be looked at again."""
+
+    report: Report
+    headline: str
+    action: tuple[StyledText, ...]
+    settled: bool
+    rows: tuple[RowLine, ...]
+    cases: tuple[CaseView, ...]
+    sheets: tuple[Sheet, ...]
+
+
+def pull_view(report: Report, visit: Access, measured: Mapping[str, MeasuredRun] | None = None) -> PullView:
+    """The page's words. `report` is as this visitor may read it; `measured` holds its runs with their step
+    lines, by id, of which only figures are drawn."""
+    ordered = sorted(
+        report.rows, key=lambda row: (-row_words(row, report.base_branch).rank, row.case, row.variant)
+    )
+    anchors = _row_anchors(ordered)
+    return PullView(
+        report=report,
+        headline=headline(report),
+        action=parse_inline(action_line(report)),
+        settled=is_settled(report),
+        rows=tuple(row_line(report, row, anchors[row.case, row.variant]) for row in ordered),
+        cases=tuple(
+            case_view(report, row, visit, anchor=anchors[row.case, row.variant], measured=measured)
+            for row in ordered
+        ),
+        sheets=sheets(report, FULL_DETAIL),
+    )
+
+
+def _row_anchors(rows: list[CaseReport]) -> Mapping[tuple[str, str], str]:
+    """An id for every row, the comment's own; names that differ only in odd characters get a number."""
+    anchors: dict[tuple[str, str], str] = {}
+    for row in rows:
+        wanted, count = case_anchor(row.case, row.variant), 1
+        while (anchor := wanted if count == 1 else f"{wanted}-{count}") in anchors.values():
+            count += 1
+        anchors[row.case, row.variant] = anchor
+    return anchors
+
+
+REFRESH_SECONDS = 15
+"""How often an unfinished report is looked at again by an open page; most runs take minutes."""
+
+MAX_DRAWN_CASES = 60
+"""Cases with curves on one page; the pages of the runs draw every one."""
+
+RUNS_PER_SIDE = 3
+"""Looked through for one that passed; the first that did is drawn, as the loss verdict reads it."""
+
+
+async def pull_page(parts: WebContext, request: Request) -> Response:
+    """The report of the newest head of a pull request or watched branch, or of `?head=`.
+
+    An open page asks every few seconds whether it changed: that is told from what the page is made from, and
+    nothing is rendered for it.
+    """
+    here = await repository_access(request, parts.database, parts.key)
+    asked = await requested_report(request, parts.database, here)
+    number, head = asked.number, asked.head
+    row = await parts.database.read(pull_requests.find_pull, here.repository, number)
+    stamp = await parts.database.read(reports.report_version, here.repository, number, head)
+    if stamp is None and (row is None or head):
+        raise PageNotFound
+    landed = await _read_landing(parts, here, row)
+    shown_of_row = (row.title, row.open, row.head_sha, row.trouble, landed) if row else None
+    tag = make_etag(
+        program_digest(), parts.assets.addresses, stamp, shown_of_row, asked, here, account_view(request)
+    )
+    if (answer := not_modified(request, tag, cache=here.cache)) is not None:
+        return answer
+    report = await parts.database.read(reports.newest, here.repository, number, head)
+    drawn = await parts.database.read(runs.measured, runs_to_draw(report)) if report else {}
+    values = {
+        "visit": here,
+        "asked": asked,
+        "live": _refresh_seconds(row, report, head),
+        "landed": here.text(landing_words(landed)) if landed else "",
+        **await run_in_threadpool(_page_values, here, (row, report, asked), drawn),
+    }
+    return await parts.page(request, "pull.html.j2", values, visit=here, tag=tag)
+
+
+async def pull_json(parts: WebContext, request: Request) -> Response:
+    """The report of the newest head of a pull request or watched branch, or of `?head=`."""
+    here = await repository_access(request, parts.database, parts.key)
+    asked = await requested_report(request, parts.database, here)
+    report = await parts.database.read(reports.newest, here.repository, asked.number, asked.head)
+    if report is None:
+        raise PageNotFound
+    document = await run_in_threadpool(_report_for_reader, report, here)
+    return json_answer(request, document, cache=here.cache)
+
+
+def _report_for_reader(report: Report, here: Access) -> object:
+    return with_link_key(document_for_reader(report_document(report), here), here)
+
+
+async def _read_landing(parts: WebContext, here: Access, row: PullRow | None) -> LandedHead | None:
+    """What became of the newest head on main."""
+    if row is None or row.head_sha is None:
+        return None
+    return await parts.database.read(main_branch.find_landing, here.repository, row.head_sha)
+
+
+def landing_words(landed: LandedHead) -> str:
+    """`It landed on main as abc1234 …`, and whose its runs are."""
+    where = f"{landed.head_sha[:7]} landed on {landed.branch} as {landed.main_sha[:7]}"
+    if landed.same_files:
+        return f"{where} with the same files: its runs count as runs of {landed.branch}."
+    return f"{where} with other files beside it: its runs stay its own."
+
+
+def runs_to_draw(report: Report) -> tuple[str, ...]:
+    """The runs whose curves the page draws: the newest of each side first, and few enough to read at once."""
+    rows = [row for row in report.rows if row.comparison][:MAX_DRAWN_CASES]
+    sides = [records for row in rows for records in (row.base_runs, row.head_runs)]
+    return tuple(run.id for records in sides for run in records[:RUNS_PER_SIDE])
+
+
+def _page_values(
+    here: Access,
+    found: tuple[PullRow | None, Report | None, RequestedReport],
+    drawn: Mapping[str, MeasuredRun],
+) -> dict[str, object]:
+    row, report, asked = found
+    if report is None:
+        return {"view": None, "title": here.text(row.title) if row else "", "notices": (), "made": None}
+    shown = for_page(report, here)
+    return {
+        "view": pull_view(shown, here, drawn),
+        "title": shown.title,
+        "notices": (*_notices(row, report, asked), *_trouble_notice(row, asked.head)),
+        "made": moment(report.made_at),
+        "spent": chip_hours_spent(report),
+        "commit": here.links.commit_on_github(report.repository, report.head_sha),
+        "document": asked.document(here, report.head_sha),
+    }
+
+
+def _notices(row: PullRow | None, report: Report, asked: RequestedReport) -> Sequence[str]:
+    """What to know before believing that this report is about the pull request as it is now."""
+    said, now = report.head_sha[:7], row.head_sha if row is not None else None
+    if asked.notice:
+        return (asked.notice,)
+    if asked.head:
+        return (f"This is what was said about commit {said}; newer commits may have reports of their own.",)
+    if now and now != report.head_sha:
+        pushed = f"Commit {now[:7]} was pushed after this report, which speaks of {said}."
+        return (f"{pushed} Its own report appears here as soon as there is something to say.",)
+    return ()
+
+
+def _trouble_notice(row: PullRow | None, head: str | None) -> Sequence[str]:
+    """What keeps the comment or the check from saying this."""
+    return (row.trouble,) if row is not None and row.trouble and not head else ()
+
+
+def _refresh_seconds(row: PullRow | None, report: Report | None, head: str | None) -> int | None:
+    """How soon an open page looks again; None where nothing more is awaited."""
+    if head or (row is not None and not row.open):
+        return None
+    stale = report is not None and row is not None and row.head_sha not in {None, report.head_sha}
+    return REFRESH_SECONDS if report is None or stale or not is_settled(report) else None

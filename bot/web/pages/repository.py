@@ -1,0 +1,309 @@
+"""`/` and `/{owner}/{repo}`: the repositories; one repository's pull requests and the health of its main
+branch."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from bot.domain.pull_request import branch_slug
+from bot.report.documents import json_number, shift_document
+from bot.report.wording import counted, iso_time, signed_percent
+from bot.storage import histories, pull_requests, reports, repositories
+from bot.storage.histories import STRIP_POINTS, CaseHistory, ComparableSeries, HistoryPoint
+from bot.storage.pull_requests import PullRow
+from bot.storage.reports import ReportListing
+from bot.verdict.noise import LevelShift, level_shifts
+from bot.web.addresses import API_PREFIX, Links
+from bot.web.answers import json_answer
+from bot.web.auth.access import Access, document_for_reader, repository_access
+from bot.web.charts.history import Sparkline, is_failed, newest_step_time, sparkline, trend
+from bot.web.layout import WebContext, default_branch
+from bot.web.moments import Moment, ago, moment
+
+NOT_YET = "nothing measured yet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullLine:
+    """One pull request, or one branch that is watched without. `outdated` says that its head has changed
+    since the report."""
+
+    number: int
+    branch: str
+    title: str
+    open: bool
+    headline: str
+    head_sha: str | None
+    reported_sha: str | None
+    made: Moment | None
+    age: str
+    outdated: bool
+    link: str
+
+
+def pull_lines(
+    rows: Iterable[PullRow], headlines: Mapping[int, ReportListing], visit: Access, now: float
+) -> tuple[PullLine, ...]:
+    """Open pull requests, then closed ones; in both the newest number first."""
+    ordered = sorted(rows, key=lambda row: (not row.open, -row.number))
+    return tuple(_pull_line(row, headlines.get(row.number), visit, now) for row in ordered)
+
+
+def _pull_line(row: PullRow, report: ReportListing | None, visit: Access, now: float) -> PullLine:
+    return PullLine(
+        number=row.number,
+        branch=visit.text(row.head_branch or ""),
+        title=visit.text(row.title) or ("" if row.is_branch else f"Pull request {row.number}"),
+        open=row.open,
+        headline=visit.text(report.headline) if report else NOT_YET,
+        head_sha=row.head_sha,
+        reported_sha=report.head_sha if report else None,
+        made=moment(report.made) if report else None,
+        age=ago(report.made, now) if report else "",
+        outdated=bool(report and row.head_sha and row.head_sha != report.head_sha),
+        link=_pull_link(row, visit),
+    )
+
+
+def _pull_link(row: PullRow, visit: Access) -> str:
+    if row.is_branch:
+        return visit.links.branch(row.repository, row.head_branch or "")
+    return visit.links.pull(row.repository, row.number)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MainChangeLine:
+    """`04_int8 +2.1 %` at a commit; `between` links the commits that may have done it."""
+
+    name: str
+    change: str
+    slower: bool
+    commit: str
+    commit_link: str | None
+    between: str | None
+    after: str
+    started: Moment | None
+
+
+def main_change_lines(series: Sequence[ComparableSeries], visit: Access) -> tuple[MainChangeLine, ...]:
+    """The newest shift of every case and variant that moved, the most recent first."""
+    moved = [(one, found[-1]) for one in series if (found := level_shifts(one.runs))]
+    moved.sort(key=lambda pair: -(pair[1].started or 0.0))
+    return tuple(_main_change_line(one, shift, visit) for one, shift in moved)
+
+
+def main_changes_document(series: Sequence[ComparableSeries]) -> list[dict[str, object]]:
+    """Every case with all of its shifts, oldest first."""
+    return [
+        {
+            "case": one.case,
+            "variant": one.variant,
+            "conditions": one.conditions,
+            "runs": len(one.runs),
+            "shifts": [shift_document(shift) for shift in level_shifts(one.runs)],
+        }
+        for one in series
+    ]
+
+
+def _main_change_line(series: ComparableSeries, shift: LevelShift, visit: Access) -> MainChangeLine:
+    name = f"{series.case} · {series.variant}" if series.variant else series.case
+    links = visit.links
+    known = shift.before is not None and shift.at is not None and shift.before != shift.at
+    return MainChangeLine(
+        name=visit.text(name),
+        change=signed_percent(shift.change),
+        slower=shift.change > 0,
+        commit=shift.at[:7] if shift.at else "a commit that is not recorded",
+        commit_link=links.commit_on_github(visit.repository, shift.at) if shift.at else None,
+        between=links.comparison_on_github(visit.repository, shift.before or "", shift.at or "")
+        if known
+        else None,
+        after=f"{counted(shift.runs_after, 'run')} after",
+        started=moment(shift.started),
+    )
+
+
+STALE_BASELINE_SECONDS = 3 * 86_400.0
+"""Past this a baseline is called old: a daily run may well miss a weekend, not more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthLine:
+    """One case and variant on main. `trouble` is what a person should know, empty where all is well."""
+
+    name: str
+    link: str
+    outcome: str
+    failed: bool
+    page: str
+    commit: str
+    began: Moment | None
+    age: str
+    newest: str
+    trend: str
+    spark: Sparkline
+    trouble: str
+
+
+def health_lines(
+    known: Sequence[CaseHistory], branch: str, visit: Access, now: float
+) -> tuple[HealthLine, ...]:
+    """Every case, those with trouble first, then by name."""
+    lines = [_health_line(strip, branch, visit, now) for strip in known]
+    return tuple(sorted(lines, key=lambda line: (not line.trouble, not line.failed, line.name)))
+
+
+def health_document(known: Sequence[CaseHistory]) -> list[dict[str, object]]:
+    """Every case with its newest and its last good run."""
+    return [
+        {
+            "case": strip.case,
+            "variant": strip.variant,
+            "newest": _brief_document(strip.points[-1]),
+            "last_good": _brief_document(good) if (good := last_good(strip.points)) else None,
+            "looked_at": len(strip.points),
+        }
+        for strip in known
+    ]
+
+
+def last_good(points: Sequence[HistoryPoint]) -> HistoryPoint | None:
+    """The newest run that ended well."""
+    return next((point for point in reversed(points) if not is_failed(point)), None)
+
+
+def health_problem(strip: CaseHistory, branch: str, now: float) -> str:
+    """`main has had no good run of 04_int8 for 9 days`; empty where its newest good run is recent."""
+    good = last_good(strip.points)
+    name = f"{strip.case} · {strip.variant}" if strip.variant else strip.case
+    if good is None:
+        some = "" if len(strip.points) < STRIP_POINTS else " newest"
+        return f"{branch} has had no good run of {name} in its {len(strip.points)}{some} runs"
+    if good.started is None or now - good.started < STALE_BASELINE_SECONDS:
+        return ""
+    return f"{branch} has had no good run of {name} for {_days(now - good.started)}"
+
+
+def _days(passed: float) -> str:
+    return f"{passed / 86_400:.0f} days"
+
+
+def _health_line(strip: CaseHistory, branch: str, visit: Access, now: float) -> HealthLine:
+    newest = strip.points[-1]
+    name = f"{strip.case} · {strip.variant}" if strip.variant else strip.case
+    return HealthLine(
+        name=visit.text(name),
+        link=visit.links.history(visit.repository, strip.case, strip.variant),
+        outcome=(newest.outcome or "ended").replace("_", " "),
+        failed=is_failed(newest),
+        page=visit.links.run(newest.run),
+        commit=newest.sha[:7] if newest.sha else "not recorded",
+        began=moment(newest.started),
+        age=ago(newest.started, now),
+        newest=newest_step_time(strip.points),
+        trend=trend(strip.points),
+        spark=sparkline(strip.points),
+        trouble=visit.text(health_problem(strip, branch, now)),
+    )
+
+
+def _brief_document(point: HistoryPoint) -> dict[str, object]:
+    return {
+        "run": point.run,
+        "sha": point.sha,
+        "started": iso_time(point.started),
+        "outcome": point.outcome,
+        "value": json_number(point.value),
+    }
+
+
+SCHEMA = 1
+
+
+async def home_page(parts: WebContext, request: Request) -> Response:
+    """The public repositories that the App is installed on."""
+    rows = await parts.database.read(repositories.list_repositories)
+    listed = [row for row in rows if row.active and not row.private]
+    known = await parts.database.read(pull_requests.count_open_pulls)
+    numbers = {row.full_name: known.get(row.full_name, 0) for row in listed}
+    return await parts.page(request, "home.html.j2", {"repositories": listed, "open": numbers}, visit=None)
+
+
+async def repository_page(parts: WebContext, request: Request) -> Response:
+    """The pull requests of a repository, open ones first, with their headlines; where main itself moved."""
+    here = await repository_access(request, parts.database, parts.key)
+    rows = await parts.database.read(pull_requests.list_pulls, here.repository)
+    headlines = await parts.database.read(reports.headlines, here.repository)
+    lines = pull_lines(rows, headlines, here, parts.now())
+    watched = await parts.database.read(pull_requests.watched_branches, here.repository)
+    branch = await default_branch(parts.database, here.repository)
+    strips = await parts.database.read(histories.case_histories, here.repository, branch_slug(branch))
+    values = {
+        "visit": here,
+        "pulls": lines,
+        "branches": pull_lines(watched, headlines, here, parts.now()),
+        "branch": here.text(branch),
+        "moved": await run_in_threadpool(main_change_lines, histories.all_series(strips), here),
+        "health": await run_in_threadpool(health_lines, strips, branch, here, parts.now()),
+        "old": round(STALE_BASELINE_SECONDS / 86_400),
+    }
+    return await parts.page(request, "repository.html.j2", values, visit=here)
+
+
+async def home_json(parts: WebContext, request: Request) -> Response:
+    """The public repositories."""
+    rows = await parts.database.read(repositories.list_repositories)
+    listed = [
+        {"repository": row.full_name, "url": parts.absolute(API_PREFIX + Links().repository(row.full_name))}
+        for row in rows
+        if row.active and not row.private
+    ]
+    return json_answer(request, {"schema": SCHEMA, "repositories": listed})
+
+
+async def repository_json(parts: WebContext, request: Request) -> Response:
+    """The pull requests of a repository, open ones first, and where main itself moved."""
+    here = await repository_access(request, parts.database, parts.key)
+    rows = await parts.database.read(pull_requests.list_pulls, here.repository)
+    headlines = await parts.database.read(reports.headlines, here.repository)
+    lines = pull_lines(rows, headlines, here, parts.now())
+    branch = await default_branch(parts.database, here.repository)
+    strips = await parts.database.read(histories.case_histories, here.repository, branch_slug(branch))
+    series = histories.all_series(strips)
+    watched = await parts.database.read(pull_requests.watched_branches, here.repository)
+    branch_lines = pull_lines(watched, headlines, here, parts.now())
+    document = {
+        "schema": SCHEMA,
+        "repository": here.repository,
+        "pull_requests": [_pull_document(parts, here, line) for line in lines],
+        "branches": [_branch_document(parts, here, line) for line in branch_lines],
+        "health": document_for_reader(health_document(strips), here),
+        "main": document_for_reader(await run_in_threadpool(main_changes_document, series), here),
+    }
+    return json_answer(request, document, cache=here.cache)
+
+
+def _pull_document(parts: WebContext, here: Access, line: PullLine) -> dict[str, object]:
+    return {
+        "number": line.number,
+        "title": line.title,
+        "open": line.open,
+        "headline": line.headline,
+        "head_sha": line.head_sha,
+        "reported_sha": line.reported_sha,
+        "made": line.made.machine if line.made else None,
+        "url": parts.absolute(here.links.pull_json(here.repository, line.number)),
+        "page": parts.absolute(line.link),
+    }
+
+
+def _branch_document(parts: WebContext, here: Access, line: PullLine) -> dict[str, object]:
+    """A branch that is watched without a pull request: the same without a number."""
+    document = _pull_document(parts, here, line)
+    del document["number"]
+    url = here.links.branch_json(here.repository, line.branch)
+    return {"branch": line.branch, **document, "url": parts.absolute(url)}

@@ -1,1 +1,0 @@
-"""The report of a pull request or of a watched branch."""

@@ -1,1 +1,0 @@
-"""A run and its life."""

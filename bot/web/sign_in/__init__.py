@@ -1,1 +1,0 @@
-"""Who comes in: signing in with GitHub, sessions, the reception in front of every page."""

@@ -1,0 +1,167 @@
+"""Reads what happens to the App, its repositories, and what it wrote: checks, comments, merge groups.
+
+None stands for an event of another kind. Raises `UserError` naming a missing field, and nothing else.
+The facts may be old when they are read.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bot.domain.check import MERGE_GROUP_KEY, PULL_KEY, ButtonAction
+from bot.domain.repository import Person, Repository
+from bot.webhooks.payload import JsonFields, read_person, read_repository
+
+
+class RepositoryChange(StrEnum):
+    """What became of a repository as a whole."""
+
+    RENAMED = "renamed"
+    TRANSFERRED = "transferred"
+    ARCHIVED = "archived"
+    UNARCHIVED = "unarchived"
+    DELETED = "deleted"
+    PRIVATIZED = "privatized"
+    PUBLICIZED = "publicized"
+    EDITED = "edited"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRequested:
+    """`by` pressed a button, or asked for our checks of a commit again, which took their conclusion away.
+
+    `number` is the pull request that the check was made for, below zero for a branch without one; None where
+    a commit's checks are meant."""
+
+    repository: Repository
+    head_sha: str
+    number: int | None
+    wish: ButtonAction
+    by: Person
+    reset: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepositoryChanged:
+    """A repository got another name or owner, was closed or opened to the public, archived or deleted."""
+
+    repository: Repository
+    fate: RepositoryChange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BotCommentChanged:
+    """A bot's comment, maybe ours, was deleted or edited by somebody else."""
+
+    repository: Repository
+    number: int
+    comment_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationUnlocked:
+    """A conversation may be written to again."""
+
+    repository: Repository
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeGroupCreated:
+    """A merge queue made a commit and waits for its checks; `pull` is the last pull request in it, where the
+    name of its branch says so."""
+
+    repository: Repository
+    head_sha: str
+    pull: int | None
+
+
+AppEvent = CheckRequested | RepositoryChanged | BotCommentChanged | ConversationUnlocked | MergeGroupCreated
+
+MERGE_QUEUE_PREFIX = "gh-readonly-queue/"
+"""How the branches begin that GitHub makes for merge queues."""
+
+# refs/heads/gh-readonly-queue/release/1.2/pr-104-08a9a46...    base branch, last pull request, its base
+_MERGE_QUEUE_REF = re.compile(rf"refs/heads/{MERGE_QUEUE_PREFIX}.+/pr-(?P<pull>[0-9]{{1,9}})-[0-9a-f]+")
+
+
+def read_app_event(name: str, payload: Mapping[str, object]) -> AppEvent | None:
+    """Read a delivery whose `X-GitHub-Event` header is `name`."""
+    fields = JsonFields(payload)
+    if fields.find("installation") is None:
+        return None
+    reader = _READERS.get((name, str(fields.find("action"))))
+    return reader(fields) if reader else None
+
+
+def _read_repository(fields: JsonFields) -> RepositoryChanged:
+    return RepositoryChanged(repository=_repository(fields), fate=RepositoryChange(fields.text("action")))
+
+
+def _read_unlock(fields: JsonFields) -> ConversationUnlocked:
+    return ConversationUnlocked(repository=_repository(fields), number=fields.number("pull_request.number"))
+
+
+def _read_check_run(fields: JsonFields) -> CheckRequested | None:
+    reset = fields.text("action") == "rerequested"
+    wish = "rerun" if reset else fields.text("requested_action.identifier")
+    name = fields.text_or_none("check_run.external_id") or ""
+    key = PULL_KEY.fullmatch(name)
+    if wish not in set(ButtonAction) or not (key or (reset and name == MERGE_GROUP_KEY)):
+        return None
+    return CheckRequested(
+        repository=_repository(fields),
+        head_sha=fields.text("check_run.head_sha"),
+        number=int(key[1]) if key else None,
+        wish=ButtonAction(wish),
+        by=read_person(fields, "sender"),
+        reset=reset,
+    )
+
+
+def _read_check_suite(fields: JsonFields) -> CheckRequested:
+    return CheckRequested(
+        repository=_repository(fields),
+        head_sha=fields.text("check_suite.head_sha"),
+        number=None,
+        wish=ButtonAction.RERUN,
+        by=read_person(fields, "sender"),
+        reset=True,
+    )
+
+
+def _read_comment(fields: JsonFields) -> BotCommentChanged | None:
+    author, by = read_person(fields, "comment.user"), read_person(fields, "sender")
+    if not author.is_bot or (author.login, author.id) == (by.login, by.id):
+        return None
+    return BotCommentChanged(
+        repository=_repository(fields),
+        number=fields.number("issue.number"),
+        comment_id=fields.number("comment.id"),
+    )
+
+
+def _read_merge_group(fields: JsonFields) -> MergeGroupCreated:
+    queued = _MERGE_QUEUE_REF.fullmatch(fields.text_or_none("merge_group.head_ref") or "")
+    return MergeGroupCreated(
+        repository=_repository(fields),
+        head_sha=fields.text("merge_group.head_sha"),
+        pull=int(queued["pull"]) if queued else None,
+    )
+
+
+def _repository(fields: JsonFields) -> Repository:
+    return read_repository(fields.within("repository"), fields.number("installation.id"))
+
+
+_READERS: Mapping[tuple[str, str], Callable[[JsonFields], AppEvent | None]] = {
+    ("check_run", "requested_action"): _read_check_run,
+    ("check_run", "rerequested"): _read_check_run,
+    ("check_suite", "rerequested"): _read_check_suite,
+    ("merge_group", "checks_requested"): _read_merge_group,
+    ("issue_comment", "edited"): _read_comment,
+    ("issue_comment", "deleted"): _read_comment,
+    ("pull_request", "unlocked"): _read_unlock,
+    **{("repository", fate.value): _read_repository for fate in RepositoryChange},
+}

@@ -1,0 +1,30 @@
+"""A webhook delivery, as it arrived and as GitHub's own list of deliveries names it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """One delivery that is who it says it is.
+
+    `id` is GitHub's, the same when it redelivers; `payload` is the raw body; `received` is in Unix seconds.
+    """
+
+    id: str
+    event: str
+    payload: bytes
+    received: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedDelivery:
+    """A delivery as GitHub's own list of them names it: `id` is of this attempt, `guid` the same for each.
+
+    `at` is when it was sent, in Unix seconds.
+    """
+
+    id: int
+    guid: str
+    event: str
+    action: str | None
+    at: float

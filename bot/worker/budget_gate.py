@@ -1,0 +1,164 @@
+"""Whether a run may start now: limits and budgets between a planned run and its launch.
+
+Limits are read from the default branch at each launch, so a raised limit takes effect at once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import Protocol
+
+from bot.clusters.interface import Job
+from bot.config import Budget, Suite
+from bot.config.loader import SuiteLoader
+from bot.domain.repository import Repository
+from bot.domain.run import RunRecord
+from bot.planning.budget import CONFIG_FILE, LIMIT_RETRY_SECONDS, BudgetLimits
+from bot.planning.devices import chip_count
+from bot.planning.price import chip_hours as cost_of
+from bot.runs.run_status import timeouts_for
+from bot.storage import repositories, spend
+from bot.storage.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """Start it: what it may cost has been set aside, `again` where an earlier call did: that one may have
+    started it."""
+
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deferred:
+    """Ask again at `until` (Unix seconds); `why` is one clause for people: `4 of 4 runs on the cluster`."""
+
+    until: float
+    why: str
+
+
+class Admission(Protocol):
+    """Sets aside what an attempt of a run may cost. `run.attempt` says which attempt is meant.
+
+    Both calls are repeated after a crash, so both are idempotent by `run.id` and `run.attempt`: an attempt
+    that was admitted is admitted again without a second reservation, one that was settled stays settled.
+    """
+
+    async def admit(self, run: RunRecord, job: Job) -> Admitted | Deferred:
+        """Ask right before the launch, each time; several processes may ask at once."""
+        ...
+
+    async def settle(
+        self, run: RunRecord, job: Job, *, chip_hours: float | None, ran_seconds: float | None
+    ) -> None:
+        """Say that the attempt is over, whatever its end; also of an attempt that was never admitted.
+
+        `chip_hours` were read from its log, None where that does not say; `ran_seconds` is how long the
+        cluster was seen running it, None where it never was: then nothing was spent.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NoLimits:
+    """Admits everything: there are no limits."""
+
+    async def admit(self, run: RunRecord, job: Job) -> Admitted | Deferred:  # noqa: ARG002 - as the Protocol
+        """As `Admission.admit`."""
+        return Admitted()
+
+    async def settle(
+        self, run: RunRecord, job: Job, *, chip_hours: float | None, ran_seconds: float | None
+    ) -> None:
+        """As `Admission.settle`."""
+
+
+LOCAL_NAME = "this machine"
+
+NO_VALID_CONFIGURATION = f"the default branch has no valid {CONFIG_FILE}, which would say what may be spent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetGate:
+    """Admits runs while the budgets of their repository last."""
+
+    database: Database
+    suites: SuiteLoader
+    now: Callable[[], float]
+
+    async def admit(self, run: RunRecord, job: Job) -> Admitted | Deferred:
+        """As `bot.worker.budget_gate.Admission.admit`."""
+        suite = await self._suite(run.repository)
+        if suite is None:
+            return Deferred(until=self.now() + LIMIT_RETRY_SECONDS, why=NO_VALID_CONFIGURATION)
+        again = await self.database.read(spend.is_reserved, run.id, run.attempt)
+        held = await self.database.write(
+            spend.admit,
+            spend.AdmissionRequest(
+                run=run.id,
+                attempt=run.attempt,
+                place=place_name(job),
+                shown=LOCAL_NAME,
+                most=most_chip_hours(job),
+            ),
+            limits_of(suite.budget),
+            now=self.now(),
+        )
+        return Admitted(again=again) if held is None else Deferred(until=held.until, why=held.why)
+
+    async def settle(
+        self, run: RunRecord, job: Job, *, chip_hours: float | None, ran_seconds: float | None
+    ) -> None:
+        """As `bot.worker.budget_gate.Admission.settle`."""
+        spent = chip_hours_taken(job, chip_hours=chip_hours, ran_seconds=ran_seconds)
+        await self.database.write(spend.settle, run.id, run.attempt, chip_hours=spent, now=self.now())
+
+    async def _suite(self, repository: str) -> Suite | None:
+        row = await self.database.read(repositories.find_repository, repository)
+        if row is None:
+            return None
+        known = Repository(
+            full_name=row.full_name, installation=row.installation, default_branch=row.default_branch
+        )
+        return (await self.suites.read(known)).suite
+
+
+def limits_of(budget: Budget) -> BudgetLimits:
+    """The configuration's budget as the limits that launches are held to."""
+    return BudgetLimits(
+        concurrent_runs=budget.concurrent_runs,
+        chip_hours_per_day=budget.chip_hours_per_day,
+        chip_hours_per_person_per_day=budget.chip_hours_per_person_per_day,
+        chip_hours_per_pull_request=budget.chip_hours_per_pull_request,
+    )
+
+
+def place_name(job: Job) -> str:
+    """What limits count by: the cluster's name, empty for this machine."""
+    return job.place.name if job.place else ""
+
+
+def chips_held(job: Job) -> int | None:
+    """The chips that a job holds; this machine counts as one."""
+    return chip_count(job.place.device_type, job.place.slices) if job.place else 1
+
+
+def most_chip_hours(job: Job) -> float | None:
+    """The chip-hours that an attempt can take: all its chips until we end it, which is some time after it
+    should have ended itself. None where nobody knows its chips."""
+    held = chips_held(job)
+    return None if held is None else cost_of(held, job.timeout_seconds + timeouts_for(job.place).overdue)
+
+
+def chip_hours_taken(job: Job, *, chip_hours: float | None, ran_seconds: float | None) -> float | None:
+    """The chip-hours that an attempt took: the more of what its log and the cluster say, since a log begins
+    late and may be cut. Nothing where the cluster never ran it; None where nobody can say.
+
+    Never more than an attempt can take: a log is the change's own word, and while nobody looked a job that
+    ended long ago seems to run on."""
+    if ran_seconds is None:
+        return min(chip_hours or 0.0, inf if (bound := most_chip_hours(job)) is None else bound)
+    held, bound = chips_held(job), most_chip_hours(job)
+    if held is None or bound is None:
+        return chip_hours
+    return min(max(chip_hours or 0.0, cost_of(held, ran_seconds)), bound)

@@ -1,0 +1,238 @@
+"""Keep the main branch measured: on a schedule, on request, and by adopting runs of merged pull requests.
+
+Level-triggered: it names every run of main that should exist, so repeating it plans nothing twice.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from bot.commands.active_requests import suite_keys
+from bot.config import Suite
+from bot.config.loader import SuiteLoader
+from bot.domain.commit import Commit
+from bot.domain.forge import Forge
+from bot.domain.repository import Repository
+from bot.domain.run import RunState
+from bot.domain.run_request import RequestSource, RunRequest
+from bot.errors import NotFound
+from bot.planning.jobs import JobContext, make_planned_run, run_key
+from bot.planning.lineage import MainCommit, find_landings
+from bot.planning.plan import ComparisonSide, RequiredRun, newest_due_day, next_daily_time
+from bot.planning.plan import SideCommit as Planning
+from bot.runs.run_status import TERMINAL_STATES
+from bot.storage import main_branch, repositories, requests, runs
+from bot.storage import main_branch as landed
+from bot.storage.database import Database
+from bot.storage.main_branch import MAIN, SeenDefaultBranch
+from bot.storage.queue import Claim
+from bot.storage.runs import PlannedRun
+from bot.worker.run_planner import case_prices, installation_device
+
+COMMITS_SEARCHED = 100
+"""Commits of main that are searched for what landed: one answer of GitHub's, a week of MaxText's main."""
+
+MOST_COMMITS_SEARCHED = 1000
+"""The most that are searched where the newest do not reach back to the last one known: ten answers."""
+
+POLL_SECONDS = 3600.0
+"""How often main is looked at without being told of a push: deliveries get lost."""
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _MainBranch:
+    """A repository's default branch while it is looked at; `commits` newest first."""
+
+    repository: Repository
+    branch: str
+    commits: tuple[Commit, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MainBranchStep:
+    """What the controller does with a repository's default branch."""
+
+    database: Database
+    forge: Forge
+    suites: SuiteLoader
+    now: Callable[[], float]
+    wake: Callable[[], None]
+
+    async def __call__(self, held: Claim) -> None:
+        """Look, adopt what landed, plan what is due, and let go of the row."""
+        name, scheduled, due = held.row["repository"], held.row["scheduled"], None
+        known = await self.database.read(repositories.find_repository, name)
+        if known is not None and known.active:
+            repository = Repository(full_name=name, installation=known.installation)
+            due, scheduled = await self._look(repository, scheduled)
+        await self.database.write(
+            main_branch.release_main, held, now=self.now(), due=due, scheduled=scheduled
+        )
+
+    async def _look(self, repository: Repository, scheduled: str | None) -> tuple[float, str | None]:
+        """When to look again, and the newest day whose run was asked for."""
+        facts = await self.forge.repository_facts(repository)
+        branch = facts.default_branch or "main"
+        seen = await self.database.read(main_branch.seen_default_branch, repository.full_name)
+        main = _MainBranch(
+            repository=repository, branch=branch, commits=await self._commits(repository, branch, seen)
+        )
+        if await self._moved(main, seen) + await self._adopt(main):
+            self.wake()
+        if main.commits:
+            # Only now: a death in between has the same commits searched again.
+            now = SeenDefaultBranch(branch=branch, sha=main.commits[0].sha)
+            await self.database.write(main_branch.save_default_branch, repository.full_name, now)
+        read = await self.suites.read(repository)
+        if read.suite is None or not main.commits:
+            return self.now() + POLL_SECONDS, scheduled
+        scheduled = await self._ask_by_the_clock(main, read.suite, scheduled)
+        await self._plan(main, read.suite)
+        return _next_poll(read.suite, self.now()), scheduled
+
+    async def _commits(
+        self, repository: Repository, branch: str, seen: SeenDefaultBranch | None
+    ) -> tuple[Commit, ...]:
+        """Main's newest commits, back to the last one whose landings are known."""
+        newest = await self.forge.ancestors(repository, branch, COMMITS_SEARCHED)
+        if seen is None or len(newest) < COMMITS_SEARCHED or any(one.sha == seen.sha for one in newest):
+            return newest
+        return await self.forge.ancestors(repository, branch, MOST_COMMITS_SEARCHED)
+
+    async def _moved(self, main: _MainBranch, seen: SeenDefaultBranch | None) -> int:
+        """Carry main's history over to another name of it; the number of runs that follow."""
+        if seen is None or seen.branch == main.branch:
+            return 0
+        name = main.repository.full_name
+        if not await self._holds(main, seen.sha):
+            LOG.info(
+                "%s does not hold %s, main of %s before: main begins anew", main.branch, seen.branch, name
+            )
+            return 0
+        LOG.info("main of %s was %s and is %s: its history goes on", name, seen.branch, main.branch)
+        return await self.database.write(
+            main_branch.rename_default_branch, name, old=seen.branch, new=main.branch, now=self.now()
+        )
+
+    async def _holds(self, main: _MainBranch, sha: str) -> bool:
+        """Whether main holds a commit, however far back."""
+        if any(one.sha == sha for one in main.commits):
+            return True
+        try:
+            return (await self.forge.merge_base(main.repository, main.branch, sha)).sha == sha
+        except NotFound:
+            return False
+
+    async def _adopt(self, main: _MainBranch) -> int:
+        """Make runs of what landed unchanged runs of main; the number of new ones."""
+        name = main.repository.full_name
+        commits = [
+            MainCommit(sha=one.sha, tree=one.tree, parents=one.parents, message=one.message)
+            for one in main.commits
+        ]
+        heads = await self.database.read(landed.known_heads, name)
+        found = find_landings(heads, commits, name)
+        await self.database.write(landed.save_landings, name, main.branch, list(found.values()), self.now())
+        return await self.database.write(landed.adopt_runs, name, main.branch, self.now())
+
+    async def _ask_by_the_clock(self, main: _MainBranch, suite: Suite, scheduled: str | None) -> str | None:
+        """Ask for the runs of main's newest commit once its time of day has come.
+
+        The day on which the schedule was first seen is left out: nobody waits for a run of the past."""
+        daily_at = suite.baseline.daily_at
+        if daily_at is None:
+            return None
+        day = newest_due_day(self.now(), daily_at)
+        if scheduled not in {None, day}:
+            ask = RunRequest(
+                source=RequestSource.SCHEDULE,
+                name=day,
+                keys=suite_keys(suite),
+                head_sha=main.commits[0].sha,
+                made=self.now(),
+            )
+            await self.database.write(requests.save_request, main.repository.full_name, MAIN, ask)
+        return day
+
+    async def _plan(self, main: _MainBranch, suite: Suite) -> None:
+        """Want every run that was asked for and has not ended, and forget the asks that are answered."""
+        name = main.repository.full_name
+        kept = [
+            one
+            for one in await self.database.read(requests.run_requests, name, MAIN)
+            if isinstance(one, RunRequest)
+        ]
+        wanted: list[PlannedRun] = []
+        for ask in kept:
+            made = await self._of_ask(main, suite, ask)
+            states = await self.database.read(runs.run_states, [one.record.id for one in made])
+            if all(states.get(one.record.id) in TERMINAL_STATES for one in made):
+                await self.database.write(
+                    requests.drop_request, name, MAIN, source=ask.source, name=ask.name, made=ask.made
+                )
+            else:
+                wanted += made
+        new = await self.database.write(runs.plan_runs, wanted, repository=name, number=MAIN, now=self.now())
+        if new:
+            LOG.info("%s runs of %s are planned on %s", new, name, main.branch)
+            self.wake()
+
+    async def _of_ask(self, main: _MainBranch, suite: Suite, ask: RunRequest) -> Sequence[PlannedRun]:
+        commit = await self._commit(main, ask)
+        device = await installation_device(self.database, suite.launch)
+        if commit is None or device is None:
+            return ()
+        order = JobContext(
+            repository=main.repository.full_name,
+            suite=suite,
+            device=device,
+            base_branch=main.branch,
+            head_branch=main.branch,
+            session=f"{main.branch}-{ask.name}",
+            prices=await case_prices(self.database, main.repository.full_name, main.branch, suite, device),
+            charged_to=dict.fromkeys(ask.keys, ask.by),
+        )
+        base = Planning(side=ComparisonSide.BASELINE, sha=commit.sha, tree=commit.tree)
+        keys = (key.split("/", 1) for key in sorted(ask.keys & suite_keys(suite)))
+        wanted = [
+            RequiredRun(commit=base, case=case, variant=variant, repeat=1, fresh=ask.fresh)
+            for case, variant in keys
+        ]
+        lost = await self._lost(main, commit)
+        return [make_planned_run(skip_lost_runs(one, order, lost), order) for one in wanted]
+
+    async def _lost(self, main: _MainBranch, commit: Commit) -> frozenset[str]:
+        """The keys of this commit's runs that a cluster lost for others, or for an earlier day's ask: main
+        may stand still for days, and one outage must not leave it without a baseline."""
+        name = main.repository.full_name
+        known = await self.database.read(runs.runs_of_trees, name, {commit.tree} if commit.tree else ())
+        mine = {run.key for run in await self.database.read(runs.wanted_runs, name, MAIN)}
+        return frozenset(run.key for run in known if run.state is RunState.LOST and run.key) - mine
+
+    async def _commit(self, main: _MainBranch, ask: RunRequest) -> Commit | None:
+        """The commit that is asked for; None where it is gone."""
+        known = next((one for one in main.commits if one.sha == ask.head_sha), None)
+        if known is not None or ask.head_sha is None:
+            return known or main.commits[0]
+        try:
+            found = await self.forge.ancestors(main.repository, ask.head_sha, 1)
+        except NotFound:
+            return None
+        return found[0] if found else None
+
+
+def skip_lost_runs(one: RequiredRun, order: JobContext, lost: Collection[str]) -> RequiredRun:
+    """The same wish, its repeats counted past the runs that were lost."""
+    while run_key(one, order) in lost:
+        one = replace(one, repeat=one.repeat + 1)
+    return one
+
+
+def _next_poll(suite: Suite, now: float) -> float:
+    """The next hour, or the schedule's moment where that is sooner."""
+    daily_at = suite.baseline.daily_at
+    return min(
+        now + POLL_SECONDS, next_daily_time(now, daily_at) if daily_at is not None else now + POLL_SECONDS
+    )

@@ -1,0 +1,1 @@
+"""What runs on a timer: missed deliveries, unknown pull requests, orphaned jobs."""

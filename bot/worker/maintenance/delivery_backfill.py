@@ -1,0 +1,105 @@
+"""Fetch deliveries that GitHub sent and that never arrived.
+
+GitHub never resends by itself. A delivery that arrived is known by its GUID and skipped; a webhook that
+arrives
+later is the same row. GitHub lists deliveries out of order, so reading starts some minutes before the last
+time.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from bot.errors import NotFound, UserError
+from bot.storage import deliveries
+from bot.storage.database import Database
+from bot.webhooks.delivery import Delivery, ListedDelivery
+from bot.webhooks.events import is_used_event
+from bot.worker.maintenance.tasks import TaskResult
+
+INTERVAL_SECONDS = 300.0
+"""Where webhooks arrive."""
+
+PULL_INTERVAL_SECONDS = 3.0
+"""Where none do: soon enough to answer a person, and a tenth of what an App may ask in an hour."""
+
+OVERLAP_SECONDS = 600.0
+
+LOG = logging.getLogger(__name__)
+
+
+class DeliveryList(Protocol):
+    """A part of the list, newest first, and what the list was."""
+
+    @property
+    def deliveries(self) -> Sequence[ListedDelivery]:
+        """Deliveries."""
+        ...
+
+    @property
+    def tag(self) -> str | None:
+        """Stands for the list."""
+        ...
+
+
+class DeliverySource(Protocol):
+    """GitHub's list of deliveries."""
+
+    def pages(self, known: str | None) -> AsyncIterator[DeliveryList]:
+        """Page by page; none where the list is what `known` stands for."""
+        ...
+
+    async def payload(self, heard: ListedDelivery) -> Delivery:
+        """What was sent, or `Missing`."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class DeliveryBackfill:
+    """Reads the list; what it was is remembered by the process, up to when it was read by the row."""
+
+    log: DeliverySource
+    database: Database
+    wake: Callable[[], None]
+    every: float = INTERVAL_SECONDS
+    _tag: str | None = field(default=None)
+
+    async def __call__(self, mark: str | None) -> TaskResult:
+        """Take what is missing, oldest first."""
+        read_until = float(mark) if mark else 0.0
+        try:
+            heard, tag = await self._heard(read_until - OVERLAP_SECONDS)
+        except UserError as told:
+            LOG.warning("missed deliveries cannot be looked for: %s", told.text)
+            return TaskResult(mark=mark, again=max(self.every, INTERVAL_SECONDS))
+        known = await self.database.read(deliveries.known_ids, [one.guid for one in heard])
+        missing = {
+            one.guid: one for one in heard if one.guid not in known and is_used_event(one.event, one.action)
+        }
+        for one in sorted(missing.values(), key=lambda delivery: (delivery.at, delivery.id)):
+            await self._take(one)
+        # Only now: a death in between makes the next process read the same again.
+        self._tag = tag or self._tag
+        newest = max((one.at for one in heard), default=read_until)
+        return TaskResult(mark=repr(max(newest, read_until)), again=self.every)
+
+    async def _heard(self, since: float) -> tuple[list[ListedDelivery], str | None]:
+        heard: list[ListedDelivery] = []
+        tag: str | None = None
+        async for page in self.log.pages(self._tag):
+            tag = page.tag
+            heard += [one for one in page.deliveries if one.at >= since]
+            if page.deliveries and all(one.at < since for one in page.deliveries):
+                break
+        return heard, tag
+
+    async def _take(self, one: ListedDelivery) -> None:
+        try:
+            delivery = await self.log.payload(one)
+        except NotFound as missing:
+            LOG.warning("delivery %s was missed and is kept by GitHub no more: %s", one.guid, missing.text)
+            return
+        await self.database.write(deliveries.record, [delivery])
+        LOG.info("delivery caught up", extra={"delivery": one.guid, "event": one.event})
+        self.wake()

@@ -1,0 +1,218 @@
+"""Decisions about one pull request: whether to comment, which runs to import, when to look again.
+
+Pure, but for `load_conversation` and `current_approval`, which read the database.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bot.commands.active_requests import RequestLog, cancellations, launches_runs, requests_in_force
+from bot.commands.fork_approval import ApprovalNeeded, check_approval
+from bot.config import CompareMode, Suite
+from bot.config.loader import LoadedSuite
+from bot.domain.head import HeadFacts
+from bot.domain.pull_request import PullRequest, branch_slug
+from bot.domain.run_request import Approval, RequestSource, RunRequest
+from bot.ingest.collect import ImportQuery
+from bot.report.model import Acknowledgement, Report, ReportedCommand, ReportRequest, RowState
+from bot.storage import requests
+from bot.storage.database import Database
+from bot.storage.pull_requests import CommandRecord, PullRow
+
+BASELINE_WINDOW_SECONDS = 60 * 86_400.0
+"""How far behind the merge base main's runs are listed: enough for the noise history."""
+
+LISTED_COMMITS = 30
+"""Commits of main that are listed one by one where the runs' names tell the commit and no branch."""
+
+DAY_SECONDS = 86_400.0
+
+FINISHED_POLL_SECONDS = 900.0
+"""How often a finished pull request is looked at: repeats may be added to a bucket at any time."""
+
+UNFINISHED_ROWS = {
+    RowState.NO_RUN,
+    RowState.NO_BASELINE,
+    RowState.QUEUED,
+    RowState.RUNNING,
+    RowState.RETRYING,
+}
+
+DEBOUNCE_SECONDS = 5.0
+"""How long a head that replaced another must stand before its runs are started: a branch that is pushed to
+again and again costs the runs of its last push."""
+
+
+def may_start_runs(row: PullRow, asks: Iterable[RunRequest], now: float) -> bool:
+    """Whether runs of this head may be started: at once for the first head and where somebody asked since,
+    else once no other push has followed for a while."""
+    if row.head_seen is None or not 0 <= now - row.head_seen < DEBOUNCE_SECONDS:
+        return True
+    # GitHub's times are whole seconds.
+    return any(ask.source is RequestSource.COMMAND and ask.made > row.head_seen - 1 for ask in asks)
+
+
+def has_something_to_say(
+    read: LoadedSuite, row: PullRow, pull: PullRequest, changed_paths: Sequence[str]
+) -> bool:
+    """Whether there is anything to say where the pull request leaves the configuration alone."""
+    if read.suite is None:
+        return read.problem is not None or bool(row.commands)
+    return wants_comment(read.suite, row, pull, changed_paths)
+
+
+def wants_comment(suite: Suite, row: PullRow, pull: PullRequest, changed_paths: Sequence[str]) -> bool:
+    """Whether there is anything to say: somebody asked, we spoke before, or the change touches a case."""
+    if row.comment_id is not None or row.commands:
+        return True
+    triggers = suite.triggers
+    if pull.is_branch:
+        return triggers.watches(pull.head_branch) and suite.touched_by(changed_paths)
+    if not triggers.pull_request or (pull.draft and not triggers.drafts):
+        return False
+    return suite.touched_by(changed_paths)
+
+
+def not_measured_reason(suite: Suite, pull: PullRequest) -> str | None:
+    """Why nothing is measured where nothing is said; None where a check would be of no use: a draft cannot be
+    merged, and a branch has nobody who waits."""
+    if pull.is_branch or (pull.draft and not suite.triggers.drafts):
+        return None
+    if not suite.triggers.pull_request:
+        return "Not measured: nobody has asked for it"
+    return "Not measured: the change touches no case"
+
+
+def at_current_head(row: PullRow, pull: PullRequest, now: float) -> PullRow:
+    """The row as it concerns the head that GitHub names: looks at other heads do not count."""
+    if row.head_sha == pull.head_sha:
+        return row
+    heard_late = row.head_seen if row.head_sha is None else now
+    return replace(row, head_sha=pull.head_sha, head_seen=heard_late, looks={})
+
+
+def import_queries(pull: PullRequest, facts: HeadFacts, suite: Suite) -> tuple[ImportQuery, ...]:
+    """What to look for in the store: the head's branch, and the base's since some time before the fork."""
+    head = ImportQuery(
+        slug=branch_slug(pull.head_branch),
+        shas=(pull.head_sha,),
+        variants=suite.variant_names,
+        cases=suite.case_names,
+    )
+    since = facts.merge_base.committed_at - BASELINE_WINDOW_SECONDS
+    base = replace(
+        head, slug=branch_slug(pull.base_branch), shas=facts.ancestors[:LISTED_COMMITS], since=since
+    )
+    return head, base
+
+
+def next_due(row: PullRow, report: Report, poll_seconds: float) -> float:
+    """When to look again without being asked: often at first, then in a twentieth of what has passed."""
+    waiting = any(line.state in UNFINISHED_ROWS for line in report.rows) or report.problem is not None
+    passed = report.made_at - (row.head_seen or report.made_at)
+    patience = (
+        min(max(poll_seconds, passed / 20), FINISHED_POLL_SECONDS) if waiting else FINISHED_POLL_SECONDS
+    )
+    unsettled = report.launches and row.head_seen is not None and 0 <= passed < DEBOUNCE_SECONDS
+    return report.made_at + (min(patience, DEBOUNCE_SECONDS - passed) if unsettled else patience)
+
+
+def pull_values(pull: PullRequest) -> dict[str, Any]:
+    """What the row remembers of the pull request itself."""
+    return {
+        "open": pull.open,
+        "title": pull.title,
+        "head_sha": pull.head_sha,
+        "head_branch": pull.head_branch,
+        "from_fork": pull.from_fork,
+    }
+
+
+def report_request(
+    row: PullRow, pull: PullRequest, *, suite: Suite | None, problem: str | None, now: float
+) -> ReportRequest:
+    """What a report of this pull request is made for and with; its merge base is not known yet."""
+    asked = ReportRequest(
+        pull=pull,
+        merge_base=None,
+        made_at=now,
+        problem=problem,
+        commands=last_commands(row),
+    )
+    if suite is None:
+        return asked
+    return replace(
+        asked,
+        margins=suite.margins,
+        variants=suite.variant_names,
+        compares_variants=CompareMode.VARIANT in suite.compare,
+        launches=launches_runs(suite),
+        old_after_seconds=suite.baseline.old_after_days * DAY_SECONDS,
+    )
+
+
+def last_commands(row: PullRow) -> tuple[ReportedCommand, ...]:
+    """What was asked on the pull request, as its report says it."""
+    return tuple(map(_last_command, row.commands))
+
+
+def _last_command(record: CommandRecord) -> ReportedCommand:
+    return ReportedCommand(
+        text=record.text, by=record.by, at=record.at, result=record.result, refused=record.refused
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """What people asked and withdrew, approved and accepted."""
+
+    kept: RequestLog = ()
+    approval: Approval | None = None
+    acknowledgements: tuple[Acknowledgement, ...] = ()
+
+
+async def current_approval(database: Database, pull: PullRequest, facts: HeadFacts) -> Approval | None:
+    """The approval that counts; one of other files is forgotten, so that going back to its commit later
+    needs another. One that was given after GitHub was asked for the head may be of the next head."""
+    approval = await database.read(requests.newest_approval, pull.repository, pull.number)
+    if approval is None or facts.tree is None or approval.tree == facts.tree:
+        return approval
+    if approval.made > pull.updated_at:
+        return approval
+    until = pull.updated_at  # one that arrives just now is not looked at here
+    await database.write(
+        requests.drop_approvals, pull.repository, pull.number, but_tree=facts.tree, until=until
+    )
+    return approval
+
+
+async def load_conversation(database: Database, pull: PullRequest, facts: HeadFacts) -> Conversation:
+    """Everything that was said on a pull request."""
+    here = (pull.repository, pull.number)
+    return Conversation(
+        kept=await database.read(requests.run_requests, *here),
+        approval=await current_approval(database, pull, facts),
+        acknowledgements=await database.read(requests.list_acknowledgements, *here),
+    )
+
+
+def with_conversation(
+    request: ReportRequest, conversation: Conversation, *, facts: HeadFacts, suite: Suite
+) -> ReportRequest:
+    """The request for a report that says what was asked and what it waits for."""
+    pull, kept, paths = request.pull, conversation.kept, facts.changed_paths
+    request = replace(
+        request, acknowledgements=conversation.acknowledgements, labels=tuple(suite.triggers.labels)
+    )
+    if not launches_runs(suite):
+        return request
+    request = replace(
+        request,
+        withdrawn={key: one.by for key, one in cancellations(kept, pull, suite, paths).items()},
+    )
+    standing = check_approval(pull, facts.tree, conversation.approval)
+    if not isinstance(standing, ApprovalNeeded):
+        return request
+    asked = frozenset(key for ask in requests_in_force(kept, pull, suite, paths) for key in ask.keys)
+    return replace(request, waiting=asked, approval=standing.command if asked else "")

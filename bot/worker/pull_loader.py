@@ -1,0 +1,93 @@
+"""Load from GitHub what a row of the pull requests is about, and the facts of its head."""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from bot.domain.forge import Forge
+from bot.domain.head import HeadFacts
+from bot.domain.pull_request import PullRequest
+from bot.domain.repository import GHOST, Repository
+from bot.errors import NotFound
+from bot.storage import pull_requests
+from bot.storage.database import Database
+from bot.storage.pull_requests import PullRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullLoader:
+    """Asks GitHub."""
+
+    database: Database
+    forge: Forge
+
+    async def read(self, repository: Repository, row: PullRow) -> PullRequest:
+        """The subject of the row. `Missing` where it is gone; a branch counts as closed as soon as an open
+        pull request speaks for it."""
+        if row.number > 0:
+            return await self.forge.pull(repository, row.number)
+        return await self._branch(repository, row)
+
+    async def _branch(self, repository: Repository, row: PullRow) -> PullRequest:
+        name = row.head_branch
+        facts = await self.forge.repository_facts(repository)
+        commits = await self.forge.ancestors(repository, name, 1) if name else ()
+        if not (name and commits and facts.default_branch):
+            raise NotFound(f"the branch {name} of {repository.full_name} is gone")
+        spoken_for = await self.database.read(pull_requests.has_pull, row.repository, name)
+        return PullRequest(
+            repository=row.repository,
+            number=row.number,
+            title=commits[0].message.split("\n", 1)[0].strip() or name,
+            open=not spoken_for,
+            merged=False,
+            draft=False,
+            head_sha=commits[0].sha,
+            head_branch=name,
+            head_repository=row.repository,
+            base_branch=facts.default_branch,
+            base_sha="",
+            author=GHOST,
+            updated_at=commits[0].committed_at,
+            labels=(),
+        )
+
+
+ANCESTOR_COUNT = 100
+"""One page of GitHub's answer: at a dozen commits a day, more than a week of main."""
+
+CACHED_HEADS = 512
+
+
+@dataclass(slots=True, kw_only=True)
+class HeadLoader:
+    """Asks GitHub, and remembers the answers for the heads last asked about."""
+
+    forge: Forge
+    _kept: OrderedDict[tuple[str, int, str, str], HeadFacts] = field(default_factory=OrderedDict)
+
+    async def read(self, repository: Repository, pull: PullRequest) -> HeadFacts:
+        """The facts of this head against this base."""
+        key = (pull.repository, pull.number, pull.head_sha, pull.base_branch)
+        if key not in self._kept:
+            self._kept[key] = await self._ask(repository, pull)
+            while len(self._kept) > CACHED_HEADS:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        return self._kept[key]
+
+    async def _ask(self, repository: Repository, pull: PullRequest) -> HeadFacts:
+        merge_base = await self.forge.merge_base(repository, pull.base_branch, pull.head_sha)
+        behind = await self.forge.ancestors(repository, merge_base.sha, ANCESTOR_COUNT)
+        head = await self.forge.ancestors(repository, pull.head_sha, 1)
+        return HeadFacts(
+            merge_base=merge_base,
+            ancestors=tuple(commit.sha for commit in behind),
+            changed_paths=await self._paths(repository, pull),
+            committed_at=head[0].committed_at if head else merge_base.committed_at,
+            tree=head[0].tree if head else None,
+        )
+
+    async def _paths(self, repository: Repository, pull: PullRequest) -> tuple[str, ...]:
+        if pull.is_branch:
+            return await self.forge.compared_paths(repository, pull.base_branch, pull.head_sha)
+        return await self.forge.changed_paths(repository, pull.number)

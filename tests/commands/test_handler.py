@@ -1,0 +1,448 @@
+"""What people ask comes true for those who may, once, and everybody is told in one line."""
+
+import asyncio
+
+import pytest
+
+from bot.commands.permission_lookup import CACHE_SECONDS
+from bot.domain.repository import Permission, Person, Repository
+from bot.errors import UserError
+from bot.storage import pull_requests, requests
+from bot.storage.database import Database, DatabaseUnavailable
+from bot.storage.rate_limit import MAX_COMMANDS, WINDOW_SECONDS
+from bot.webhooks.events import LabelChange
+from bot.worker.pull_decisions import current_approval
+from tests.commands.pull_with_people import PullWithPeople, person
+from tests.worker.fake_forge import FakeForge
+from tests.worker.samples import HEAD, LAUNCHES
+
+ALL = frozenset(f"{case}/{variant}" for case in ("03_dropout", "04_int8") for variant in ("linen", "nnx"))
+
+DROPOUT = frozenset({"03_dropout/linen", "03_dropout/nnx"})
+
+ONLY_ASKED = LAUNCHES + "triggers: {pull_request: false}\n"
+
+OTHER = "d" * 40
+
+
+@pytest.fixture
+def hall(database: Database) -> PullWithPeople:
+    """A repository that starts runs only where somebody asks."""
+    return PullWithPeople(database=database, forge=FakeForge(), configuration=ONLY_ASKED)
+
+
+@pytest.fixture
+def fork(hall: PullWithPeople) -> PullWithPeople:
+    """The same, with a head that is a stranger's."""
+    hall.from_fork()
+    return hall
+
+
+def _reactions(hall: PullWithPeople, comment: int) -> list[str]:
+    return [content for number, content in hall.forge.reactions if number == comment]
+
+
+def test_a_command_is_seen_carried_out_and_told(hall: PullWithPeople) -> None:
+    """Eyes at once, a rocket at its end, one line."""
+    comment = hall.say("/benchmark run 03_dropout")
+
+    assert ["eyes", "rocket"] == _reactions(hall, comment)
+    assert DROPOUT == hall.asked()
+    assert ["03_dropout: runs that are missing are started."] == [one.result for one in hall.records()]
+
+
+def test_what_is_not_understood_is_told_with_the_nearest_spelling(hall: PullWithPeople) -> None:
+    """Eyes, then a frown, and a line."""
+    comment = hall.say("/benchmark rn")
+
+    assert ["eyes", "confused"] == _reactions(hall, comment)
+    assert [True] == [one.refused for one in hall.records()]
+
+
+def test_an_outsider_is_refused(hall: PullWithPeople) -> None:
+    """Eyes, then a thumb down, and a line; nothing is asked."""
+    comment = hall.say("/benchmark run", "eve")
+
+    assert ["eyes", "-1"] == _reactions(hall, comment)
+    assert frozenset() == hall.asked()
+    assert hall.records()[0].result.startswith("Refused: eve has read permission")
+
+
+def test_commands_given_at_once_have_a_line_each(hall: PullWithPeople) -> None:
+    """Whichever delivery is worked on first; none is lost."""
+    orders = [hall.told(f"/benchmark run {case}", who, number) for case, who, number in _SEVERAL]
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(hall.hearing.command(one) for one in reversed(orders)))
+
+    asyncio.run(all_of_them())
+
+    assert [(number, who) for _, who, number in _SEVERAL] == [
+        (one.comment_id, one.by) for one in hall.records()
+    ]
+    assert ALL == hall.asked()
+
+
+_SEVERAL = (("03_dropout", "bob", 301), ("04_int8 linen", "alice", 302), ("04_int8 nnx", "bob", 303))
+
+
+def test_a_cancel_that_is_read_before_an_earlier_run_still_cancels_it(hall: PullWithPeople) -> None:
+    """The order in which people wrote counts, not that of the deliveries."""
+    first, second = (
+        hall.told("/benchmark run", "bob", 201),
+        hall.told("/benchmark cancel 03_dropout", "bob", 202),
+    )
+    for one in (second, first):
+        asyncio.run(hall.hearing.command(one))
+
+    assert ALL - DROPOUT == hall.asked()
+    assert DROPOUT == hall.cancelled()
+
+
+def test_hearing_the_same_twice_changes_nothing(hall: PullWithPeople) -> None:
+    """A delivery may be worked on again after a crash."""
+    told = hall.told("/benchmark rerun 03_dropout", "bob", 201)
+    for _ in range(2):
+        asyncio.run(hall.hearing.command(told))
+        hall.open_again()
+
+    assert (1, DROPOUT) == (len(hall.records()), hall.asked())
+
+
+def test_a_push_between_the_comment_and_its_hearing_is_the_head_that_is_asked_for(
+    hall: PullWithPeople,
+) -> None:
+    """GitHub is asked for the head when the command is decided, and the ask is of that one alone."""
+    told = hall.told("/benchmark run", "bob", 201)
+    hall.push(OTHER, "2")
+    asyncio.run(hall.hearing.command(told))
+    assert ALL == hall.asked()
+
+    hall.push("e" * 40, "3")
+    assert frozenset() == hall.asked()
+
+
+def test_an_approval_of_what_was_pushed_over_is_refused(fork: PullWithPeople) -> None:
+    """Somebody read one commit, and another is the head by now."""
+    told = fork.told(f"/benchmark approve {HEAD}", "bob", 201)
+    fork.push(OTHER, "2")
+    asyncio.run(fork.hearing.command(told))
+
+    assert not fork.may_run()
+    assert f"/benchmark approve {OTHER}" in fork.records()[0].result
+
+
+def test_an_approval_lets_that_very_head_run(fork: PullWithPeople) -> None:
+    """And a push of other files waits again; one of the same files does not."""
+    assert not fork.may_run()
+    fork.say(f"/benchmark approve {HEAD}")
+    assert fork.may_run()
+
+    fork.push(OTHER, "1")
+    assert fork.may_run()
+    fork.push("e" * 40, "2")
+    assert not fork.may_run()
+
+
+def test_going_back_to_an_approved_commit_needs_another_approval(fork: PullWithPeople) -> None:
+    """An approval is dropped when other files are seen."""
+    fork.say(f"/benchmark approve {HEAD}")
+    fork.now += 60
+    fork.push(OTHER, "2")
+    asyncio.run(current_approval(fork.database, fork.pull, fork.facts()))
+    fork.now += 60
+    fork.push(HEAD, "1")
+
+    assert not fork.may_run()
+
+
+def test_an_approval_given_after_the_head_was_asked_for_is_not_dropped(fork: PullWithPeople) -> None:
+    """A look that began before the push does not take back what was approved after it."""
+    old_pull, old_facts = fork.pull, fork.facts()
+    fork.now += 60
+    fork.push(OTHER, "2")
+    fork.say(f"/benchmark approve {OTHER}")
+    asyncio.run(current_approval(fork.database, old_pull, old_facts))
+
+    assert fork.may_run()
+
+
+@pytest.mark.parametrize("who", ["eve", "helper[bot]", "nobody"])
+def test_only_somebody_who_may_write_approves(fork: PullWithPeople, who: str) -> None:
+    """The author of a fork cannot let their own code run."""
+    fork.say(f"/benchmark approve {HEAD}", who)
+    assert not fork.may_run()
+
+
+def test_a_run_on_a_fork_is_kept_and_does_not_let_it_run(fork: PullWithPeople) -> None:
+    """Asking is not approving; the answer says what it waits for."""
+    fork.say("/benchmark run")
+
+    assert (ALL, False) == (fork.asked(), fork.may_run())
+    assert f"nothing starts before “/benchmark approve {HEAD}”" in fork.records()[0].result
+
+
+def test_a_label_asks_while_it_is_there(hall: PullWithPeople) -> None:
+    """For its cases, on every head; taking it away ends that and no more."""
+    hall.say("/benchmark run 04_int8 nnx")
+    hall.label("benchmark:03_*")
+    assert DROPOUT | {"04_int8/nnx"} == hall.asked()
+
+    hall.label("benchmark:03_*", "eve", LabelChange.TAKEN)
+    assert frozenset({"04_int8/nnx"}) == hall.asked()
+    assert ["/benchmark run 04_int8 nnx", "label benchmark:03_*", "without label benchmark:03_*"] == sorted(
+        one.text for one in hall.records()
+    )
+
+
+def test_a_label_that_means_nothing_any_more_can_still_be_taken_away(hall: PullWithPeople) -> None:
+    """The configuration was changed meanwhile; what the label had started ends at once, not at the next
+    look. A bot that is not answered does it without a word."""
+    hall.label("benchmark:03_*")
+    hall.label("benchmark")
+    hall.forge.files[".github/maxview.yml"] = LAUNCHES + "triggers: {labels: {perf: all}}\n"
+    hall.open_again()
+    row = hall.database.now(pull_requests.find_pull, "acme/maxtext", 7)
+    for place, who in enumerate(("eve", "dependabot[bot]")):
+        hall.now += 61
+        hall.label(("benchmark:03_*", "benchmark")[place], who, LabelChange.TAKEN)
+    after = hall.database.now(pull_requests.find_pull, "acme/maxtext", 7)
+    assert row is not None
+    assert after is not None
+    assert row.wanted + 2 == after.wanted
+    assert () == hall.database.now(requests.run_requests, "acme/maxtext", 7)
+    assert ["eve"] == [one.by for one in hall.records() if one.text.startswith("without")]
+
+
+def test_a_label_is_taken_away_and_that_is_told_or_neither(
+    hall: PullWithPeople, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A delivery that fails between the two and is taken again must not find that nothing was asked."""
+
+    def away(*_: object, **__: object) -> None:
+        raise DatabaseUnavailable("the database: gone")
+
+    hall.label("benchmark")
+    hall.now += 60
+    with monkeypatch.context() as patched:
+        patched.setattr(pull_requests, "enqueue", away)
+        with pytest.raises(DatabaseUnavailable):
+            hall.label("benchmark", "eve", LabelChange.TAKEN)
+    assert 1 == len(hall.database.now(requests.run_requests, "acme/maxtext", 7))
+    hall.label("benchmark", "eve", LabelChange.TAKEN)
+    assert () == hall.database.now(requests.run_requests, "acme/maxtext", 7)
+    assert "without label benchmark" in [one.text for one in hall.records()]
+
+
+def test_a_label_holds_for_the_next_head(hall: PullWithPeople) -> None:
+    """It is still there."""
+    hall.label("benchmark")
+    hall.push(OTHER, "2")
+    assert ALL == hall.asked()
+
+
+def test_an_outsiders_label_does_nothing_and_is_told_once(hall: PullWithPeople) -> None:
+    """Triage may put labels without write; whoever wrote the pull request does not matter."""
+    hall.label("benchmark", "eve")
+
+    assert frozenset() == hall.asked()
+    (told,) = hall.records()
+    assert told.result.startswith("Refused: eve has read permission on this repository")
+
+
+def test_an_outsider_who_puts_back_a_writers_label_asks_nothing(hall: PullWithPeople) -> None:
+    """What the writer asked ended with their label."""
+    hall.label("benchmark")
+    hall.now += 60
+    hall.label("benchmark", "bob", LabelChange.TAKEN)
+    hall.now += 60
+    hall.label("benchmark", "eve")
+
+    assert frozenset() == hall.asked()
+
+
+def test_a_label_that_means_nothing_here_is_not_answered(hall: PullWithPeople) -> None:
+    """Other bots and people have labels of their own."""
+    hall.label("bug")
+    hall.label("benchmarking")
+
+    assert ((), []) == (hall.records(), [one for one in hall.forge.asked if "permission" in one])
+
+
+def test_a_label_of_no_case_says_so(hall: PullWithPeople) -> None:
+    """It fits the glob, and nothing in the suite."""
+    hall.label("benchmark:99_*")
+    assert ["Refused: no case of this suite answers to it."] == [one.result for one in hall.records()]
+
+
+@pytest.mark.parametrize("who", ["maxview[bot]", "helper[bot]"])
+def test_bots_that_are_not_listed_are_not_answered(hall: PullWithPeople, who: str) -> None:
+    """Nor is the App itself: no reaction, no line, no question."""
+    hall.say("/benchmark run", who)
+    hall.label("benchmark", who)
+
+    assert ((), [], frozenset()) == (hall.records(), hall.forge.reactions, hall.asked())
+
+
+def test_a_listed_bot_may_ask(hall: PullWithPeople) -> None:
+    """By login, number and type."""
+    hall.say("/benchmark run", "copybara-service[bot]")
+    assert ALL == hall.asked()
+
+
+@pytest.mark.parametrize(
+    "author",
+    [
+        Person(login="copybara-service[bot]", id=1, is_bot=True),
+        Person(login="copybara[bot]", id=56741989, is_bot=True),
+    ],
+)
+def test_a_bot_is_listed_by_both_login_and_number(hall: PullWithPeople, author: Person) -> None:
+    """Either alone can be had by others."""
+    hall.say("/benchmark run", author=author)
+    assert frozenset() == hall.asked()
+
+
+def test_the_app_does_not_answer_itself_even_where_it_is_listed(database: Database) -> None:
+    """A loop would have no end."""
+    listed = ONLY_ASKED + 'trust: {bots: [{login: "maxview[bot]", id: 42}]}\n'
+    hall = PullWithPeople(database=database, forge=FakeForge(), configuration=listed)
+    hall.say("/benchmark run", "maxview[bot]")
+    assert ((), []) == (hall.records(), hall.forge.reactions)
+
+
+def test_a_member_of_a_trusted_team_may_ask(database: Database) -> None:
+    """Without write on the repository; a team that cannot be read trusts nobody."""
+    text = ONLY_ASKED + "trust: {teams: [acme/secret, acme/perf]}\n"
+    hall = PullWithPeople(
+        database=database, forge=FakeForge(teams={"acme/perf": {"eve"}}), configuration=text
+    )
+    hall.say("/benchmark run 03_dropout", "eve")
+    hall.say("/benchmark run", "mallory")
+    assert DROPOUT == hall.asked()
+
+
+def test_a_login_that_a_trusted_member_has_by_now_is_not_the_person(database: Database) -> None:
+    """Teams are asked by login: mallory commented and gave the login away before the comment was heard."""
+    text = ONLY_ASKED + "trust: {teams: [acme/perf]}\n"
+    hall = PullWithPeople(
+        database=database, forge=FakeForge(teams={"acme/perf": {"eve"}}), configuration=text
+    )
+    hall.forge.numbers["eve"] = person("eve").id
+    hall.say("/benchmark run", author=Person(login="eve", id=666))
+    assert frozenset() == hall.asked()
+    hall.say("/benchmark run", "eve")
+    assert ALL == hall.asked()
+
+
+def test_permissions_are_remembered_for_a_minute(hall: PullWithPeople) -> None:
+    """One conversation asks once; who was removed is soon refused."""
+    hall.say("/benchmark status")
+    hall.forge.permissions["bob"] = Permission.READ
+    hall.say("/benchmark run")
+    assert ALL == hall.asked()
+
+    hall.now += CACHE_SECONDS
+    hall.say("/benchmark run")
+    assert [False, False, True] == [one.refused for one in hall.records()]
+
+
+def test_who_takes_over_a_login_is_asked_about_anew(hall: PullWithPeople) -> None:
+    """What was remembered is of another account; GitHub's answer is then refused by its number."""
+    hall.say("/benchmark status")
+    hall.forge.permissions["bob"] = Permission.NONE
+    hall.say("/benchmark run", author=Person(login="bob", id=666))
+
+    assert frozenset() == hall.asked()
+
+
+def test_a_renamed_person_is_asked_about_anew(hall: PullWithPeople) -> None:
+    """By the name they have now."""
+    hall.say("/benchmark status")
+    hall.forge.permissions |= {"robert": Permission.READ}
+    hall.say("/benchmark run", author=Person(login="robert", id=person("bob").id))
+
+    assert frozenset() == hall.asked()
+
+
+def test_a_repository_that_was_transferred_is_asked_about_anew(hall: PullWithPeople) -> None:
+    """Who may in one may not in the other, and what was approved there is not approved here."""
+    hall.say("/benchmark status")
+    there = Repository(full_name="umbrella/maxtext", installation=1, default_branch="main")
+    asyncio.run(hall.hearing.command(hall.told("/benchmark run", "bob", 900, repository=there)))
+
+    assert "permission umbrella/maxtext bob" in hall.forge.asked
+
+
+def test_a_person_may_give_twenty_commands_an_hour(hall: PullWithPeople) -> None:
+    """The next is told once when it opens again, the rest get a reaction alone; other people go on, and
+    neither a restart nor another process forgets."""
+    for _ in range(MAX_COMMANDS):
+        hall.say("/benchmark status")
+        hall.now += 1
+        hall.open_again()
+    before = len(hall.forge.asked)
+    comments = [hall.say("/benchmark run") for _ in range(3)]
+    hall.say("/benchmark run 03_dropout", "alice")
+
+    told = [one for one in hall.records() if one.refused]
+    assert [comments[0]] == [one.comment_id for one in told]
+    assert (
+        "bob gave 20 commands within an hour, which is the most. The next one can be given at "
+        in told[0].result
+    )
+    assert [["eyes", "-1"]] * 3 == [_reactions(hall, comment) for comment in comments]
+    assert ["permission acme/maxtext alice"] == [
+        one for one in hall.forge.asked[before:] if "permission" in one
+    ]
+    assert DROPOUT == hall.asked()
+
+
+def test_the_limit_opens_again_when_it_says(hall: PullWithPeople) -> None:
+    """An hour after the oldest, for one command."""
+    for _ in range(MAX_COMMANDS):
+        hall.say("/benchmark status")
+        hall.now += 60
+    hall.say("/benchmark run")
+    assert frozenset() == hall.asked()
+
+    hall.now += WINDOW_SECONDS - MAX_COMMANDS * 60 + 1
+    hall.say("/benchmark run 03_dropout")
+    hall.say("/benchmark run")
+    assert DROPOUT == hall.asked()
+
+
+def test_labels_count_as_commands(hall: PullWithPeople) -> None:
+    """Putting and taking a label for ever does not ask for ever."""
+    for _ in range(MAX_COMMANDS + 2):
+        hall.label("benchmark")
+        hall.now += 1
+        hall.label("benchmark", change=LabelChange.TAKEN)
+        hall.now += 1
+    assert 1 == sum(one.refused for one in hall.records())
+
+
+class Silent(FakeForge):
+    """A GitHub that does not let the App see pull requests."""
+
+    async def permission(self, repository: Repository, person: Person) -> Permission:
+        """Refuse."""
+        raise UserError(f"the App may not ask what {person.login} may do in {repository.full_name}")
+
+
+def test_a_label_that_cannot_be_judged_is_told(database: Database) -> None:
+    """And asks for nothing."""
+    hall = PullWithPeople(database=database, forge=Silent(), configuration=ONLY_ASKED)
+    hall.label("benchmark")
+
+    assert frozenset() == hall.asked()
+    assert hall.records()[0].result.startswith("Refused: the App may not ask")
+
+
+def test_what_cannot_be_carried_out_is_told(database: Database) -> None:
+    """Nobody is left with eyes alone."""
+    hall = PullWithPeople(database=database, forge=Silent(), configuration=ONLY_ASKED)
+    comment = hall.say("/benchmark run")
+
+    assert ["eyes", "confused"] == _reactions(hall, comment)
+    assert hall.records()[0].result.startswith("Not carried out: the App may not ask")

@@ -1,0 +1,210 @@
+"""The configuration of a repository, and what a pull request would make of it."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from bot.config.loader import CACHE_SECONDS, CONFIG_PATH, LoadedSuite, SuiteLoader
+from bot.domain.repository import Repository
+from bot.storage import pull_requests, queue, repositories
+from bot.storage.database import Database
+from bot.storage.tables import PULL_REQUEST
+from tests.worker.fake_forge import FakeForge
+from tests.worker.samples import ACME, FETCHES, HEAD, NOW
+
+CHECKED = FETCHES + "checks: check\n"
+
+
+@dataclass(slots=True, kw_only=True)
+class Scene:
+    """A repository that is known, with one open pull request; several processes over one database."""
+
+    database: Database
+    forge: FakeForge = field(default_factory=lambda: FakeForge(files={CONFIG_PATH: FETCHES}))
+    clock: float = NOW
+
+    def __post_init__(self) -> None:
+        """Remember both; nobody has looked yet."""
+        self.database.now(repositories.save_repository, repositories.repository_row(ACME))
+        self.database.now(pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=NOW)
+
+    def process(self) -> SuiteLoader:
+        """One of them."""
+        return SuiteLoader(forge=self.forge, database=self.database, now=lambda: self.clock)
+
+    def read(self, suites: SuiteLoader) -> LoadedSuite:
+        """What a process takes for the configuration."""
+        return asyncio.run(suites.read(ACME))
+
+    def push(self, suites: SuiteLoader, text: str | None = None) -> bool:
+        """Something is pushed to main, and a process hears of it; whether it says that everything is looked
+        at."""
+        if text is not None:
+            self.forge.files[CONFIG_PATH] = text
+        return asyncio.run(suites.renew(ACME))
+
+    def look(self) -> bool:
+        """Look at the pull request; whether it was due."""
+        held = self.database.now(queue.claim, PULL_REQUEST, owner="me", now=self.clock, lease=9.0)
+        return held is not None and self.database.now(
+            pull_requests.release_pull, held, now=self.clock, due=None, values={}
+        )
+
+
+@pytest.fixture
+def scene(database: Database) -> Scene:
+    """Nothing was read yet."""
+    return Scene(database=database)
+
+
+@pytest.fixture
+def preview(database: Database) -> Callable[[dict[str, str]], str]:
+    """What is said of an edited configuration."""
+
+    def said(files: dict[str, str]) -> str:
+        suites = SuiteLoader(forge=FakeForge(files=files), database=database, now=lambda: 0.0)
+        return asyncio.run(suites.preview(ACME, HEAD))
+
+    return said
+
+
+GONE = f"this pull request removes {CONFIG_PATH}: without it nothing is measured"
+
+ONCE = f"this pull request edits {CONFIG_PATH}: once it is on the default branch, and not before, it"
+
+CHANGED = (
+    "adds 2 cases (12_ring, 13_pp); removes the case 04_int8; "
+    "changes the practical margin from 1 % to 2 %; changes the concurrent runs from 4 to 8; edits checks"
+)
+
+ANOTHER = FETCHES.replace("04_int8: {}", "12_ring: {}, 13_pp: {}") + (
+    "margins: {practical_percent: 2}\nbudget: {concurrent_runs: 8}\nchecks: check\n"
+)
+
+WRONG = (
+    f"as this pull request leaves it is not valid: {CONFIG_PATH}:5: chekcs: unknown key; did you mean checks?"
+)
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, GONE),
+        ({CONFIG_PATH: FETCHES}, f"{ONCE} changes nothing that MaxView reads"),
+        (
+            {CONFIG_PATH: FETCHES, f"{HEAD}:{CONFIG_PATH}": ANOTHER},
+            f"{ONCE} {CHANGED}",
+        ),
+        ({f"{HEAD}:{CONFIG_PATH}": FETCHES}, f"{ONCE} sets up 3 cases in 2 variants"),
+        (
+            {
+                CONFIG_PATH: FETCHES,
+                f"{HEAD}:{CONFIG_PATH}": FETCHES.replace("pure_nnx=true", "pure_nnx=false"),
+            },
+            f"{ONCE} edits the variant nnx",
+        ),
+        ({CONFIG_PATH: FETCHES + "chekcs: off\n"}, f"{CONFIG_PATH} {WRONG}"),
+    ],
+)
+def test_an_edited_configuration_is_previewed(
+    files: dict[str, str], said: str, preview: Callable[[dict[str, str]], str]
+) -> None:
+    """Its errors are told before they are on the default branch, with their lines."""
+    assert preview(files) == said
+
+
+def test_a_configuration_is_asked_for_once_a_minute(scene: Scene) -> None:
+    """Every look at a pull request needs it, and GitHub counts requests; which branch is the default one is
+    asked where it is another than before."""
+    suites = scene.process()
+    for seconds in (0.0, CACHE_SECONDS / 2, CACHE_SECONDS + 1):
+        scene.clock = NOW + seconds
+        scene.read(suites)
+    assert ["file", "facts", "file"] == [one.split()[0] for one in scene.forge.asked]
+
+
+def test_what_was_pushed_to_main_is_read_at_once_and_compared(scene: Scene) -> None:
+    """Where it says the same as before, nobody looks again, whichever processes hear of the pushes."""
+    assert [True, False] == [scene.push(scene.process()) for _ in range(2)]
+    assert [True, False] == [scene.look() for _ in range(2)]
+    assert [True, False] == [scene.push(scene.process(), CHECKED) for _ in range(2)]
+    assert [True, False] == [scene.look() for _ in range(2)]
+
+
+def test_what_one_process_saw_no_other_goes_on_without(scene: Scene) -> None:
+    """The one that hears of the push has the pull requests looked at; another one does that, and has a copy
+    of what was there before."""
+    here, there = scene.process(), scene.process()
+    old = scene.read(there)
+    scene.look()
+    scene.push(here, CHECKED)
+    assert scene.look()
+    assert old != scene.read(there) == scene.read(here)
+
+
+def test_a_change_whose_push_nobody_heard_of_is_seen_by_whoever_reads_next(scene: Scene) -> None:
+    """It has everything looked at, also what was not due."""
+    suites = scene.process()
+    scene.read(suites)
+    scene.look()
+    scene.forge.files[CONFIG_PATH] = CHECKED
+    assert not scene.look()
+    scene.clock += CACHE_SECONDS
+    scene.read(suites)
+    assert scene.look()
+
+
+def test_a_change_that_is_taken_back_before_it_is_heard_of_leaves_nothing_behind(scene: Scene) -> None:
+    """A look between the two pushes saw what neither delivery shows; whoever it was about is looked at
+    again."""
+    suites = scene.process()
+    scene.push(suites)
+    scene.look()
+    scene.forge.files[CONFIG_PATH] = CHECKED
+    passing = scene.process()
+    scene.read(passing)
+    scene.look()
+    scene.push(suites, FETCHES)
+    assert scene.look()
+    assert scene.read(passing) == scene.read(suites)
+
+
+def test_a_reading_that_a_push_overtakes_is_neither_kept_nor_told(scene: Scene) -> None:
+    """GitHub answered it with what was there before the push, which another process heard of meanwhile."""
+    other = scene.process()
+
+    class Pushed(FakeForge):
+        async def file(self, repository: Repository, path: str, ref: str) -> str | None:
+            text = await super().file(repository, path, ref)
+            if self.files == {CONFIG_PATH: FETCHES}:
+                self.files[CONFIG_PATH] = scene.forge.files[CONFIG_PATH] = CHECKED
+                await other.renew(ACME)
+            return text
+
+    overtaken = SuiteLoader(
+        forge=Pushed(files={CONFIG_PATH: FETCHES}), database=scene.database, now=lambda: NOW
+    )
+    assert scene.read(overtaken) == scene.read(other)
+    assert not scene.push(other)
+
+
+def test_a_late_delivery_that_names_another_default_branch_is_not_believed(scene: Scene) -> None:
+    """It was the default once; what anybody pushes there now configures nothing."""
+    suites = scene.process()
+    right = scene.read(suites)
+    scene.look()
+    scene.forge.files[f"master:{CONFIG_PATH}"] = CHECKED
+    assert not asyncio.run(suites.renew(replace(ACME, default_branch="master")))
+    assert right == scene.read(suites)
+    assert not scene.look()
+
+
+def test_an_edited_repository_has_every_process_read_anew(scene: Scene) -> None:
+    """Its default branch may be another one, whose configuration nobody pushed."""
+    here, there = scene.process(), scene.process()
+    old = scene.read(there)
+    scene.forge.files[CONFIG_PATH] = CHECKED
+    asyncio.run(here.doubt(ACME))
+    assert old != scene.read(there)

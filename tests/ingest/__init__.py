@@ -1,0 +1,1 @@
+"""Tests of finding and reading runs."""

@@ -1,1 +1,0 @@
-"""Launched runs in a world in which everything goes wrong."""

@@ -1,0 +1,223 @@
+"""Wishes on pull requests: none is lost, however they fall together with the work."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Connection, Row, select
+
+from bot.storage import pull_requests, queue, reports, repositories
+from bot.storage.database import Database
+from bot.storage.pull_requests import KEPT_COMMANDS, CommandRecord, InterimAnalyses, PullRow
+from bot.storage.queue import Claim
+from bot.storage.repositories import RepositoryRow
+from bot.storage.tables import PULL_REQUEST
+from tests.publish.test_check import REPORT
+
+HERE: dict[str, Any] = {"repository": "acme/maxtext", "number": 7}
+
+ACME = RepositoryRow(
+    full_name="acme/maxtext", installation=1, default_branch="main", private=False, active=True
+)
+
+
+def _want(database: Database, now: float, **more: Any) -> None:
+    database.now(pull_requests.enqueue, **HERE, installation=1, now=now, **more)
+
+
+def _claim(database: Database, now: float) -> Claim | None:
+    return database.now(queue.claim, PULL_REQUEST, owner="a", now=now, lease=30.0)
+
+
+def _taken(database: Database, now: float) -> Claim:
+    held = _claim(database, now)
+    assert held is not None
+    return held
+
+
+def _found(database: Database) -> PullRow:
+    row = database.now(pull_requests.find_pull, "acme/maxtext", 7)
+    assert row is not None
+    return row
+
+
+def _due(database: Database) -> float | None:
+    def read(connection: Connection) -> Row[Any]:
+        return connection.execute(select(PULL_REQUEST.c.due)).one()
+
+    due: float | None = database.now(read)[0]
+    return due
+
+
+def _command(comment_id: int, text: str = "/benchmark", head_sha: str | None = None) -> CommandRecord:
+    return CommandRecord(
+        comment_id=comment_id, text=text, by="bob", at=1.0, result="Done.", head_sha=head_sha
+    )
+
+
+def test_a_wish_makes_the_row_due_at_once(database: Database) -> None:
+    """The first wish makes the row, a later one makes it due again."""
+    _want(database, 10.0)
+    held = _taken(database, 10.0)
+    assert database.now(pull_requests.release_pull, held, now=11.0, due=900.0, values={})
+    assert _claim(database, 11.0) is None
+    _want(database, 12.0)
+    assert _taken(database, 12.0).row["wanted"] == 2
+
+
+@pytest.mark.parametrize("due", [None, 900.0])
+def test_a_wish_that_arrives_during_the_work_is_not_lost(database: Database, due: float | None) -> None:
+    """Who lets go of the row finds the wish, and the row is due again at once."""
+    _want(database, 10.0)
+    held = _taken(database, 10.0)
+    _want(database, 11.0)
+    assert database.now(pull_requests.release_pull, held, now=12.0, due=due, values={"title": "Seen"})
+    again = _taken(database, 12.0)
+    assert (again.row["title"], again.row["done"], again.row["wanted"]) == ("Seen", 1, 2)
+
+
+def test_a_wish_during_a_failing_step_is_looked_at_again(database: Database) -> None:
+    """A step that fails is tried again, and then does what was wished for meanwhile."""
+    _want(database, 10.0)
+    held = _taken(database, 10.0)
+    _want(database, 11.0)
+    database.now(queue.postpone, held, due=14.0, error="GitHub is away")
+    assert _taken(database, 14.0).row["wanted"] == 2
+
+
+def test_a_wish_ends_the_waiting_after_a_failure(database: Database) -> None:
+    """A row that was put off for long is looked at as soon as somebody asks."""
+    _want(database, 10.0)
+    database.now(queue.postpone, _taken(database, 10.0), due=600.0, error="no")
+    _want(database, 20.0)
+    assert _taken(database, 20.0).row["attempts"] == 1
+
+
+def test_a_new_head_is_seen_from_now_on(database: Database) -> None:
+    """A push that we hear of starts the head's clock anew and drops the looks at the old one."""
+    _want(database, 10.0, head_sha="a" * 40)
+    held = _taken(database, 10.0)
+    values = {"head_sha": "a" * 40, "head_seen": 5.0, "looks": '{"x/y":{"look":2,"runs":"abc"}}'}
+    database.now(pull_requests.release_pull, held, now=11.0, due=None, values=values)
+    assert _found(database).looks == {"x/y": InterimAnalyses(look=2, runs="abc")}
+    _want(database, 20.0, head_sha="a" * 40)
+    assert _found(database).head_seen == 5.0
+    _want(database, 30.0, head_sha="b" * 40)
+    row = _found(database)
+    assert (row.head_sha, row.head_seen, row.looks) == ("b" * 40, 30.0, {})
+
+
+def test_a_head_that_comes_late_forgets_no_looks(database: Database) -> None:
+    """Deliveries come out of order: a commit that has a report was the head before. Whether it is again, only
+    GitHub can tell, so the pull request is looked at."""
+    _want(database, 10.0, head_sha="b" * 40)
+    old = replace(REPORT, number=7, head_sha="a" * 40)
+    database.now(reports.save, old, headline="x")
+    looks = '{"x/y":{"look":2,"runs":"abc"}}'
+    values = {"head_sha": "b" * 40, "head_seen": 5.0, "looks": looks, "head_branch": "feat/x"}
+    database.now(pull_requests.release_pull, _taken(database, 10.0), now=11.0, due=None, values=values)
+
+    def row() -> tuple[object, ...]:
+        found = _found(database)
+        return found.head_sha, found.head_seen, len(found.looks)
+
+    _want(database, 20.0, head_sha="a" * 40)
+    assert ("b" * 40, 5.0, 1) == row()
+    database.now(pull_requests.release_pull, _taken(database, 20.0), now=21.0, due=None, values={})
+    late: dict[str, Any] = {"repository": "acme/maxtext", "branch": "feat/x", "now": 30.0}
+    assert 1 == database.now(pull_requests.enqueue_by_branch, sha="a" * 40, **late)
+    assert ("b" * 40, 5.0, 1) == row()
+    assert 1 == database.now(pull_requests.enqueue_by_branch, sha="c" * 40, **late)
+    assert ("c" * 40, 30.0, 0) == row()
+    _taken(database, 30.0)
+
+
+def test_a_command_is_remembered_once(database: Database) -> None:
+    """The same comment, delivered and worked on twice, is one command, on the head it was given for."""
+    _want(database, 10.0)
+    _want(database, 11.0, head_sha="a" * 40)
+    database.now(
+        pull_requests.release_pull, _taken(database, 11.0), now=12.0, due=None, values={"head_sha": "a" * 40}
+    )
+    for _ in range(2):
+        _want(database, 13.0, commands=(_command(1),))
+    _want(database, 14.0, commands=(_command(2, "/benchmark status", head_sha="b" * 40),))
+    assert [(one.comment_id, one.head_sha) for one in _found(database).commands] == [
+        (1, "a" * 40),
+        (2, "b" * 40),
+    ]
+
+
+def test_the_newest_commands_are_kept(database: Database) -> None:
+    """Hundreds of commands do not make the row grow without end."""
+    for n in range(KEPT_COMMANDS + 5):
+        _want(database, float(n), commands=(_command(n),))
+    kept = [one.comment_id for one in _found(database).commands]
+    assert kept == list(range(5, KEPT_COMMANDS + 5))
+
+
+def test_a_push_touches_the_open_pull_requests_of_its_branch(database: Database) -> None:
+    """A branch that moved has its open pull requests looked at, and no others: a fork's branch of that name
+    has not moved."""
+    known = ((1, "feat", True, False), (2, "feat", False, False), (3, "other", True, False))
+    for number, branch, is_open, from_fork in (*known, (4, "feat", True, True)):
+        database.now(pull_requests.enqueue, repository="acme/maxtext", number=number, installation=1, now=1.0)
+        values = {"head_branch": branch, "open": is_open, "head_sha": "a" * 40, "from_fork": from_fork}
+        database.now(pull_requests.release_pull, _taken(database, 1.0), now=1.0, due=None, values=values)
+    moved = {"repository": "acme/maxtext", "branch": "feat", "sha": "b" * 40}
+    assert database.now(pull_requests.enqueue_by_branch, **moved, now=2.0) == 1
+    assert _taken(database, 2.0).row["number"] == 1
+    assert _claim(database, 2.0) is None
+    assert database.now(pull_requests.enqueue_by_branch, **moved, now=3.0) == 0
+
+
+def test_a_closed_pull_request_is_not_touched_by_its_runs(database: Database) -> None:
+    """A run that ends after the pull request was closed does not wake it."""
+    _want(database, 1.0)
+    database.now(pull_requests.release_pull, _taken(database, 1.0), now=1.0, due=None, values={"open": False})
+    database.now(pull_requests.touch, **HERE, now=2.0)
+    assert _due(database) is None
+
+
+def test_an_installation_that_leaves_is_let_alone(database: Database) -> None:
+    """Where the App was removed nothing is due any more, and the other installation goes on."""
+    database.now(repositories.save_repository, ACME)
+    other = RepositoryRow(
+        full_name="octo/net", installation=2, default_branch=None, private=True, active=True
+    )
+    database.now(repositories.save_repository, other)
+    _want(database, 1.0)
+    database.now(pull_requests.enqueue, repository="octo/net", number=1, installation=2, now=1.0)
+    database.now(repositories.deactivate, installation=1)
+    assert _taken(database, 5.0).row["repository"] == "octo/net"
+    assert _claim(database, 5.0) is None
+    assert [one.active for one in database.now(repositories.list_repositories)] == [False, True]
+
+
+def test_what_is_not_said_of_a_repository_stays(database: Database) -> None:
+    """A short mention without the default branch does not make us forget it."""
+    database.now(repositories.save_repository, ACME)
+    short = RepositoryRow(
+        full_name="acme/maxtext", installation=9, default_branch=None, private=True, active=True
+    )
+    database.now(repositories.save_repository, short)
+    kept = database.now(repositories.find_repository, "acme/maxtext")
+    assert kept == RepositoryRow(
+        full_name="acme/maxtext", installation=9, default_branch="main", private=True, active=True
+    )
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+
+
+@given(text=texts, result=texts, position=st.integers(0, 9))
+def test_commands_come_back_as_they_were_written(text: str, result: str, position: int) -> None:
+    """Whatever people write in a command, the row gives it back."""
+    command = CommandRecord(
+        comment_id=2**53, text=text, by="bob", at=0.1, result=result, refused=True, position=position
+    )
+    row: dict[str, Any] = dict.fromkeys(PullRow.__dataclass_fields__)
+    read = pull_requests.pull_row({**row, "commands": pull_requests._json([command]), "looks": "{}"})
+    assert read.commands == (command,)

@@ -1,0 +1,229 @@
+"""An explanation names every sample and every number of the decision, as the seeds' figures have them."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.logs.facts import Environment, RunLog, Step, StepKind
+from bot.verdict.compare import compare
+from bot.verdict.explanation import explain_history, explain_run, step_spans
+from bot.verdict.judgement import (
+    Dropped,
+    ExplainedHistory,
+    Explanation,
+    Margins,
+    Place,
+    Reason,
+    SecondsDialect,
+    StepClock,
+    StepSpans,
+    TimingVerdict,
+)
+from bot.verdict.measure import measure
+from bot.verdict.timing_decision import as_percent
+from tests.verdict.made_runs import Shape, failed, normals, repeats, run, run_log
+from tests.verdict.real_runs import BF16_LINEN, DROPOUT_BRANCH, DROPOUT_MAIN, INT8_NNX
+
+
+def _why(*, history: tuple[float, ...] = (), cases: int = 1, look: int = 1) -> Explanation:
+    found = compare(
+        [measure(DROPOUT_MAIN)],
+        [measure(DROPOUT_BRANCH)],
+        history=history,
+        comparable_cases=cases,
+        look=look,
+    )
+    assert found.explanation is not None
+    return found.explanation
+
+
+def _steps(stretches: StepSpans) -> list[int]:
+    return [step for first, last in stretches for step in range(first, last + 1)]
+
+
+@pytest.mark.parametrize(
+    ("log", "kept", "short", "long"),
+    [
+        (INT8_NNX, ((3, 3), (7, 8)), ((5, 5),), ((4, 4), (6, 6))),
+        (BF16_LINEN, ((3, 3), (6, 8)), ((5, 5),), ((4, 4),)),
+        (DROPOUT_MAIN, ((3, 3), (7, 8)), ((5, 5),), ((4, 4), (6, 6))),
+        (DROPOUT_BRANCH, ((3, 3), (6, 8)), ((5, 5),), ((4, 4),)),
+    ],
+)
+def test_every_step_of_the_seeds_is_kept_or_dropped_for_a_reason(
+    log: RunLog, kept: StepSpans, short: StepSpans, long: StepSpans
+) -> None:
+    """Warm-up, the last line, the catch-up at step 5, the stalls."""
+    found = explain_run(measure(log))
+    assert found.kept == kept
+    assert found.dropped == (
+        Dropped(reason=Reason.WARM_UP, steps=((0, 2),)),
+        Dropped(reason=Reason.LAST_LINE, steps=((9, 9),)),
+        Dropped(reason=Reason.SHORT, steps=short),
+        Dropped(reason=Reason.LONG, steps=long),
+    )
+
+
+def test_the_runs_of_seed_002_carry_their_figures() -> None:
+    """S, its error, how many intervals, between which bounds, and where the log says it."""
+    (base,), (head,) = _why().base, _why().head
+    assert [round(one.seconds or 0, 5) for one in (base, head)] == [0.07069, 0.07081]
+    assert [round(100 * (one.se or 0), 2) for one in (base, head)] == [0.86, 1.01]
+    assert [(one.kept_count, one.considered, one.used, one.clock) for one in (base, head)] == [
+        (3, 6, True, "completion"),
+        (4, 6, True, "completion"),
+    ]
+    assert base.places[:2] == (
+        Place(what="first kept step", offset=3000, step=3),
+        Place(what="last kept step", offset=8000, step=8),
+    )
+
+
+def test_the_arithmetic_of_seed_002_is_the_documents() -> None:
+    """+0.16 %, T 2.87 %, MDE 4.13 %: one run a side, the TPU's default noise."""
+    work = _why().arithmetic
+    assert work is not None
+    assert (work.n, work.spread, work.sd, work.nu, work.summed) == ((1, 1), "device_default", 0.004, 0, True)
+    assert [round(as_percent(one), 2) for one in (work.change, work.band, work.mde)] == [0.16, 2.87, 4.13]
+    assert (round(work.between, 7), round(work.within, 6)) == (3.2e-05, 0.000177)
+    assert round(work.se, 5) == 0.01446
+    assert (work.level, work.look, work.cases) == (0.05, 1, 1)
+    assert (round(work.quantile, 3), round(work.z, 3), work.decision) == (1.96, 1.645, "same")
+
+
+def test_looks_and_cases_stand_in_the_arithmetic() -> None:
+    """The second look spends a tenth of the level, shared by all comparable cases."""
+    work = _why(cases=8, look=2).arithmetic
+    assert work is not None
+    assert (round(work.level, 9), work.look, work.cases) == (0.005, 2, 8)
+
+
+def test_exact_figures_carry_their_thresholds() -> None:
+    """Memory counts from 0.5 % on."""
+    assert [(one.key, one.least, one.least_percent, one.direction) for one in _why().exact] == [
+        ("memory_fullest_percent", 0.0, 0.5, "same"),
+    ]
+
+
+def test_the_tolerance_of_the_loss_is_that_of_its_worst_step() -> None:
+    """bf16 at step 4: 1e-3; the difference was 1.2e-4."""
+    loss = compare([measure(DROPOUT_MAIN)], [measure(DROPOUT_BRANCH)]).loss
+    assert (loss.worst_step, round(loss.allowed_relative or 0, 9)) == (4, 1e-3)
+
+
+@pytest.mark.parametrize("look", [1, 2])
+@pytest.mark.parametrize("history", [0, 14, 20, 40])
+@pytest.mark.parametrize("n", [1, 3])
+def test_an_explanation_tells_the_decisions_own_numbers(n: int, history: int, look: int) -> None:
+    """Band, error, MDE and verdict are those of the timing, whatever the noise was taken from."""
+    past = [0.147 * (1 + 0.002 * z) for z in normals(history, 5)] if history else []
+    found = compare(
+        repeats(n, sd=0.003, seed=1),
+        repeats(n, sd=0.003, seed=2, seconds=0.150),
+        history=past,
+        comparable_cases=3,
+        look=look,
+        margins=Margins(practical_percent=1.5),
+    )
+    work = found.explanation.arithmetic if found.explanation else None
+    assert work is not None
+    timing = found.timing
+    assert (timing.change, timing.band, timing.mde, timing.se) == (work.change, work.band, work.mde, work.se)
+    assert (timing.degrees_of_freedom, timing.spread.value) == (work.nu, work.spread)
+    assert timing.verdict is TimingVerdict(work.decision)
+
+
+def test_where_nothing_is_compared_nothing_is_calculated() -> None:
+    """A side that failed has a reason, no arithmetic."""
+    found = compare([run()], [failed()])
+    assert found.explanation is not None
+    assert (found.explanation.arithmetic, found.explanation.exact) == (None, ())
+    assert found.explanation.head[0].problem == "the log has no step lines"
+
+
+def test_a_failed_run_beside_good_ones_is_shown_as_unused() -> None:
+    """It has a steady step time perhaps, and no part in the mean."""
+    found = compare([run()], [run(Shape(seed=2)), failed(after=18)])
+    assert [one.used for one in (found.explanation or Explanation()).head] == [True, False]
+
+
+def test_the_history_names_its_change_its_age_limit_and_its_glitch() -> None:
+    """Eight runs before main moved, five too old, one glitch of the newest thirty."""
+    noise = normals(43, 9)
+    past = [(0.2 if place < 8 else 0.15) * (1 + 0.001 * z) for place, z in enumerate(noise)]
+    past[35] = 0.16
+    assert explain_history(past) == ExplainedHistory(
+        given=43, used=29, before_change=8, older=5, glitches=(0.16,)
+    )
+
+
+def test_too_short_a_history_is_given_but_not_used() -> None:
+    """Fourteen runs are one too few; what is no number is never used."""
+    assert explain_history([0.15] * 14 + [float("nan")]) == ExplainedHistory(given=15)
+    assert explain_history([]) == ExplainedHistory(given=0)
+
+
+def test_the_logger_clock_explains_its_own_lines() -> None:
+    """On a flush clock the last line holds the checkpoint; on a dispatch clock it is a sample like others."""
+    stalls = {6: 9.0, 12: 4.0}
+    flush = replace(run_log(Shape(dialect=SecondsDialect.FLUSH, stalls=stalls)), marks=())
+    untimed = replace(flush, steps=tuple(replace(one, seconds=one.seconds) for one in flush.steps))
+    assert {one.reason for one in explain_run(measure(untimed)).dropped} == {
+        Reason.WARM_UP,
+        Reason.LAST_LINE,
+        Reason.SHORT,
+        Reason.LONG,
+    }
+    logger = explain_run(measure(run_log(Shape(timed=False, stalls=stalls))))
+    assert logger.clock == StepClock.LOGGER
+    assert Reason.LAST_LINE not in {one.reason for one in logger.dropped}
+
+
+def test_kinds_restarts_and_implausible_lines_have_their_own_reasons() -> None:
+    """Ramp-up, the profiler, an earlier attempt, a struck line on the logger's clock."""
+    log = run_log(Shape(timed=False))
+    steps = list(log.steps)
+    steps[4] = replace(steps[4], kind=StepKind.RAMP_UP)
+    steps[5] = replace(steps[5], kind=StepKind.PROFILED)
+    steps[6] = replace(steps[6], seconds=0.0)
+    found = explain_run(measure(replace(log, steps=(*log.steps[:3], *steps))))
+    reasons = {one.reason: one.steps for one in found.dropped}
+    assert reasons[Reason.EARLIER_ATTEMPT] == ((0, 2),)
+    assert (reasons[Reason.RAMP_UP], reasons[Reason.PROFILED]) == (((4, 4),), ((5, 5),))
+    assert reasons[Reason.IMPLAUSIBLE] == ((6, 6),)
+
+
+LINES = st.lists(
+    st.builds(
+        Step,
+        step=st.integers(0, 15),
+        seconds=st.none() | st.floats(0.001, 3.0),
+        tokens_per_device=st.none() | st.floats(1.0, 1e5),
+        time=st.none() | st.floats(0.0, 20.0),
+        kind=st.sampled_from(StepKind),
+    ),
+    max_size=16,
+)
+
+
+@settings(deadline=None)
+@given(lines=LINES, sort=st.booleans())
+def test_each_line_is_kept_or_dropped_exactly_once(lines: list[Step], *, sort: bool) -> None:
+    """Whatever a log prints: kept and dropped together are its lines."""
+    steps = sorted(lines, key=lambda one: (one.step, one.time or 0)) if sort else lines
+    measured = measure(replace(run_log(), steps=tuple(steps), environment=Environment()))
+    found = explain_run(measured)
+    told = Counter(_steps(found.kept))
+    for group in found.dropped:
+        told.update(_steps(group.steps))
+    assert told == Counter(one.step for one in steps)
+
+
+def test_steps_are_kept_as_stretches() -> None:
+    """A run of 100,000 steps is a line."""
+    assert step_spans([3, 6, 7, 8]) == ((3, 3), (6, 8))
+    assert step_spans(range(100_000)) == ((0, 99_999),)
+    assert step_spans([]) == ()

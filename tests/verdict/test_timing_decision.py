@@ -1,0 +1,379 @@
+"""The timing decision: its thresholds, the pooled baseline, the outlier guard, and coarse clocks."""
+
+from math import exp, log
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.logs.facts import RunLog
+from bot.logs.reader import read_log
+from bot.verdict.compare import compare
+from bot.verdict.hardware import DeviceFamily
+from bot.verdict.judgement import (
+    BaselineSource,
+    Margins,
+    NoiseSource,
+    SteadyStepTime,
+    StepClock,
+    TimingDecision,
+    TimingVerdict,
+)
+from bot.verdict.measure import measure
+from bot.verdict.noise import select_history
+from bot.verdict.timing_decision import as_percent, decide_timing, look_alpha
+from tests.log_writers.modded_nanogpt import modded_nanogpt_log
+from tests.verdict.made_runs import Shape, normals, run
+
+
+def _steady_time(seconds: float, se: float = 0.0) -> SteadyStepTime:
+    return SteadyStepTime(seconds=seconds, se=se, clock=StepClock.COMPLETION)
+
+
+def _decide(
+    change: float, *, cases: int = 1, se: float = 0.0, family: DeviceFamily | None = DeviceFamily.TPU
+) -> TimingDecision:
+    """Decide one run a side; `change` in percent."""
+    return decide_timing(
+        [_steady_time(1.0, se)], [_steady_time(1.0 + change / 100, se)], family=family, comparable_cases=cases
+    )
+
+
+@pytest.mark.parametrize(("cases", "band"), [(1, 1.11), (10, 1.60), (25, 1.76), (100, 1.99)])
+def test_the_band_of_one_run_a_side_on_a_tpu(cases: int, band: float) -> None:
+    """It widens with the number of cases, so that a comment of 100 cases is as reliable as one of 1."""
+    assert round(as_percent(_decide(0, cases=cases).band or 0), 2) == band
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        (0.0, TimingVerdict.SAME),
+        (1.0, TimingVerdict.SAME),
+        (1.2, TimingVerdict.SLOWER),
+        (-1.2, TimingVerdict.FASTER),
+        (40.0, TimingVerdict.SLOWER),
+    ],
+)
+def test_a_change_beyond_the_band_is_called(change: float, verdict: TimingVerdict) -> None:
+    """And one within it is the same, for 5 % is ruled out."""
+    assert _decide(change).verdict is verdict
+
+
+def test_noise_that_cannot_rule_out_five_percent_is_inconclusive() -> None:
+    """The reader is told how many runs would settle it."""
+    found = _decide(1.4, se=0.02)
+    assert (found.verdict, found.more_runs) == (TimingVerdict.INCONCLUSIVE, 6)
+    assert found.reason == (
+        "inside the band of ±5.8 %, but the noise is too large to rule out a change of 5 %: "
+        "6 more runs a side would settle it"
+    )
+
+
+def test_the_runs_asked_for_do_settle_it() -> None:
+    """With that many more, under the same noise, at the next look."""
+    found = _decide(1.4, se=0.02)
+    sides = [[_steady_time(value, 0.02)] * (1 + (found.more_runs or 0)) for value in (1.0, 1.014)]
+    again = decide_timing(*sides, family=DeviceFamily.TPU, look=2)
+    assert again.spread is NoiseSource.MEASURED
+    assert again.verdict is not TimingVerdict.INCONCLUSIVE
+
+
+def test_a_cpu_needs_its_own_measure_of_noise() -> None:
+    """Two more runs a side give the four degrees of freedom."""
+    found = _decide(0.0, family=DeviceFamily.CPU)
+    assert (found.verdict, found.more_runs, found.band) == (TimingVerdict.INCONCLUSIVE, 2, None)
+    assert found.change == 0.0
+    assert found.reason.endswith("2 more runs a side would measure it")
+
+
+def test_hopeless_noise_asks_for_no_runs() -> None:
+    """Past ten more runs a side the answer is not worth its price."""
+    assert _decide(3.0, se=0.3).more_runs is None
+
+
+def test_a_side_without_a_steady_time_says_why() -> None:
+    """The figures of the other side are kept."""
+    found = decide_timing(
+        [_steady_time(0.1)], [SteadyStepTime(problem="too few clean steps")], family=DeviceFamily.TPU
+    )
+    assert (found.verdict, found.n, found.more_runs) == (TimingVerdict.INCONCLUSIVE, (1, 0), None)
+    assert found.base_seconds == pytest.approx(0.1)
+    assert found.reason == "no steady step time on head: too few clean steps"
+
+
+def test_measured_noise_already_holds_the_noise_within_runs() -> None:
+    """Unless that dwarfs it, which shows that these runs were noisier than the past."""
+    past = [exp(0.0015 * z) for z in normals(20, 5)]
+    quiet, noisy = (
+        decide_timing([_steady_time(1.0, se)], [_steady_time(1.0, se)], family=DeviceFamily.TPU, history=past)
+        for se in (0.002, 0.02)
+    )
+    assert quiet.se == pytest.approx(0.0015 * (1 + 1 / 21) ** 0.5, rel=0.3)
+    assert noisy.se == pytest.approx(0.02, rel=0.01)  # head's run alone: 20 runs stand beside base's
+
+
+def test_margins_raise_the_thresholds() -> None:
+    """A repository may care for less."""
+    found = decide_timing(
+        [_steady_time(1.0)],
+        [_steady_time(1.04)],
+        family=DeviceFamily.TPU,
+        margins=Margins(practical_percent=5, equivalence_percent=8),
+    )
+    assert (found.verdict, round(as_percent(found.band or 0), 6)) == (TimingVerdict.SAME, 5.0)
+
+
+def test_all_later_looks_spend_one_point_together() -> None:
+    """Re-running until a colour appears does not work."""
+    spent = [look_alpha(0.05, look) for look in range(1, 40)]
+    assert spent[:3] == pytest.approx([0.05, 0.005, 0.0025])
+    assert sum(spent[1:]) == pytest.approx(0.01)
+
+
+def test_a_later_look_needs_more() -> None:
+    """A change that the first look would call is not called by the second."""
+    first, second = (
+        decide_timing([_steady_time(1.0)], [_steady_time(1.013)], family=DeviceFamily.TPU, look=look)
+        for look in (1, 2)
+    )
+    assert (first.verdict, second.verdict) == (TimingVerdict.SLOWER, TimingVerdict.SAME)
+    assert (second.band or 0) > (first.band or 0)
+
+
+timed_runs = st.lists(
+    st.builds(_steady_time, st.floats(0.05, 0.5), st.floats(0, 0.05))
+    | st.just(SteadyStepTime(problem="none")),
+    max_size=5,
+)
+
+device_families = st.sampled_from([*DeviceFamily, None])
+
+MIRROR = {TimingVerdict.SLOWER: TimingVerdict.FASTER, TimingVerdict.FASTER: TimingVerdict.SLOWER}
+
+
+@given(timed_runs, timed_runs, device_families, st.integers(1, 60), st.integers(1, 4))
+def test_swapping_the_sides_mirrors_the_decision(
+    base: list[SteadyStepTime], head: list[SteadyStepTime], family: DeviceFamily | None, cases: int, look: int
+) -> None:
+    """Slower one way is faster the other, by the negated change, in the same band."""
+    there = decide_timing(base, head, family=family, comparable_cases=cases, look=look)
+    back = decide_timing(head, base, family=family, comparable_cases=cases, look=look)
+    assert back.verdict is MIRROR.get(there.verdict, there.verdict)
+    assert (back.change is None) == (there.change is None)
+    assert (back.change or 0) == pytest.approx(-(there.change or 0), abs=1e-12)
+    assert (back.band or 0) == pytest.approx(there.band or 0)
+
+
+@given(timed_runs, timed_runs, device_families, st.floats(0.01, 100))
+def test_scaling_both_sides_changes_nothing(
+    base: list[SteadyStepTime], head: list[SteadyStepTime], family: DeviceFamily | None, factor: float
+) -> None:
+    """A model ten times as slow is judged by the same shares."""
+    scaled = [
+        [
+            SteadyStepTime(seconds=one.seconds and one.seconds * factor, se=one.se, problem=one.problem)
+            for one in side
+        ]
+        for side in (base, head)
+    ]
+    there, again = decide_timing(base, head, family=family), decide_timing(*scaled, family=family)
+    assert (again.change or 0) == pytest.approx(there.change or 0, abs=1e-9)
+    if (
+        there.band is None
+        or min(abs(abs(there.change or 0) - edge) for edge in (there.band, log(1.05))) > 1e-6
+    ):
+        assert again.verdict is there.verdict
+
+
+@given(timed_runs, timed_runs, device_families)
+def test_same_is_never_said_without_evidence(
+    base: list[SteadyStepTime], head: list[SteadyStepTime], family: DeviceFamily | None
+) -> None:
+    """It takes a time on both sides, a known noise, and a change whose bound is below 5 %."""
+    found = decide_timing(base, head, family=family)
+    if found.verdict is TimingVerdict.SAME:
+        assert min(found.n) >= 1
+        assert found.se is not None
+        assert abs(found.change or 0) + 1.64 * found.se <= log(1.05)
+
+
+GPU_NOISE = 0.0078
+"""Of 20-step windows on a GPU."""
+
+MAIN_HISTORY = [exp(GPU_NOISE * z) for z in normals(20, 5)]
+
+
+def _steady_times(*percents: float) -> list[SteadyStepTime]:
+    return [SteadyStepTime(seconds=1 + one / 100, se=0.0, clock=StepClock.COMPLETION) for one in percents]
+
+
+def _decide_on_gpu(
+    base: list[SteadyStepTime], head: list[SteadyStepTime], history: list[float], look: int = 1
+) -> TimingDecision:
+    return decide_timing(base, head, family=DeviceFamily.GPU, history=history, comparable_cases=25, look=look)
+
+
+def test_mains_runs_stand_beside_a_base_that_agrees_with_them() -> None:
+    """Next to nothing of the error is base's any more, so that 5 % is seen with one run a side."""
+    found = _decide_on_gpu(_steady_times(0.2), _steady_times(5), MAIN_HISTORY)
+    assert (found.standing, found.main_runs, found.n) == (BaselineSource.MAIN, 20, (1, 1))
+    assert found.base_seconds == pytest.approx(exp(sum(map(log, [1.002, *MAIN_HISTORY])) / 21))
+    assert found.se == pytest.approx(GPU_NOISE * (1 + 1 / 21) ** 0.5, rel=0.3)
+    assert found.verdict is TimingVerdict.SLOWER
+
+
+def test_a_base_run_among_mains_counts_once() -> None:
+    """It is the newest of the twenty."""
+    past = [MAIN_HISTORY[-1], *MAIN_HISTORY[:-1]]
+    found = _decide_on_gpu([SteadyStepTime(seconds=past[-1], se=0.0)], _steady_times(0), past)
+    assert (found.standing, found.main_runs, found.history) == (BaselineSource.MAIN, 19, 20)
+
+
+def test_what_main_became_after_base_says_nothing_of_base() -> None:
+    """Only the runs up to base are its level; the noise is of all."""
+    found = _decide_on_gpu([SteadyStepTime(seconds=MAIN_HISTORY[12], se=0.0)], _steady_times(0), MAIN_HISTORY)
+    assert (found.main_runs, found.history, found.degrees_of_freedom) == (12, 20, 19)
+
+
+@pytest.mark.parametrize("place", [0, 4])
+def test_too_few_runs_up_to_base_are_no_level(place: int) -> None:
+    """Then base stands alone, as without history."""
+    found = _decide_on_gpu(
+        [SteadyStepTime(seconds=MAIN_HISTORY[place], se=0.0)], _steady_times(0), MAIN_HISTORY
+    )
+    assert (found.standing, found.main_runs) == (BaselineSource.BASE, 0)
+
+
+def test_without_history_base_stands_alone() -> None:
+    """VERDICT.md to the letter."""
+    found = _decide_on_gpu(_steady_times(0), _steady_times(0), MAIN_HISTORY[:14])
+    assert (found.standing, found.main_runs, found.history) == (BaselineSource.BASE, 0, 0)
+
+
+def test_where_main_moved_with_base_head_is_not_blamed() -> None:
+    """Base is 6 % off main's runs and head with it: the same, held against base alone."""
+    found = _decide_on_gpu(_steady_times(6), _steady_times(6.1), MAIN_HISTORY)
+    assert (found.standing, found.main_runs) == (BaselineSource.DISPUTED, 0)
+    assert found.base_seconds == pytest.approx(1.06)
+    assert found.verdict is TimingVerdict.SAME
+
+
+def test_a_base_run_that_was_off_makes_no_head_faster() -> None:
+    """Against main head is as ever: another run of base tells."""
+    found = _decide_on_gpu(_steady_times(8), _steady_times(0), MAIN_HISTORY)
+    slower = as_percent(log(1.08) - sum(map(log, MAIN_HISTORY)) / 20)
+    assert (found.verdict, found.more_runs) == (TimingVerdict.INCONCLUSIVE, 1)
+    assert found.reason == (
+        f"the only run of base is {slower:.2g} % slower than main's "
+        "runs before it, and against those head is not faster: another run of base tells whether main moved "
+        "or it was off"
+    )
+
+
+def test_two_runs_of_base_are_believed_against_main() -> None:
+    """Main moved: head, which is where main was, is faster."""
+    found = _decide_on_gpu(_steady_times(8, 8.1), _steady_times(0), MAIN_HISTORY)
+    assert (found.standing, found.verdict) == (BaselineSource.DISPUTED, TimingVerdict.FASTER)
+
+
+def test_a_head_slower_than_base_and_main_is_slower() -> None:
+    """Whatever the matter with base is."""
+    assert _decide_on_gpu(_steady_times(3), _steady_times(12), MAIN_HISTORY).verdict is TimingVerdict.SLOWER
+
+
+HISTORY_WITH_GLITCH = [*MAIN_HISTORY[:9], 1.09, *MAIN_HISTORY[10:]]
+
+
+def test_one_run_as_far_off_as_a_glitch_of_main_is_no_news() -> None:
+    """A second one is."""
+    found = _decide_on_gpu(_steady_times(0), _steady_times(8), HISTORY_WITH_GLITCH)
+    assert (found.verdict, found.more_runs) == (TimingVerdict.INCONCLUSIVE, 1)
+    assert found.reason.startswith("one of main's runs was 9.1 % slower than the others without a change, ")
+    assert (
+        _decide_on_gpu(_steady_times(0), _steady_times(8, 8.1), HISTORY_WITH_GLITCH, look=2).verdict
+        is TimingVerdict.SLOWER
+    )
+
+
+def test_a_glitch_beside_a_good_run_of_head_is_doubted() -> None:
+    """One of two far off may be a glitch as well."""
+    found = _decide_on_gpu(_steady_times(0), _steady_times(0.1, 14), HISTORY_WITH_GLITCH)
+    assert found.verdict is TimingVerdict.INCONCLUSIVE
+
+
+def test_a_slow_glitch_excuses_nothing_faster_and_nothing_far_slower() -> None:
+    """It shows what a slow machine costs, no more."""
+    assert (
+        _decide_on_gpu(_steady_times(0), _steady_times(-6), HISTORY_WITH_GLITCH).verdict
+        is TimingVerdict.FASTER
+    )
+    assert (
+        _decide_on_gpu(_steady_times(0), _steady_times(20), HISTORY_WITH_GLITCH).verdict
+        is TimingVerdict.SLOWER
+    )
+
+
+def test_an_honest_history_hardly_ever_loses_a_run() -> None:
+    """Grubbs at 0.1 %: of 300 histories of noise at most two do."""
+    series = ([exp(GPU_NOISE * z) for z in normals(20, seed)] for seed in range(300))
+    assert sum(bool(select_history(one).glitches) for one in series) <= 2
+
+
+step_times = st.floats(0.9, 1.1)
+
+
+@given(
+    st.lists(step_times, min_size=1, max_size=3),
+    st.lists(step_times, min_size=1, max_size=3),
+    st.integers(0, 40),
+)
+def test_main_never_makes_a_flag_against_every_run_at_hand(
+    base: list[float], head: list[float], seed: int
+) -> None:
+    """A head called slower has a run slower than one of base's, and the other way round."""
+    past = [exp(GPU_NOISE * z) for z in normals(20, seed)]
+    found = _decide_on_gpu(
+        [SteadyStepTime(seconds=one) for one in base], [SteadyStepTime(seconds=one) for one in head], past
+    )
+    if found.verdict is TimingVerdict.SLOWER:
+        assert max(head) > min(base)
+    if found.verdict is TimingVerdict.FASTER:
+        assert min(head) < max(base)
+
+
+def _nanogpt_run(milliseconds: float) -> RunLog:
+    (found,) = read_log([modded_nanogpt_log(milliseconds=[milliseconds] * 40, every=20).encode()], "m.log")
+    return found
+
+
+def test_a_median_of_milliseconds_is_known_to_half_a_millisecond() -> None:
+    """modded-nanogpt prints the time of all steps so far in whole milliseconds."""
+    steady = measure(_nanogpt_run(31.4)).measurements.steady
+    assert steady.seconds == pytest.approx(0.0314, abs=0.0005)
+    assert steady.resolution == pytest.approx(0.001 / (steady.seconds or 1))
+
+
+def test_the_band_is_never_below_the_last_digits() -> None:
+    """One millisecond of 31: half a digit on either side is 3.2 %, and no history makes it less."""
+    sides = [
+        [SteadyStepTime(seconds=seconds, se=0.0, resolution=0.001 / seconds)] for seconds in (0.031, 0.032)
+    ]
+    found = decide_timing(*sides, family=DeviceFamily.GPU, history=[0.031] * 20)
+    assert as_percent(found.band or 0) == pytest.approx(as_percent(0.0005 / 0.031 + 0.0005 / 0.032))
+    assert found.verdict is TimingVerdict.INCONCLUSIVE or abs(found.change or 0) < log(1.05)
+    assert found.verdict is not TimingVerdict.SLOWER
+
+
+def test_the_explanation_says_so() -> None:
+    """A band that digits make is no noise."""
+    found = compare([measure(_nanogpt_run(31.4))], [measure(_nanogpt_run(31.6))])
+    work = found.explanation.arithmetic if found.explanation else None
+    assert work is not None
+    assert work.rounding == pytest.approx(0.001 / 0.0314, rel=0.05)
+    assert work.band >= work.rounding
+
+
+def test_stamps_to_the_microsecond_bound_nothing() -> None:
+    """MaxText's lines."""
+    assert (run(Shape()).measurements.steady.resolution) < 1e-4

@@ -1,0 +1,183 @@
+"""The description of the API, held against its answers."""
+
+from collections.abc import Mapping
+
+import jsonschema_rs
+import pytest
+
+from bot.storage import runs
+from bot.storage.tables import REPORT
+from bot.web.api.openapi import openapi_document
+from tests.log_writers.maxtext import maxtext_log
+from tests.report import sample_states, samples
+from tests.report.sample_states import hostile
+from tests.verdict.made_runs import Shape, failed
+from tests.verdict.made_runs import run as made
+from tests.web.site_under_test import KEY, PRIVATE, PUBLIC, URL, SiteUnderTest
+
+COMPONENTS = openapi_document()["components"]
+
+
+def closed(shape: object) -> object:
+    """The shape without room for keys that it does not list: in the tests every key must be described."""
+    if isinstance(shape, Mapping):
+        inner = {name: closed(value) for name, value in shape.items()}
+        if "properties" in inner and "additionalProperties" not in inner:
+            inner["additionalProperties"] = False
+        return inner
+    return [closed(one) for one in shape] if isinstance(shape, list) else shape
+
+
+def problems(name: str, document: object) -> list[str]:
+    """What of the document is not as described."""
+    whole = {"$ref": f"#/components/schemas/{name}", "components": closed(COMPONENTS)}
+    found = jsonschema_rs.validator_for(whole).iter_errors(document)
+    return [f"{'/'.join(map(str, one.instance_path))}: {one.message[:300]}" for one in found]
+
+
+ANSWERS = (
+    ("", "Repositories"),
+    (PUBLIC, "Repository"),
+    (f"{PUBLIC}/compare/main...pr/12", "Compared"),
+    (f"{PUBLIC}/compare/main...cdc765a?case=11_offload&variant=nnx", "Compared"),
+    (f"{PUBLIC}/compare/main:linen...main:nnx?case=03_dropout", "Compared"),
+    (f"{PUBLIC}/parity/main", "Matrix"),
+    (f"{PUBLIC}/parity/cdc765a", "Matrix"),
+    (f"{PUBLIC}/history", "Histories"),
+    (f"{PUBLIC}/history?case=04_int8", "History"),
+    (f"{PUBLIC}/history?case=04_int8&variant=nnx&metric=final_loss", "History"),
+    ("runs/04_int8-linen-m0", "Run"),
+    ("runs/11_offload-nnx-m0", "Run"),
+    (f"{PUBLIC}/compare/main", "Problem"),
+    (f"{PUBLIC}/compare/nowhere...main", "Problem"),
+    (f"{PUBLIC}/history?case=nothing", "Problem"),
+    (f"{PUBLIC}/pull/999", "Problem"),
+    (PRIVATE, "Problem"),
+    ("runs/none", "Problem"),
+)
+
+
+@pytest.mark.parametrize(("path", "name"), ANSWERS)
+def test_every_answer_is_as_described(path: str, name: str, stocked: SiteUnderTest) -> None:
+    """Nothing is missing, nothing is there that is not described, and all is of the kind it is said to be."""
+    assert [] == problems(name, stocked.get(f"/api/v1/{path}").json())
+
+
+def test_every_state_of_a_report_is_as_described(shop: SiteUnderTest) -> None:
+    """Whatever the comment says, its document keeps to the description."""
+    found = {}
+    for name, report in sample_states.every_state().items():
+        shop.database.now(lambda c: c.execute(REPORT.delete()))
+        shop.report(report)
+        found[name] = problems("Report", shop.get(f"/api/v1/{PUBLIC}/pull/{report.number}").json())
+    assert {} == {name: some for name, some in found.items() if some}
+
+
+def test_hostile_texts_keep_to_the_description(shop: SiteUnderTest) -> None:
+    """Texts stay texts."""
+    shop.report(hostile())
+    assert [] == problems("Report", shop.get(f"/api/v1/{PUBLIC}/pull/4270").json())
+
+
+def test_a_run_that_nobody_measured_is_as_described(shop: SiteUnderTest) -> None:
+    """Its record alone, and with odd figures their words."""
+    shop.run("bare", b"x\n")
+    assert [] == problems("Run", shop.get("/api/v1/runs/bare").json())
+    nan = made(Shape(steps=5, losses=[1.0, 2.0, float("nan"), float("inf"), float("nan")], perplexity=False))
+    for name, measured in (("nan", nan), ("failed", failed()), ("plain", samples.measured())):
+        shop.run(name, b"x\n", measured=measured)
+        assert [] == problems("Run", shop.get(f"/api/v1/runs/{name}").json())
+
+
+def test_what_is_found_in_logs_is_as_described(shop: SiteUnderTest) -> None:
+    """Hits with their neighbours, and two logs side by side; both say where to go on."""
+    log = maxtext_log(steps=60)
+    for name, text in (("one", log), ("two", log.replace("step: 3", "step: 30", 1))):
+        shop.run(name, text.encode(), measured=samples.measured())
+    hits = shop.get("/api/v1/runs/one/log/search?q=completed+step").json()
+    assert [] == problems("Found", hits)
+    assert 50 == len(hits["hits"])
+    more = shop.get(hits["next"].removeprefix(URL)).json()
+    assert ([], 10, None) == (problems("Found", more), len(more["hits"]), more["next"])
+    assert [] == problems("Found", shop.get("/api/v1/runs/one/log/search").json())
+    both = shop.get(f"/api/v1/{PUBLIC}/compare-logs?base=one&head=two").json()
+    assert [] == problems("LogsCompared", both)
+    assert ("one", "two", None) == (both["base"]["id"], both["head"]["id"], both["next"])
+    assert [] == problems("Problem", shop.get(f"/api/v1/{PUBLIC}/compare-logs?base=one").json())
+
+
+def test_the_description_is_served_and_names_every_address(shop: SiteUnderTest) -> None:
+    """Version 3.1, every route of the API and no other."""
+    document = shop.get("/api/v1/openapi.json").json()
+    assert "3.1.0" == document["openapi"]
+    served = {
+        path.replace(":path}", "}").replace(":int}", "}")
+        for route in shop.app.routes
+        if (path := str(getattr(route, "path", ""))).startswith("/api/v1")
+    }
+    assert served == set(document["paths"])
+    names = [entry["get"]["operationId"] for entry in document["paths"].values()]
+    assert sorted(set(names)) == sorted(names)
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("runs/r/log?at=-1", "at cannot be -1. Possible is a whole number from 0 to "),
+        ("runs/r/log?at=x", "at cannot be x."),
+        ("runs/r/log?at=1.5", "at cannot be 1.5."),
+        ("runs/r/log?length=0", "length cannot be 0. Possible is a whole number from 1 to "),
+        ("runs/r/log?at=" + "9" * 400, "at cannot be " + "9" * 60 + "…."),
+        ("runs/r/log?at=1&at=2", "at is given 2 times"),
+        ("runs/r/log/search?q=a&case=maybe", "case cannot be maybe. Possible is yes or no."),
+        ("runs/r/log/search?q=" + "a" * 201, "Possible is a text of at most 200 characters."),
+        (
+            f"{PUBLIC}/history?case=04_int8&metric=speed",
+            "Possible is one of parameters_billion, final_loss, ",
+        ),
+        (f"{PUBLIC}/history?case=04_int8&format=xml", "format cannot be xml. Possible is csv."),
+        (f"{PUBLIC}/parity/main?format=x", "format cannot be x."),
+        (f"{PUBLIC}/pull/4270?head=HEAD", "head cannot be HEAD. Possible is the beginning of a commit"),
+        (f"{PUBLIC}/compare-logs?base=one", "head is needed: Another."),
+        (f"{PUBLIC}/compare-logs?base=a&head=b&section=-1", "section cannot be -1."),
+        ("runs/r/log?at=%E2%80%AE1", "at cannot be [U+202E RIGHT-TO-LEFT OVERRIDE]1."),
+    ],
+)
+def test_an_impossible_value_is_answered_by_what_is_possible(
+    path: str, said: str, shop: SiteUnderTest
+) -> None:
+    """400 and one sentence that names the parameter, as the description says; for who may see nothing too."""
+    answer = shop.get(f"/api/v1/{path}")
+    assert (400, "no-store") == (answer.status_code, answer.headers["cache-control"])
+    assert [] == problems("Problem", answer.json())
+    assert said in answer.json()["error"]
+
+
+@pytest.mark.parametrize("query", ["at=", "at=0&length=600000", "length=1", "other=-1"])
+def test_a_possible_value_is_taken(query: str, shop: SiteUnderTest) -> None:
+    """An empty value counts as none, and a name that means nothing is passed by."""
+    shop.run("r", b"only line\n")
+    assert 200 == shop.get(f"/api/v1/runs/r/log?{query}").status_code
+
+
+def test_every_address_with_parameters_is_described_to_answer_400() -> None:
+    """Programs are told so beforehand."""
+    paths = openapi_document()["paths"]
+    assert isinstance(paths, dict)
+    asked = {
+        path
+        for path, entry in paths.items()
+        if any(one["in"] == "query" for one in entry["get"]["parameters"])
+    }
+    assert asked == {path for path, entry in paths.items() if "400" in entry["get"]["responses"]}
+
+
+def test_a_private_repository_is_described_alike(shop: SiteUnderTest) -> None:
+    """Who is let in reads the same shapes."""
+    shop.run("p", b"x\n", repository=PRIVATE, measured=samples.measured())
+    key = KEY.key(PRIVATE)
+    assert [] == problems("Run", shop.get(f"/api/v1/runs/p?key={key}").json())
+    assert [] == problems("Repository", shop.get(f"/api/v1/{PRIVATE}?key={key}").json())
+    record = samples.record("a", "", samples.HEAD, 1)
+    shop.database.now(runs.save, record, now=1.0)
+    assert 200 == shop.get(f"/api/v1/runs/{record.id}").status_code

@@ -1,0 +1,122 @@
+"""A branch that is watched without a pull request has a page of its own."""
+
+from dataclasses import replace
+
+import pytest
+
+from bot.planning.lineage import Landing, LandingEvidence, LandingHead, MainCommit
+from bot.report.assess import headline
+from bot.report.model import Report
+from bot.storage import main_branch, pull_requests, queue
+from bot.storage.tables import PULL_REQUEST
+from tests.report import samples
+from tests.report.samples import NOW
+from tests.web.api.test_openapi import problems
+from tests.web.site_under_test import PUBLIC, ParsedPage, SiteUnderTest
+
+BRANCH = "test_936672580"
+
+PAGE = f"/{PUBLIC}/branch/{BRANCH}"
+
+MAIN = MainCommit(sha="d" * 40, tree=None, parents=(), message="Fast")
+
+
+@pytest.fixture
+def watched(shop: SiteUnderTest) -> Report:
+    """A watched branch and its report."""
+    number = shop.database.now(
+        pull_requests.watch_branch, repository=PUBLIC, branch=BRANCH, installation=1, sha="c" * 40, now=NOW
+    )
+    report = replace(samples.mixed(), number=number, head_branch=BRANCH)
+    shop.report(report)
+    return report
+
+
+def test_its_page_is_the_report(shop: SiteUnderTest, watched: Report) -> None:
+    """With the headline that a comment would have, the branch's name, and no number below zero anywhere."""
+    answer = shop.get(PAGE)
+    page = ParsedPage(answer.text)
+    assert headline(watched) in page.text
+    assert f"Branch {BRANCH}" in page.text
+    assert f"https://github.com/{PUBLIC}/tree/{BRANCH}" in answer.text
+    assert "-1" not in answer.text.replace("utf-1", "").split("<main")[0]
+    assert f"#{watched.number}" not in answer.text
+    assert f"pr/{watched.number}" not in answer.text
+
+
+def test_its_document_has_no_number(shop: SiteUnderTest, watched: Report) -> None:
+    """As described, with the branch's own addresses."""
+    document = shop.get(f"/api/v1{PAGE}").json()
+    assert [] == problems("Report", document)
+    assert document["number"] is None
+    assert {"page": PAGE, "json": f"/api/v1{PAGE}"} == document["links"]
+
+
+def test_the_repository_lists_it_apart(shop: SiteUnderTest, watched: Report) -> None:
+    """Below the pull requests, on the page and in the document."""
+    page = shop.get(f"/{PUBLIC}").text
+    assert f'<a href="{PAGE}"><bdi>{BRANCH}</bdi></a>' in page
+    document = shop.get(f"/api/v1/{PUBLIC}").json()
+    assert [] == problems("Repository", document)
+    assert [] == document["pull_requests"]
+    assert [BRANCH] == [one["branch"] for one in document["branches"]]
+
+
+def test_a_pull_request_speaks_for_its_branch(shop: SiteUnderTest, watched: Report) -> None:
+    """The branch's old report stays where links to it lead, and says where newer ones are."""
+    _open_pull(shop)
+    assert "Pull request #12 speaks for this branch now" in shop.get(PAGE).text
+
+
+def test_a_branch_with_a_pull_request_alone_points_there(shop: SiteUnderTest) -> None:
+    """One sentence says where."""
+    _open_pull(shop)
+    answer = shop.get(PAGE)
+    assert 404 == answer.status_code
+    assert "Its report is that of #12." in answer.text
+
+
+@pytest.mark.parametrize("name", ["feat/x", "a" * 300, "%00", "..%2f..%2fx", "%3Cb%3E"])
+def test_other_branches_are_told_from_watched_ones(shop: SiteUnderTest, watched: Report, name: str) -> None:
+    """Nothing is invented, nothing is escaped from, nothing fails."""
+    answer = shop.get(f"/{PUBLIC}/branch/{name}")
+    assert 404 == answer.status_code
+    assert "<b>" not in answer.text.split("<main")[-1].replace("<bdi>", "")
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        (
+            LandingEvidence.SAME_FILES,
+            "landed on main as ddddddd with the same files: its runs count as runs of main.",
+        ),
+        (
+            LandingEvidence.SAME_CHANGE,
+            "landed on main as ddddddd with other files beside it: its runs stay its own.",
+        ),
+    ],
+)
+def test_what_landed_is_said(
+    shop: SiteUnderTest, watched: Report, known: LandingEvidence, words: str
+) -> None:
+    """Which commit of main the head became, and whose its runs are."""
+    assert "landed on" not in shop.get(PAGE).text
+    head = LandingHead(sha="c" * 40, branch=BRANCH)
+    landing = Landing(head=head, commit=MAIN, known=known)
+    number = watched.number
+    held = shop.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW + 1, lease=30.0)
+    assert held is not None
+    assert number == held.row["number"]
+    shop.database.now(pull_requests.release_pull, held, now=NOW, due=None, values={"head_sha": head.sha})
+    shop.database.now(main_branch.save_landings, PUBLIC, "main", [landing], NOW)
+    assert f"ccccccc {words}" in ParsedPage(shop.get(PAGE).text).text
+
+
+def _open_pull(shop: SiteUnderTest) -> None:
+    shop.pull(12)
+    held = None
+    while held is None or held.row["number"] != 12:
+        held = shop.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW + 1, lease=30.0)
+        assert held is not None
+    shop.database.now(pull_requests.release_pull, held, now=NOW, due=None, values={"head_branch": BRANCH})

@@ -1,0 +1,176 @@
+"""A site over a real SQLite database, and a visitor who reads it as a browser does.
+
+In:  reports, runs and logs to show. Out: answers, and what a page is made of.
+"""
+
+import asyncio
+import gzip
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+
+from bot.artifacts.folder import FolderStore
+from bot.domain.run import RunRecord
+from bot.report.assess import headline
+from bot.report.model import Report
+from bot.storage import pull_requests, reports, repositories, runs
+from bot.storage.database import Database
+from bot.storage.repositories import RepositoryRow
+from bot.templating import Renderer
+from bot.verdict.judgement import MeasuredRun
+from bot.web.addresses import GITHUB_URL
+from bot.web.auth.keys import LinkKey
+from bot.web.auth.middleware import AuthMiddleware, internal_error_handler
+from bot.web.auth.sign_in import IdentityProvider
+from bot.web.site import WebDeps, build_frontend
+from tests.report.samples import BASE, NOW, measured
+
+PUBLIC = "octo/maxtext"
+
+PRIVATE = "octo/secret"
+
+URL = "https://maxview.example"
+
+KEY = LinkKey("a webhook secret")
+
+RENDER = Renderer().render
+
+
+@dataclass
+class SiteUnderTest:
+    """The site; `folder` holds its logs."""
+
+    folder: Path
+    database: Database
+    now: float = NOW + 7200.0
+    people: IdentityProvider | None = None
+    url: str = URL
+    github: str = GITHUB_URL
+    app: Starlette = field(init=False)
+
+    def __post_init__(self) -> None:
+        def now() -> float:
+            return self.now
+
+        means = WebDeps(
+            database=self.database,
+            render=RENDER,
+            public_url=self.url,
+            now=now,
+            key=KEY,
+            secret="a secret of the tests",
+            artifacts=FolderStore(self.folder / "artifacts"),
+            people=self.people,
+            github=self.github,
+        )
+        met = build_frontend(means)
+        self.app = Starlette(
+            routes=met.routes,
+            middleware=[Middleware(AuthMiddleware, desk=met.desk)],
+            exception_handlers={Exception: internal_error_handler(met.desk)},
+        )
+        for name, private in ((PUBLIC, False), (PRIVATE, True)):
+            self.keep(name, private=private)
+
+    def keep(self, name: str, *, private: bool, active: bool = True) -> None:
+        """Remember a repository."""
+        row = RepositoryRow(
+            full_name=name, installation=1, default_branch="main", private=private, active=active
+        )
+        self.database.now(repositories.save_repository, row)
+
+    def pull(self, number: int, repository: str = PUBLIC) -> None:
+        """Remember a pull request."""
+        self.database.now(
+            pull_requests.enqueue, repository=repository, number=number, installation=1, now=NOW
+        )
+
+    def report(self, made: Report) -> None:
+        """Keep a report."""
+        self.database.now(reports.save, made, headline=headline(made))
+
+    def run(
+        self,
+        name: str,
+        text: bytes | None = None,
+        *,
+        zipped: bool = False,
+        measured: MeasuredRun | None = None,
+        repository: str = PUBLIC,
+        file: str = "a b/the log.txt",
+    ) -> RunRecord:
+        """Keep a run, with this log."""
+        path = self.folder / name / file
+        if text is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(gzip.compress(text) if zipped else text)
+        made = RunRecord(
+            id=name,
+            repository=repository,
+            case="03_dropout",
+            variant="linen",
+            branch="main",
+            sha=BASE,
+            started=NOW,
+            log_uri="file:" + quote(str(path)),
+            generation="1",
+        )
+        self.database.now(runs.save, made, now=NOW, measured=measured)
+        return made
+
+    def main_runs(self, case: str, times: Sequence[float]) -> None:
+        """Keep a run of main for each of these steady step times, an hour apart, every one on its commit."""
+        for n, seconds in enumerate(times):
+            made = RunRecord(
+                id=f"{case}-{n}",
+                repository=PUBLIC,
+                case=case,
+                variant="linen",
+                branch="main",
+                sha=f"{n:02x}" * 20,
+                started=NOW + 3600.0 * n,
+            )
+            self.database.now(runs.save, made, now=NOW, measured=measured(seconds))
+
+    def change(self, record: RunRecord, **values: object) -> None:
+        """Keep a run with other values."""
+        self.database.now(runs.save, replace(record, **values), now=NOW)  # type: ignore[arg-type]
+
+    def get(self, path: str, method: str = "GET", *, fails: bool = False, **headers: str) -> httpx.Response:
+        """What a visitor is answered; a fault of the program is raised here, unless it `fails` on purpose."""
+
+        async def ask() -> httpx.Response:
+            transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=not fails)
+            async with httpx.AsyncClient(transport=transport, base_url=URL) as client:
+                named = {name.replace("_", "-"): value for name, value in headers.items()}
+                return await client.request(method, path, headers=named)
+
+        return asyncio.run(ask())
+
+
+class ParsedPage(HTMLParser):
+    """What a browser finds in a page: its tags, with their attributes, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a tag."""
+        self.tags.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_data(self, data: str) -> None:
+        """Note text."""
+        self.text += data
+
+    def values(self, attribute: str) -> list[str]:
+        """Every value of an attribute, in the page's order."""
+        return [attributes[attribute] for _, attributes in self.tags if attribute in attributes]

@@ -1,0 +1,1 @@
+"""A model of the worker, and tests that hold the worker against it."""

@@ -1,0 +1,160 @@
+"""Who is held up while looking at a pull request, and whom another process has overtaken, changes nothing."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.commands.labels import LabelMaker
+from bot.config import Suite
+from bot.domain.head import HeadFacts
+from bot.domain.pull_request import PullRequest
+from bot.domain.repository import Repository
+from bot.domain.run_request import Approval
+from bot.errors import NotFound
+from bot.publish.lease_fence import LeaseLost
+from bot.storage import queue, reports, requests, runs
+from bot.storage.database import Database
+from bot.storage.pull_requests import PullRow
+from bot.storage.tables import PULL_REQUEST
+from bot.worker.pull_decisions import current_approval
+from bot.worker.pull_loader import HeadLoader, PullLoader
+from bot.worker.pull_requests import PullStep
+from bot.worker.run_planner import RunPlanner
+from tests.worker.samples import FACTS, NOW, PULL
+from tests.worker.whole_conversation import WAIT_SECONDS, WholeConversation, whole_conversation
+
+NAME = "acme/maxtext"
+
+Meanwhile = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SleepySubjects(PullLoader):
+    """Falls asleep over the news that there is nothing."""
+
+    meanwhile: Meanwhile
+
+    async def read(self, repository: Repository, row: PullRow) -> PullRequest:
+        """It was gone then."""
+        await self.meanwhile()
+        raise NotFound(f"there is no {row.number} in {repository.full_name}")
+
+
+@dataclass(slots=True, kw_only=True)
+class SleepyReader(HeadLoader):
+    """Falls asleep with the facts in hand."""
+
+    meanwhile: Meanwhile
+
+    async def read(self, repository: Repository, pull: PullRequest) -> HeadFacts:
+        """The facts of before."""
+        facts = await HeadLoader.read(self, repository, pull)
+        await self.meanwhile()
+        return facts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SleepyLauncher(RunPlanner):
+    """Falls asleep before it launches."""
+
+    meanwhile: Meanwhile
+
+    async def supersede(self, pull: PullRequest, facts: HeadFacts) -> None:
+        """What was stale then."""
+        await RunPlanner.supersede(self, pull, facts)
+        await self.meanwhile()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SleepyLabels(LabelMaker):
+    """Falls asleep with the report in hand."""
+
+    meanwhile: Meanwhile
+
+    async def __call__(self, repository: Repository, suite: Suite) -> None:
+        """Made as ever."""
+        await LabelMaker.__call__(self, repository, suite)
+        await self.meanwhile()
+
+
+def _sleepy(parley: WholeConversation, place: str, meanwhile: Meanwhile) -> PullStep:
+    step = parley.pull
+    forge = step.heads.forge
+    match place:
+        case "subject":
+            subjects = SleepySubjects(database=parley.database, forge=forge, meanwhile=meanwhile)
+            return replace(step, subjects=subjects)
+        case "facts":
+            return replace(step, heads=SleepyReader(forge=forge, meanwhile=meanwhile))
+        case "launch":
+            launcher = SleepyLauncher(database=parley.database, now=step.now, meanwhile=meanwhile)
+            return replace(step, launch=launcher)
+        case _:
+            labels = SleepyLabels(database=parley.database, forge=forge, meanwhile=meanwhile)
+            return replace(step, labels=labels)
+
+
+async def _sleep_over(parley: WholeConversation, place: str, meanwhile: Meanwhile) -> None:
+    """Look at the pull request, asleep past the lease, during which something happens."""
+
+    async def asleep() -> None:
+        parley.clock[0] += WAIT_SECONDS + 1
+        await meanwhile()
+
+    held = parley.database.now(queue.claim, PULL_REQUEST, owner="it", now=parley.clock[0], lease=WAIT_SECONDS)
+    assert held is not None
+    with pytest.raises(LeaseLost):
+        await _sleepy(parley, place, asleep)(held)
+
+
+async def _push_approved(parley: WholeConversation, text: str) -> None:
+    """A commit that may run becomes the head, and somebody else looks at it."""
+    head = parley.git.write("feat/x", {"src/a.py": text})
+    await parley.github.push("feat/x", "mallory")
+    await parley.github.comment(1, "bob", f"/benchmark approve {head}\n/benchmark run")
+    parley.collect()
+    await parley.work()
+
+
+@pytest.mark.parametrize("place", ["subject", "facts", "launch", "report"])
+def test_who_slept_over_a_push_takes_back_nothing(database: Database, tmp_path: Path, place: str) -> None:
+    """The page goes on saying what the comment says, and the runs of the head that was pushed meanwhile go
+    on."""
+
+    async def talk() -> None:
+        async with whole_conversation(tmp_path / "git", database) as parley:
+            await _push_approved(parley, "A = 2\n")
+            parley.look_again()
+            await _sleep_over(parley, place, lambda: _push_approved(parley, "A = 3\n"))
+            head = parley.git.head("feat/x")
+            kept = database.now(reports.newest, NAME, 1)
+            assert kept is not None
+            assert head == kept.head_sha
+            assert {head} == {run.sha for run in database.now(runs.wanted_runs, NAME, 1)} - {
+                parley.git.head("main")
+            }
+
+    asyncio.run(talk())
+
+
+def test_an_approval_that_arrives_while_an_older_one_is_dropped_stays(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is of the files that were pushed meanwhile, which this look has not seen."""
+    here, write = (NAME, 7), database.write
+    old = Approval(head_sha="c" * 40, tree="3" * 40, by="bob", made=NOW - 60)
+    new = Approval(head_sha="d" * 40, tree="4" * 40, by="bob", made=NOW + 1)
+    database.now(requests.save_approval, *here, old)
+
+    async def after_the_new_one(function: Any, *args: Any, **kwargs: Any) -> Any:
+        database.now(requests.save_approval, *here, new)
+        return await write(function, *args, **kwargs)
+
+    monkeypatch.setattr(database, "write", after_the_new_one)
+    facts = replace(FACTS, tree="1" * 40)
+    asyncio.run(current_approval(database, replace(PULL, updated_at=NOW), facts))
+    assert new == database.now(requests.newest_approval, *here)
