@@ -14,6 +14,8 @@ from functools import lru_cache
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from msgspec import Struct, UnsetType, structs
+
 # A terminal's colours and cursor moves: ESC [ 31 m, ESC ] 0 ; title BEL
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 
@@ -47,7 +49,7 @@ TextFunction = Callable[[str], str]
 
 Value = TypeVar("Value")
 
-TEXTLESS_TYPES = frozenset({int, float, bool, type(None)})
+TEXTLESS_TYPES = frozenset({int, float, bool, type(None), UnsetType})
 
 
 def map_texts(value: Value, text: TextFunction, named: Mapping[str, TextFunction] | None = None) -> Value:
@@ -73,7 +75,7 @@ def _map_value(value: Any, text: TextFunction, named: Mapping[str, TextFunction]
         return {key: _map_named(key, inner, text, named) for key, inner in value.items()}
     if kind is tuple or kind is list:
         return _map_sequence(value, text, named)
-    if is_dataclass(kind):
+    if is_dataclass(kind) or issubclass(kind, Struct):
         return _map_record(value, text, named)
     if isinstance(value, Enum):
         return value
@@ -93,7 +95,9 @@ def _map_record(value: Any, text: TextFunction, named: Mapping[str, TextFunction
         inner = getattr(value, name)
         if inner != () and (changed := _map_named(name, inner, text, named)) is not inner:
             changes[name] = changed
-    return replace(value, **changes) if changes else value
+    if not changes:
+        return value
+    return structs.replace(value, **changes) if isinstance(value, Struct) else replace(value, **changes)
 
 
 def _map_named(name: object, value: Any, text: TextFunction, named: Mapping[str, TextFunction]) -> Any:
@@ -106,7 +110,8 @@ def _map_named(name: object, value: Any, text: TextFunction, named: Mapping[str,
 def _text_fields(kind: Any) -> tuple[str, ...]:
     """The fields that may hold text."""
     hints = get_type_hints(kind)
-    return tuple(field.name for field in fields(kind) if not _holds_no_text(hints[field.name]))
+    names = kind.__struct_fields__ if issubclass(kind, Struct) else [field.name for field in fields(kind)]
+    return tuple(name for name in names if not _holds_no_text(hints[name]))
 
 
 def _holds_no_text(hint: Any) -> bool:

@@ -265,7 +265,7 @@ def loss_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
     ]
     if apart:
         furthest = max(apart, key=lambda point: abs(point[1]))
-        bound = abs(furthest[1]) or 1e-9
+        bound = min(abs(furthest[1]), DRAW_LIMIT) or 1e-9
         lower = _Panel(min(steps), max(steps), -bound, bound, 182.0, 232.0)
         strokes.append(Stroke(style="line-apart", path=_path(lower, apart), name="relative difference"))
         said.append(_difference_words(furthest))

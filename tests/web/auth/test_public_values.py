@@ -70,3 +70,21 @@ def test_a_value_that_is_not_known_is_refused() -> None:
     """What nobody looked into for texts is not shown."""
     with pytest.raises(TypeError, match="PurePosixPath"):
         map_texts([{"a": PurePath("/etc")}], str.upper)
+
+
+class _Inner(msgspec.Struct, frozen=True):
+    words: str
+    count: int = 0
+
+
+class _Outer(msgspec.Struct, frozen=True):
+    inner: _Inner
+    plain: tuple[int, ...] = (1,)
+    left: str | msgspec.UnsetType = msgspec.UNSET
+
+
+def test_structs_are_looked_into_as_dataclasses_are() -> None:
+    """A struct with another text is a new one; one without is the same object; an unset field stays unset."""
+    outer = _Outer(inner=_Inner(words="a"))
+    assert _Outer(inner=_Inner(words="A")) == map_texts(outer, str.upper)
+    assert outer is map_texts(outer, str.lower)

@@ -98,6 +98,7 @@ def test_a_side_without_steps_is_not_drawn() -> None:
 @given(st.lists(st.one_of(st.floats(), st.floats(0, 20)), min_size=2, max_size=60))
 @example([0.0, 1.7e308])
 @example([-1.7e308, 1.7e308])
+@example([0.0, 1.0, 8.9e307, 0.0])
 def test_any_losses_can_be_drawn(values: list[float]) -> None:
     """Every place lies in the drawing, whatever the numbers are."""
     run = _run(steps=len(values), losses=values, perplexity=False)
