@@ -68,7 +68,7 @@ def _reads_a_type(node: ast.Call) -> bool:
 
 def test_types_are_known_before_there_are_threads() -> None:
     """The two that read a type for the first time at once would end the process."""
-    assert {"decoders.py"} == {place.partition(":")[0] for place in _late_types()}
+    assert {"sql.py"} == {place.partition(":")[0] for place in _late_types()}
 
 
 _RACE = """
