@@ -113,27 +113,27 @@ class Ledger:
         row.update(token=row["token"] + 1, lease_until=now + lease)
         return Claim(table=RUN, token=row["token"], lease_until=now + lease, row=dict(row))
 
-    def _hold(self, held: Claim, *, until: float) -> bool:
+    def _extend_lease(self, held: Claim, *, until: float) -> bool:
         if self.is_held(held):
             self.rows[held.row["id"]]["lease_until"] = until
         return self.is_held(held)
 
-    def _take(
+    def _claim_row(
         self, _table: object, *, key: dict[str, str], owner: str, now: float, lease: float
     ) -> Claim | None:
         row = self.rows[key["id"]]
         return self._held(row, now, lease) if row["lease_until"] <= now else None
 
-    def _give_back(self, held: Claim) -> None:
+    def _return_claim(self, held: Claim) -> None:
         if self.is_held(held):
             self.rows[held.row["id"]]["lease_until"] = 0.0
 
-    def _wish(self, run: str) -> Demand:
+    def _run_demand(self, run: str) -> Demand:
         word = self.rows[run]["wish"]
         wanted = word == "run" or (word != "cancel" and any(name == run for _, name in self.wants))
         return Demand.WANTED if wanted else Demand.UNWANTED
 
-    def _let_go(
+    def _release_run(
         self,
         held: Claim,
         record: RunRecord,
@@ -157,13 +157,13 @@ class Ledger:
             self.told += [(number, record.state) for number, name in self.wants if name == record.id]
         return True
 
-    def _places(self, *, since: float) -> tuple[ClusterPlace | None, ...]:
+    def _active_places(self, *, since: float) -> tuple[ClusterPlace | None, ...]:
         return tuple({msgspec.json.decode(row["job"], type=Job).place for row in self.rows.values()})
 
-    def _of_keys(self, keys: set[str]) -> dict[str, RunStatus]:
+    def _statuses_by_key(self, keys: set[str]) -> dict[str, RunStatus]:
         return {name: self.standing(name) for name, row in self.rows.items() if row["key"] in keys}
 
-    def _rescue(self, *, now: float, later: float) -> int:
+    def _reschedule_stuck(self, *, now: float, later: float) -> int:
         for row in self.rows.values():
             if RunState(row["state"]) not in TERMINAL_STATES and (row["due"] is None or row["due"] > later):
                 row["due"] = now
@@ -171,7 +171,7 @@ class Ledger:
                 row["lease_until"] = 0.0
         return 0
 
-    def _free_places(self, *, now: float) -> int:
+    def _release_reservations(self, *, now: float) -> int:
         for run, attempt in list(self.under_way):
             row = self.rows[run]
             if RunState(row["state"]) in TERMINAL_STATES or row["attempt"] > attempt:
@@ -201,8 +201,15 @@ class LedgerGate:
         self.books.settle(run, job)
 
 
-KNOWN = (queue.extend_lease, queue.claim_row, queue.return_claim,
-         launched_runs.run_demand, launched_runs.release_run, launched_runs.active_places,
-         launched_runs.statuses_by_key, launched_runs.reschedule_stuck,
-                  launched_runs.release_reservations)  # fmt: skip
+KNOWN = (
+    queue.extend_lease,
+    queue.claim_row,
+    queue.return_claim,
+    launched_runs.run_demand,
+    launched_runs.release_run,
+    launched_runs.active_places,
+    launched_runs.statuses_by_key,
+    launched_runs.reschedule_stuck,
+    launched_runs.release_reservations,
+)
 """What `Books` stands in for, by name."""
