@@ -277,4 +277,4 @@ def test_an_outage_is_asked_about_now_and_then_and_ends_by_itself(
         await github.aclose()
         return [*during[:1], *during[-1:], *after]
 
-    assert ["TryLater", "Outage", *["answered"] * 3] == asyncio.run(scene())
+    assert ["TransientError", "Outage", *["answered"] * 3] == asyncio.run(scene())
