@@ -37,7 +37,7 @@ def _shown(command: Command | ParseError) -> str:
 
 
 def _words(command: Command | ParseError) -> tuple[str, ...]:
-    verb = type(command).__name__.lower()
+    verb = type(command).__name__.removesuffix("Command").lower()
     match command:
         case RunCommand() | RerunCommand() | CancelCommand():
             return verb, command.scope, *command.words

@@ -1,1 +1,0 @@
-"""Where runs are executed: one module per kind of cluster."""
