@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from bot.config import Suite
+from bot.domain.case_key import CaseKey, combine_keys
 from bot.domain.pull_request import PullRequest
 from bot.domain.run_request import Cancellation, RequestSource, RunRequest
 
@@ -31,16 +32,16 @@ def requests_in_force(
 
 def cancellations(
     kept: RequestLog, pull: PullRequest, suite: Suite, changed_paths: Sequence[str]
-) -> Mapping[str, Cancellation]:
-    """By `case/variant`, the newest withdrawal of what was asked for this head and is asked no more."""
+) -> Mapping[CaseKey, Cancellation]:
+    """By key, the newest withdrawal of what was asked for this head and is asked no more."""
     asked = {key for ask in _requested(kept, pull, suite, changed_paths) for key in ask.keys}
     wanted = {key for ask in requests_in_force(kept, pull, suite, changed_paths) for key in ask.keys}
     return {key: one for key, one in _newest_cancellations(kept, pull).items() if key in asked - wanted}
 
 
-def suite_keys(suite: Suite) -> frozenset[str]:
-    """Every `case/variant` of a suite."""
-    return frozenset(f"{case}/{variant}" for case in suite.case_names for variant in suite.variant_names)
+def suite_keys(suite: Suite) -> frozenset[CaseKey]:
+    """Every case of a suite in every variant."""
+    return frozenset(combine_keys(suite.case_names, suite.variant_names))
 
 
 def _requested(
@@ -67,7 +68,7 @@ def _starts_automatically(pull: PullRequest, suite: Suite, changed_paths: Sequen
 
 def _push_request(pull: PullRequest, suite: Suite, changed_paths: Sequence[str]) -> RunRequest:
     touched = [case.name for case in suite.cases.values() if case.touched_by(changed_paths)]
-    keys = frozenset(f"{case}/{variant}" for case in touched for variant in suite.variant_names)
+    keys = frozenset(combine_keys(touched, suite.variant_names))
     return RunRequest(source=RequestSource.PUSH, name=PUSH_NAME, keys=keys, head_sha=pull.head_sha)
 
 
@@ -82,16 +83,16 @@ def _applies_to(ask: RunRequest, pull: PullRequest) -> bool:
             assert_never(ask.source)
 
 
-def _newest_cancellations(kept: RequestLog, pull: PullRequest) -> dict[str, Cancellation]:
+def _newest_cancellations(kept: RequestLog, pull: PullRequest) -> dict[CaseKey, Cancellation]:
     """The newest withdrawal of every key on this head."""
-    newest: dict[str, Cancellation] = {}
+    newest: dict[CaseKey, Cancellation] = {}
     for one in sorted(kept, key=lambda one: one.order):
         if isinstance(one, Cancellation) and one.head_sha == pull.head_sha:
             newest |= dict.fromkeys(one.keys, one)
     return newest
 
 
-def _cancelled_keys(ask: RunRequest, stopped: Mapping[str, Cancellation]) -> frozenset[str]:
+def _cancelled_keys(ask: RunRequest, stopped: Mapping[CaseKey, Cancellation]) -> frozenset[CaseKey]:
     return frozenset(key for key in ask.keys if key in stopped and stopped[key].order > ask.order)
 
 

@@ -7,7 +7,6 @@ from bot.commands.context import (
     describe_keys,
     no_launch_reason,
     refuse,
-    row_key,
     selected_keys,
 )
 from bot.config import Suite
@@ -47,7 +46,7 @@ def acknowledge(
     """Accept the verdicts of these cases that have something to accept."""
     head = given.scene.pull.head_sha
     asked = selected_keys(meant)
-    rows = [row for row in given.scene.rows if row_key(row) in asked]
+    rows = [row for row in given.scene.rows if row.key in asked]
     if not rows:
         return refuse(
             f"{describe_keys(asked, suite)}: there is no verdict on {head[:7]} yet, so nothing to accept."
@@ -69,6 +68,6 @@ def acknowledge(
         )
         for row, why in bases
     )
-    what = describe_keys(frozenset(row_key(row) for row, _ in bases), suite)
+    what = describe_keys(frozenset(row.key for row, _ in bases), suite)
     result = f"{what}: accepted, for as long as it says the same for the same reason and gets no worse."
     return CommandResult(result=result, acknowledgements=accepted)

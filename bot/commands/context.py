@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from bot.commands import grammar, intents, permission, scope
-from bot.commands.active_requests import launches_runs
+from bot.commands.active_requests import launches_runs, suite_keys
 from bot.commands.fork_approval import ApprovalNeeded, RunAllowed, check_approval
 from bot.commands.intents import CommandIntent
 from bot.config import Suite
+from bot.domain.case_key import CaseKey, combine_keys
 from bot.domain.forge import Forge
 from bot.domain.pull_request import PullRequest
 from bot.domain.repository import Repository
@@ -72,23 +73,20 @@ def no_launch_reason(suite: Suite) -> str:
     return "" if launches_runs(suite) else NO_LAUNCH_SECTION
 
 
-def row_key(row: CaseReport) -> str:
-    """`case/variant` of a row."""
-    return f"{row.case}/{row.variant}"
-
-
-def selected_keys(meant: scope.ResolvedScope) -> frozenset[str]:
-    """Every `case/variant` that is meant."""
-    return frozenset(f"{case}/{variant}" for case in meant.cases for variant in meant.variants)
+def selected_keys(meant: scope.ResolvedScope) -> frozenset[CaseKey]:
+    """Every case in every variant that is meant."""
+    return frozenset(combine_keys(meant.cases, meant.variants))
 
 
 MOST_SHOWN = 5  # cases named in an answer
 
 
-def describe_keys(keys: frozenset[str], suite: Suite) -> str:
+def describe_keys(keys: frozenset[CaseKey], suite: Suite) -> str:
     """`All cases`, or their names in the suite's order, with the variants where not all are meant."""
-    cases = [case for case in suite.case_names if any(f"{case}/{one}" in keys for one in suite.variant_names)]
-    variants = [one for one in suite.variant_names if any(f"{case}/{one}" in keys for case in cases)]
+    known = keys & suite_keys(suite)
+    asked_cases, asked_variants = {key.case for key in known}, {key.variant for key in known}
+    cases = [case for case in suite.case_names if case in asked_cases]
+    variants = [variant for variant in suite.variant_names if variant in asked_variants]
     if len(cases) == len(suite.case_names):
         shown = "All cases"
     else:

@@ -30,6 +30,7 @@ from bot.commands.run_commands import cancel_runs, request_baseline, request_run
 from bot.config import Suite, TrustedAccounts
 from bot.config.loader import SuiteLoader
 from bot.config.trust import DEFAULT_TRUSTED
+from bot.domain.case_key import CaseKey
 from bot.domain.forge import Forge
 from bot.domain.repository import Person, Repository
 from bot.domain.run_request import RequestSource, RunRequest
@@ -205,7 +206,7 @@ class CommandHandler:
             return f"{intent.by.login} is a bot that is not answered"
         return await self._labelled(intent, suite, keys)
 
-    async def _labelled(self, intent: intents.LabelIntent, suite: Suite, keys: frozenset[str]) -> str:
+    async def _labelled(self, intent: intents.LabelIntent, suite: Suite, keys: frozenset[CaseKey]) -> str:
         name = f"{intent.label} on #{intent.number} at {intent.at:.0f}"
         turn = await self._turn(intent.repository, intent.by, name=name, count=1, made=intent.at)
         if not turn.allowed:
@@ -322,7 +323,10 @@ def make_command_handler(
 
 
 def decide_label(
-    intent: intents.LabelIntent, suite: Suite, keys: frozenset[str], allowed: permission.PermissionDecision
+    intent: intents.LabelIntent,
+    suite: Suite,
+    keys: frozenset[CaseKey],
+    allowed: permission.PermissionDecision,
 ) -> tuple[CommandRecord, RunRequest | None]:
     """What a label that was put comes to: what is said, and what is asked."""
     if isinstance(allowed, permission.Denied):

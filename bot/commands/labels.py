@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 
 from bot.commands.active_requests import launches_runs
 from bot.config import Suite
+from bot.domain.case_key import CaseKey
 from bot.domain.forge import Forge
 from bot.domain.repository import Repository
 from bot.errors import UserError
@@ -37,13 +38,13 @@ class NewLabel:
 SUITE_COLOUR, CASE_COLOUR = "1d76db", "c5def5"
 
 
-def keys_of_label(label: str, suite: Suite) -> frozenset[str] | None:
-    """The `case/variant`s that a label asks for, none where it names no case; None where it means nothing."""
+def keys_of_label(label: str, suite: Suite) -> frozenset[CaseKey] | None:
+    """The keys that a label asks for, none where it names no case; None where it means nothing."""
     for glob, value in _exact_first(suite.triggers.labels):
         stands_for = _match_glob(glob, label)
         if stands_for is not None:
             return frozenset(
-                f"{case}/{variant}"
+                CaseKey(case, variant)
                 for case in suite.case_names
                 if _selects(value, stands_for, case)
                 for variant in suite.variant_names

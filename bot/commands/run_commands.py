@@ -9,11 +9,11 @@ from bot.commands.context import (
     describe_keys,
     no_launch_reason,
     refuse,
-    row_key,
     selected_keys,
 )
 from bot.commands.fork_approval import ApprovalNeeded
 from bot.config import Suite
+from bot.domain.case_key import CaseKey
 from bot.domain.run_request import Cancellation, RequestSource, RunRequest
 from bot.report.model import RowState
 
@@ -34,7 +34,7 @@ def request_runs(
     scene = given.scene
     asked = selected_keys(meant)
     if meant.scope is grammar.Scope.FAILED:
-        asked &= {row_key(row) for row in scene.rows if row.state in FAILED_STATES}
+        asked &= {row.key for row in scene.rows if row.state in FAILED_STATES}
         if not asked:
             return CommandResult(
                 result=f"No case has failed on {scene.pull.head_sha[:7]}: nothing is run again."
@@ -46,7 +46,7 @@ def request_runs(
 
 
 def _run_request(
-    given: CommandCall, one: grammar.RunCommand | grammar.RerunCommand, asked: frozenset[str]
+    given: CommandCall, one: grammar.RunCommand | grammar.RerunCommand, asked: frozenset[CaseKey]
 ) -> RunRequest:
     return RunRequest(
         source=RequestSource.COMMAND,

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from bot.domain.case_key import CaseKey
+
 
 class RunState(StrEnum):
     """Where a run stands. A found run is `ended` from the start: its log is all there is of it."""
@@ -80,6 +82,11 @@ class RunRecord:
     tree: str | None = None
     place: str | None = None
     measured_sha: str | None = None
+
+    @property
+    def case_key(self) -> CaseKey:
+        """The case and variant that were run."""
+        return CaseKey(self.case, self.variant)
 
     @property
     def keeps_pace(self) -> bool:

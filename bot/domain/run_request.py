@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from bot.domain.case_key import CaseKey
+
 RequestOrder = tuple[float, int, str]
 
 
@@ -19,14 +21,14 @@ class RequestSource(StrEnum):
 class RunRequest:
     """One wish: these cases, in these variants, measured; `fresh` counts how often anew.
 
-    `keys` are `case/variant`. `name` tells asks of one source apart (the label, the comment's id). `by` is
+    `name` tells asks of one source apart (the label, the comment's id). `by` is
     the login of who asked, empty for a rule; `head_sha` is the only head it holds for, None for every head.
     `made` is when it was asked, in Unix seconds; a rule has always asked.
     """
 
     source: RequestSource
     name: str
-    keys: frozenset[str]
+    keys: frozenset[CaseKey]
     by: str = ""
     fresh: int = 0
     head_sha: str | None = None
@@ -43,7 +45,7 @@ class Cancellation:
     """What was asked before is not wanted any more: these cases, on this head, until somebody asks again."""
 
     name: str
-    keys: frozenset[str]
+    keys: frozenset[CaseKey]
     by: str
     head_sha: str
     made: float

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from sqlalchemy import Connection
 
 from bot.config import Suite
+from bot.domain.case_key import CaseKey, combine_keys
 from bot.domain.commit import same_commit
 from bot.domain.head import HeadFacts
 from bot.domain.pull_request import PullRequest, branch_slug
@@ -237,9 +238,8 @@ def choose_runs(
     started = runs.wanted_runs(connection, pull.repository, pull.number)
     found = load_candidates(connection, pull, facts, suite, started)
     cases = tuple(
-        _case_runs(found.only(case, variant), (case, variant), row, (pull, facts))
-        for case in suite.case_names
-        for variant in suite.variant_names
+        _case_runs(found.only(key.case, key.variant), key, row, (pull, facts))
+        for key in combine_keys(suite.case_names, suite.variant_names)
     )
     ids = {run.id for one in cases for run in (*one.head.runs, *one.base.runs)}
     measured = runs.measured(connection, ids)
@@ -256,18 +256,18 @@ def choose_runs(
 
 def _case_runs(
     kept: CandidateRuns,
-    names: tuple[str, str],
+    key: CaseKey,
     row: PullRow,
     subject: tuple[PullRequest, HeadFacts],
 ) -> CaseRuns:
-    looked = row.looks.get("/".join(names))
+    looked = row.looks.get(key)
     head, base = _choose_sides(kept, row, subject)
     if other_devices := kept.others.left_out((*head.runs, *base.runs)):
         kept = kept.on_our_devices()
         head, base = _choose_sides(kept, row, subject)
     return CaseRuns(
-        case=names[0],
-        variant=names[1],
+        case=key.case,
+        variant=key.variant,
         head=head,
         base=base,
         history=comparable_main_runs(kept.of_base, kept.figures, like=base.runs),

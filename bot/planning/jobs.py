@@ -10,6 +10,7 @@ from typing import assert_never
 from bot.clusters.interface import ClusterPlace, Job
 from bot.config import Suite
 from bot.config.suite import ClusterKind, LaunchConfig, LocalConfig, XpkConfig
+from bot.domain.case_key import CaseKey
 from bot.domain.pull_request import branch_slug
 from bot.domain.run import RunOrigin, RunRecord, RunState
 from bot.planning.devices import chip_count, is_quiet_device
@@ -100,7 +101,7 @@ def _xpk_device(xpk: XpkConfig) -> Device:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobContext:
     """What all runs of one plan have in common. `session` names the comparison that they are made for,
-    `charged_to` by `case/variant` who asked, `prices` what one run costs."""
+    `charged_to` who asked, `prices` what one run costs."""
 
     repository: str
     suite: Suite
@@ -108,8 +109,8 @@ class JobContext:
     base_branch: str
     head_branch: str
     session: str
-    prices: Mapping[str, Price | None]
-    charged_to: Mapping[str, str]
+    prices: Mapping[CaseKey, Price | None]
+    charged_to: Mapping[CaseKey, str]
 
 
 def make_planned_run(one: RequiredRun, order: JobContext) -> PlannedRun:
@@ -144,13 +145,12 @@ def make_planned_run(one: RequiredRun, order: JobContext) -> PlannedRun:
         place=device.place,
         image=device.image.replace(SHA_PLACEHOLDER, one.commit.sha),
     )
-    name = f"{one.case}/{one.variant}"
-    price = order.prices.get(name)
+    price = order.prices.get(one.case_key)
     return PlannedRun(
         record=record,
         job=job,
         price=price.most if price else None,
-        charged_to=order.charged_to.get(name, ""),
+        charged_to=order.charged_to.get(one.case_key, ""),
     )
 
 

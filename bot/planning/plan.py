@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from bot.domain.case_key import CaseKey
 from bot.domain.run import RunOrigin, RunRecord, RunState
 from bot.verdict.judgement import Comparison, TimingVerdict, Verdict
 
@@ -56,6 +57,11 @@ class RequiredRun:
     variant: str
     repeat: int
     fresh: int = 0
+
+    @property
+    def case_key(self) -> CaseKey:
+        """The case and variant to run."""
+        return CaseKey(self.case, self.variant)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

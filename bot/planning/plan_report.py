@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from bot.config import Suite
+from bot.domain.case_key import CaseKey, combine_keys
 from bot.domain.pull_request import PullRequest
 from bot.domain.run import RunRecord, RunState
 from bot.domain.run_request import RunRequest
@@ -20,7 +21,7 @@ Bills = Mapping[str, RunCost]
 def price_plan(subject: PlanInput, wishes: RunPlan, rows: Sequence[CaseReport], bills: Bills) -> Plan:
     """Say what is to start or under way, what it costs, what waits, and what is reused."""
     ahead = [one for one in wishes.planned if not _is_over(one.record.id, bills)]
-    priced = [subject.prices.get(_planned_key(one)) for one in ahead]
+    priced = [subject.prices.get(one.record.case_key) for one in ahead]
     hours = [saved for row in rows for saved in _reused(row, subject, wishes, bills)]
     known = [saved for saved in hours if saved is not None]
     return Plan(
@@ -34,18 +35,18 @@ def price_plan(subject: PlanInput, wishes: RunPlan, rows: Sequence[CaseReport], 
 
 
 def _by_case(ahead: Sequence[PlannedRun], subject: PlanInput) -> tuple[PlannedRuns, ...]:
-    grouped: dict[tuple[str, str], list[PlannedRun]] = {}
+    grouped: dict[CaseKey, list[PlannedRun]] = {}
     for one in ahead:
-        grouped.setdefault((one.record.case, one.record.variant), []).append(one)
-    return tuple(_planned_runs(names, runs, subject) for names, runs in grouped.items())
+        grouped.setdefault(one.record.case_key, []).append(one)
+    return tuple(_planned_runs(key, runs, subject) for key, runs in grouped.items())
 
 
-def _planned_runs(names: tuple[str, str], runs: Sequence[PlannedRun], subject: PlanInput) -> PlannedRuns:
-    price = subject.prices.get("/".join(names))
+def _planned_runs(key: CaseKey, runs: Sequence[PlannedRun], subject: PlanInput) -> PlannedRuns:
+    price = subject.prices.get(key)
     of_head = sum(measures_commit(one.record, subject.head) for one in runs)
     return PlannedRuns(
-        case=names[0],
-        variant=names[1],
+        case=key.case,
+        variant=key.variant,
         base=len(runs) - of_head,
         head=of_head,
         price=total_price([price] * len(runs)) if price else None,
@@ -54,11 +55,11 @@ def _planned_runs(names: tuple[str, str], runs: Sequence[PlannedRun], subject: P
 
 def _waiting(ahead: Sequence[PlannedRun], bills: Bills) -> tuple[WaitingCases, ...]:
     """The reasons for which runs wait, each with the cases it holds up."""
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[str, list[CaseKey]] = {}
     for one in ahead:
         bill = bills.get(one.record.id)
         if bill is not None and bill.state == RunState.PLANNED and bill.waiting:
-            reasons.setdefault(bill.waiting, []).append(_planned_key(one))
+            reasons.setdefault(bill.waiting, []).append(one.record.case_key)
     return tuple(WaitingCases(keys=tuple(dict.fromkeys(keys)), why=why) for why, keys in reasons.items())
 
 
@@ -67,12 +68,12 @@ def _reused(row: CaseReport, subject: PlanInput, wishes: RunPlan, bills: Bills) 
 
     Runs beyond the number that a side needs saved nothing: nobody would have started them.
     """
-    target = wishes.targets.get(f"{row.case}/{row.variant}", 0)
+    target = wishes.targets.get(row.key, 0)
     sides = ((row.base_runs, subject.base), (row.head_runs, subject.head))
     free = []
     for runs, commit in sides:
         free += [run for run in runs[:target] if not _is_paid_here(run, subject, commit.sha, bills)]
-    price = subject.prices.get(f"{row.case}/{row.variant}")
+    price = subject.prices.get(row.key)
     return [_chip_hours_of(run, bills, price) for run in free]
 
 
@@ -94,10 +95,6 @@ def _is_over(run: str, bills: Bills) -> bool:
     return run in bills and RunState(bills[run].state) in OVER_STATES - {RunState.CANCELLED}
 
 
-def _planned_key(one: PlannedRun) -> str:
-    return f"{one.record.case}/{one.record.variant}"
-
-
 NO_AUTOMATIC_RUNS = "pull requests start no runs by themselves here, and nobody asked"
 
 IS_DRAFT = "this pull request is a draft, and nobody asked"
@@ -111,20 +108,20 @@ NOT_REQUESTED = "nobody asked"
 
 def skip_reasons(
     asks: Iterable[RunRequest], pull: PullRequest, suite: Suite, changed_paths: Sequence[str]
-) -> Mapping[str, str]:
-    """By `case/variant`, why it is not measured; what is asked for is not in it."""
+) -> Mapping[CaseKey, str]:
+    """By key, why it is not measured; what is asked for is not in it."""
     asked = {key for ask in asks for key in ask.keys}
-    keys = ((case, f"{case}/{one}") for case in suite.case_names for one in suite.variant_names)
-    return {key: _skip_reason(case, pull, suite, changed_paths) for case, key in keys if key not in asked}
+    keys = combine_keys(suite.case_names, suite.variant_names)
+    return {key: _skip_reason(key.case, pull, suite, changed_paths) for key in keys if key not in asked}
 
 
-def without_skipped(report: Report, reasons: Mapping[str, str]) -> Report:
+def without_skipped(report: Report, reasons: Mapping[CaseKey, str]) -> Report:
     """The report with what is left out among the skipped; what has runs, or a state of its own, keeps its
     row."""
-    empty = [row for row in report.rows if row.state is RowState.NO_RUN and _row_key(row) in reasons]
+    empty = [row for row in report.rows if row.state is RowState.NO_RUN and row.key in reasons]
     if not empty:
         return report
-    skipped = (SkippedCase(case=row.case, variant=row.variant, why=reasons[_row_key(row)]) for row in empty)
+    skipped = (SkippedCase(case=row.case, variant=row.variant, why=reasons[row.key]) for row in empty)
     rows = tuple(row for row in report.rows if row not in empty)
     cases = {row.case for row in rows}
     return replace(
@@ -144,7 +141,3 @@ def _skip_reason(case: str, pull: PullRequest, suite: Suite, changed_paths: Sequ
     if not triggers.touched_by(changed_paths):
         return OUTSIDE_TRIGGER_PATHS
     return NOT_REQUESTED if suite.cases[case].touched_by(changed_paths) else OUTSIDE_CASE_PATHS
-
-
-def _row_key(row: CaseReport) -> str:
-    return f"{row.case}/{row.variant}"

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot.config import Suite
+from bot.domain.case_key import CaseKey
 from bot.domain.head import HeadFacts
 from bot.domain.pull_request import PullRequest
 from bot.domain.run import RunRecord, RunState
@@ -48,7 +49,7 @@ class PlanInput:
     """One pull request while its runs are planned.
 
     `started` are the launched runs that it wants, `lost` the keys of runs of the same files that the cluster
-    lost under others, `prices` what one run costs by `case/variant`.
+    lost under others, `prices` what one run costs.
     """
 
     pull: PullRequest
@@ -58,7 +59,7 @@ class PlanInput:
     asks: tuple[RunRequest, ...]
     started: tuple[RunRecord, ...] = ()
     lost: frozenset[str] = frozenset()
-    prices: Mapping[str, Price | None] = field(default_factory=dict)
+    prices: Mapping[CaseKey, Price | None] = field(default_factory=dict)
 
     @property
     def base(self) -> SideCommit:
@@ -74,18 +75,18 @@ class PlanInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlan:
-    """Every run to have; by `case/variant` how many each side should have, those that there are included."""
+    """Every run to have; by key how many each side should have, those that there are included."""
 
     planned: tuple[PlannedRun, ...] = ()
-    targets: Mapping[str, int] = field(default_factory=dict)
+    targets: Mapping[CaseKey, int] = field(default_factory=dict)
 
 
 def plan_pull_request(subject: PlanInput, rows: Sequence[CaseReport]) -> RunPlan:
     """Every run that should be there for this head."""
     lines = [line for line in rows if subject.suite.cases[line.case].command]
     order = _job_context(subject)
-    targets = {f"{line.case}/{line.variant}": _target(line, subject, order) for line in lines}
-    needs = [_need(line, subject, order, targets[f"{line.case}/{line.variant}"]) for line in lines]
+    targets = {line.key: _target(line, subject, order) for line in lines}
+    needs = [_need(line, subject, order, targets[line.key]) for line in lines]
     wanted = plan_runs(base=subject.base, head=subject.head, needs=needs)
     named = (make_planned_run(one, order) for one in _skip_lost_runs(wanted, subject, order))
     return RunPlan(planned=tuple(one for one in named if _stays_planned(one, subject)), targets=targets)
@@ -93,14 +94,14 @@ def plan_pull_request(subject: PlanInput, rows: Sequence[CaseReport]) -> RunPlan
 
 def _stays_planned(one: PlannedRun, subject: PlanInput) -> bool:
     """Whether a run is asked for, or over anyway: what nobody asks for any more is stopped, not forgotten."""
-    if _is_requested(one.record.case, one.record.variant, subject):
+    if _is_requested(one.record.case_key, subject):
         return True
     return any(run.key == one.record.key and run.state in KEPT_STATES for run in subject.started)
 
 
 def _job_context(subject: PlanInput) -> JobContext:
     pull = subject.pull
-    people: dict[str, str] = {}
+    people: dict[CaseKey, str] = {}
     for ask in sorted(subject.asks, key=lambda ask: (ask.order, ask.by)):
         for key in ask.keys:
             people[key] = people.get(key) or ask.by
@@ -141,7 +142,7 @@ def _target(line: CaseReport, subject: PlanInput, order: JobContext) -> int:
 
     Where the verdict no longer hangs on times, runs that have not ended are not wanted.
     """
-    if not _is_requested(line.case, line.variant, subject):
+    if not _is_requested(line.key, subject):
         return _available_runs(line, subject, order, ALL_STATES)
     rounds = 0
     if not subject.device.keeps_pace and (fresh := _fresh_count(line, subject)):
@@ -195,14 +196,13 @@ def _launched_runs(
     return [run for run in runs if run.key not in fresh]
 
 
-def _is_requested(case: str, variant: str, subject: PlanInput) -> bool:
-    return any(f"{case}/{variant}" in ask.keys for ask in subject.asks)
+def _is_requested(key: CaseKey, subject: PlanInput) -> bool:
+    return any(key in ask.keys for ask in subject.asks)
 
 
 def _fresh_count(line: CaseReport, subject: PlanInput) -> int:
     """How often a new measurement of this case was asked for; asking for ever does not run for ever."""
-    key = f"{line.case}/{line.variant}"
-    return min(sum(ask.fresh for ask in subject.asks if key in ask.keys), MAX_REPEATS)
+    return min(sum(ask.fresh for ask in subject.asks if line.key in ask.keys), MAX_REPEATS)
 
 
 def _skip_lost_runs(

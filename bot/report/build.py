@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from bot.domain.case_key import CaseKey
 from bot.domain.run import RunRecord, RunState
 from bot.planning.baseline import BaselineChoice
 from bot.report.assess import failure_novelty, with_acknowledgements
@@ -42,7 +43,7 @@ class BuiltReport:
     """The report, and the looks it cost, by `case/variant`."""
 
     report: Report
-    looks: Mapping[str, InterimLook]
+    looks: Mapping[CaseKey, InterimLook]
 
 
 def build_report(
@@ -214,9 +215,9 @@ def parity_rows(sides: Sequence[CaseSides], request: ReportRequest) -> tuple[Par
     first, second, *_ = request.variants
     by_key = {one.runs.key: one for one in sides}
     pairs = [
-        _VariantPair(by_key[f"{case}/{first}"], by_key[f"{case}/{second}"])
+        _VariantPair(by_key[one], by_key[two])
         for case in dict.fromkeys(one.runs.case for one in sides)
-        if f"{case}/{first}" in by_key and f"{case}/{second}" in by_key
+        if (one := CaseKey(case, first)) in by_key and (two := CaseKey(case, second)) in by_key
     ]
     if not any(pair.one.head or pair.two.head for pair in pairs):
         return ()

@@ -323,7 +323,7 @@ def plan_document(plan: Plan | None) -> dict[str, object] | None:
         "chip_hours": _price(plan.price),
         "runs_without_a_price": plan.unpriced,
         "reused_runs": plan.reused,
-        "waiting": [{"keys": list(one.keys), "why": one.why} for one in plan.waiting],
+        "waiting": [{"keys": [str(key) for key in one.keys], "why": one.why} for one in plan.waiting],
         "proposed": plan.proposed,
     }
 

@@ -500,7 +500,9 @@ def _plan_cells(report: Report, one: PlannedRuns, detail: DetailLevel) -> tuple[
 def _plan_lines(report: Report, plan: Plan, detail: DetailLevel) -> list[str]:
     lines = [_how_to_start(report)] if plan.proposed else []
     for one in plan.waiting:
-        names = [safe_text(_label_of_key(report, key), min(detail.name, 40)) for key in one.keys]
+        names = [
+            safe_text(case_label(report, key.case, key.variant), min(detail.name, 40)) for key in one.keys
+        ]
         lines.append(f"* {listed(names, 4)} {_wait_verb(one)}: {safe_text(one.why, LONGEST_ERROR)}")
     if any(one.price is not None for one in plan.runs):
         lines.append(
@@ -514,11 +516,6 @@ def _how_to_start(report: Report) -> str:
     if report.approval:
         return "* Nothing of a fork is started before its head is approved."
     return "* Nobody asked for these runs yet: `/benchmark run` starts them."
-
-
-def _label_of_key(report: Report, key: str) -> str:
-    case, _, variant = key.rpartition("/")
-    return case_label(report, case, variant)
 
 
 def _wait_verb(one: WaitingCases) -> str:

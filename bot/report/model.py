@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from bot.domain.case_key import CaseKey
 from bot.domain.pull_request import PullRequest
 from bot.domain.run import RunRecord
 from bot.planning.baseline import BaselineChoice, HeadChoice
@@ -26,9 +27,9 @@ class PlannedRuns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingCases:
-    """Cases whose runs may not start yet, as `case/variant`, and why in one clause."""
+    """Cases whose runs may not start yet, and why in one clause."""
 
-    keys: tuple[str, ...]
+    keys: tuple[CaseKey, ...]
     why: str
 
 
@@ -177,6 +178,11 @@ class CaseReport:
     failure: FailureNovelty | None = None
     acknowledged: Acknowledgement | None = None
 
+    @property
+    def key(self) -> CaseKey:
+        """The case and variant."""
+        return CaseKey(self.case, self.variant)
+
 
 class ParityTransition(StrEnum):
     """What became of a case in one variant since the baseline; `unknown` where a side has no run to tell,
@@ -318,9 +324,9 @@ class CaseRuns:
     last_good: float | None = None
 
     @property
-    def key(self) -> str:
-        """`case/variant`."""
-        return f"{self.case}/{self.variant}"
+    def key(self) -> CaseKey:
+        """The case and variant."""
+        return CaseKey(self.case, self.variant)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -329,8 +335,8 @@ class ReportRequest:
     good run for `old_after_seconds`. `elsewhere` names, by fingerprint of a
     failure, the other open pull requests that have it.
 
-    `labels` are those that start runs. `approval` is the command that lets the cases of `waiting`
-    (`case/variant`) run, `withdrawn` says by whom a case was cancelled on this head."""
+    `labels` are those that start runs. `approval` is the command that lets the cases of `waiting` run,
+    `withdrawn` says by whom a case was cancelled on this head."""
 
     pull: PullRequest
     merge_base: str | None
@@ -342,8 +348,8 @@ class ReportRequest:
     commands: tuple[ReportedCommand, ...] = ()
     labels: tuple[str, ...] = ()
     approval: str = ""
-    waiting: frozenset[str] = frozenset()
-    withdrawn: Mapping[str, str] = field(default_factory=dict)
+    waiting: frozenset[CaseKey] = frozenset()
+    withdrawn: Mapping[CaseKey, str] = field(default_factory=dict)
     acknowledgements: tuple[Acknowledgement, ...] = ()
     problem: str | None = None
     skipped: tuple[SkippedCase, ...] = ()

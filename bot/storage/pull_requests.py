@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Update, and_, case, exists, func, select, update
 
+from bot.domain.case_key import CaseKey
 from bot.storage.queue import Claim, release
 from bot.storage.sql import insert, json_decoder
 from bot.storage.tables import PULL_REQUEST, REPORT
@@ -90,7 +91,7 @@ class PullRow:
     comment_lost: int = 0
     trouble: str | None = None
     commands: tuple[CommandRecord, ...] = ()
-    looks: dict[str, InterimAnalyses] = field(default_factory=dict)
+    looks: dict[CaseKey, InterimAnalyses] = field(default_factory=dict)
 
     @property
     def is_branch(self) -> bool:
@@ -107,7 +108,7 @@ def pull_row(row: Mapping[Any, Any]) -> PullRow:
     return PullRow(
         **{name: row[name] for name in names},
         commands=_COMMANDS(row["commands"]),
-        looks=_INTERIM(row["looks"]),
+        looks={CaseKey.parse(key): one for key, one in _INTERIM(row["looks"]).items()},
     )
 
 

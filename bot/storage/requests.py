@@ -10,6 +10,7 @@ from typing import Any, assert_never
 import msgspec
 from sqlalchemy import Connection, and_, delete, select
 
+from bot.domain.case_key import CaseKey
 from bot.domain.repository import Repository
 from bot.domain.run_request import Approval, Cancellation, RequestSource, RunRequest
 from bot.report.model import AcknowledgedState, Acknowledgement, RowState
@@ -56,7 +57,7 @@ def _requests_of(repository: str, number: int) -> Any:
 
 def _request_values(one: RunRequest | Cancellation) -> dict[str, Any]:
     values = {
-        "keys": msgspec.json.encode(sorted(one.keys)).decode(),
+        "keys": msgspec.json.encode([str(key) for key in sorted(one.keys)]).decode(),
         "by": one.by,
         "head_sha": one.head_sha,
         "made": one.made,
@@ -71,7 +72,7 @@ def _request_values(one: RunRequest | Cancellation) -> dict[str, Any]:
 
 
 def _read_request(row: Any) -> RunRequest | Cancellation:
-    keys = frozenset(_DECODE_KEYS(row["keys"]))
+    keys = frozenset(map(CaseKey.parse, _DECODE_KEYS(row["keys"])))
     said = {name: row[name] for name in ("name", "by", "head_sha", "made")}
     if row["source"] == CANCELLATION:
         return Cancellation(keys=keys, **said)
@@ -215,9 +216,7 @@ def _cancel_runs(connection: Connection, repository: str, number: int, withdrawa
     """Stop wanting what has not ended: it is due at once, not when somebody happens to look."""
     wanted = runs.wanted_runs(connection, repository, number)
     stopped = {
-        run.id
-        for run in wanted
-        if f"{run.case}/{run.variant}" in withdrawal.keys and run.state not in TERMINAL_STATES
+        run.id for run in wanted if run.case_key in withdrawal.keys and run.state not in TERMINAL_STATES
     }
     kept = [run.id for run in wanted if run.id not in stopped]
     runs.drop_wants(connection, repository=repository, number=number, but=kept)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, case, func, select, text, true
 
+from bot.domain.case_key import CaseKey
 from bot.domain.run import RunState
 from bot.logs.facts import OutcomeState
 from bot.planning.budget import BudgetHold, BudgetLimits, BudgetUse, budget_hold, day_start, is_budget_hold
@@ -196,8 +197,8 @@ def _wake_waiting(connection: Connection, place: str, now: float) -> None:
 
 def branch_costs(
     connection: Connection, repository: str, branch: str, *, devices: int | None
-) -> dict[str, list[float]]:
-    """The chip-hours of the runs that succeeded on a branch (by its slug), by `case/variant`, newest first.
+) -> dict[CaseKey, list[float]]:
+    """The chip-hours of the runs that succeeded on a branch (by its slug), by key, newest first.
 
     Only runs on so many devices count; None, and every run does.
     """
@@ -209,9 +210,9 @@ def branch_costs(
         .where(true() if devices is None else MEASUREMENT.c.devices == devices)
         .order_by(RUN.c.started.desc(), RUN.c.id)
     )
-    hours: dict[str, list[float]] = {}
+    hours: dict[CaseKey, list[float]] = {}
     for row in rows:
-        hours.setdefault(f"{row.case}/{row.variant}", []).append(row.chip_hours)
+        hours.setdefault(CaseKey(row.case, row.variant), []).append(row.chip_hours)
     return hours
 
 

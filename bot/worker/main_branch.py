@@ -195,10 +195,9 @@ class MainBranchStep:
             charged_to=dict.fromkeys(ask.keys, ask.by),
         )
         base = Planning(side=ComparisonSide.BASELINE, sha=commit.sha, tree=commit.tree)
-        keys = (key.split("/", 1) for key in sorted(ask.keys & suite_keys(suite)))
         wanted = [
-            RequiredRun(commit=base, case=case, variant=variant, repeat=1, fresh=ask.fresh)
-            for case, variant in keys
+            RequiredRun(commit=base, case=key.case, variant=key.variant, repeat=1, fresh=ask.fresh)
+            for key in sorted(ask.keys & suite_keys(suite))
         ]
         lost = await self._lost(main, commit)
         return [make_planned_run(skip_lost_runs(one, order, lost), order) for one in wanted]

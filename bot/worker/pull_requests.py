@@ -241,7 +241,7 @@ class PullStep:
         )
         if told is None:
             return self.now(), {}
-        looks = {key: InterimAnalyses(look=one.look, runs=one.runs) for key, one in built.looks.items()}
+        looks = {str(key): InterimAnalyses(look=one.look, runs=one.runs) for key, one in built.looks.items()}
         due = told.due(self.now(), next_due(subject.row, report, self.poll_seconds))
         return due, {**told.values, "looks": msgspec.json.encode(looks).decode()}
 

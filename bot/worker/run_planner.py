@@ -12,6 +12,7 @@ from bot.commands.active_requests import launches_runs, suite_keys
 from bot.commands.fork_approval import ApprovalNeeded, check_approval
 from bot.config import Suite
 from bot.config.suite import LaunchConfig
+from bot.domain.case_key import CaseKey
 from bot.domain.head import HeadFacts
 from bot.domain.pull_request import PullRequest, branch_slug
 from bot.domain.run import RunRecord, RunState
@@ -43,7 +44,7 @@ async def installation_device(database: Database, launch: LaunchConfig | None) -
 
 async def case_prices(
     database: Database, repository: str, branch: str, suite: Suite, device: Device
-) -> dict[str, Price | None]:
+) -> dict[CaseKey, Price | None]:
     """The price of one run of every case and variant; None where nobody knows."""
     took = await database.read(spend.branch_costs, repository, branch_slug(branch), devices=device.chips)
     return {
@@ -57,13 +58,13 @@ PLAN_COMMAND = "/benchmark plan"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOutcome:
-    """The number of new runs; what the report says of the plan and its price, and why cases are left out, by
-    `case/variant`; nothing of that where the configuration starts no runs."""
+    """The number of new runs; what the report says of the plan and its price, and why cases are left out;
+    nothing of that where the configuration starts no runs."""
 
     new: int = 0
     plan: Plan | None = None
     used_chip_hours: float | None = None
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[CaseKey, str] = field(default_factory=dict)
 
     def said_in(self, report: Report) -> Report:
         """The report with the plan, and without empty rows of what nobody asked for."""

@@ -16,6 +16,7 @@ from bot.commands.grammar import read_commands
 from bot.commands.handler import CommandHandler, make_command_handler
 from bot.config import Suite, read_suite
 from bot.config.loader import SuiteLoader
+from bot.domain.case_key import CaseKey
 from bot.domain.commit import Commit
 from bot.domain.head import HeadFacts
 from bot.domain.pull_request import PullRequest
@@ -108,13 +109,13 @@ class PullWithPeople:
         row = self.database.now(pull_requests.find_pull, "acme/maxtext", 7)
         return row.commands if row else ()
 
-    def asked(self) -> frozenset[str]:
+    def asked(self) -> frozenset[CaseKey]:
         """What is to be measured on the head, whoever's code it is."""
         kept = self.database.now(requests.run_requests, "acme/maxtext", 7)
         in_force = requests_in_force(kept, self.pull, self.suite, FACTS.changed_paths)
         return frozenset(key for ask in in_force for key in ask.keys)
 
-    def cancelled(self) -> frozenset[str]:
+    def cancelled(self) -> frozenset[CaseKey]:
         """What somebody withdrew."""
         kept = self.database.now(requests.run_requests, "acme/maxtext", 7)
         return frozenset(cancellations(kept, self.pull, self.suite, FACTS.changed_paths))

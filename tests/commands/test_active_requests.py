@@ -3,6 +3,7 @@
 from itertools import permutations
 
 from bot.commands.active_requests import cancellations, requests_in_force
+from bot.domain.case_key import CaseKey
 from bot.domain.run_request import Cancellation, RequestSource, RunRequest
 from tests.worker.samples import FETCHES, HEAD, NOW, pull, suite
 
@@ -11,26 +12,28 @@ PATHS = ("src/a.py",)
 ONLY_ASKED = suite(FETCHES, triggers="{pull_request: false}")
 
 ALL = frozenset(
-    f"{case}/{variant}" for case in ("03_dropout", "04_int8", "11_offload") for variant in ("linen", "nnx")
+    CaseKey(case, variant) for case in ("03_dropout", "04_int8", "11_offload") for variant in ("linen", "nnx")
 )
 
-ONE = frozenset({"03_dropout/linen"})
+ONE = frozenset({CaseKey("03_dropout", "linen")})
 
 
-def command(line: int = 0, *, keys: frozenset[str] = ALL, made: float = NOW, head: str = HEAD) -> RunRequest:
+def command(
+    line: int = 0, *, keys: frozenset[CaseKey] = ALL, made: float = NOW, head: str = HEAD
+) -> RunRequest:
     """What a command in comment 9 asks."""
     return RunRequest(
         source=RequestSource.COMMAND, name=f"9:{line:02}", keys=keys, by="bob", head_sha=head, made=made
     )
 
 
-def label(*, keys: frozenset[str] = ALL, made: float = NOW) -> RunRequest:
+def label(*, keys: frozenset[CaseKey] = ALL, made: float = NOW) -> RunRequest:
     """What the label `benchmark` asks."""
     return RunRequest(source=RequestSource.LABEL, name="benchmark", keys=keys, by="bob", made=made)
 
 
 def cancel(
-    line: int = 0, *, keys: frozenset[str] = ALL, made: float = NOW + 60, head: str = HEAD
+    line: int = 0, *, keys: frozenset[CaseKey] = ALL, made: float = NOW + 60, head: str = HEAD
 ) -> Cancellation:
     """What `/benchmark cancel` in comment 9 withdraws."""
     return Cancellation(name=f"9:{line:02}", keys=keys, by="carol", head_sha=head, made=made)
@@ -76,7 +79,7 @@ def test_a_label_holds_for_every_head_while_it_is_there() -> None:
 
 def test_what_the_suite_no_longer_has_is_not_asked() -> None:
     """A case that was removed from the configuration since."""
-    kept = (command(keys=frozenset({"03_dropout/linen", "99_gone/linen"})),)
+    kept = (command(keys=frozenset({CaseKey("03_dropout", "linen"), CaseKey("99_gone", "linen")})),)
 
     assert [ONE] == [ask.keys for ask in requests_in_force(kept, pull(), ONLY_ASKED, PATHS)]
 
@@ -129,6 +132,8 @@ def test_a_push_leaves_out_cases_whose_own_paths_it_does_not_touch() -> None:
     """A case may name what concerns it; people may still ask for it."""
     narrow = suite(FETCHES.replace("04_int8: {}", '04_int8: {paths: ["src/quantization/**"]}'))
 
-    asks = requests_in_force([command(keys=frozenset({"04_int8/nnx"}))], pull(), narrow, PATHS)
+    asks = requests_in_force([command(keys=frozenset({CaseKey("04_int8", "nnx")}))], pull(), narrow, PATHS)
 
-    assert [ALL - {"04_int8/linen", "04_int8/nnx"}, {"04_int8/nnx"}] == [ask.keys for ask in asks]
+    assert [ALL - {CaseKey("04_int8", "linen"), CaseKey("04_int8", "nnx")}, {CaseKey("04_int8", "nnx")}] == [
+        ask.keys for ask in asks
+    ]

@@ -13,6 +13,7 @@ from bot.commands.handler import DecidedCommands, decide_commands
 from bot.commands.intents import CommandIntent
 from bot.commands.permission import AuthorRights, decide_permission
 from bot.config import Suite
+from bot.domain.case_key import CaseKey
 from bot.domain.pull_request import PullRequest
 from bot.domain.repository import Permission, Person
 from bot.domain.run_request import Approval, Cancellation, RequestSource, RunRequest
@@ -29,7 +30,7 @@ FORKED = pull(head_repository="mallory/maxtext")
 
 WAITS = ApprovalNeeded(why=FORK_REASON, command=f"/benchmark approve {HEAD}")
 
-ALL = frozenset(f"{case}/{variant}" for case in ("03_dropout", "04_int8") for variant in ("linen", "nnx"))
+ALL = frozenset(CaseKey(case, variant) for case in ("03_dropout", "04_int8") for variant in ("linen", "nnx"))
 
 
 def _given(
@@ -90,7 +91,7 @@ def test_a_writer_reruns_a_case_where_runs_are_started() -> None:
         RunRequest(
             source=RequestSource.COMMAND,
             name="99:00",
-            keys=frozenset({"03_dropout/linen", "03_dropout/nnx"}),
+            keys=frozenset({CaseKey("03_dropout", "linen"), CaseKey("03_dropout", "nnx")}),
             by="bob",
             fresh=1,
             head_sha=HEAD,
@@ -104,7 +105,7 @@ def test_a_variant_narrows_the_rerun() -> None:
     decided = _launching("/benchmark rerun 04_* nnx")
     (ask,) = _asked(decided)
 
-    assert frozenset({"04_int8/nnx"}) == ask.keys
+    assert frozenset({CaseKey("04_int8", "nnx")}) == ask.keys
     assert _said(decided).startswith("04_int8 (nnx): ")
 
 
@@ -118,7 +119,7 @@ def test_failed_cases_are_those_of_the_newest_report_of_this_head() -> None:
     (ask,) = _asked(_launching("/benchmark rerun failed", rows=rows))
     none = _launching("/benchmark rerun failed nnx", rows=rows)
 
-    assert frozenset({"03_dropout/linen", "04_int8/linen"}) == ask.keys
+    assert frozenset({CaseKey("03_dropout", "linen"), CaseKey("04_int8", "linen")}) == ask.keys
     assert ((), "No case has failed on aaaaaaa: nothing is run again.") == (_asked(none), _said(none))
 
 
@@ -175,7 +176,7 @@ def test_cancel_withdraws_on_this_head() -> None:
     assert _asked(decided) == (
         Cancellation(
             name="99:00",
-            keys=frozenset({"03_dropout/linen", "03_dropout/nnx"}),
+            keys=frozenset({CaseKey("03_dropout", "linen"), CaseKey("03_dropout", "nnx")}),
             by="bob",
             head_sha=HEAD,
             made=NOW,

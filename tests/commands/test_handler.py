@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from bot.commands.permission_lookup import CACHE_SECONDS
+from bot.domain.case_key import CaseKey
 from bot.domain.repository import Permission, Person, Repository
 from bot.errors import UserError
 from bot.storage import pull_requests, requests
@@ -16,9 +17,9 @@ from tests.commands.pull_with_people import PullWithPeople, person
 from tests.worker.fake_forge import FakeForge
 from tests.worker.samples import HEAD, LAUNCHES
 
-ALL = frozenset(f"{case}/{variant}" for case in ("03_dropout", "04_int8") for variant in ("linen", "nnx"))
+ALL = frozenset(CaseKey(case, variant) for case in ("03_dropout", "04_int8") for variant in ("linen", "nnx"))
 
-DROPOUT = frozenset({"03_dropout/linen", "03_dropout/nnx"})
+DROPOUT = frozenset({CaseKey("03_dropout", "linen"), CaseKey("03_dropout", "nnx")})
 
 ONLY_ASKED = LAUNCHES + "triggers: {pull_request: false}\n"
 
@@ -186,10 +187,10 @@ def test_a_label_asks_while_it_is_there(hall: PullWithPeople) -> None:
     """For its cases, on every head; taking it away ends that and no more."""
     hall.say("/benchmark run 04_int8 nnx")
     hall.label("benchmark:03_*")
-    assert DROPOUT | {"04_int8/nnx"} == hall.asked()
+    assert DROPOUT | {CaseKey("04_int8", "nnx")} == hall.asked()
 
     hall.label("benchmark:03_*", "eve", LabelChange.TAKEN)
-    assert frozenset({"04_int8/nnx"}) == hall.asked()
+    assert frozenset({CaseKey("04_int8", "nnx")}) == hall.asked()
     assert ["/benchmark run 04_int8 nnx", "label benchmark:03_*", "without label benchmark:03_*"] == sorted(
         one.text for one in hall.records()
     )

@@ -6,15 +6,16 @@ from pathlib import Path
 import pytest
 
 from bot.commands.labels import LONGEST_LABEL, MOST_CASE_LABELS, LabelMaker, keys_of_label, labels_to_make
+from bot.domain.case_key import CaseKey
 from bot.domain.repository import Repository
 from bot.errors import UserError
 from bot.storage.database import Database
 from tests.worker.fake_forge import FakeForge
 from tests.worker.samples import ACME, FETCHES, LAUNCHES, suite
 
-ALL = frozenset(f"{case}/{variant}" for case in ("03_dropout", "04_int8") for variant in ("linen", "nnx"))
+ALL = frozenset(CaseKey(case, variant) for case in ("03_dropout", "04_int8") for variant in ("linen", "nnx"))
 
-DROPOUT = frozenset({"03_dropout/linen", "03_dropout/nnx"})
+DROPOUT = frozenset({CaseKey("03_dropout", "linen"), CaseKey("03_dropout", "nnx")})
 
 INT8 = ALL - DROPOUT
 
@@ -37,7 +38,7 @@ INT8 = ALL - DROPOUT
         ("", None),
     ],
 )
-def test_the_usual_labels(label: str, expected: frozenset[str] | None) -> None:
+def test_the_usual_labels(label: str, expected: frozenset[CaseKey] | None) -> None:
     """The suite, one case, a glob of cases; what fits nothing means nothing."""
     assert expected == keys_of_label(label, suite(LAUNCHES))
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bot.commands.active_requests import requests_in_force
+from bot.domain.case_key import CaseKey
 from bot.domain.pull_request import PullRequest
 from bot.domain.run_request import RequestSource, RunRequest
 from bot.planning.plan_report import (
@@ -39,15 +40,21 @@ def test_every_case_that_is_left_out_says_why(
     """The rule that did not ask for it."""
     with_suite = suite(text, triggers=triggers)
     reasons = skip_reasons(requests_in_force((), change, with_suite, PATHS), change, with_suite, PATHS)
-    assert reasons["04_int8/nnx"] == expected
-    assert ("03_dropout/linen" in reasons) == (expected != OUTSIDE_CASE_PATHS)
+    assert reasons[CaseKey("04_int8", "nnx")] == expected
+    assert (CaseKey("03_dropout", "linen") in reasons) == (expected != OUTSIDE_CASE_PATHS)
 
 
 def test_what_somebody_asked_for_is_not_left_out() -> None:
     """By a label or a command, whatever the rules say."""
-    ask = RunRequest(source=RequestSource.LABEL, name="benchmark:04_int8", keys=frozenset({"04_int8/nnx"}))
+    ask = RunRequest(
+        source=RequestSource.LABEL, name="benchmark:04_int8", keys=frozenset({CaseKey("04_int8", "nnx")})
+    )
     reasons = skip_reasons((ask,), PULL, suite(LAUNCHES), PATHS)
-    assert set(reasons) == {"03_dropout/linen", "03_dropout/nnx", "04_int8/linen"}
+    assert set(reasons) == {
+        CaseKey("03_dropout", "linen"),
+        CaseKey("03_dropout", "nnx"),
+        CaseKey("04_int8", "linen"),
+    }
     assert set(reasons.values()) == {NOT_REQUESTED}
 
 
@@ -77,9 +84,15 @@ REPORT = Report(
 
 def test_only_rows_without_runs_are_left_out() -> None:
     """What was measured, or was cancelled, keeps its row; the empty one is named among the skipped."""
-    made = without_skipped(REPORT, dict.fromkeys(("a/linen", "b/linen", "c/linen"), NOT_REQUESTED))
+    made = without_skipped(
+        REPORT,
+        dict.fromkeys((CaseKey("a", "linen"), CaseKey("b", "linen"), CaseKey("c", "linen")), NOT_REQUESTED),
+    )
     assert [row.case for row in made.rows] == ["b", "c"]
     assert made.skipped == (SkippedCase(case="a", variant="linen", why=NOT_REQUESTED),)
     assert [row.case for row in made.parity] == ["b"]
     assert without_skipped(REPORT, {}) == REPORT
-    assert without_skipped(replace(REPORT, rows=REPORT.rows[1:]), {"a/linen": NOT_REQUESTED}).skipped == ()
+    assert (
+        without_skipped(replace(REPORT, rows=REPORT.rows[1:]), {CaseKey("a", "linen"): NOT_REQUESTED}).skipped
+        == ()
+    )

@@ -6,6 +6,7 @@ import pytest
 
 from bot.clusters.interface import ClusterPlace
 from bot.commands.active_requests import suite_keys
+from bot.domain.case_key import CaseKey
 from bot.domain.run import RunOrigin, RunState
 from bot.domain.run_request import RequestSource, RunRequest
 from bot.planning.jobs import device_of
@@ -160,7 +161,7 @@ def test_asking_afresh_measures_both_sides_anew() -> None:
         ask = RunRequest(
             source=RequestSource.COMMAND,
             name="9:00",
-            keys=frozenset({"03_dropout/linen"}),
+            keys=frozenset({CaseKey("03_dropout", "linen")}),
             by="bob",
             fresh=times,
         )
@@ -173,28 +174,25 @@ def test_asking_afresh_measures_both_sides_anew() -> None:
 def test_a_fresh_measurement_is_charged_to_who_asked() -> None:
     """What a push starts is charged to the author."""
     ask = RunRequest(
-        source=RequestSource.COMMAND, name="9:00", keys=frozenset({"03_dropout/linen"}), by="bob"
+        source=RequestSource.COMMAND, name="9:00", keys=frozenset({CaseKey("03_dropout", "linen")}), by="bob"
     )
-    people = {
-        f"{one.record.case}/{one.record.variant}": one.charged_to
-        for one in plan(replace(SUBJECT, asks=(PUSHED, ask)))
-    }
-    assert (people["03_dropout/linen"], people["04_int8/nnx"]) == ("bob", "alice")
+    people = {one.record.case_key: one.charged_to for one in plan(replace(SUBJECT, asks=(PUSHED, ask)))}
+    assert (people[CaseKey("03_dropout", "linen")], people[CaseKey("04_int8", "nnx")]) == ("bob", "alice")
 
 
 def test_what_may_be_spent_is_the_most_that_such_runs_took() -> None:
     """A launch sets aside the upper end of the range; nothing where no price is known."""
     price = Price(usual=6.4, least=6.1, most=7.0, basis=PriceBasis.MEASURED, runs=3)
-    prices = {"03_dropout/linen": price, "04_int8/linen": None}
-    kept = {
-        f"{one.record.case}/{one.record.variant}": one.price for one in plan(replace(SUBJECT, prices=prices))
-    }
-    assert (kept["03_dropout/linen"], kept["04_int8/linen"]) == (7.0, None)
+    prices = {CaseKey("03_dropout", "linen"): price, CaseKey("04_int8", "linen"): None}
+    kept = {one.record.case_key: one.price for one in plan(replace(SUBJECT, prices=prices))}
+    assert (kept[CaseKey("03_dropout", "linen")], kept[CaseKey("04_int8", "linen")]) == (7.0, None)
 
 
 def test_what_nobody_asks_for_is_not_run() -> None:
     """Only the keys of asks are planned."""
-    ask = RunRequest(source=RequestSource.LABEL, name="benchmark:04_int8", keys=frozenset({"04_int8/nnx"}))
+    ask = RunRequest(
+        source=RequestSource.LABEL, name="benchmark:04_int8", keys=frozenset({CaseKey("04_int8", "nnx")})
+    )
     planned = plan(replace(SUBJECT, asks=(ask,)))
     assert {(one.record.case, one.record.variant) for one in planned} == {("04_int8", "nnx")}
 

@@ -7,6 +7,7 @@ import pytest
 
 from bot.commands.active_requests import suite_keys
 from bot.config import Suite
+from bot.domain.case_key import CaseKey
 from bot.domain.run import RunOrigin, RunRecord, RunState
 from bot.domain.run_request import RequestSource, RunRequest
 from bot.planning import run_plan
@@ -162,7 +163,7 @@ def test_what_more_runs_cannot_settle_gets_none() -> None:
     assert (counts["03_dropout", "a"], counts["04_int8", "a"]) == (MAX_REPEATS, 3)
 
 
-def _rerun(*keys: str, fresh: int = 1) -> RunRequest:
+def _rerun(*keys: CaseKey, fresh: int = 1) -> RunRequest:
     return RunRequest(source=RequestSource.COMMAND, name="1:00", keys=frozenset(keys), by="bob", fresh=fresh)
 
 
@@ -172,7 +173,7 @@ def test_each_rerun_adds_a_round_up_to_the_most(times: int, expected: int) -> No
     started = _records(FIRST, RunState.ENDED)
     slower = _judged(Verdict.SLOWER, TimingVerdict.SLOWER)
     lines = [_ended("03_dropout", RowState.SLOWER, slower), _ended("04_int8", RowState.SLOWER, slower)]
-    asks = tuple(replace(_rerun("03_dropout/linen"), name=f"1:{n:02}") for n in range(times))
+    asks = tuple(replace(_rerun(CaseKey("03_dropout", "linen")), name=f"1:{n:02}") for n in range(times))
     counts = _counts(plan(_subject(SUITE, *started, asks=asks), *lines))
     assert (counts["03_dropout", "a"], counts["03_dropout", "b"]) == (expected, expected)
     assert counts["04_int8", "a"] == 3

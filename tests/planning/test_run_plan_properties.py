@@ -59,5 +59,5 @@ def test_a_plan_names_no_run_twice_and_has_an_end(asks: list[RunRequest]) -> Non
     keys = [one.record.key for one in planned]
     assert len(keys) == len(set(keys))
     wished = {key for ask in asks for key in ask.keys}
-    assert {f"{one.record.case}/{one.record.variant}" for one in planned} <= wished
+    assert {one.record.case_key for one in planned} <= wished
     assert len(planned) <= 2 * len(wished) * (1 + MAX_REPEATS)

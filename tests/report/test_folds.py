@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from bot.domain.case_key import CaseKey
 from bot.planning.price import Price, PriceBasis
 from bot.report.assess import change_digest
 from bot.report.cells import carried_words
@@ -29,8 +30,8 @@ PLAN = Plan(
     reused=3,
     saved_chip_hours=19.2,
     waiting=(
-        WaitingCases(keys=("04_int8/linen",), why=BUDGET),
-        WaitingCases(keys=("05_new/nnx",), why="concurrent_runs: 4 of 4 runs are on p/z/c"),
+        WaitingCases(keys=(CaseKey("04_int8", "linen"),), why=BUDGET),
+        WaitingCases(keys=(CaseKey("05_new", "nnx"),), why="concurrent_runs: 4 of 4 runs are on p/z/c"),
     ),
 )
 
@@ -181,5 +182,7 @@ def test_a_budget_that_is_used_up_is_told_at_once() -> None:
     none, more = change_digest(report(plan=Plan())), BUDGET.replace("198.4", "199.9")
     held = change_digest(report(plan=PLAN))
     assert held != none
-    assert held == change_digest(report(plan=Plan(waiting=(WaitingCases(keys=("x/linen",), why=more),))))
+    assert held == change_digest(
+        report(plan=Plan(waiting=(WaitingCases(keys=(CaseKey("x", "linen"),), why=more),)))
+    )
     assert none == change_digest(report(plan=Plan(waiting=PLAN.waiting[1:])))

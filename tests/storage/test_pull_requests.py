@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, Row, select
 
+from bot.domain.case_key import CaseKey
 from bot.storage import pull_requests, queue, reports, repositories
 from bot.storage.database import Database
 from bot.storage.pull_requests import KEPT_COMMANDS, CommandRecord, InterimAnalyses, PullRow
@@ -101,7 +102,7 @@ def test_a_new_head_is_seen_from_now_on(database: Database) -> None:
     held = _taken(database, 10.0)
     values = {"head_sha": "a" * 40, "head_seen": 5.0, "looks": '{"x/y":{"look":2,"runs":"abc"}}'}
     database.now(pull_requests.release_pull, held, now=11.0, due=None, values=values)
-    assert _found(database).looks == {"x/y": InterimAnalyses(look=2, runs="abc")}
+    assert _found(database).looks == {CaseKey("x", "y"): InterimAnalyses(look=2, runs="abc")}
     _want(database, 20.0, head_sha="a" * 40)
     assert _found(database).head_seen == 5.0
     _want(database, 30.0, head_sha="b" * 40)

@@ -1,5 +1,6 @@
 """What was asked and approved comes back as it was kept."""
 
+from bot.domain.case_key import CaseKey
 from bot.domain.run_request import Approval, Cancellation, RequestSource, RunRequest
 from bot.storage import requests
 from bot.storage.database import Database
@@ -9,7 +10,7 @@ HERE = ("acme/maxtext", 7)
 COMMAND = RunRequest(
     source=RequestSource.COMMAND,
     name="9:00",
-    keys=frozenset({"a/linen", "b/linen"}),
+    keys=frozenset({CaseKey("a", "linen"), CaseKey("b", "linen")}),
     by="bob",
     fresh=1,
     head_sha="a" * 40,
@@ -17,10 +18,12 @@ COMMAND = RunRequest(
 )
 
 LABEL = RunRequest(
-    source=RequestSource.LABEL, name="benchmark", keys=frozenset({"a/linen"}), by="bob", made=7.0
+    source=RequestSource.LABEL, name="benchmark", keys=frozenset({CaseKey("a", "linen")}), by="bob", made=7.0
 )
 
-CANCEL = Cancellation(name="10:00", keys=frozenset({"a/linen"}), by="carol", head_sha="a" * 40, made=6.0)
+CANCEL = Cancellation(
+    name="10:00", keys=frozenset({CaseKey("a", "linen")}), by="carol", head_sha="a" * 40, made=6.0
+)
 
 
 def test_asks_come_back_in_the_order_people_made_them(database: Database) -> None:

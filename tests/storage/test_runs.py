@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.clusters.interface import Job
+from bot.domain.case_key import CaseKey
 from bot.domain.run import RunOrigin, RunRecord, RunState
 from bot.logs.facts import Failure, OutcomeState, RunOutcome
 from bot.storage import queue, runs, spend
@@ -311,7 +312,7 @@ def test_prices_come_from_runs_that_succeeded_on_as_many_devices(database: Datab
     assert hours is not None
     for devices in (DEVICES, None):
         assert database.now(spend.branch_costs, REPOSITORY, "main", devices=devices) == {
-            "03_dropout/linen": [hours]
+            CaseKey("03_dropout", "linen"): [hours]
         }
     assert database.now(spend.branch_costs, REPOSITORY, "main", devices=DEVICES + 1) == {}
 

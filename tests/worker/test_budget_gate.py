@@ -7,6 +7,7 @@ import pytest
 
 from bot.clusters.interface import ClusterPlace
 from bot.config.loader import CONFIG_PATH, SuiteLoader
+from bot.domain.case_key import CaseKey
 from bot.planning.jobs import device_of
 from bot.planning.price import Price, PriceBasis
 from bot.storage import repositories, runs, spend
@@ -28,7 +29,7 @@ BUDGET = "budget: {chip_hours_per_day: 40, concurrent_runs: 1}\n"
 
 PRICE = Price(usual=6.4, least=6.1, most=7.0, basis=PriceBasis.MEASURED, runs=3)
 
-BASE, HEAD = plan(replace(SUBJECT, prices={"03_dropout/linen": PRICE}), [line("03_dropout")])
+BASE, HEAD = plan(replace(SUBJECT, prices={CaseKey("03_dropout", "linen"): PRICE}), [line("03_dropout")])
 
 
 def _purse(database: Database, text: str = XPK + BUDGET) -> BudgetGate:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from bot.domain.case_key import CaseKey
 from bot.domain.pull_request import PullRequest
 from bot.domain.run_request import Approval, Cancellation
 from bot.report.model import ReportRequest
@@ -14,7 +15,7 @@ TREE = "1" * 40
 
 APPROVAL = Approval(head_sha=HEAD, tree=TREE, by="bob", made=NOW)
 
-ALL = frozenset(f"{case}/{variant}" for case in ("03_dropout", "04_int8") for variant in ("linen", "nnx"))
+ALL = frozenset(CaseKey(case, variant) for case in ("03_dropout", "04_int8") for variant in ("linen", "nnx"))
 
 CANCEL = Cancellation(name="9:00", keys=ALL, by="bob", head_sha=HEAD, made=NOW)
 

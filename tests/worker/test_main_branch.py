@@ -9,6 +9,7 @@ import pytest
 
 from bot.commands.handler import CommandHandler
 from bot.config.loader import SuiteLoader
+from bot.domain.case_key import CaseKey
 from bot.domain.commit import Commit
 from bot.domain.repository import Repository
 from bot.domain.run import RunOrigin, RunRecord, RunState
@@ -42,7 +43,12 @@ ON_XPK = AT_THREE.replace(
 
 DAY = 86_400.0
 
-KEYS = ["03_dropout/linen", "03_dropout/nnx", "04_int8/linen", "04_int8/nnx"]
+KEYS = [
+    CaseKey("03_dropout", "linen"),
+    CaseKey("03_dropout", "nnx"),
+    CaseKey("04_int8", "linen"),
+    CaseKey("04_int8", "nnx"),
+]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -117,7 +123,7 @@ def test_main_is_run_once_a_day_at_its_time(scene: Scene) -> None:
     scene.now += DAY
     for _ in range(2):
         scene.look()
-        assert KEYS == sorted(f"{run.case}/{run.variant}" for run in scene.wanted())
+        assert KEYS == sorted(run.case_key for run in scene.wanted())
         assert {(MAIN_SHA, TREE, "main")} == {(run.sha, run.tree, run.branch) for run in scene.wanted()}
     assert 1 == scene.woken
     scene.end_all()
@@ -209,7 +215,7 @@ def test_a_case_that_is_no_more_is_not_run_for_an_old_ask(scene: Scene) -> None:
     ask = RunRequest(
         source=RequestSource.COMMAND,
         name="baseline:7:99",
-        keys=frozenset({*KEYS[:1], "99_gone/linen"}),
+        keys=frozenset({*KEYS[:1], CaseKey("99_gone", "linen")}),
         by="alice",
         head_sha=MAIN_SHA,
         made=NOON,

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from bot.domain.case_key import CaseKey
 from bot.domain.run_request import RequestSource, RunRequest
 from bot.report.model import CaseReport, Report, RowState
 from bot.storage.pull_requests import CommandRecord, InterimAnalyses
@@ -83,7 +84,7 @@ def test_who_was_spoken_to_or_asks_gets_an_answer() -> None:
 
 def test_the_head_that_github_names_is_the_one_that_counts() -> None:
     """A head we had not heard of was pushed about now, and looks at the one before do not count for it."""
-    looked = row(looks={"x/linen": InterimAnalyses(look=2, runs="abc")}, head_seen=5.0)
+    looked = row(looks={CaseKey("x", "linen"): InterimAnalyses(look=2, runs="abc")}, head_seen=5.0)
     assert at_current_head(looked, PULL, NOW) == looked
     moved = at_current_head(looked, pull(head_sha="d" * 40), NOW)
     assert (moved.head_sha, moved.head_seen, moved.looks) == ("d" * 40, NOW, {})
@@ -148,7 +149,11 @@ def test_a_change_that_touches_no_case_is_not_spoken_of() -> None:
 def test_a_head_that_was_pushed_over_another_waits_a_moment() -> None:
     """The first head starts at once, and so does what a person asks for after the push."""
     ask = RunRequest(
-        source=RequestSource.COMMAND, name="9:00", keys=frozenset({"04_int8/nnx"}), by="bob", made=NOW + 1
+        source=RequestSource.COMMAND,
+        name="9:00",
+        keys=frozenset({CaseKey("04_int8", "nnx")}),
+        by="bob",
+        made=NOW + 1,
     )
     pushed = row(head_seen=NOW)
     assert may_start_runs(row(head_seen=None), (), NOW)

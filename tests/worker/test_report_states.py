@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bot.config import Suite
+from bot.domain.case_key import CaseKey
 from bot.domain.run import RunRecord, RunState
 from bot.logs.facts import OutcomeState
 from bot.planning.baseline import BaselineChoice, HeadChoice
@@ -146,12 +147,12 @@ def test_runs_that_were_lost_are_said_to_be_lost() -> None:
 
 def test_a_look_is_spent_when_new_runs_are_seen() -> None:
     """The first look, the same again on the same runs, the next one on more runs."""
-    first = _build(_case(HEADS, BASES), measured=RUNS).looks["x/linen"]
+    first = _build(_case(HEADS, BASES), measured=RUNS).looks[CaseKey("x", "linen")]
     assert first.look == 1
-    assert _build(_case(HEADS, BASES, looked=first), measured=RUNS).looks["x/linen"] == first
+    assert _build(_case(HEADS, BASES, looked=first), measured=RUNS).looks[CaseKey("x", "linen")] == first
     others = InterimLook(look=4, runs="as many, but other runs")
     again = _build(_case(HEADS, BASES, looked=others), measured=RUNS)
-    assert again.looks["x/linen"] == InterimLook(look=5, runs=first.runs)
+    assert again.looks[CaseKey("x", "linen")] == InterimLook(look=5, runs=first.runs)
     comparison = again.report.rows[0].comparison
     assert comparison is not None
     assert comparison.timing.look == 5
@@ -217,7 +218,7 @@ def _heard(*cases: CaseRuns, **more: object) -> RowState:
     return line.state
 
 
-CANCELLED = {"withdrawn": {"x/linen": "bob"}}
+CANCELLED = {"withdrawn": {CaseKey("x", "linen"): "bob"}}
 
 RUNNING = (_record("r", state=RunState.RUNNING),)
 
@@ -256,4 +257,6 @@ def test_who_cancelled_a_case_is_said_with_it() -> None:
 )
 def test_a_fork_waits_only_where_nothing_is_known(case: CaseRuns, expected: RowState) -> None:
     """Runs that are there already were somebody's, and are read."""
-    assert expected == _heard(case, waiting=frozenset({"x/linen"}), approval="/benchmark approve a")
+    assert expected == _heard(
+        case, waiting=frozenset({CaseKey("x", "linen")}), approval="/benchmark approve a"
+    )

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bot.config import Suite
+from bot.domain.case_key import CaseKey
 from bot.domain.head import HeadFacts
 from bot.domain.pull_request import PullRequest
 from bot.domain.run_request import RequestSource, RunRequest
@@ -127,7 +128,7 @@ def test_who_asks_after_a_push_need_not_wait(world: World) -> None:
     ask = RunRequest(
         source=RequestSource.COMMAND,
         name="9:00",
-        keys=frozenset({"04_int8/nnx"}),
+        keys=frozenset({CaseKey("04_int8", "nnx")}),
         by="bob",
         head_sha="d" * 40,
         made=NOW + 1,
@@ -188,7 +189,11 @@ def test_what_is_asked_no_more_is_withdrawn_though_the_plan_is_looked_at(world: 
     """Looking at a plan is no wish."""
     quiet = suite(XPK, triggers="{pull_request: false}")
     ask = RunRequest(
-        source=RequestSource.LABEL, name="benchmark", keys=frozenset({"04_int8/nnx"}), by="bob", made=NOW
+        source=RequestSource.LABEL,
+        name="benchmark",
+        keys=frozenset({CaseKey("04_int8", "nnx")}),
+        by="bob",
+        made=NOW,
     )
     world.database.now(requests.save_request, PULL.repository, 7, ask)
     assert world.launch(suite_=quiet).new == 2
@@ -215,6 +220,6 @@ def test_why_runs_wait_is_in_the_plan(world: World) -> None:
     world.database.now(spend.admit, AdmissionRequest(run=run.id, attempt=1, place="p"), tight, now=NOW)
     (waiting,) = _plan(world.launch()).waiting
     assert (waiting.keys, waiting.why.startswith("chip_hours_per_day: 0 is less")) == (
-        (f"{run.case}/{run.variant}",),
+        (run.case_key,),
         True,
     )
