@@ -98,7 +98,7 @@ DOORS = {
     "jinja2": ("render.py",),
     "lightkube": ("runs/clusters/xpk/api.py",),
     "markupsafe": ("render.py", "web/"),
-    "msgspec": ("storage/", "controller/", "web/"),
+    "msgspec": ("storage/", "controller/", "web/", "report/"),
     "prometheus_client": ("web/",),
     "re2": ("web/log_viewer/query.py",),
     "requests": ("runs/clusters/xpk/cloud_log.py",),

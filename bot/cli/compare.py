@@ -9,7 +9,6 @@ a steady step time, measured under the conditions and with the workload of base'
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from bot.cli.sources import parse_source, read_runs
 from bot.cli.terminal import BAD, DIM, GOOD, WARN, Screen, forget_stdout, printable
 from bot.errors import UserError
 from bot.logs.facts import MarkKind, OutcomeState
-from bot.report.documents import comparison_document
+from bot.report.documents import comparison_response, json_text
 from bot.report.explain import (
     RED_VERDICTS,
     ComparisonView,
@@ -130,7 +129,7 @@ def _only_run(text: str) -> MeasuredRun:
 def _print(comparison: Comparison, form: str) -> None:
     match form:
         case "json":
-            print(json.dumps(comparison_document(comparison), ensure_ascii=False, allow_nan=False))
+            print(json_text(comparison_response(comparison)))
         case "markdown":
             from bot.templating import Renderer  # noqa: PLC0415 - Jinja2 is not needed for the other formats
 

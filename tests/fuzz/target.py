@@ -3,11 +3,10 @@
 In:  bytes; the first says how the rest is cut into pieces. Out: nothing; raises where a promise is broken.
 """
 
-import json
 from collections.abc import Iterator
 
 from bot.logs.reader import read_log
-from bot.report.documents import run_document
+from bot.report.documents import json_text, run_response
 from bot.verdict.compare import compare
 from bot.verdict.measure import measure
 
@@ -20,7 +19,7 @@ def check_reader(data: bytes) -> None:
     assert repr(whole) == repr(pieces), f"in pieces of {size} bytes another answer than whole"
     for log in whole:
         run = measure(log)
-        json.dumps(run_document(run), allow_nan=False)
+        json_text(run_response(run))
         found = compare([run], [run])
         assert found.verdict.value not in {"slower", "faster", "new_failure", "fixed"}, found.verdict
 

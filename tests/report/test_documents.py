@@ -3,10 +3,18 @@
 import json
 import math
 from dataclasses import replace
+from typing import Any
 
 from bot.logs.facts import OutcomeState, RunLog, RunOutcome, Step
-from bot.report.documents import comparison_document, report_document, run_document, run_json
-from bot.verdict.judgement import MeasuredRun, Measurements, TimingVerdict, Verdict
+from bot.report.documents import (
+    comparison_response,
+    json_text,
+    json_values,
+    report_document,
+    run_json,
+    run_response,
+)
+from bot.verdict.judgement import Comparison, MeasuredRun, Measurements, TimingVerdict, Verdict
 from tests.report.sample_states import every_state
 from tests.report.samples import JAX_CAVEATS, WITHIN, compared, measured, mixed, report, timing
 
@@ -26,6 +34,16 @@ EMPTY = MeasuredRun(
 )
 
 
+def run_values(run: MeasuredRun) -> dict[str, Any]:
+    """The JSON values of a run."""
+    return json_values(run_response(run))
+
+
+def comparison_values(comparison: Comparison) -> dict[str, Any]:
+    """The JSON values of a comparison."""
+    return json_values(comparison_response(comparison))
+
+
 def strict(document: object) -> object:
     """`document` through JSON that refuses NaN."""
     return json.loads(json.dumps(document, allow_nan=False))
@@ -33,7 +51,7 @@ def strict(document: object) -> object:
 
 def test_a_log_that_states_nothing_has_every_key_and_no_figure() -> None:
     """What the log does not state is null, never zero."""
-    document = run_document(EMPTY)
+    document = run_values(EMPTY)
     for part, keys in DOCUMENTED.items():
         inside = document[part] if part else document
         assert isinstance(inside, dict)
@@ -47,14 +65,14 @@ def test_a_log_that_states_nothing_has_every_key_and_no_figure() -> None:
 def test_a_run_is_written_step_by_step_as_it_is_at_once() -> None:
     """One JSON object, the same to the byte, with steps and without."""
     for run in (EMPTY, measured()):
-        whole = json.dumps(run_document(run), ensure_ascii=False, allow_nan=False)
+        whole = json_text(run_response(run))
         assert "".join(run_json(run)) == whole
         assert len(list(run_json(run))) == len(run.log.steps) + 2
 
 
 def test_a_run_is_written_as_the_contract_shows() -> None:
     """The figures of the contract's example, with its digits."""
-    document = strict(run_document(measured()))
+    document = strict(run_values(measured()))
     assert isinstance(document, dict)
     assert document["outcome"]["state"] == "succeeded"
     assert document["steps"][0] == {
@@ -88,7 +106,7 @@ def test_a_run_is_written_as_the_contract_shows() -> None:
 def test_a_time_without_a_date_is_not_written() -> None:
     """Only differences mean anything in a log without a year."""
     run = measured()
-    document = run_document(replace(run, log=replace(run.log, dated=False)))
+    document = run_values(replace(run, log=replace(run.log, dated=False)))
     steps = document["steps"]
     assert isinstance(steps, list)
     assert steps[0]["time"] is None
@@ -99,7 +117,7 @@ def test_a_loss_that_is_not_a_number_stays_valid_json_and_is_not_lost() -> None:
     run = replace(
         EMPTY, log=replace(EMPTY.log, steps=(Step(step=0, loss=math.nan), Step(step=1, loss=-math.inf)))
     )
-    document = strict(run_document(run))
+    document = strict(run_values(run))
     assert isinstance(document, dict)
     assert [(step["loss"], step["loss_text"]) for step in document["steps"]] == [
         (None, "nan"),
@@ -111,7 +129,7 @@ def test_a_comparison_is_written_as_the_contract_shows() -> None:
     """Percent of change, counts of base and head, caveats and rows by name."""
     withheld = timing(TimingVerdict.WITHHELD, 0.16, band=2.87, n=(1, 1))
     document = strict(
-        comparison_document(compared(Verdict.NOT_LIKE_FOR_LIKE, withheld, WITHIN, caveats=JAX_CAVEATS))
+        comparison_values(compared(Verdict.NOT_LIKE_FOR_LIKE, withheld, WITHIN, caveats=JAX_CAVEATS))
     )
     assert isinstance(document, dict)
     assert document["verdict"] == "not_like_for_like"
@@ -139,7 +157,7 @@ def test_repeats_are_all_given_beside_the_first() -> None:
     comparison = replace(
         compared(Verdict.SAME, timing(TimingVerdict.SAME, 0.1)), base=(measured(), measured())
     )
-    document = comparison_document(comparison)
+    document = comparison_values(comparison)
     assert isinstance(document["base_runs"], list)
     assert document["base_runs"][0] == document["base"]
     assert "head_runs" not in document

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.report.documents import comparison_document
+from bot.report.documents import comparison_response, json_text
 from bot.report.explain import explanation_sections, history_words, step_spans_words
 from bot.storage.reports import slim
 from bot.verdict.compare import compare
@@ -79,5 +79,5 @@ def test_a_kept_report_still_explains_itself_in_json() -> None:
     kept = slim(replace(report, rows=(replace(row, comparison=found),))).rows[0].comparison
     assert kept is not None
     assert kept.explanation == found.explanation
-    document = json.loads(json.dumps(comparison_document(kept), allow_nan=False))
+    document = json.loads(json_text(comparison_response(kept)))
     assert document["explanation"]["base"][0]["dropped"][0] == {"reason": "warm_up", "steps": [[0, 2]]}

@@ -10,7 +10,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bot.report.assess import headline, row_words
-from bot.report.documents import SCHEMA_VERSION, comparison_document, run_record_document, summary_document
+from bot.report.documents import (
+    SCHEMA_VERSION,
+    comparison_response,
+    json_values,
+    run_line,
+    verdict_response,
+)
 from bot.report.links import case_anchor
 from bot.report.model import CaseReport, Report, RowState
 from bot.report.wording import counted
@@ -261,9 +267,9 @@ def _row_document(row: CaseReport, matched: PairedCase) -> dict[str, object]:
         "base_variant": matched.variants[0],
         "head_variant": matched.variants[1],
         "state": row.state.value,
-        "comparison": summary_document(row.comparison) if row.comparison else None,
-        "base_runs": [run_record_document(run) for run in row.base_runs],
-        "head_runs": [run_record_document(run) for run in row.head_runs],
+        "comparison": json_values(verdict_response(row.comparison)) if row.comparison else None,
+        "base_runs": [json_values(run_line(run)) for run in row.base_runs],
+        "head_runs": [json_values(run_line(run)) for run in row.head_runs],
     }
 
 
@@ -272,7 +278,7 @@ def _chosen_document(row: CaseReport, matched: PairedCase) -> dict[str, object]:
         "case": row.case,
         "base_variant": matched.variants[0],
         "head_variant": matched.variants[1],
-        "comparison": comparison_document(row.comparison) if row.comparison else None,
+        "comparison": json_values(comparison_response(row.comparison)) if row.comparison else None,
     }
 
 

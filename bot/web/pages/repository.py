@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bot.domain.pull_request import branch_slug
-from bot.report.documents import json_number, shift_document
+from bot.report.documents import json_number, json_values, shift_response
 from bot.report.wording import counted, iso_time, signed_percent
 from bot.storage import histories, pull_requests, reports, repositories
 from bot.storage.histories import STRIP_POINTS, CaseHistory, ComparableSeries, HistoryPoint
@@ -103,7 +103,7 @@ def main_changes_document(series: Sequence[ComparableSeries]) -> list[dict[str, 
             "variant": one.variant,
             "conditions": one.conditions,
             "runs": len(one.runs),
-            "shifts": [shift_document(shift) for shift in level_shifts(one.runs)],
+            "shifts": [json_values(shift_response(shift)) for shift in level_shifts(one.runs)],
         }
         for one in series
     ]

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from bot.domain.run import RunRecord
 from bot.logs.facts import Step
 from bot.report.assess import outcome_words
-from bot.report.documents import run_document, warnings_of
+from bot.report.documents import environment_response, json_values, run_response, warnings_of
 from bot.report.wording import (
     NO_VALUE,
     RAW_SPEEDS,
@@ -162,7 +162,7 @@ def _run_figures(run: MeasuredRun) -> list[Fact]:
 
 
 def _environment_facts(run: MeasuredRun) -> tuple[Fact, ...]:
-    document = run_document(run)["environment"]
+    document = json_values(environment_response(run))
     stated = document if isinstance(document, Mapping) else {}
     return tuple(
         Fact(name=title, value=_value_words(stated.get(key)))
@@ -305,7 +305,7 @@ async def run_json(parts: WebContext, request: Request) -> Response:
     measured = (await parts.database.read(runs.measured, [record.id])).get(record.id)
     document: dict[str, object] = {"schema": SCHEMA}
     if measured is not None:
-        document = run_document(measured)
+        document = json_values(run_response(measured))
     document["record"] = _record_document(parts, here, record)
     return json_answer(request, document_for_reader(document, here), cache=here.cache)
 
