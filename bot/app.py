@@ -27,6 +27,7 @@ from bot.commands.handler import make_command_handler
 from bot.commands.labels import LabelMaker
 from bot.config import json_schema
 from bot.config.loader import SuiteLoader
+from bot.domain.delivery import Delivery
 from bot.github.client import GitHubClient
 from bot.github.deliveries import DeliveryLog
 from bot.github.sign_in import SignInClient, github_site
@@ -44,7 +45,6 @@ from bot.web.auth.keys import LinkKey
 from bot.web.former_names import FormerNames
 from bot.web.metrics import metrics_registry
 from bot.web.site import Frontend, WebDeps, build_frontend, build_site
-from bot.webhooks.delivery import Delivery
 from bot.webhooks.receiver import DeliveryRecorder, WebhookReceiver
 from bot.worker.budget_gate import BudgetGate
 from bot.worker.deliveries import DeliveryStep

@@ -1,74 +1,91 @@
-"""The rooms and who may enter which, as `ARCHITECTURE` in the README draws them."""
+"""The rooms of the program, and who may know whom."""
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections import defaultdict
 from graphlib import TopologicalSorter
-from pathlib import Path
 
 import pytest
 
-BOT = Path(__file__).parent.parent / "bot"
+from tests.structure import crowds, imports, public_classes, reached, room, sources, tree
 
 ALLOWED = {
     "errors": set(),
-    "globs": set(),
-    "logs": {"logs"},
-    "verdict": {"verdict", "logs"},
-    "runs": {"runs", "errors", "globs"},
-    "intake": {"intake", "errors"},
-    "config": {"config", "errors", "globs", "runs", "verdict"},
-    "report": {"report", "verdict", "logs", "runs", "intake", "errors"},
-    "github": {"github", "intake", "errors"},
-    "storage": {"storage", "runs", "intake", "report", "verdict", "logs", "errors", "globs"},
-    "render": set(),
-    "web": {"web", "storage", "report", "verdict", "logs", "runs", "intake", "errors"},
-    "controller": {
-        "controller",
+    "domain": set(),
+    "logs": set(),
+    "verdict": {"logs"},
+    "clusters": {"errors"},
+    "runs": {"clusters", "domain"},
+    "report": {"domain", "errors", "logs", "runs", "verdict"},
+    "config": {"clusters", "domain", "errors", "verdict"},
+    "planning": {"clusters", "config", "domain", "report", "runs", "verdict"},
+    "github": {"domain", "errors"},
+    "webhooks": {"domain", "errors", "github"},
+    "artifacts": {"domain", "errors"},
+    "storage": {"clusters", "domain", "errors", "logs", "planning", "report", "runs", "verdict"},
+    "ingest": {
+        "artifacts",
         "config",
-        "storage",
-        "report",
-        "verdict",
-        "logs",
-        "runs",
-        "intake",
+        "domain",
         "errors",
-        "globs",
+        "logs",
+        "planning",
+        "report",
+        "runs",
+        "storage",
+        "verdict",
+    },
+    "commands": {"config", "domain", "errors", "report", "storage", "webhooks"},
+    "web": {
+        "artifacts",
+        "domain",
+        "errors",
+        "logs",
+        "report",
+        "runs",
+        "storage",
+        "verdict",
+        "webhooks",
+    },
+    "publish": {"config", "domain", "errors", "github", "report", "storage", "templating", "web"},
+    "worker": {
+        "artifacts",
+        "clusters",
+        "commands",
+        "config",
+        "domain",
+        "errors",
+        "ingest",
+        "planning",
+        "publish",
+        "report",
+        "runs",
+        "storage",
+        "verdict",
+        "webhooks",
     },
 }
-"""Which of our rooms each room may know; `app`, `__main__`, `cli` and `demo` join them and know all."""
+"""Which rooms each room knows; no rule is idle, and the rooms stand in one order."""
 
-EXTRA = {
-    "runs/collect.py": {"logs", "verdict", "storage"},
-    "runs/plan.py": {"verdict"},
-}
-"""The doors inside a room: reading runs takes a store and a reader, planning takes a verdict."""
+JOINTS = {"__init__", "__main__", "app", "bot", "cli", "demo", "settings", "templating"}
+"""What joins the rooms into programs may know them all."""
 
-WEB = {
-    "ground": set(),
-    "figures": set(),
-    "log": {"ground"},
-    "cases": {"ground", "figures", "log"},
-    "frame": {"ground", "log", "cases"},
-    "repository": {"ground", "frame", "history"},
-    "history": {"ground", "figures", "frame"},
-    "pulls": {"ground", "cases", "frame"},
-    "compare": {"ground", "cases", "frame"},
-    "runs": {"ground", "figures", "log", "cases", "frame"},
-    "log_viewer": {"ground", "log", "frame"},
-    "log_compare": {"ground", "log", "frame", "log_viewer"},
-    "schema": {"ground", "history", "log_viewer", "log_compare"},
-    "sign_in": {"ground", "frame"},
-}
-"""Which rooms of `web` each of them may know besides itself."""
+DOORS_IN_ROOMS = {"bot.config.loader": {"storage"}}
+"""One module knows more than its room: it fetches a configuration, which the rest of the room reads."""
 
-WEB_JOINTS = {"__init__", "api", "front", "measures", "moved", "pages", "site"}
-"""The files of `web` that stand in no room: they join the rooms into one application, and may know all."""
+PURE_ROOMS = ("domain", "logs", "verdict", "report", "planning", "runs", "config", "webhooks", "errors")
+PURE_MODULES = (
+    "bot.clusters.interface",
+    "bot.commands.grammar",
+    "bot.commands.permission",
+    "bot.commands.prose",
+    "bot.commands.scope",
+    "bot.github.payload",
+)
+IMPURE_MODULES = {"bot.config.loader", "bot.webhooks.receiver"}
+"""The doors inside rooms that think: they fetch a file, and take a request in."""
 
-PURE = ("logs", "verdict", "report", "intake", "runs", "config", "globs", "errors")
-IMPURE_FILES = {"intake/webhook.py", "runs/collect.py"}
-IMPURE_FOLDERS = ("runs/clusters/",)
-FORBIDDEN_WHEN_PURE = {
+WORLD = {
     "asyncio",
     "io",
     "logging",
@@ -83,154 +100,149 @@ FORBIDDEN_WHEN_PURE = {
     "time",
     "urllib.request",
 }
+"""Modules of the standard library through which a program touches the world."""
+
+WORLD_CALLS = {"open", "print", "input", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
+
+THINKING_LIBRARIES = {"ahocorasick_rs", "msgspec", "pydantic", "pydantic_core", "yaml"}
+"""What a room that thinks may use: none of them touches the world."""
 
 DOORS = {
-    "ahocorasick_rs": ("logs/scan.py",),
-    "alembic": ("storage/migrations/",),
-    "cmarkgfm": ("demo/",),
-    "cryptography": ("demo/", "private_key.py", "web/sign_in/seal.py"),
-    "dulwich": ("runs/clusters/checkout.py", "demo/"),
-    "githubkit": ("github/",),
-    "google": ("storage/gcs.py", "runs/clusters/xpk/cloud_log.py"),
-    "google_crc32c": ("storage/gcs.py",),
-    "httpx": ("github/", "storage/addresses.py", "demo/"),
-    "httpx2": ("runs/clusters/xpk/api.py",),
-    "jinja2": ("render.py",),
-    "lightkube": ("runs/clusters/xpk/api.py",),
-    "markupsafe": ("render.py", "web/"),
-    "msgspec": ("storage/", "controller/", "web/", "report/"),
-    "prometheus_client": ("web/",),
-    "re2": ("web/log_viewer/query.py",),
-    "requests": ("runs/clusters/xpk/cloud_log.py",),
-    "rich": ("cli/", "demo/"),
-    "sqlalchemy": ("storage/", "controller/candidates.py", "controller/choosing.py", "controller/loop.py"),
-    "starlette": ("web/", "app.py", "demo/"),
-    "uvicorn": ("cli/serve.py", "demo/"),
-    "yaml": ("config/document.py",),
+    "ahocorasick_rs": ("bot.logs.scanner",),
+    "alembic": ("bot.storage.migrations",),
+    "cmarkgfm": ("bot.demo",),
+    "cryptography": ("bot.demo", "bot.settings", "bot.web.auth"),
+    "dulwich": ("bot.clusters.checkout", "bot.demo"),
+    "githubkit": ("bot.github",),
+    "google": ("bot.artifacts.bucket", "bot.clusters.xpk.log"),
+    "google_crc32c": ("bot.artifacts.bucket",),
+    "httpx": ("bot.github", "bot.artifacts.download", "bot.demo"),
+    "httpx2": ("bot.clusters.xpk.api",),
+    "jinja2": ("bot.templating",),
+    "lightkube": ("bot.clusters.xpk.api",),
+    "markupsafe": ("bot.templating", "bot.web"),
+    "prometheus_client": ("bot.web",),
+    "pydantic": ("bot.config",),
+    "pydantic_core": ("bot.config",),
+    "re2": ("bot.web.log_viewer.search",),
+    "requests": ("bot.clusters.xpk.log",),
+    "rich": ("bot.cli", "bot.demo"),
+    "sqlalchemy": ("bot.storage",),
+    "starlette": ("bot.web", "bot.app", "bot.demo"),
+    "uvicorn": ("bot.cli.serve", "bot.demo"),
+    "yaml": ("bot.config",),
 }
 """Each library's doors; a library that is not named here may not be used at all."""
 
+EVERYWHERE = {"msgspec"}
+"""Values are its structs."""
 
-def _files() -> list[Path]:
-    return sorted(path for path in BOT.rglob("*.py") if "demo/training" not in path.as_posix())
-
-
-def _room(path: Path) -> str:
-    return path.relative_to(BOT).parts[0].removesuffix(".py")
+MODULES = sorted(sources())
 
 
-def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative imports hide where one is"
-            yield f"{node.module}"
+def _is_pure(module: str) -> bool:
+    named = module in PURE_MODULES or room(module) in PURE_ROOMS
+    return named and module not in IMPURE_MODULES
 
 
-def _name(path: Path) -> str:
-    return path.relative_to(BOT).as_posix()
+def _libraries(module: str) -> set[str]:
+    tops = {name.split(".")[0] for name in imports(module)}
+    return tops - {"bot"} - set(sys.stdlib_module_names)
 
 
-@pytest.mark.parametrize("path", _files(), ids=_name)
-def test_a_room_knows_only_the_rooms_it_may(path: Path) -> None:
-    """Imports among our own packages follow the corridor."""
-    room = _room(path)
-    if room not in ALLOWED:
-        assert room in {
-            "app",
-            "speech",
-            "upkeep",
-            "entrance",
-            "__main__",
-            "__init__",
-            "settings",
-            "private_key",
-            "cli",
-            "demo",
-        }
+def _calls(module: str) -> set[str]:
+    called = (node.func for node in ast.walk(tree(module)) if isinstance(node, ast.Call))
+    return {ast.unparse(function) for function in called if isinstance(function, ast.Name | ast.Attribute)}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_room_knows_only_the_rooms_it_may(module: str) -> None:
+    """Imports among our own rooms go one way."""
+    here = room(module)
+    if here in JOINTS:
         return
-    allowed = ALLOWED[room] | EXTRA.get(_name(path), set())
+    known = {room(name) for name in imports(module) if name in sources() and name != "bot"}
 
-    rooms = {_room(BOT / name.split(".")[1]) for name in _imports(path) if name.startswith("bot.")}
-
-    assert rooms - allowed == set()
+    assert known - ALLOWED[here] - DOORS_IN_ROOMS.get(module, set()) - {here} == set()
 
 
-def _web_files() -> list[Path]:
-    return [path for path in _files() if _room(path) == "web"]
-
-
-def _web_room(path: Path) -> str:
-    return path.relative_to(BOT / "web").parts[0].removesuffix(".py")
-
-
-@pytest.mark.parametrize("path", _web_files(), ids=_name)
-def test_a_room_of_the_pages_knows_only_the_rooms_it_may(path: Path) -> None:
-    """The pages' own rooms stand on each other in one direction; what joins them is known by none of them."""
-    room = _web_room(path)
-    if room in WEB_JOINTS:
-        return
-    known = {name.split(".")[2] for name in _imports(path) if name.startswith("bot.web.")}
-
-    assert "bot.web" not in set(_imports(path)), "a room of the pages is named in full"
-    assert known - WEB[room] - {room} == set()
-
-
-def test_every_rule_between_rooms_of_the_pages_is_used_and_none_makes_a_circle() -> None:
+def test_every_rule_between_rooms_is_used_and_none_makes_a_circle() -> None:
     """What is allowed is what is done, and the rooms can be put in one order."""
-    done: dict[str, set[str]] = {room: set() for room in WEB}
-    for path in _web_files():
-        if (room := _web_room(path)) in WEB:
-            done[room] |= {name.split(".")[2] for name in _imports(path) if name.startswith("bot.web.")}
+    done: dict[str, set[str]] = {name: set() for name in ALLOWED}
+    for module in MODULES:
+        if (here := room(module)) in ALLOWED:
+            known = {room(name) for name in imports(module) if name in sources() and name != "bot"}
+            done[here] |= known - DOORS_IN_ROOMS.get(module, set()) - {here}
 
-    assert {room: known - {room} for room, known in done.items()} == WEB
-    assert set(TopologicalSorter(WEB).static_order()) == set(WEB)
-
-
-@pytest.mark.parametrize("path", _files(), ids=_name)
-def test_pure_rooms_touch_nothing(path: Path) -> None:
-    """What thinks does not read clocks, files or the network."""
-    name = _name(path)
-    pure = _room(path) in PURE and name not in IMPURE_FILES and not name.startswith(IMPURE_FOLDERS)
-
-    touched = {module for module in _imports(path) if module in FORBIDDEN_WHEN_PURE}
-
-    assert not (pure and touched), touched
+    assert done == ALLOWED
+    assert set(TopologicalSorter(ALLOWED).static_order()) >= set(ALLOWED)
 
 
-@pytest.mark.parametrize("path", _files(), ids=_name)
-def test_a_library_is_used_through_its_door(path: Path) -> None:
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Every module can be read after those that it imports."""
+    graph = {module: {name for name in imports(module) if name in sources()} - {module} for module in MODULES}
+    faces = {module for module in MODULES if sources()[module].stem == "__init__"}
+    for module in graph:
+        graph[module] -= {face for face in faces if module.startswith(f"{face}.")}
+
+    assert set(TopologicalSorter(graph).static_order()) == set(MODULES)
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if _is_pure(module)])
+def test_what_thinks_touches_nothing_not_even_through_others(module: str) -> None:
+    """What is pure reads no clock, file or network, and imports nothing of ours that does."""
+    for name, way in reached(module).items():
+        touched = {found for found in imports(name) if found in WORLD} | (_calls(name) & WORLD_CALLS)
+        assert touched == set(), f"{' → '.join(way)} uses {touched}"
+        assert _libraries(name) <= THINKING_LIBRARIES, f"{' → '.join(way)} uses {_libraries(name)}"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_library_is_used_through_its_door(module: str) -> None:
     """Each library has one place that knows it."""
-    name = _name(path)
-    for module in _imports(path):
-        top = module.split(".")[0]
-        if top == "bot" or top in sys.stdlib_module_names:
-            continue
-        assert top in DOORS, f"{name} imports {top}, which has no door"
-        assert name.startswith(DOORS[top]), f"{name} imports {top} past its door"
+    for library in _libraries(module) - EVERYWHERE:
+        assert library in DOORS, f"{module} imports {library}, which has no door"
+        doors = DOORS[library]
+        at_door = any(module == door or module.startswith(f"{door}.") for door in doors)
+        assert at_door, f"{module} imports {library} past its door"
 
 
-@pytest.mark.parametrize("path", _files(), ids=_name)
-def test_settings_are_seen_by_those_who_join_the_parts(path: Path) -> None:
+@pytest.mark.parametrize("module", MODULES)
+def test_settings_are_seen_by_those_who_join_the_parts(module: str) -> None:
     """Only the program's own entrances know about the environment."""
-    seen = any(name == "bot.settings" for name in _imports(path))
+    seen = "bot.settings" in imports(module)
 
-    assert not seen or _name(path).startswith(("app.py", "entrance.py", "__main__.py", "cli/", "demo/"))
+    assert not seen or module.startswith(("bot.app", "bot.__main__", "bot.cli", "bot.demo"))
 
 
-@pytest.mark.parametrize("path", _files(), ids=_name)
-def test_files_and_functions_stay_small(path: Path) -> None:
-    """A file of more than 250 lines, or a function of more than 40, is two things."""
-    text = path.read_text(encoding="utf-8")
-    long = [
-        f"{node.name}: {node.end_lineno - node.lineno + 1}"
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.end_lineno is not None
-        and node.end_lineno - node.lineno + 1 > 40
-        and "migrations/versions" not in path.as_posix()
-    ]
+def test_no_public_class_name_is_defined_twice() -> None:
+    """A name means one thing in the whole program."""
+    twice = {name: modules for name, modules in public_classes().items() if len(modules) > 1}
 
-    assert long == []
-    assert text.count("\n") <= 250 or "migrations/versions" in path.as_posix()
+    assert twice == {}
+
+
+def test_every_room_says_what_it_is() -> None:
+    """A room's face is a docstring of more than one line."""
+    faces = {module: ast.get_docstring(tree(module)) or "" for module in MODULES if module in _rooms()}
+
+    assert {module for module, text in faces.items() if "\n" not in text} == set()
+
+
+def test_a_crowded_folder_says_why() -> None:
+    """More than a dozen modules side by side need a reason in the folder's face."""
+    silent = []
+    for crowd in crowds():
+        face = ast.get_docstring(tree(crowd.split(" ")[0])) or ""
+        if "one module for each" not in " ".join(face.lower().split()):
+            silent.append(crowd)
+
+    assert silent == []
+
+
+def _rooms() -> set[str]:
+    counted: dict[str, int] = defaultdict(int)
+    for module in MODULES:
+        if module.count(".") >= 2:
+            counted[".".join(module.split(".")[:2])] += 1
+    return set(counted)

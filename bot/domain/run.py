@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.domain.case_key import CaseKey
+from bot.domain.commit import same_commit
 
 
 class RunState(StrEnum):
@@ -92,3 +93,34 @@ class RunRecord:
     def keeps_pace(self) -> bool:
         """As the function of this name."""
         return comparable_across_days(self.origin, self.place)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadChoice:
+    """The runs of the head commit, newest first, and those of other commits of its branch.
+
+    Where `commit_recorded` is False, the one run is taken for the head's because it is the newest that began
+    after the head was pushed; the report carries that as a caveat."""
+
+    runs: tuple[RunRecord, ...] = ()
+    stale: tuple[RunRecord, ...] = ()
+    commit_recorded: bool = True
+
+    def commit(self, head_sha: str) -> str | None:
+        """The commit that the runs say they measured: the head, or another one with the same files."""
+        if not self.commit_recorded:
+            return None
+        others = [run.sha for run in self.runs if not same_commit(run.sha, head_sha)]
+        return others[0] if others and len(others) == len(self.runs) else head_sha
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineChoice:
+    """The runs compared with, newest first. `distance` counts commits behind the merge base, None where
+    their commit is not recorded. `why` completes "compared with … because it is …"; where there are no runs
+    it is a clause of its own."""
+
+    sha: str | None
+    distance: int | None
+    why: str
+    runs: tuple[RunRecord, ...] = ()

@@ -18,8 +18,8 @@ from bot.domain.repository import Permission, Person, Repository
 from bot.errors import NotFound, TransientError, UserError
 from bot.github.errors import UncertainWrite
 from bot.github.limits import UsageExchange
+from bot.github.payload import JsonFields, read_person, read_repository
 from bot.github.transport import ApiResponse, GitHubTransport, quoted
-from bot.webhooks.payload import JsonFields, read_person, read_repository
 
 
 def read_pull(fields: JsonFields, repository: str) -> PullRequest:

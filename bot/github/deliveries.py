@@ -4,9 +4,9 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
+from bot.domain.delivery import Delivery, ListedDelivery
 from bot.github.client import GitHubClient
-from bot.webhooks.delivery import Delivery, ListedDelivery
-from bot.webhooks.payload import JsonFields
+from bot.github.payload import JsonFields
 
 DELIVERIES_PATH = "/app/hook/deliveries"
 

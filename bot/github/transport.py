@@ -18,8 +18,8 @@ import httpx
 from bot.errors import InternalError, TransientError, UserError
 from bot.github.errors import RETRY_SECONDS, RateLimited, error_from_status
 from bot.github.limits import CircuitBreaker, RateLimiter, UsageExchange
+from bot.github.payload import JsonFields
 from bot.github.tokens import ClientFactory, InstallationToken, KitClient, TokenCache
-from bot.webhooks.payload import JsonFields
 
 T = TypeVar("T")
 

@@ -7,22 +7,21 @@ compared, and in place of ours they would keep ours from being started.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sqlalchemy import Connection
-
 from bot.config import Suite
 from bot.domain.case_key import CaseKey, combine_keys
 from bot.domain.commit import same_commit
 from bot.domain.head import HeadFacts
 from bot.domain.pull_request import PullRequest, branch_slug
-from bot.domain.run import RunRecord, RunState
+from bot.domain.run import BaselineChoice, HeadChoice, RunRecord, RunState
 from bot.ingest.progress import ProgressFacts, case_progress
-from bot.planning.baseline import BaselineChoice, HeadChoice, choose_baseline, choose_head
+from bot.planning.baseline import choose_baseline, choose_head
 from bot.planning.devices import contradicting_devices
 from bot.planning.jobs import device_of
 from bot.report.assess import head_fingerprints
 from bot.report.build import take_sides
 from bot.report.model import CaseRuns, InterimLook, MainFailure
 from bot.storage import launched_runs, pull_requests, reports, runs
+from bot.storage.database import Connection
 from bot.storage.histories import comparable_main_runs
 from bot.storage.pull_requests import PullRow
 from bot.storage.runs import RunFigures, run_conditions

@@ -109,8 +109,3 @@ def _remedy(limit: float, cost: float) -> str:
 def _format_hours(hours: float) -> str:
     """Chip-hours for people: `200`, `6.4`, `0.03`."""
     return f"{hours:.1f}".removesuffix(".0") if hours >= 1 else f"{hours:.2g}"
-
-
-def is_budget_hold(why: str) -> bool:
-    """Whether the reason of a `Hold` is a budget that is used up, and not a place that will get free."""
-    return why.startswith("chip_hours_per_")

@@ -11,14 +11,13 @@ from bot.clusters.interface import ClusterPlace, Job
 from bot.config import Suite
 from bot.config.suite import ClusterKind, LaunchConfig, LocalConfig, XpkConfig
 from bot.domain.case_key import CaseKey
+from bot.domain.price import Price
 from bot.domain.pull_request import branch_slug
 from bot.domain.run import RunOrigin, RunRecord, RunState
 from bot.planning.devices import chip_count, is_quiet_device
-from bot.planning.plan import ComparisonSide, RequiredRun
-from bot.planning.price import Price
+from bot.planning.plan import ComparisonSide, PlannedRun, RequiredRun
 from bot.runs import naming
 from bot.runs.run_status import RunStatus
-from bot.storage.runs import PlannedRun
 
 LOCAL_DEVICE = "cpu"
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from bot.clusters.interface import Job
 from bot.domain.case_key import CaseKey
 from bot.domain.run import RunOrigin, RunRecord, RunState
 from bot.verdict.judgement import Comparison, TimingVerdict, Verdict
@@ -161,3 +162,17 @@ def next_daily_time(now: float, daily_at: int) -> float:
     """When the next day's moment comes, in Unix seconds."""
     since = (now - daily_at) % SECONDS_PER_DAY
     return now + SECONDS_PER_DAY - since
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRun:
+    """A run to be started: its record, and the job that executes it.
+
+    `price` is what it may cost, in chip-hours, None where nobody knows; `charged_to` is the person who asked
+    for it, empty where a schedule did.
+    """
+
+    record: RunRecord
+    job: Job
+    price: float | None = None
+    charged_to: str = ""

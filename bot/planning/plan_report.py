@@ -5,15 +5,14 @@ from dataclasses import replace
 
 from bot.config import Suite
 from bot.domain.case_key import CaseKey, combine_keys
+from bot.domain.price import Price
 from bot.domain.pull_request import PullRequest
 from bot.domain.run import RunRecord, RunState
 from bot.domain.run_request import RunRequest
-from bot.planning.plan import measures_commit
-from bot.planning.price import Price, total_price
+from bot.planning.plan import PlannedRun, measures_commit
+from bot.planning.price import RunCost, total_price
 from bot.planning.run_plan import OVER_STATES, PlanInput, RunPlan
 from bot.report.model import CaseReport, Plan, PlannedRuns, Report, RowState, SkippedCase, WaitingCases
-from bot.storage.runs import PlannedRun
-from bot.storage.spend import RunCost
 
 Bills = Mapping[str, RunCost]
 

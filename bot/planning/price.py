@@ -2,32 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from statistics import median
+
+from bot.domain.price import Price, PriceBasis
 
 PRICED_RUNS = 20
 """How many of main's newest runs a price is taken from: older ones ran other code."""
-
-
-class PriceBasis(StrEnum):
-    """What a price rests on: runs that were measured, or nothing but the most that the run may take."""
-
-    MEASURED = "measured"
-    LIMIT = "limit"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
-    """Chip-hours of one run or of several: the usual, the least and the most seen, from `runs` runs.
-
-    Where `basis` is LIMIT, all three are an upper bound: devices times the time limit.
-    """
-
-    usual: float
-    least: float
-    most: float
-    basis: PriceBasis
-    runs: int = 0
 
 
 def price_of(measured: Sequence[float], *, chips: int | None, timeout_seconds: float) -> Price | None:
@@ -65,3 +45,15 @@ def total_price(prices: Iterable[Price]) -> Price | None:
 def chip_hours(chips: int, seconds: float) -> float:
     """What so many chips cost in so many seconds."""
     return chips * seconds / 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCost:
+    """What is known of a launched or found run: the pull request it was charged to, what it was thought to
+    cost and what it did, in chip-hours, how it stands, and why it waits."""
+
+    state: str
+    number: int | None
+    price: float | None
+    took: float | None
+    waiting: str | None

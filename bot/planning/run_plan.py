@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from bot.config import Suite
 from bot.domain.case_key import CaseKey
 from bot.domain.head import HeadFacts
+from bot.domain.price import Price
 from bot.domain.pull_request import PullRequest
 from bot.domain.run import RunRecord, RunState
 from bot.domain.run_request import RunRequest
@@ -20,6 +21,7 @@ from bot.planning.plan import (
     QUIET_DEVICE_RUNS,
     CaseNeed,
     ComparisonSide,
+    PlannedRun,
     RequiredRun,
     SideCommit,
     count_found,
@@ -27,9 +29,7 @@ from bot.planning.plan import (
     plan_runs,
     repeats_needed,
 )
-from bot.planning.price import Price
 from bot.report.model import CaseReport, RowState
-from bot.storage.runs import PlannedRun
 
 FAILING_STATES = {RowState.NEW_FAILURE, RowState.FAILS_ON_BOTH}
 

@@ -26,6 +26,7 @@ from bot.domain.check import (
 from bot.domain.repository import Repository
 from bot.errors import NotFound
 from bot.github.client import GitHubClient, repository_path
+from bot.github.payload import JsonFields
 from bot.publish.comment import RenderedComment
 from bot.publish.lease_fence import Fence
 from bot.publish.publisher import CheckState
@@ -34,7 +35,6 @@ from bot.report.model import Report
 from bot.storage import pull_requests
 from bot.storage.database import Database
 from bot.storage.pull_requests import CHANGED, UNKNOWN_CHECK, PullRow
-from bot.webhooks.payload import JsonFields
 
 ANNOTATIONS_AT_ONCE = 50
 """GitHub takes no more in one request."""

@@ -12,10 +12,10 @@ from enum import IntEnum
 from typing import assert_never
 
 from bot.domain.commit import same_commit
+from bot.domain.price import is_budget_hold
 from bot.domain.run import RunRecord
 from bot.logs.facts import Failure, OutcomeState, RunOutcome
 from bot.logs.failures import FailureClass, advice
-from bot.planning.budget import is_budget_hold
 from bot.report.escape import plain_name, safe_code, safe_text
 from bot.report.model import (
     AcknowledgedState,

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.domain.case_key import CaseKey
-from bot.domain.run import RunRecord, RunState
-from bot.planning.baseline import BaselineChoice
+from bot.domain.run import BaselineChoice, RunRecord, RunState
 from bot.report.assess import failure_novelty, with_acknowledgements
 from bot.report.model import (
     Baseline,

@@ -13,10 +13,10 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
+from bot.domain.price import Price
 from bot.domain.run import RunRecord
 from bot.logs.facts import CallSite, CompiledMemory, RunLog, RunOutcome, Step, StepKind
 from bot.logs.failures import FailureClass, advice
-from bot.planning.price import Price
 from bot.report.assess import carried_runs, headline, is_green, is_settled, parity_tally, severity
 from bot.report.links import case_path, json_path, log_path, page_path
 from bot.report.model import (

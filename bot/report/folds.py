@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bot.domain.price import Price, PriceBasis, is_budget_hold
 from bot.domain.run import RunRecord
-from bot.planning.budget import is_budget_hold
-from bot.planning.price import Price, PriceBasis
 from bot.report.assess import (
     STATES,
     carried_runs,

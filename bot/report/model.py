@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from bot.domain.case_key import CaseKey
+from bot.domain.price import Price
 from bot.domain.pull_request import PullRequest
-from bot.domain.run import RunRecord
-from bot.planning.baseline import BaselineChoice, HeadChoice
-from bot.planning.price import Price
+from bot.domain.run import BaselineChoice, HeadChoice, RunRecord
 from bot.runs.eta import DurationRange
 from bot.verdict.judgement import Comparison, Margins, MeasuredRun
 from bot.verdict.noise import NoiseHistory, PastRun

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from bot.domain.price import PriceBasis
 from bot.domain.run import RunOrigin, RunState
 from bot.logs.facts import OutcomeState, StepKind
 from bot.logs.failures import Responsibility
-from bot.planning.price import PriceBasis
 from bot.report.model import Novelty, ParityTransition, RowState
 from bot.verdict.judgement import (
     BaselineSource,
@@ -29,6 +29,7 @@ from bot.verdict.judgement import (
 )
 
 Version = Annotated[Literal[1], Meta(description="The version of these shapes.")]
+
 Moment = Annotated[str, Meta(description="UTC.", extra_json_schema={"format": "date-time"})]
 
 

@@ -10,9 +10,9 @@ from enum import StrEnum
 import msgspec
 from sqlalchemy import Connection, select
 
+from bot.domain.delivery import Delivery
 from bot.storage.sql import insert
 from bot.storage.tables import DELIVERY
-from bot.webhooks.delivery import Delivery
 
 _IDS_PER_STATEMENT = 500
 """Ids in one question: databases take so many values and not many more."""

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, case, func, select, update
+from sqlalchemy import ColumnElement, Connection, and_, case, func, select, update
+from sqlalchemy import Table as Table  # noqa: PLC0414 - named by those who work through here
 
 from bot.storage.sql import insert
 from bot.storage.tables import CHORE, DELIVERY, PULL_REQUEST, RUN

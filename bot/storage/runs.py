@@ -21,6 +21,7 @@ from sqlalchemy import Connection, Select, TextClause, and_, or_, select, text
 from bot.clusters.interface import Job
 from bot.domain.commit import MIN_SHA_LENGTH
 from bot.domain.run import RunOrigin, RunRecord, RunState
+from bot.planning.plan import PlannedRun
 from bot.storage.sql import column_decoder, insert, json_decoder, msgpack_decoder
 from bot.storage.tables import CASE_KEY, MEASUREMENT, RUN, WANT
 from bot.verdict.comparability import conditions_text
@@ -307,20 +308,6 @@ def measured(connection: Connection, ids: Collection[str]) -> dict[str, Measured
         select(MEASUREMENT.c.run, MEASUREMENT.c.document).where(MEASUREMENT.c.run.in_(sorted(ids)))
     )
     return {run: decode_measured(document) for run, document in rows}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedRun:
-    """A run to be started: its record, and the job that executes it.
-
-    `price` is what it may cost, in chip-hours, None where nobody knows; `charged_to` is the person who asked
-    for it, empty where a schedule did.
-    """
-
-    record: RunRecord
-    job: Job
-    price: float | None = None
-    charged_to: str = ""
 
 
 def plan_runs(

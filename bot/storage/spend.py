@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, case, func, select, text, true
 
 from bot.domain.case_key import CaseKey
+from bot.domain.price import is_budget_hold
 from bot.domain.run import RunState
 from bot.logs.facts import OutcomeState
-from bot.planning.budget import BudgetHold, BudgetLimits, BudgetUse, budget_hold, day_start, is_budget_hold
+from bot.planning.budget import BudgetHold, BudgetLimits, BudgetUse, budget_hold, day_start
+from bot.planning.price import RunCost
 from bot.storage.sql import insert
 from bot.storage.tables import MEASUREMENT, PULL_REQUEST, RUN, SPEND, WANT
 
@@ -214,18 +216,6 @@ def branch_costs(
     for row in rows:
         hours.setdefault(CaseKey(row.case, row.variant), []).append(row.chip_hours)
     return hours
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCost:
-    """What is known of a launched or found run: the pull request it was charged to, what it was thought to
-    cost and what it did, in chip-hours, how it stands, and why it waits."""
-
-    state: str
-    number: int | None
-    price: float | None
-    took: float | None
-    waiting: str | None
 
 
 def run_costs(connection: Connection, ids: Collection[str]) -> dict[str, RunCost]:

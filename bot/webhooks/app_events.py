@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from bot.domain.check import MERGE_GROUP_KEY, PULL_KEY, ButtonAction
 from bot.domain.repository import Person, Repository
-from bot.webhooks.payload import JsonFields, read_person, read_repository
+from bot.github.payload import JsonFields, read_person, read_repository
 
 
 class RepositoryChange(StrEnum):

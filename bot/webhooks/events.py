@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.domain.repository import Person, Repository
-from bot.webhooks.payload import JsonFields, read_person, read_repository
+from bot.github.payload import JsonFields, read_person, read_repository
 
 
 class PullAction(StrEnum):

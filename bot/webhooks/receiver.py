@@ -15,8 +15,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from bot.domain.delivery import Delivery
 from bot.errors import InternalError
-from bot.webhooks.delivery import Delivery
 
 MAX_BODY_BYTES = 25 * 1024 * 1024
 """GitHub does not send more (its documentation of webhook payloads)."""

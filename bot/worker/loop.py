@@ -11,12 +11,10 @@ import random
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Table
-
 from bot.errors import InternalError, Outage, TransientError, UserError
 from bot.storage import queue
 from bot.storage.database import Database, DatabaseUnavailable
-from bot.storage.queue import Claim
+from bot.storage.queue import Claim, Table
 
 LEASE_SECONDS = 30.0
 """How long a dead process can hold a row; renewed three times within."""

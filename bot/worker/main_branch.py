@@ -18,7 +18,7 @@ from bot.domain.run_request import RequestSource, RunRequest
 from bot.errors import NotFound
 from bot.planning.jobs import JobContext, make_planned_run, run_key
 from bot.planning.lineage import MainCommit, find_landings
-from bot.planning.plan import ComparisonSide, RequiredRun, newest_due_day, next_daily_time
+from bot.planning.plan import ComparisonSide, PlannedRun, RequiredRun, newest_due_day, next_daily_time
 from bot.planning.plan import SideCommit as Planning
 from bot.runs.run_status import TERMINAL_STATES
 from bot.storage import main_branch, repositories, requests, runs
@@ -26,7 +26,6 @@ from bot.storage import main_branch as landed
 from bot.storage.database import Database
 from bot.storage.main_branch import MAIN, SeenDefaultBranch
 from bot.storage.queue import Claim
-from bot.storage.runs import PlannedRun
 from bot.worker.run_planner import case_prices, installation_device
 
 COMMITS_SEARCHED = 100

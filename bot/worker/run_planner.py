@@ -14,13 +14,14 @@ from bot.config import Suite
 from bot.config.suite import LaunchConfig
 from bot.domain.case_key import CaseKey
 from bot.domain.head import HeadFacts
+from bot.domain.price import Price
 from bot.domain.pull_request import PullRequest, branch_slug
 from bot.domain.run import RunRecord, RunState
 from bot.domain.run_request import RequestSource, RunRequest
 from bot.planning import plan_report
 from bot.planning.jobs import Device, device_of, with_installation
 from bot.planning.plan_report import price_plan, without_skipped
-from bot.planning.price import Price, price_of
+from bot.planning.price import price_of
 from bot.planning.run_plan import PlanInput, RunPlan, plan_pull_request
 from bot.report.build import BuiltReport
 from bot.report.model import CaseReport, Plan, Report

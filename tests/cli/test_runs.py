@@ -13,6 +13,7 @@ from bot.cli import terminal
 from bot.clusters.interface import ClusterFault
 from bot.clusters.local.job_folder import JobFolder
 from bot.domain.run import RunState
+from bot.planning import plan
 from bot.storage import main_branch, pull_requests, runs
 from bot.storage.database import Database
 from bot.storage.migrations import configuration
@@ -49,7 +50,7 @@ def hand(
     return made
 
 
-def _state(hand: RunProcess, one: runs.PlannedRun) -> RunState:
+def _state(hand: RunProcess, one: plan.PlannedRun) -> RunState:
     return hand.record(one.record.id).state
 
 

@@ -8,9 +8,9 @@ from bot.domain.run import RunRecord, RunState
 from bot.domain.run_request import RequestSource, RunRequest
 from bot.planning import run_plan
 from bot.planning.jobs import Device, device_of
+from bot.planning.plan import PlannedRun
 from bot.planning.run_plan import PlanInput
 from bot.report.model import CaseReport, RowState
-from bot.storage.runs import PlannedRun
 from bot.verdict.judgement import (
     Comparison,
     LossDecision,

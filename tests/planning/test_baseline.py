@@ -6,12 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.commit import same_commit
-from bot.domain.run import RunRecord, RunState
+from bot.domain.run import BaselineChoice, HeadChoice, RunRecord, RunState
 from bot.planning.baseline import (
     HISTORY_RUNS,
     SAME_FILES_REASON,
-    BaselineChoice,
-    HeadChoice,
     choose_baseline,
     choose_head,
     newest_history,

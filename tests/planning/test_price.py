@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.planning.price import PRICED_RUNS, Price, PriceBasis, chip_hours, price_of, total_price
+from bot.domain.price import Price, PriceBasis
+from bot.planning.price import PRICED_RUNS, chip_hours, price_of, total_price
 
 MEASURED = Price(usual=6.4, least=6.1, most=7.0, basis=PriceBasis.MEASURED, runs=3)
 

@@ -7,10 +7,10 @@ import pytest
 from bot.clusters.interface import ClusterPlace
 from bot.commands.active_requests import suite_keys
 from bot.domain.case_key import CaseKey
+from bot.domain.price import Price, PriceBasis
 from bot.domain.run import RunOrigin, RunState
 from bot.domain.run_request import RequestSource, RunRequest
 from bot.planning.jobs import device_of
-from bot.planning.price import Price, PriceBasis
 from bot.planning.run_plan import PlanInput
 from bot.report.model import RowState
 from tests.planning.samples import (

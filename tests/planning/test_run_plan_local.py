@@ -12,10 +12,9 @@ from bot.domain.run import RunOrigin, RunRecord, RunState
 from bot.domain.run_request import RequestSource, RunRequest
 from bot.planning import run_plan
 from bot.planning.jobs import device_of
-from bot.planning.plan import MAX_REPEATS
+from bot.planning.plan import MAX_REPEATS, PlannedRun
 from bot.planning.run_plan import PlanInput
 from bot.report.model import CaseReport, RowState
-from bot.storage.runs import PlannedRun
 from bot.verdict.judgement import (
     Comparison,
     LossDecision,

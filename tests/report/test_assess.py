@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.run import RunRecord
+from bot.domain.run import BaselineChoice, HeadChoice, RunRecord
 from bot.logs.facts import Failure, OutcomeState
-from bot.planning.baseline import BaselineChoice, HeadChoice
 from bot.report.assess import (
     Severity,
     acknowledged_state,

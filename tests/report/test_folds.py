@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bot.domain.case_key import CaseKey
-from bot.planning.price import Price, PriceBasis
+from bot.domain.price import Price, PriceBasis
 from bot.report.assess import change_digest
 from bot.report.cells import carried_words
 from bot.report.comment import DETAIL_LEVELS, comment_body, footer_line

@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, delete, select
 
+from bot.domain.delivery import Delivery
 from bot.storage import deliveries, queue
 from bot.storage.database import Database
 from bot.storage.deliveries import DeliveryState
 from bot.storage.queue import count_rows
 from bot.storage.tables import DELIVERY
-from bot.webhooks.delivery import Delivery
 from bot.webhooks.receiver import DeliveryRecorder
 
 

@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import Connection, Table, select
 
+from bot.domain.delivery import Delivery
 from bot.storage import deliveries, queue
 from bot.storage.database import Database
 from bot.storage.queue import Claim
 from bot.storage.tables import DELIVERY
-from bot.webhooks.delivery import Delivery
 
 
 def _record(database: Database, *due: float) -> None:

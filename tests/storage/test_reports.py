@@ -8,6 +8,7 @@ from dataclasses import replace
 import msgspec
 from sqlalchemy import Connection, select, update
 
+from bot.domain.delivery import Delivery
 from bot.report.model import CaseReport, FailureNovelty, Novelty, ParityRow, Report, RowState
 from bot.storage import deliveries, pull_requests, queue, reports
 from bot.storage.database import Database
@@ -16,7 +17,6 @@ from bot.storage.reports import slim
 from bot.storage.tables import DELIVERY, PULL_REQUEST, REPORT
 from bot.verdict.compare import compare
 from bot.verdict.measure import measure
-from bot.webhooks.delivery import Delivery
 from tests.verdict.made_runs import Shape, run_log
 
 FIRST, SECOND = "a" * 40, "ab" + "c" * 38

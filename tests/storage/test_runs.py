@@ -17,11 +17,12 @@ from bot.clusters.interface import Job
 from bot.domain.case_key import CaseKey
 from bot.domain.run import RunOrigin, RunRecord, RunState
 from bot.logs.facts import Failure, OutcomeState, RunOutcome
+from bot.planning.plan import PlannedRun
+from bot.planning.price import RunCost
 from bot.storage import queue, runs, spend
 from bot.storage.database import Database
 from bot.storage.queue import Claim
-from bot.storage.runs import PlannedRun, RunFigures
-from bot.storage.spend import RunCost
+from bot.storage.runs import RunFigures
 from bot.storage.tables import RUN
 from bot.verdict.comparability import conditions_text
 from bot.verdict.judgement import MeasuredRun

@@ -15,9 +15,9 @@ from sqlalchemy import Connection, delete, func, select
 from bot.clusters.interface import Job
 from bot.domain.run import RunOrigin, RunRecord, RunState
 from bot.planning.budget import BudgetHold, BudgetLimits
+from bot.planning.plan import PlannedRun
 from bot.storage import pull_requests, queue, runs, spend
 from bot.storage.database import Database
-from bot.storage.runs import PlannedRun
 from bot.storage.spend import AdmissionRequest
 from bot.storage.tables import MEASUREMENT, PULL_REQUEST, RUN, SPEND, WANT
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.domain.delivery import Delivery
 from bot.storage import deliveries
 from bot.storage.database import Database, DatabaseUnavailable
-from bot.webhooks.delivery import Delivery
 from bot.webhooks.receiver import (
     MAX_BODY_BYTES,
     DeliveryRecorder,

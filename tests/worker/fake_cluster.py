@@ -12,10 +12,10 @@ from bot.artifacts.store import ArtifactStore
 from bot.clusters.interface import Cluster, ClusterFault, ClusterPlace, Job, JobState, Observation
 from bot.domain.run import RunOrigin, RunRecord, RunState
 from bot.errors import NotFound
+from bot.planning.plan import PlannedRun
 from bot.runs.run_status import RunStatus, RunTimeouts
 from bot.storage import launched_runs, queue, runs
 from bot.storage.database import Database
-from bot.storage.runs import PlannedRun
 from bot.storage.tables import RUN
 from bot.worker.budget_gate import Admission, Admitted, Deferred, NoLimits
 from bot.worker.runs import RunStep

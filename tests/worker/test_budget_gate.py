@@ -8,8 +8,8 @@ import pytest
 from bot.clusters.interface import ClusterPlace
 from bot.config.loader import CONFIG_PATH, SuiteLoader
 from bot.domain.case_key import CaseKey
+from bot.domain.price import Price, PriceBasis
 from bot.planning.jobs import device_of
-from bot.planning.price import Price, PriceBasis
 from bot.storage import repositories, runs, spend
 from bot.storage.database import Database
 from bot.storage.repositories import RepositoryRow

@@ -10,12 +10,12 @@ from sqlalchemy import Connection, select
 
 from bot.commands.handler import make_command_handler
 from bot.config.loader import SuiteLoader
+from bot.domain.delivery import Delivery
 from bot.domain.repository import Permission, Repository
 from bot.errors import NotFound, TransientError
 from bot.storage import deliveries, pull_requests, queue, repositories
 from bot.storage.database import Database
 from bot.storage.tables import DELIVERY, PULL_REQUEST
-from bot.webhooks.delivery import Delivery
 from bot.worker.deliveries import DeliveryStep
 from tests.worker.fake_forge import FakeForge
 from tests.worker.samples import FETCHES, HEAD, NOW, PULL

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
+from bot.domain.delivery import Delivery
 from bot.errors import InternalError, TransientError, UserError
 from bot.storage import deliveries, queue
 from bot.storage.database import Database, DatabaseUnavailable
 from bot.storage.queue import Claim, count_rows
 from bot.storage.tables import DELIVERY
-from bot.webhooks.delivery import Delivery
 from bot.worker import loop
 from bot.worker.loop import FIRST_DELAY, LONGEST_DELAY, Worker, WorkQueue, retry_delay
 

@@ -7,9 +7,8 @@ import pytest
 
 from bot.config import Suite
 from bot.domain.case_key import CaseKey
-from bot.domain.run import RunRecord, RunState
+from bot.domain.run import BaselineChoice, HeadChoice, RunRecord, RunState
 from bot.logs.facts import OutcomeState
-from bot.planning.baseline import BaselineChoice, HeadChoice
 from bot.report.build import BuiltReport, build_report
 from bot.report.model import CaseRuns, InterimLook, RowState
 from bot.verdict.judgement import MeasuredRun

@@ -9,10 +9,10 @@ import pytest
 from bot.config import Suite
 from bot.domain.case_key import CaseKey
 from bot.domain.head import HeadFacts
+from bot.domain.price import PriceBasis
 from bot.domain.pull_request import PullRequest
 from bot.domain.run_request import RequestSource, RunRequest
 from bot.planning.budget import BudgetLimits
-from bot.planning.price import PriceBasis
 from bot.report.build import BuiltReport
 from bot.report.model import CaseReport, Plan, Report, RowState
 from bot.storage import requests, runs, spend

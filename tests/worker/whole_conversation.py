@@ -19,6 +19,7 @@ from bot.commands.labels import LabelMaker
 from bot.config.loader import SuiteLoader
 from bot.demo.github.stand_in import StandInGitHub
 from bot.demo.github.state import RecordedDelivery as Sent
+from bot.domain.delivery import Delivery
 from bot.github.client import GitHubClient
 from bot.ingest.importer import RunImporter
 from bot.publish.outputs import GitHubOutputs
@@ -28,7 +29,6 @@ from bot.storage.database import Database
 from bot.storage.tables import DELIVERY, PULL_REQUEST, RUN
 from bot.templating import Renderer
 from bot.web.auth.keys import LinkKey
-from bot.webhooks.delivery import Delivery
 from bot.worker.deliveries import DeliveryStep
 from bot.worker.pull_loader import HeadLoader, PullLoader
 from bot.worker.pull_requests import PullStep

@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from bot.domain.delivery import Delivery, ListedDelivery
 from bot.errors import NotFound, UserError
 from bot.storage import deliveries
 from bot.storage.database import Database
-from bot.webhooks.delivery import Delivery, ListedDelivery
 from bot.webhooks.events import is_used_event
 from bot.worker.maintenance.tasks import TaskResult
 

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
+from bot.domain.delivery import Delivery, ListedDelivery
 from bot.errors import NotFound, TransientError
 from bot.storage import deliveries
 from bot.storage.database import Database
 from bot.storage.tables import DELIVERY
-from bot.webhooks.delivery import Delivery, ListedDelivery
 from bot.worker.maintenance.delivery_backfill import OVERLAP_SECONDS, DeliveryBackfill
 from bot.worker.maintenance.tasks import TaskResult
 from tests.worker.samples import NOW

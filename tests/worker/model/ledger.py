@@ -16,12 +16,12 @@ import msgspec
 
 from bot.clusters.interface import ClusterPlace, Job
 from bot.domain.run import RunRecord, RunState
+from bot.planning.plan import PlannedRun
 from bot.runs.run_status import TERMINAL_STATES, RunStatus
 from bot.runs.state_machine import Demand
 from bot.storage import launched_runs, queue
 from bot.storage.launched_runs import RunChange
 from bot.storage.queue import Claim
-from bot.storage.runs import PlannedRun
 from bot.storage.tables import RUN
 from bot.verdict.judgement import MeasuredRun
 from bot.worker.budget_gate import Admitted, Deferred
