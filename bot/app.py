@@ -208,7 +208,7 @@ def _assemble(parts: AppParts) -> Starlette:
         desk=parts.entrance.front.desk,
         names=FormerNames(database=parts.database, key=parts.key, now=time.time),
         checks={"database": parts.database.check, "artifacts": parts.artifacts.check},
-        schema=json_schema(),
+        schema=json_schema,
         registry=metrics_registry(parts.database),
         lifespan=life,
     )

@@ -9,8 +9,6 @@ import yaml
 from bot import config
 from bot.commands import permission_lookup
 from bot.commands.grammar import USAGE
-from bot.config.launch_schema import LAUNCH
-from bot.config.shapes import Record
 from bot.github.limits import WRITES_PER_HOUR, WRITES_PER_MINUTE
 from bot.report.check import CONCLUSIONS, CheckOutcome
 from bot.report.comment import help_text
@@ -95,8 +93,9 @@ def test_both_ways_to_launch_are_shown() -> None:
         )
     }
 
-    shapes = {name: key.shape for name, key in LAUNCH.keys.items()}
-    assert {name: set(it.keys) for name, it in shapes.items() if isinstance(it, Record)} == shown
+    sections = config.json_schema()["$defs"]
+    xpk, local = sections["XpkModel"], sections["LocalModel"]
+    assert {"xpk": set(xpk["properties"]), "local": set(local["properties"])} == shown
 
 
 def test_the_most_runs_that_are_asked_for_are_said() -> None:

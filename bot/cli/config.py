@@ -12,10 +12,18 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.artifacts.sources import open_source
-from bot.config import FILE, Budget, LaunchConfig, Suite, json_schema, read_suite
-from bot.config.checks import CheckConfig, CheckKind
-from bot.config.document import LONGEST_TEXT
-from bot.config.trust import TrustedAccounts
+from bot.config import (
+    CONFIG_PATH,
+    LONGEST_TEXT,
+    Budget,
+    CheckConfig,
+    CheckKind,
+    LaunchConfig,
+    Suite,
+    TrustedAccounts,
+    json_schema,
+    read_suite,
+)
 from bot.domain.globs import glob_matches
 from bot.errors import UserError
 from bot.verdict.judgement import Margins
@@ -25,7 +33,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     """The two actions."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     check = actions.add_parser("check", help="say what a configuration means, or what is wrong with it")
-    check.add_argument("file", nargs="?", default=FILE, help=f"the file to check (default {FILE}), or -")
+    check.add_argument(
+        "file", nargs="?", default=CONFIG_PATH, help=f"the file to check (default {CONFIG_PATH}), or -"
+    )
     actions.add_parser("schema", help="print the JSON Schema of the configuration")
 
 

@@ -27,9 +27,8 @@ from bot.commands.intents import CommandIntent
 from bot.commands.labels import keys_of_label
 from bot.commands.permission_lookup import PermissionLookup, is_trusted_bot
 from bot.commands.run_commands import cancel_runs, request_baseline, request_runs, show_plan
-from bot.config import Suite, TrustedAccounts
+from bot.config import DEFAULT_TRUSTED, Suite, TrustedAccounts
 from bot.config.loader import SuiteLoader
-from bot.config.trust import DEFAULT_TRUSTED
 from bot.domain.case_key import CaseKey
 from bot.domain.forge import Forge
 from bot.domain.repository import Person, Repository

@@ -1,15 +1,14 @@
-"""YAML text as a tree of values that know their lines.
+"""YAML text as plain values that know their lines. The only module that imports PyYAML.
 
-In:  text. Out: a `Branch`, `Items` or `Leaf`, or the `Problem` that keeps it from being one.
-The only door to PyYAML. Promises that no text is too odd: length, depth and aliases are bounded, and plain
-words are read as YAML 1.2 does (`off`, `yes` and `0_1` are text, not switches or numbers).
+No text is too odd: length, depth and aliases are bounded, and plain words are read as in YAML 1.2 (`off`,
+`yes` and `0_1` are text, not switches or numbers).
 """
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import yaml
+from msgspec import Struct
 
 # 400 cases with long commands are a fifth of this.
 LONGEST_TEXT = 512 * 1024
@@ -17,76 +16,65 @@ LONGEST_TEXT = 512 * 1024
 # A configuration is 4 deep; anything deeper is not one.
 DEEPEST = 20
 
+# Aliases let a small text stand for a huge one; no honest configuration has so many values.
+MOST_VALUES = 20_000
+
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
 _REAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
 # The C parser is ten times as fast, and part of PyYAML's wheels.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
+Place = tuple[str | int, ...]
+"""The keys and indexes from the document down to a value."""
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Problem:
-    """One thing to put right, at a line counted from 1."""
+
+class Problem(Struct, frozen=True, kw_only=True, order=True):
+    """One thing to fix, at a line counted from 1."""
 
     line: int
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leaf:
-    """One value; `written` is its text as it stands in the file."""
+class RepeatedKey(Struct, frozen=True, kw_only=True):
+    """A key that its mapping already has; the first one counts."""
 
+    place: Place
     line: int
-    value: str | int | float | bool | None
-    written: str
+    first_line: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Items:
-    """A list."""
+class Document(Struct, kw_only=True):
+    """A document's plain value. `lines` holds the line of each place, `written` the text of each scalar.
 
-    line: int
-    items: "tuple[Node, ...]"
+    Where it would have too many values, it is `truncated`.
+    """
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """A key, the line it stands on, and what it holds."""
-
-    key: str
-    line: int
-    node: "Node"
+    value: object = None
+    lines: dict[Place, int] = {}
+    written: dict[Place, str] = {}
+    repeated: list[RepeatedKey] = []
+    truncated: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Branch:
-    """A mapping as it is written, repeated keys included."""
-
-    line: int
-    pairs: tuple[Pair, ...]
-
-
-Node = Leaf | Items | Branch
-
-
-def parse(text: str) -> Node | Problem:
-    """The tree of `text`, or the problem that keeps it from being read."""
+def parse(text: str) -> Document | Problem:
+    """The document in `text`, or the problem that keeps it from being read."""
     if len(text) > LONGEST_TEXT:
         return Problem(line=1, text=f"longer than {LONGEST_TEXT // 1024} KB; shorten it")
     try:
-        problem = next(_problems(text), None)
+        problem = next(_event_problems(text), None)
         root = yaml.compose(text, Loader=_LOADER) if problem is None else None
-    except yaml.YAMLError as broken:
-        return _broken(broken, text)
+    except yaml.YAMLError as error:
+        return _syntax_problem(error, text)
     if problem is not None:
         return problem
     if root is None:
         return Problem(line=1, text="nothing is written here; begin with version: 1")
-    return _Tree().of(root)
+    return _DocumentBuilder().build(root)
 
 
-def _problems(text: str) -> Iterator[Problem]:
-    """What must be refused before anything is built; a problem of syntax is raised on the way."""
+def _event_problems(text: str) -> Iterator[Problem]:
+    """What must be refused before anything is built. Errors of syntax are raised on the way."""
     opened: list[str | None] = []
     for event in yaml.parse(text, Loader=_LOADER):
         line = _line(event)
@@ -103,40 +91,67 @@ def _problems(text: str) -> Iterator[Problem]:
                 opened.pop()
 
 
-class _Tree:
-    """Turns PyYAML's nodes into ours; what is aliased is turned once and shared, so it cannot grow."""
+class _DocumentBuilder:
+    """Builds the plain value of a document from PyYAML's nodes; aliases are expanded up to `MOST_VALUES`."""
 
     def __init__(self) -> None:
-        self._made: dict[int, Node] = {}
+        self._document = Document()
+        self._values = 0
 
-    def of(self, node: yaml.Node) -> Node:
-        """Our node for PyYAML's."""
-        if id(node) not in self._made:
-            self._made[id(node)] = self._new(node)
-        return self._made[id(node)]
+    def build(self, root: yaml.Node) -> Document:
+        """The whole document."""
+        self._document.lines[()] = _line(root)
+        self._document.value = self._value(root, ())
+        self._document.truncated = self._full
+        return self._document
 
-    def _new(self, node: yaml.Node) -> Node:
-        line = _line(node)
+    @property
+    def _full(self) -> bool:
+        return self._values >= MOST_VALUES
+
+    def _value(self, node: yaml.Node, place: Place) -> object:
+        self._values += 1
         match node:
             case yaml.MappingNode():
-                return Branch(line=line, pairs=tuple(self._pair(key, value) for key, value in node.value))
+                return self._mapping(node, place)
             case yaml.SequenceNode():
-                return Items(line=line, items=tuple(map(self.of, node.value)))
+                return self._sequence(node, place)
             case _:
-                value = node.value if isinstance(node, yaml.ScalarNode) and node.style else _plain(node.value)
-                return Leaf(line=line, value=value, written=node.value)
+                self._document.written[place] = node.value
+                return node.value if getattr(node, "style", None) else _plain_value(node.value)
 
-    def _pair(self, key: yaml.Node, value: yaml.Node) -> Pair:
-        # A list or mapping as a key has no text; shown as YAML's own sign for one, it is an unknown key.
-        name = key.value if isinstance(key, yaml.ScalarNode) else "?"
-        return Pair(key=name, line=_line(key), node=self.of(value))
+    def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, object]:
+        values: dict[str, object] = {}
+        for key, value in node.value:
+            if self._full:
+                break
+            # A list or mapping as a key has no text; shown as YAML's own sign for one, it is an unknown key.
+            name: str = key.value if isinstance(key, yaml.ScalarNode) else "?"
+            inner = (*place, name)
+            if name in values:
+                first = self._document.lines[inner]
+                self._document.repeated.append(RepeatedKey(place=inner, line=_line(key), first_line=first))
+                continue
+            self._document.lines[inner] = _line(key)
+            values[name] = self._value(value, inner)
+        return values
+
+    def _sequence(self, node: yaml.SequenceNode, place: Place) -> list[object]:
+        values: list[object] = []
+        for item in node.value:
+            if self._full:
+                break
+            inner = (*place, len(values))
+            self._document.lines[inner] = _line(item)
+            values.append(self._value(item, inner))
+        return values
 
 
 def _line(part: yaml.Event | yaml.Node) -> int:
     return part.start_mark.line + 1 if part.start_mark else 1
 
 
-def _plain(word: str) -> str | int | float | bool | None:
+def _plain_value(word: str) -> str | int | float | bool | None:
     if word in ("null", "Null", "NULL", "~", ""):
         return None
     if word in ("true", "True", "TRUE"):
@@ -145,14 +160,17 @@ def _plain(word: str) -> str | int | float | bool | None:
         return False
     if _INTEGER.fullmatch(word):
         return int(word)
-    return float(word) if _REAL.fullmatch(word) else word
+    if not _REAL.fullmatch(word):
+        return word
+    number = float(word)
+    return int(number) if number.is_integer() else number  # JSON Schema calls 4.0 an integer too
 
 
-def _broken(broken: yaml.YAMLError, text: str) -> Problem:
-    if isinstance(broken, yaml.MarkedYAMLError) and (mark := broken.problem_mark or broken.context_mark):
+def _syntax_problem(error: yaml.YAMLError, text: str) -> Problem:
+    if isinstance(error, yaml.MarkedYAMLError) and (mark := error.problem_mark or error.context_mark):
         written = text.splitlines()[mark.line : mark.line + 1]
         if written and re.match(r"\s*\t", written[0]):
             return Problem(line=mark.line + 1, text="indented with a tab; YAML wants spaces")
-        return Problem(line=mark.line + 1, text=f"not YAML: {broken.problem or broken.context}")
-    at = getattr(broken, "position", 0)
+        return Problem(line=mark.line + 1, text=f"not YAML: {error.problem or error.context}")
+    at = getattr(error, "position", 0)
     return Problem(line=text.count("\n", 0, at) + 1, text="a control character; remove it")

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from bot.config import Suite, read_suite
+from bot.config import CONFIG_PATH, Suite, read_suite
 from bot.config.preview import describe_changes
 from bot.domain.forge import Forge
 from bot.domain.repository import Repository
@@ -16,8 +16,6 @@ from bot.errors import UserError
 from bot.storage import repositories
 from bot.storage.database import Database
 from bot.storage.repositories import SeenConfiguration
-
-CONFIG_PATH = ".github/maxview.yml"
 
 CACHE_SECONDS = 60.0
 """A change is seen at the push to the default branch; this is for a push we did not hear of."""

@@ -4,19 +4,22 @@ Plain text, in clauses. The configuration of a pull request takes effect only on
 """
 
 from collections.abc import Sequence
-from dataclasses import fields
 
 from bot.config import Suite
 
 MOST_NAMED = 5  # names listed of a kind; more are counted
 
-_FIGURE_NAMES = {
-    "practical_percent": "practical margin",
-    "equivalence_percent": "equivalence margin",
-    "chip_hours_per_day": "chip-hours a day",
-    "concurrent_runs": "concurrent runs",
-    "chip_hours_per_person_per_day": "chip-hours a person and day",
-    "chip_hours_per_pull_request": "chip-hours a pull request",
+_FIGURES = {
+    "margins": {
+        "practical_percent": "practical margin",
+        "equivalence_percent": "equivalence margin",
+    },
+    "budget": {
+        "chip_hours_per_day": "chip-hours a day",
+        "concurrent_runs": "concurrent runs",
+        "chip_hours_per_person_per_day": "chip-hours a person and day",
+        "chip_hours_per_pull_request": "chip-hours a pull request",
+    },
 }
 
 
@@ -50,13 +53,11 @@ def _edited(before: Suite, after: Suite) -> list[str]:
 
 
 def _changed_figures(before: Suite, after: Suite) -> list[str]:
-    pairs = ((before.margins, after.margins), (before.budget, after.budget))
     return [
-        f"changes the {_FIGURE_NAMES.get(one.name, one.name)} from {_figure(old, one.name)} to "
-        f"{_figure(new, one.name)}"
-        for first, second in pairs
-        for one in fields(first)
-        if (old := getattr(first, one.name)) != (new := getattr(second, one.name))
+        f"changes the {title} from {_figure(old, name)} to {_figure(new, name)}"
+        for section, names in _FIGURES.items()
+        for name, title in names.items()
+        if (old := getattr(getattr(before, section), name)) != (new := getattr(getattr(after, section), name))
     ]
 
 

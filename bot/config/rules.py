@@ -1,44 +1,55 @@
-"""What no single key of the configuration can say: conditions on the document as a whole.
+"""Conditions across several keys of the configuration: what each refuses, and the same as JSON Schema."""
 
-In:  the plain value of a document. Out: the problems found, and the same conditions as JSON Schema.
-"""
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-from collections.abc import Iterator, Mapping
+from msgspec import Struct
 
-from bot.config.schema import DOCUMENT
-from bot.config.shapes import Json, Place, Rule, schema_of
+from bot.config.document import Place
+
+Json = dict[str, Any]
+PlaceAndText = tuple[Place, str]
+
+
+class Rule(Struct, frozen=True, kw_only=True):
+    """A condition on the whole document: as a schema, and as the problems it finds in a plain value."""
+
+    schema: Json
+    problems: Callable[[Mapping[str, object]], Iterator[PlaceAndText]]
 
 
 def _mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _nowhere(document: Mapping[str, object]) -> Iterator[tuple[Place, str]]:
+def _neither_runs_nor_launch(document: Mapping[str, object]) -> Iterator[PlaceAndText]:
     if "runs" not in document and "launch" not in document:
         yield (), "neither runs nor launch; say where runs are found (runs:) or what starts them (launch:)"
 
 
-def _cluster_unsaid(document: Mapping[str, object]) -> Iterator[tuple[Place, str]]:
+def _cluster_without_settings(document: Mapping[str, object]) -> Iterator[PlaceAndText]:
     launch = _mapping(document.get("launch"))
     cluster = launch.get("cluster")
     if cluster in ("xpk", "local") and cluster not in launch:
         yield ("launch",), f"cluster is {cluster}, but nothing says how it is used; add {cluster}: here"
 
 
-def _command_missing(document: Mapping[str, object]) -> Iterator[tuple[Place, str]]:
+def _case_without_command(document: Mapping[str, object]) -> Iterator[PlaceAndText]:
     if "launch" in document:
         for name, case in _mapping(document.get("cases")).items():
             if "command" not in _mapping(case):
                 yield ("cases", name), "has no command, so it cannot be launched; add command: under it"
 
 
-def _variants_unnamed(document: Mapping[str, object]) -> Iterator[tuple[Place, str]]:
+def _pattern_of_unnamed_variants(document: Mapping[str, object]) -> Iterator[PlaceAndText]:
     if "{variant}" in _pattern(document) and "variants" not in document:
         yield ("runs", "pattern"), "holds {variant}, but no variants are named; add variants: to the file"
 
 
-def _unsaid(placeholder: str, section: str) -> Rule:
-    def problems(document: Mapping[str, object]) -> Iterator[tuple[Place, str]]:
+def _pattern_must_name(placeholder: str, section: str) -> Rule:
+    """Where `section` has several names, the pattern says which one a log belongs to."""
+
+    def problems(document: Mapping[str, object]) -> Iterator[PlaceAndText]:
         pattern, several = _pattern(document), len(_mapping(document.get(section))) > 1
         if several and pattern and f"{{{placeholder}}}" not in pattern:
             yield (
@@ -46,9 +57,9 @@ def _unsaid(placeholder: str, section: str) -> Rule:
                 f"does not say which of the {section} a log is of; put {{{placeholder}}} where its name is",
             )
 
-    pattern_says = {"properties": {"runs": {"properties": {"pattern": {"pattern": rf"\{{{placeholder}\}}"}}}}}
-    there_are_several = {"properties": {section: {"minProperties": 2}}, "required": [section]}
-    return Rule(schema={"if": there_are_several, "then": pattern_says}, problems=problems)
+    names_it = {"properties": {"runs": {"properties": {"pattern": {"pattern": rf"\{{{placeholder}\}}"}}}}}
+    several_names = {"properties": {section: {"minProperties": 2}}, "required": [section]}
+    return Rule(schema={"if": several_names, "then": names_it}, problems=problems)
 
 
 def _pattern(document: Mapping[str, object]) -> str:
@@ -61,16 +72,19 @@ def _when_cluster_is(cluster: str) -> Json:
     return {"if": chosen, "then": {"required": [cluster]}}
 
 
-_HOLDS_VARIANT = {
+_PATTERN_HAS_VARIANT: Json = {
     "properties": {"runs": {"properties": {"pattern": {"pattern": r"\{variant\}"}}, "required": ["pattern"]}},
     "required": ["runs"],
 }
 
 RULES = (
-    Rule(schema={"anyOf": [{"required": ["runs"]}, {"required": ["launch"]}]}, problems=_nowhere),
+    Rule(
+        schema={"anyOf": [{"required": ["runs"]}, {"required": ["launch"]}]},
+        problems=_neither_runs_nor_launch,
+    ),
     Rule(
         schema={"properties": {"launch": {"allOf": [_when_cluster_is("xpk"), _when_cluster_is("local")]}}},
-        problems=_cluster_unsaid,
+        problems=_cluster_without_settings,
     ),
     Rule(
         schema={
@@ -79,19 +93,12 @@ RULES = (
                 "properties": {"cases": {"additionalProperties": {"type": "object", "required": ["command"]}}}
             },
         },
-        problems=_command_missing,
+        problems=_case_without_command,
     ),
-    Rule(schema={"if": _HOLDS_VARIANT, "then": {"required": ["variants"]}}, problems=_variants_unnamed),
-    _unsaid("variant", "variants"),
-    _unsaid("case", "cases"),
+    Rule(
+        schema={"if": _PATTERN_HAS_VARIANT, "then": {"required": ["variants"]}},
+        problems=_pattern_of_unnamed_variants,
+    ),
+    _pattern_must_name("variant", "variants"),
+    _pattern_must_name("case", "cases"),
 )
-
-
-def json_schema() -> Json:
-    """The JSON Schema of `.github/maxview.yml`, published at `/schema/maxview.json`."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "MaxView: .github/maxview.yml",
-        **schema_of(DOCUMENT),
-        "allOf": [rule.schema for rule in RULES],
-    }

@@ -1,23 +1,32 @@
-"""The values a configuration becomes: what is measured, where its runs are, what starts them.
-
-In:  nothing. Out: `Suite` and its parts.
-"""
+"""The values a configuration becomes: what is measured, where its runs are, what starts them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.config.checks import NO_CHECKS, CheckConfig
-from bot.config.schema import (
-    COPYBARA_BRANCHES,
-    DEFAULT_CHIP_HOURS_PER_DAY,
-    DEFAULT_CONCURRENT_RUNS,
-    DEFAULT_OLD_AFTER_DAYS,
-)
-from bot.config.trust import DEFAULT_TRUSTED, TrustedAccounts
+from msgspec import Struct
+
 from bot.domain.globs import glob_matches
 from bot.domain.run_pattern import RunPattern
 from bot.verdict.judgement import Margins
+
+# The name of the only variant where the configuration names none.
+DEFAULT_VARIANT = "default"
+
+# Copybara exports Google's changes to branches of these names.
+COPYBARA_BRANCHES = ("test_*", "exported_pr_*")
+
+DEFAULT_LABELS: Mapping[str, str] = {"benchmark": "all", "benchmark:*": "{case}"}
+
+# Keeps a mistake in a configuration from using up a quota in one night; raised by writing a number.
+DEFAULT_CHIP_HOURS_PER_DAY = 200.0
+DEFAULT_CONCURRENT_RUNS = 4
+
+# Main moves a dozen commits a day (MaxText); after a week its speed says little.
+DEFAULT_OLD_AFTER_DAYS = 7.0
+
+DEFAULT_TIMEOUT = "60m"
+DEFAULT_PRIORITY = "medium"
+DEFAULT_SLICES = 1
 
 
 class ClusterKind(StrEnum):
@@ -28,23 +37,29 @@ class ClusterKind(StrEnum):
 
 
 class CompareMode(StrEnum):
-    """What is held against what: head against base, or the variants of the head against each other."""
+    """What is compared: head with base, or the variants of the head with each other."""
 
     REF = "ref"
     VARIANT = "variant"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSource:
+class CheckKind(StrEnum):
+    """What is shown beside the comment: nothing, a commit status, or a check run."""
+
+    OFF = "off"
+    STATUS = "status"
+    CHECK = "check"
+
+
+class RunSource(Struct, frozen=True, kw_only=True):
     """Where finished runs are found: `source` opens with `open_store`."""
 
     source: str
     pattern: RunPattern
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class XpkConfig:
-    """How XPK is called. `docker_image` may hold `{sha}`; a run takes so many `slices` together."""
+class XpkConfig(Struct, frozen=True, kw_only=True):
+    """How XPK is called. `docker_image` may hold `{sha}`; a run uses `slices` slices at once."""
 
     cluster: str
     project: str
@@ -53,11 +68,10 @@ class XpkConfig:
     docker_image: str
     priority: str
     timeout_seconds: int
-    slices: int = 1
+    slices: int = DEFAULT_SLICES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalConfig:
+class LocalConfig(Struct, frozen=True, kw_only=True):
     """How cases run on this machine: commits are checked out of `repository`. No `memory_mb`: no limit."""
 
     repository: str
@@ -65,8 +79,7 @@ class LocalConfig:
     memory_mb: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchConfig:
+class LaunchConfig(Struct, frozen=True, kw_only=True):
     """How runs are started; the part named by `cluster` is there."""
 
     cluster: ClusterKind
@@ -74,17 +87,15 @@ class LaunchConfig:
     local: LocalConfig | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Variant:
-    """A named setting: `args` are added to every command."""
+class Variant(Struct, frozen=True, kw_only=True):
+    """Named settings that cases run with: `args` are added to every command."""
 
     name: str
     args: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """What is measured; without `command` it can be found, but not launched. No `paths`: every change
+class Case(Struct, frozen=True, kw_only=True):
+    """What is measured. Without `command` it can be found, but not launched. No `paths`: every change
     concerns it."""
 
     name: str
@@ -92,12 +103,11 @@ class Case:
     paths: tuple[str, ...] = ()
 
     def touched_by(self, changed: Iterable[str]) -> bool:
-        """Whether a change of these files is one to run the case for by itself."""
+        """Whether a change of these files runs the case automatically."""
         return not self.paths or any(glob_matches(glob, path) for path in changed for glob in self.paths)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Triggers:
+class Triggers(Struct, frozen=True, kw_only=True):
     """What starts an answer. No `paths`: every change does."""
 
     pull_request: bool = True
@@ -107,7 +117,7 @@ class Triggers:
     branches: tuple[str, ...] = COPYBARA_BRANCHES
 
     def touched_by(self, changed: Iterable[str]) -> bool:
-        """Whether a change of these files is one to answer."""
+        """Whether a change of these files is answered."""
         return not self.paths or any(glob_matches(glob, path) for path in changed for glob in self.paths)
 
     def watches(self, branch: str) -> bool:
@@ -115,8 +125,40 @@ class Triggers:
         return any(glob_matches(glob, branch) for glob in self.branches)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class CheckConfig(Struct, frozen=True, kw_only=True):
+    """`pending`: it may be shown while runs are awaited. `fail_on_regression`: it may turn red."""
+
+    kind: CheckKind = CheckKind.OFF
+    pending: bool = False
+    fail_on_regression: bool = False
+
+
+NO_CHECKS = CheckConfig()
+
+
+class TrustedBot(Struct, frozen=True, kw_only=True):
+    """An App's account. It is trusted where login, id and type agree, since logins can be taken over."""
+
+    login: str
+    id: int
+
+
+# Copybara exports Google's changes as branches and drives their pull requests (its public account).
+COPYBARA = TrustedBot(login="copybara-service[bot]", id=56741989)
+DEFAULT_BOTS = (COPYBARA,)
+
+
+class TrustedAccounts(Struct, frozen=True, kw_only=True):
+    """Bots that may start runs, and teams (`organisation/team`) whose members may."""
+
+    bots: tuple[TrustedBot, ...] = ()
+    teams: tuple[str, ...] = ()
+
+
+DEFAULT_TRUSTED = TrustedAccounts(bots=DEFAULT_BOTS)
+
+
+class Budget(Struct, frozen=True, kw_only=True):
     """What launches may cost; None is no limit of that kind. A day is one of UTC."""
 
     chip_hours_per_day: float = DEFAULT_CHIP_HOURS_PER_DAY
@@ -125,16 +167,14 @@ class Budget:
     chip_hours_per_pull_request: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineConfig:
-    """How main itself is kept measured: `daily_at` is seconds since midnight UTC, None for never."""
+class BaselineConfig(Struct, frozen=True, kw_only=True):
+    """How main itself is measured: `daily_at` is seconds since midnight UTC, None for never."""
 
     daily_at: int | None = None
     old_after_days: float = DEFAULT_OLD_AFTER_DAYS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suite:
+class Suite(Struct, frozen=True, kw_only=True):
     """The whole configuration. `runs` or `launch` is there, or both."""
 
     cases: Mapping[str, Case]
@@ -150,7 +190,7 @@ class Suite:
     margins: Margins = Margins()
 
     def touched_by(self, changed: Sequence[str]) -> bool:
-        """Whether a change of these files is one to answer: it touches what triggers, and a case."""
+        """Whether a change of these files is answered: it touches a trigger's path and a case."""
         return self.triggers.touched_by(changed) and any(
             case.touched_by(changed) for case in self.cases.values()
         )

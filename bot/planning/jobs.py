@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from bot.clusters.interface import ClusterPlace, Job
-from bot.config import Suite
-from bot.config.suite import ClusterKind, LaunchConfig, LocalConfig, XpkConfig
+from bot.config import ClusterKind, LaunchConfig, LocalConfig, Suite, XpkConfig
 from bot.domain.case_key import CaseKey
 from bot.domain.price import Price
 from bot.domain.pull_request import branch_slug

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import msgspec
 
 from bot.commands.labels import LabelMaker
-from bot.config import NO_CHECKS, CheckConfig, Suite
-from bot.config.loader import CONFIG_PATH, SuiteLoader
+from bot.config import CONFIG_PATH, NO_CHECKS, CheckConfig, Suite
+from bot.config.loader import SuiteLoader
 from bot.domain.head import HeadFacts
 from bot.domain.pull_request import PullRequest
 from bot.domain.repository import Repository

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from bot.commands import active_requests
 from bot.commands.active_requests import launches_runs, suite_keys
 from bot.commands.fork_approval import ApprovalNeeded, check_approval
-from bot.config import Suite
-from bot.config.suite import LaunchConfig
+from bot.config import LaunchConfig, Suite
 from bot.domain.case_key import CaseKey
 from bot.domain.head import HeadFacts
 from bot.domain.price import Price

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from bot.config.loader import CACHE_SECONDS, CONFIG_PATH, LoadedSuite, SuiteLoader
+from bot.config import CONFIG_PATH
+from bot.config.loader import CACHE_SECONDS, LoadedSuite, SuiteLoader
 from bot.domain.repository import Repository
 from bot.storage import pull_requests, queue, repositories
 from bot.storage.database import Database

@@ -143,7 +143,7 @@ def test_a_pending_check_is_shown_where_that_is_fine_and_concluded_under_the_sam
     scene: Callable[[], Scene],
 ) -> None:
     """Progress alone is not written; the conclusion goes to the same check run."""
-    one, checks = scene(), replace(CHECK, pending=True)
+    one, checks = scene(), CheckConfig(kind=CheckKind.CHECK, pending=True)
     one.check(RUNNING, checks)
     one.check(replace(RUNNING, rows=(*RUNNING.rows, same("b"))), checks)
     one.check(REPORT, checks)
@@ -153,7 +153,7 @@ def test_a_pending_check_is_shown_where_that_is_fine_and_concluded_under_the_sam
 
 def test_the_pending_check_of_an_older_head_is_concluded(scene: Callable[[], Scene]) -> None:
     """Nobody waits for its answer any more, and a queue of merges must not."""
-    one, checks = scene(), replace(CHECK, pending=True)
+    one, checks = scene(), CheckConfig(kind=CheckKind.CHECK, pending=True)
     one.check(RUNNING, checks)
     one.check(replace(RUNNING, head_sha=OTHER), checks)
     assert [(HEAD, None), (HEAD, "skipped"), (OTHER, None)] == [
@@ -167,7 +167,7 @@ def test_the_pending_check_of_an_older_head_is_concluded(scene: Callable[[], Sce
 def test_a_head_that_is_not_measured_is_skipped_once(scene: Callable[[], Scene]) -> None:
     """Where the check is required nobody waits in vain; what is pending on an older head is concluded too,
     and a head that is measured after all gets its answer under the same id."""
-    one, checks = scene(), replace(CHECK, pending=True)
+    one, checks = scene(), CheckConfig(kind=CheckKind.CHECK, pending=True)
     one.check(RUNNING, checks)
     one.skip(OTHER)
     one.skip(OTHER)
@@ -192,7 +192,7 @@ def test_a_head_that_is_not_measured_gets_a_status_or_nothing_as_configured(
 def test_turning_checks_off_leaves_none_pending(scene: Callable[[], Scene]) -> None:
     """The one that waits is concluded."""
     one = scene()
-    one.check(RUNNING, replace(CHECK, pending=True))
+    one.check(RUNNING, CheckConfig(kind=CheckKind.CHECK, pending=True))
     one.check(RUNNING, CheckConfig())
     assert [None, "skipped"] == one.wall.endings
 
@@ -255,7 +255,9 @@ def test_a_regression_fails_only_where_that_is_asked_for(scene: Callable[[], Sce
     """Red is opt-in; without it the check says `skipped` and its title says what is slower."""
     for gates, ending in ((True, "failure"), (False, "skipped")):
         one = scene()
-        one.check(replace(REPORT, rows=(slower("a"),)), replace(CHECK, fail_on_regression=gates))
+        one.check(
+            replace(REPORT, rows=(slower("a"),)), CheckConfig(kind=CheckKind.CHECK, fail_on_regression=gates)
+        )
         assert [ending] == one.wall.endings
         assert "1 slower" in one.wall.written[0][1].title
 
@@ -274,16 +276,16 @@ def test_another_kind_is_written_though_it_says_the_same(scene: Callable[[], Sce
     """A repository that turns from one to the other waits for the new one, and the old one stays pending for
     nobody."""
     one, status = scene(), CheckConfig(kind=CheckKind.STATUS, pending=True)
-    one.check(RUNNING, replace(CHECK, pending=True))
+    one.check(RUNNING, CheckConfig(kind=CheckKind.CHECK, pending=True))
     one.check(RUNNING, status)
     assert [None, "skipped"] == one.wall.endings
     one.check(REPORT, status)
     one.check(REPORT)
     assert [None, "skipped", "success"] == one.wall.endings
     assert [None, Conclusion.SUCCESS] == [text.conclusion for text in one.wall.statuses]
-    one.check(RUNNING, replace(CHECK, pending=True))
+    one.check(RUNNING, CheckConfig(kind=CheckKind.CHECK, pending=True))
     one.check(RUNNING, status)
-    one.check(RUNNING, replace(CHECK, pending=True))
+    one.check(RUNNING, CheckConfig(kind=CheckKind.CHECK, pending=True))
     assert [None, Conclusion.SUCCESS, None, Conclusion.SKIPPED] == [
         text.conclusion for text in one.wall.statuses
     ]

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from bot.clusters.interface import ClusterPlace
-from bot.config.loader import CONFIG_PATH, SuiteLoader
+from bot.config import CONFIG_PATH
+from bot.config.loader import SuiteLoader
 from bot.domain.case_key import CaseKey
 from bot.domain.price import Price, PriceBasis
 from bot.planning.jobs import device_of

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from bot.config.loader import CONFIG_PATH, SuiteLoader
+from bot.config import CONFIG_PATH
+from bot.config.loader import SuiteLoader
 from bot.domain.check import Conclusion, RenderedCheck
 from bot.domain.repository import Repository
 from bot.errors import NotFound, UserError

@@ -1,14 +1,20 @@
 """The configuration: what is valid, what is said about what is not, and the schema that agrees."""
 
 import json
-from typing import Any
+import subprocess
+import sys
+from collections.abc import Sequence
+from types import NoneType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import jsonschema_rs
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import create_model
 
+from bot.clusters import interface
 from bot.config import (
     Case,
     CheckConfig,
@@ -22,23 +28,10 @@ from bot.config import (
     problems_of,
     read_suite,
 )
-from bot.config.check import MOST_PARTS, MOST_PROBLEMS, check
-from bot.config.document import LONGEST_TEXT, Problem, parse
-from bot.config.schema import DEFAULT_LABELS, DOCUMENT
-from bot.config.shapes import (
-    Choice,
-    Exactly,
-    Flag,
-    Key,
-    Named,
-    Number,
-    Record,
-    Several,
-    Shape,
-    Text,
-    Worded,
-    schema_of,
-)
+from bot.config.document import LONGEST_TEXT, MOST_VALUES, Problem, parse
+from bot.config.models import ConfigModel, Priority, SchemaGenerator, Section
+from bot.config.suite import DEFAULT_LABELS
+from bot.config.validation import MOST_PROBLEMS, validate
 from bot.errors import UserError
 
 FULL = """\
@@ -246,8 +239,8 @@ def test_what_is_not_a_configuration_at_all_is_said(text: str, line: int, said: 
 
 def test_a_small_text_cannot_stand_for_a_huge_one() -> None:
     """Aliases of aliases are counted, not written out."""
-    keys = ", ".join(f"c{n}: &c {{command: x}}" if n == 0 else f"c{n}: *c" for n in range(MOST_PARTS // 2))
-    assert [(1, f"stands for more than {MOST_PARTS} parts; write fewer aliases")] == _problems(
+    keys = ", ".join(f"c{n}: &c {{command: x}}" if n == 0 else f"c{n}: *c" for n in range(MOST_VALUES // 2))
+    assert [(1, f"stands for more than {MOST_VALUES} parts; write fewer aliases")] == _problems(
         f"{{version: 1, runs: {{source: 'file:/x', pattern: '{{case}}'}}, cases: {{{keys}}}}}"
     )
 
@@ -257,6 +250,14 @@ def test_the_wrong_file_is_said_to_be_wrong_within_limits() -> None:
     wrong = ", ".join(f"k{n}: 1" for n in range(900))
     cases = ", ".join(f"c{n}: *l" for n in range(4000))
     assert MOST_PROBLEMS == len(_problems(f"version: 1\nlaunch: &l {{{wrong}}}\ncases: {{{cases}}}\n"))
+
+
+def test_a_number_beyond_all_limits_is_refused_like_any_other() -> None:
+    """YAML can write numbers that no computer holds."""
+    assert [
+        (4, "budget.chip_hours_per_day: must be 0 or more, not 1e999"),
+        (4, "budget.concurrent_runs: must be a whole number from 1, not 1e999"),
+    ] == _problems(SMALL + "budget: {chip_hours_per_day: 1e999, concurrent_runs: 1e999}\n")
 
 
 @pytest.mark.parametrize(
@@ -325,13 +326,48 @@ def test_the_schema_is_a_schema_and_plain_json() -> None:
 
 def test_every_key_says_what_it_is_for() -> None:
     """The schema is the reference that editors show."""
-    unsaid = [name for name, key in _keys(DOCUMENT) if not key.about.endswith(".")]
-    assert [] == unsaid
+    schema = json_schema()
+    sections = {"": schema} | schema["$defs"]
+    keys = {
+        (name, key): _described(value, schema)
+        for name, section in sections.items()
+        for key, value in _body(section)["properties"].items()
+    }
+    assert [] == [name for name, about in keys.items() if not about.endswith(".")]
+    assert len(keys) > 40
 
 
-def _keys(record: Record) -> list[tuple[str, Any]]:
-    here = list(record.keys.items())
-    return here + [deeper for _, key in here if isinstance(key.shape, Record) for deeper in _keys(key.shape)]
+def _body(section: dict[str, Any]) -> dict[str, Any]:
+    """A section's schema, without the word that may stand for it."""
+    body: dict[str, Any] = section["anyOf"][-1] if "anyOf" in section and "type" not in section else section
+    return body
+
+
+def _described(value: dict[str, Any], schema: dict[str, Any]) -> str:
+    """What a key is for; where it says the same as its section, the section says it."""
+    about: str = value.get("description") or _resolved(value, schema)["description"]
+    return about
+
+
+def _resolved(value: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = schema["$defs"][value["$ref"].rpartition("/")[2]] if "$ref" in value else value
+    return found
+
+
+def test_priorities_are_those_of_the_cluster() -> None:
+    """The model spells them out for type checkers."""
+    assert interface.PRIORITIES == get_args(Priority)
+
+
+def test_pydantic_is_loaded_when_a_configuration_is_read() -> None:
+    """Neither the command line nor a server that starts waits for it."""
+    program = (
+        "import sys, bot.config\n"
+        "assert 'pydantic' not in sys.modules\n"
+        "bot.config.problems_of('')\n"
+        "assert 'pydantic' in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 _WORDS = st.sampled_from(
@@ -362,7 +398,6 @@ _WORDS = st.sampled_from(
         *("python train.py", "a\nb", "a\n", " ", "", "yes", "1", "null", "é", "a\tb", "\x7f", "x" * 101),
     ]
 )
-
 _ANYTHING = st.recursive(
     st.one_of(
         st.none(),
@@ -378,6 +413,7 @@ _ANYTHING = st.recursive(
     max_leaves=4,
 )
 
+
 # What can be typed; a few odd letters are among the words.
 _TYPED = st.characters(min_codepoint=0x20, max_codepoint=0x7E)
 
@@ -386,37 +422,52 @@ def _mostly(honest: st.SearchStrategy[Any], odd: st.SearchStrategy[Any]) -> st.S
     return st.integers(0, 39).flatmap(lambda chance: honest if chance else odd)
 
 
-def _valid(shape: Shape) -> st.SearchStrategy[Any]:
-    """Values a shape mostly accepts, and now and then something else."""
-    match shape:
-        case Text(form=None):
-            honest: st.SearchStrategy[Any] = _mostly(_WORDS.filter(bool), _WORDS)
-        case Text(form=form):
-            honest = st.from_regex(rf"\A(?:{form})\Z", alphabet=_TYPED)
-        case Number(kind=kind):
-            honest = st.integers(-1, 102) if kind is int else st.floats(-1, 102, allow_nan=False)
-        case Flag():
-            honest = st.booleans()
-        case Exactly(value=value):
-            honest = st.just(value)
-        case Choice(options=options):
-            honest = st.sampled_from(options)
-        case Several(of=of):
-            honest = st.lists(_valid(of), max_size=2)
-        case Named(value=value):
+def _valid(value: dict[str, Any], schema: dict[str, Any]) -> st.SearchStrategy[Any]:
+    """Values that a JSON Schema mostly accepts, and now and then something else."""
+    return _mostly(_honest(_resolved(value, schema), schema), _ANYTHING)
+
+
+def _honest(value: dict[str, Any], schema: dict[str, Any]) -> st.SearchStrategy[Any]:
+    match value:
+        case {"anyOf": [first, second], **rest} if "type" not in rest:
+            return _valid(first, schema) | _valid(second, schema)
+        case {"const": _} | {"enum": _}:
+            return st.sampled_from(value.get("enum") or [value["const"]])
+        case {"type": "array", "items": items}:
+            return st.lists(_valid(items, schema), max_size=2)
+        case {"type": "object", "properties": properties, **rest}:
+            parts = {name: _valid(part, schema) for name, part in properties.items()}
+            return _section(parts, rest.get("required", ()))
+        case {"type": "object", "additionalProperties": inner}:
             names = _mostly(st.sampled_from(["03_dropout", "linen", "_x"]), _WORDS)
-            honest = st.dictionaries(names, _valid(value), min_size=1, max_size=2)
-        case Record() | Worded():
-            honest = _valid_keys(shape)
-    return _mostly(honest, _ANYTHING)
+            return st.dictionaries(names, _valid(inner, schema), min_size=1, max_size=2)
+        case _:
+            return _honest_scalar(value)
 
 
-def _valid_keys(shape: Record | Worded) -> st.SearchStrategy[Any]:
-    if isinstance(shape, Worded):
-        return _valid(shape.word) | _valid(shape.record)
-    needed = {name: _valid(key.shape) for name, key in shape.keys.items() if key.required}
-    others = {name: _valid(key.shape) for name, key in shape.keys.items() if not key.required}
-    return st.fixed_dictionaries(needed, optional=others)
+def _honest_scalar(value: dict[str, Any]) -> st.SearchStrategy[Any]:
+    match value["type"]:
+        case "string":
+            return st.from_regex(rf"\A{value['pattern'][1:-1]}\Z", alphabet=_TYPED)
+        case "integer":
+            return st.integers(-1, 102)
+        case "number":
+            return st.floats(-1, 102, allow_nan=False)
+        case "boolean":
+            return st.booleans()
+        case "null":
+            return st.none()
+        case other:
+            raise AssertionError(other)
+
+
+def _section(
+    parts: dict[str, st.SearchStrategy[Any]], needed: Sequence[str]
+) -> st.SearchStrategy[dict[str, Any]]:
+    always = {name: part for name, part in parts.items() if name in needed}
+    return st.fixed_dictionaries(
+        always, optional={name: part for name, part in parts.items() if name not in always}
+    )
 
 
 class _Writer(yaml.SafeDumper):
@@ -430,47 +481,45 @@ def _written(document: Any) -> str:
     return yaml.dump(document, Dumper=_Writer, allow_unicode=True, width=10_000)
 
 
-def _shapes(shape: Shape) -> list[Shape]:
-    """A shape and everything in it."""
-    match shape:
-        case Record(keys=keys):
-            inner = [key.shape for key in keys.values()]
-        case Named(name=name, value=value):
-            inner = [name, value]
-        case Several(of=of):
-            inner = [of]
-        case Worded(record=record):
-            inner = [record]
-        case _:
-            inner = []
-    return [shape, *(deeper for part in inner for deeper in _shapes(part))]
+def _types(annotation: Any) -> list[Any]:
+    """A type of the models and everything in it."""
+    bare = annotation
+    while get_origin(bare) is Annotated:
+        bare = get_args(bare)[0]
+    if isinstance(bare, type) and issubclass(bare, Section):
+        inner = list(get_type_hints(bare, include_extras=True).values())
+        inner = inner[1:]  # the first is pydantic's own `model_config`
+    else:
+        inner = [one for one in get_args(bare) if one is not NoneType and not isinstance(one, str)]
+    return [annotation, *(deeper for part in inner for deeper in _types(part))]
 
 
 @pytest.mark.parametrize(
-    "shape", {repr(shape): shape for shape in _shapes(DOCUMENT)}.values(), ids=lambda s: type(s).__name__
+    "annotation", {repr(one): one for one in _types(ConfigModel)[1:]}.values(), ids=lambda one: repr(one)[:60]
 )
 @given(st.data())
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-def test_every_shape_refuses_what_its_schema_refuses(shape: Shape, data: st.DataObject) -> None:
+def test_every_type_refuses_what_its_schema_refuses(annotation: Any, data: st.DataObject) -> None:
     """Each by itself, so that no part hides behind a fault of another."""
-    document = {"it": data.draw(_valid(shape) | _ANYTHING)}
-    alone = Record(keys={"it": Key(shape=shape, about="It.")})
+    alone = create_model("Alone", __base__=Section, it=(annotation, ...))
+    schema = alone.model_json_schema(schema_generator=SchemaGenerator)
+    document = {"it": data.draw(_valid(schema["properties"]["it"], schema) | _ANYTHING)}
     tree = parse(_written(document))
     assert not isinstance(tree, Problem)
-    problems = check(tree, alone).problems
-    assert jsonschema_rs.is_valid(schema_of(alone), document) == (problems == []), problems
+    found, problems = validate(tree, alone)
+    assert jsonschema_rs.is_valid(schema, document) == (problems == ()), problems
+    assert (found is None) == (problems != ())
 
 
 def _document() -> st.SearchStrategy[Any]:
-    parts = {name: _valid(key.shape) for name, key in DOCUMENT.keys.items()}
-    always = {name: parts[name] for name in ("version", "cases")}
-    others = {name: part for name, part in parts.items() if name not in always}
-    found = {name: part for name, part in others.items() if name not in ("runs", "launch")}
+    schema = json_schema()
+    parts = {name: _valid(value, schema) for name, value in schema["properties"].items()}
+    found = {name: part for name, part in parts.items() if name != "launch"}
     return st.one_of(
-        st.fixed_dictionaries(always | {"runs": parts["runs"]}, optional=found),
-        st.fixed_dictionaries(always, optional=others),
+        _section(found, ("version", "cases", "runs")),
+        _section(parts, ("version", "cases")),
     )
 
 
@@ -487,7 +536,7 @@ def test_the_schema_and_the_program_refuse_the_same(document: Any) -> None:
 @given(st.text(max_size=200) | st.text(alphabet="{}[]:,&*!|>-#\n\t '\"ab1", max_size=60))
 @settings(deadline=None)
 def test_no_text_is_too_odd(text: str) -> None:
-    """Whatever a pull request puts into the file, the answer is a Suite or Told."""
+    """Whatever a pull request puts into the file, the answer is a Suite or UserError."""
     if not problems_of(text):
         assert isinstance(read_suite(text), Suite)
 
