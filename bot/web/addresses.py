@@ -3,8 +3,9 @@
 Paths are safe inside an HTML attribute, and keep the visitor's link key where there is one.
 """
 
-from dataclasses import dataclass
 from urllib.parse import quote, urlencode
+
+from msgspec import Struct
 
 GITHUB_URL = "https://github.com"
 
@@ -12,8 +13,7 @@ API_PREFIX = "/api/v1"
 """Above every path that answers JSON."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Links:
+class Links(Struct, frozen=True, kw_only=True):
     """The addresses as one visitor sees them; `key` opens a private repository, `github` is where people meet
     the GitHub that it is on."""
 

@@ -4,10 +4,10 @@ Only files found in `bot/web/static` at the start are served, and browsers may c
 """
 
 import hashlib
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -26,8 +26,7 @@ MEDIA_TYPES = {
 CACHE_FOREVER = "public, max-age=31536000, immutable"
 
 
-@dataclass(frozen=True, slots=True)
-class Assets:
+class Assets(Struct, frozen=True):
     """The files by the name they are served under, and those names by the file's own."""
 
     files: dict[str, bytes]

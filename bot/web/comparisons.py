@@ -4,11 +4,14 @@ The rules are a report's: the error rate is shared among the comparable cases, n
 default branch, margins are the repository's own.
 """
 
+import dataclasses
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from threading import Lock
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from bot.domain.commit import same_commit
 from bot.domain.pull_request import branch_slug
@@ -25,16 +28,14 @@ from bot.verdict.noise import PastRun, noise_history
 from bot.web.auth.access import UnknownName
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonEnd:
+class ComparisonEnd(Struct, frozen=True, kw_only=True):
     """One end of a comparison: a name, and the one variant that was asked for, or None for every one."""
 
     ref: Ref
     variant: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairedCase:
+class PairedCase(Struct, frozen=True, kw_only=True):
     """One row: the runs of both ends, and main's of the same case and conditions, oldest first."""
 
     case: str
@@ -64,8 +65,7 @@ class PairedCase:
         return tuple(kept.record.id for kept in (*self.base, *self.head))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pairing:
+class Pairing(Struct, frozen=True, kw_only=True):
     """Two ends and their rows, by case and variant; `known` are the variants that each end has runs of."""
 
     repository: str
@@ -162,8 +162,7 @@ MAX_REF_LENGTH = 250
 """Characters of a name: GitHub's branches end there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestedEnd:
+class RequestedEnd(Struct, frozen=True, kw_only=True):
     """One end as it was spelt."""
 
     name: str
@@ -244,16 +243,14 @@ MAX_CACHED = 4_000
 MeasuredRuns = Mapping[str, MeasuredRun]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedCases:
+class ComparedCases(Struct, frozen=True, kw_only=True):
     """The rows of a comparison, and the runs of the one that was chosen, by id."""
 
     rows: tuple[CaseReport, ...]
     measured: MeasuredRuns = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class _MeasuredReader:
+class _MeasuredReader(Struct):
     """What was measured, each run read once."""
 
     connection: Connection
@@ -266,8 +263,7 @@ class _MeasuredReader:
         return self.known
 
 
-@dataclass(slots=True)
-class ComparisonCache:
+class ComparisonCache(Struct):
     """Compares, and remembers the latest comparisons without their step lines."""
 
     _known: OrderedDict[tuple[object, ...], object] = field(default_factory=OrderedDict)
@@ -289,7 +285,7 @@ class ComparisonCache:
             row = pairing.rows[at]
             found = compare_case(row, pairing, measured, comparable, explained=at == chosen)
             made = case_report(row, found) if at == chosen else made
-            slim = replace(reports.slim_comparison(found), explanation=None)
+            slim = dataclasses.replace(reports.slim_comparison(found), explanation=None)
             known[at] = known[at] or self._keep(keys[at], case_report(row, slim))
         rows = [
             one if isinstance(one, CaseReport) else case_report(row, None)

@@ -5,9 +5,9 @@ carries the key of the new one: nobody learns a name who could not read it befor
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from urllib.parse import quote
 
+from msgspec import Struct, field
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import RedirectResponse
@@ -23,8 +23,7 @@ CACHE_SECONDS = 30.0
 API_PARTS = ("api", "v1")
 
 
-@dataclass(slots=True, kw_only=True)
-class FormerNames:
+class FormerNames(Struct, kw_only=True):
     """Former names, read from the database now and then."""
 
     database: Database

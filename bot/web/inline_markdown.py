@@ -7,7 +7,8 @@ Out: `Piece`s of plain text with their style. They are escaped like every other 
 
 import html
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from bot.report.escape import ZERO_WIDTH
 
@@ -23,8 +24,7 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StyledText:
+class StyledText(Struct, frozen=True, kw_only=True):
     """Some text and how it is set."""
 
     text: str

@@ -5,8 +5,8 @@ failure into a page or a JSON answer.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -29,8 +29,7 @@ Render = Callable[[str, Mapping[str, object]], str]
 RETRY_SECONDS = 30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebContext:
+class WebContext(Struct, frozen=True, kw_only=True):
     """The parts. `public_url` is where people reach the pages; `now` tells Unix seconds."""
 
     database: Database

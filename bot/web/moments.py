@@ -1,12 +1,11 @@
 """Times as pages show them: UTC dates and ages, from Unix seconds."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from bot.report.wording import age_words, iso_time
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class Moment(Struct, frozen=True, kw_only=True):
     """A moment: for machines, and for people."""
 
     machine: str

@@ -8,9 +8,9 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from functools import partial
 
+from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, generate_latest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -36,16 +36,14 @@ from bot.web.routes import api_routes, page_routes
 from bot.webhooks.receiver import WebhookReceiver
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frontend:
+class Frontend(Struct, frozen=True, kw_only=True):
     """The routes; the last of them take every other address. `desk` is the reception's."""
 
     routes: tuple[BaseRoute, ...]
     desk: AuthContext
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebDeps:
+class WebDeps(Struct, frozen=True, kw_only=True):
     """What the front is made with. `secret` seals cookies; without `people` nobody can sign in, and without
     `readers` no token opens anything; `artifacts` keeps what is found out about logs;
     `github` is where people meet GitHub."""

@@ -4,8 +4,9 @@ Version 1 keeps every key it has; new keys may be added. Tests validate every an
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from bot import __version__
 from bot.web.api.page_shapes import LOGS, PAGES, RUNS
@@ -29,8 +30,7 @@ ABOUT = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class Operation(Struct, frozen=True, kw_only=True):
     """One address: what it answers, and what may be asked of it."""
 
     path: str

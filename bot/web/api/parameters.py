@@ -5,8 +5,9 @@ The API description and the check read the same schemas. An empty value counts a
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
+
+from msgspec import Struct
 
 from bot.web.api.shapes import Schema
 from bot.web.sanitize import sanitize
@@ -15,8 +16,7 @@ SHOWN_CHARACTERS = 60
 """Characters of a value that are repeated to who gave it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameter:
+class Parameter(Struct, frozen=True, kw_only=True):
     """A parameter: where it stands and what it means."""
 
     name: str

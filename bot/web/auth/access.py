@@ -5,9 +5,9 @@ its link key; for everybody else it is `PageNotFound`, in the same words as a pa
 """
 
 import hashlib
-from dataclasses import dataclass
 from typing import TypeVar
 
+from msgspec import Struct
 from starlette.requests import Request
 
 from bot.domain.run import RunRecord
@@ -41,8 +41,7 @@ class UnknownName(Exception):
         self.why = why
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class Access(Struct, frozen=True, kw_only=True):
     """A visitor at a repository."""
 
     repository: str

@@ -5,9 +5,9 @@ An answer made for one visitor is cached for nobody else, and over https browser
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from urllib.parse import quote
 
+from msgspec import Struct
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import RedirectResponse, Response
@@ -41,8 +41,7 @@ _GITHUB_TOKEN = re.compile(r"(?:gh[a-z]_|github_pat_)[A-Za-z0-9._-]{16,1000}|[0-
 ProblemAnswer = Callable[[Request, int, str, str], Response]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuthContext:
+class AuthContext(Struct, frozen=True, kw_only=True):
     """What the reception works with. Without `sessions` nobody can sign in; `problem` makes a page,
     `github` is where people meet GitHub."""
 

@@ -7,8 +7,8 @@ its expiry. Neither of the two is enough to enter, and an ended session stays en
 import hashlib
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from msgspec import Struct
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
@@ -25,8 +25,7 @@ SIGN_IN_SECONDS = 600
 """From the click on `Sign in` to GitHub's answer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuthCookies:
+class AuthCookies(Struct, frozen=True, kw_only=True):
     """Two cookies that no script reads and no other site sends; over https they are bound to this host."""
 
     secure: bool
@@ -56,8 +55,7 @@ class AuthCookies:
         return "__Host-" if self.secure else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sessions:
+class Sessions(Struct, frozen=True, kw_only=True):
     """All sessions of an installation."""
 
     database: Database

@@ -9,11 +9,11 @@ import logging
 import re
 import secrets
 from base64 import urlsafe_b64encode
-from dataclasses import dataclass
 from hmac import compare_digest
 from typing import Protocol
 from urllib.parse import parse_qs
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -90,8 +90,7 @@ class IdentityProvider(PermissionSource, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignIn:
+class SignIn(Struct, frozen=True, kw_only=True):
     """What signing in takes; `seal` is for the cookie of who is about to."""
 
     people: IdentityProvider

@@ -4,12 +4,13 @@ A missing repository is looked up for as long as a hidden one, so neither status
 refusal is cached for the requested address, never for the repository behind it.
 """
 
+import dataclasses
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
 from starlette.requests import Request
 
 from bot.errors import InvalidToken, TransientError
@@ -40,14 +41,13 @@ class PermissionUnknown(Exception):
     """GitHub cannot be asked now whether the visitor may see this."""
 
 
-@dataclass(slots=True)
-class PermissionCache:
+class PermissionCache(msgspec.Struct):
     """GitHub's answers, briefly."""
 
     readers: PermissionSource
     now: Callable[[], float]
-    _known: OrderedDict[tuple[str, str], tuple[bool, float]] = field(default_factory=OrderedDict)
-    _refused: list[float] = field(default_factory=list)
+    _known: OrderedDict[tuple[str, str], tuple[bool, float]] = msgspec.field(default_factory=OrderedDict)
+    _refused: list[float] = msgspec.field(default_factory=list)
 
     async def may_read(self, token: str, repository: str, asked: str) -> bool:
         """Whether the owner of the token may read a repository; `asked` names what the address asks for."""
@@ -78,26 +78,26 @@ class PermissionCache:
             raise PermissionUnknown from later
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
     """Somebody with a token; `login` and `proof` are there where they signed in with a browser."""
 
     permissions: PermissionCache
-    token: str = field(repr=False)
+    token: str = dataclasses.field(repr=False)
     login: str | None = None
-    proof: str = field(default="", repr=False)
+    proof: str = dataclasses.field(default="", repr=False)
 
     async def may_read(self, repository: str, asked: str) -> bool:
         """Whether this visitor may read the repository behind what the address asks for."""
         return await self.permissions.may_read(self.token, repository, asked)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AccountView:
     """What a page says of its visitor: who is signed in, and whether one can."""
 
     login: str | None = None
-    proof: str = field(default="", repr=False)
+    proof: str = dataclasses.field(default="", repr=False)
     offered: bool = False
 
 

@@ -5,10 +5,11 @@ Thousands of points are thinned to the lowest and highest of each stretch, so no
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 from math import isfinite, log
 from statistics import median
+
+from msgspec import Struct
 
 from bot.report.wording import NO_VALUE, counted, moment_words, signed_percent, significant
 from bot.storage.histories import AcknowledgedVerdict, HistoryPoint
@@ -27,8 +28,7 @@ ACKNOWLEDGEMENT_SECONDS = 30 * 86_400.0
 """How long before main moved a pull request's acknowledgement may lie to be taken for its cause."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryLevel:
+class HistoryLevel(Struct, frozen=True, kw_only=True):
     """The points from place `first` to `last`, their median, and half the band that most of them lie in."""
 
     first: int
@@ -37,8 +37,7 @@ class HistoryLevel:
     half: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LevelChange:
+class LevelChange(Struct, frozen=True, kw_only=True):
     """A change of level at a place; `known` is who took note of it, `certain` whether of this very commit.
 
     Where the devices or versions changed with it, `conditions` says from what to what."""
@@ -149,8 +148,7 @@ PLOT_HEIGHT = 220.0
 MAX_HOVER_AREAS = 120
 
 
-@dataclass(frozen=True, slots=True)
-class _Axes:
+class _Axes(Struct, frozen=True):
     """Places from left to right; values from `low` at the bottom to `high` at the top."""
 
     count: int
@@ -306,8 +304,7 @@ def _plot_words(
 SPARK_WIDTH, SPARK_HEIGHT = 120.0, 24.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sparkline:
+class Sparkline(Struct, frozen=True, kw_only=True):
     """A small drawing: the line, a dot at its newest value, strokes where a run has no figure."""
 
     path: str

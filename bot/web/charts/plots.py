@@ -6,11 +6,12 @@ drawn at the edge and counted.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
 from operator import itemgetter
 from statistics import median
+
+from msgspec import Struct
 
 from bot.logs.ledger import Phase
 from bot.report.wording import counted, duration_words, significant
@@ -29,8 +30,7 @@ HoverNote = Callable[[str, int], str]
 """What to say of a line's figure at a step, by the line's name; nothing is an empty text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HoverArea:
+class HoverArea(Struct, frozen=True, kw_only=True):
     """A stretch of the drawing, and what it says."""
 
     x: float
@@ -105,8 +105,7 @@ def _value_range(values: Sequence[float], shown: Callable[[float], str]) -> str:
     return shown(low) if low == high else f"{shown(low)} to {shown(high)}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stroke:
+class Stroke(Struct, frozen=True, kw_only=True):
     """One path and its style; `name` stands in the legend where it is not empty."""
 
     style: str
@@ -114,8 +113,7 @@ class Stroke:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AxisLabels:
+class AxisLabels(Struct, frozen=True, kw_only=True):
     """What stands at the edges of a drawing: its highest and lowest value, and where it begins and ends."""
 
     high: str
@@ -124,8 +122,7 @@ class AxisLabels:
     last: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plot:
+class Plot(Struct, frozen=True, kw_only=True):
     """A drawing `height` high; `rules` are the heights of its frame lines, `words` say it to those who do not
     see it, `notes` give the scales."""
 
@@ -143,8 +140,7 @@ FILL_COUNT = 10
 """The stylesheet has so many fills, ordered so that neighbours differ in lightness too."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BarSegment:
+class BarSegment(Struct, frozen=True, kw_only=True):
     """One phase of a bar: its place, its fill and its words."""
 
     x: float
@@ -153,8 +149,7 @@ class BarSegment:
     words: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeBar:
+class TimeBar(Struct, frozen=True, kw_only=True):
     """A run's time as one bar; `words` say it to those who do not see it."""
 
     name: str
@@ -218,8 +213,7 @@ DRAW_LIMIT = 1e300
 """Values beyond are drawn at the edge: their differences would overflow."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Panel:
+class _Panel(Struct, frozen=True):
     """A panel: the steps from left to right, the values from `low` at the bottom to `high` at the top."""
 
     first: int

@@ -7,7 +7,9 @@ one for dark pages that is readable on every background; the log's own colours w
 import colorsys
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.web.sanitize import sanitize
 
@@ -26,8 +28,7 @@ _ATTRIBUTES = {1: "bold", 2: "dim", 3: "italic", 4: "under", 7: "turned", 9: "st
 _ATTRIBUTE_ENDS = {22: ("bold", "dim"), 23: ("italic",), 24: ("under",), 27: ("turned",), 29: ("struck",)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StyledSpan:
+class StyledSpan(Struct, frozen=True, kw_only=True):
     """Characters from `start` to `end` of a line, and the classes they are shown in."""
 
     start: int
@@ -35,8 +36,7 @@ class StyledSpan:
     style: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Style:
+class _Style(Struct, frozen=True):
     ink: str | None = None
     paper: str | None = None
     attributes: frozenset[str] = frozenset()

@@ -7,11 +7,12 @@ compared. Memory is that of one page; calls block.
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from enum import StrEnum
 from itertools import zip_longest
+
+from msgspec import Struct
 
 from bot.verdict.judgement import MeasuredRun
 from bot.web.log_viewer.masks import mask, names_pattern, printed_at, without_stamp, without_volatile
@@ -24,8 +25,7 @@ OPENING = "what comes before the first event"
 ERROR_MARK = "error"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogSection:
+class LogSection(Struct, frozen=True, kw_only=True):
     """From the line of an event, which byte `begin` is in, to the line of the next; the last has no `end`."""
 
     words: str
@@ -33,8 +33,7 @@ class LogSection:
     end: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SectionPair:
+class SectionPair(Struct, frozen=True, kw_only=True):
     """The same event in both logs, or in one."""
 
     words: str
@@ -85,8 +84,7 @@ class RowKind(StrEnum):
     APART = "apart"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideLine:
+class SideLine(Struct, frozen=True, kw_only=True):
     """One line of one log: what is shown, what counts, its number, and seconds since the log's start."""
 
     text: str
@@ -95,8 +93,7 @@ class SideLine:
     seconds: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineRow:
+class LineRow(Struct, frozen=True, kw_only=True):
     """Two lines, or one alone; or so many lines that are the `same` and are not shown."""
 
     kind: RowKind
@@ -177,8 +174,7 @@ ENVIRONMENT_FIELDS = ("jax", "jaxlib", "libtpu", "orbax", "device_kind", "device
 _SETTING = re.compile(rb"Config param ([A-Za-z_][\w.]{0,80}): ([^\r\n]{0,400})")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogSide:
+class LogSide(Struct, frozen=True, kw_only=True):
     """One of the two: its log, what was measured from it, and the names that are its own."""
 
     source: LogSource
@@ -187,8 +183,7 @@ class LogSide:
     redacts: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettingDifference:
+class SettingDifference(Struct, frozen=True, kw_only=True):
     """A setting that is not the same on both sides; None where a side does not state it."""
 
     name: str
@@ -196,8 +191,7 @@ class SettingDifference:
     head: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SectionView:
+class SectionView(Struct, frozen=True, kw_only=True):
     """A section of both logs. `more` says that the section is longer than what is compared of it."""
 
     words: str
@@ -210,8 +204,7 @@ class SectionView:
     open: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogComparison:
+class LogComparison(Struct, frozen=True, kw_only=True):
     """One page of it: the sections from `first` on, of `count`."""
 
     settings: tuple[SettingDifference, ...]

@@ -9,10 +9,10 @@ empty.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import re2
+from msgspec import Struct
 
 from bot.errors import UserError
 from bot.web.log_viewer.redaction import LEAD_CHARACTERS, Redaction
@@ -33,8 +33,7 @@ class InvalidQuery(UserError):
     """A text is no regular expression that can be searched for; the message says why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogQuery:
+class LogQuery(Struct, frozen=True, kw_only=True):
     """Words. `cased` says that A is not a, `regular` that they are a regular expression."""
 
     words: str
@@ -110,16 +109,14 @@ LOOK_AHEAD = 8 << 10
 CHUNK_BYTES = 4 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogPlace:
+class LogPlace(Struct, frozen=True, kw_only=True):
     """A byte of a log, and the number of the line that holds it."""
 
     offset: int = 0
     line: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class LogChunk:
+class LogChunk(Struct, frozen=True):
     """Text from byte `at` on, of which hits up to `limit` are taken: the rest is what stands behind them."""
 
     at: int
@@ -179,8 +176,7 @@ CONTEXT_BYTES = 800
 """Bytes of a longer line that are shown on either side of a hit: together with it one piece of a line."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogHit:
+class LogHit(Struct, frozen=True, kw_only=True):
     """A line that holds the words, with its neighbours; `lit` are its parts, the words marked."""
 
     line: LogLine
@@ -189,8 +185,7 @@ class LogHit:
     lit: tuple[tuple[bool, str], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchResult:
+class SearchResult(Struct, frozen=True, kw_only=True):
     """The hits from byte `begin` to byte `end`; `following` is where to go on, None at the log's end."""
 
     hits: tuple[LogHit, ...]
@@ -375,8 +370,7 @@ def _context_end(text: bytes, at: int) -> int:
 HighlightedText = tuple[tuple[bool, str], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HitGroup:
+class HitGroup(Struct, frozen=True, kw_only=True):
     """Lines that stand together in a log, each with its parts, the words marked, where it is a hit."""
 
     lines: tuple[tuple[LogLine, HighlightedText | None], ...]

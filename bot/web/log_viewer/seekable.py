@@ -9,8 +9,9 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass
 from threading import Lock
+
+from msgspec import Struct
 
 from bot.artifacts.store import CHUNK_BYTES, GZIP_MAGIC, ArtifactStore
 from bot.errors import UserError
@@ -32,8 +33,7 @@ class DamagedGzip(UserError):
     """The rest of a compressed log cannot be inflated, today or later."""
 
 
-@dataclass(frozen=True, slots=True)
-class _InflaterState:
+class _InflaterState(Struct, frozen=True):
     """Text from `text` on comes from stored bytes from `stored` on, through (a copy of) `inflate`."""
 
     text: int
@@ -138,8 +138,7 @@ RECODED_SPACING = 4 << 20
 ReadFrom = Callable[[int], Iterator[bytes]]
 
 
-@dataclass(frozen=True, slots=True)
-class _TranscoderState:
+class _TranscoderState(Struct, frozen=True):
     """Text from `text` on comes from stored bytes from `stored` on, through (a copy of) `transcoder`."""
 
     text: int

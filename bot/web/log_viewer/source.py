@@ -6,10 +6,12 @@ callers run them in a thread. A log that cannot be shown is `LogUnavailable`.
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TypeVar
 from urllib.parse import unquote
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.artifacts.line_index import STRIDE, LineIndex, LineIndexCache, build_index, content_identity
 from bot.artifacts.sources import open_store
@@ -38,8 +40,7 @@ class OffsetTooFar(UserError):
     """The wanted place of a compressed log lies behind what is inflated for a page."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogSource:
+class LogSource(Struct, frozen=True, kw_only=True):
     """One content of one log. `identity` names both; `gzip` is there where it is compressed, `recoded` where
     it is UTF-16."""
 

@@ -7,7 +7,9 @@ or two; calls block.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.web.log_viewer.ansi import shift_spans
 from bot.web.log_viewer.masks import mask, message
@@ -51,8 +53,7 @@ _SUBJECTS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogFold:
+class LogFold(Struct, frozen=True, kw_only=True):
     """Lines from `begin` to `end` of the window, what they are about, and their most frequent masks."""
 
     begin: int
@@ -97,8 +98,7 @@ def _is_important(line: LogLine) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogView:
+class LogView(Struct, frozen=True, kw_only=True):
     """A window of a log; `folds` are the parts of its lines that read alike."""
 
     lines: tuple[LogLine, ...]

@@ -8,7 +8,9 @@ at its stamps and marks, at spaces, and never inside a character.
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.logs.facts import MarkKind
 from bot.verdict.judgement import MeasuredRun
@@ -40,8 +42,7 @@ STAMP_REACH = 160
 _BINDS_NEXT = re.compile(rb"(?:[=:]|bearer|basic)\Z", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogMark:
+class LogMark(Struct, frozen=True, kw_only=True):
     """A place of the log worth finding: `anchor` is its HTML id, `words` what stands there."""
 
     offset: int
@@ -50,8 +51,7 @@ class LogMark:
     kind: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogLine:
+class LogLine(Struct, frozen=True, kw_only=True):
     """One line, or a piece of a long one: `continues` says that its begin stands in the piece before.
 
     `mark` leads; `also` are the anchors of further marks that stand in it. `runs` are coloured."""
@@ -79,8 +79,7 @@ class LogLine:
         return tuple(part for part in (*parts, ("", self.text[at:])) if part[1])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogSpan:
+class LogSpan(Struct, frozen=True, kw_only=True):
     """The bytes a window shows: `at` of the log is `text[0]`; `ends` says that the log ends with it. `after`
     is some of what follows: a token that the end cuts in two is known by it."""
 

@@ -4,8 +4,11 @@ Shared by the pages of pull requests and comparisons. Pure; the overview row use
 table.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.domain.run import RunRecord
 from bot.logs.facts import Failure
@@ -68,8 +71,7 @@ FULL_DETAIL = DetailLevel(
 """A page has room for everything; what is long is folded by the browser, not cut."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowLine:
+class RowLine(Struct, frozen=True, kw_only=True):
     """One row of the overview."""
 
     anchor: str
@@ -118,8 +120,7 @@ STEADY = "steady_step_seconds"
 DIRECTION_WORDS = {Direction.WORSE: "worse", Direction.BETTER: "better", Direction.DIFFERENT: "differs"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FigureLine:
+class FigureLine(Struct, frozen=True, kw_only=True):
     """One metric on both sides; `word` is its verdict, and `moved` whether it is judged to have moved."""
 
     title: str
@@ -133,8 +134,7 @@ class FigureLine:
     band: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaveatLine:
+class CaveatLine(Struct, frozen=True, kw_only=True):
     """What differs besides the code: what, how on both sides, what follows, and whether it decided."""
 
     what: str
@@ -187,7 +187,7 @@ def _as_judged(row: MetricRow, timing: TimingDecision) -> MetricRow:
     base, head = timing.base_seconds, timing.head_seconds
     if base is None or head is None or row.diff is None:
         return row
-    return replace(row, base=base, head=head, diff=head - base)
+    return dataclasses.replace(row, base=base, head=head, diff=head - base)
 
 
 def _rounds_to_zero(row: MetricRow, digits: int) -> bool:
@@ -287,8 +287,7 @@ def _loss_sentence(comparison: Comparison) -> str:
 CHIP_HOURS = METRICS_BY_KEY["chip_hours"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunLine:
+class RunLine(Struct, frozen=True, kw_only=True):
     """One run with its links and its price."""
 
     id: str
@@ -301,8 +300,7 @@ class RunLine:
     chip_hours: str = NO_VALUE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogReference:
+class LogReference(Struct, frozen=True, kw_only=True):
     """A place in a log, in words, with its link."""
 
     words: str
@@ -359,16 +357,14 @@ def _chip_hours(run: MeasuredRun) -> str:
     return f"{known:.{CHIP_HOURS.digits}f}" if known >= 1 else chip_hours_words(known)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideNames:
+class SideNames(Struct, frozen=True, kw_only=True):
     """What the two sides are called."""
 
     base: str
     head: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailedSide:
+class FailedSide(Struct, frozen=True, kw_only=True):
     """How one side failed."""
 
     side: str
@@ -424,16 +420,14 @@ def _failed_side(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerView:
+class LedgerView(Struct, frozen=True, kw_only=True):
     """The time ledger of both sides: two bars to one scale, and the figures."""
 
     bars: tuple[TimeBar, ...]
     lines: tuple[tuple[str, str, str, str, str], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseView:
+class CaseView(Struct, frozen=True, kw_only=True):
     """A case; `person` says that somebody should look at it, so it stands open."""
 
     names: SideNames

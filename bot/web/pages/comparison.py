@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
+from msgspec import Struct
+from msgspec.structs import replace
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -50,8 +51,7 @@ ACROSS_VARIANTS = {
 """Two variants of one commit are not before and after."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndView:
+class EndView(Struct, frozen=True, kw_only=True):
     """One end: its name, what of it is compared, and where it is on GitHub."""
 
     name: str
@@ -59,8 +59,7 @@ class EndView:
     link: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseLink:
+class CaseLink(Struct, frozen=True, kw_only=True):
     """A row of the overview and its own page."""
 
     line: RowLine
@@ -68,8 +67,7 @@ class CaseLink:
     chosen: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompareView:
+class CompareView(Struct, frozen=True, kw_only=True):
     """The page; `case` is the one shown in full, `place` its number among all, `before` and `after` its
     neighbours."""
 
@@ -282,8 +280,7 @@ def _chosen_document(row: CaseReport, matched: PairedCase) -> dict[str, object]:
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundComparison:
+class FoundComparison(Struct, frozen=True, kw_only=True):
     """A comparison as far as it was asked for: all rows, and the runs of the one that was chosen."""
 
     pairing: Pairing

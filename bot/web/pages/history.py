@@ -2,10 +2,10 @@
 SVG."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from html import escape
 
+from msgspec import Struct
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -43,8 +43,7 @@ MAX_TABLE_RUNS = 100
 NUMERIC_METRICS = tuple(metric for metric in METRICS if metric.key != "jax")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeline:
+class Timeline(Struct, frozen=True, kw_only=True):
     """A metric of a case and variant on a branch: its points, oldest first, and what was acknowledged."""
 
     branch: str
@@ -55,8 +54,7 @@ class Timeline:
     acknowledged: tuple[AcknowledgedVerdict, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeLine:
+class ChangeLine(Struct, frozen=True, kw_only=True):
     """One change: by how much, at which commits, under which circumstances, and who took note."""
 
     change: str
@@ -72,8 +70,7 @@ class ChangeLine:
     note_link: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryRunLine:
+class HistoryRunLine(Struct, frozen=True, kw_only=True):
     """One run."""
 
     run: str
@@ -88,8 +85,7 @@ class HistoryRunLine:
     keeps_pace: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricLink:
+class MetricLink(Struct, frozen=True, kw_only=True):
     """Something else that can be looked at."""
 
     name: str
@@ -97,8 +93,7 @@ class MetricLink:
     chosen: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryView:
+class HistoryView(Struct, frozen=True, kw_only=True):
     """The page; `older` runs are not in the table."""
 
     name: str
@@ -464,8 +459,7 @@ def _spark_svg(drawn: Sparkline, name: str) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryLine:
+class HistoryLine(Struct, frozen=True, kw_only=True):
     """One case: its newest figure, what moved it last, and the drawing."""
 
     name: str

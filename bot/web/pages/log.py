@@ -6,9 +6,9 @@ No log is ever held in memory as a whole.
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -109,8 +109,7 @@ def download_name(record: RunRecord) -> str:
     return (re.sub(r"[^A-Za-z0-9._-]+", "-", words).strip("-.")[:120] or "run") + ".log"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogPageView:
+class LogPageView(Struct, frozen=True, kw_only=True):
     """What a page of a log shows. `lit` are the lines that the address names, `gone` the one that is not
     there; `marks` stand on the page, `away` elsewhere; `before` and `after` are the nearest outside it."""
 

@@ -1,10 +1,10 @@
 """`/{owner}/{repo}/parity/{ref}`: every case in every variant at one ref, and its transition since main."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import log
 from statistics import median
 
+from msgspec import Struct
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -42,8 +42,7 @@ TRANSITION_WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParityCell:
+class ParityCell(Struct, frozen=True, kw_only=True):
     """One case in one variant: how it stands, what became of it since main, and how fast it is."""
 
     standing: str
@@ -55,8 +54,7 @@ class ParityCell:
     runs: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParityMatrix:
+class ParityMatrix(Struct, frozen=True, kw_only=True):
     """Cases by variants. `cells` has one for each variant, in their order, for each case."""
 
     variants: tuple[str, ...]
@@ -64,8 +62,7 @@ class ParityMatrix:
     against_main: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParityCellView:
+class ParityCellView(Struct, frozen=True, kw_only=True):
     """One cell in words."""
 
     symbol: str
@@ -77,8 +74,7 @@ class ParityCellView:
     error: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParityRowView:
+class ParityRowView(Struct, frozen=True, kw_only=True):
     """One case."""
 
     name: str
@@ -86,8 +82,7 @@ class ParityRowView:
     cells: tuple[ParityCellView, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParityView:
+class ParityView(Struct, frozen=True, kw_only=True):
     """The page."""
 
     tallies: tuple[str, ...]
@@ -224,8 +219,7 @@ def _cell_view(cell: ParityCell, link: str, visit: Access) -> ParityCellView:
 CSV_HEADER = ("case", "variant", "standing", "on_main", "transition", "steady_step_seconds", "runs", "error")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundParity:
+class FoundParity(Struct, frozen=True, kw_only=True):
     """A matrix, and the name it is of."""
 
     ref: Ref

@@ -5,8 +5,8 @@ Verdicts, figures and sentences are those of `bot.report`, so page and comment c
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -59,8 +59,7 @@ NOT_WATCHED = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestedReport:
+class RequestedReport(Struct, frozen=True, kw_only=True):
     """One report. `number` is below zero for a `branch`, `head` an older head commit that is asked for, and
     `ref` how a comparison names it."""
 
@@ -126,16 +125,14 @@ async def _requested_branch(
 ALIGN = {"l": "left", "r": "right", "c": "middle"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SheetCell:
+class SheetCell(Struct, frozen=True, kw_only=True):
     """One cell and the side its text keeps to."""
 
     pieces: tuple[StyledText, ...]
     align: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
+class Sheet(Struct, frozen=True, kw_only=True):
     """A table under its title, with the sentences below it."""
 
     anchor: str
@@ -175,8 +172,7 @@ def _sheet_cells(row: tuple[str, ...], align: list[str]) -> tuple[SheetCell, ...
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullView:
+class PullView(Struct, frozen=True, kw_only=True):
     """The page: `settled` says that nothing more is awaited, so that it need not be looked at again."""
 
     report: Report

@@ -2,8 +2,8 @@
 branch."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,8 +26,7 @@ from bot.web.moments import Moment, ago, moment
 NOT_YET = "nothing measured yet"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullLine:
+class PullLine(Struct, frozen=True, kw_only=True):
     """One pull request, or one branch that is watched without. `outdated` says that its head has changed
     since the report."""
 
@@ -74,8 +73,7 @@ def _pull_link(row: PullRow, visit: Access) -> str:
     return visit.links.pull(row.repository, row.number)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MainChangeLine:
+class MainChangeLine(Struct, frozen=True, kw_only=True):
     """`04_int8 +2.1 %` at a commit; `between` links the commits that may have done it."""
 
     name: str
@@ -131,8 +129,7 @@ STALE_BASELINE_SECONDS = 3 * 86_400.0
 """Past this a baseline is called old: a daily run may well miss a weekend, not more."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealthLine:
+class HealthLine(Struct, frozen=True, kw_only=True):
     """One case and variant on main. `trouble` is what a person should know, empty where all is well."""
 
     name: str

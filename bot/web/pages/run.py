@@ -1,8 +1,8 @@
 """`/runs/{id}`: what is known of one run: status, past attempts, figures, environment, time ledger, steps."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -52,8 +52,7 @@ ENVIRONMENT_TITLES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
+class Fact(Struct, frozen=True, kw_only=True):
     """A name and a value; `how` says how it is measured."""
 
     name: str
@@ -61,8 +60,7 @@ class Fact:
     how: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepLine:
+class StepLine(Struct, frozen=True, kw_only=True):
     """One printed step. `use` says whether its interval was used for the steady step time, `odd` what of its
     line cannot be true."""
 
@@ -77,8 +75,7 @@ class StepLine:
     odd: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunView:
+class RunView(Struct, frozen=True, kw_only=True):
     """The page; `measured` is false where nothing was read from a log yet."""
 
     record: RunRecord
@@ -236,8 +233,7 @@ def _number_words(value: float | None, digits: int) -> str:
     return NO_VALUE if value is None else f"{value:.{digits}f}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptLine:
+class AttemptLine(Struct, frozen=True, kw_only=True):
     """An attempt that was given up: when it began and ended, how far it came, why, the cluster's words."""
 
     number: int
@@ -250,8 +246,7 @@ class AttemptLine:
     note: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunStatusView:
+class RunStatusView(Struct, frozen=True, kw_only=True):
     """`words` say how it stands, `note` what its cluster says of it."""
 
     words: str

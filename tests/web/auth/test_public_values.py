@@ -18,7 +18,7 @@ from tests.verdict.made_runs import run as made
 
 STRANGER = Access(repository="octo/maxtext", private=False, links=Links())
 
-READER = replace(STRANGER, private=True)
+READER = msgspec.structs.replace(STRANGER, private=True)
 
 STATES = every_state()
 
