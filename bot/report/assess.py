@@ -16,7 +16,7 @@ from bot.domain.price import is_budget_hold
 from bot.domain.run import RunRecord
 from bot.logs.facts import Failure, OutcomeState, RunOutcome
 from bot.logs.failures import FailureClass, advice
-from bot.report.escape import plain_name, safe_code, safe_text
+from bot.report.escape import plain_name
 from bot.report.model import (
     AcknowledgedState,
     Acknowledgement,
@@ -29,6 +29,7 @@ from bot.report.model import (
     ReportRequest,
     RowState,
 )
+from bot.report.pieces import Line, code, foreign, line
 from bot.report.wording import counted, listed, percent_ceiling
 from bot.verdict.comparability import OutcomeClass, SideOutcome, classify_outcome, side_outcome
 from bot.verdict.judgement import (
@@ -452,13 +453,13 @@ def head_fingerprints(sides: CaseSides) -> set[str]:
     return {failure.fingerprint} if failure and failure.fingerprint else set()
 
 
-def novelty_words(row: CaseReport, branch: str) -> str:
-    """`new: succeeds on main · also on pull request 12`, as Markdown; empty where there is no news."""
+def novelty_words(row: CaseReport, branch: str) -> Line:
+    """`new: succeeds on main · also on pull request 12`; empty where there is no news."""
     news = row.failure
     if news is None:
-        return ""
-    parts = [_novelty_clause(row, news, safe_text(branch, 40)), _other_pulls_words(news)]
-    return " · ".join(part for part in parts if part)
+        return ()
+    clause = _novelty_clause(row, news, foreign(branch, 40))
+    return line(clause, " · " if news.pulls else "", _other_pulls_words(news))
 
 
 def _novelty(base: SideOutcome, failure: Failure) -> Novelty:
@@ -489,28 +490,29 @@ def _known_failure(
     )
 
 
-def _novelty_clause(row: CaseReport, news: FailureNovelty, branch: str) -> str:
+def _novelty_clause(row: CaseReport, news: FailureNovelty, branch: Line) -> Line:
     match news.kinship:
         case Novelty.NEW | Novelty.UNKNOWN if news.main_sha:
-            return f"not in the baseline, but {branch} fails the same at `{news.main_sha[:7]}`"
+            return line("not in the baseline, but ", branch, " fails the same at ", code(news.main_sha[:7]))
         case Novelty.NEW:
-            return f"new: succeeds on {branch}"
+            return line("new: succeeds on ", branch)
         case Novelty.SAME_ON_BASE:
             some = flaky_on_base(row)
-            return f"also on {branch} ({some[0]} of {some[1]} runs)" if some else f"the same on {branch}"
+            also = line("also on ", branch, f" ({some[0]} of {some[1]} runs)") if some else ()
+            return also or line("the same on ", branch)
         case Novelty.OTHER_ON_BASE:
-            return f"{branch} fails otherwise{_base_error(row)}"
+            return line(branch, " fails otherwise", _base_error(row))
         case Novelty.FIXED:
-            return f"fixed: fails on {branch}{_base_error(row)}"
+            return line("fixed: fails on ", branch, _base_error(row))
         case Novelty.UNKNOWN:
-            return f"{branch} has no run that tells whether it is new"
+            return line(branch, " has no run that tells whether it is new")
         case _:
             assert_never(news.kinship)
 
 
-def _base_error(row: CaseReport) -> str:
+def _base_error(row: CaseReport) -> Line:
     end = unsuccessful_outcome(row.comparison.base) if row.comparison else None
-    return f": {safe_code(end.failure.error, 120)}" if end and end.failure and end.failure.error else ""
+    return line(": ", code(end.failure.error, 120)) if end and end.failure and end.failure.error else ()
 
 
 def _other_pulls_words(news: FailureNovelty) -> str:

@@ -1,7 +1,7 @@
-"""One row of the comment's table, cell by cell, in Markdown.
+"""One row of the comment's table, cell by cell.
 
-Words stand beside symbols, foreign text is redacted and escaped, an en dash stands where there is nothing to
-say. A figure that was not judged says so.
+Words stand beside symbols; an en dash stands where there is nothing to say. A figure that was not judged says
+so.
 """
 
 from collections import Counter
@@ -20,9 +20,9 @@ from bot.report.assess import (
     row_words,
     unsuccessful_outcome,
 )
-from bot.report.escape import LONGEST_REASON, safe_code, safe_text
 from bot.report.links import absolute, case_path
 from bot.report.model import CaseProgress, CaseReport, Report, RowState
+from bot.report.pieces import LONGEST_REASON, Line, bold, code, foreign, line, link, listed_lines
 from bot.report.wording import (
     NO_VALUE,
     counted,
@@ -52,17 +52,20 @@ FIELD_TITLES = {field.name: field.title for field in COMPARED_FIELDS}
 
 CAVEATS_IN_A_CELL = 2
 
+LONGEST_PROGRESS = 120
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowCells:
-    """The cells of one row, Markdown."""
+    """The cells of one row; `remarks` stand below the verdict, each on a line of its own."""
 
-    case: str
-    verdict: str
-    steady: str
-    loss: str
-    checkpoint: str
-    memory: str
+    case: Line
+    verdict: Line
+    remarks: tuple[Line, ...]
+    steady: Line
+    loss: Line
+    checkpoint: Line
+    memory: Line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +89,8 @@ def row_cells(report: Report, row: CaseReport, *, public_url: str, detail: Detai
     return RowCells(
         case=case_cell(report, row, public_url=public_url, detail=detail),
         verdict=verdict_cell(report, row),
-        steady=steady_cell(row, detail) + _bound_suffix(row),
+        remarks=tuple(remark for remark in (_acknowledged_by(row), _carried_over(report, row)) if remark),
+        steady=line(steady_cell(row, detail), _bound_suffix(row)),
         loss=loss_cell(row.comparison),
         checkpoint=checkpoint_cell(row.comparison),
         memory=memory_cell(row.comparison),
@@ -114,98 +118,100 @@ def _cases_named_twice(rows: tuple[tuple[str, str], ...]) -> frozenset[str]:
     return frozenset(case for case, count in variants.items() if count > 1)
 
 
-def case_cell(report: Report, row: CaseReport, *, public_url: str, detail: DetailLevel) -> str:
+def case_cell(report: Report, row: CaseReport, *, public_url: str, detail: DetailLevel) -> Line:
     """The case, linked to its row on the page."""
-    name = safe_text(case_label(report, row.case, row.variant), detail.name)
+    name = foreign(case_label(report, row.case, row.variant), detail.name)
     if not detail.links:
         return name
-    return f"[{name}]({absolute(public_url, case_path(report, row.case, row.variant))})"
+    return line(link(absolute(public_url, case_path(report, row.case, row.variant)), name))
 
 
-def verdict_cell(report: Report, row: CaseReport) -> str:
+def verdict_cell(report: Report, row: CaseReport) -> Line:
     """`🔴 slower`, or how far a running case is."""
     words = row_words(row, report.base_branch)
-    text = words.word
     if row.progress and row.state in {RowState.RUNNING, RowState.QUEUED, RowState.RETRYING}:
-        text = progress_words(row.progress, text)
-    return f"{words.symbol} {text}{_acknowledged_line(row)}{_carried_line(report, row)}"
+        return line(f"{words.symbol} ", progress_words(row.progress, words.word))
+    return line(f"{words.symbol} {words.word}")
 
 
-def steady_cell(row: CaseReport, detail: DetailLevel) -> str:
-    """Steady step time of both sides with change, band and number of runs; else why there is none."""
+def steady_cell(row: CaseReport, detail: DetailLevel) -> Line:
+    """Steady step time of both sides with change, threshold and number of runs; else why there is none."""
     comparison = row.comparison
     if comparison is None:
-        return safe_text(row.note, detail.error) if row.note else NO_VALUE
+        return foreign(row.note, detail.error) if row.note else line(NO_VALUE)
     if row.state is RowState.NO_BASELINE:
-        return head_steady(comparison)
+        return line(head_steady(comparison))
     if row.state in {RowState.NEW_FAILURE, RowState.FAILS_ON_BOTH} and (
         end := unsuccessful_outcome(comparison.head)
     ):
-        return outcome_words(end)
-    if comparison.timing.change is None:
-        return (
-            _caveat_reasons(comparison, detail)
-            or safe_text(comparison.timing.reason, detail.error)
-            or NO_VALUE
-        )
-    if comparison.timing.verdict is TimingVerdict.WITHHELD:
-        reasons = _caveat_reasons(comparison, detail)
-        return _timing_figures(comparison.timing) + ", not judged" + (f": {reasons}" if reasons else "")
-    return _timing_figures(comparison.timing) + _more_runs_words(row, comparison.timing)
+        return line(outcome_words(end))
+    timing = comparison.timing
+    reasons = _caveat_reasons(comparison, detail)
+    if timing.change is None:
+        return reasons or foreign(timing.reason, detail.error) or line(NO_VALUE)
+    if timing.verdict is TimingVerdict.WITHHELD:
+        return line(_timing_figures(timing), ", not judged", ": " if reasons else "", reasons)
+    return line(_timing_figures(timing), _more_runs_words(row, timing))
 
 
-def loss_cell(comparison: Comparison | None) -> str:
+def loss_cell(comparison: Comparison | None) -> Line:
     """The loss verdict, in bold where the curve is outside its tolerance."""
     words = loss_words(comparison)
     if comparison is None or words is None or comparison.verdict is Verdict.NOT_COMPARABLE:
-        return NO_VALUE
+        return line(NO_VALUE)
     judged = comparison.verdict is not Verdict.NOT_LIKE_FOR_LIKE
-    return f"**{words}**" if judged and loss_changed(comparison) else words
+    return line(bold(words) if judged and loss_changed(comparison) else words)
 
 
-def checkpoint_cell(comparison: Comparison | None) -> str:
+def checkpoint_cell(comparison: Comparison | None) -> Line:
     """The wait for the last checkpoint on both sides, or the blocking of a save; information only."""
     if comparison is None or unsuccessful_outcome(comparison.head) or _is_incomparable(comparison):
-        return NO_VALUE
+        return line(NO_VALUE)
     base, head = _checkpoint_seconds(comparison.base), _checkpoint_seconds(comparison.head)
     if base is None or head is None:
-        return NO_VALUE if head is None else duration_words(head)
+        return line(NO_VALUE if head is None else duration_words(head))
     first, second = duration_words(base), duration_words(head)
-    return f"{second}, same" if first == second else f"{first} → {second}"
+    return line(f"{second}, same" if first == second else f"{first} → {second}")
 
 
-def memory_cell(comparison: Comparison | None) -> str:
+def memory_cell(comparison: Comparison | None) -> Line:
     """What the exact memory figures say: the first one that moved, else that they are the same."""
     if comparison is None or _is_incomparable(comparison):
-        return NO_VALUE
+        return line(NO_VALUE)
     rows = [row for row in comparison.rows if row.judged and is_memory_metric(row)]
     rows = [row for row in rows if row.base is not None and row.head is not None]
     moved = next((row for row in rows if row.direction is not Direction.SAME), None)
-    return _memory_change(moved) if moved else "same" if rows else NO_VALUE
+    return _memory_change(moved) if moved else line("same" if rows else NO_VALUE)
 
 
-def caveat_words(caveat: Caveat, limit: int = 60) -> str:
-    """`JAX 0.9.2 → 0.8.1`, or the caveat's own sentence, as Markdown."""
+def caveat_words(caveat: Caveat, limit: int = 60) -> Line:
+    """`JAX 0.9.2 → 0.8.1`, or the caveat's own sentence."""
     if caveat.base is None and caveat.head is None:
-        return safe_text(caveat.text or field_name(caveat.field), 3 * limit)
-    base, head = (safe_text(side, limit) if side else "not stated" for side in (caveat.base, caveat.head))
-    return f"{field_name(caveat.field)} {base} → {head}"
+        return foreign(caveat.text, 3 * limit) or field_name(caveat.field)
+    base, head = (foreign(side, limit) if side else line("not stated") for side in (caveat.base, caveat.head))
+    return line(field_name(caveat.field), " ", base, " → ", head)
 
 
-def field_name(field: str) -> str:
-    """The name of a caveat's field as people say it, as Markdown."""
-    return FIELD_TITLES.get(field) or safe_text(field.replace("_", " "))
+def field_name(field: str) -> Line:
+    """The name of a caveat's field as people say it."""
+    title = FIELD_TITLES.get(field)
+    return line(title) if title else foreign(field.replace("_", " "))
 
 
-def _timing_figures(timing: TimingDecision) -> str:
+def _timing_figures(timing: TimingDecision) -> Line:
     """`0.229 → 0.243 **+6.1 %** (±1.6 %, 3 v 6)`: runs of head against runs of base."""
-    judged = timing.verdict in {TimingVerdict.SLOWER, TimingVerdict.FASTER}
-    ratio = f"**{signed_percent(timing.change)}**" if judged else signed_percent(timing.change)
+    pair = ""
+    if timing.base_seconds is not None and timing.head_seconds is not None:
+        pair = f"{significant_pair(timing.base_seconds, timing.head_seconds)} "
     band = f"±{unsigned_percent(timing.band)}, " if timing.band is not None else ""
-    figures = f"{ratio} ({band}{run_counts(timing.n, timing.main_runs)})"
-    if timing.base_seconds is None or timing.head_seconds is None:
-        return figures
-    return f"{significant_pair(timing.base_seconds, timing.head_seconds)} {figures}"
+    return line(pair, change_words(timing), f" ({band}{run_counts(timing.n, timing.main_runs)})")
+
+
+def change_words(timing: TimingDecision) -> Line:
+    """`+6.1 %`, in bold where it is judged."""
+    judged = timing.verdict in {TimingVerdict.SLOWER, TimingVerdict.FASTER}
+    change = signed_percent(timing.change)
+    return line(bold(change) if judged else change)
 
 
 def _more_runs_words(row: CaseReport, timing: TimingDecision) -> str:
@@ -215,19 +221,18 @@ def _more_runs_words(row: CaseReport, timing: TimingDecision) -> str:
     return f": {counted(timing.more_runs, 'more run')} a side"
 
 
-def _caveat_reasons(comparison: Comparison, detail: DetailLevel) -> str:
+def _caveat_reasons(comparison: Comparison, detail: DetailLevel) -> Line:
     caveats = deciding_caveats(comparison)
-    words = [caveat_words(caveat, min(detail.name, 40)) for caveat in caveats[:CAVEATS_IN_A_CELL]]
-    more = len(caveats) - len(words)
-    return ", ".join(words) + (f" and {more} more" if more > 0 else "")
+    limit = min(detail.name, 40)
+    return listed_lines([caveat_words(caveat, limit) for caveat in caveats], CAVEATS_IN_A_CELL)
 
 
 def _bound_suffix(row: CaseReport) -> str:
-    """What the word *same* rules out, beside the band from which a change would count."""
+    """What the word *same* rules out, beside the threshold from which a change would count."""
     bound = change_bound_percent(row.comparison)
-    return (
-        f": no change > {percent_ceiling(bound)}" if bound is not None and row.state is RowState.SAME else ""
-    )
+    if bound is None or row.state is not RowState.SAME:
+        return ""
+    return f": no change > {percent_ceiling(bound)}"
 
 
 def _is_incomparable(comparison: Comparison) -> bool:
@@ -244,77 +249,75 @@ def _checkpoint_seconds(runs: tuple[MeasuredRun, ...]) -> float | None:
     return None
 
 
-def _memory_change(row: MetricRow) -> str:
-    words = {Direction.WORSE: "**more:** ", Direction.BETTER: "less: "}.get(row.direction, "")
-    return words + metric_pair(row)
-
-
-def metric_pair(row: MetricRow) -> str:
-    """Both sides of a metric with its unit, as Markdown."""
+def _memory_change(row: MetricRow) -> Line:
     metric = METRICS_BY_KEY.get(row.key)
-    base, head = (metric_side(row.key, side) for side in (row.base, row.head))
-    return f"{base} → {head} {metric.unit}".rstrip() if metric else f"{base} → {head}"
+    unit = f" {metric.unit}" if metric and metric.unit else ""
+    pair = line(metric_side(row.key, row.base), " → ", metric_side(row.key, row.head), unit)
+    match row.direction:
+        case Direction.WORSE:
+            return line(bold("more:"), " ", pair)
+        case Direction.BETTER:
+            return line("less: ", pair)
+        case _:
+            return pair
 
 
-def metric_side(key: str, value: float | str | None) -> str:
-    """One side of a metric with the decimals of its row in the table of metrics, as Markdown."""
+def metric_side(key: str, value: float | str | None) -> Line:
+    """One side of a metric with the decimals of its row in the table of metrics."""
     if isinstance(value, str):
-        return safe_text(value, 60)
+        return foreign(value, 60)
     if value is None:
-        return NO_VALUE
-    return f"{value:.{METRICS_BY_KEY[key].digits}f}" if key in METRICS_BY_KEY else significant(value, 4)
+        return line(NO_VALUE)
+    metric = METRICS_BY_KEY.get(key)
+    return line(f"{value:.{metric.digits}f}" if metric else significant(value, 4))
 
 
-def rerun_command(report: Report, row: CaseReport) -> str:
-    """The command that measures this row again, as a code span."""
+def rerun_command(report: Report, row: CaseReport) -> Line:
+    """The command that measures this row again, as code."""
     variant = f" {row.variant}" if case_label(report, row.case, row.variant) != row.case else ""
-    return safe_code(f"/benchmark rerun {row.case}{variant}", 200)
+    return code(f"/benchmark rerun {row.case}{variant}", 200)
 
 
 def head_steady(comparison: Comparison) -> str:
-    """The head's steady step time alone, where nothing stands against it."""
+    """The head's steady step time alone, where there is nothing to compare it with."""
     known = [run.measurements.steady.seconds for run in comparison.head if run.measurements.steady.seconds]
     return f"{significant(median(known))} s" if known else NO_VALUE
 
 
-def carried_words(report: Report, row: CaseReport) -> str:
+def carried_words(report: Report, row: CaseReport) -> Line:
     """``carried from `abc1234`, measured 2026-04-21 10:17 UTC``; empty where every run is of the head itself.
 
-    A date and no age: the comment is not written anew as time passes.
+    A date and no age, so that the comment need not be written again as time passes.
     """
     runs = carried_runs(report, row)
     if not runs:
-        return ""
+        return ()
     part = "" if len(runs) == len(row.head_runs) else f"{len(runs)} of {counted(len(row.head_runs), 'run')} "
     newest = runs[0]
     measured = f", measured {moment_words(newest.started)}" if newest.started is not None else ""
-    return f"{part}carried from `{(newest.sha or '')[:7]}`{measured}"
+    return line(f"{part}carried from ", code((newest.sha or "")[:7]), measured)
 
 
-def _carried_line(report: Report, row: CaseReport) -> str:
-    """The words on a line of their own below a verdict."""
+def _carried_over(report: Report, row: CaseReport) -> Line:
     words = carried_words(report, row)
-    return f"<br>↩️ {words}" if words else ""
+    return line("↩️ ", words) if words else ()
 
 
-LONGEST_PROGRESS = 120
-
-
-def progress_words(progress: CaseProgress, state: str) -> str:
+def progress_words(progress: CaseProgress, state: str) -> Line:
     """`2 of 6 runs, step 6 of 10`; the word of the state where no more is known."""
-    words = safe_text(progress.words, LONGEST_PROGRESS) if progress.words else ""
+    words = foreign(progress.words, LONGEST_PROGRESS)
     if not words and progress.step is not None and progress.steps:
-        words = f"step {progress.step} of {progress.steps}"
+        words = line(f"step {progress.step} of {progress.steps}")
     runs = f"{progress.runs_done} of {progress.runs_wanted} runs" if progress.runs_wanted > 1 else ""
     if not words:
-        return runs or state
-    told = words if progress.step is not None else f"{'retrying' if progress.retrying else state}, {words}"
-    return f"{told} ({runs})" if runs else told
+        return line(runs or state)
+    state_before = "" if progress.step is not None else f"{'retrying' if progress.retrying else state}, "
+    return line(state_before, words, f" ({runs})" if runs else "")
 
 
-def _acknowledged_line(row: CaseReport) -> str:
-    """Who accepted the verdict and why, on a line of its own below it; nothing where nobody did."""
+def _acknowledged_by(row: CaseReport) -> Line:
+    """Who accepted the verdict and why; nothing where nobody did."""
     one = row.acknowledged
-    return (
-        f"<br>👁 accepted by {safe_text(one.by, 40)}: {safe_text(one.reason, LONGEST_REASON)}" if one else ""
-    )
+    if one is None:
+        return ()
+    return line("👁 accepted by ", foreign(one.by, 40), ": ", foreign(one.reason, LONGEST_REASON))

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from msgspec import Struct
+
 from bot.logs.facts import Failure
 from bot.report.assess import (
     GREEN_STATES,
@@ -32,11 +34,10 @@ from bot.report.assess import (
     unsuccessful_outcome,
 )
 from bot.report.cells import DetailLevel, case_label, caveat_words, rerun_command
-from bot.report.escape import LONGEST_ERROR, safe_code, safe_html, safe_text
 from bot.report.folds import (
     CommentFold,
+    CommentTable,
     budget_wait_lines,
-    cells_of_rows,
     chip_hours_words,
     coverage_fold,
     environment_fold,
@@ -53,12 +54,25 @@ from bot.report.folds import (
 )
 from bot.report.links import absolute, json_path, log_path, page_path
 from bot.report.model import Baseline, CaseReport, Report, ReportedCommand, RowState
+from bot.report.pieces import (
+    LONGEST_ERROR,
+    Line,
+    bold,
+    code,
+    foreign,
+    joined,
+    line,
+    link,
+    listed_lines,
+    markdown,
+    plain_text,
+    summary_html,
+)
 from bot.report.redact import redacted
 from bot.report.wording import (
     RUNS_UNREADABLE,
     age_words,
     counted,
-    listed,
     moment_words,
     time_span_words,
     unsigned_percent,
@@ -110,63 +124,102 @@ def comment_body(report: Report, *, public_url: str, render: Render) -> str:
     return body[:LONGEST_BODY]
 
 
+class TableMarkdown(Struct, frozen=True, kw_only=True):
+    """A table as the template takes it."""
+
+    columns: tuple[str, ...]
+    align: str
+    rows: tuple[tuple[str, ...], ...]
+
+
+class FoldMarkdown(Struct, frozen=True, kw_only=True):
+    """A folded part as the template takes it: `summary` is HTML, the rest Markdown."""
+
+    summary: str
+    table: TableMarkdown | None = None
+    names: str = ""
+    lines: tuple[str, ...] = ()
+    opened: bool = False
+
+
 def comment_values(report: Report, detail: DetailLevel, *, public_url: str) -> dict[str, object]:
     """What the template is filled with; every value is safe Markdown, or HTML where it stands in a tag."""
     rows = open_rows(report)
     shown = rows[: detail.rows]
-    page = absolute(public_url, page_path(report))
-    quotes = [row_quote(report, row, public_url=public_url, detail=detail) for row in shown]
-    said_quotes = [text for text in quotes if text]
+    found = (row_quote(report, row, public_url=public_url, detail=detail) for row in shown)
+    quotes = [markdown(quote) for quote in found if quote]
+    table = open_table(report, shown, detail, public_url=public_url) if shown else None
+    folds = [
+        *overflow_fold(report, rows[detail.rows :], detail),
+        *_comment_folds(report, detail, public_url),
+    ]
     return {
         "marks": (pull_marker(report.repository, report.number), head_marker(report.head_sha)),
         "headline": headline(report),
-        "action": action_line(report),
-        "notes": note_lines(report, shown),
-        "table": open_table(cells_of_rows(report, shown, detail, public_url)) if shown else None,
-        "quotes": said_quotes[: detail.quotes],
-        "more_quotes": max(len(said_quotes) - detail.quotes, 0),
-        "folds": [
-            *overflow_fold(report, rows[detail.rows :], detail),
-            *_comment_folds(report, detail, public_url),
-        ],
-        "page": page,
-        "command": command_lines(report),
-        "footer": footer_line(report, public_url=public_url),
+        "action": markdown(action_line(report)),
+        "notes": [markdown(note) for note in note_lines(report, shown)],
+        "table": _table_markdown(table) if table else None,
+        "quotes": quotes[: detail.quotes],
+        "more_quotes": max(len(quotes) - detail.quotes, 0),
+        "folds": [*(_fold_markdown(fold) for fold in folds), _commands_fold(report)],
+        "page": absolute(public_url, page_path(report)),
+        "command": _recent_commands_markdown(report),
+        "footer": markdown(footer_line(report, public_url=public_url)),
     }
 
 
-def note_lines(report: Report, shown: Sequence[CaseReport] = ()) -> list[str]:
+def _table_markdown(table: CommentTable) -> TableMarkdown:
+    return TableMarkdown(
+        columns=tuple(map(markdown, table.columns)),
+        align=table.align,
+        rows=tuple(tuple(map(markdown, row)) for row in table.rows),
+    )
+
+
+def _fold_markdown(fold: CommentFold) -> FoldMarkdown:
+    return FoldMarkdown(
+        summary=summary_html(fold.summary),
+        table=_table_markdown(fold.table) if fold.table else None,
+        names=markdown(fold.names),
+        lines=(*map(markdown, fold.sentences), *(f"* {markdown(item)}" for item in fold.items)),
+        opened=fold.opened,
+    )
+
+
+def note_lines(report: Report, shown: Sequence[CaseReport] = ()) -> list[Line]:
     """What must be known of the runs themselves before the verdict is believed, once for all its cases; not
     of rows in the open table that say it themselves, having no figures."""
     told = {id(row) for row in shown if row.comparison is None}
-    lines = [f"⚠️ {_full_sentence(report.preview, LONGEST_PREVIEW)}"] if report.preview else []
-    lines += [f"⚠️ {_capitalized(report.trouble)}"] if report.trouble else []
+    lines = [line("⚠️ ", _full_sentence(report.preview, LONGEST_PREVIEW))] if report.preview else []
+    lines += [line("⚠️ ", _capitalized(report.trouble))] if report.trouble else []
     lines += budget_wait_lines(report)
     untold = {
         note: [row for row in rows if id(row) not in told] for note, rows in rows_by_note(report).items()
     }
     for note, rows in [(note, rows) for note, rows in untold.items() if rows][:3]:
-        names = listed([safe_code(row.case, 40) for row in rows], 3)
-        whose = "" if len(rows) == len(report.rows) else f" ({names})"
-        lines.append(f"⚠️ {_capitalized(note)}{whose}." if whose else f"⚠️ {_full_sentence(note)}")
+        if len(rows) == len(report.rows):
+            lines.append(line("⚠️ ", _full_sentence(note)))
+        else:
+            names = listed_lines([code(row.case, 40) for row in rows], 3)
+            lines.append(line("⚠️ ", _capitalized(note), " (", names, ")."))
     return lines
 
 
-def _full_sentence(clause: str, limit: int = LONGEST_ERROR) -> str:
+def _full_sentence(clause: str, limit: int = LONGEST_ERROR) -> Line:
     """The clause as a sentence with its end, unless it has one: a question keeps its own."""
     shown = _capitalized(clause, limit)
-    return shown if shown.endswith((".", "?", "…")) else f"{shown}."
+    return line(shown, "" if plain_text(shown).endswith((".", "?", "…")) else ".")
 
 
-def _capitalized(clause: str, limit: int = LONGEST_ERROR) -> str:
+def _capitalized(clause: str, limit: int = LONGEST_ERROR) -> Line:
     # Redacted first: a secret that begins with a capital is one that no rule knows.
     shown = redacted(clause)
-    return safe_text(shown[:1].upper() + shown[1:], limit)
+    return foreign(shown[:1].upper() + shown[1:], limit)
 
 
 def _comment_folds(report: Report, detail: DetailLevel, public_url: str) -> list[CommentFold]:
     if not report.rows and not report.skipped:
-        return [_commands_fold(report)]
+        return []
     parts = [
         *quiet_folds(report, detail, public_url=public_url),
         parity_fold(report, detail),
@@ -177,42 +230,40 @@ def _comment_folds(report: Report, detail: DetailLevel, public_url: str) -> list
         method_fold(report),
         raw_metrics_fold(report, detail),
         earlier_commands_fold(report, detail),
-        _commands_fold(report),
     ]
     return [part for part in parts if part is not None]
 
 
-def _commands_fold(report: Report) -> CommentFold:
+def _commands_fold(report: Report) -> FoldMarkdown:
     cases = tuple(dict.fromkeys(row.case for row in report.rows))
     asked = any(command.text.lower().split()[1:2] == ["help"] for command in recent_commands(report))
     text = help_text(cases=cases, variants=report.variants, launches=report.launches, labels=report.labels)
-    return CommentFold(summary="Commands", lines=(text,), opened=asked)
+    return FoldMarkdown(summary="Commands", lines=(text,), opened=asked)
 
 
 MOST_CASES_NAMED = 3  # cases named in the line; the table has the rest
 
 
-def action_line(report: Report) -> str:
+def action_line(report: Report) -> Line:
     """The whole second line."""
-    parts = [
-        _what_to_do(report),
-        " · ".join(part for part in (compared_commits(report), _awaited_words(report)) if part),
-    ]
-    return " ".join(part for part in parts if part)
+    facts = [part for part in (compared_commits(report), _awaited_words(report)) if part]
+    return line(_what_to_do(report), " ", joined(" · ", facts))
 
 
-def compared_commits(report: Report) -> str:
+def compared_commits(report: Report) -> Line:
     """`cdc765a` vs main `574ad3f` (merge base, 6 runs, newest 14 h old)."""
-    head = f"`{report.head_sha[:7]}`"
+    head = code(report.head_sha[:7])
     counts = Counter(_without_age(row.baseline) for row in report.rows if row.baseline)
     if not counts:
         return head
     place, rows = counts.most_common(1)[0]
-    sha = f" `{place.sha[:7]}`" if place.sha else ""
+    sha = line(" ", code(place.sha[:7])) if place.sha else ()
     others = (
         f", other baselines for {counted(sum(counts.values()) - rows, 'case')}" if len(counts) > 1 else ""
     )
-    return f"{head} vs {safe_text(report.base_branch)}{sha} ({_baseline_words(report, place)}{others})"
+    return line(
+        head, " vs ", foreign(report.base_branch), sha, " (", _baseline_words(report, place), f"{others})"
+    )
 
 
 def _without_age(baseline: Baseline) -> Baseline:
@@ -220,7 +271,7 @@ def _without_age(baseline: Baseline) -> Baseline:
     return replace(baseline, newest_started=None)
 
 
-def _baseline_words(report: Report, place: Baseline) -> str:
+def _baseline_words(report: Report, place: Baseline) -> Line:
     here = [row for row in report.rows if row.baseline and _without_age(row.baseline) == place]
     numbers = {len(row.base_runs) for row in here} - {0}
     runs = ""
@@ -229,9 +280,8 @@ def _baseline_words(report: Report, place: Baseline) -> str:
         runs = counted(most, "run") if least == most else f"{least} to {most} runs a case"
     started = [row.baseline.newest_started for row in here if row.baseline and row.baseline.newest_started]
     newest = replace(place, newest_started=max(started, default=None))
-    return ", ".join(
-        part for part in (safe_text(place.why, 160), runs, _baseline_age(report, newest)) if part
-    )
+    parts = (foreign(place.why, 160), line(runs), line(_baseline_age(report, newest)))
+    return joined(", ", [part for part in parts if part])
 
 
 def _baseline_age(report: Report, baseline: Baseline) -> str:
@@ -243,7 +293,7 @@ def _baseline_age(report: Report, baseline: Baseline) -> str:
     return f"newest {older} older" if older else f"newest of {moment_words(baseline.newest_started)}"
 
 
-def _what_to_do(report: Report) -> str:
+def _what_to_do(report: Report) -> Line:
     if report.problem:
         return _problem_words(report.problem)
     urgent = [
@@ -252,71 +302,74 @@ def _what_to_do(report: Report) -> str:
         if STATES[row.state].tier is Severity.RED or has_extra_news(row)
     ]
     if urgent:
-        return f"**Act on {len(urgent)}:** {_clauses(report, urgent)}."
+        return line(bold(f"Act on {len(urgent)}:"), " ", _clauses(report, urgent), ".")
     if unfair := _of_severity(report, Severity.UNFAIR):
-        return f"**Look at {len(unfair)}:** {_clauses(report, unfair)}."
+        return line(bold(f"Look at {len(unfair)}:"), " ", _clauses(report, unfair), ".")
     return _nothing_urgent(report)
 
 
-def _problem_words(problem: str) -> str:
+def _problem_words(problem: str) -> Line:
     """The problem as a sentence with its end; what passes by itself is nobody's to put right."""
-    text = safe_text(problem, LONGEST_ERROR)
-    end = "" if text.endswith((".", "?", "!", "…")) else "."
-    return f"{text}{end}" if problem.startswith(RUNS_UNREADABLE) else f"**To put right:** {text}{end}"
+    text = foreign(problem, LONGEST_ERROR)
+    sentence = line(text, "" if plain_text(text).endswith((".", "?", "!", "…")) else ".")
+    return sentence if problem.startswith(RUNS_UNREADABLE) else line(bold("To put right:"), " ", sentence)
 
 
-def _nothing_urgent(report: Report) -> str:
+def _nothing_urgent(report: Report) -> Line:
     """What the worst of the states without a bad verdict asks for."""
     if is_green(report):
-        return "No action needed."
-    accepted = len(report.rows) - len(_unacknowledged(report))
-    if accepted and all(row.state in GREEN_STATES for row in _unacknowledged(report)):
-        return f"No action needed: {counted(accepted, 'verdict')} acknowledged."
-    worst = max(
-        (row.state for row in _unacknowledged(report)), key=lambda state: STATES[state].rank, default=None
-    )
-    rows = [row for row in _unacknowledged(report) if row.state is worst]
-    match worst:
+        return line("No action needed.")
+    waiting = _unacknowledged(report)
+    accepted = len(report.rows) - len(waiting)
+    if accepted and all(row.state in GREEN_STATES for row in waiting):
+        return line(f"No action needed: {counted(accepted, 'verdict')} acknowledged.")
+    worst = max((row.state for row in waiting), key=lambda state: STATES[state].rank, default=None)
+    return _asked_by_state(report, worst, [row for row in waiting if row.state is worst])
+
+
+def _asked_by_state(report: Report, state: RowState | None, rows: list[CaseReport]) -> Line:
+    names = _labels(report, rows)
+    match state:
         case RowState.WAITING_FOR_APPROVAL:
-            says = _approval_words(report, rows)
+            asked = _approval_words(report, names)
+        case RowState.CANCELLED if all(map(is_cancelled_by_close, rows)):
+            asked = line(names, ": not measured to the end, since the pull request was closed.")
         case RowState.CANCELLED:
-            says = f"{_labels(report, rows)}: {_cancelled_words(rows)}"
+            asked = line(names, ": cancelled on this commit; ", code("/benchmark run"), " measures again.")
         case RowState.INCONCLUSIVE:
-            says = f"**Not proved either way:** {_clauses(report, rows)}."
+            asked = line(bold("Not proved either way:"), " ", _clauses(report, rows), ".")
         case RowState.NO_RUN:
-            says = _no_runs_words(report, rows)
+            asked = _no_runs_words(report, names)
         case RowState.NO_BASELINE:
-            base = safe_text(report.base_branch)
-            says = f"{_labels(report, rows)}: measured and kept; a verdict follows when {base} has a run too."
+            base = foreign(report.base_branch)
+            asked = line(names, ": measured and kept; a verdict follows when ", base, " has a run too.")
         case RowState.LOST:
-            says = f"The cluster lost {_labels(report, rows)}, not this change. `/benchmark rerun failed`"
+            asked = line("The cluster lost ", names, ", not this change. ", code("/benchmark rerun failed"))
         case RowState.QUEUED | RowState.RUNNING | RowState.RETRYING:
-            says = "Nothing wrong so far, nothing to do yet."
+            asked = line("Nothing wrong so far, nothing to do yet.")
         case _:
-            says = _no_rows_action(report)
-    return says
+            asked = _no_rows_action(report)
+    return asked
 
 
-def _no_rows_action(report: Report) -> str:
+def _no_rows_action(report: Report) -> Line:
     """What there is to do where no case has a row that asks for anything."""
     if report.rows or not (report.launches and report.skipped):
-        return "Nothing to do."
+        return line("Nothing to do.")
     cases = counted(len(report.skipped), "case")
-    return f"`/benchmark run` measures {cases}; `/benchmark plan` says at what price."
+    price = code("/benchmark plan")
+    return line(code("/benchmark run"), f" measures {cases}; ", price, " says at what price.")
 
 
-def _cancelled_words(rows: list[CaseReport]) -> str:
-    if all(map(is_cancelled_by_close, rows)):
-        return "not measured to the end, since the pull request was closed."
-    return "cancelled on this commit; `/benchmark run` measures again."
-
-
-def _approval_words(report: Report, rows: list[CaseReport]) -> str:
+def _approval_words(report: Report, names: Line) -> Line:
     """What ends the wait, to be copied: the whole commit, so that nothing else is approved."""
     command = report.approval or f"/benchmark approve {report.head_sha}"
-    return (
-        f"{_labels(report, rows)}: the code comes from a fork and has not run. Somebody with write "
-        f"permission who has read this commit starts it with `{command}`."
+    return line(
+        names,
+        ": the code comes from a fork and has not run. Somebody with write permission who has read this "
+        "commit starts it with ",
+        code(command, 200),
+        ".",
     )
 
 
@@ -325,56 +378,54 @@ def _unacknowledged(report: Report) -> list[CaseReport]:
     return [row for row in report.rows if row.acknowledged is None]
 
 
-def _no_runs_words(report: Report, missing: list[CaseReport]) -> str:
-    whose = f"No run of {_labels(report, missing)} was found."
+def _no_runs_words(report: Report, names: Line) -> Line:
+    missing = line("No run of ", names, " was found. ")
     if report.launches:
-        return f"{whose} `/benchmark run` starts what is missing."
-    return (
-        f"{whose} Start it on branch {safe_code(report.head_branch)}; it is picked up when its log appears."
-    )
+        return line(missing, code("/benchmark run"), " starts what is missing.")
+    branch = code(report.head_branch)
+    return line(missing, "Start it on branch ", branch, "; it is picked up when its log appears.")
 
 
-def _clauses(report: Report, rows: list[CaseReport]) -> str:
+def _clauses(report: Report, rows: list[CaseReport]) -> Line:
     ordered = sorted(rows, key=lambda row: -row_words(row, report.base_branch).rank)
     clauses = [_clause(report, row) for row in ordered[:MOST_CASES_NAMED]]
     more = len(rows) - len(clauses)
-    return "; ".join(clauses) + (f"; and {more} more" if more else "")
+    return line(joined("; ", clauses), f"; and {more} more" if more else "")
 
 
-def _clause(report: Report, row: CaseReport) -> str:
-    name = safe_code(case_label(report, row.case, row.variant), 60)
+def _clause(report: Report, row: CaseReport) -> Line:
+    name = code(case_label(report, row.case, row.variant), 60)
     comparison = row.comparison
     match row.state:
         case RowState.SLOWER if comparison:
-            return f"{name} is {unsigned_percent(comparison.timing.change)} slower"
+            return line(name, f" is {unsigned_percent(comparison.timing.change)} slower")
         case RowState.NEW_FAILURE:
-            return f"{safe_code(row.case, 60)} fails" + (
-                f" on {safe_text(row.variant, 40)}" if name != safe_code(row.case, 60) else ""
-            )
+            case = code(row.case, 60)
+            return line(case, " fails", line(" on ", foreign(row.variant, 40)) if name != case else ())
         case RowState.DIVERGED:
-            return f"the loss of {name} {loss_words(comparison) or 'diverged'}"
+            return line("the loss of ", name, f" {loss_words(comparison) or 'diverged'}")
         case RowState.NOT_COMPARABLE | RowState.NOT_LIKE_FOR_LIKE:
-            return f"{name} is {STATES[row.state].word}{_caveat_reason(row)}"
+            return line(name, f" is {STATES[row.state].word}", _caveat_reason(row))
         case RowState.INCONCLUSIVE if not has_extra_news(row):
-            return f"{name}{_runs_needed(row)}"
+            return line(name, _runs_needed(row))
         case _:
-            return f"{name} {_extra_news_words(report, row)}"
+            return line(name, " ", _extra_news_words(report, row))
 
 
-def _extra_news_words(report: Report, row: CaseReport) -> str:
+def _extra_news_words(report: Report, row: CaseReport) -> Line:
     """What a row tells beside its state."""
     if fails_differently(row):
-        return f"fails otherwise than on {safe_text(report.base_branch, 40)}"
+        return line("fails otherwise than on ", foreign(report.base_branch, 40))
     if failed := partial_failure_words(row):
-        return f"has {failed.replace(' failed', ' that failed')}"
+        return line(f"has {failed.replace(' failed', ' that failed')}")
     if flaky_on_base(row):
-        return f"fails as some runs of {safe_text(report.base_branch, 40)} do"
-    return "has a changed loss curve" if loss_changed(row.comparison) else "uses more memory"
+        return line("fails as some runs of ", foreign(report.base_branch, 40), " do")
+    return line("has a changed loss curve" if loss_changed(row.comparison) else "uses more memory")
 
 
-def _caveat_reason(row: CaseReport) -> str:
+def _caveat_reason(row: CaseReport) -> Line:
     caveats = deciding_caveats(row.comparison)
-    return f" ({caveat_words(caveats[0], 40)})" if caveats else ""
+    return line(" (", caveat_words(caveats[0], 40), ")") if caveats else ()
 
 
 def _runs_needed(row: CaseReport) -> str:
@@ -384,44 +435,39 @@ def _runs_needed(row: CaseReport) -> str:
     return " is inconclusive"
 
 
-def _labels(report: Report, rows: list[CaseReport]) -> str:
-    return listed(
-        [safe_code(case_label(report, row.case, row.variant), 60) for row in rows], MOST_CASES_NAMED
-    )
+def _labels(report: Report, rows: list[CaseReport]) -> Line:
+    names = [code(case_label(report, row.case, row.variant), 60) for row in rows]
+    return listed_lines(names, MOST_CASES_NAMED)
 
 
 def _of_severity(report: Report, tier: Severity) -> list[CaseReport]:
     return [row for row in _unacknowledged(report) if STATES[row.state].tier is tier]
 
 
-def _awaited_words(report: Report) -> str:
+def _awaited_words(report: Report) -> Line:
     """`⏳ 2 left, 7–11 min`; the time only where it is known of all of them."""
     running = PENDING_STATES - {RowState.WAITING_FOR_APPROVAL}
     rows = [row for row in report.rows if row.state in running]
     words = time_span_words(_time_left(rows))
-    return f"⏳ {len(rows)} left{f', {words}' if words else ''}" if rows else ""
+    return line(f"⏳ {len(rows)} left{f', {words}' if words else ''}") if rows else ()
 
 
 MOST_CAVEATS_QUOTED = 6
 
 
-def row_quote(report: Report, row: CaseReport, *, public_url: str, detail: DetailLevel) -> str | None:
-    """The quote of `row`; None where its table row says everything."""
+def row_quote(report: Report, row: CaseReport, *, public_url: str, detail: DetailLevel) -> Line:
+    """The blockquote of `row`; empty where its table row says everything."""
     text = _quote_text(report, row, detail)
-    if text is None:
-        return None
-    name = safe_text(case_label(report, row.case, row.variant), detail.name)
-    links = (
-        [log_link(row, public_url), rerun_command(report, row)]
-        if detail.links
-        else [rerun_command(report, row)]
-    )
-    return f"> {row_words(row, report.base_branch).symbol} **{name}** " + " · ".join(
-        [text, *(link for link in links if link)]
-    )
+    if not text:
+        return ()
+    name = foreign(case_label(report, row.case, row.variant), detail.name)
+    log = log_link(row, public_url) if detail.links else ()
+    parts = [part for part in (text, log, rerun_command(report, row)) if part]
+    symbol = row_words(row, report.base_branch).symbol
+    return line(f"> {symbol} ", bold(name), " ", joined(" · ", parts))
 
 
-def log_link(row: CaseReport, public_url: str, words: str = "full log") -> str:
+def log_link(row: CaseReport, public_url: str) -> Line:
     """A link to the log of the head's run that failed, else to its newest; empty where there is none."""
     runs = [run for run in row.head_runs if run.log_uri]
     ends = [run.log.outcome for run in row.comparison.head] if row.comparison else []
@@ -430,26 +476,26 @@ def log_link(row: CaseReport, public_url: str, words: str = "full log") -> str:
         and len(ends) == len(row.head_runs)
         and (end := unsuccessful_outcome(row.comparison.head))
     ):
-        told = row.head_runs[next(place for place, one in enumerate(ends) if one is end)]
-        runs = [told] if told.log_uri else runs
-    return f"[{words}]({absolute(public_url, log_path(runs[-1].id))})" if runs else ""
+        failed = row.head_runs[next(number for number, one in enumerate(ends) if one is end)]
+        runs = [failed] if failed.log_uri else runs
+    return line(link(absolute(public_url, log_path(runs[-1].id)), "full log")) if runs else ()
 
 
-def _quote_text(report: Report, row: CaseReport, detail: DetailLevel) -> str | None:
+def _quote_text(report: Report, row: CaseReport, detail: DetailLevel) -> Line:
     """What is said of the row's state, then where its code may not be what it claims to be."""
     comparison = row.comparison
     if comparison is None:
-        return None
+        return ()
     origin = [
-        safe_text(one.text, detail.error) for one in comparison.caveats if one.kind is CaveatKind.PROVENANCE
+        foreign(one.text, detail.error) for one in comparison.caveats if one.kind is CaveatKind.PROVENANCE
     ]
     parts = [_state_quote(report, row, comparison, detail), *origin]
-    return " · ".join(part for part in parts if part) or None
+    return joined(" · ", [part for part in parts if part])
 
 
-def _state_quote(report: Report, row: CaseReport, comparison: Comparison, detail: DetailLevel) -> str:
+def _state_quote(report: Report, row: CaseReport, comparison: Comparison, detail: DetailLevel) -> Line:
     if failed := partial_failure_words(row):
-        return f"{failed}: {_failure_quote(report, row, comparison, detail)}"
+        return line(f"{failed}: ", _failure_quote(report, row, comparison, detail))
     if _quotes_failure(row, comparison):
         return _failure_quote(report, row, comparison, detail)
     match row.state:
@@ -458,7 +504,7 @@ def _state_quote(report: Report, row: CaseReport, comparison: Comparison, detail
         case RowState.INCONCLUSIVE if comparison.timing.change is None or comparison.timing.band is None:
             return _reason_quote(comparison, detail)
         case _:
-            return ""
+            return ()
 
 
 def _quotes_failure(row: CaseReport, comparison: Comparison) -> bool:
@@ -473,30 +519,31 @@ def _quotes_failure(row: CaseReport, comparison: Comparison) -> bool:
             return False
 
 
-def _failure_quote(report: Report, row: CaseReport, comparison: Comparison, detail: DetailLevel) -> str:
+def _failure_quote(report: Report, row: CaseReport, comparison: Comparison, detail: DetailLevel) -> Line:
     end = unsuccessful_outcome(comparison.head)
     if end is None:
-        return safe_text(comparison.reason, detail.error)
-    parts = [_error_words(end.failure, detail) if end.failure and end.failure.error else outcome_words(end)]
+        return foreign(comparison.reason, detail.error)
+    failure = end.failure
+    parts = [_error_words(failure, detail) if failure and failure.error else line(outcome_words(end))]
     if row.failure is not None:
         parts.append(novelty_words(row, report.base_branch))
     elif comparison.base and not unsuccessful_outcome(comparison.base):
-        parts.append(f"succeeds on {safe_text(report.base_branch, 40)}")
-    if end.failure:
-        parts.append(next_step(end.failure.kind).removesuffix("."))
-    return " · ".join(part for part in parts if part)
+        parts.append(line("succeeds on ", foreign(report.base_branch, 40)))
+    if failure:
+        parts.append(line(next_step(failure.kind).removesuffix(".")))
+    return joined(" · ", [part for part in parts if part])
 
 
-def _error_words(failure: Failure, detail: DetailLevel) -> str:
-    where = f" at {safe_code(failure.where, 120)}" if failure.where else ""
-    return f"{safe_code(failure.error, detail.error)}{where}"
+def _error_words(failure: Failure, detail: DetailLevel) -> Line:
+    where = line(" at ", code(failure.where, 120)) if failure.where else ()
+    return line(code(failure.error, detail.error), where)
 
 
-def _reason_quote(comparison: Comparison, detail: DetailLevel) -> str:
+def _reason_quote(comparison: Comparison, detail: DetailLevel) -> Line:
     """The verdict's own sentence; the caveats that decided it where it has none."""
     if comparison.reason:
-        return safe_text(comparison.reason, 2 * detail.error)
-    return "; ".join(caveat_words(caveat) for caveat in deciding_caveats(comparison)[:MOST_CAVEATS_QUOTED])
+        return foreign(comparison.reason, 2 * detail.error)
+    return joined("; ", map(caveat_words, deciding_caveats(comparison)[:MOST_CAVEATS_QUOTED]))
 
 
 # Did you mean “/benchmark rerun 03_dropout”?   574ad3f may run, as it is
@@ -509,14 +556,12 @@ MOST_COMMANDS_SHOWN = 5
 """More would push the verdict out of sight on a telephone."""
 
 
-def command_lines(report: Report) -> str:
+def _recent_commands_markdown(report: Report) -> str:
     """The newest command in one line; those of one comment, and of several people, each in its own."""
     newest = recent_commands(report)
     if len(newest) < 2:
-        return "".join(f"{_refused_symbol(one)}Last command: {_command_line(one)}" for one in newest)
-    return "\n".join(
-        ["Last commands:", "", *(f"* {_refused_symbol(one)}{_command_line(one)}" for one in newest)]
-    )
+        return "".join(markdown(command_line(one, "Last command: ")) for one in newest)
+    return "\n".join(["Last commands:", "", *(f"* {markdown(command_line(one))}" for one in newest)])
 
 
 def earlier_commands_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
@@ -526,9 +571,9 @@ def earlier_commands_fold(report: Report, detail: DetailLevel) -> CommentFold | 
     if not earlier:
         return None
     shown = earlier[-max(detail.quotes, 1) :]
-    lines = [f"* {_refused_symbol(one)}{_command_line(one)}" for one in reversed(shown)]
-    lines += [f"* {len(earlier) - len(shown)} more on the page"] if len(earlier) > len(shown) else []
-    return CommentFold(summary=counted(len(earlier), "earlier command"), lines=tuple(lines))
+    items = [command_line(one) for one in reversed(shown)]
+    items += [line(f"{len(earlier) - len(shown)} more on the page")] if len(earlier) > len(shown) else []
+    return CommentFold(summary=line(counted(len(earlier), "earlier command")), items=tuple(items))
 
 
 def recent_commands(report: Report) -> tuple[ReportedCommand, ...]:
@@ -540,33 +585,38 @@ def recent_commands(report: Report) -> tuple[ReportedCommand, ...]:
     ]
 
 
-def _refused_symbol(command: ReportedCommand) -> str:
-    return "⛔ " if command.refused else ""
+def command_line(command: ReportedCommand, introduction: str = "") -> Line:
+    """What was asked, by whom, when, and what came of it."""
+    return line(
+        "⛔ " if command.refused else "",
+        introduction,
+        code(command.text, 120),
+        " by ",
+        foreign(command.by, 60),
+        f", {moment_words(command.at)}: ",
+        _command_result(command.result),
+    )
 
 
-def _command_line(command: ReportedCommand) -> str:
-    who, when = safe_text(command.by, 60), moment_words(command.at)
-    return f"{safe_code(command.text, 120)} by {who}, {when}: {_command_result(command.result)}"
-
-
-def _command_result(result: str) -> str:
+def _command_result(result: str) -> Line:
     """The sentence, with the commands that it proposes and its commits as code: in running text a commit is
     broken by an invisible sign, and could not be copied."""
     # As a whole, before it is taken apart: a part of a secret is one that no rule knows.
     result = redacted(result)
-    shown, at = [], 0
+    parts: list[Line] = []
+    at = 0
     for found in _COPYABLE.finditer(result):
-        shown += [_result_part(result[at : found.start()]), safe_code(found[1] or found[2], LONGEST_ERROR)]
+        parts += [_result_part(result[at : found.start()]), code(found[1] or found[2], LONGEST_ERROR)]
         at = found.end()
-    return "".join([*shown, _result_part(result[at:])])
+    return line(*parts, _result_part(result[at:]))
 
 
-def _result_part(part: str) -> str:
+def _result_part(part: str) -> Line:
     """Running text in the middle of a sentence."""
     if not part.strip():
-        return " " * bool(part)
+        return line(" " * bool(part))
     before, after = " " * part.startswith(" "), " " * part.endswith(" ")
-    return f"{before}{safe_text(part, LONGEST_ERROR)}{after}"
+    return line(before, foreign(part, LONGEST_ERROR), after)
 
 
 MOST_NAMES_LISTED = 12  # cases listed in sight; more would hide the commands
@@ -598,7 +648,7 @@ _WHO_MAY_COMMAND = (
 
 
 def _launch_commands(cases: Sequence[str], variants: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    example = safe_code(f"/benchmark rerun {cases[0] if cases else 'CASE'}")
+    example = markdown(code(f"/benchmark rerun {cases[0] if cases else 'CASE'}"))
     variant = " [VARIANT]" if len(variants) > 1 else ""
     return (
         (f"`/benchmark` or `/benchmark run [CASE…]{variant} [--fresh]`", "start what is missing"),
@@ -611,7 +661,7 @@ def _launch_commands(cases: Sequence[str], variants: Sequence[str]) -> tuple[tup
 
 
 def _read_commands(cases: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    example = safe_code(f"/benchmark rerun {cases[0] if cases else 'CASE'}")
+    example = markdown(code(f"/benchmark rerun {cases[0] if cases else 'CASE'}"))
     return ((f"`/benchmark`, `/benchmark run` or {example}", "look for new runs and read them"),)
 
 
@@ -624,17 +674,15 @@ def _help_names(cases: Sequence[str], variants: Sequence[str], labels: Sequence[
 
 
 def _help_list(names: Sequence[str]) -> str:
-    shown = [safe_code(name, 60) for name in names[:MOST_NAMES_LISTED]]
-    return ", ".join(shown) + (
-        f" and {len(names) - MOST_NAMES_LISTED} more" if len(names) > MOST_NAMES_LISTED else ""
-    )
+    return markdown(listed_lines([code(name, 60) for name in names], MOST_NAMES_LISTED))
 
 
 def _folded_cases(cases: Sequence[str]) -> str:
     """Many names, out of sight until somebody looks for one."""
     names, shown = "", 0
     for case in cases:
-        longer = f"{names} · {safe_html(case, 60)}" if names else safe_html(case, 60)
+        name = summary_html(foreign(case, 60))
+        longer = f"{names} · {name}" if names else name
         if len(longer) > LONGEST_FOLDED_NAMES:
             break
         names, shown = longer, shown + 1
@@ -642,27 +690,27 @@ def _folded_cases(cases: Sequence[str]) -> str:
     return f"<details><summary>{counted(len(cases), 'case')}</summary>{names}{more}</details>\n"
 
 
-def footer_line(report: Report, *, public_url: str) -> str:
+def footer_line(report: Report, *, public_url: str) -> Line:
     """Parts joined by dots; commits in full, which GitHub turns into links."""
     parts = [
-        f"head {report.head_sha}",
+        line(f"head {report.head_sha}"),
         _footer_base(report),
-        *chip_hours_spent(report),
-        f"[page]({absolute(public_url, page_path(report))})",
-        f"[JSON]({absolute(public_url, json_path(report))})",
-        "`/benchmark help`",
+        *(line(spent) for spent in chip_hours_spent(report)),
+        line(link(absolute(public_url, page_path(report)), "page")),
+        line(link(absolute(public_url, json_path(report)), "JSON")),
+        code("/benchmark help"),
     ]
-    return " · ".join(part for part in parts if part)
+    return joined(" · ", [part for part in parts if part])
 
 
-def _footer_base(report: Report) -> str:
+def _footer_base(report: Report) -> Line:
     counts = Counter(row.baseline for row in report.rows if row.baseline)
     if not counts:
-        return f"merge base {report.merge_base}, no runs of it" if report.merge_base else ""
+        return line(f"merge base {report.merge_base}, no runs of it") if report.merge_base else ()
     baseline, _ = counts.most_common(1)[0]
     sha = baseline.sha or "a commit that is not recorded"
     behind = f", {counted(baseline.distance, 'commit')} behind the merge base" if baseline.distance else ""
-    return f"base {sha} because it is {safe_text(baseline.why, 160)}{behind}"
+    return line(f"base {sha} because it is ", foreign(baseline.why, 160), behind)
 
 
 def chip_hours_spent(report: Report) -> list[str]:

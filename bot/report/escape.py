@@ -2,15 +2,12 @@
 
 The result is one line that shows those characters: no HTML, no mention, no issue or commit link, no raw
 address, no table break, no control or direction-changing character, at most `limit` characters shown.
-`safe_text`, `safe_code` and `safe_html` also redact; foreign text enters a comment only through them.
 """
 
 import re
 import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
-
-from bot.report.redact import redacted
 
 ZERO_WIDTH = "\u200b"  # GitHub's mention and reference filters do not look across it
 
@@ -64,8 +61,7 @@ def shortened(value: str, limit: int) -> str:
 def escape_text(value: str, limit: int = 300) -> str:
     """Running text: every Markdown sign escaped, every autolink defused."""
     line = one_line(value, limit)
-    escaped = "".join(_HTML_ENTITIES.get(character, character) for character in line)
-    escaped = _without_triggers(escaped)
+    escaped = _without_triggers(html_entities(line))
     escaped = _MARKDOWN.sub(lambda found: "\\" + found[0], escaped)
     escaped = _NUMBERED.sub(r"\1\\", _LINE_START.sub(r"\\", escaped))
     return escaped.replace(ZERO_WIDTH, ZERO_WIDTH_SHOWN)
@@ -86,8 +82,13 @@ def escape_code(value: str, limit: int = 300) -> str:
 
 def escape_html(value: str, limit: int = 300) -> str:
     """Text for inside our own HTML tags, where GitHub reads no Markdown: `<summary>`."""
-    escaped = "".join(_HTML_ENTITIES.get(character, character) for character in one_line(value, limit))
-    return _without_triggers(escaped).replace('"', "&quot;").replace(ZERO_WIDTH, ZERO_WIDTH_SHOWN)
+    escaped = _without_triggers(html_entities(one_line(value, limit)))
+    return escaped.replace('"', "&quot;").replace(ZERO_WIDTH, ZERO_WIDTH_SHOWN)
+
+
+def html_entities(value: str) -> str:
+    """`value` without signs that HTML reads."""
+    return "".join(_HTML_ENTITIES.get(character, character) for character in value)
 
 
 def plain_name(value: str, otherwise: str) -> str:
@@ -112,25 +113,3 @@ def _without_triggers(line: str) -> str:
     for pattern, defused in _TRIGGERS:
         line = pattern.sub(defused, line)
     return line
-
-
-LONGEST_NAME = 80  # characters of a case, branch or field that are shown; the page has the rest
-
-LONGEST_ERROR = 300
-
-LONGEST_REASON = 160  # of a reason beside a verdict; the page has the rest
-
-
-def safe_text(value: str, limit: int = LONGEST_NAME) -> str:
-    """Foreign text as running text."""
-    return escape_text(redacted(value), limit)
-
-
-def safe_code(value: str, limit: int = LONGEST_NAME) -> str:
-    """Foreign text as a code span."""
-    return escape_code(redacted(value), limit)
-
-
-def safe_html(value: str, limit: int = LONGEST_NAME) -> str:
-    """Foreign text inside our own HTML tags."""
-    return escape_html(redacted(value), limit)

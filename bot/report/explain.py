@@ -20,8 +20,9 @@ from bot.report.assess import (
     outcome_words,
     unsuccessful_outcome,
 )
-from bot.report.escape import one_line, safe_text
+from bot.report.escape import one_line
 from bot.report.model import RowState
+from bot.report.pieces import Emphasis, Line, code, foreign, line, markdown
 from bot.report.wording import (
     NO_VALUE,
     counted,
@@ -135,7 +136,7 @@ class ComparisonView:
     caveats: tuple[CaveatView, ...]
     rows: tuple[MetricView, ...]
     ledger: tuple[tuple[str, str, str, str], ...]
-    method: tuple[str, ...]
+    method: tuple[Line, ...]
     why: tuple[ExplanationSection, ...] = ()
 
 
@@ -183,12 +184,12 @@ def _tone(comparison: Comparison) -> str:
     )
 
 
-def _method_to_show(comparison: Comparison) -> tuple[str, ...]:
-    """How it was measured, where anything was, and what was struck out."""
+def _method_to_show(comparison: Comparison) -> tuple[Line, ...]:
+    """How it was measured, where anything was, and which values are excluded as implausible."""
     if comparison.timing.change is None:
         return ()
-    struck = implausible_words((*comparison.base, *comparison.head))
-    return (*method_lines([comparison.timing]), *([struck] if struck else []))
+    implausible = implausible_words((*comparison.base, *comparison.head))
+    return (*method_lines([comparison.timing]), *([line(implausible)] if implausible else []))
 
 
 def caveat_view(caveat: Caveat, reason: str = "") -> CaveatView:
@@ -581,25 +582,11 @@ def _yes_or_no(*, holds: bool) -> str:
     return "yes" if holds else "no"
 
 
-STEADY_METHOD = """\
-Steady s/step is the median interval between the completions of clean steps: compilation, ramp-up, \
-checkpoint saves, evals and the last line are left out. Step time, tokens/s and TFLOP/s are one measurement \
-with one verdict."""
-
-THRESHOLD_METHOD = """\
-±x % is the threshold: a change counts from there, and never below {practical}. `n v m` are the runs of \
-head and base. *Same* means that a change of {equivalence} is ruled out; between the two it is \
-*inconclusive*."""
-
-LEVEL_METHOD = """\
-At most {alpha} of the reports on harmless changes flag any case: that level is shared by {cases}."""
-
-HISTORY_METHOD = """\
-Where the history of the base branch tells a case's noise, that case is held to {alpha} of the reports."""
-
-POOLED_METHOD = """\
-`+k` counts runs of the base branch that stand beside the baseline's own, which agree with them: the change \
-is against them all."""
+STEADY_METHOD = (
+    "Steady s/step is the median interval between the completions of clean steps: compilation, ramp-up, "
+    "checkpoint saves, evals and the last line are left out. Step time, tokens/s and TFLOP/s are one "
+    "measurement with one verdict."
+)
 
 DEFAULT_NOISE = f"{percent_words(TPU_SD * 100)} on TPU, {percent_words(GPU_SD * 100)} on GPU"
 
@@ -610,61 +597,90 @@ NOISE_SOURCES = {
     NoiseSource.UNKNOWN: "unknown on this device, and none is assumed",
 }
 
-LOOKS_METHOD = """\
-This is look {look} at the same data, threshold adjusted: later looks share {later}, so running again until \
-it is green or red does not work."""
-
-POWER_METHOD = "A change of {effect} would be seen in 4 of 5 such comparisons."
-
 
 def method_lines(
     timings: list[TimingDecision], *, practical_percent: float = 1.0, equivalence_percent: float = 5.0
-) -> list[str]:
-    """The method in sentences of Markdown, for the decisions at hand."""
-    margins = THRESHOLD_METHOD.format(
-        practical=percent_words(practical_percent), equivalence=percent_words(equivalence_percent)
+) -> list[Line]:
+    """The method in sentences, for the decisions at hand."""
+    practical, equivalence = percent_words(practical_percent), percent_words(equivalence_percent)
+    threshold = line(
+        f"±x % is the threshold: a change counts from there, and never below {practical}. ",
+        code("n v m"),
+        " are the runs of head and base. ",
+        Emphasis("Same"),
+        f" means that a change of {equivalence} is ruled out; between the two it is ",
+        Emphasis("inconclusive"),
+        ".",
     )
     cases = counted(max((one.comparable_cases for one in timings), default=1), "comparable case")
-    level = LEVEL_METHOD.format(alpha=percent_words(REPORT_ALPHA * 100), cases=cases)
-    told = [
+    level = (
+        f"At most {percent_words(REPORT_ALPHA * 100)} of the reports on harmless changes flag any case: "
+        f"that level is shared by {cases}."
+    )
+    return [
+        line(STEADY_METHOD),
+        threshold,
+        line(level),
         *_history_method(timings),
         *_noise_method(timings),
         *_looks_method(timings),
         *_power_method(timings),
     ]
-    return [STEADY_METHOD, margins, level, *told]
 
 
-def _history_method(timings: list[TimingDecision]) -> list[str]:
+def _history_method(timings: list[TimingDecision]) -> list[Line]:
     """What the history of the base branch changes, where any case has one."""
-    stricter = [HISTORY_METHOD.format(alpha=percent_words(100 * REPORT_ALPHA_WITH_HISTORY))]
-    lines = stricter if any(one.history for one in timings) else []
-    return [*lines, *([POOLED_METHOD] if any(one.main_runs for one in timings) else [])]
+    lines: list[Line] = []
+    if any(one.history for one in timings):
+        alpha = percent_words(100 * REPORT_ALPHA_WITH_HISTORY)
+        lines.append(
+            line(
+                "Where the history of the base branch tells a case's noise, that case is held to "
+                f"{alpha} of the reports."
+            )
+        )
+    if any(one.main_runs for one in timings):
+        lines.append(
+            line(
+                code("+k"),
+                " counts runs of the base branch that stand beside the baseline's own, which agree with "
+                "them: the change is against them all.",
+            )
+        )
+    return lines
 
 
-def _noise_method(timings: list[TimingDecision]) -> list[str]:
+def _noise_method(timings: list[TimingDecision]) -> list[Line]:
     number = Counter(one.spread for one in timings)
     if len(number) == 1:
-        return [f"The noise from run to run is {NOISE_SOURCES[timings[0].spread]}."]
+        return [line(f"The noise from run to run is {NOISE_SOURCES[timings[0].spread]}.")]
     parts = [f"{NOISE_SOURCES[spread]}: {counted(count, 'case')}" for spread, count in number.items()]
-    return [f"The noise from run to run is {'; '.join(parts)}."] if parts else []
+    return [line(f"The noise from run to run is {'; '.join(parts)}.")] if parts else []
 
 
-def _looks_method(timings: list[TimingDecision]) -> list[str]:
+def _looks_method(timings: list[TimingDecision]) -> list[Line]:
     most = max((one.look for one in timings), default=1)
     if most <= 1:
         return []
     again = any(one.history and one.look > 1 for one in timings)
-    later = f"{percent_words(LATER_LOOKS_SHARE * 100)} of the level"
-    return [LOOKS_METHOD.format(look=most, later=later + (", with a history as much again" if again else ""))]
+    later = f"{percent_words(LATER_LOOKS_SHARE * 100)} of the level" + (
+        ", with a history as much again" if again else ""
+    )
+    return [
+        line(
+            f"This is look {most} at the same data, threshold adjusted: later looks share {later}, so "
+            "running again until it is green or red does not work."
+        )
+    ]
 
 
-def _power_method(timings: list[TimingDecision]) -> list[str]:
+def _power_method(timings: list[TimingDecision]) -> list[Line]:
     effects = sorted(one.mde for one in timings if one.mde is not None)
     if not effects:
         return []
     least, most = unsigned_percent(effects[0]), unsigned_percent(effects[-1])
-    return [POWER_METHOD.format(effect=least if least == most else f"{least} to {most}")]
+    effect = least if least == most else f"{least} to {most}"
+    return [line(f"A change of {effect} would be seen in 4 of 5 such comparisons.")]
 
 
 COMPARISON_TEMPLATE = "compare.md.j2"
@@ -678,15 +694,16 @@ def comparison_markdown(comparison: Comparison, *, render: Callable[[str, Mappin
 
 
 def markdown_values(view: ComparisonView) -> dict[str, object]:
-    """`view` with every text redacted and escaped; the method is our own Markdown already."""
-    escaped = {name: _escape_all(value) for name, value in asdict(view).items()}
-    return {**escaped, "method": view.method, "symbol": view.symbol, "tone": view.tone}
+    """`view` with every text redacted and escaped, but for our own."""
+    escaped = {name: _escape_all(value) for name, value in asdict(replace(view, method=())).items()}
+    method = tuple(markdown(one) for one in view.method)
+    return {**escaped, "method": method, "symbol": view.symbol, "tone": view.tone}
 
 
 def _escape_all(value: object) -> object:
     match value:
         case str():
-            return safe_text(value, LONGEST_TEXT)
+            return markdown(foreign(value, LONGEST_TEXT))
         case Mapping():
             return {name: _escape_all(one) for name, one in value.items()}
         case tuple() | list():

@@ -20,10 +20,10 @@ from bot.report.assess import (
 )
 from bot.report.cells import (
     DetailLevel,
-    RowCells,
     carried_words,
     case_cell,
     case_label,
+    change_words,
     field_name,
     loss_cell,
     memory_cell,
@@ -31,7 +31,6 @@ from bot.report.cells import (
     row_cells,
     steady_cell,
 )
-from bot.report.escape import LONGEST_ERROR, safe_html, safe_text
 from bot.report.explain import method_lines
 from bot.report.links import absolute, log_path
 from bot.report.model import (
@@ -44,48 +43,68 @@ from bot.report.model import (
     RowState,
     WaitingCases,
 )
+from bot.report.pieces import (
+    LONGEST_ERROR,
+    Line,
+    Part,
+    bold,
+    code,
+    foreign,
+    joined,
+    line,
+    link,
+    listed_lines,
+    plain_text,
+)
 from bot.report.wording import (
     NO_VALUE,
     counted,
+    days_words,
     implausible_lines_words,
     implausible_words,
     ledger_lines,
-    listed,
-    noise_history_line,
+    noise_history_age,
     percent_ceiling,
     phase_seconds,
     signed_percent,
     significant,
     significant_pair,
 )
-from bot.verdict.judgement import Caveat, CaveatKind, Comparison, MetricRow, TimingVerdict, Verdict
+from bot.verdict.judgement import Caveat, CaveatKind, Comparison, MetricRow, Verdict
 
 FEW_UNKNOWN = 5  # rows of a state in which nothing is known stand in the open table up to this number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommentTable:
-    """A Markdown table. `align` has one letter per column: l, r or c."""
+    """A table. `align` has one letter per column: l, r or c."""
 
-    columns: tuple[str, ...]
+    columns: tuple[Line, ...]
     align: str
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[Line, ...], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommentFold:
-    """One `<details>`: `summary` is safe HTML, the rest safe Markdown, shown in this order."""
+    """One folded part: its summary, then a table, names, sentences and a list, in this order."""
 
-    summary: str
+    summary: Line
     table: CommentTable | None = None
-    lines: tuple[str, ...] = ()
-    names: str = ""
+    names: Line = ()
+    sentences: tuple[Line, ...] = ()
+    items: tuple[Line, ...] = ()
     opened: bool = False
 
 
-OPEN_COLUMNS = ("Case", "Verdict", "Steady s/step (±band, n)", "Loss curve", "Checkpoint wait", "Memory")
+def _columns(*titles: Part) -> tuple[Line, ...]:
+    return tuple(line(title) for title in titles)
 
-QUIET_COLUMNS = ("Case", "Verdict", "Steady s/step (±band, n)", "No change >", "Loss curve", "Memory")
+
+OPEN_COLUMNS = _columns(
+    "Case", "Verdict", "Steady s/step (±band, n)", "Loss curve", "Checkpoint wait", "Memory"
+)
+
+QUIET_COLUMNS = _columns("Case", "Verdict", "Steady s/step (±band, n)", "No change >", "Loss curve", "Memory")
 
 TIMED_STATES = frozenset({RowState.SAME, RowState.FASTER, RowState.SLOWER})
 
@@ -109,14 +128,11 @@ def overflow_fold(report: Report, rows: Sequence[CaseReport], detail: DetailLeve
     if not rows:
         return []
     names = [
-        f"{row_words(row, report.base_branch).symbol} {_name_with_change(report, row, detail)}"
+        line(f"{row_words(row, report.base_branch).symbol} ", _name_with_change(report, row, detail))
         for row in rows
     ]
-    return [
-        CommentFold(
-            summary=f"{counted(len(rows), 'more case')} that need a person", names=listed(names, detail.named)
-        )
-    ]
+    summary = line(f"{counted(len(rows), 'more case')} that need a person")
+    return [CommentFold(summary=summary, names=listed_lines(names, detail.named))]
 
 
 def quiet_folds(report: Report, detail: DetailLevel, *, public_url: str) -> list[CommentFold]:
@@ -131,17 +147,22 @@ def quiet_folds(report: Report, detail: DetailLevel, *, public_url: str) -> list
     return folds
 
 
-def open_table(views: Sequence[RowCells]) -> CommentTable:
+def open_table(
+    report: Report, rows: Sequence[CaseReport], detail: DetailLevel, *, public_url: str
+) -> CommentTable:
     """The table of the rows that need a person."""
-    cells = ((v.case, v.verdict, v.steady, v.loss, v.checkpoint, v.memory) for v in views)
-    return CommentTable(columns=OPEN_COLUMNS, align="llllll", rows=tuple(cells))
-
-
-def cells_of_rows(
-    report: Report, rows: Sequence[CaseReport], detail: DetailLevel, public_url: str
-) -> list[RowCells]:
-    """The cells of `rows`."""
-    return [row_cells(report, row, public_url=public_url, detail=detail) for row in rows]
+    cells = tuple(
+        (
+            row.case,
+            joined("<br>", (row.verdict, *row.remarks)),
+            row.steady,
+            row.loss,
+            row.checkpoint,
+            row.memory,
+        )
+        for row in (row_cells(report, one, public_url=public_url, detail=detail) for one in rows)
+    )
+    return CommentTable(columns=OPEN_COLUMNS, align="llllll", rows=cells)
 
 
 def _quiet_fold(
@@ -151,29 +172,30 @@ def _quiet_fold(
     cells = tuple(_quiet_cells(report, row, detail, public_url) for row in full)
     names = [_name_with_change(report, row, detail) for row in rest]
     return CommentFold(
-        summary=f"{STATES[state].symbol} {_quiet_summary(report, state, rows)}",
+        summary=line(f"{STATES[state].symbol} {_quiet_summary(report, state, rows)}"),
         table=CommentTable(columns=QUIET_COLUMNS, align="llllll", rows=cells) if cells else None,
-        names=listed(names, detail.named),
+        names=listed_lines(names, detail.named),
     )
 
 
-def _quiet_cells(report: Report, row: CaseReport, detail: DetailLevel, public_url: str) -> tuple[str, ...]:
+def _quiet_cells(report: Report, row: CaseReport, detail: DetailLevel, public_url: str) -> tuple[Line, ...]:
     bound = change_bound_percent(row.comparison)
     return (
         case_cell(report, row, public_url=public_url, detail=detail),
-        state_word(row.state, report.base_branch),
+        line(state_word(row.state, report.base_branch)),
         steady_cell(row, detail),
-        percent_ceiling(bound) if bound is not None and row.state is RowState.SAME else "–",
+        line(percent_ceiling(bound) if bound is not None and row.state is RowState.SAME else NO_VALUE),
         loss_cell(row.comparison),
         memory_cell(row.comparison),
     )
 
 
-def _name_with_change(report: Report, row: CaseReport, detail: DetailLevel) -> str:
-    name = safe_text(case_label(report, row.case, row.variant), detail.name)
+def _name_with_change(report: Report, row: CaseReport, detail: DetailLevel) -> Line:
+    name = foreign(case_label(report, row.case, row.variant), detail.name)
     timing = row.comparison.timing if row.comparison else None
-    judged = timing is not None and timing.change is not None and row.state in TIMED_STATES
-    return f"{name} {signed_percent(timing.change)}" if timing is not None and judged else name
+    if timing is None or timing.change is None or row.state not in TIMED_STATES:
+        return name
+    return line(name, f" {signed_percent(timing.change)}")
 
 
 def _quiet_summary(report: Report, state: RowState, rows: list[CaseReport]) -> str:
@@ -183,7 +205,7 @@ def _quiet_summary(report: Report, state: RowState, rows: list[CaseReport]) -> s
     bounds = [bound for row in rows if (bound := change_bound_percent(row.comparison)) is not None]
     if len(bounds) < len(rows):
         return f"{cases} same"
-    return f"{cases} same (no change &gt; {percent_ceiling(max(bounds))})"
+    return f"{cases} same (no change > {percent_ceiling(max(bounds))})"
 
 
 LINKED_RUNS = 3  # logs linked per side; the page has all of them
@@ -195,11 +217,11 @@ def coverage_fold(report: Report, detail: DetailLevel, *, public_url: str) -> Co
     """Cases run, carried, skipped; logs of both sides; runs of older commits, which are never this head's."""
     full = report.rows[: detail.columns]
     rows = tuple(_coverage_cells(report, row, detail, public_url) for row in full)
-    columns = ("Case", "Head runs", "Base runs", "Baseline", "Older commits' runs")
+    columns = _columns("Case", "Head runs", "Base runs", "Baseline", "Older commits' runs")
     return CommentFold(
-        summary=_coverage_summary(report),
+        summary=line(_coverage_summary(report)),
         table=CommentTable(columns=columns, align="lllll", rows=rows) if rows else None,
-        lines=(
+        items=(
             *_coverage_notes(report, detail),
             *_carried_notes(report, detail),
             *_skipped_notes(report, detail),
@@ -229,9 +251,11 @@ def _coverage_summary(report: Report) -> str:
     return "Coverage: " + " · ".join(parts)
 
 
-def _coverage_cells(report: Report, row: CaseReport, detail: DetailLevel, public_url: str) -> tuple[str, ...]:
+def _coverage_cells(
+    report: Report, row: CaseReport, detail: DetailLevel, public_url: str
+) -> tuple[Line, ...]:
     return (
-        safe_text(case_label(report, row.case, row.variant), detail.name),
+        foreign(case_label(report, row.case, row.variant), detail.name),
         _runs_cell(row.head_runs, detail, public_url),
         _runs_cell(row.base_runs, detail, public_url),
         _baseline_cell(row),
@@ -239,81 +263,81 @@ def _coverage_cells(report: Report, row: CaseReport, detail: DetailLevel, public
     )
 
 
-def _runs_cell(runs: tuple[RunRecord, ...], detail: DetailLevel, public_url: str) -> str:
+def _runs_cell(runs: tuple[RunRecord, ...], detail: DetailLevel, public_url: str) -> Line:
     """The number of runs, with the newest logs linked."""
     if not runs:
-        return "none"
+        return line("none")
     logs = [run for run in runs if run.log_uri][-LINKED_RUNS:] if detail.links else []
-    links = [f"[{place}]({absolute(public_url, log_path(run.id))})" for place, run in enumerate(logs, 1)]
-    return f"{len(runs)}: log {' '.join(links)}" if links else str(len(runs))
+    links = [line(link(absolute(public_url, log_path(run.id)), str(n))) for n, run in enumerate(logs, 1)]
+    return line(str(len(runs)), ": log " if links else "", joined(" ", links))
 
 
-def _baseline_cell(row: CaseReport) -> str:
+def _baseline_cell(row: CaseReport) -> Line:
     if row.baseline is None:
-        return NO_VALUE
-    sha = f"`{row.baseline.sha[:7]}` " if row.baseline.sha else ""
-    return f"{sha}{safe_text(row.baseline.why, 80)}"
+        return line(NO_VALUE)
+    sha = line(code(row.baseline.sha[:7]), " ") if row.baseline.sha else ()
+    return line(sha, foreign(row.baseline.why, 80))
 
 
-def _stale_cell(runs: tuple[RunRecord, ...]) -> str:
+def _stale_cell(runs: tuple[RunRecord, ...]) -> Line:
     if not runs:
-        return NO_VALUE
-    commits = dict.fromkeys(f"`{run.sha[:7]}`" if run.sha else "commit not recorded" for run in runs)
-    return f"{len(runs)}: {listed(list(commits), 3)}"
+        return line(NO_VALUE)
+    commits = dict.fromkeys(code(run.sha[:7]) if run.sha else line("commit not recorded") for run in runs)
+    return line(f"{len(runs)}: ", listed_lines(list(commits), 3))
 
 
-def _coverage_notes(report: Report, detail: DetailLevel) -> list[str]:
+def _coverage_notes(report: Report, detail: DetailLevel) -> list[Line]:
     most = max(detail.quotes, 1)
     grouped = list(rows_by_note(report).items())
-    lines = [
-        f"* {_coverage_cases(report, rows, detail)}: {safe_text(note, LONGEST_ERROR)}"
+    notes = [
+        line(_coverage_cases(report, rows, detail), ": ", foreign(note, LONGEST_ERROR))
         for note, rows in grouped[:most]
     ]
-    return lines + ([f"* {len(grouped) - most} more notes on the page"] if len(grouped) > most else [])
+    return notes + ([line(f"{len(grouped) - most} more notes on the page")] if len(grouped) > most else [])
 
 
-def _coverage_cases(report: Report, rows: list[CaseReport], detail: DetailLevel) -> str:
+def _coverage_cases(report: Report, rows: list[CaseReport], detail: DetailLevel) -> Line:
     if len(rows) == len(report.rows) and len(rows) > 1:
-        return f"all {len(rows)} cases"
-    return listed(
-        [safe_text(case_label(report, row.case, row.variant), min(detail.name, 40)) for row in rows], 4
-    )
+        return line(f"all {len(rows)} cases")
+    limit = min(detail.name, 40)
+    return listed_lines([foreign(case_label(report, row.case, row.variant), limit) for row in rows], 4)
 
 
-def _carried_notes(report: Report, detail: DetailLevel) -> list[str]:
+def _carried_notes(report: Report, detail: DetailLevel) -> list[Line]:
     """Results of another commit with the same files, each with its commit and age."""
-    grouped: dict[str, list[CaseReport]] = {}
+    grouped: dict[Line, list[CaseReport]] = {}
     for row in report.rows:
         if words := carried_words(report, row):
             grouped.setdefault(words, []).append(row)
     shown = list(grouped.items())[: max(detail.quotes, 1)]
     return [
-        f"* {_coverage_cases(report, rows, detail)}: {words}, whose files are the same"
+        line(_coverage_cases(report, rows, detail), ": ", words, ", whose files are the same")
         for words, rows in shown
     ]
 
 
-def _skipped_notes(report: Report, detail: DetailLevel) -> list[str]:
-    reasons: dict[str, list[str]] = {}
+def _skipped_notes(report: Report, detail: DetailLevel) -> list[Line]:
+    reasons: dict[str, list[Line]] = {}
     for one in report.skipped:
-        name = safe_text(case_label(report, one.case, one.variant), detail.name)
+        name = foreign(case_label(report, one.case, one.variant), detail.name)
         reasons.setdefault(one.why, []).append(name)
     grouped = list(reasons.items())[: max(detail.quotes, 1)]
     return [
-        f"* skipped, {safe_text(why, 160)}: {listed(names, min(detail.named, 100))}" for why, names in grouped
+        line("skipped, ", foreign(why, 160), ": ", listed_lines(names, min(detail.named, 100)))
+        for why, names in grouped
     ]
 
 
-_PASS_WORDS = {None: NO_VALUE, True: "pass", False: "**fail**"}
+_PASS_WORDS = {None: line(NO_VALUE), True: line("pass"), False: line(bold("fail"))}
 
 _TRANSITION_WORDS = {
-    ParityTransition.STILL_PASSES: "still passes",
-    ParityTransition.PASSES_NOW: "fail → pass",
-    ParityTransition.FAILS_NOW: "**pass → fail**",
-    ParityTransition.FAILS_THE_SAME: "fails the same",
-    ParityTransition.FAILS_OTHERWISE: "**fails otherwise**",
-    ParityTransition.MIXED: "passes and fails",
-    ParityTransition.UNKNOWN: NO_VALUE,
+    ParityTransition.STILL_PASSES: line("still passes"),
+    ParityTransition.PASSES_NOW: line("fail → pass"),
+    ParityTransition.FAILS_NOW: line(bold("pass → fail")),
+    ParityTransition.FAILS_THE_SAME: line("fails the same"),
+    ParityTransition.FAILS_OTHERWISE: line(bold("fails otherwise")),
+    ParityTransition.MIXED: line("passes and fails"),
+    ParityTransition.UNKNOWN: line(NO_VALUE),
 }
 
 _TRANSITION_ORDER = (
@@ -341,20 +365,17 @@ def parity_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
     )
     full, rest = rows[: detail.columns], rows[detail.columns :]
     cells = tuple(_parity_cells(row, detail) for row in full)
-    since = f"since {safe_text(report.base_branch, 40)}"
-    columns = (
-        "Case",
-        safe_text(first, 40),
-        safe_text(second, 40),
-        f"{safe_text(second, 40)} {since}",
-        "Steady s/step",
-    )
+    one, other = foreign(first, 40), foreign(second, 40)
+    since = line(other, " since ", foreign(report.base_branch, 40))
+    names = [line(foreign(row.case, detail.name), " ", _parity_brief(row)) for row in rest]
     return CommentFold(
-        summary=f"{safe_html(first, 40)} → {safe_html(second, 40)} {_parity_summary(report)}",
-        table=CommentTable(columns=columns, align="lcccl", rows=cells) if cells else None,
-        names=listed(
-            [f"{safe_text(row.case, detail.name)} {_parity_brief(row)}" for row in rest], detail.named
-        ),
+        summary=line(one, " → ", other, f" {_parity_summary(report)}"),
+        table=CommentTable(
+            columns=_columns("Case", one, other, since, "Steady s/step"), align="lcccl", rows=cells
+        )
+        if cells
+        else None,
+        names=listed_lines(names, detail.named),
     )
 
 
@@ -369,7 +390,7 @@ def _parity_summary(report: Report) -> str:
     )
     part = "" if counted.known == counted.cases else f" ({counted.known} of {counted.cases} cases known)"
     moves = Counter(row.second_transition for row in report.parity)
-    news = [f"{moves[one]} {_TRANSITION_WORDS[one].strip('*')}" for one in NEWS_TRANSITIONS if moves[one]]
+    news = [f"{moves[one]} {plain_text(_TRANSITION_WORDS[one])}" for one in NEWS_TRANSITIONS if moves[one]]
     return f"parity {base}{head}{part}" + (f": {', '.join(news)}" if news else "")
 
 
@@ -381,9 +402,9 @@ def _transition_rank(row: ParityRow) -> int:
     return min(_TRANSITION_ORDER.index(row.first_transition), _TRANSITION_ORDER.index(row.second_transition))
 
 
-def _parity_cells(row: ParityRow, detail: DetailLevel) -> tuple[str, ...]:
+def _parity_cells(row: ParityRow, detail: DetailLevel) -> tuple[Line, ...]:
     return (
-        safe_text(row.case, detail.name),
+        foreign(row.case, detail.name),
         _first_variant_cell(row),
         _pass_word(passes=row.second_passes, mixed=row.second_mixed),
         _TRANSITION_WORDS[row.second_transition],
@@ -391,33 +412,36 @@ def _parity_cells(row: ParityRow, detail: DetailLevel) -> tuple[str, ...]:
     )
 
 
-def _first_variant_cell(row: ParityRow) -> str:
+def _first_variant_cell(row: ParityRow) -> Line:
     """How the first variant does, with what became of it where that is news."""
     if row.first_transition in NEWS_TRANSITIONS:
         return _TRANSITION_WORDS[row.first_transition]
     return _pass_word(passes=row.first_passes, mixed=row.first_mixed)
 
 
-def _pass_word(*, passes: bool | None, mixed: bool) -> str:
-    return "mixed" if mixed else _PASS_WORDS[passes]
+def _pass_word(*, passes: bool | None, mixed: bool) -> Line:
+    return line("mixed") if mixed else _PASS_WORDS[passes]
 
 
-def _parity_timing(row: ParityRow) -> str:
+def _parity_timing(row: ParityRow) -> Line:
     """Step times of both variants on the head; judged, since two variants are two programs."""
     timing = row.comparison.timing if row.comparison else None
     if timing is None or timing.change is None:
-        return NO_VALUE
-    judged = timing.verdict in {TimingVerdict.SLOWER, TimingVerdict.FASTER}
-    ratio = f"**{signed_percent(timing.change)}**" if judged else signed_percent(timing.change)
-    return f"{significant_pair(timing.base_seconds, timing.head_seconds)} {ratio}"
+        return line(NO_VALUE)
+    return line(f"{significant_pair(timing.base_seconds, timing.head_seconds)} ", change_words(timing))
 
 
-def _parity_brief(row: ParityRow) -> str:
+def _parity_brief(row: ParityRow) -> Line:
     first = _pass_word(passes=row.first_passes, mixed=row.first_mixed)
-    return f"{first} → {_pass_word(passes=row.second_passes, mixed=row.second_mixed)}"
+    return line(first, " → ", _pass_word(passes=row.second_passes, mixed=row.second_mixed))
 
 
 UNKNOWN_PRICE = "not known"
+
+PRICE_NOTE = (
+    "The price of a run is the median of what its case took on the base branch, on as many chips, with the "
+    "least and the most; where no such run is known, the chips times the time limit."
+)
 
 
 def plan_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
@@ -427,26 +451,26 @@ def plan_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
         return None
     full = plan.runs[: detail.columns]
     rows = tuple(_plan_cells(report, one, detail) for one in full)
-    rest = [
-        safe_text(case_label(report, one.case, one.variant), detail.name) for one in plan.runs[len(full) :]
-    ]
+    rest = [foreign(case_label(report, one.case, one.variant), detail.name) for one in plan.runs[len(full) :]]
     return CommentFold(
-        summary=f"Plan: {_plan_summary(plan)}",
-        table=CommentTable(columns=("Case", "Base runs", "Head runs", "Chip-hours"), align="lrrl", rows=rows)
+        summary=line(f"Plan: {_plan_summary(plan)}"),
+        table=CommentTable(
+            columns=_columns("Case", "Base runs", "Head runs", "Chip-hours"), align="lrrl", rows=rows
+        )
         if rows
         else None,
-        lines=tuple(_plan_lines(report, plan, detail)),
-        names=listed(rest, detail.named),
+        items=tuple(_plan_items(report, plan, detail)),
+        names=listed_lines(rest, detail.named),
         opened=plan.asked,
     )
 
 
-def budget_wait_lines(report: Report) -> list[str]:
+def budget_wait_lines(report: Report) -> list[Line]:
     """Runs that a budget keeps from starting: a person may have to act."""
     plan = report.plan
     waiting = [one for one in plan.waiting if is_budget_hold(one.why)] if plan else []
     return [
-        f"⏸ {counted(len(one.keys), 'case')} {_wait_verb(one)}: {safe_text(one.why, LONGEST_ERROR)}."
+        line(f"⏸ {counted(len(one.keys), 'case')} {_wait_verb(one)}: ", foreign(one.why, LONGEST_ERROR), ".")
         for one in waiting
     ]
 
@@ -491,30 +515,26 @@ def _saved_words(plan: Plan) -> str:
     return f", {chip_hours_words(plan.saved_chip_hours)} chip-hours saved" if plan.saved_chip_hours else ""
 
 
-def _plan_cells(report: Report, one: PlannedRuns, detail: DetailLevel) -> tuple[str, ...]:
-    name = safe_text(case_label(report, one.case, one.variant), detail.name)
-    return name, str(one.base), str(one.head), price_words(one.price)
+def _plan_cells(report: Report, one: PlannedRuns, detail: DetailLevel) -> tuple[Line, ...]:
+    name = foreign(case_label(report, one.case, one.variant), detail.name)
+    return name, line(str(one.base)), line(str(one.head)), line(price_words(one.price))
 
 
-def _plan_lines(report: Report, plan: Plan, detail: DetailLevel) -> list[str]:
-    lines = [_how_to_start(report)] if plan.proposed else []
+def _plan_items(report: Report, plan: Plan, detail: DetailLevel) -> list[Line]:
+    items = [_how_to_start(report)] if plan.proposed else []
     for one in plan.waiting:
-        names = [
-            safe_text(case_label(report, key.case, key.variant), min(detail.name, 40)) for key in one.keys
-        ]
-        lines.append(f"* {listed(names, 4)} {_wait_verb(one)}: {safe_text(one.why, LONGEST_ERROR)}")
+        names = [foreign(case_label(report, key.case, key.variant), min(detail.name, 40)) for key in one.keys]
+        why = foreign(one.why, LONGEST_ERROR)
+        items.append(line(listed_lines(names, 4), f" {_wait_verb(one)}: ", why))
     if any(one.price is not None for one in plan.runs):
-        lines.append(
-            "* The price of a run is the median of what its case took on the base branch, on as many chips, "
-            "with the least and the most; where no such run is known, the chips times the time limit."
-        )
-    return lines
+        items.append(line(PRICE_NOTE))
+    return items
 
 
-def _how_to_start(report: Report) -> str:
+def _how_to_start(report: Report) -> Line:
     if report.approval:
-        return "* Nothing of a fork is started before its head is approved."
-    return "* Nobody asked for these runs yet: `/benchmark run` starts them."
+        return line("Nothing of a fork is started before its head is approved.")
+    return line("Nobody asked for these runs yet: ", code("/benchmark run"), " starts them.")
 
 
 def _wait_verb(one: WaitingCases) -> str:
@@ -550,16 +570,19 @@ def ledger_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
     ]
     shown = rows[: detail.ledgers]
     cells = [
-        line for row in shown if row.comparison for line in _ledger_cells(report, row, row.comparison, detail)
+        phase
+        for row in shown
+        if row.comparison
+        for phase in _ledger_cells(report, row, row.comparison, detail)
     ]
     if not cells:
         return None
     more = f" {counted(len(rows) - len(shown), 'more case')} on the page." if len(rows) > len(shown) else ""
-    columns = ("Case", "Phase", "Base", "Head", "Difference")
+    columns = _columns("Case", "Phase", "Base", "Head", "Difference")
     return CommentFold(
-        summary="Where the time went",
+        summary=line("Where the time went"),
         table=CommentTable(columns=columns, align="llrrr", rows=tuple(cells)),
-        lines=(LEDGER_NOTE + more,),
+        sentences=(line(LEDGER_NOTE + more),),
     )
 
 
@@ -570,19 +593,19 @@ def raw_metrics_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
     if not cells:
         return None
     return CommentFold(
-        summary="The page's own figures (information, not judged)",
+        summary=line("The page's own figures (information, not judged)"),
         table=CommentTable(
-            columns=("Case", *(title for title, _ in RAW_METRICS)), align="lrrrrr", rows=tuple(cells)
+            columns=_columns("Case", *(title for title, _ in RAW_METRICS)), align="lrrrrr", rows=tuple(cells)
         ),
-        lines=(RAW_METRICS_NOTE, *_implausible_note(rows)),
+        sentences=(line(RAW_METRICS_NOTE), *_implausible_note(rows)),
     )
 
 
-def _implausible_note(rows: Sequence[CaseReport]) -> tuple[str, ...]:
+def _implausible_note(rows: Sequence[CaseReport]) -> tuple[Line, ...]:
     """Say that these figures hold values which the others leave out."""
     compared = [row.comparison for row in rows if row.comparison]
     words = implausible_lines_words(run for one in compared for run in (*one.base, *one.head))
-    return (words,) if words else ()
+    return (line(words),) if words else ()
 
 
 def _has_ledger(row: CaseReport) -> bool:
@@ -595,29 +618,29 @@ def _has_ledger(row: CaseReport) -> bool:
 
 def _ledger_cells(
     report: Report, row: CaseReport, comparison: Comparison, detail: DetailLevel
-) -> list[tuple[str, ...]]:
+) -> list[tuple[Line, ...]]:
     base = comparison.base[0] if comparison.base else None
     head = comparison.head[0] if comparison.head else None
-    lines = ledger_lines(base, head)
-    name = safe_text(case_label(report, row.case, row.variant), detail.name)
+    name = foreign(case_label(report, row.case, row.variant), detail.name)
     return [
-        (name if place == 0 else "", safe_text(phase), *rest) for place, (phase, *rest) in enumerate(lines)
+        (name if number == 0 else (), foreign(phase), *(line(seconds) for seconds in rest))
+        for number, (phase, *rest) in enumerate(ledger_lines(base, head))
     ]
 
 
 def _raw_metric_cells(
     report: Report, row: CaseReport, comparison: Comparison, detail: DetailLevel
-) -> tuple[str, ...]:
+) -> tuple[Line, ...]:
     figures = {one.key: one for one in comparison.rows}
     cells = (_raw_metric_cell(figures.get(key)) for _, key in RAW_METRICS)
-    return (safe_text(case_label(report, row.case, row.variant), detail.name), *cells)
+    return (foreign(case_label(report, row.case, row.variant), detail.name), *cells)
 
 
-def _raw_metric_cell(row: MetricRow | None) -> str:
+def _raw_metric_cell(row: MetricRow | None) -> Line:
     if row is None or (row.base is None and row.head is None):
-        return NO_VALUE
+        return line(NO_VALUE)
     base, head = metric_side(row.key, row.base), metric_side(row.key, row.head)
-    return head if base == head else f"{base} → {head}"
+    return head if base == head else line(base, " → ", head)
 
 
 NOT_STATED = "not stated"
@@ -639,16 +662,16 @@ def environment_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
     rows = [
         (
             field_name(field),
-            safe_text(base, 60) or NO_VALUE,
-            safe_text(head, 120) or NO_VALUE,
+            foreign(base, 60) or line(NO_VALUE),
+            foreign(head, 120) or line(NO_VALUE),
             _caveat_cases(names, report, detail),
         )
         for (_, field, base, head, _), names in list(cases.items())[:most]
     ]
     return CommentFold(
-        summary=_environment_summary(list(cases)),
-        table=CommentTable(columns=("What", "Base", "Head", "Cases"), align="llll", rows=tuple(rows)),
-        lines=(f"{len(cases) - most} more on the page.",) if len(cases) > most else (),
+        summary=line(_environment_summary(list(cases))),
+        table=CommentTable(columns=_columns("What", "Base", "Head", "Cases"), align="llll", rows=tuple(rows)),
+        sentences=(line(f"{len(cases) - most} more on the page."),) if len(cases) > most else (),
     )
 
 
@@ -672,22 +695,37 @@ def _environment_summary(keys: list[tuple[str, str, str, str, bool]]) -> str:
     return f"Environment: {' · '.join(part for part in parts if part)}"
 
 
-def _caveat_cases(names: list[str], report: Report, detail: DetailLevel) -> str:
+def _caveat_cases(names: list[str], report: Report, detail: DetailLevel) -> Line:
     """The cases a difference concerns: all of them in a word where it concerns all."""
     if len(names) == len(report.rows) and len(names) > 1:
-        return f"all {len(names)}"
-    return listed([safe_text(name, min(detail.name, 40)) for name in names], 4)
+        return line(f"all {len(names)}")
+    return listed_lines([foreign(name, min(detail.name, 40)) for name in names], 4)
 
 
 def method_fold(report: Report) -> CommentFold:
     """How measured, what ± and n mean, what noise was assumed, how often the data was looked at."""
     comparisons = [row.comparison for row in report.rows if row.comparison]
     timings = [one.timing for one in comparisons if one.timing.change is not None]
-    lines = method_lines(
+    items = method_lines(
         timings, practical_percent=report.practical_percent, equivalence_percent=report.equivalence_percent
     )
-    past = noise_history_line(report, safe_text(report.base_branch, 40))
-    lines += [past] if past else []
-    struck = implausible_words(run for one in comparisons for run in (*one.base, *one.head))
-    lines += [struck] if struck else []
-    return CommentFold(summary="How this was measured", lines=tuple(f"* {line}" for line in lines))
+    past = _noise_history_line(report)
+    implausible = implausible_words(run for one in comparisons for run in (*one.base, *one.head))
+    items += [*([past] if past else []), *([line(implausible)] if implausible else [])]
+    return CommentFold(summary=line("How this was measured"), items=tuple(items))
+
+
+def _noise_history_line(report: Report) -> Line:
+    """Which runs of the base branch the noise was measured from, over all cases; empty where from none."""
+    rows = [row for row in report.rows if row.past and row.past.runs]
+    if not rows:
+        return ()
+    numbers = sorted(row.past.runs for row in rows if row.past)
+    least, most = numbers[0], numbers[-1]
+    runs = counted(most, "run") if least == most else f"{least} to {most} runs a case"
+    oldest = max((older for row in rows if (older := noise_history_age(row)) is not None), default=None)
+    when = f", the oldest {days_words(oldest)} before the head's" if oldest is not None else ""
+    cut = sum(row.past.follows is not None for row in rows if row.past)
+    after = f"; in {counted(cut, 'case')} only those since the last change of its level" if cut else ""
+    branch = foreign(report.base_branch, 40)
+    return line(f"Noise from {runs} on ", branch, f" on the same devices, mesh and versions{when}{after}.")

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from bot.domain.run import RunState
 from bot.errors import InternalError, UserError
-from bot.report.model import CaseReport, Report
+from bot.report.model import CaseReport
 from bot.runs.eta import DurationRange, silent_for
 from bot.runs.run_status import RunStatus
 from bot.verdict.judgement import IMPLAUSIBLE_TITLES, ImplausibleReason, MeasuredRun
@@ -218,28 +218,13 @@ def noise_history_words(row: CaseReport, branch: str) -> str:
     """`Noise from 20 runs on main, the oldest 9 days before the head's.`; empty where that is not so."""
     if row.past is None or not row.past.runs:
         return ""
-    older = _history_age(row)
+    older = noise_history_age(row)
     words = f"Noise from {counted(row.past.runs, 'run')} on {branch}"
     words += f", the oldest {days_words(older)} before the head's" if older is not None else ""
     return f"{words}{_level_change_words(row.past.follows)}."
 
 
-def noise_history_line(report: Report, branch: str) -> str | None:
-    """The same for all cases together; None where no noise was measured from the base branch."""
-    rows = [row for row in report.rows if row.past and row.past.runs]
-    if not rows:
-        return None
-    numbers = sorted(row.past.runs for row in rows if row.past)
-    least, most = numbers[0], numbers[-1]
-    runs = counted(most, "run") if least == most else f"{least} to {most} runs a case"
-    oldest = max((older for row in rows if (older := _history_age(row)) is not None), default=None)
-    when = f", the oldest {days_words(oldest)} before the head's" if oldest is not None else ""
-    cut = sum(row.past.follows is not None for row in rows if row.past)
-    after = f"; in {counted(cut, 'case')} only those since the last change of its level" if cut else ""
-    return f"Noise from {runs} on {branch} on the same devices, mesh and versions{when}{after}."
-
-
-def _history_age(row: CaseReport) -> float | None:
+def noise_history_age(row: CaseReport) -> float | None:
     """Seconds from the start of the oldest run used to that of the head's newest."""
     started = [run.started for run in row.head_runs if run.started is not None]
     if row.past is None or row.past.oldest_started is None or not started:
@@ -249,7 +234,7 @@ def _history_age(row: CaseReport) -> float | None:
 
 
 def days_words(older: float) -> str:
-    """An age in days from two days on, else in hours or minutes."""
+    """`9 days`, or a shorter time as an age."""
     return counted(round(older / DAY_SECONDS), "day") if older >= 2 * DAY_SECONDS else age_words(older) or ""
 
 

@@ -38,6 +38,7 @@ from bot.report.model import (
     ReportRequest,
     RowState,
 )
+from bot.report.pieces import markdown
 from bot.templating import Renderer
 from bot.verdict.judgement import LossVerdict, MeasuredRun, TimingVerdict, Verdict
 from bot.verdict.measure import measure
@@ -311,7 +312,7 @@ def test_every_relation_has_its_words(kinship: Novelty, words: str) -> None:
     """Short enough to stand in the quote of a row."""
     news = FailureNovelty(kinship=kinship, kind="code", fingerprint="f1", pulls=(12,))
     row = CaseReport(case="a", variant="", state=RowState.NEW_FAILURE, failure=news)
-    assert novelty_words(row, "main") == f"{words} · also on pull request 12"
+    assert markdown(novelty_words(row, "main")) == f"{words} · also on pull request 12"
 
 
 def test_the_json_says_whose_fault_it_is_and_who_else_has_it() -> None:

@@ -21,6 +21,7 @@ from bot.report.model import (
     ReportRequest,
     RowState,
 )
+from bot.report.pieces import markdown
 from bot.templating import Renderer
 from bot.verdict.judgement import MeasuredRun, TimingVerdict, Verdict
 from bot.verdict.measure import measure
@@ -232,9 +233,9 @@ def test_parity_counts_only_cases_known_to_pass_in_both() -> None:
     )
     fold = parity_fold(report(parity=rows), DETAIL_LEVELS[0])
     assert fold is not None
-    assert fold.summary.endswith("parity 11/13 → 12/13 (13 of 14 cases known): 1 fail → pass")
+    assert markdown(fold.summary).endswith("parity 11/13 → 12/13 (13 of 14 cases known): 1 fail → pass")
     assert fold.table is not None
-    assert fold.table.rows[0][:4] == ("11", "pass", "pass", "fail → pass")
+    assert tuple(map(markdown, fold.table.rows[0][:4])) == ("11", "pass", "pass", "fail → pass")
 
 
 def test_one_run_of_four_cases_shows_no_drop() -> None:
@@ -250,7 +251,7 @@ def test_one_run_of_four_cases_shows_no_drop() -> None:
     )
     fold = parity_fold(report(parity=rows), DETAIL_LEVELS[0])
     assert fold is not None
-    assert fold.summary.endswith("parity: no case is known in both variants yet")
+    assert markdown(fold.summary).endswith("parity: no case is known in both variants yet")
 
 
 def test_a_side_with_mixed_runs_is_mixed_in_words_and_json() -> None:
@@ -260,7 +261,7 @@ def test_a_side_with_mixed_runs_is_mixed_in_words_and_json() -> None:
     )
     fold = parity_fold(report(parity=rows), DETAIL_LEVELS[0])
     assert fold is not None
-    assert fold.summary.endswith("parity 0/1 and 1 mixed → 1/1")
+    assert markdown(fold.summary).endswith("parity 0/1 and 1 mixed → 1/1")
     document = report_document(report(parity=rows))["parity"]
     assert isinstance(document, list)
     line = document[0]
@@ -274,7 +275,7 @@ def test_without_a_matrix_of_main_the_heads_stands_alone() -> None:
     assert parity_tally(rows).base is None
     fold = parity_fold(report(parity=rows), DETAIL_LEVELS[0])
     assert fold is not None
-    assert fold.summary.endswith("parity 0/1")
+    assert markdown(fold.summary).endswith("parity 0/1")
 
 
 def test_before_any_run_of_the_head_there_is_no_matrix() -> None:

@@ -11,6 +11,7 @@ from bot.report.documents import report_document
 from bot.report.explain import comparison_view
 from bot.report.folds import environment_fold
 from bot.report.model import CaseProgress, CaseReport, Report, RowState
+from bot.report.pieces import markdown
 from bot.runs.eta import DurationRange
 from bot.verdict.judgement import Caveat, CaveatKind, TimingVerdict, Verdict
 from bot.web.pages.case import case_sentences
@@ -46,13 +47,13 @@ def test_the_second_line_says_how_long_it_will_take() -> None:
     """As a range, of the row that takes longest."""
     later = replace(RUNNING, left=DurationRange(low=100, high=900))
     report = _report(_row("a", RowState.RUNNING, RUNNING), _row("b", RowState.RUNNING, later))
-    assert action_line(report).endswith("⏳ 2 left, 7–15 min")
+    assert markdown(action_line(report)).endswith("⏳ 2 left, 7–15 min")
 
 
 def test_no_time_is_said_where_one_row_has_none() -> None:
     """A time for some of the runs would be taken for that of all."""
     report = _report(_row("a", RowState.RUNNING, RUNNING), _row("b", RowState.QUEUED, QUEUED))
-    assert action_line(report).endswith("⏳ 2 left")
+    assert markdown(action_line(report)).endswith("⏳ 2 left")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_no_time_is_said_where_one_row_has_none() -> None:
 def test_the_row_says_how_far_its_case_is(state: RowState, progress: CaseProgress, words: str) -> None:
     """In the cell of its verdict."""
     row = _row("a", state, progress)
-    assert verdict_cell(_report(row), row) == words
+    assert markdown(verdict_cell(_report(row), row)) == words
 
 
 def test_progress_decides_nothing() -> None:
@@ -100,7 +101,7 @@ UNSETTLED = timing(TimingVerdict.INCONCLUSIVE, 56.3, band=60.0, n=(1, 1), more_r
 
 
 def _steady(row: CaseReport) -> str:
-    return row_cells(report(row), row, public_url="", detail=DETAIL_LEVELS[0]).steady
+    return markdown(row_cells(report(row), row, public_url="", detail=DETAIL_LEVELS[0]).steady)
 
 
 def test_no_runs_are_asked_for_where_the_verdict_hangs_on_the_loss() -> None:
@@ -142,10 +143,10 @@ def test_what_one_side_does_not_state_is_no_difference() -> None:
     fold = environment_fold(report(row), DETAIL_LEVELS[0])
     assert fold is not None
     assert fold.table is not None
-    assert fold.summary == "Environment: no difference · 1 not stated"
-    assert fold.table.rows[0][1:3] == ("TPU v6 lite", "not stated")
+    assert markdown(fold.summary) == "Environment: no difference · 1 not stated"
+    assert tuple(map(markdown, fold.table.rows[0][1:3])) == ("TPU v6 lite", "not stated")
     both = replace(row, comparison=replace(comparison, caveats=(silent, *JAX_CAVEATS)))
     fold = environment_fold(report(both), DETAIL_LEVELS[0])
     assert fold is not None
-    assert " · 1 not stated" in fold.summary
-    assert not fold.summary.startswith("Environment: no difference")
+    assert " · 1 not stated" in markdown(fold.summary)
+    assert not markdown(fold.summary).startswith("Environment: no difference")

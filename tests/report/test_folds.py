@@ -12,6 +12,7 @@ from bot.report.comment import DETAIL_LEVELS, comment_body, footer_line
 from bot.report.documents import report_document
 from bot.report.folds import chip_hours_words, plan_fold, price_words
 from bot.report.model import CaseReport, Plan, PlannedRuns, Report, SkippedCase, WaitingCases
+from bot.report.pieces import markdown
 from bot.templating import Renderer
 from tests.report.samples import HEAD, HOUR, NOW, OLDER, record, report, same, slower
 
@@ -42,7 +43,7 @@ def _body(made: Report) -> str:
 
 def _fold(plan: Plan) -> str:
     fold = plan_fold(report(slower(), plan=plan), DETAIL_LEVELS[0])
-    return fold.summary if fold else ""
+    return markdown(fold.summary) if fold else ""
 
 
 def test_a_plan_says_what_is_to_come_and_what_it_costs() -> None:
@@ -69,14 +70,14 @@ def test_a_plan_that_was_asked_for_is_open_and_starts_nothing() -> None:
     asked = replace(PLAN, asked=True, proposed=True)
     fold = plan_fold(report(slower(), plan=asked), DETAIL_LEVELS[0])
     assert fold is not None
-    assert (fold.opened, fold.lines[0]) == (
+    assert (fold.opened, markdown(fold.items[0])) == (
         True,
-        "* Nobody asked for these runs yet: `/benchmark run` starts them.",
+        "Nobody asked for these runs yet: `/benchmark run` starts them.",
     )
     fork = plan_fold(report(slower(), plan=asked, approval="/benchmark approve a"), DETAIL_LEVELS[0])
     assert fork is not None
-    assert fork.lines[0] == "* Nothing of a fork is started before its head is approved."
-    assert fold.summary.startswith("Plan: would start 4 runs, at most 38.0 chip-hours")
+    assert markdown(fork.items[0]) == "Nothing of a fork is started before its head is approved."
+    assert markdown(fold.summary).startswith("Plan: would start 4 runs, at most 38.0 chip-hours")
     assert _fold(Plan(asked=True)) == "Plan: no runs to start"
     assert plan_fold(report(slower(), plan=Plan(reused=3)), DETAIL_LEVELS[0]) is None
     assert plan_fold(report(slower()), DETAIL_LEVELS[0]) is None
@@ -107,8 +108,8 @@ def test_a_price_without_a_range_names_none() -> None:
 
 def test_the_footer_says_what_was_used_and_saved() -> None:
     """Beside the commits, in chip-hours."""
-    line = footer_line(report(chip_hours_used=0.012, chip_hours_saved=11.2), public_url="https://x.example")
-    assert "0.012 chip-hours used · 11.2 chip-hours saved by reuse" in line
+    footer = footer_line(report(chip_hours_used=0.012, chip_hours_saved=11.2), public_url="https://x.example")
+    assert "0.012 chip-hours used · 11.2 chip-hours saved by reuse" in markdown(footer)
 
 
 def _carried(carried: int, own: int) -> CaseReport:
@@ -120,9 +121,9 @@ def test_results_of_another_commit_are_said_to_be_so_and_dated() -> None:
     """With the commit that was measured, and when; never as if they were fresh."""
     said = "carried from `e4e574c`, measured 2026-04-21 09:13 UTC"
     assert NOW - 2 * HOUR == _carried(1, 0).head_runs[0].started
-    assert carried_words(report(), _carried(2, 0)) == said
-    assert carried_words(report(), _carried(2, 1)) == f"2 of 3 runs {said}"
-    assert carried_words(report(), same("04_int8")) == ""
+    assert markdown(carried_words(report(), _carried(2, 0))) == said
+    assert markdown(carried_words(report(), _carried(2, 1))) == f"2 of 3 runs {said}"
+    assert carried_words(report(), same("04_int8")) == ()
     body = _body(report(_carried(2, 0), same("05_x")))
     assert f"* 04_int8: {said}, whose files are the same" in body
     assert "Coverage: 2 of 2 cases run · 1 carried over" in body

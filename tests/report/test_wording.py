@@ -9,6 +9,7 @@ from bot.errors import InternalError, TransientError, UserError
 from bot.report.cells import progress_words
 from bot.report.comment import action_line, comment_body
 from bot.report.model import CaseProgress, Report
+from bot.report.pieces import markdown
 from bot.report.wording import (
     duration_words,
     implausible_lines_words,
@@ -128,7 +129,7 @@ CELLS = [
 @pytest.mark.parametrize(("progress", "words"), CELLS, ids=[words for _, words in CELLS])
 def test_a_cell_says_how_far_a_case_is(progress: CaseProgress, words: str) -> None:
     """Its step, its place in the queue, how many of its runs are done; what is not ours is escaped."""
-    assert progress_words(progress, "queued") == words
+    assert markdown(progress_words(progress, "queued")) == words
 
 
 RENDER = Renderer().render
@@ -226,7 +227,8 @@ def test_the_trouble_is_one_sentence_without_the_servers_own_names(
 
 def test_the_second_line_says_it_as_a_sentence_and_goes_on() -> None:
     """What follows the trouble does not run into it, and nobody is told to put right what passes."""
-    line = action_line(report(same("a"), problem=unreadable_runs_words(InternalError("gs://b: away"))))
+    away = unreadable_runs_words(InternalError("gs://b: away"))
+    line = markdown(action_line(report(same("a"), problem=away)))
     assert line.startswith(f"{AWAY} `cdc765a` vs main")
-    line = action_line(report(problem=".github/maxview.yml line 7: no such key"))
+    line = markdown(action_line(report(problem=".github/maxview.yml line 7: no such key")))
     assert line.startswith("**To put right:** .github/maxview.yml line 7: no such key. `cdc765a`")

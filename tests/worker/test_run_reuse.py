@@ -11,6 +11,7 @@ from bot.ingest.report_runs import choose_runs
 from bot.report.build import BuiltReport, build_report
 from bot.report.cells import carried_words
 from bot.report.model import Report, RowState
+from bot.report.pieces import markdown
 from bot.storage import runs
 from bot.storage.database import Database
 from bot.storage.pull_requests import PullRow
@@ -59,7 +60,7 @@ def test_who_had_the_runs_started_saved_nothing(measured: Database) -> None:
     assert (launched.new, {line.state for line in report.rows}) == (0, {RowState.SAME})
     assert launched.plan is not None
     assert (launched.plan.runs, launched.plan.reused, report.chip_hours_saved) == ((), 0, None)
-    assert {carried_words(report, line) for line in report.rows} == {""}
+    assert {carried_words(report, line) for line in report.rows} == {()}
 
 
 def test_a_found_run_on_other_devices_saves_nothing(database: Database) -> None:
@@ -87,7 +88,7 @@ def test_a_rebased_head_with_the_same_files_has_its_verdict_at_once(measured: Da
     rebased = "d" * 40
     launched, report = _look(measured, row(head_sha=rebased, head_seen=NOW), pull(head_sha=rebased))
     assert (launched.new, {line.state for line in report.rows}) == (0, {RowState.SAME})
-    words = carried_words(report, report.rows[0])
+    words = markdown(carried_words(report, report.rows[0]))
     assert words.startswith(f"carried from `{HEAD[:7]}`, measured 2026-")
     assert launched.plan is not None
     assert launched.plan.reused == len(KEYS)

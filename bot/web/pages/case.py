@@ -28,6 +28,7 @@ from bot.report.cells import DetailLevel, case_label, rerun_command, row_cells
 from bot.report.explain import ExplanationSection, caveat_view, explanation_sections, log_place_words
 from bot.report.folds import chip_hours_words
 from bot.report.model import Baseline, CaseReport, Report, RowState
+from bot.report.pieces import StyledText, joined, plain_text, styled
 from bot.report.wording import (
     NO_VALUE,
     counted,
@@ -54,7 +55,6 @@ from bot.verdict.judgement import (
 from bot.verdict.metrics import METRICS_BY_KEY
 from bot.web.auth.access import Access
 from bot.web.charts.plots import Plot, TimeBar, phase_fills, plots, time_bar
-from bot.web.inline_markdown import StyledText, parse_inline, plain_text
 from bot.web.log_viewer.window import window_start
 from bot.web.moments import Moment, moment
 
@@ -100,18 +100,17 @@ def row_line(report: Report, row: CaseReport, anchor: str) -> RowLine:
     """One row of the overview, in the words of the comment's table."""
     cells = row_cells(report, row, public_url="", detail=FULL_DETAIL)
     words = row_words(row, report.base_branch)
-    verdict, _, accepted = cells.verdict.partition("<br>")
     return RowLine(
         anchor=anchor,
         name=case_label(report, row.case, row.variant),
         symbol=words.symbol,
-        word=plain_text(verdict).removeprefix(words.symbol).strip() or words.word,
+        word=plain_text(cells.verdict).removeprefix(words.symbol).strip() or words.word,
         tone=row_tone(row),
-        accepted=plain_text(accepted),
-        steady=parse_inline(cells.steady),
-        loss=parse_inline(cells.loss),
+        accepted=plain_text(joined(" · ", cells.remarks)),
+        steady=styled(cells.steady),
+        loss=styled(cells.loss),
         checkpoint=plain_text(cells.checkpoint),
-        memory=parse_inline(cells.memory),
+        memory=styled(cells.memory),
     )
 
 
@@ -393,7 +392,7 @@ def failed_sides(
     if not found or row.failure is None:
         return tuple(found)
     others = tuple((number, visit.links.pull(report.repository, number)) for number in row.failure.pulls)
-    news = parse_inline(novelty_words(row, report.base_branch))
+    news = styled(novelty_words(row, report.base_branch))
     return (replace(found[0], news=news, pulls=others), *found[1:])
 
 

@@ -9,11 +9,11 @@ from markupsafe import Markup
 from bot import __version__
 from bot.report.explain import ComparisonView, comparison_view
 from bot.report.model import CaseReport, Report, RowState
+from bot.report.pieces import plain_text
 from bot.verdict.judgement import Comparison
 from bot.web.addresses import Links
 from bot.web.assets import STATIC_FOLDER
 from bot.web.auth.access import Access, for_page
-from bot.web.inline_markdown import plain_text
 from bot.web.pages.case import CaseView, SideNames, case_view
 
 Render = Callable[[str, Mapping[str, object]], str]

@@ -25,6 +25,7 @@ from bot.report.folds import (
 )
 from bot.report.links import case_anchor
 from bot.report.model import CaseReport, Report
+from bot.report.pieces import Line, StyledText, plain_text, styled
 from bot.storage import main_branch, pull_requests, reports, runs
 from bot.storage.database import Database
 from bot.storage.main_branch import LandedHead
@@ -42,7 +43,6 @@ from bot.web.auth.access import (
     with_link_key,
 )
 from bot.web.auth.visitor import account_view
-from bot.web.inline_markdown import StyledText, parse_inline, plain_text
 from bot.web.layout import WebContext
 from bot.web.moments import moment
 from bot.web.pages.case import FULL_DETAIL, CaseView, RowLine, case_view, row_line
@@ -162,14 +162,12 @@ def _sheet(anchor: str, fold: CommentFold) -> Sheet:
         title=plain_text(fold.summary),
         columns=_sheet_cells(table.columns, align) if table else (),
         rows=tuple(_sheet_cells(row, align) for row in table.rows) if table else (),
-        notes=tuple(parse_inline(line.removeprefix("* ")) for line in fold.lines),
+        notes=tuple(styled(note) for note in (*fold.sentences, *fold.items)),
     )
 
 
-def _sheet_cells(row: tuple[str, ...], align: list[str]) -> tuple[SheetCell, ...]:
-    return tuple(
-        SheetCell(pieces=parse_inline(text), align=side) for text, side in zip(row, align, strict=True)
-    )
+def _sheet_cells(row: tuple[Line, ...], align: list[str]) -> tuple[SheetCell, ...]:
+    return tuple(SheetCell(pieces=styled(text), align=side) for text, side in zip(row, align, strict=True))
 
 
 class PullView(Struct, frozen=True, kw_only=True):
@@ -194,7 +192,7 @@ def pull_view(report: Report, visit: Access, measured: Mapping[str, MeasuredRun]
     return PullView(
         report=report,
         headline=headline(report),
-        action=parse_inline(action_line(report)),
+        action=styled(action_line(report)),
         settled=is_settled(report),
         rows=tuple(row_line(report, row, anchors[row.case, row.variant]) for row in ordered),
         cases=tuple(
