@@ -11,7 +11,7 @@ from typing import assert_never
 
 from bot.config import Suite
 from bot.domain.case_key import CaseKey, combine_keys
-from bot.domain.pull_request import PullRequest
+from bot.domain.pull_request import Branch, PullRequest, Subject
 from bot.domain.run_request import Cancellation, RequestSource, RunRequest
 
 PUSH_NAME = "push"
@@ -20,7 +20,7 @@ RequestLog = Sequence[RunRequest | Cancellation]
 
 
 def requests_in_force(
-    kept: RequestLog, pull: PullRequest, suite: Suite, changed_paths: Sequence[str]
+    kept: RequestLog, pull: Subject, suite: Suite, changed_paths: Sequence[str]
 ) -> tuple[RunRequest, ...]:
     """What is to be measured on this head, in the order in which it was asked; each with the keys that are
     left of it. Cases and variants that the suite no longer has are left out."""
@@ -31,7 +31,7 @@ def requests_in_force(
 
 
 def cancellations(
-    kept: RequestLog, pull: PullRequest, suite: Suite, changed_paths: Sequence[str]
+    kept: RequestLog, pull: Subject, suite: Suite, changed_paths: Sequence[str]
 ) -> Mapping[CaseKey, Cancellation]:
     """By key, the newest withdrawal of what was asked for this head and is asked no more."""
     asked = {key for ask in _requested(kept, pull, suite, changed_paths) for key in ask.keys}
@@ -45,7 +45,7 @@ def suite_keys(suite: Suite) -> frozenset[CaseKey]:
 
 
 def _requested(
-    kept: RequestLog, pull: PullRequest, suite: Suite, changed_paths: Sequence[str]
+    kept: RequestLog, pull: Subject, suite: Suite, changed_paths: Sequence[str]
 ) -> list[RunRequest]:
     """Everything that was ever asked and concerns this head."""
     known = suite_keys(suite)
@@ -58,32 +58,34 @@ def _requested(
     return sorted((replace(ask, keys=ask.keys & known) for ask in asks), key=lambda ask: ask.order)
 
 
-def _starts_automatically(pull: PullRequest, suite: Suite, changed_paths: Sequence[str]) -> bool:
+def _starts_automatically(pull: Subject, suite: Suite, changed_paths: Sequence[str]) -> bool:
     triggers = suite.triggers
-    if pull.is_branch:
+    if isinstance(pull, Branch):
         return triggers.watches(pull.head_branch) and triggers.touched_by(changed_paths)
     ready = triggers.drafts or not pull.draft
     return triggers.pull_request and ready and triggers.touched_by(changed_paths)
 
 
-def _push_request(pull: PullRequest, suite: Suite, changed_paths: Sequence[str]) -> RunRequest:
+def _push_request(pull: Subject, suite: Suite, changed_paths: Sequence[str]) -> RunRequest:
     touched = [case.name for case in suite.cases.values() if case.touched_by(changed_paths)]
     keys = frozenset(combine_keys(touched, suite.variant_names))
     return RunRequest(source=RequestSource.PUSH, name=PUSH_NAME, keys=keys, head_sha=pull.head_sha)
 
 
-def _applies_to(ask: RunRequest, pull: PullRequest) -> bool:
+def _applies_to(ask: RunRequest, pull: Subject) -> bool:
     """Whether an ask holds for this head; one of a label only while the pull request bears it."""
     match ask.source:
         case RequestSource.LABEL:
-            return pull.labels is None or ask.name.lower() in {label.lower() for label in pull.labels}
+            return isinstance(pull, PullRequest) and (
+                pull.labels is None or ask.name.lower() in {label.lower() for label in pull.labels}
+            )
         case RequestSource.COMMAND | RequestSource.PUSH | RequestSource.SCHEDULE:
             return ask.head_sha in {None, pull.head_sha}
         case _:
             assert_never(ask.source)
 
 
-def _newest_cancellations(kept: RequestLog, pull: PullRequest) -> dict[CaseKey, Cancellation]:
+def _newest_cancellations(kept: RequestLog, pull: Subject) -> dict[CaseKey, Cancellation]:
     """The newest withdrawal of every key on this head."""
     newest: dict[CaseKey, Cancellation] = {}
     for one in sorted(kept, key=lambda one: one.order):

@@ -6,7 +6,7 @@ somebody with write access has approved that commit, or a commit with the same f
 
 from dataclasses import dataclass
 
-from bot.domain.pull_request import PullRequest
+from bot.domain.pull_request import Subject
 from bot.domain.run_request import Approval
 
 
@@ -32,9 +32,7 @@ FORK_REASON = (
 OTHER_FILES_REASON = "files were pushed that are not those that {by} approved at {sha}"
 
 
-def check_approval(
-    pull: PullRequest, tree: str | None, approval: Approval | None
-) -> RunAllowed | ApprovalNeeded:
+def check_approval(pull: Subject, tree: str | None, approval: Approval | None) -> RunAllowed | ApprovalNeeded:
     """Say whether the head may be run. An unknown `tree` is nobody's: only the approved commit passes."""
     if not pull.from_fork:
         return RunAllowed()

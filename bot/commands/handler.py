@@ -30,6 +30,7 @@ from bot.commands.run_commands import cancel_runs, request_baseline, request_run
 from bot.config import DEFAULT_TRUSTED, Suite, TrustedAccounts
 from bot.config.loader import SuiteLoader
 from bot.domain.case_key import CaseKey
+from bot.domain.command_origin import CommentOrigin, LabelOrigin, origin_number
 from bot.domain.forge import Forge
 from bot.domain.repository import Person, Repository
 from bot.domain.run_request import RequestSource, RunRequest
@@ -91,7 +92,7 @@ def _command_record(
     intent: CommandIntent, scene: CommandContext, place: int, text: str, answer: CommandResult
 ) -> CommandRecord:
     return CommandRecord(
-        comment_id=intent.comment_id,
+        comment_id=origin_number(intent.origin),
         position=place,
         text=text,
         by=intent.author.login,
@@ -176,7 +177,7 @@ class CommandHandler:
         turn = await self._turn(
             intent.repository,
             intent.author,
-            name=f"{intent.comment_id}",
+            name=f"{origin_number(intent.origin)}",
             count=len(intent.commands),
             made=intent.created_at,
         )
@@ -288,7 +289,7 @@ class CommandHandler:
 
     async def _refuse(self, intent: intents.CommandIntent, why: str, reaction: str) -> str:
         record = CommandRecord(
-            comment_id=intent.comment_id,
+            comment_id=origin_number(intent.origin),
             text=" · ".join(one.text for one in intent.commands),
             by=intent.author.login,
             at=intent.created_at,
@@ -304,13 +305,14 @@ class CommandHandler:
 
     async def _react(self, intent: intents.CommandIntent, content: str) -> None:
         """Acknowledge a command; where reactions cannot be had, the comment still says what came of it.
-        What a button under a check asks for stands in no comment, and its number is below zero."""
-        if intent.comment_id < 0:
+        What a button asks for stands in no comment."""
+        if not isinstance(intent.origin, CommentOrigin):
             return
+        comment_id = intent.origin.comment_id
         try:
-            await self.forge.react(intent.repository, intent.comment_id, content)
+            await self.forge.react(intent.repository, comment_id, content)
         except UserError as told:
-            LOG.warning("no reaction under comment %s: %s", intent.comment_id, told.text)
+            LOG.warning("no reaction under comment %s: %s", comment_id, told.text)
 
 
 def make_command_handler(
@@ -347,7 +349,7 @@ def decide_label(
 def _label_record(intent: intents.LabelIntent, result: str, *, refused: bool) -> CommandRecord:
     what = "label" if intent.change is LabelChange.PUT else "without label"
     return CommandRecord(
-        comment_id=0,
+        comment_id=origin_number(LabelOrigin()),
         text=f"{what} {intent.label}",
         by=intent.by.login,
         at=intent.at,

@@ -9,6 +9,7 @@ from typing import assert_never
 
 from bot.commands import grammar
 from bot.commands.grammar import read_commands
+from bot.domain.command_origin import ButtonOrigin, CommentOrigin
 from bot.domain.repository import Person, Repository
 from bot.webhooks.events import (
     Commented,
@@ -44,14 +45,14 @@ class CloseIntent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandIntent:
-    """Somebody asks for something in a comment; nothing says yet that they may.
+    """Somebody asks for something in a comment or by a button; nothing says yet that they may.
 
     Where `on_pull` is false, nothing says yet that `number` is a pull request and not an issue either.
     """
 
     repository: Repository
     number: int
-    comment_id: int
+    origin: CommentOrigin | ButtonOrigin
     author: Person
     commands: tuple[grammar.Command | grammar.ParseError, ...]
     created_at: float
@@ -158,7 +159,7 @@ def _comment_intent(event: Commented) -> CommandIntent | IgnoreIntent:
     return CommandIntent(
         repository=event.repository,
         number=event.number,
-        comment_id=event.comment_id,
+        origin=CommentOrigin(event.comment_id),
         author=event.author,
         commands=commands,
         created_at=event.created_at,

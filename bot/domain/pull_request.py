@@ -1,18 +1,19 @@
-"""Pull requests, their comments, and the slug of a branch.
+"""What a report is about: a pull request, or a branch that is watched without one.
 
 Times are Unix seconds, UTC. A commit is named by its full SHA: 40 hexadecimal digits, 64 for SHA-256.
 """
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 
-from bot.domain.repository import Person
+from bot.domain.repository import GHOST, Person
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
-    """A pull request as it stands. `head_repository` is None where the fork was deleted, `labels` where they
-    are not known. A branch that is watched without a pull request stands as one with a number below zero."""
+    """A pull request on GitHub. `head_repository` is None where the fork was deleted, `labels` where they are
+    not known."""
 
     repository: str
     number: int
@@ -35,9 +36,59 @@ class PullRequest:
         return self.head_repository is None or self.head_repository.lower() != self.repository.lower()
 
     @property
-    def is_branch(self) -> bool:
-        """Whether nothing but a branch is there: no comment can be written."""
-        return self.number < 0
+    def row_number(self) -> int:
+        """The number that storage keeps it by."""
+        return self.number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """A branch of the repository that is watched without a pull request: it has no conversation.
+
+    `row_number` is the number that storage keeps it by. `title` is the first line of its newest commit's
+    message. It counts as closed while an open pull request has it as its head."""
+
+    repository: str
+    row_number: int
+    title: str
+    open: bool
+    head_sha: str
+    head_branch: str
+    base_branch: str
+    updated_at: float
+
+    @property
+    def from_fork(self) -> bool:
+        """Never: branches of forks are not watched."""
+        return False
+
+    @property
+    def author(self) -> Person:
+        """Nobody opened it."""
+        return GHOST
+
+
+Subject = PullRequest | Branch
+
+
+class SubjectKind(StrEnum):
+    """What wants runs, and is kept by a number among the pull requests."""
+
+    PULL_REQUEST = "pull request"
+    BRANCH = "branch"
+    MAIN = "main"
+
+
+MAIN_ROW_NUMBER = 0
+"""The stored number of main, whose runs the schedule and `/benchmark baseline` ask for."""
+
+
+def subject_kind(row_number: int) -> SubjectKind:
+    """What a stored number stands for: above zero is GitHub's number of a pull request, below zero our own
+    number of a branch."""
+    if row_number == MAIN_ROW_NUMBER:
+        return SubjectKind.MAIN
+    return SubjectKind.PULL_REQUEST if row_number > 0 else SubjectKind.BRANCH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from bot.config import Suite
 from bot.domain.case_key import CaseKey, combine_keys
 from bot.domain.commit import same_commit
 from bot.domain.head import HeadFacts
-from bot.domain.pull_request import PullRequest, branch_slug
+from bot.domain.pull_request import Subject, branch_slug
 from bot.domain.run import BaselineChoice, HeadChoice, RunRecord, RunState
 from bot.ingest.progress import ProgressFacts, case_progress
 from bot.planning.baseline import choose_baseline, choose_head
@@ -111,7 +111,7 @@ class CandidateRuns:
 
 
 def load_candidates(
-    connection: Connection, pull: PullRequest, facts: HeadFacts, suite: Suite, started: Sequence[RunRecord]
+    connection: Connection, pull: Subject, facts: HeadFacts, suite: Suite, started: Sequence[RunRecord]
 ) -> CandidateRuns:
     """What is kept for a pull request that had these runs started."""
     mine = {run.id for run in started}
@@ -146,7 +146,7 @@ def _device_mismatch_of(
     return find_device_mismatch(suite, found, under, but=mine)
 
 
-def _stopped_runs(connection: Connection, pull: PullRequest, mine: Collection[str]) -> list[RunRecord]:
+def _stopped_runs(connection: Connection, pull: Subject, mine: Collection[str]) -> list[RunRecord]:
     """Runs of the head that were started and let go of before their end."""
     return [
         run
@@ -156,7 +156,7 @@ def _stopped_runs(connection: Connection, pull: PullRequest, mine: Collection[st
     ]
 
 
-def _base_runs(connection: Connection, pull: PullRequest, mine: Collection[str]) -> list[RunRecord]:
+def _base_runs(connection: Connection, pull: Subject, mine: Collection[str]) -> list[RunRecord]:
     """Runs of the base's branch."""
     return _comparable_runs(
         runs.branch_runs(connection, pull.repository, branch_slug(pull.base_branch)), mine
@@ -164,7 +164,7 @@ def _base_runs(connection: Connection, pull: PullRequest, mine: Collection[str])
 
 
 def _runs_of_files(
-    connection: Connection, pull: PullRequest, tree: str | None, mine: Collection[str]
+    connection: Connection, pull: Subject, tree: str | None, mine: Collection[str]
 ) -> list[RunRecord]:
     """Runs of the same files, on whatever branch and commit."""
     return _comparable_runs(runs.runs_of_trees(connection, pull.repository, {tree} if tree else ()), mine)
@@ -182,9 +182,7 @@ def merge_runs(runs_: Sequence[RunRecord], others: Sequence[RunRecord]) -> list[
     return [*runs_, *(run for run in others if run.id not in known)]
 
 
-def _head_runs(
-    connection: Connection, pull: PullRequest, mine: Collection[str]
-) -> tuple[list[RunRecord], str]:
+def _head_runs(connection: Connection, pull: Subject, mine: Collection[str]) -> tuple[list[RunRecord], str]:
     """Runs of the head's branch, and why some of its name were left out.
 
     Where the name may be another's too, a run counts only by the commit that it records.
@@ -199,7 +197,7 @@ def _head_runs(
     return own, f"{doubt}: only runs that record this commit are used" if len(own) < len(ended) else ""
 
 
-def _shared_name_reason(connection: Connection, pull: PullRequest) -> str:
+def _shared_name_reason(connection: Connection, pull: Subject) -> str:
     """Whose else a run of the head's branch name may be."""
     if pull.from_fork:
         return "the branch of this name is a fork's, and the repository may have one of the same name"
@@ -231,10 +229,10 @@ class ChosenRuns:
 
 
 def choose_runs(
-    connection: Connection, *, row: PullRow, pull: PullRequest, facts: HeadFacts, suite: Suite, now: float
+    connection: Connection, *, row: PullRow, pull: Subject, facts: HeadFacts, suite: Suite, now: float
 ) -> ChosenRuns:
     """Choose for every case and variant of the suite, in its order."""
-    started = runs.wanted_runs(connection, pull.repository, pull.number)
+    started = runs.wanted_runs(connection, pull.repository, pull.row_number)
     found = load_candidates(connection, pull, facts, suite, started)
     cases = tuple(
         _case_runs(found.only(key.case, key.variant), key, row, (pull, facts))
@@ -248,7 +246,7 @@ def choose_runs(
         cases=cases,
         measured=measured,
         elsewhere=reports.pulls_with_failures(
-            connection, repository=pull.repository, number=pull.number, fingerprints=known
+            connection, repository=pull.repository, number=pull.row_number, fingerprints=known
         ),
     )
 
@@ -257,7 +255,7 @@ def _case_runs(
     kept: CandidateRuns,
     key: CaseKey,
     row: PullRow,
-    subject: tuple[PullRequest, HeadFacts],
+    subject: tuple[Subject, HeadFacts],
 ) -> CaseRuns:
     looked = row.looks.get(key)
     head, base = _choose_sides(kept, row, subject)
@@ -283,7 +281,7 @@ def _case_runs(
 
 
 def _choose_sides(
-    kept: CandidateRuns, row: PullRow, subject: tuple[PullRequest, HeadFacts]
+    kept: CandidateRuns, row: PullRow, subject: tuple[Subject, HeadFacts]
 ) -> tuple[HeadChoice, BaselineChoice]:
     pull, facts = subject
     head = choose_head(kept.of_head, pull.head_sha, row.head_seen or facts.committed_at, tree=facts.tree)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from bot.config import Suite
 from bot.domain.case_key import CaseKey, combine_keys
 from bot.domain.price import Price
-from bot.domain.pull_request import PullRequest
+from bot.domain.pull_request import PullRequest, Subject
 from bot.domain.run import RunRecord, RunState
 from bot.domain.run_request import RunRequest
 from bot.planning.plan import PlannedRun, measures_commit
@@ -79,7 +79,7 @@ def _reused(row: CaseReport, subject: PlanInput, wishes: RunPlan, bills: Bills) 
 def _is_paid_here(run: RunRecord, subject: PlanInput, sha: str, bills: Bills) -> bool:
     """Whether the pull request had the run started, for the very commit that it is used for now."""
     bill = bills.get(run.id)
-    return bill is not None and bill.number == subject.pull.number and run.sha == sha
+    return bill is not None and bill.number == subject.pull.row_number and run.sha == sha
 
 
 def _chip_hours_of(run: RunRecord, bills: Bills, price: Price | None) -> float | None:
@@ -106,7 +106,7 @@ NOT_REQUESTED = "nobody asked"
 
 
 def skip_reasons(
-    asks: Iterable[RunRequest], pull: PullRequest, suite: Suite, changed_paths: Sequence[str]
+    asks: Iterable[RunRequest], pull: Subject, suite: Suite, changed_paths: Sequence[str]
 ) -> Mapping[CaseKey, str]:
     """By key, why it is not measured; what is asked for is not in it."""
     asked = {key for ask in asks for key in ask.keys}
@@ -131,12 +131,13 @@ def without_skipped(report: Report, reasons: Mapping[CaseKey, str]) -> Report:
     )
 
 
-def _skip_reason(case: str, pull: PullRequest, suite: Suite, changed_paths: Sequence[str]) -> str:
+def _skip_reason(case: str, pull: Subject, suite: Suite, changed_paths: Sequence[str]) -> str:
     triggers = suite.triggers
-    if not (triggers.pull_request or pull.is_branch):
-        return NO_AUTOMATIC_RUNS
-    if pull.draft and not triggers.drafts:
-        return IS_DRAFT
+    if isinstance(pull, PullRequest):
+        if not triggers.pull_request:
+            return NO_AUTOMATIC_RUNS
+        if pull.draft and not triggers.drafts:
+            return IS_DRAFT
     if not triggers.touched_by(changed_paths):
         return OUTSIDE_TRIGGER_PATHS
     return NOT_REQUESTED if suite.cases[case].touched_by(changed_paths) else OUTSIDE_CASE_PATHS

@@ -11,7 +11,7 @@ from bot.config import Suite
 from bot.domain.case_key import CaseKey
 from bot.domain.head import HeadFacts
 from bot.domain.price import Price
-from bot.domain.pull_request import PullRequest
+from bot.domain.pull_request import Subject
 from bot.domain.run import RunRecord, RunState
 from bot.domain.run_request import RunRequest
 from bot.planning.jobs import Device, JobContext, make_planned_run, run_key
@@ -52,7 +52,7 @@ class PlanInput:
     lost under others, `prices` what one run costs.
     """
 
-    pull: PullRequest
+    pull: Subject
     facts: HeadFacts
     suite: Suite
     device: Device
@@ -111,7 +111,7 @@ def _job_context(subject: PlanInput) -> JobContext:
         device=subject.device,
         base_branch=pull.base_branch,
         head_branch=pull.head_branch,
-        session=f"{pull.number}-{subject.base.code}-{subject.head.code}",
+        session=f"{pull.row_number}-{subject.base.code}-{subject.head.code}",
         prices=subject.prices,
         charged_to={key: by or pull.author.login for key, by in people.items()},
     )

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from bot.domain.forge import Forge
-from bot.domain.pull_request import Comment
+from bot.domain.pull_request import Comment, SubjectKind
 from bot.domain.repository import Repository
 from bot.publish.lease_fence import Fence
 from bot.publish.publisher import MOST_DELETIONS, CommentState
@@ -247,7 +247,7 @@ class CommentPublisher:
         """Say the report, if it still concerns the head, and if people want a comment at all. A branch that
         no pull request speaks for has no place for one."""
         said = comment_state(row)
-        if row.is_branch or row.comment_lost >= MOST_DELETIONS:
+        if row.kind is SubjectKind.BRANCH or row.comment_lost >= MOST_DELETIONS:
             return said
         text = await self.render(report)
         digest = hashlib.sha256(text.body.encode()).hexdigest()

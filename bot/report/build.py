@@ -56,7 +56,7 @@ def build_report(
     )
     report = Report(
         repository=request.pull.repository,
-        number=request.pull.number,
+        number=request.pull.row_number,
         title=request.pull.title,
         head_sha=request.pull.head_sha,
         head_branch=request.pull.head_branch,

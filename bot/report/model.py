@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from bot.domain.case_key import CaseKey
 from bot.domain.price import Price
-from bot.domain.pull_request import PullRequest
+from bot.domain.pull_request import Subject, SubjectKind, subject_kind
 from bot.domain.run import BaselineChoice, HeadChoice, RunRecord
 from bot.runs.eta import DurationRange
 from bot.verdict.judgement import Comparison, Margins, MeasuredRun
@@ -273,7 +273,7 @@ class Report:
     @property
     def is_branch(self) -> bool:
         """Whether it is about a branch that is watched without a pull request."""
-        return self.number < 0
+        return subject_kind(self.number) is SubjectKind.BRANCH
 
     @property
     def last_command(self) -> ReportedCommand | None:
@@ -337,7 +337,7 @@ class ReportRequest:
     `labels` are those that start runs. `approval` is the command that lets the cases of `waiting` run,
     `withdrawn` says by whom a case was cancelled on this head."""
 
-    pull: PullRequest
+    pull: Subject
     merge_base: str | None
     made_at: float
     margins: Margins = Margins()

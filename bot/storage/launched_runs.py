@@ -13,11 +13,11 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, and_, case, func, inspect, null, or_, select, update
 
 from bot.clusters.interface import ClusterPlace, Job
+from bot.domain.pull_request import MAIN_ROW_NUMBER, SubjectKind, subject_kind
 from bot.domain.run import RunRecord, RunState
 from bot.runs.run_status import TERMINAL_STATES, RunStatus
 from bot.runs.state_machine import Demand, next_attempt
 from bot.storage import main_branch, pull_requests, queue, repositories, runs
-from bot.storage.main_branch import MAIN
 from bot.storage.queue import Claim
 from bot.storage.sql import json_decoder
 from bot.storage.tables import PULL_REQUEST, RUN, SPEND
@@ -159,7 +159,7 @@ def release_run(
     for repository, number in runs.wanters(connection, record.id):
         if news is RunChange.STATE:
             pull_requests.touch(connection, repository=repository, number=number, now=now)
-            if number == main_branch.MAIN:
+            if number == MAIN_ROW_NUMBER:
                 main_branch.touch_main(connection, repository, now=now)
         elif news is RunChange.PROGRESS:
             _enqueue_by(connection, repository, number, now + PROGRESS_DELAY_SECONDS)
@@ -270,8 +270,12 @@ def _launched_runs(connection: Connection, where: ColumnElement[bool], limit: in
             record=runs.record_of(row),
             job=decode_job(row["job"]),
             standing=run_status(row),
-            wanted_by=tuple(one for one in wanters if one[1] > MAIN),
-            branches=tuple(_branch_name(connection, *one) for one in wanters if one[1] <= MAIN),
+            wanted_by=tuple(one for one in wanters if subject_kind(one[1]) is SubjectKind.PULL_REQUEST),
+            branches=tuple(
+                _branch_name(connection, *one)
+                for one in wanters
+                if subject_kind(one[1]) is not SubjectKind.PULL_REQUEST
+            ),
             wish=OperatorAction(row["wish"]) if row["wish"] else None,
             error=row["error"],
             planned=row["seen"],
@@ -282,7 +286,7 @@ def _launched_runs(connection: Connection, where: ColumnElement[bool], limit: in
 
 def _branch_name(connection: Connection, repository: str, number: int) -> str:
     """The branch that wants a run by itself: the default branch, or one that is watched."""
-    if number == MAIN:
+    if number == MAIN_ROW_NUMBER:
         known = repositories.find_repository(connection, repository)
         return known.default_branch or "main" if known else "main"
     row = pull_requests.find_pull(connection, repository, number)

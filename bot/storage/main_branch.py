@@ -13,7 +13,7 @@ import msgspec
 from sqlalchemy import Connection, RowMapping, Select, case, delete, literal, select, update
 
 from bot.domain.commit import MIN_SHA_LENGTH
-from bot.domain.pull_request import branch_slug
+from bot.domain.pull_request import SubjectKind, branch_slug, subject_kind
 from bot.domain.run import RunRecord, RunState
 from bot.planning.lineage import Landing, LandingHead
 from bot.storage import named_values, pull_requests, runs
@@ -30,9 +30,6 @@ from bot.storage.tables import (
     REPOSITORY,
     RUN,
 )
-
-MAIN = 0
-"""Stands for main itself among the numbers of pull requests that want runs."""
 
 
 def enqueue_main(connection: Connection, *, repository: str, installation: int, now: float) -> None:
@@ -260,7 +257,7 @@ def known_heads(connection: Connection, repository: str) -> tuple[LandingHead, .
         LandingHead(
             sha=row.head_sha,
             branch=row.head_branch or "",
-            number=row.number if row.number > 0 else None,
+            number=row.number if subject_kind(row.number) is SubjectKind.PULL_REQUEST else None,
             tree=row.head_tree,
         )
         for row in rows

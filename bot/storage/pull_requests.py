@@ -13,6 +13,7 @@ import msgspec
 from sqlalchemy import Connection, Update, and_, case, exists, func, select, update
 
 from bot.domain.case_key import CaseKey
+from bot.domain.pull_request import SubjectKind, subject_kind
 from bot.storage.queue import Claim, release
 from bot.storage.sql import insert, json_decoder
 from bot.storage.tables import PULL_REQUEST, REPORT
@@ -24,7 +25,7 @@ KEPT_COMMANDS = 20
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRecord:
     """A command that was given, or a label that was put: by whom, when, and what came of it (`result`, one
-    sentence). `position` is its place in the comment; a label has no comment (`comment_id` is 0)."""
+    sentence). `position` is its place in the comment; `comment_id` is the `origin_number`."""
 
     comment_id: int
     text: str
@@ -94,9 +95,9 @@ class PullRow:
     looks: dict[CaseKey, InterimAnalyses] = field(default_factory=dict)
 
     @property
-    def is_branch(self) -> bool:
-        """Whether it stands for a branch that is watched without a pull request."""
-        return self.number < 0
+    def kind(self) -> SubjectKind:
+        """What it stands for."""
+        return subject_kind(self.number)
 
 
 _COMMANDS, _INTERIM = json_decoder(tuple[CommandRecord, ...]), json_decoder(dict[str, InterimAnalyses])

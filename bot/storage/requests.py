@@ -11,6 +11,7 @@ import msgspec
 from sqlalchemy import Connection, and_, delete, select
 
 from bot.domain.case_key import CaseKey
+from bot.domain.pull_request import MAIN_ROW_NUMBER
 from bot.domain.repository import Repository
 from bot.domain.run_request import Approval, Cancellation, RequestSource, RunRequest
 from bot.report.model import AcknowledgedState, Acknowledgement, RowState
@@ -175,7 +176,7 @@ def apply_effects(
         if isinstance(ask, Cancellation):
             _cancel_runs(connection, *here, ask)
     for ask in wishes.baselines:
-        save_request(connection, repository.full_name, main_branch.MAIN, ask)
+        save_request(connection, repository.full_name, MAIN_ROW_NUMBER, ask)
         main_branch.enqueue_main(
             connection, repository=repository.full_name, installation=repository.installation, now=now
         )

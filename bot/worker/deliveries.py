@@ -17,7 +17,9 @@ from bot.commands.handler import CommandHandler
 from bot.commands.intents import BranchIntent
 from bot.config.loader import SuiteLoader
 from bot.domain.check import ButtonAction
+from bot.domain.command_origin import ButtonOrigin
 from bot.domain.forge import Forge
+from bot.domain.pull_request import SubjectKind, subject_kind
 from bot.domain.repository import Repository
 from bot.errors import TransientError, UserError
 from bot.storage import main_branch, pull_requests, queue, repositories
@@ -168,7 +170,7 @@ class AppEventHandler:
         if asked.number is not None:
             numbers = (asked.number,)
         # A branch that is watched without a pull request has no conversation.
-        spoken = [number for number in numbers if number > 0]
+        spoken = [number for number in numbers if subject_kind(number) is SubjectKind.PULL_REQUEST]
         heard = [await self.hearing.command(self._as_command(asked, number, delivery)) for number in spoken]
         said = "; ".join(filter(None, (queued, *heard)))
         return said or "no open pull request has a check of ours on that commit"
@@ -198,7 +200,7 @@ class AppEventHandler:
         return intents.CommandIntent(
             repository=asked.repository,
             number=number,
-            comment_id=button_comment_id(f"{delivery} {number}"),
+            origin=button_origin(f"{delivery} {number}"),
             author=asked.by,
             commands=read_commands(BUTTON_COMMANDS[asked.wish]),
             created_at=self.now(),
@@ -249,9 +251,9 @@ class AppEventHandler:
         await self.database.write(repositories.save_repository, repositories.repository_row(repository))
 
 
-def button_comment_id(name: str) -> int:
-    """A number for a command that no comment holds: below zero, and the same whenever it is told again."""
-    return -int(hashlib.sha256(name.encode()).hexdigest()[:12], 16) - 1
+def button_origin(name: str) -> ButtonOrigin:
+    """The press of a button that this delivery tells of, the same whenever it is told again."""
+    return ButtonOrigin(int(hashlib.sha256(name.encode()).hexdigest()[:12], 16))
 
 
 RENAMES = frozenset({RepositoryChange.RENAMED, RepositoryChange.TRANSFERRED})

@@ -12,6 +12,7 @@ from bot.config import Suite
 from bot.config.loader import SuiteLoader
 from bot.domain.commit import Commit
 from bot.domain.forge import Forge
+from bot.domain.pull_request import MAIN_ROW_NUMBER
 from bot.domain.repository import Repository
 from bot.domain.run import RunState
 from bot.domain.run_request import RequestSource, RunRequest
@@ -24,7 +25,7 @@ from bot.runs.run_status import TERMINAL_STATES
 from bot.storage import main_branch, repositories, requests, runs
 from bot.storage import main_branch as landed
 from bot.storage.database import Database
-from bot.storage.main_branch import MAIN, SeenDefaultBranch
+from bot.storage.main_branch import SeenDefaultBranch
 from bot.storage.queue import Claim
 from bot.worker.run_planner import case_prices, installation_device
 
@@ -152,7 +153,7 @@ class MainBranchStep:
                 head_sha=main.commits[0].sha,
                 made=self.now(),
             )
-            await self.database.write(requests.save_request, main.repository.full_name, MAIN, ask)
+            await self.database.write(requests.save_request, main.repository.full_name, MAIN_ROW_NUMBER, ask)
         return day
 
     async def _plan(self, main: _MainBranch, suite: Suite) -> None:
@@ -160,7 +161,7 @@ class MainBranchStep:
         name = main.repository.full_name
         kept = [
             one
-            for one in await self.database.read(requests.run_requests, name, MAIN)
+            for one in await self.database.read(requests.run_requests, name, MAIN_ROW_NUMBER)
             if isinstance(one, RunRequest)
         ]
         wanted: list[PlannedRun] = []
@@ -169,11 +170,18 @@ class MainBranchStep:
             states = await self.database.read(runs.run_states, [one.record.id for one in made])
             if all(states.get(one.record.id) in TERMINAL_STATES for one in made):
                 await self.database.write(
-                    requests.drop_request, name, MAIN, source=ask.source, name=ask.name, made=ask.made
+                    requests.drop_request,
+                    name,
+                    MAIN_ROW_NUMBER,
+                    source=ask.source,
+                    name=ask.name,
+                    made=ask.made,
                 )
             else:
                 wanted += made
-        new = await self.database.write(runs.plan_runs, wanted, repository=name, number=MAIN, now=self.now())
+        new = await self.database.write(
+            runs.plan_runs, wanted, repository=name, number=MAIN_ROW_NUMBER, now=self.now()
+        )
         if new:
             LOG.info("%s runs of %s are planned on %s", new, name, main.branch)
             self.wake()
@@ -206,7 +214,7 @@ class MainBranchStep:
         may stand still for days, and one outage must not leave it without a baseline."""
         name = main.repository.full_name
         known = await self.database.read(runs.runs_of_trees, name, {commit.tree} if commit.tree else ())
-        mine = {run.key for run in await self.database.read(runs.wanted_runs, name, MAIN)}
+        mine = {run.key for run in await self.database.read(runs.wanted_runs, name, MAIN_ROW_NUMBER)}
         return frozenset(run.key for run in known if run.state is RunState.LOST and run.key) - mine
 
     async def _commit(self, main: _MainBranch, ask: RunRequest) -> Commit | None:

@@ -12,7 +12,7 @@ from bot.commands.fork_approval import ApprovalNeeded, check_approval
 from bot.config import CompareMode, Suite
 from bot.config.loader import LoadedSuite
 from bot.domain.head import HeadFacts
-from bot.domain.pull_request import PullRequest, branch_slug
+from bot.domain.pull_request import Branch, Subject, branch_slug
 from bot.domain.run_request import Approval, RequestSource, RunRequest
 from bot.ingest.collect import ImportQuery
 from bot.report.model import Acknowledgement, Report, ReportedCommand, ReportRequest, RowState
@@ -54,7 +54,7 @@ def may_start_runs(row: PullRow, asks: Iterable[RunRequest], now: float) -> bool
 
 
 def has_something_to_say(
-    read: LoadedSuite, row: PullRow, pull: PullRequest, changed_paths: Sequence[str]
+    read: LoadedSuite, row: PullRow, pull: Subject, changed_paths: Sequence[str]
 ) -> bool:
     """Whether there is anything to say where the pull request leaves the configuration alone."""
     if read.suite is None:
@@ -62,29 +62,29 @@ def has_something_to_say(
     return wants_comment(read.suite, row, pull, changed_paths)
 
 
-def wants_comment(suite: Suite, row: PullRow, pull: PullRequest, changed_paths: Sequence[str]) -> bool:
+def wants_comment(suite: Suite, row: PullRow, pull: Subject, changed_paths: Sequence[str]) -> bool:
     """Whether there is anything to say: somebody asked, we spoke before, or the change touches a case."""
     if row.comment_id is not None or row.commands:
         return True
     triggers = suite.triggers
-    if pull.is_branch:
+    if isinstance(pull, Branch):
         return triggers.watches(pull.head_branch) and suite.touched_by(changed_paths)
     if not triggers.pull_request or (pull.draft and not triggers.drafts):
         return False
     return suite.touched_by(changed_paths)
 
 
-def not_measured_reason(suite: Suite, pull: PullRequest) -> str | None:
+def not_measured_reason(suite: Suite, pull: Subject) -> str | None:
     """Why nothing is measured where nothing is said; None where a check would be of no use: a draft cannot be
     merged, and a branch has nobody who waits."""
-    if pull.is_branch or (pull.draft and not suite.triggers.drafts):
+    if isinstance(pull, Branch) or (pull.draft and not suite.triggers.drafts):
         return None
     if not suite.triggers.pull_request:
         return "Not measured: nobody has asked for it"
     return "Not measured: the change touches no case"
 
 
-def at_current_head(row: PullRow, pull: PullRequest, now: float) -> PullRow:
+def at_current_head(row: PullRow, pull: Subject, now: float) -> PullRow:
     """The row as it concerns the head that GitHub names: looks at other heads do not count."""
     if row.head_sha == pull.head_sha:
         return row
@@ -92,7 +92,7 @@ def at_current_head(row: PullRow, pull: PullRequest, now: float) -> PullRow:
     return replace(row, head_sha=pull.head_sha, head_seen=heard_late, looks={})
 
 
-def import_queries(pull: PullRequest, facts: HeadFacts, suite: Suite) -> tuple[ImportQuery, ...]:
+def import_queries(pull: Subject, facts: HeadFacts, suite: Suite) -> tuple[ImportQuery, ...]:
     """What to look for in the store: the head's branch, and the base's since some time before the fork."""
     head = ImportQuery(
         slug=branch_slug(pull.head_branch),
@@ -118,7 +118,7 @@ def next_due(row: PullRow, report: Report, poll_seconds: float) -> float:
     return report.made_at + (min(patience, DEBOUNCE_SECONDS - passed) if unsettled else patience)
 
 
-def pull_values(pull: PullRequest) -> dict[str, Any]:
+def pull_values(pull: Subject) -> dict[str, Any]:
     """What the row remembers of the pull request itself."""
     return {
         "open": pull.open,
@@ -130,7 +130,7 @@ def pull_values(pull: PullRequest) -> dict[str, Any]:
 
 
 def report_request(
-    row: PullRow, pull: PullRequest, *, suite: Suite | None, problem: str | None, now: float
+    row: PullRow, pull: Subject, *, suite: Suite | None, problem: str | None, now: float
 ) -> ReportRequest:
     """What a report of this pull request is made for and with; its merge base is not known yet."""
     asked = ReportRequest(
@@ -172,24 +172,24 @@ class Conversation:
     acknowledgements: tuple[Acknowledgement, ...] = ()
 
 
-async def current_approval(database: Database, pull: PullRequest, facts: HeadFacts) -> Approval | None:
+async def current_approval(database: Database, pull: Subject, facts: HeadFacts) -> Approval | None:
     """The approval that counts; one of other files is forgotten, so that going back to its commit later
     needs another. One that was given after GitHub was asked for the head may be of the next head."""
-    approval = await database.read(requests.newest_approval, pull.repository, pull.number)
+    approval = await database.read(requests.newest_approval, pull.repository, pull.row_number)
     if approval is None or facts.tree is None or approval.tree == facts.tree:
         return approval
     if approval.made > pull.updated_at:
         return approval
     until = pull.updated_at  # one that arrives just now is not looked at here
     await database.write(
-        requests.drop_approvals, pull.repository, pull.number, but_tree=facts.tree, until=until
+        requests.drop_approvals, pull.repository, pull.row_number, but_tree=facts.tree, until=until
     )
     return approval
 
 
-async def load_conversation(database: Database, pull: PullRequest, facts: HeadFacts) -> Conversation:
+async def load_conversation(database: Database, pull: Subject, facts: HeadFacts) -> Conversation:
     """Everything that was said on a pull request."""
-    here = (pull.repository, pull.number)
+    here = (pull.repository, pull.row_number)
     return Conversation(
         kept=await database.read(requests.run_requests, *here),
         approval=await current_approval(database, pull, facts),

@@ -2,11 +2,12 @@
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from bot.domain.forge import Forge
 from bot.domain.head import HeadFacts
-from bot.domain.pull_request import PullRequest
-from bot.domain.repository import GHOST, Repository
+from bot.domain.pull_request import Branch, PullRequest, Subject, SubjectKind
+from bot.domain.repository import Repository
 from bot.errors import NotFound
 from bot.storage import pull_requests
 from bot.storage.database import Database
@@ -20,35 +21,29 @@ class PullLoader:
     database: Database
     forge: Forge
 
-    async def read(self, repository: Repository, row: PullRow) -> PullRequest:
+    async def read(self, repository: Repository, row: PullRow) -> Subject:
         """The subject of the row. `Missing` where it is gone; a branch counts as closed as soon as an open
         pull request speaks for it."""
-        if row.number > 0:
+        if row.kind is SubjectKind.PULL_REQUEST:
             return await self.forge.pull(repository, row.number)
         return await self._branch(repository, row)
 
-    async def _branch(self, repository: Repository, row: PullRow) -> PullRequest:
+    async def _branch(self, repository: Repository, row: PullRow) -> Branch:
         name = row.head_branch
         facts = await self.forge.repository_facts(repository)
         commits = await self.forge.ancestors(repository, name, 1) if name else ()
         if not (name and commits and facts.default_branch):
             raise NotFound(f"the branch {name} of {repository.full_name} is gone")
         spoken_for = await self.database.read(pull_requests.has_pull, row.repository, name)
-        return PullRequest(
+        return Branch(
             repository=row.repository,
-            number=row.number,
+            row_number=row.number,
             title=commits[0].message.split("\n", 1)[0].strip() or name,
             open=not spoken_for,
-            merged=False,
-            draft=False,
             head_sha=commits[0].sha,
             head_branch=name,
-            head_repository=row.repository,
             base_branch=facts.default_branch,
-            base_sha="",
-            author=GHOST,
             updated_at=commits[0].committed_at,
-            labels=(),
         )
 
 
@@ -65,9 +60,9 @@ class HeadLoader:
     forge: Forge
     _kept: OrderedDict[tuple[str, int, str, str], HeadFacts] = field(default_factory=OrderedDict)
 
-    async def read(self, repository: Repository, pull: PullRequest) -> HeadFacts:
+    async def read(self, repository: Repository, pull: Subject) -> HeadFacts:
         """The facts of this head against this base."""
-        key = (pull.repository, pull.number, pull.head_sha, pull.base_branch)
+        key = (pull.repository, pull.row_number, pull.head_sha, pull.base_branch)
         if key not in self._kept:
             self._kept[key] = await self._ask(repository, pull)
             while len(self._kept) > CACHED_HEADS:
@@ -75,7 +70,7 @@ class HeadLoader:
         self._kept.move_to_end(key)
         return self._kept[key]
 
-    async def _ask(self, repository: Repository, pull: PullRequest) -> HeadFacts:
+    async def _ask(self, repository: Repository, pull: Subject) -> HeadFacts:
         merge_base = await self.forge.merge_base(repository, pull.base_branch, pull.head_sha)
         behind = await self.forge.ancestors(repository, merge_base.sha, ANCESTOR_COUNT)
         head = await self.forge.ancestors(repository, pull.head_sha, 1)
@@ -87,7 +82,11 @@ class HeadLoader:
             tree=head[0].tree if head else None,
         )
 
-    async def _paths(self, repository: Repository, pull: PullRequest) -> tuple[str, ...]:
-        if pull.is_branch:
-            return await self.forge.compared_paths(repository, pull.base_branch, pull.head_sha)
-        return await self.forge.changed_paths(repository, pull.number)
+    async def _paths(self, repository: Repository, pull: Subject) -> tuple[str, ...]:
+        match pull:
+            case PullRequest():
+                return await self.forge.changed_paths(repository, pull.number)
+            case Branch():
+                return await self.forge.compared_paths(repository, pull.base_branch, pull.head_sha)
+            case _:
+                assert_never(pull)

@@ -15,7 +15,7 @@ from bot.commands.labels import LabelMaker
 from bot.config import CONFIG_PATH, NO_CHECKS, CheckConfig, Suite
 from bot.config.loader import SuiteLoader
 from bot.domain.head import HeadFacts
-from bot.domain.pull_request import PullRequest
+from bot.domain.pull_request import Branch, Subject, SubjectKind
 from bot.domain.repository import Repository
 from bot.errors import InternalError, NotFound, UserError
 from bot.ingest.importer import RunImporter
@@ -46,13 +46,13 @@ from bot.worker.run_planner import PlanOutcome
 
 
 async def branch_with_new_owner(
-    database: Database, suites: SuiteLoader, repository: Repository, row: PullRow, pull: PullRequest
+    database: Database, suites: SuiteLoader, repository: Repository, row: PullRow, pull: Subject
 ) -> str | None:
     """The branch that the pull request took over, or gives back: its own runs are withdrawn then, or wanted
     again. None where nothing changed, or nobody watches such a branch."""
     began = pull.open and (row.head_branch != pull.head_branch or not row.open)
     ceased = row.open and not pull.open
-    if pull.is_branch or pull.from_fork or not (began or ceased):
+    if isinstance(pull, Branch) or pull.from_fork or not (began or ceased):
         return None
     if await database.read(pull_requests.branch_number, pull.repository, pull.head_branch) is not None:
         return pull.head_branch
@@ -71,12 +71,12 @@ LOG = logging.getLogger(__name__)
 class PlanRuns(Protocol):
     """Plans what is still needed, where the repository's configuration says how runs are started."""
 
-    async def supersede(self, pull: PullRequest, facts: HeadFacts) -> None:
+    async def supersede(self, pull: Subject, facts: HeadFacts) -> None:
         """Withdraw what was started for other heads of the pull request."""
         ...
 
     async def __call__(
-        self, row: PullRow, pull: PullRequest, facts: HeadFacts, suite: Suite, built: BuiltReport
+        self, row: PullRow, pull: Subject, facts: HeadFacts, suite: Suite, built: BuiltReport
     ) -> PlanOutcome:
         """Plan the missing runs; how many are new, and what the report says of the plan."""
         ...
@@ -88,7 +88,7 @@ class _CurrentPull:
 
     repository: Repository
     row: PullRow
-    pull: PullRequest
+    pull: Subject
     fence: Fence
 
 
@@ -118,7 +118,7 @@ class PullStep:
             LOG.warning("%s#%s is let go of: %s", row.repository, row.number, missing.text)
             await fence()
             await self.database.write(runs.drop_wants, repository=row.repository, number=row.number)
-            await self._let_go(held, None, {"open": False} if row.is_branch else {})
+            await self._let_go(held, None, {"open": False} if row.kind is SubjectKind.BRANCH else {})
             return
         if not pull.open:
             told = await self._close(repository, row, pull, fence)
@@ -131,7 +131,7 @@ class PullStep:
         )
 
     async def _close(
-        self, repository: Repository, row: PullRow, pull: PullRequest, fence: Fence
+        self, repository: Repository, row: PullRow, pull: Subject, fence: Fence
     ) -> Mapping[str, Any]:
         """Withdraw what runs for a pull request that is closed, leave nothing pending there, and answer who
         commands it all the same."""
@@ -246,7 +246,7 @@ class PullStep:
         return due, {**told.values, "looks": msgspec.json.encode(looks).decode()}
 
     async def _let_go(
-        self, held: Claim, due: float | None, values: Mapping[str, Any], pull: PullRequest | None = None
+        self, held: Claim, due: float | None, values: Mapping[str, Any], pull: Subject | None = None
     ) -> None:
         row = pull_requests.pull_row(held.row)
         repository = Repository(full_name=row.repository, installation=row.installation)

@@ -14,7 +14,7 @@ from bot.config import LaunchConfig, Suite
 from bot.domain.case_key import CaseKey
 from bot.domain.head import HeadFacts
 from bot.domain.price import Price
-from bot.domain.pull_request import PullRequest, branch_slug
+from bot.domain.pull_request import Subject, branch_slug
 from bot.domain.run import RunRecord, RunState
 from bot.domain.run_request import RequestSource, RunRequest
 from bot.planning import plan_report
@@ -86,17 +86,17 @@ class RunPlanner:
     database: Database
     now: Callable[[], float]
 
-    async def supersede(self, pull: PullRequest, facts: HeadFacts) -> None:
+    async def supersede(self, pull: Subject, facts: HeadFacts) -> None:
         """Withdraw what was started for other heads, unless it measures the very same files."""
-        started = await self.database.read(runs.wanted_runs, pull.repository, pull.number)
+        started = await self.database.read(runs.wanted_runs, pull.repository, pull.row_number)
         current = [run.id for run in started if _measures_head(run, pull, facts)]
         if len(current) < len(started):
             await self.database.write(
-                runs.drop_wants, repository=pull.repository, number=pull.number, but=current
+                runs.drop_wants, repository=pull.repository, number=pull.row_number, but=current
             )
 
     async def __call__(
-        self, row: PullRow, pull: PullRequest, facts: HeadFacts, suite: Suite, built: BuiltReport
+        self, row: PullRow, pull: Subject, facts: HeadFacts, suite: Suite, built: BuiltReport
     ) -> PlanOutcome:
         """Plan what is missing; nothing for a fork, whose code nobody here has vouched for."""
         subject = await self._subject(pull, facts, suite) if launches_runs(suite) else None
@@ -111,7 +111,7 @@ class RunPlanner:
         subject = replace(subject, asks=() if waits else asks)
         wishes = plan_pull_request(subject, rows)
         new = await self._want(wishes, pull, may_start=may_start_runs(row, asks, self.now()))
-        used = await self.database.read(spend.pull_chip_hours_of_ended, pull.repository, pull.number)
+        used = await self.database.read(spend.pull_chip_hours_of_ended, pull.repository, pull.row_number)
         asked = _plan_requested(row)
         if asked and not subject.asks:
             said = await self._proposed(subject, rows)
@@ -125,19 +125,19 @@ class RunPlanner:
         said = await self._priced(proposal, plan_pull_request(proposal, rows), rows)
         return replace(said, proposed=True, asked=True)
 
-    async def _subject(self, pull: PullRequest, facts: HeadFacts, suite: Suite) -> PlanInput | None:
+    async def _subject(self, pull: Subject, facts: HeadFacts, suite: Suite) -> PlanInput | None:
         """Everything that the plan is made from."""
         device = await installation_device(self.database, suite.launch)
         if device is None:
             return None
-        kept = await self.database.read(kept_asks.run_requests, pull.repository, pull.number)
+        kept = await self.database.read(kept_asks.run_requests, pull.repository, pull.row_number)
         subject = PlanInput(
             pull=pull,
             facts=facts,
             suite=suite,
             device=device,
             asks=active_requests.requests_in_force(kept, pull, suite, facts.changed_paths),
-            started=await self.database.read(runs.wanted_runs, pull.repository, pull.number),
+            started=await self.database.read(runs.wanted_runs, pull.repository, pull.row_number),
         )
         priced = await case_prices(self.database, pull.repository, pull.base_branch, suite, device)
         return replace(subject, lost=await self._lost(subject), prices=priced)
@@ -147,8 +147,8 @@ class RunPlanner:
         known = await self.database.read(runs.runs_of_trees, subject.pull.repository, trees)
         return frozenset(run.key for run in known if run.state is RunState.LOST and run.key)
 
-    async def _want(self, wishes: RunPlan, pull: PullRequest, *, may_start: bool) -> int:
-        repository, number = pull.repository, pull.number
+    async def _want(self, wishes: RunPlan, pull: Subject, *, may_start: bool) -> int:
+        repository, number = pull.repository, pull.row_number
         if may_start:
             return await self.database.write(
                 runs.plan_runs, wishes.planned, repository=repository, number=number, now=self.now()
@@ -165,7 +165,7 @@ class RunPlanner:
         return price_plan(subject, wishes, rows, bills)
 
 
-def _measures_head(run: RunRecord, pull: PullRequest, facts: HeadFacts) -> bool:
+def _measures_head(run: RunRecord, pull: Subject, facts: HeadFacts) -> bool:
     """Whether a run measures this head or its merge base, by the commit or by its files."""
     if run.sha in {pull.head_sha, facts.merge_base.sha}:
         return True

@@ -12,9 +12,10 @@ from bot.artifacts.sources import open_store
 from bot.cli import terminal
 from bot.clusters.interface import ClusterFault
 from bot.clusters.local.job_folder import JobFolder
+from bot.domain.pull_request import MAIN_ROW_NUMBER
 from bot.domain.run import RunState
 from bot.planning import plan
-from bot.storage import main_branch, pull_requests, runs
+from bot.storage import pull_requests, runs
 from bot.storage.database import Database
 from bot.storage.migrations import configuration
 from tests.cli.conftest import Maxview
@@ -203,7 +204,7 @@ def test_branches_that_want_a_run_are_named(hand: RunProcess, maxview: Maxview) 
         sha=None,
         now=1.0,
     )
-    for wanter in (main_branch.MAIN, number):
+    for wanter in (MAIN_ROW_NUMBER, number):
         hand.database.now(runs.plan_runs, [HERE], repository="acme/maxtext", number=wanter, now=1.0)
     assert "wanted by   #7, the branch main, the branch test_5" in maxview("runs", "show", "bbbb").out
     (one,) = map(json.loads, maxview("runs", "show", "bbbb", "--json").out.splitlines())

@@ -17,6 +17,7 @@ from bot.commands.handler import CommandHandler, make_command_handler
 from bot.config import Suite, read_suite
 from bot.config.loader import SuiteLoader
 from bot.domain.case_key import CaseKey
+from bot.domain.command_origin import CommentOrigin
 from bot.domain.commit import Commit
 from bot.domain.head import HeadFacts
 from bot.domain.pull_request import PullRequest
@@ -87,7 +88,7 @@ class PullWithPeople:
         made = intents.CommandIntent(
             repository=ACME,
             number=7,
-            comment_id=number,
+            origin=CommentOrigin(number),
             author=person(who),
             commands=commands,
             created_at=self.now,

@@ -14,6 +14,7 @@ from bot.commands.intents import CommandIntent
 from bot.commands.permission import AuthorRights, decide_permission
 from bot.config import Suite
 from bot.domain.case_key import CaseKey
+from bot.domain.command_origin import CommentOrigin
 from bot.domain.pull_request import PullRequest
 from bot.domain.repository import Permission, Person
 from bot.domain.run_request import Approval, Cancellation, RequestSource, RunRequest
@@ -45,7 +46,7 @@ def _given(
     intent = CommandIntent(
         repository=ACME,
         number=7,
-        comment_id=99,
+        origin=CommentOrigin(99),
         author=BOB,
         commands=read_commands(text),
         created_at=NOW,

@@ -14,6 +14,7 @@ from bot.commands.intents import (
     decide_intent,
 )
 from bot.commands.permission import Allowed, AuthorRights, Denied, decide_permission
+from bot.domain.command_origin import CommentOrigin
 from bot.domain.pull_request import PullRequest
 from bot.domain.repository import Permission, Person, Repository
 from bot.webhooks.events import read_event
@@ -41,7 +42,7 @@ def test_a_comment_with_commands_asks_for_them() -> None:
     assert _intent("issue_comment", issue_comment("/benchmark status\n/benchmark rn")) == CommandIntent(
         repository=MAXTEXT,
         number=3,
-        comment_id=9,
+        origin=CommentOrigin(9),
         author=ALICE,
         commands=(
             grammar.StatusCommand(text="/benchmark status"),

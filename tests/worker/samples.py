@@ -6,7 +6,7 @@ from typing import Any
 from bot.config import Suite, read_suite
 from bot.domain.commit import Commit
 from bot.domain.head import HeadFacts
-from bot.domain.pull_request import PullRequest
+from bot.domain.pull_request import Branch, PullRequest
 from bot.domain.repository import Permission, Person, Repository
 from bot.storage.pull_requests import PullRow
 
@@ -31,6 +31,17 @@ PULL = PullRequest(
     base_branch="main",
     base_sha=BASE,
     author=ALICE,
+    updated_at=NOW,
+)
+
+BRANCH = Branch(
+    repository="acme/maxtext",
+    row_number=-1,
+    title="A commit",
+    open=True,
+    head_sha=HEAD,
+    head_branch="feat/x",
+    base_branch="main",
     updated_at=NOW,
 )
 

@@ -11,7 +11,7 @@ import pytest
 from bot.commands.labels import LabelMaker
 from bot.config import Suite
 from bot.domain.head import HeadFacts
-from bot.domain.pull_request import PullRequest
+from bot.domain.pull_request import Subject
 from bot.domain.repository import Repository
 from bot.domain.run_request import Approval
 from bot.errors import NotFound
@@ -38,7 +38,7 @@ class SleepySubjects(PullLoader):
 
     meanwhile: Meanwhile
 
-    async def read(self, repository: Repository, row: PullRow) -> PullRequest:
+    async def read(self, repository: Repository, row: PullRow) -> Subject:
         """It was gone then."""
         await self.meanwhile()
         raise NotFound(f"there is no {row.number} in {repository.full_name}")
@@ -50,7 +50,7 @@ class SleepyReader(HeadLoader):
 
     meanwhile: Meanwhile
 
-    async def read(self, repository: Repository, pull: PullRequest) -> HeadFacts:
+    async def read(self, repository: Repository, pull: Subject) -> HeadFacts:
         """The facts of before."""
         facts = await HeadLoader.read(self, repository, pull)
         await self.meanwhile()
@@ -63,7 +63,7 @@ class SleepyLauncher(RunPlanner):
 
     meanwhile: Meanwhile
 
-    async def supersede(self, pull: PullRequest, facts: HeadFacts) -> None:
+    async def supersede(self, pull: Subject, facts: HeadFacts) -> None:
         """What was stale then."""
         await RunPlanner.supersede(self, pull, facts)
         await self.meanwhile()

@@ -11,13 +11,13 @@ from bot.commands.handler import CommandHandler
 from bot.config.loader import SuiteLoader
 from bot.domain.case_key import CaseKey
 from bot.domain.commit import Commit
+from bot.domain.pull_request import MAIN_ROW_NUMBER
 from bot.domain.repository import Repository
 from bot.domain.run import RunOrigin, RunRecord, RunState
 from bot.domain.run_request import RequestSource, RunRequest
 from bot.errors import NotFound
 from bot.storage import main_branch, pull_requests, queue, repositories, requests, runs
 from bot.storage.database import Database
-from bot.storage.main_branch import MAIN
 from bot.storage.repositories import RepositoryRow
 from bot.storage.tables import MAINLINE, PULL_REQUEST
 from bot.verdict.measure import measure
@@ -82,7 +82,7 @@ class Scene:
 
     def wanted(self) -> list[RunRecord]:
         """The runs that are wanted for main itself."""
-        return list(self.database.now(runs.wanted_runs, NAME, MAIN))
+        return list(self.database.now(runs.wanted_runs, NAME, MAIN_ROW_NUMBER))
 
     def end_all(self, state: RunState = RunState.ENDED) -> None:
         """Have every wanted run end so."""
@@ -129,7 +129,7 @@ def test_main_is_run_once_a_day_at_its_time(scene: Scene) -> None:
     scene.end_all()
     scene.look()
     assert [] == scene.wanted()
-    assert () == scene.database.now(requests.run_requests, NAME, MAIN)
+    assert () == scene.database.now(requests.run_requests, NAME, MAIN_ROW_NUMBER)
 
 
 def test_a_day_that_was_slept_through_is_run_on_waking(scene: Scene) -> None:
@@ -178,7 +178,7 @@ def test_a_baseline_is_run_on_demand(scene: Scene) -> None:
         head_sha=MAIN_SHA,
         made=NOON,
     )
-    scene.database.now(requests.save_request, NAME, MAIN, ask)
+    scene.database.now(requests.save_request, NAME, MAIN_ROW_NUMBER, ask)
     scene.look(LAUNCHES)
     (run,) = scene.wanted()
     assert ("03_dropout", "linen", MAIN_SHA) == (run.case, run.variant, run.sha)
@@ -220,7 +220,7 @@ def test_a_case_that_is_no_more_is_not_run_for_an_old_ask(scene: Scene) -> None:
         head_sha=MAIN_SHA,
         made=NOON,
     )
-    scene.database.now(requests.save_request, NAME, MAIN, ask)
+    scene.database.now(requests.save_request, NAME, MAIN_ROW_NUMBER, ask)
     scene.look(LAUNCHES)
     assert [(run.case, run.variant) for run in scene.wanted()] == [("03_dropout", "linen")]
 

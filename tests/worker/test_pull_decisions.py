@@ -20,7 +20,7 @@ from bot.worker.pull_decisions import (
     report_request,
     wants_comment,
 )
-from tests.worker.samples import BASE, FACTS, FETCHES, HEAD, NOW, PULL, ROW, pull, row, suite
+from tests.worker.samples import BASE, BRANCH, FACTS, FETCHES, HEAD, NOW, PULL, ROW, pull, row, suite
 
 COMMAND = CommandRecord(
     comment_id=1, text="/benchmark", by="bob", at=NOW, result="Done.", refused=True, head_sha=HEAD
@@ -72,7 +72,7 @@ def test_what_is_not_measured_says_why_where_somebody_may_wait() -> None:
         suite(triggers="{pull_request: false}"), PULL
     )
     assert not_measured_reason(suite(), pull(draft=True)) is None
-    assert not_measured_reason(suite(), pull(number=-1)) is None
+    assert not_measured_reason(suite(), BRANCH) is None
 
 
 def test_who_was_spoken_to_or_asks_gets_an_answer() -> None:

@@ -8,7 +8,7 @@ import pytest
 from bot.commands.intents import BranchIntent
 from bot.config.loader import SuiteLoader
 from bot.domain.commit import Commit
-from bot.domain.pull_request import PullRequest
+from bot.domain.pull_request import Branch, Subject
 from bot.errors import NotFound
 from bot.storage import pull_requests, queue, repositories
 from bot.storage.database import Database
@@ -54,7 +54,7 @@ class Scene:
         number = self.database.now(pull_requests.branch_number, NAME, branch)
         return None if number is None else self.database.now(pull_requests.find_pull, NAME, number)
 
-    def subject(self) -> PullRequest:
+    def subject(self) -> Subject:
         """What the row of the branch is about."""
         row = self.row()
         assert row is not None
@@ -120,11 +120,11 @@ def test_a_forks_pull_request_silences_no_branch_of_the_repository(scene: Scene)
     assert scene.subject().open
 
 
-def test_a_watched_branch_is_read_in_the_shape_of_a_pull_request(scene: Scene) -> None:
+def test_a_watched_branch_is_read_as_a_branch(scene: Scene) -> None:
     """Its newest commit, against the default branch; nothing can be written to it."""
     scene.push(COPYBARA)
     subject = scene.subject()
-    assert subject.is_branch
+    assert isinstance(subject, Branch)
     assert (True, False) == (subject.open, subject.from_fork)
     assert ("Fast", HEAD, COPYBARA, "main") == (
         subject.title,

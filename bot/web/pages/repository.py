@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bot.domain.pull_request import branch_slug
+from bot.domain.pull_request import SubjectKind, branch_slug
 from bot.report.documents import json_number, json_values, shift_response
 from bot.report.wording import counted, iso_time, signed_percent
 from bot.storage import histories, pull_requests, reports, repositories
@@ -55,7 +55,8 @@ def _pull_line(row: PullRow, report: ReportListing | None, visit: Access, now: f
     return PullLine(
         number=row.number,
         branch=visit.text(row.head_branch or ""),
-        title=visit.text(row.title) or ("" if row.is_branch else f"Pull request {row.number}"),
+        title=visit.text(row.title)
+        or ("" if row.kind is SubjectKind.BRANCH else f"Pull request {row.number}"),
         open=row.open,
         headline=visit.text(report.headline) if report else NOT_YET,
         head_sha=row.head_sha,
@@ -68,7 +69,7 @@ def _pull_line(row: PullRow, report: ReportListing | None, visit: Access, now: f
 
 
 def _pull_link(row: PullRow, visit: Access) -> str:
-    if row.is_branch:
+    if row.kind is SubjectKind.BRANCH:
         return visit.links.branch(row.repository, row.head_branch or "")
     return visit.links.pull(row.repository, row.number)
 
