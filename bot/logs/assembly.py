@@ -7,11 +7,12 @@ the lost steps, or all of them from the same step on. A restart is never taken f
 """
 
 from collections import Counter
-from dataclasses import replace
 from itertools import pairwise
 from statistics import median
 
-from bot.logs.decoding import GZIP_CORRUPT
+from msgspec.structs import replace
+
+from bot.logs.decoding import GzipDamage
 from bot.logs.facts import (
     CompiledMemory,
     DeviceMemory,
@@ -25,105 +26,100 @@ from bot.logs.facts import (
 )
 from bot.logs.outcome import run_outcome
 from bot.logs.prefixes import UNDATED, with_year
-from bot.logs.rules import QuantityKind
+from bot.logs.rules import QuantityKind, first_quantity
 from bot.logs.segments import FormatCollector, Host, LogSegment, host_rank, merge_environment
 from bot.logs.steps import StepSeries
 
 REPEATED_SHARE = 0.9
 """Share of the steps that are printed more than once: a host may miss its first or last lines."""
-
 MIN_RETURNS = 3
 """Returns to ever later steps from which chance, and a run that was restarted twice, are ruled out."""
-
 RETURN_SHARE = 0.1
-"""Share of the steps that are returned to at least: hosts' output is flushed every few lines."""
-
+"""Least share of the steps that are returned to: hosts' output is flushed every few lines."""
 MAX_RETURN_STEPS = 2.0
-"""Typical steps that a return may take: another host's line is late by less, a start by far more."""
+"""Step times that a return may take: another host's line is late by less, a restart by far more."""
+COMPLETE_SHARE = 0.9
+"""Process 0 is measured unless it has fewer than this share of the steps that another host printed."""
 
 
-def first_of_interleaved(track: StepSeries) -> StepSeries:
-    """Return the first line of each step where several hosts printed them, else the track itself."""
-    if track.back < MIN_RETURNS or track.backwards:
-        return track
-    steps = track.steps()
+def first_of_interleaved(series: StepSeries) -> StepSeries:
+    """The first line of each step where several hosts printed them, else the series itself."""
+    if series.back < MIN_RETURNS or series.newest_first:
+        return series
+    steps = series.steps()
     if not is_interleaved(steps):
-        return track
+        return series
     found, highest = StepSeries(), -1
     for step in steps:
         if step.step > highest:
             found.add(step, anonymous=False)
             highest = step.step
-    found.repeats = track.repeats + len(steps) - found.seen
-    found.seen += (track.seen - len(steps)) * found.seen // len(steps)
+    found.repeats = series.repeats + len(steps) - found.steps_seen
+    found.steps_seen += (series.steps_seen - len(steps)) * found.steps_seen // len(steps)
     return found
 
 
 def is_interleaved(steps: tuple[Step, ...]) -> bool:
-    """Tell whether these lines, in the order printed, are those of several hosts."""
-    times = Counter(step.step for step in steps)
+    """Whether these lines, in the order printed, come from several hosts."""
+    counts = Counter(step.step for step in steps)
     pairs = list(pairwise(steps))
     returns = [after.step for before, after in pairs if after.step <= before.step]
-    often = sum(count > 1 for count in times.values())
+    repeated = sum(count > 1 for count in counts.values())
     earlier = sum(after < before for before, after in pairwise(returns))
     return (
-        often >= REPEATED_SHARE * len(times)
-        and len(set(returns)) >= max(MIN_RETURNS, RETURN_SHARE * len(times))
+        repeated >= REPEATED_SHARE * len(counts)
+        and len(set(returns)) >= max(MIN_RETURNS, RETURN_SHARE * len(counts))
         and earlier <= (1 - REPEATED_SHARE) * len(returns)
         and not _has_pauses(pairs)
     )
 
 
 def _has_pauses(pairs: list[tuple[Step, Step]]) -> bool:
-    """Tell whether the log takes time to go back, as a program does that starts again."""
+    """Whether returns to an earlier step take time, as they do when a program starts again."""
     back: list[float] = []
-    on: list[float] = []
+    onward: list[float] = []
     for before, after in pairs:
         if before.time is not None and after.time is not None:
-            (on if after.step > before.step else back).append(after.time - before.time)
-    return bool(back and on) and median(back) > MAX_RETURN_STEPS * max(median(on), 0.0)
-
-
-COMPLETE_SHARE = 0.9
-"""Process 0 is measured unless it has fewer than this part of the steps that another host printed."""
+            (onward if after.step > before.step else back).append(after.time - before.time)
+    return bool(back and onward) and median(back) > MAX_RETURN_STEPS * max(median(onward), 0.0)
 
 
 def choose_host(collector: FormatCollector | None) -> tuple[Host, int, list[str]]:
-    """The host to measure, how many there are, and what to say about the choice."""
-    printing = [host for host in collector.hosts.values() if host.track.seen] if collector else []
+    """The host to measure, how many there are, and warnings about the choice."""
+    printing = [host for host in collector.hosts.values() if host.series.steps_seen] if collector else []
     if not printing:
         hosts = list(collector.hosts.values()) if collector else []
         return min(hosts, key=host_rank, default=Host(0)), 1, []
-    for host in printing:  # a thread's number may be the same on two hosts
-        host.track = first_of_interleaved(host.track)
+    for host in printing:  # two hosts may use the same thread number
+        host.series = first_of_interleaved(host.series)
     printing = _join_restarts(sorted(printing, key=host_rank))
-    lead, most = printing[0], max(printing, key=lambda host: host.track.seen)
-    missing = most.track.seen - lead.track.seen
+    lead, most = printing[0], max(printing, key=lambda host: host.series.steps_seen)
+    missing = most.series.steps_seen - lead.series.steps_seen
     if missing <= 0:
         return lead, len(printing), []
     name = f"Process {lead.process}" if lead.process is not None else "The first host"
-    said = f"{name} printed {lead.track.seen} step lines, another host {most.track.seen}: {{}}"
-    if lead.track.seen >= COMPLETE_SHARE * most.track.seen:
-        return lead, len(printing), [said.format(f"{missing} steps of it are missing from this log.")]
-    return most, len(printing), [said.format("that other host is measured.")]
+    note = f"{name} printed {lead.series.steps_seen} step lines, another host {most.series.steps_seen}: {{}}"
+    if lead.series.steps_seen >= COMPLETE_SHARE * most.series.steps_seen:
+        return lead, len(printing), [note.format(f"{missing} steps of it are missing from this log.")]
+    return most, len(printing), [note.format("that other host is measured.")]
 
 
 def _join_restarts(hosts: list[Host]) -> list[Host]:
-    """Hosts without the later lives of one: the same process on a new thread after the old one's end."""
+    """The hosts, where a process that was restarted on another thread is one host."""
     joined: list[Host] = []
-    for host in sorted(hosts, key=lambda host: host.track.first.offset if host.track.first else 0):
+    for host in sorted(hosts, key=lambda host: host.series.first.offset if host.series.first else 0):
         before = next((other for other in joined if _is_restart(other, host)), None)
         if before is None:
             joined.append(host)
         else:
-            before.track.extend(host.track)
+            before.series.extend(host.series)
             for mark in host.marks():
-                before.hear(mark)
+                before.add(mark)
     return sorted(joined, key=host_rank)
 
 
 def _is_restart(old: Host, new: Host) -> bool:
-    last, first = old.track.last, new.track.first
+    last, first = old.series.last, new.series.first
     if last is None or first is None or last.offset > first.offset:
         return False
     if old.process is not None and new.process is not None:
@@ -132,140 +128,147 @@ def _is_restart(old: Host, new: Host) -> bool:
 
 
 def run_environment(collector: FormatCollector | None, host: Host) -> Environment:
-    """What the measured host says, and where it is silent what another one says."""
+    """What the measured host states. What it does not state is taken from another host."""
     if collector is None:
         return Environment()
     hosts = _by_closeness(collector, host)
-    said = Environment()
+    environment = Environment()
     for other in hosts:
-        said = merge_environment(said, other.said)
-    sites = next((other.sites for other in hosts if other.sites), {})
-    processes = [other.process if other.process is not None else other.implied for other in hosts]
+        environment = merge_environment(environment, other.environment)
+    call_sites = next((other.call_sites for other in hosts if other.call_sites), {})
+    processes = [other.known_process for other in hosts]
     own = processes[0]
     known = {process for process in processes if process is not None}
-    alone = sum(other.track.seen > 0 for other in hosts) <= 1 and len(known) == 1
+    alone = sum(other.series.steps_seen > 0 for other in hosts) <= 1 and len(known) == 1
     return replace(
-        said,
+        environment,
         process=own if own is not None or not alone else known.pop(),
         dtype=_run_dtype({dtype for other in hosts for dtype in other.dtypes}),
-        call_sites=tuple(sites),
+        call_sites=tuple(call_sites),
     )
 
 
 def _by_closeness(collector: FormatCollector, host: Host) -> list[Host]:
-    """The measured host, then what belongs to no host, then the others."""
-    nobody = collector.hosts.get("")
-    return [host, *(h for h in (nobody,) if h and h is not host),
-            *(h for h in collector.hosts.values() if h is not host and h is not nobody)]  # fmt: skip
+    """The measured host, then the lines without a host, then the other hosts."""
+    unlabelled = collector.hosts.get("")
+    others = [other for other in collector.hosts.values() if other is not host and other is not unlabelled]
+    return [host, *([unlabelled] if unlabelled and unlabelled is not host else []), *others]
 
 
-def _run_dtype(said: set[str]) -> str | None:
+def _run_dtype(stated: set[str]) -> str | None:
     """The quantization if one is set, else the configured type, else that of the activations."""
-    for opening in ("quantization=", "", "activations="):
-        for dtype in sorted(said):
+    for source in ("quantization", "", "activations"):
+        for dtype in sorted(stated):
             name, _, value = dtype.rpartition("=")
-            if f"{name}=" == opening or not (name or opening):
+            if name == source:
                 return value
     return None
 
 
 def first_memory(collector: FormatCollector | None, host: Host) -> tuple[DeviceMemory, ...]:
-    """The measured host's devices in the order printed."""
+    """The first reading of each device, in the order printed."""
     hosts = _by_closeness(collector, host) if collector else []
     return tuple(next((h.memory for h in hosts if h.memory), {}).values())
 
 
 def largest_memory(collector: FormatCollector | None, host: Host) -> tuple[DeviceMemory, ...]:
-    """The largest later reading of the same devices, of those that have several."""
+    """The largest later reading of each of these devices that has several."""
     hosts = _by_closeness(collector, host) if collector else []
     return tuple(next((h.memory_most for h in hosts if h.memory), {}).values())
 
 
 def compiled_memory(collector: FormatCollector | None, host: Host) -> CompiledMemory | None:
-    """The compiler's memory sizes: equal on all hosts."""
+    """The compiler's memory sizes, which are equal on all hosts."""
     hosts = _by_closeness(collector, host) if collector else []
     return next((h.compiled for h in hosts if h.compiled), None)
 
 
 def run_warnings(
-    group: list[LogSegment], track: StepSeries, choice: list[str], complaint: str | None
+    group: list[LogSegment], series: StepSeries, host_warnings: list[str], damage: GzipDamage | None
 ) -> tuple[str, ...]:
     """What the reader should know about this run, most important first."""
-    found = [] if complaint is None else [complaint]
+    found = [] if damage is None else [damage.value]
     if len(group) > 1:
         found.append(f"The run was started {len(group)} times; only the last attempt is measured.")
-    found += choice
+    found += host_warnings
     found += [
         f"The step number goes back from {before} to {after}: the run was restarted, or this is several runs."
-        for before, after in track.rewinds[:3]
+        for before, after in series.rewinds[:3]
     ]
-    if track.repeats:
+    if series.repeats:
         found.append(
-            f"{track.repeats} step lines are of steps that another line has too, with other values: several "
+            f"{series.repeats} step lines are of steps that another line has too, with other values: several "
             "hosts print into this log without a mark; the first line of each step is used."
         )
-    if (kept := len(track.steps())) < track.seen:
+    if (kept := len(series.steps())) < series.steps_seen:
         found.append(
-            f"{track.seen - kept} of {track.seen} step lines in the middle of the log were not kept."
+            f"{series.steps_seen - kept} of {series.steps_seen} step lines in the middle of the log were not "
+            "kept."
         )
-    return (*found, *group[-1].doubts)
+    return (*found, *group[-1].warnings)
 
 
-RunNames = tuple[object, object]  # the workload's and the run's, `None` where the log does not say
+RunNames = tuple[str | None, str | None]
+"""The names of the workload and of the run."""
 
 
-def group_attempts(episodes: list[LogSegment]) -> list[list[LogSegment]]:
-    """The attempts of each run, in order; what no training program said is left out."""
+def group_attempts(segments: list[LogSegment]) -> list[list[LogSegment]]:
+    """The attempts of each run, in order. Segments without a training program are left out.
+
+    A log may hold thousands of starts: each is compared only with the runs that share a name with it.
+    """
     groups: list[list[LogSegment]] = []
     names: list[RunNames] = []  # of each group's last attempt
-    places: dict[tuple[int, object], dict[int, None]] = {}  # the groups that ever had a name
-    for episode in filter(is_training_run, episodes):
-        episode.turn()
-        own = _run_names(episode)
+    groups_by_name: dict[tuple[int, str], dict[int, None]] = {}
+    for segment in filter(is_training_run, segments):
+        segment.sort_steps()
+        own = _run_names(segment)
         keys = [(kind, name) for kind, name in enumerate(own) if name is not None]
-        near = sorted({n for key in keys for n in places.get(key, ())})
-        same = [
-            n for n in near if _share_name(names[n], own) and not _commits_differ(groups[n][-1], episode)
-        ][:1]
-        at = same[0] if same else len(groups)
-        if not same:
-            groups.append([episode])
+        near = sorted({n for key in keys for n in groups_by_name.get(key, ())})
+        same = (n for n in near if _share_name(names[n], own) and not _commits_differ(groups[n][-1], segment))
+        at = next(same, len(groups))
+        if at == len(groups):
+            groups.append([segment])
             names.append(own)
-        elif _overlap(groups[at][-1], episode):
-            _merge_segments(groups[at][-1], episode)
+        elif _overlap(groups[at][-1], segment):
+            _merge_segments(groups[at][-1], segment)
             names[at] = _run_names(groups[at][-1])
         else:
-            groups[at].append(episode)
+            groups[at].append(segment)
             names[at] = own
         for key in keys:
-            places.setdefault(key, {})[at] = None
+            groups_by_name.setdefault(key, {})[at] = None
     return groups
 
 
-def is_training_run(episode: LogSegment) -> bool:
-    """Whether a training program left these words."""
-    return episode.telling or episode.framed or any(trouble.training for trouble, _ in episode.troubles)
+def is_training_run(segment: LogSegment) -> bool:
+    """Whether a training program printed this segment."""
+    return segment.distinctive or segment.framed or any(cause.training for cause, _ in segment.causes)
 
 
-def chosen_collector(episode: LogSegment) -> FormatCollector | None:
-    """The collector of the format that this episode is in; of the fullest one where none is certain."""
-    collectors = list(episode.collectors.values())
-    if not episode.telling and not episode.framed:
+def chosen_collector(segment: LogSegment) -> FormatCollector | None:
+    """The collector of the segment's format; the fullest one where no format is certain."""
+    collectors = list(segment.collectors.values())
+    if not segment.distinctive and not segment.framed:
         return None
-    own = [collector for collector in collectors if not collector.form.library and _step_count(collector)]
-    return max(own or collectors, key=lambda c: (_step_count(c), c.telling, len(c.hosts)), default=None)
+    own = [
+        collector for collector in collectors if not collector.log_format.library and _step_count(collector)
+    ]
+    return max(
+        own or collectors, key=lambda c: (_step_count(c), c.distinctive_count, len(c.hosts)), default=None
+    )
 
 
 def _step_count(collector: FormatCollector) -> int:
-    return sum(host.track.seen for host in collector.hosts.values())
+    return sum(host.series.steps_seen for host in collector.hosts.values())
 
 
-def _run_names(episode: LogSegment) -> RunNames:
-    collector = chosen_collector(episode)
+def _run_names(segment: LogSegment) -> RunNames:
+    collector = chosen_collector(segment)
     hosts = collector.hosts.values() if collector else ()
     return (
-        next((host.said.workload for host in hosts if host.said.workload), None),
-        next((host.said.run_name for host in hosts if host.said.run_name), None),
+        next((host.environment.workload for host in hosts if host.environment.workload), None),
+        next((host.environment.run_name for host in hosts if host.environment.run_name), None),
     )
 
 
@@ -275,92 +278,92 @@ def _share_name(first: RunNames, second: RunNames) -> bool:
 
 
 def _commits_differ(first: LogSegment, second: LogSegment) -> bool:
-    """Whether a page says that they are of two commits."""
+    """Whether a page names two different commits for them."""
     return first.commit is not None and second.commit is not None and first.commit != second.commit
 
 
 def _overlap(first: LogSegment, second: LogSegment) -> bool:
-    """Whether the second began before the first had ended: another host, its log pasted behind."""
+    """Whether the second started before the first had ended: another host, whose log was appended."""
     times = [mark.time for mark in first.frame_marks if mark.time is not None]
-    return second.began is not None and len(times) > 1 and second.began < max(times)
+    return second.started is not None and len(times) > 1 and second.started < max(times)
 
 
 def _merge_segments(first: LogSegment, second: LogSegment) -> None:
-    """Add another host's words to those of the first."""
+    """Add another host's segment to the first."""
     first.exit_codes |= second.exit_codes
-    first.first_troubles += second.troubles
+    first.first_causes += second.causes
     for name, collector in second.collectors.items():
-        mine = first.collectors.setdefault(name, collector)
-        if mine is not collector:
-            mine.telling += collector.telling
+        merged = first.collectors.setdefault(name, collector)
+        if merged is not collector:
+            merged.distinctive_count += collector.distinctive_count
             for key, host in collector.hosts.items():
-                host.order = len(mine.hosts)
-                mine.hosts[f"{key} of log {host.order}" if key in mine.hosts else key] = host
+                host.order = len(merged.hosts)
+                merged.hosts[f"{key} of log {host.order}" if key in merged.hosts else key] = host
 
 
 def assemble_runs(
-    episodes: list[LogSegment], source: str, year: int | None, complaint: str | None
+    segments: list[LogSegment], source: str, year: int | None, damage: GzipDamage | None
 ) -> tuple[RunLog, ...]:
-    """One `RunLog` per run; a source without any gets one that says so."""
-    groups = group_attempts(episodes)
+    """One `RunLog` per run. `damage` is a warning of the last run."""
+    groups = group_attempts(segments)
     return tuple(
-        _run_log(group, source, n, year, complaint if n == len(groups) else None)
+        _run_log(group, source, n, year, damage if n == len(groups) else None)
         for n, group in enumerate(groups, start=1)
     )
 
 
-def not_a_training_log(source: str, why: str, complaint: str | None) -> RunLog:
+def not_a_training_log(source: str, why: str, damage: GzipDamage | None) -> RunLog:
     """The answer for a source that holds no training log."""
-    warnings = (why,) if complaint is None else (complaint, why)
+    warnings = (why,) if damage is None else (damage.value, why)
     state = OutcomeState.NOT_A_TRAINING_LOG
     return RunLog(source=source, run=1, format=None, outcome=RunOutcome(state=state), warnings=warnings)
 
 
 def _run_log(
-    group: list[LogSegment], source: str, run: int, year: int | None, complaint: str | None
+    group: list[LogSegment], source: str, run: int, year: int | None, damage: GzipDamage | None
 ) -> RunLog:
-    episode = group[-1]
-    collector = chosen_collector(episode)
-    host, hosts, doubts = choose_host(collector)
-    marks = _marks(episode, collector, host, year)
-    known = host.track
-    steps = tuple(_step_with_year(step, year) for step in known.steps())
-    settled = collector.form.settle(steps) if collector else steps
-    said = run_environment(collector, host)
-    commit = next((e.commit for e in reversed(group) if e.commit), None)
+    segment = group[-1]
+    collector = chosen_collector(segment)
+    host, hosts, host_warnings = choose_host(collector)
+    marks = _marks(segment, collector, host, year)
+    series = host.series
+    printed = tuple(_step_with_year(step, year) for step in series.steps())
+    steps = collector.log_format.correct_steps(printed) if collector else printed
+    commit = next((attempt.commit for attempt in reversed(group) if attempt.commit), None)
     return RunLog(
         source=source,
         run=run,
-        format=_format_name(episode, collector),
-        outcome=run_outcome(
-            episode, collector, known, marks, intact=complaint is None, sound=complaint != GZIP_CORRUPT
-        ),
+        format=_format_name(segment, collector),
+        outcome=run_outcome(segment, collector, series, marks, damage),
         attempts=len(group),
         hosts=hosts,
         dated=any(
             time is not None and time >= UNDATED
-            for time in (*(mark.time for mark in marks), *(step.time for step in (*steps[:1], *steps[-1:])))
+            for time in (
+                *(mark.time for mark in marks),
+                *(step.time for step in (*printed[:1], *printed[-1:])),
+            )
         ),
-        steps=settled,
-        steps_seen=known.seen,
-        mean_seconds_after_first=_mean_seconds(known, steps, settled),
+        steps=steps,
+        steps_seen=series.steps_seen,
+        mean_seconds_after_first=_mean_seconds(series, printed, steps),
         marks=marks,
-        environment=replace(said, commit=commit),
+        environment=replace(run_environment(collector, host), commit=commit),
         parameters_billion=_stated_quantity(collector, QuantityKind.PARAMETERS_BILLION),
         tflop_per_step=_stated_quantity(collector, QuantityKind.TFLOP_PER_STEP),
         memory=first_memory(collector, host),
         memory_most=largest_memory(collector, host),
         compiled_memory=compiled_memory(collector, host),
         max_allocated_mb=_largest_quantity(collector, QuantityKind.MAX_ALLOCATED_MB),
-        warnings=run_warnings(group, known, doubts, complaint),
+        warnings=run_warnings(group, series, host_warnings, damage),
     )
 
 
-def _format_name(episode: LogSegment, collector: FormatCollector | None) -> str | None:
-    """By its own lines; a run that failed before printing any by the program in its traceback."""
-    if collector and collector.telling:
-        return collector.form.name
-    return next((trouble.form for trouble, _ in episode.troubles if trouble.form), None)
+def _format_name(segment: LogSegment, collector: FormatCollector | None) -> str | None:
+    """The format of the segment's lines; without any, that of the program in its traceback."""
+    if collector and collector.distinctive_count:
+        return collector.log_format.name
+    return next((cause.log_format for cause, _ in segment.causes if cause.log_format), None)
 
 
 def _step_with_year(step: Step, year: int | None) -> Step:
@@ -370,13 +373,13 @@ def _step_with_year(step: Step, year: int | None) -> Step:
 
 
 def _marks(
-    episode: LogSegment, collector: FormatCollector | None, host: Host, year: int | None
+    segment: LogSegment, collector: FormatCollector | None, host: Host, year: int | None
 ) -> tuple[Mark, ...]:
-    """The frame's marks, the measured host's, and those that no host can be told for."""
-    marks = [*_frame_marks(episode), *host.marks()]
-    nobody = collector.hosts.get("") if collector else None
-    if nobody is not None and nobody is not host:
-        marks += nobody.marks()
+    """Start and end, the measured host's marks, and those without a host."""
+    marks = [*_frame_marks(segment), *host.marks()]
+    unlabelled = collector.hosts.get("") if collector else None
+    if unlabelled is not None and unlabelled is not host:
+        marks += unlabelled.marks()
     marks.sort(key=lambda mark: mark.offset)
     if year is not None:
         marks = [m if m.time is None else replace(m, time=with_year(m.time, year)) for m in marks]
@@ -384,25 +387,25 @@ def _marks(
     return tuple(reversed(marks) if newest_first else marks)
 
 
-def _frame_marks(episode: LogSegment) -> list[Mark]:
+def _frame_marks(segment: LogSegment) -> list[Mark]:
     """The first start and the last end: interleaved hosts each have their own."""
-    starts = [mark for mark in episode.frame_marks if mark.kind is MarkKind.START]
-    ends = [mark for mark in episode.frame_marks if mark.kind is MarkKind.END]
+    starts = [mark for mark in segment.frame_marks if mark.kind is MarkKind.START]
+    ends = [mark for mark in segment.frame_marks if mark.kind is MarkKind.END]
     return [*starts[:1], *ends[-1:]]
 
 
-def _mean_seconds(track: StepSeries, steps: tuple[Step, ...], settled: tuple[Step, ...]) -> float | None:
-    """The mean of all printed seconds but the first line's, without those that turned out no samples."""
-    total, count = track.seconds_sum, track.seconds_count
-    for before, after in zip(steps[1:], settled[1:], strict=True):
+def _mean_seconds(series: StepSeries, printed: tuple[Step, ...], steps: tuple[Step, ...]) -> float | None:
+    """The mean of all printed seconds but the first line's, without those that were corrected away."""
+    total, count = series.seconds_sum, series.seconds_count
+    for before, after in zip(printed[1:], steps[1:], strict=True):
         if before.seconds is not None and after.seconds is None:
             total, count = total - before.seconds, count - 1
     return total / count if count else None
 
 
-def _stated_quantity(collector: FormatCollector | None, figure: QuantityKind) -> float | None:
-    return next(iter(collector.quantities.get(figure, ())), None) if collector else None
+def _stated_quantity(collector: FormatCollector | None, kind: QuantityKind) -> float | None:
+    return first_quantity(collector.quantities, kind) if collector else None
 
 
-def _largest_quantity(collector: FormatCollector | None, figure: QuantityKind) -> float | None:
-    return max(collector.quantities.get(figure, ()), default=None) if collector else None
+def _largest_quantity(collector: FormatCollector | None, kind: QuantityKind) -> float | None:
+    return max(collector.quantities.get(kind, ()), default=None) if collector else None

@@ -1,62 +1,64 @@
 """Decode a stream of bytes: gzip to plain bytes, UTF-16 to UTF-8.
 
-Both accept chunks of any size and raise nothing. What precedes damage is kept, and one sentence says what
-is wrong.
+Both take chunks of any size and raise nothing. The result does not depend on where the chunks are cut. All
+text in front of damage is kept.
 """
 
 import codecs
 import re
 import zlib
 from collections.abc import Iterator
+from enum import StrEnum
 
 PIECE_BYTES = 256 * 1024
 """Bytes inflated at a time: a small file may inflate to a thousand times its size."""
 
-GZIP_TRUNCATED = "The gzip data is truncated: the log was read up to where it breaks off."
-
-GZIP_CORRUPT = (
-    "The gzip data is corrupt: the log was read up to where that shows, and what was read may be wrong from "
-    "some place before it on."
-)
-"""A flipped bit often inflates to other text for a while, and may show in the checksum at the end alone."""
-
-GZIP_TRAILING_DATA = "Something that is not gzip follows the gzip data: it was left out."
-
 _GZIP_MAGIC = b"\x1f\x8b"
-
 _GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS
 
 
+class GzipDamage(StrEnum):
+    """What is wrong with gzip data, as the report says it."""
+
+    TRUNCATED = "The gzip data is truncated: the log was read up to where it breaks off."
+    # A flipped bit often inflates to other text for a while, and may show in the checksum at the end alone.
+    CORRUPT = (
+        "The gzip data is corrupt: the log was read up to where that shows, and what was read may be wrong "
+        "from some place before it on."
+    )
+    TRAILING_DATA = "Something that is not gzip follows the gzip data: it was left out."
+
+
 class Inflater:
-    """Feed it chunks, then close it."""
+    """Inflates a stream that may be gzip. Feed it chunks, then close it."""
 
     def __init__(self) -> None:
-        self.complaint: str | None = None
+        self.damage: GzipDamage | None = None
         self.total = 0  # plain bytes given out
         self._head = b""
         self._plain = False
         self._member: zlib._Decompress | None = None
-        self._first = True  # whether no member has come to its end
+        self._first = True  # whether no member has ended
         self._begun = False  # whether the member has given a byte
         self._dead = False
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """The plain bytes that `chunk` brings."""
+        """The plain bytes that become available with `chunk`."""
         pieces = iter((chunk,)) if self._plain else self._begin(chunk)
         for piece in pieces:
             self.total += len(piece)
             yield piece
 
     def close(self) -> Iterator[bytes]:
-        """What was held back while the kind of the stream was unknown."""
+        """The bytes that were held back while the kind of the stream was unknown."""
         if self._member is not None and not self._dead and not self._member.eof:
-            self.complaint = GZIP_TRUNCATED
+            self.damage = GzipDamage.TRUNCATED
         elif self._head and self._member is None and not self._dead:
             self.total += len(self._head)
             yield self._head
 
     def _begin(self, chunk: bytes) -> Iterator[bytes]:
-        """Decide plain or gzip on the first two bytes, however they arrive."""
+        """Decide between plain and gzip by the first two bytes, however they arrive."""
         if self._member is None and not self._dead:
             self._head += chunk
             if len(self._head) < len(_GZIP_MAGIC):
@@ -77,8 +79,8 @@ class Inflater:
             except zlib.error:
                 self._dead = True
                 piece = _inflate_until_error(before, chunk)
-                alone = self._first or self._begun or bool(piece)
-                self.complaint = GZIP_CORRUPT if alone else GZIP_TRAILING_DATA
+                is_member = self._first or self._begun or bool(piece)
+                self.damage = GzipDamage.CORRUPT if is_member else GzipDamage.TRAILING_DATA
             if piece:
                 self._begun = True
                 yield piece
@@ -95,7 +97,7 @@ class Inflater:
 
 
 def _inflate_until_error(member: "zlib._Decompress", chunk: bytes) -> bytes:
-    """What a chunk gives before it breaks, byte by byte: a call that fails gives nothing."""
+    """The plain bytes in front of the error. Byte by byte, since a call that fails gives nothing."""
     found = bytearray()
     try:
         for at in range(len(chunk)):
@@ -108,12 +110,9 @@ def _inflate_until_error(member: "zlib._Decompress", chunk: bytes) -> bytes:
 UTF16_NOTE = "The log is UTF-16 text: it was read as UTF-8, and the places named in it are counted there."
 
 _HEAD_BYTES = 4
-"""Bytes that decide."""
-
+"""Bytes that decide between UTF-16 and UTF-8."""
 _BYTE_ORDER_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
 _LITTLE_ENDIAN = re.compile(rb"\xff\xfe(?!\0\0)|[\t\n\r -~]\0[\t\n\r -~]\0")
-
 _BIG_ENDIAN = re.compile(rb"\xfe\xff|\0[\t\n\r -~]\0[\t\n\r -~]")
 
 
@@ -123,7 +122,11 @@ def is_utf16(head: bytes) -> bool:
 
 
 class Transcoder:
-    """Feed it chunks, then close it."""
+    """Turns UTF-16 into UTF-8 and leaves other bytes alone. Windows PowerShell redirects output as UTF-16.
+
+    UTF-16 shows in the byte order mark or, without one, in two letters that each have a zero byte. Feed it
+    chunks, then close it.
+    """
 
     def __init__(self) -> None:
         self._head = b""
@@ -131,12 +134,12 @@ class Transcoder:
         self._decoder: codecs.IncrementalDecoder | None = None
 
     @property
-    def remark(self) -> str | None:
-        """What a reader of the report should know, `None` where the bytes were taken as they are."""
+    def note(self) -> str | None:
+        """A note for the reader of the report; `None` where the log is not UTF-16."""
         return UTF16_NOTE if self._decoder is not None else None
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """The text that `chunk` brings, in UTF-8."""
+        """The text that becomes available with `chunk`, in UTF-8."""
         if not self._decided:
             chunk, self._head = self._head + chunk, b""
             if len(chunk) < _HEAD_BYTES:
@@ -147,20 +150,20 @@ class Transcoder:
             yield piece
 
     def close(self) -> Iterator[bytes]:
-        """What was held back."""
+        """The bytes that were held back."""
         if not self._decided:
             self._head = self._decide(self._head)
         if piece := self._in_utf8(self._head, final=True):
             yield piece
 
     def _decide(self, head: bytes) -> bytes:
-        """What is to be read of the first bytes: all but the mark."""
+        """Decide by the first bytes, and return them without the byte order mark."""
         self._decided = True
         for pattern, name in ((_LITTLE_ENDIAN, "utf-16-le"), (_BIG_ENDIAN, "utf-16-be")):
             if pattern.match(head):
                 self._decoder = codecs.getincrementaldecoder(name)("replace")
-        marked = self._decoder is not None and head.startswith(_BYTE_ORDER_MARKS)
-        return head[len(_BYTE_ORDER_MARKS[0]) :] if marked else head
+        has_mark = self._decoder is not None and head.startswith(_BYTE_ORDER_MARKS)
+        return head[len(_BYTE_ORDER_MARKS[0]) :] if has_mark else head
 
     def _in_utf8(self, chunk: bytes, *, final: bool) -> bytes:
         if self._decoder is None:

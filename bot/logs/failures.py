@@ -1,8 +1,9 @@
 """The documented failure classes: who has to act, whether to retry, what to do next."""
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class FailureClass(StrEnum):
@@ -42,8 +43,7 @@ class Responsibility(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advice:
+class Advice(Struct, frozen=True, kw_only=True):
     """`retry`: the same run may well succeed when it is run again. `next_step` is one plain sentence."""
 
     fault: Responsibility
@@ -109,8 +109,7 @@ def advice(kind: FailureClass) -> Advice:
     return _ADVICE[kind]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailureSignature:
+class FailureSignature(Struct, frozen=True, kw_only=True):
     """How a failure class shows in a message. `echo`: the message reports somebody else's failure."""
 
     kind: FailureClass

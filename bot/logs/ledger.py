@@ -7,7 +7,9 @@ counted twice. The last phase is the residual. Phases that did not happen are le
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from enum import StrEnum
+
+from msgspec import Struct
 
 from bot.logs.facts import Mark, MarkKind, RunLog, Step, StepKind
 
@@ -15,7 +17,7 @@ RAMP_STEPS = 3
 """Steps after the first line whose intervals are no steady steps: dispatch runs ahead of the device."""
 
 
-class PhaseName:
+class PhaseName(StrEnum):
     """The names of the phases, in their order."""
 
     START_UP = "start-up"
@@ -30,76 +32,66 @@ class PhaseName:
     RESIDUAL = "residual"
 
 
-_PHASE_ORDER = (
-    PhaseName.START_UP, PhaseName.COMPILE, PhaseName.RAMP, PhaseName.STEADY,
-    PhaseName.CHECKPOINT, PhaseName.STALLS, PhaseName.EVAL,
-    PhaseName.FINAL_WAIT, PhaseName.TEARDOWN,
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Phase:
+class Phase(Struct, frozen=True, kw_only=True):
     """One named stretch of a run, seconds."""
 
     name: str
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class _PhaseSpan:
-    """A part of the time line that one thing took, Unix seconds."""
+class _PhaseSpan(Struct, frozen=True):
+    """When a phase happened, Unix seconds."""
 
     start: float
     end: float
-    name: str
+    name: PhaseName
 
 
 class _TimeCursor:
-    """Moves over the time line; each stretch starts where the one before it ended."""
+    """Moves over the wall time from left to right; each phase starts where the one before it ended."""
 
     def __init__(self, start: float, end: float) -> None:
         self.at = start
         self._end = end
-        self.spent: dict[str, float] = {}
+        self.spent: dict[PhaseName, float] = {}
 
-    def give(self, until: float, name: str | None) -> float:
-        """Give the time up to `until` to a phase (`None`: to the residual); the seconds given."""
+    def advance(self, until: float, name: PhaseName | None) -> float:
+        """Move to `until` and give that time to a phase (`None`: to the residual); the seconds passed."""
         until = min(max(until, self.at), self._end)
-        given, self.at = until - self.at, until
+        passed, self.at = until - self.at, until
         if name is not None:
-            self.add(name, given)
-        return given
+            self.add(name, passed)
+        return passed
 
-    def add(self, name: str, seconds: float) -> None:
-        """Book seconds that the hand has already passed."""
+    def add(self, name: PhaseName, seconds: float) -> None:
+        """Give a phase seconds that the cursor has passed already."""
         self.spent[name] = self.spent.get(name, 0.0) + seconds
 
 
 def time_ledger(run: RunLog, steady_seconds: float | None, kept_steps: tuple[int, ...]) -> tuple[Phase, ...]:
     """The phases of one run, seconds; empty where its wall time is unknown.
 
-    `steady_seconds` and `kept_steps` are the steady step time and the steps it was taken from.
+    `steady_seconds` is the steady step time, and `kept_steps` are the steps that it was measured from.
     """
     span = _wall_span(run)
     if span is None:
         return ()
-    hand = _TimeCursor(*span)
+    cursor = _TimeCursor(*span)
     lines = [step for step in run.steps if step.time is not None]
     if lines:
-        _before_first_step(run, hand, lines[0])
-        _between_steps(run, hand, lines, steady_seconds, frozenset(kept_steps))
+        _before_first_step(run, cursor, lines[0])
+        _between_steps(run, cursor, lines, steady_seconds, frozenset(kept_steps))
         if any(mark.kind is MarkKind.END for mark in run.marks):
-            hand.give(span[1], PhaseName.TEARDOWN)
+            cursor.advance(span[1], PhaseName.TEARDOWN)
     else:
-        _from_printed_seconds(run, hand, steady_seconds)
+        _from_printed_seconds(run, cursor, steady_seconds)
     phases = [
-        Phase(name=name, seconds=seconds)
-        for name in _PHASE_ORDER
-        if (seconds := hand.spent.get(name, 0.0)) > 0
+        Phase(name=name.value, seconds=seconds)
+        for name in PhaseName
+        if (seconds := cursor.spent.get(name, 0.0)) > 0
     ]
-    total = span[1] - span[0]
-    rest = total - math.fsum(phase.seconds for phase in phases)
-    return (*phases, Phase(name=PhaseName.RESIDUAL, seconds=rest))
+    residual = span[1] - span[0] - math.fsum(phase.seconds for phase in phases)
+    return (*phases, Phase(name=PhaseName.RESIDUAL.value, seconds=residual))
 
 
 def _wall_span(run: RunLog) -> tuple[float, float] | None:
@@ -111,72 +103,74 @@ def _wall_span(run: RunLog) -> tuple[float, float] | None:
     start, end = min(starts or times, default=None), max(ends or times, default=None)
     last = max(times, default=None)
     if end is not None and last is not None and 0 < last - end < 1:
-        end = last  # the frame is written in whole seconds, lines in millionths
+        end = last  # XPK's lines have whole seconds, the program's lines microseconds
     if start is None or end is None or end <= start:
         return None
     return start, end
 
 
-def _before_first_step(run: RunLog, hand: _TimeCursor, first: Step) -> None:
+def _before_first_step(run: RunLog, cursor: _TimeCursor, first: Step) -> None:
     """Start-up, compilation and the first checkpoint, up to the first step line."""
-    line = first.time or hand.at
+    line = first.time or cursor.at
     compiled = next((m for m in run.marks if m.kind is MarkKind.COMPILED and m.time is not None), None)
     saves = [s for s in _checkpoints(run.marks) if s.end <= line]
     ready = saves[0].start if saves else line
     if compiled is not None and compiled.time is not None and compiled.time <= line:
-        hand.give(compiled.time - (compiled.seconds or 0.0), PhaseName.START_UP)
+        cursor.advance(compiled.time - (compiled.seconds or 0.0), PhaseName.START_UP)
     elif first.seconds is not None:
-        hand.give(ready - first.seconds, PhaseName.START_UP)
+        cursor.advance(ready - first.seconds, PhaseName.START_UP)
     known = compiled is not None or first.seconds is not None
-    hand.give(ready, PhaseName.COMPILE if known else PhaseName.START_UP)
+    cursor.advance(ready, PhaseName.COMPILE if known else PhaseName.START_UP)
     for save in saves:
-        hand.give(save.start, PhaseName.RAMP)
-        hand.give(save.end, PhaseName.CHECKPOINT)
-    hand.give(line, PhaseName.RAMP)
+        cursor.advance(save.start, PhaseName.RAMP)
+        cursor.advance(save.end, PhaseName.CHECKPOINT)
+    cursor.advance(line, PhaseName.RAMP)
 
 
 def _between_steps(
-    run: RunLog, hand: _TimeCursor, lines: list[Step], steady: float | None, kept: frozenset[int]
+    run: RunLog, cursor: _TimeCursor, lines: list[Step], steady: float | None, kept: frozenset[int]
 ) -> None:
     """From the first step line to the last one, interval by interval."""
-    cuts = sorted((*_checkpoints(run.marks), *_evals(run.marks)), key=lambda cut: cut.start)
+    interruptions = sorted(
+        (*_checkpoints(run.marks), *_evals(run.marks)), key=lambda interruption: interruption.start
+    )
     final = _final_wait(run.marks, lines[-1])
-    at, stretch, count = 0, 0.0, 0
+    upcoming, unclean, count = 0, 0.0, 0
     saved = any(mark.kind in (MarkKind.CHECKPOINT_STARTED, MarkKind.CHECKPOINT_SAVED) for mark in run.marks)
     for n, step in enumerate(lines[1:], start=1):
-        end = step.time if step.time is not None else hand.at
-        plain = 0.0
-        while at < len(cuts) and cuts[at].start < end:
-            cut = cuts[at]
-            at += 1
-            if cut.end <= hand.at or (final is not None and cut.start >= final):
+        end = step.time if step.time is not None else cursor.at
+        training = 0.0
+        while upcoming < len(interruptions) and interruptions[upcoming].start < end:
+            interruption = interruptions[upcoming]
+            upcoming += 1
+            if interruption.end <= cursor.at or (final is not None and interruption.start >= final):
                 continue
-            plain += hand.give(cut.start, None)
-            hand.give(min(cut.end, end), cut.name)
+            training += cursor.advance(interruption.start, None)
+            cursor.advance(min(interruption.end, end), interruption.name)
         if n == len(lines) - 1 and final is not None:
-            plain += hand.give(final, None)
-            hand.give(end, PhaseName.FINAL_WAIT)
-        plain += hand.give(end, None)
+            training += cursor.advance(final, None)
+            cursor.advance(end, PhaseName.FINAL_WAIT)
+        training += cursor.advance(end, None)
         if _is_ramping(step, n, lines):
-            hand.add(PhaseName.RAMP, plain)
+            cursor.add(PhaseName.RAMP, training)
         elif steady is not None and step.step in kept:
-            hand.add(PhaseName.STEADY, plain)
+            cursor.add(PhaseName.STEADY, training)
         elif steady is not None:
-            stretch, count = stretch + plain, count + max(1, step.step - lines[n - 1].step)
+            unclean, count = unclean + training, count + max(1, step.step - lines[n - 1].step)
         if count and (step.step in kept or n == len(lines) - 1):
-            _split_stall(hand, stretch, count * (steady or 0.0), saved=saved)
-            stretch, count = 0.0, 0
+            _split_stall(cursor, unclean, count * (steady or 0.0), saved=saved)
+            unclean, count = 0.0, 0
 
 
 def _is_ramping(step: Step, n: int, lines: list[Step]) -> bool:
     return step.kind is StepKind.RAMP_UP or (n < RAMP_STEPS and step.step >= lines[0].step)
 
 
-def _split_stall(hand: _TimeCursor, seconds: float, expected: float, *, saved: bool) -> None:
-    """Divide intervals that were no clean steps: what the steps need, and the stall around them."""
-    hand.add(PhaseName.STEADY, min(seconds, expected))
+def _split_stall(cursor: _TimeCursor, seconds: float, expected: float, *, saved: bool) -> None:
+    """Divide intervals without a clean step into the time that the steps need and the stall around them."""
+    cursor.add(PhaseName.STEADY, min(seconds, expected))
     if saved and seconds > expected:
-        hand.add(PhaseName.STALLS, seconds - expected)
+        cursor.add(PhaseName.STALLS, seconds - expected)
 
 
 def _checkpoints(marks: Iterable[Mark]) -> list[_PhaseSpan]:
@@ -206,20 +200,20 @@ def _evals(marks: Iterable[Mark]) -> list[_PhaseSpan]:
 
 
 def _final_wait(marks: Iterable[Mark], last: Step) -> float | None:
-    """When the wait for the last step's checkpoint was over: its line is printed after the save."""
+    """When the wait for the last step's checkpoint ended: its line is printed after the save."""
     waits = [m.time for m in marks if m.kind is MarkKind.CHECKPOINT_WAITED and m.step == last.step]
     return next((t for t in reversed(waits) if t is not None and last.time and t <= last.time), None)
 
 
-def _from_printed_seconds(run: RunLog, hand: _TimeCursor, steady: float | None) -> None:
-    """A frame around lines that carry no time: the printed seconds are all there is."""
+def _from_printed_seconds(run: RunLog, cursor: _TimeCursor, steady: float | None) -> None:
+    """Estimate from the printed seconds, where only start and end carry a time."""
     if not run.steps or steady is None:
         return
-    left = hand.give(math.inf, None)
+    left = cursor.advance(math.inf, None)
     for name, seconds in (
         (PhaseName.COMPILE, run.steps[0].seconds or 0.0),
         (PhaseName.STEADY, steady * max(run.steps_seen - RAMP_STEPS, 0)),
     ):
         if seconds <= left:
-            hand.add(name, seconds)
+            cursor.add(name, seconds)
             left -= seconds

@@ -1,4 +1,4 @@
-"""Read what stands in front of a message: date, host, line of the program.
+"""Read the text in front of a message: date, host, line of the program.
 
 Glog stamps, RFC 3339 dates, labels of Ray, Kubernetes, Docker, torchrun, Slurm and journald, Cloud Logging
 entries, logfmt and CSV. Patterns are not anchored at the start of a line: pasted logs have no lines.
@@ -6,32 +6,20 @@ entries, logfmt and CSV. Patterns are not anchored at the start of a line: paste
 """
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from msgspec import Struct
+
 DAY_SECONDS = 86400.0
-
 UNDATED = 3e8
-"""Times below this count from the January before the first line: no log lasts nine years."""
-
+"""Times below this are of no known year: they count from the January before the first line. No log lasts nine
+years."""
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
-_DAYS_BEFORE_MONTH = (
-    0,
-    31,
-    60,
-    91,
-    121,
-    152,
-    182,
-    213,
-    244,
-    274,
-    305,
-    335,
-)  # days before each month of a leap year
-
-_HALF_YEAR = 6  # months: a step back of more is the next year, a step on of more the last one
+_DAYS_BEFORE_MONTH = (0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335)
+"""Of a leap year."""
+_HALF_YEAR = 6
+"""Months. A larger step back is a new year, a larger step on is a return to the last year."""
 
 # Tue Apr 21 10:16:19 UTC 2026
 # Tue Apr 21 10:16:19 AM UTC 2026
@@ -56,8 +44,10 @@ _RFC3339_DATE = re.compile(RFC3339)
 
 
 def parse_date(text: str) -> float | None:
-    """Unix seconds of a date as the program `date` writes it, at the start of `text`; its zone is taken as
-    UTC, because the stamps of the lines between are in the same zone."""
+    """Unix seconds of a date at the start of `text`, as the program `date` writes it.
+
+    Its zone is taken as UTC, because the stamps of the other lines are in the same zone.
+    """
     if found := _UNIX_DATE.match(text) or _DAY_FIRST_DATE.match(text):
         month = found["month"]
         if month not in _MONTHS:
@@ -70,7 +60,7 @@ def parse_date(text: str) -> float | None:
 
 
 def rfc3339_time(found: re.Match[str]) -> float | None:
-    """Unix seconds of a match of `RFC`; without a zone it is taken as UTC."""
+    """Unix seconds of a match of `RFC3339`. A date without a zone is taken as UTC."""
     midnight = _midnight_utc(int(found["year"]), int(found["mm"]), int(found["dd"]))
     if midnight is None:
         return None
@@ -83,7 +73,7 @@ def rfc3339_time(found: re.Match[str]) -> float | None:
 
 
 def _clock_seconds(text: str, half: str | None) -> float:
-    """Seconds since midnight of `10:16:19`, in a half of the day if one is named."""
+    """Seconds since midnight of `10:16:19`. `half` is AM, PM or `None`."""
     hour, minute, second = map(int, text.split(":"))
     if half is not None:
         hour = hour % 12 + 12 * (half == "PM")
@@ -91,7 +81,7 @@ def _clock_seconds(text: str, half: str | None) -> float:
 
 
 def _midnight_utc(year: int, month: int, day: int) -> float | None:
-    """Unix seconds of a midnight, or `None` where there is no such day."""
+    """Unix seconds of a midnight, or `None` where the day does not exist."""
     try:
         return datetime(year, month, day, tzinfo=UTC).timestamp()
     except ValueError:
@@ -99,71 +89,70 @@ def _midnight_utc(year: int, month: int, day: int) -> float | None:
 
 
 def with_year(time: float, year: int) -> float:
-    """A time of the calendar without years, now that its year is known."""
+    """Unix seconds of an undated time, whose first year is `year`."""
     if time >= UNDATED:
         return time
     days, rest = divmod(time, DAY_SECONDS)
-    later, day = divmod(int(days), 366)
+    years, day = divmod(int(days), 366)
     month = max(n for n in range(12) if _DAYS_BEFORE_MONTH[n] <= day)
-    midnight = _midnight_utc(year + later, month + 1, 1)
+    midnight = _midnight_utc(year + years, month + 1, 1)
     return time if midnight is None else midnight + (day - _DAYS_BEFORE_MONTH[month]) * DAY_SECONDS + rest
 
 
 class DateResolver:
-    """The calendar of one log."""
+    """Gives the lines of one log their time, although most of them carry no year.
+
+    It takes the lines in the order of the log. A change from December to January is a new year.
+    """
 
     def __init__(self) -> None:
-        self._later = 0
+        self._new_years = 0  # since the last whole date
         self._month = 0
         self._year: int | None = None
         self._midnights: dict[tuple[int, str, str], float] = {}
         self.first_year: int | None = None  # of the lines that had no year when they were read
-        self.turns = 0  # while it stays the same, a day and a clock have one time
+        self.version = 0  # while it stays the same, a day and a clock have the same time
 
-    def anchor(self, time: float) -> None:
-        """A line with a whole date: the lines after it are of that year."""
+    def see_date(self, time: float) -> None:
+        """Take a line with a whole date: the lines after it are of its year."""
         if time < UNDATED:
             return
-        moment = datetime.fromtimestamp(time, UTC)
+        date = datetime.fromtimestamp(time, UTC)
         if self.first_year is None:
-            self.first_year = moment.year - self._later - (self._month > moment.month + _HALF_YEAR)
-            self.turns += 1
-        if self._year == moment.year - self._later and self._month == moment.month:
+            self.first_year = date.year - self._new_years - (self._month > date.month + _HALF_YEAR)
+            self.version += 1
+        if self._year == date.year - self._new_years and self._month == date.month:
             return
-        self._year, self._later, self._month = moment.year, 0, moment.month
-        self.turns += 1
+        self._year, self._new_years, self._month = date.year, 0, date.month
+        self.version += 1
 
-    def place(self, month: str, day: str, clock: str) -> float | None:
+    def resolve(self, month: str, day: str, clock: str) -> float | None:
         """The time of a line stamped `0421 10:17:39.824857`, or `None` where that is no date."""
-        number, later = int(month), self._later
+        number, new_years = int(month), self._new_years
         if self._month and number < self._month - _HALF_YEAR:
-            self._later = later = later + 1
+            self._new_years = new_years = new_years + 1
             self._month = number
-            self.turns += 1
+            self.version += 1
         elif self._month and number > self._month + _HALF_YEAR:
-            later -= 1
+            new_years -= 1
         elif number != self._month:
             self._month = number
-            self.turns += 1
-        midnight = self._midnight(later, month, day)
+            self.version += 1
+        midnight = self._midnight(new_years, month, day)
         if midnight is None:
             return None
         return midnight + int(clock[:2]) * 3600 + int(clock[3:5]) * 60 + float(clock[6:])
 
-    def _midnight(self, later: int, month: str, day: str) -> float | None:
-        year = self._year
-        key = ((year or 0) + later, month, day)
+    def _midnight(self, new_years: int, month: str, day: str) -> float | None:
+        key = ((self._year or 0) + new_years, month, day)
         if (known := self._midnights.get(key)) is not None:
             return known
-        if year is None:
-            valid = 1 <= int(month) <= 12 and 1 <= int(day) <= 31 and 0 <= later < 9
-            found = (
-                (366 * later + _DAYS_BEFORE_MONTH[int(month) - 1] + int(day) - 1) * DAY_SECONDS
-                if valid
-                else None
-            )
+        if self._year is not None:
+            found = _midnight_utc(self._year + new_years, int(month), int(day))
+        elif 1 <= int(month) <= 12 and 1 <= int(day) <= 31 and 0 <= new_years < 9:
+            found = (366 * new_years + _DAYS_BEFORE_MONTH[int(month) - 1] + int(day) - 1) * DAY_SECONDS
         else:
-            found = _midnight_utc(year + later, int(month), int(day))
+            found = None
         if found is not None and len(self._midnights) < 4096:
             self._midnights[key] = found
         return found
@@ -181,7 +170,7 @@ GLOG = (
 _STAMP_START = re.compile(r"[IWEF]\d{4} \d\d:")
 
 _STAMP_LENGTH = 360
-"""Characters from the start of a stamp to the line number in it, at most, with the brackets behind it."""
+"""Characters from the start of a stamp to its line number, with the brackets behind it, at most."""
 
 _LEAD_LENGTH = 160
 """Characters of a message in front of its literal, at most."""
@@ -223,7 +212,7 @@ _LABELS_BY_LAST_CHARACTER = {
     "F": (_CRI,),
     "P": (_CRI,),
 }
-"""Labels by their last character but blanks: each is searched for only where it may stand."""
+"""Labels by their last character that is no blank, so that few are tried in each place."""
 
 _TRAILING_DATE = re.compile(rf"(?<!\d){RFC3339}:?[ \t]*\Z")
 
@@ -231,10 +220,12 @@ _TRAILING_DATE = re.compile(rf"(?<!\d){RFC3339}:?[ \t]*\Z")
 _POD_INDEX = re.compile(r"-job-\d+-(\d+)(?:-\w{5})?\Z")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinePrefix:
-    """`host` tells hosts of one log apart; `thread` only does where `host` is "". `process` is the index
-    that the prefix itself states, or that the host's name implies (`implied`)."""
+class LinePrefix(Struct, frozen=True, kw_only=True):
+    """What the text in front of a message states; what it does not state is `None`, the host then "".
+
+    `host` distinguishes the hosts of one log, and `thread` does where `host` is "". `process` is the index
+    that the prefix states, `implied_process` the one that the host's name implies.
+    """
 
     time: float | None = None
     host: str = ""
@@ -242,37 +233,36 @@ class LinePrefix:
     file: str | None = None
     line: int = 0
     process: int | None = None
-    implied: int | None = None
+    implied_process: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LeadPatterns:
-    """What may stand between a prefix and a literal: patterns that end where the literal begins, and the
-    most characters that the second one covers."""
+class LeadPatterns(Struct, frozen=True):
+    """What may stand between a prefix and a literal: patterns that end where the literal begins, with and
+    without a glog stamp. `limit`: the most characters that `bare` covers."""
 
     stamped: re.Pattern[str]
     bare: re.Pattern[str]
-    most: int
+    limit: int
 
 
-def lead_patterns(lead: str, most: int | None = None) -> LeadPatterns:
+def lead_patterns(lead: str, limit: int | None = None) -> LeadPatterns:
     """The patterns of a message that has `lead` (a regular expression) in front of its literal."""
-    most = (_LEAD_LENGTH if lead else 0) if most is None else most
-    return LeadPatterns(re.compile(rf"{GLOG}{_BRACKETS}{lead}\Z"), re.compile(rf"{lead}\Z"), most)
+    limit = (_LEAD_LENGTH if lead else 0) if limit is None else limit
+    return LeadPatterns(re.compile(rf"{GLOG}{_BRACKETS}{lead}\Z"), re.compile(rf"{lead}\Z"), limit)
 
 
-def read_prefix(before: str, lead: LeadPatterns, almanac: DateResolver) -> LinePrefix:
+def read_prefix(before: str, lead: LeadPatterns, dates: DateResolver) -> LinePrefix:
     """The prefix at the end of `before`."""
     stamped = _last_stamp(before, lead.stamped)
     if stamped is not None:
-        return _stamped_prefix(before, stamped, almanac)
-    found = lead.bare.search(before, max(0, len(before) - lead.most))
+        return _stamped_prefix(before, stamped, dates)
+    found = lead.bare.search(before, max(0, len(before) - lead.limit))
     if found is None:
         return LinePrefix()
     host, implied, dated = _labels(before[: found.start()])
     if dated is not None:
-        almanac.anchor(dated)
-    return LinePrefix(time=dated, host=host, implied=implied)
+        dates.see_date(dated)
+    return LinePrefix(time=dated, host=host, implied_process=implied)
 
 
 def _last_stamp(before: str, pattern: re.Pattern[str]) -> re.Match[str] | None:
@@ -284,24 +274,24 @@ def _last_stamp(before: str, pattern: re.Pattern[str]) -> re.Match[str] | None:
     return found
 
 
-def _stamped_prefix(before: str, found: re.Match[str], almanac: DateResolver) -> LinePrefix:
+def _stamped_prefix(before: str, found: re.Match[str], dates: DateResolver) -> LinePrefix:
     host, implied, dated = _labels(before[: found.start()])
     if dated is not None:
-        almanac.anchor(dated)
+        dates.see_date(dated)
     process = _PROCESS.search(found[0]) if "[process=" in found[0] else None
     return LinePrefix(
-        time=almanac.place(found["month"], found["day"], found["clock"]),
+        time=dates.resolve(found["month"], found["day"], found["clock"]),
         host=host,
         thread=found["thread"],
         file=found["file"],
         line=int(found["line"]),
         process=int(process[1]) if process else None,
-        implied=implied,
+        implied_process=implied,
     )
 
 
 def _labels(rest: str) -> tuple[str, int | None, float | None]:
-    """Host, its index, and date, read from right to left: label and date in either order."""
+    """Host, process index that it implies, and date: read from right to left, in either order."""
     host, implied, dated = "", None, None
     for _ in range(3):
         if not rest or rest[-1] not in " ])\tZ:|0123456789":
@@ -310,7 +300,7 @@ def _labels(rest: str) -> tuple[str, int | None, float | None]:
             dated, rest = rfc3339_time(date), rest[: date.start()]
         elif label := _label(rest):
             start, name, index = label
-            host = f"{name} {host}" if name and host else name or host  # Ray's worker, and the rank in it
+            host = f"{name} {host}" if name and host else name or host  # Ray's worker, and its rank
             implied, rest = index if implied is None else implied, rest[:start]
         else:
             break
@@ -318,7 +308,7 @@ def _labels(rest: str) -> tuple[str, int | None, float | None]:
 
 
 def _label(rest: str) -> tuple[int, str, int | None] | None:
-    """Where the label at the end begins, the host it names, and the process index that the name implies."""
+    """Where the label at the end begins, the host that it names, the process index that the name implies."""
     for label in _LABELS_BY_LAST_CHARACTER.get(rest.rstrip(" \t")[-1:], ()):
         if found := label.search(rest):
             break
@@ -357,7 +347,10 @@ _CSV_AFTER = re.compile(rf'[^"\n]{{0,1400}}"(?:,{_CSV_CELL}){{0,4}}?,"?{RFC3339}
 
 
 def cell_time(front: str, text: str) -> float | None:
-    """Unix seconds of the line whose message is `text`, as far as it begins in `front`."""
+    """Unix seconds of a logfmt line or a CSV row, whose message continues from `front` into `text`.
+
+    The date must be a cell of its own on the message's line: a date within a message is no time of the line.
+    """
     line = front[max(front.rfind("\n"), front.rfind("\r")) + 1 :]
     found = _LOGFMT.match(line) or _CSV_ROW.match(line)
     if found is None and _CSV_BEFORE.match(line):
@@ -390,7 +383,10 @@ _NEXT_ENTRY = re.compile(r'"insertId"|\n\s*\{"')
 
 
 def cloud_logging_prefix(before: str, after: str) -> LinePrefix | None:
-    """The facts around a message, or `None` where it does not stand in an entry."""
+    """The prefix of a message in a Cloud Logging entry, or `None` where it is in no entry.
+
+    Entries are read from an array printed over many lines, or one per line.
+    """
     if not _ENTRY_MESSAGE.search(before[-200:]):
         return None
     entry = _own_entry(before, after)
@@ -401,12 +397,12 @@ def cloud_logging_prefix(before: str, after: str) -> LinePrefix | None:
         host=pod["pod"] if pod else "",
         file=file["file"] if file else None,
         line=int(line["line"]) if line else 0,
-        implied=int(index["index"]) if index else None,
+        implied_process=int(index["index"]) if index else None,
     )
 
 
 def _own_entry(before: str, after: str) -> str:
-    """The text of the entry: what follows the message first, then what stands before it on its line."""
+    """The text of the entry: the part behind the message first, then the part in front of it."""
     end = _NEXT_ENTRY.search(after)
     own = after[: end.start()] if end else after
     start = max(before.rfind('"insertId"'), before.rfind("\n{"), before.rfind("\r{"))

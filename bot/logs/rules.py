@@ -6,10 +6,13 @@ statements: `Step`, `Mark`, `Environment`, memory, and the classes of this modul
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from bot.logs.facts import CallSite, CompiledMemory, DeviceMemory, Environment, Mark, Step
+from bot.logs.failures import FailureClass
 from bot.logs.prefixes import (
     ENTRY_BYTES,
     PREFIX_LENGTH,
@@ -25,17 +28,17 @@ from bot.logs.scanner import BYTES_BEFORE, LiteralHit
 from bot.logs.steps import StepLayout
 
 RECORD_CUT = "The last record of the log is cut off in the middle: it was left out."
-"""The `Doubt` of a log that ends within a step line."""
+"""The `LogWarning` of a log that ends within a step line."""
 
 LINES_BROKEN = (
     "Step lines are broken in the middle, as by a terminal's width: what stands behind a break was left out. "
     "Give the log as it was written."
 )
-"""The `Doubt` of a log whose step lines were broken on a screen."""
+"""The `LogWarning` of a log whose step lines were broken on a screen."""
 
 
 class QuantityKind(StrEnum):
-    """A number that a log states once, about the whole run."""
+    """A number that a log states about the whole run."""
 
     PARAMETERS_BILLION = "parameters_billion"
     TFLOP_PER_STEP = "tflop_per_step"
@@ -47,78 +50,68 @@ class QuantityKind(StrEnum):
     TOKENS_PER_SAMPLE = "tokens_per_sample"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnfinishedStep:
-    """A step line that ends where the log ends: whole only if it states as much as the one before it."""
+class Quantity(Struct, frozen=True, kw_only=True):
+    """One number about the whole run."""
+
+    kind: QuantityKind
+    value: float
+
+
+class UnfinishedStep(Struct, frozen=True, kw_only=True):
+    """A step line that ends where the log ends: whole only if it has the fields of the step before it."""
 
     step: Step
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quantity:
-    """One such number."""
-
-    figure: QuantityKind
-    value: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramStarted:
-    """The frame opens: a program was started. `time` is Unix seconds."""
+class ProgramStarted(Struct, frozen=True, kw_only=True):
+    """A program was started. `time` is Unix seconds."""
 
     time: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramEnded:
-    """The frame closes."""
+class ProgramEnded(Struct, frozen=True, kw_only=True):
+    """The started program ended."""
 
     time: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExitCode:
+class ExitCode(Struct, frozen=True, kw_only=True):
     """The program's exit code."""
 
     code: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimedCommits:
-    """A page says which commits the runs that follow measured, in their order."""
+class ClaimedCommits(Struct, frozen=True, kw_only=True):
+    """A page names the commits of the runs that follow, in their order."""
 
     commits: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoppedEarly:
+class StoppedEarly(Struct, frozen=True, kw_only=True):
     """The program says that it stops before its last step, and why."""
 
     reason: str
+    preempted: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Completed:
-    """The program says that it has come to its orderly end."""
+class Completed(Struct, frozen=True, kw_only=True):
+    """The program says that it ended in good order."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogWarning:
+class LogWarning(Struct, frozen=True, kw_only=True):
     """Something that the reader of the report should know about this log."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PossibleCause:
+class PossibleCause(Struct, frozen=True, kw_only=True):
     """Something that may have made the run fail.
 
-    `echo`: it only says that something else failed, elsewhere. `training`: no other kind of program says it.
-    `form` is the format whose program says it, `time` that of its line. Its text reaches from byte `offset`
-    to `end`.
+    `echo`: it only reports that something else failed, elsewhere. `training`: only training programs print
+    it. `log_format` is the format whose program prints it. The text covers bytes `offset` to `end`.
     """
 
-    kind: str
+    kind: FailureClass
     error: str
     where: str | None = None
     excerpt: str = ""
@@ -126,7 +119,7 @@ class PossibleCause:
     time: float | None = None
     echo: bool = False
     training: bool = True
-    form: str | None = None
+    log_format: str | None = None
     offset: int = 0
     end: int = 0
 
@@ -149,15 +142,21 @@ Statement = (
     | LogWarning
     | PossibleCause
 )
+"""What one place of a log states. Facts that `RunLog` holds as they are (steps, marks, …) are statements."""
 
 Quantities = Mapping[QuantityKind, Collection[float]]
+"""The numbers that a log has stated so far, each in the order stated."""
 
 StatefulReader = Callable[[Step, Quantities], Step | None]
+"""Completes a step line by the lines before it, where a line alone does not say enough.
+
+It gets the step lines of one host in the order printed. `None`: the line is no new step.
+"""
 
 
-def first_quantity(figures: Quantities, wanted: QuantityKind) -> float | None:
-    """What the log first stated of a figure."""
-    return next(iter(figures.get(wanted, ())), None)
+def first_quantity(quantities: Quantities, kind: QuantityKind) -> float | None:
+    """The value that the log stated first."""
+    return next(iter(quantities.get(kind, ())), None)
 
 
 MATCH_WINDOW = 1536
@@ -169,50 +168,55 @@ _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@
 RuleReader = Callable[["Match"], Iterable[Statement]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiteralRule:
-    """A literal worth stopping at, and who reads what stands there.
+class LiteralRule(Struct, frozen=True, kw_only=True):
+    """A literal to search for, and the function that reads the line around it.
 
-    `lead` is what of the message stands in front of the literal, as a regular expression, and `lead_most` the
-    most characters that it covers, where it is tried at many places. `telling`: only this format prints it.
-    `message` names it where its place in the program identifies the code that ran.
+    `lead` is a regular expression for the part of the message in front of the literal. `lead_limit` is the
+    most characters that it covers. `distinctive`: only this format prints the literal. `message` names the
+    message, where its line number in the program identifies the code that ran.
 
-    `sparse`: where there are very many, one of those that stand close together is read for all.
-    Two ways to be read faster where it is frequent. `again`: the bytes from the literal's first one on that
-    decide, with the line in front of them, what its reader says; where that is a fact that counts once, the
-    same words are not read again. `layout`, of a step line: the layout of a text from its literal on.
+    `sparse`: of many literals close together one is read for all.
+
+    Two ways to read a frequent literal faster. `repeat_bytes`: this many bytes from the literal's first one
+    on, with the line in front of them, decide what `read` yields; where those are facts that count once, the
+    same bytes are not read again. `layout`: the layout of a step line, given the text from the literal on.
     """
 
     literal: bytes
     read: RuleReader
     lead: str = ""
-    lead_most: int | None = None
-    telling: bool = False
+    lead_limit: int | None = None
+    distinctive: bool = False
     message: str | None = None
     sparse: bool = False
-    again: int | None = None
+    repeat_bytes: int | None = None
     layout: Callable[[str], StepLayout | None] | None = None
+
+    def lead_patterns(self) -> LeadPatterns:
+        """The patterns of what may stand in front of the literal."""
+        return lead_patterns(self.lead, self.lead_limit)
 
 
 class Match:
-    """One literal in one place. Texts are free of terminal codes and NUL bytes.
+    """A literal in one place of a log. Its texts hold no terminal codes and no NUL bytes.
 
-    `often`: this literal has been seen so many times that its reader should be brief.
+    `frequent`: the literal was found so many times that its function should be brief. `dates` resolves the
+    dates of this log.
     """
 
-    __slots__ = ("_almanac", "_front", "_hit", "_lead", "_needle", "_prefix", "_text", "often")
+    __slots__ = ("_front", "_hit", "_lead", "_prefix", "_rule", "_text", "dates", "frequent")
 
     def __init__(
-        self, hit: LiteralHit, needle: LiteralRule, lead: LeadPatterns, almanac: DateResolver, *, often: bool
+        self, hit: LiteralHit, rule: LiteralRule, lead: LeadPatterns, dates: DateResolver, *, frequent: bool
     ) -> None:
-        self.often = often
+        self.frequent = frequent
+        self.dates = dates
         self._text: str | None = None
         self._front: str | None = None
         self._prefix: LinePrefix | None = None
         self._hit = hit
-        self._needle = needle
+        self._rule = rule
         self._lead = lead
-        self._almanac = almanac
 
     @property
     def offset(self) -> int:
@@ -220,20 +224,15 @@ class Match:
         return self._hit.offset
 
     @property
-    def almanac(self) -> DateResolver:
-        """The calendar of this log."""
-        return self._almanac
-
-    @property
     def text(self) -> str:
-        """What begins with the literal."""
+        """The text from the literal on."""
         if self._text is None:
             self._text = self.after(MATCH_WINDOW)
         return self._text
 
     @property
     def front(self) -> str:
-        """What stands right in front of the literal."""
+        """The text right in front of the literal."""
         if self._front is None:
             self._front = self.before(PREFIX_LENGTH)
         return self._front
@@ -247,29 +246,29 @@ class Match:
         return without_terminal_codes(self._hit.after(count))
 
     @property
-    def last(self) -> bool:
-        """Whether `text` runs up to the last byte of the source."""
+    def at_end(self) -> bool:
+        """Whether `text` reaches the last byte of the source."""
         return self._hit.reaches_end(MATCH_WINDOW)
 
     @property
     def prefix(self) -> LinePrefix:
-        """When and where this was printed."""
+        """When and where this line was printed."""
         if self._prefix is None:
             self._prefix = self._read_prefix()
         return self._prefix
 
     def _read_prefix(self) -> LinePrefix:
-        found = read_prefix(self.front, self._lead, self._almanac)
+        found = read_prefix(self.front, self._lead, self.dates)
         if found.time is None and '"' in self.front:
-            cloud = cloud_logging_prefix(self.before(2048), self.after(ENTRY_BYTES))
-            if cloud is not None:
-                if cloud.time is not None:
-                    self._almanac.anchor(cloud.time)
-                return cloud
-            dated = cell_time(self.front, self.text)
-            if dated is not None:
-                self._almanac.anchor(dated)
-                return replace(found, time=dated)
+            entry = cloud_logging_prefix(self.before(2048), self.after(ENTRY_BYTES))
+            if entry is not None:
+                if entry.time is not None:
+                    self.dates.see_date(entry.time)
+                return entry
+            time = cell_time(self.front, self.text)
+            if time is not None:
+                self.dates.see_date(time)
+                return replace(found, time=time)
         return found
 
     @property
@@ -278,11 +277,11 @@ class Match:
         return self.prefix.time
 
     @property
-    def site(self) -> tuple[CallSite, ...]:
-        """The line of the program that printed this, if that identifies it."""
-        if self._needle.message is None or self.prefix.file is None:
+    def call_sites(self) -> tuple[CallSite, ...]:
+        """The line of the program that printed this, if it identifies the code; else nothing."""
+        if self._rule.message is None or self.prefix.file is None:
             return ()
-        return (CallSite(message=self._needle.message, file=self.prefix.file, line=self.prefix.line),)
+        return (CallSite(message=self._rule.message, file=self.prefix.file, line=self.prefix.line),)
 
 
 def without_terminal_codes(text: str) -> str:
@@ -290,22 +289,19 @@ def without_terminal_codes(text: str) -> str:
     return _ANSI.sub("", text) if "\x1b" in text else text
 
 
-def rule_lead(needle: LiteralRule) -> LeadPatterns:
-    """The pattern of what may stand in front of this needle's literal."""
-    return lead_patterns(needle.lead, needle.lead_most)
+class LogFormat(Struct, frozen=True, kw_only=True):
+    """One format of training logs.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogFormat:
-    """`per_host`: every host prints every step, so hosts must be told apart. `first_step` is what a fresh
-    run counts from. `settle` corrects steps by what only the whole series tells; `follow` makes, for each
-    host, what completes a step line by the lines before it. `library`: its lines also stand in the logs of
-    other trainers, whose own lines say more."""
+    `per_host`: every host prints every step, so hosts must be told apart. `first_step` is the number of a
+    fresh run's first step. `correct_steps` corrects steps by the whole series. `stateful_reader` makes a
+    `StatefulReader` for each host. `library`: its lines also occur in the logs of other trainers, whose own
+    lines say more.
+    """
 
     name: str
-    needles: tuple[LiteralRule, ...]
+    rules: tuple[LiteralRule, ...]
     per_host: bool
     first_step: int
-    settle: Callable[[tuple[Step, ...]], tuple[Step, ...]] = tuple
-    follow: Callable[[], StatefulReader] | None = None
+    correct_steps: Callable[[tuple[Step, ...]], tuple[Step, ...]] = tuple
+    stateful_reader: Callable[[], StatefulReader] | None = None
     library: bool = False

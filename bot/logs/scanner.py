@@ -11,31 +11,28 @@ import ahocorasick_rs
 
 BYTES_BEFORE = 8 * 1024
 """Bytes kept in front of a hit: the prefix of its line, and the line before it."""
-
 BYTES_AFTER = 32 * 1024
 """Bytes kept behind a hit: the longest record read from one place is a traceback."""
-
 BLOCK_BYTES = 512 * 1024
 """Bytes searched at a time: chunks of 128 KB and less cost 1.7 times as much per byte."""
-
 LITERALS_PER_AUTOMATON = 60
-"""Literals per automaton: beyond 64 the vectorised searcher falls back to one 3 times slower, while a second
-pass over bytes that are in the cache costs half as much as the first."""
+"""Beyond 64 the vectorised searcher falls back to one that is 3 times slower. A second pass over bytes in the
+cache costs half as much as the first."""
 
 _DROP_NUL = {0: None}
 
 
 class LiteralHit:
-    """One literal found: `needle` is its index, `offset` its first byte in the stream.
+    """One literal found: `literal` is its index, `offset` its first byte in the stream.
 
-    It is the same object for every literal of a block: making one for each costs as much as finding them.
-    The bytes as they are: the first `filled` ones of `buffer`, where the literal begins at `at`.
+    All literals of a block share one object: making one for each costs as much as finding them. The raw bytes
+    are the first `filled` ones of `buffer`; the literal begins at `at`.
     """
 
-    __slots__ = ("_ended", "at", "buffer", "filled", "needle", "offset")
+    __slots__ = ("_ended", "at", "buffer", "filled", "literal", "offset")
 
     def __init__(self, buffer: mmap.mmap, filled: int, *, ended: bool) -> None:
-        self.at = self.needle = self.offset = 0
+        self.at = self.literal = self.offset = 0
         self.buffer = buffer
         self.filled = filled
         self._ended = ended
@@ -59,33 +56,33 @@ def _decode(piece: bytes) -> str:
 
 
 class Scanner:
-    """Feed it chunks, then close it; both give the hits that have become certain.
+    """Finds literals in a stream. Feed it chunks, then close it; both give the hits that are certain by then.
 
-    Of literals in `passing`, by index, those hits are left out of which the function says that they are done
-    with: where they are many, giving them out costs as much as looking at them.
+    `skip` has functions by index of a literal. A hit for which the function returns true is done with and is
+    not given out: where hits are many, giving them out costs as much as looking at them.
     """
 
     def __init__(
-        self, needles: Sequence[bytes], passing: Mapping[int, Callable[[LiteralHit], bool]] | None = None
+        self, literals: Sequence[bytes], skip: Mapping[int, Callable[[LiteralHit], bool]] | None = None
     ) -> None:
-        self._passing = passing or {}
-        count = -(-len(needles) // LITERALS_PER_AUTOMATON) or 1
-        self._size = -(-len(needles) // count) or 1  # as many in each: fewer at once are found faster
-        groups = [needles[n : n + self._size] for n in range(0, len(needles), self._size)]
+        self._skip = skip or {}
+        count = -(-len(literals) // LITERALS_PER_AUTOMATON) or 1
+        self._size = -(-len(literals) // count) or 1  # evenly: fewer literals are found faster
+        groups = [literals[n : n + self._size] for n in range(0, len(literals), self._size)]
         self._automata = [
             ahocorasick_rs.BytesAhoCorasick(list(group), ahocorasick_rs.MatchKind.LeftmostFirst)
             for group in groups
         ]
-        self._tail = max(map(len, needles), default=1) - 1
+        self._tail = max(map(len, literals), default=1) - 1
         self._buffer = mmap.mmap(-1, BYTES_BEFORE + BYTES_AFTER + self._tail + BLOCK_BYTES)
         self._view = memoryview(self._buffer)
         self._filled = 0
-        self._start = 0  # of the stream, the offset of the buffer's first byte
-        self._from = [0] * len(groups)  # per automaton, where its next search begins in the buffer
-        self.searched = 0  # bytes handed to each automaton: the work done
+        self._start = 0  # offset of the buffer's first byte in the stream
+        self._from = [0] * len(groups)  # where each automaton's next search begins in the buffer
+        self.searched = 0  # bytes given to each automaton: the work done
 
     def feed(self, chunk: bytes) -> Iterator[LiteralHit]:
-        """Take the next bytes of the stream."""
+        """The hits that become certain with these bytes of the stream."""
         rest = memoryview(chunk)
         while rest:
             room = len(self._buffer) - self._filled
@@ -98,22 +95,22 @@ class Scanner:
                 self._move()
 
     def close(self) -> Iterator[LiteralHit]:
-        """The stream has ended: give out what was still uncertain."""
+        """The remaining hits of the stream, which has ended."""
         yield from self._hits(self._filled, ended=True)
 
     def _hits(self, limit: int, *, ended: bool) -> Iterator[LiteralHit]:
-        """Hits that begin before `limit`; later ones are found again when more is known."""
+        """Hits that begin before `limit`; later ones are found again when more bytes are known."""
         found = [place for group in range(len(self._automata)) for place in self._search(group, limit)]
         found.sort()
         hit = LiteralHit(self._buffer, self._filled, ended=ended)
-        start, passing = self._start, self._passing
-        for at, needle in found:
-            hit.at, hit.needle, hit.offset = at, needle, start + at
-            if needle not in passing or not passing[needle](hit):
+        start, skip = self._start, self._skip
+        for at, literal in found:
+            hit.at, hit.literal, hit.offset = at, literal, start + at
+            if literal not in skip or not skip[literal](hit):
                 yield hit
 
     def _search(self, group: int, limit: int) -> list[tuple[int, int]]:
-        """Where the literals of a group begin, and which they are."""
+        """Where literals of a group begin, and their indices."""
         origin = self._from[group]
         self.searched += self._filled - origin if group == 0 else 0
         matches = self._automata[group].find_matches_as_indexes(self._view[origin : self._filled])
@@ -121,10 +118,10 @@ class Scanner:
             matches.pop()
         self._from[group] = max(origin, limit, origin + matches[-1][2] if matches else 0)
         first_of_group = group * self._size
-        return [(origin + first, first_of_group + needle) for needle, first, _ in matches]
+        return [(origin + first, first_of_group + literal) for literal, first, _ in matches]
 
     def _move(self) -> None:
-        """Keep what a later hit may need in front of it, drop the rest."""
+        """Keep the bytes that a later hit may need in front of it, drop the rest."""
         drop = max(0, min(self._from) - BYTES_BEFORE)
         kept = self._filled - drop
         self._buffer.move(0, drop, kept)
@@ -134,7 +131,7 @@ class Scanner:
 
 
 class LiteralFinder:
-    """Finds literals in a text that is at hand; of those that overlap the first one is found."""
+    """Finds literals in a text. Of overlapping literals it finds the first."""
 
     def __init__(self, literals: Sequence[bytes]) -> None:
         self._automaton = ahocorasick_rs.BytesAhoCorasick(

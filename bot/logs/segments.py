@@ -9,7 +9,8 @@ first host has neither ended nor trained when the next one starts.
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bot.logs.facts import CallSite, CompiledMemory, DeviceMemory, Environment, Mark, MarkKind, Step
 from bot.logs.prefixes import LinePrefix
@@ -35,325 +36,332 @@ from bot.logs.steps import StepSeries, reversed_series
 
 MAX_HOSTS = 1_024
 """Hosts of which anything is kept."""
-
 FULL_SERIES = 2
 """Hosts whose steps are kept in full: process 0, and one to fall back to."""
-
 MAX_MARKS = 1_000
 """Marks kept from the start of a run, and again from its end."""
-
 MAX_DEVICES = 256
 """Devices of one host of which the memory is kept."""
-
 MAX_CALL_SITES = 64
 """Call sites kept per host."""
+MAX_CAUSES = 20
+"""Possible causes kept from the start, and again from the end."""
+MAX_SEGMENTS = 4_096
+"""Starts of which anything is kept."""
+START_SPREAD_SECONDS = 120.0
+"""Seconds between the starts of two hosts of one run: pods of a job set are scheduled together."""
 
 
-def merge_environment(known: Environment, said: Environment) -> Environment:
-    """What is known, and what is now said besides: the first word counts."""
+def merge_environment(known: Environment, added: Environment) -> Environment:
+    """`known`, completed by `added`: the first statement counts."""
     return replace(
         known,
-        jax=known.jax or said.jax,
-        jaxlib=known.jaxlib or said.jaxlib,
-        libtpu=known.libtpu or said.libtpu,
-        orbax=known.orbax or said.orbax,
-        device_kind=known.device_kind or said.device_kind,
-        devices=known.devices or said.devices,
-        mesh=known.mesh or said.mesh,
-        workload=known.workload or said.workload,
-        run_name=known.run_name or said.run_name,
+        jax=known.jax or added.jax,
+        jaxlib=known.jaxlib or added.jaxlib,
+        libtpu=known.libtpu or added.libtpu,
+        orbax=known.orbax or added.orbax,
+        device_kind=known.device_kind or added.device_kind,
+        devices=known.devices or added.devices,
+        mesh=known.mesh or added.mesh,
+        workload=known.workload or added.workload,
+        run_name=known.run_name or added.run_name,
     )
 
 
 class Host:
-    """What one host said."""
+    """What one host states."""
 
-    def __init__(self, order: int, follower: StatefulReader | None = None) -> None:
+    def __init__(self, order: int, stateful_reader: StatefulReader | None = None) -> None:
         self.order = order
-        self.follower = follower
+        self.stateful_reader = stateful_reader
         self.process: int | None = None
-        self.implied: int | None = None
-        self.track = StepSeries()
-        self.said = Environment()
+        self.implied_process: int | None = None
+        self.series = StepSeries()
+        self.environment = Environment()
         self.dtypes: set[str] = set()
-        self.sites: dict[CallSite, None] = {}
+        self.call_sites: dict[CallSite, None] = {}
         self.memory: dict[str, DeviceMemory] = {}
         self.memory_most: dict[str, DeviceMemory] = {}
         self.compiled: CompiledMemory | None = None
-        self.first_marks: list[Mark] = []
-        self.last_marks: deque[Mark] = deque(maxlen=MAX_MARKS)
+        self._first_marks: list[Mark] = []
+        self._last_marks: deque[Mark] = deque(maxlen=MAX_MARKS)
 
-    def hear(self, said: Statement) -> None:
-        """Keep what was not said before: the first word counts."""
-        match said:
-            case CallSite() if len(self.sites) < MAX_CALL_SITES:
-                self.sites[said] = None
+    def add(self, statement: Statement) -> None:
+        """Keep what was not stated before: the first statement counts."""
+        match statement:
+            case CallSite() if len(self.call_sites) < MAX_CALL_SITES:
+                self.call_sites[statement] = None
             case Environment():
-                self._environment(said)
+                self._add_environment(statement)
             case Mark():
-                (self.first_marks if len(self.first_marks) < MAX_MARKS else self.last_marks).append(said)
+                many = len(self._first_marks) >= MAX_MARKS
+                (self._last_marks if many else self._first_marks).append(statement)
             case DeviceMemory():
-                self._memory(said)
+                self._add_memory(statement)
             case CompiledMemory() if self.compiled is None:
-                self.compiled = said
+                self.compiled = statement
             case _:
                 pass
 
-    def _memory(self, said: DeviceMemory) -> None:
+    def _add_memory(self, reading: DeviceMemory) -> None:
         """Keep a device's first reading, and of the later ones the largest."""
-        if said.device not in self.memory:
+        if reading.device not in self.memory:
             if len(self.memory) < MAX_DEVICES:
-                self.memory[said.device] = said
+                self.memory[reading.device] = reading
             return
-        most = self.memory_most.get(said.device)
-        if most is None or said.used_gb > most.used_gb:
-            self.memory_most[said.device] = said
+        most = self.memory_most.get(reading.device)
+        if most is None or reading.used_gb > most.used_gb:
+            self.memory_most[reading.device] = reading
 
-    def _environment(self, said: Environment) -> None:
-        if said.process is not None and self.process is None:
-            self.process = said.process
-        if said.dtype is not None and len(self.dtypes) < 16:
-            self.dtypes.add(said.dtype)
-        self.said = merge_environment(self.said, said)
+    def _add_environment(self, added: Environment) -> None:
+        if added.process is not None and self.process is None:
+            self.process = added.process
+        if added.dtype is not None and len(self.dtypes) < 16:
+            self.dtypes.add(added.dtype)
+        self.environment = merge_environment(self.environment, added)
+
+    @property
+    def known_process(self) -> int | None:
+        """The process index that the host states, else the one that its name implies."""
+        return self.process if self.process is not None else self.implied_process
 
     def marks(self) -> Iterator[Mark]:
-        """What was kept, in order."""
-        yield from self.first_marks
-        yield from self.last_marks
+        """The marks that were kept, in order."""
+        yield from self._first_marks
+        yield from self._last_marks
 
 
 class FormatCollector:
-    """What was said in one format."""
+    """What is stated in one format, by host. `distinctive_count`: statements that only this format makes."""
 
-    def __init__(self, form: LogFormat) -> None:
-        self.form = form
-        self.telling = 0
+    def __init__(self, log_format: LogFormat) -> None:
+        self.log_format = log_format
+        self.distinctive_count = 0
         self.hosts: dict[str, Host] = {}
         self.quantities: dict[QuantityKind, dict[float, None]] = {}
 
     def host(self, prefix: LinePrefix) -> Host | None:
         """The host that printed under this prefix."""
-        key = prefix.host or prefix.thread if self.form.per_host else ""
+        key = prefix.host or prefix.thread if self.log_format.per_host else ""
         found = self.hosts.get(key)
         if found is None:
             if len(self.hosts) >= MAX_HOSTS:
                 return None
-            follower = self.form.follow() if self.form.follow else None
-            found = self.hosts[key] = Host(len(self.hosts), follower)
+            make = self.log_format.stateful_reader
+            found = self.hosts[key] = Host(len(self.hosts), make() if make else None)
         if prefix.process is not None and found.process is None:
             found.process = prefix.process
-        if prefix.implied is not None:
-            found.implied = prefix.implied
+        if prefix.implied_process is not None:
+            found.implied_process = prefix.implied_process
         return found
 
-    def hear(self, said: Statement, prefix: LinePrefix) -> None:
+    def add(self, statement: Statement, prefix: LinePrefix) -> None:
         """Take one statement of this format."""
         host = self.host(prefix)
         if host is None:
             return
-        match said:
+        match statement:
             case Step():
-                self._step(host, said, anonymous=not (prefix.host or prefix.thread) and self.form.per_host)
+                anonymous = not (prefix.host or prefix.thread) and self.log_format.per_host
+                self._add_step(host, statement, anonymous=anonymous)
             case Quantity():
-                known = self.quantities.setdefault(said.figure, {})
+                known = self.quantities.setdefault(statement.kind, {})
                 if len(known) < 256:
-                    known[said.value] = None
+                    known[statement.value] = None
             case _:
-                host.hear(said)
+                host.add(statement)
 
-    def _step(self, host: Host, said: Step, *, anonymous: bool) -> None:
-        step = host.follower(said, self.quantities) if host.follower else said
+    def _add_step(self, host: Host, stated: Step, *, anonymous: bool) -> None:
+        step = host.stateful_reader(stated, self.quantities) if host.stateful_reader else stated
         if step is None:
             return
-        if host.track.seen == 0:
-            ranked = sorted((h for h in self.hosts.values() if h.track.seen or h is host), key=host_rank)
-            for other in ranked[FULL_SERIES:]:
-                other.track.spare()
-        host.track.add(step, anonymous=anonymous)
+        if host.series.steps_seen == 0:
+            printing = sorted(
+                (h for h in self.hosts.values() if h.series.steps_seen or h is host), key=host_rank
+            )
+            for other in printing[FULL_SERIES:]:
+                other.series.keep_less()
+        host.series.add(step, anonymous=anonymous)
 
 
 def host_rank(host: Host) -> tuple[bool, int, int]:
     """Process 0 first, then by index, then by appearance."""
-    index = host.process if host.process is not None else host.implied
+    index = host.known_process
     return index is None, index or 0, host.order
 
 
-MAX_CAUSES = 20
-"""Possible causes kept from the start, and again from the end."""
-
-
 class LogSegment:
-    """Everything between one start and the next."""
+    """Everything between one start of a program and the next."""
 
     def __init__(self) -> None:
-        self.began: float | None = None
-        self.framed = False
+        self.started: float | None = None
+        self.framed = False  # whether XPK's lines surround it
         self.ended = False
         self.commit: str | None = None
-        self.starters: set[str] = set()
+        self.start_hosts: set[str] = set()
         self.frame_marks: list[Mark] = []
         self.exit_codes: dict[int, None] = {}
-        self.quits: list[str] = []
-        self.doubts: dict[str, None] = {}
-        self.first_troubles: list[tuple[PossibleCause, int]] = []
-        self.last_troubles: deque[tuple[PossibleCause, int]] = deque(maxlen=MAX_CAUSES)
-        self.finished = False
-        self._covered = 0  # the byte up to which the last trouble's own text reaches
+        self.early_stops: list[StoppedEarly] = []
+        self.warnings: dict[str, None] = {}
+        self.first_causes: list[tuple[PossibleCause, int]] = []
+        self.last_causes: deque[tuple[PossibleCause, int]] = deque(maxlen=MAX_CAUSES)
+        self.completed = False
+        self._covered = 0  # the byte up to which the text of the last cause reaches
         self.collectors: dict[str, FormatCollector] = {}
 
     @property
-    def telling(self) -> bool:
-        """Whether anything here belongs to a known format."""
-        return any(collector.telling for collector in self.collectors.values())
+    def distinctive(self) -> bool:
+        """Whether anything here certainly belongs to a known format."""
+        return any(collector.distinctive_count for collector in self.collectors.values())
 
-    @property
-    def backwards(self) -> bool:
-        """Whether this log begins with its newest line."""
-        hosts = (host for c in self.collectors.values() for host in c.hosts.values())
-        return any(host.track.backwards for host in hosts)
-
-    def turn(self) -> None:
-        """Put the steps into the order in which they happened."""
+    def hosts(self) -> Iterator[Host]:
+        """The hosts of all formats."""
         for collector in self.collectors.values():
-            for host in collector.hosts.values():
-                if host.track.backwards:
-                    host.track = reversed_series(host.track)
+            yield from collector.hosts.values()
 
     @property
-    def troubles(self) -> list[tuple[PossibleCause, int]]:
+    def newest_first(self) -> bool:
+        """Whether this log begins with its newest line."""
+        return any(host.series.newest_first for host in self.hosts())
+
+    def sort_steps(self) -> None:
+        """Put the steps into the order in which they happened."""
+        for host in self.hosts():
+            if host.series.newest_first:
+                host.series = reversed_series(host.series)
+
+    @property
+    def causes(self) -> list[tuple[PossibleCause, int]]:
         """Possible causes, each with the number of step lines before it."""
-        return [*self.first_troubles, *self.last_troubles]
+        return [*self.first_causes, *self.last_causes]
 
     @property
     def steps_seen(self) -> int:
         """Step lines of the host that printed most of them."""
-        hosts = (host for c in self.collectors.values() for host in c.hosts.values())
-        return max((host.track.seen for host in hosts), default=0)
+        return max((host.series.steps_seen for host in self.hosts()), default=0)
 
-    def hear(self, said: Statement, prefix: LinePrefix, form: LogFormat | None, *, telling: bool) -> None:
-        """Take one statement; `form` is `None` for what is said in any format."""
-        collector = self._collector(form)
-        match said:
-            case ProgramStarted() | ProgramEnded() | ExitCode() | StoppedEarly() | Completed() | LogWarning():
-                self._frame(said)
+    def add(
+        self, statement: Statement, prefix: LinePrefix, log_format: LogFormat | None, *, distinctive: bool
+    ) -> None:
+        """Take one statement. `log_format` is `None` for a rule that applies to any format."""
+        collector = self._collector(log_format)
+        match statement:
+            case ProgramStarted() | ProgramEnded() | ExitCode() | StoppedEarly() | Completed():
+                self._add_frame(statement)
+            case LogWarning():
+                self.warnings[statement.text] = None
             case PossibleCause():
-                self._trouble(said)
+                self._add_cause(statement)
             case Mark(kind=MarkKind.START | MarkKind.END):
                 if len(self.frame_marks) < MAX_MARKS:
-                    self.frame_marks.append(said)
+                    self.frame_marks.append(statement)
             case Environment(commit=str()):
-                self.commit = self.commit or said.commit
+                self.commit = self.commit or statement.commit
             case UnfinishedStep(step=step) if collector:
                 host = collector.host(prefix)
-                if host is not None and host.track.same_shape(step):
-                    collector.hear(step, prefix)
-                    collector.telling += 1
+                if host is not None and host.series.same_fields(step):
+                    collector.add(step, prefix)
+                    collector.distinctive_count += 1
                 else:
-                    self.doubts[RECORD_CUT] = None
+                    self.warnings[RECORD_CUT] = None
             case _ if collector:
-                collector.telling += telling
-                collector.hear(said, prefix)
+                collector.distinctive_count += distinctive
+                collector.add(statement, prefix)
             case _:
                 pass
 
-    def _collector(self, form: LogFormat | None) -> FormatCollector | None:
-        if form is None:
+    def _collector(self, log_format: LogFormat | None) -> FormatCollector | None:
+        if log_format is None:
             return None
-        if form.name not in self.collectors:
-            self.collectors[form.name] = FormatCollector(form)
-        return self.collectors[form.name]
+        if log_format.name not in self.collectors:
+            self.collectors[log_format.name] = FormatCollector(log_format)
+        return self.collectors[log_format.name]
 
-    def _frame(
-        self, said: ProgramStarted | ProgramEnded | ExitCode | StoppedEarly | Completed | LogWarning
+    def _add_frame(
+        self, statement: ProgramStarted | ProgramEnded | ExitCode | StoppedEarly | Completed
     ) -> None:
-        match said:
+        match statement:
             case ProgramStarted():
                 self.framed = True
-                self.began = said.time if self.began is None else self.began
+                self.started = statement.time if self.started is None else self.started
             case ProgramEnded():
                 self.framed = self.ended = True
             case ExitCode():
                 if len(self.exit_codes) < MAX_HOSTS:
-                    self.exit_codes[said.code] = None
+                    self.exit_codes[statement.code] = None
             case StoppedEarly():
-                self.quits.append(said.reason)
-                del self.quits[MAX_CAUSES:]
+                if len(self.early_stops) < MAX_CAUSES:
+                    self.early_stops.append(statement)
             case Completed():
-                self.finished = True
-            case LogWarning():
-                self.doubts[said.text] = None
+                self.completed = True
 
-    def _trouble(self, said: PossibleCause) -> None:
-        if said.offset < self._covered:
+    def _add_cause(self, cause: PossibleCause) -> None:
+        if cause.offset < self._covered:
             return
-        self._covered = said.end
-        many = len(self.first_troubles) >= MAX_CAUSES
-        (self.last_troubles if many else self.first_troubles).append((said, self.steps_seen))
-
-
-START_SPREAD_SECONDS = 120.0
-"""Seconds between the starts of two hosts of one run: pods of a job set are scheduled together."""
-
-MAX_SEGMENTS = 4_096
-"""Starts of which anything is kept."""
+        self._covered = cause.end
+        many = len(self.first_causes) >= MAX_CAUSES
+        (self.last_causes if many else self.first_causes).append((cause, self.steps_seen))
 
 
 class RunSplitter:
-    """The episodes of one log, in order."""
+    """The segments of one log, in order. While `version` stays the same, so does the segment that statements
+    go to."""
 
     def __init__(self) -> None:
-        self.episodes = [LogSegment()]
-        self.turns = 0  # while it stays the same, statements go where the ones before them went
+        self.segments = [LogSegment()]
+        self.version = 0
         self._starts = 0
-        self._claims: list[str] = []  # of the page, in the order of its runs
-        self._claim: str | None = None  # of the run that begins next
+        self._page_commits: list[str] = []  # in the order of the page's runs
+        self._next_commit: str | None = None  # of the run that starts next
 
-    def hear(self, said: Statement, seen: Match, form: LogFormat | None, *, telling: bool) -> None:
+    def add(
+        self, statement: Statement, match: Match, log_format: LogFormat | None, *, distinctive: bool
+    ) -> None:
         """Take the next statement."""
-        if isinstance(said, ClaimedCommits | ProgramStarted):
-            self.turns += 1
-        match said:
+        if isinstance(statement, ClaimedCommits | ProgramStarted):
+            self.version += 1
+        match statement:
             case ClaimedCommits(commits=(only,)):
-                self._claim = only
+                self._next_commit = only
                 return
             case ClaimedCommits(commits=commits):
-                self._claims = self._claims or list(commits)
+                self._page_commits = self._page_commits or list(commits)
                 return
             case ProgramStarted():
-                self._begin(said, seen.prefix.host)
+                self._start(statement, match.prefix.host)
             case _:
                 pass
-        episode = self.episodes[-1]
-        if not episode.framed and not episode.commit and not isinstance(said, Mark):
-            self._claim_for(episode)
-        episode.hear(said, seen.prefix, form, telling=telling)
+        segment = self.segments[-1]
+        if not segment.framed and not segment.commit and not isinstance(statement, Mark):
+            self._assign_commit(segment)
+        segment.add(statement, match.prefix, log_format, distinctive=distinctive)
 
-    def _begin(self, said: ProgramStarted, host: str) -> None:
-        current = self.episodes[-1]
-        if not self._joins(current, said, host):
-            if (current.framed or current.telling) and len(self.episodes) < MAX_SEGMENTS:
-                self.episodes.append(LogSegment())
-            current = self.episodes[-1]
-            self._claim_for(current)
-        current.starters.add(host)
+    def _start(self, started: ProgramStarted, host: str) -> None:
+        current = self.segments[-1]
+        if not self._is_another_host(current, started, host):
+            if (current.framed or current.distinctive) and len(self.segments) < MAX_SEGMENTS:
+                self.segments.append(LogSegment())
+            current = self.segments[-1]
+            self._assign_commit(current)
+        current.start_hosts.add(host)
 
-    def _joins(self, current: LogSegment, said: ProgramStarted, host: str) -> bool:
-        """Whether this start is another host of the current episode."""
-        if current.backwards and current.began is None:
+    def _is_another_host(self, current: LogSegment, started: ProgramStarted, host: str) -> bool:
+        """Whether another host of the current segment starts here."""
+        if current.newest_first and current.started is None:
             return True
-        if not current.framed or current.ended or current.began is None or said.time is None:
+        if not current.framed or current.ended or current.started is None or started.time is None:
             return False
-        if abs(said.time - current.began) > START_SPREAD_SECONDS:
+        if abs(started.time - current.started) > START_SPREAD_SECONDS:
             return False
         if host:
-            return host not in current.starters
-        return not current.steps_seen and not current.troubles
+            return host not in current.start_hosts
+        return not current.steps_seen and not current.causes
 
-    def _claim_for(self, episode: LogSegment) -> None:
-        """The page's word on the commit: the header right before the run, else the title's, in order."""
-        if self._claim is not None:
-            episode.commit, self._claim = self._claim, None
+    def _assign_commit(self, segment: LogSegment) -> None:
+        """Take the commit that the page names: in the header right before the run, else in its title."""
+        if self._next_commit is not None:
+            segment.commit, self._next_commit = self._next_commit, None
             self._starts += 1
-        elif self._starts < len(self._claims):
-            episode.commit = self._claims[self._starts]
+        elif self._starts < len(self._page_commits):
+            segment.commit = self._page_commits[self._starts]
             self._starts += 1

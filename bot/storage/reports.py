@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import structs
 from sqlalchemy import Connection, Select, and_, select
 
 from bot.report.assess import headline as headline_of
@@ -182,4 +183,4 @@ def slim_comparison(comparison: Comparison) -> Comparison:
 
 
 def _slim_run(run: MeasuredRun) -> MeasuredRun:
-    return replace(run, log=replace(run.log, steps=(), marks=()))
+    return replace(run, log=structs.replace(run.log, steps=(), marks=()))

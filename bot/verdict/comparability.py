@@ -7,11 +7,13 @@ print disagrees: the `file.py:line` in front of a message is a fingerprint of th
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
-from bot.logs.decoding import GZIP_CORRUPT, GZIP_TRUNCATED
+from msgspec.structs import replace
+
+from bot.logs.decoding import GzipDamage
 from bot.logs.facts import Failure, OutcomeState, RunLog, Step
 from bot.logs.failures import FailureClass, Responsibility, advice
 from bot.verdict.hardware import parse_precision
@@ -716,8 +718,11 @@ def _describe_incomplete(log: RunLog) -> str:
 
 def file_damage(log: RunLog) -> str | None:
     """Say what is wrong with the file that holds a log, None where nothing is."""
-    known = {GZIP_TRUNCATED: "its gzip data is truncated", GZIP_CORRUPT: "its gzip data is corrupt"}
-    return next((known[warning] for warning in log.warnings if warning in known), None)
+    known = {
+        GzipDamage.TRUNCATED: "its gzip data is truncated",
+        GzipDamage.CORRUPT: "its gzip data is corrupt",
+    }
+    return next((text for damage, text in known.items() if damage.value in log.warnings), None)
 
 
 def _describe_failure(log: RunLog) -> str:

@@ -47,8 +47,8 @@ def logs() -> Mapping[str, bytes]:
 
 def dictionary() -> Iterator[str]:
     """One quoted literal a line."""
-    needles = (*COMMON_RULES, *(needle for form in FORMATS for needle in form.needles))
-    literals = {needle.literal for needle in needles}
+    rules = (*COMMON_RULES, *(rule for form in FORMATS for rule in form.rules))
+    literals = {rule.literal for rule in rules}
     for literal in sorted(literals):
         yield '"' + "".join(_quoted(byte) for byte in literal) + '"'
 

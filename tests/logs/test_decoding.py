@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.logs.decoding import GZIP_CORRUPT, GZIP_TRAILING_DATA, UTF16_NOTE, Inflater
+from bot.logs.decoding import UTF16_NOTE, GzipDamage, Inflater
 from bot.logs.facts import OutcomeState
 from bot.logs.reader import read_log
 from tests.log_writers.maxtext import maxtext_log
@@ -49,10 +49,10 @@ def test_a_corrupt_gzip_keeps_the_facts_so_far() -> None:
     assert OutcomeState.SUCCEEDED is whole.outcome.state
 
 
-def _inflated(packed: bytes, size: int) -> tuple[bytes, str | None]:
+def _inflated(packed: bytes, size: int) -> tuple[bytes, GzipDamage | None]:
     inflater = Inflater()
     pieces = [piece for n in range(0, len(packed), size) for piece in inflater.feed(packed[n : n + size])]
-    return b"".join((*pieces, *inflater.close())), inflater.complaint
+    return b"".join((*pieces, *inflater.close())), inflater.damage
 
 
 def test_all_that_precedes_the_damage_is_read_and_nothing_green_rests_on_it() -> None:
@@ -60,10 +60,10 @@ def test_all_that_precedes_the_damage_is_read_and_nothing_green_rests_on_it() ->
     text = maxtext_log().encode()
     packed = bytearray(gzip.compress(text))
     packed[-6] ^= 1  # of the checksum
-    assert _inflated(bytes(packed), 1 << 20) == (text, GZIP_CORRUPT)
+    assert _inflated(bytes(packed), 1 << 20) == (text, GzipDamage.CORRUPT)
     (run,) = read_log([bytes(packed)], "x.gz")
     assert (OutcomeState.INCOMPLETE, 10, 0) == (run.outcome.state, run.steps_seen, run.outcome.exit_code)
-    assert run.warnings[0] == GZIP_CORRUPT
+    assert run.warnings[0] == GzipDamage.CORRUPT.value
 
 
 @given(place=st.integers(10, 4000), bit=st.integers(0, 7), size=st.integers(1, 5000))
@@ -78,7 +78,7 @@ def test_what_a_damaged_gzip_gives_does_not_depend_on_the_cut(place: int, bit: i
 def test_rubbish_behind_a_whole_gzip_does_not_spoil_it() -> None:
     """Its checksum has shown that what was read is what was written."""
     text = maxtext_log().encode()
-    assert _inflated(gzip.compress(text) + b"rubbish", 1 << 20) == (text, GZIP_TRAILING_DATA)
+    assert _inflated(gzip.compress(text) + b"rubbish", 1 << 20) == (text, GzipDamage.TRAILING_DATA)
 
 
 def test_members_of_a_gzip_are_one_log() -> None:

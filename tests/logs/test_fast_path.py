@@ -91,7 +91,7 @@ def test_a_shortcut_says_what_care_says(
     content = "\n".join(lines).encode()
     fast = read_log([content], "x")
     with monkeypatch.context() as patched:
-        patched.setattr(FastPath, "passing", lambda _: {})
+        patched.setattr(FastPath, "skippers", lambda _: {})
         careful = read_log([content], "x")
     assert repr(careful) == repr(fast)
 
@@ -105,7 +105,7 @@ def test_losses_that_are_no_ordinary_numbers_are_read_alike(
     content = maxtext_log(steps=len(losses), losses=losses, lm_loss=True).encode()
     fast = read_log([content], "x")
     with monkeypatch.context() as patched:
-        patched.setattr(FastPath, "passing", lambda _: {})
+        patched.setattr(FastPath, "skippers", lambda _: {})
         careful = read_log([content], "x")
     assert repr(careful) == repr(fast)
 
@@ -114,7 +114,7 @@ def _careful(content: str) -> int:
     reader = LogReader("x")
     reader.feed(content.encode())
     reader.close()
-    return reader.careful
+    return reader.slow_path_matches
 
 
 @pytest.mark.parametrize("host_prefix", ["", "[pod/mt-04-slice-job-0-{host}-abcde/jax-tpu] ", "{host}: "])

@@ -1,8 +1,7 @@
 """The reader on whole logs: the facts of a run, in every dress a log comes in."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from bot.logs.facts import MarkKind, OutcomeState, RunLog
 from bot.logs.reader import LogReader, read_log
@@ -189,7 +188,7 @@ def _slow_path_count(text: str) -> int:
     reader = LogReader("x")
     reader.feed(text.encode())
     reader.close()
-    return reader.careful
+    return reader.slow_path_matches
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@
 
 import gzip
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.logs.facts import RunLog
 from bot.logs.ledger import time_ledger

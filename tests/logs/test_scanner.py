@@ -24,8 +24,8 @@ def _found(chunks: list[bytes]) -> list[tuple[bytes, int, str, str]]:
     scanner = Scanner(NEEDLES)
     hits = []
     for chunk in chunks:
-        hits += [(NEEDLES[h.needle], h.offset, h.before(30), h.after(60)) for h in scanner.feed(chunk)]
-    return hits + [(NEEDLES[h.needle], h.offset, h.before(30), h.after(60)) for h in scanner.close()]
+        hits += [(NEEDLES[h.literal], h.offset, h.before(30), h.after(60)) for h in scanner.feed(chunk)]
+    return hits + [(NEEDLES[h.literal], h.offset, h.before(30), h.after(60)) for h in scanner.close()]
 
 
 @given(st.text("abcdxyz m", max_size=3000), st.integers(1, 300))

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from bot.report.assess import acknowledged_state
 from bot.report.model import (
     Acknowledgement,
@@ -254,7 +256,7 @@ HOSTILE_TEXT = (
 
 def hostile() -> Report:
     """Every text that comes from outside tries to do something."""
-    failure = replace(NNX_FAILURE, error=HOSTILE_TEXT, where="a|b`.py:1")
+    failure = structs.replace(NNX_FAILURE, error=HOSTILE_TEXT, where="a|b`.py:1")
     caveat = Caveat(
         kind=CaveatKind.WORKLOAD,
         field="x|y<b>",

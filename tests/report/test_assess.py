@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from bot.domain.run import BaselineChoice, HeadChoice, RunRecord
 from bot.logs.facts import Failure, OutcomeState
@@ -230,8 +231,8 @@ def _failing_run(
 ) -> MeasuredRun:
     log = run_log()
     failure = Failure(kind=kind, error="KeyError: 'x'", fingerprint=fingerprint)
-    outcome = replace(log.outcome, state=state, exit_code=1, failure=failure)
-    return measure(replace(log, outcome=outcome, steps=(), steps_seen=0))
+    outcome = structs.replace(log.outcome, state=state, exit_code=1, failure=failure)
+    return measure(structs.replace(log, outcome=outcome, steps=(), steps_seen=0))
 
 
 PASS, FAIL, OTHER = measure(run_log()), _failing_run("f1"), _failing_run("f2")

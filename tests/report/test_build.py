@@ -1,8 +1,7 @@
 """Building a report: runs that pass and fail on one side, and the parity of two variants."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.run import BaselineChoice, HeadChoice, RunRecord
 from bot.logs.facts import Failure, OutcomeState
@@ -148,7 +147,7 @@ PARITY_REQUEST = ReportRequest(
 
 def _run(seconds: float = 0.147, **log: object) -> MeasuredRun:
     made = run_log(Shape(step_seconds=seconds, steps=30))
-    return measure(replace(made, **log))  # type: ignore[arg-type]  # single fields of it
+    return measure(replace(made, **log))
 
 
 def _failing(fingerprint: str, state: OutcomeState = OutcomeState.FAILED, kind: str = "code") -> MeasuredRun:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from bot.domain.check import MAX_ACTION_LENGTHS, MAX_ACTIONS, MAX_SUMMARY_LENGTH, AnnotationLevel, Conclusion
 from bot.logs.facts import Failure
@@ -91,7 +92,7 @@ def test_buttons_are_there_where_they_would_do_something() -> None:
 
 
 def _failing(where: str, excerpt: str = "", error: str = "ValueError: 5") -> Report:
-    failure = replace(NNX_FAILURE, where=where, excerpt=excerpt, error=error)
+    failure = structs.replace(NNX_FAILURE, where=where, excerpt=excerpt, error=error)
     return _report(failing("a", failure=failure), failing("b", failure=failure))
 
 
@@ -130,5 +131,5 @@ def test_one_remark_names_all_cases_that_end_there() -> None:
 @pytest.mark.parametrize("where", [None, "", "x.py", "x.py:", "x.py:0", ":3", "x.py:abc", "(unknown):1"])
 def test_an_odd_place_makes_no_remark(where: str | None) -> None:
     """A frame without a line is nowhere."""
-    failure: Failure = replace(NNX_FAILURE, where=where)
+    failure: Failure = structs.replace(NNX_FAILURE, where=where)
     assert () == annotations(_report(failing("a", failure=failure)), ["src/x.py"])

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from sqlalchemy import ColumnElement, Connection, TextClause, select, text
 
 from bot.domain.run import RunOrigin, RunRecord, RunState
@@ -87,7 +88,7 @@ def test_runs_that_have_not_ended_are_no_history() -> None:
 
 def _measured(jax: str = "0.9.2") -> MeasuredRun:
     log = run_log(Shape(steps=12))
-    return measure(replace(log, environment=replace(log.environment, jax=jax)))
+    return measure(structs.replace(log, environment=structs.replace(log.environment, jax=jax)))
 
 
 def test_a_series_is_of_the_newest_runs_conditions(database: Database) -> None:

@@ -1,10 +1,12 @@
 """Runs to judge, built as values: a model of the host loop whose true step time is known."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import exp, isfinite, log
 from statistics import NormalDist
+
+from msgspec.structs import replace
 
 from bot.logs.facts import (
     CallSite,

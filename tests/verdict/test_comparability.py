@@ -1,9 +1,9 @@
 """What makes two sides not comparable, not like for like, or merely worth a note."""
 
-from dataclasses import replace
 from math import nan
 
 import pytest
+from msgspec.structs import replace
 
 from bot.logs.facts import CallSite, Environment
 from bot.verdict.comparability import (
@@ -266,7 +266,7 @@ def test_repeats_stay_repeats() -> None:
 
 def _run_in(**environment: object) -> MeasuredRun:
     log_ = run_log(Shape())
-    changed = replace(log_.environment, **environment)  # type: ignore[arg-type]  # single fields of it
+    changed = replace(log_.environment, **environment)
     return MeasuredRun(log=replace(log_, environment=changed), measurements=Measurements())
 
 

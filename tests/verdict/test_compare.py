@@ -4,8 +4,9 @@ from dataclasses import replace
 from math import nan
 
 import pytest
+from msgspec import structs
 
-from bot.logs.decoding import GZIP_CORRUPT, GZIP_TRUNCATED
+from bot.logs.decoding import GzipDamage
 from bot.logs.facts import CompiledMemory, DeviceMemory, OutcomeState
 from bot.verdict.compare import compare, is_comparable
 from bot.verdict.judgement import (
@@ -69,7 +70,7 @@ def test_changed_numbers_are_diverged(scale: float, loss: LossVerdict, reason: s
 
 def test_another_jax_withholds_the_timing_and_keeps_its_figures() -> None:
     """Code and environment changed together: nobody can tell which made it slower."""
-    found = compare([run()], [run(SLOW, environment=replace(TPU, jax="0.8.1"))])
+    found = compare([run()], [run(SLOW, environment=structs.replace(TPU, jax="0.8.1"))])
     assert (found.verdict, found.timing.verdict) == (Verdict.NOT_LIKE_FOR_LIKE, TimingVerdict.WITHHELD)
     assert found.timing.change == pytest.approx(0.0594, rel=0.05)
     assert found.reason == "JAX 0.9.2 → 0.8.1; run both sides on the same image"
@@ -77,7 +78,7 @@ def test_another_jax_withholds_the_timing_and_keeps_its_figures() -> None:
 
 def test_other_devices_have_no_delta() -> None:
     """Each side's time is shown, their difference is not."""
-    found = compare([run()], [run(SLOW, environment=replace(TPU, device_kind="TPU v5p"))])
+    found = compare([run()], [run(SLOW, environment=structs.replace(TPU, device_kind="TPU v5p"))])
     timing = found.timing
     assert (found.verdict, timing.verdict) == (Verdict.NOT_COMPARABLE, TimingVerdict.WITHHELD)
     assert (timing.change, timing.band, [row.diff for row in found.rows]) == (
@@ -156,7 +157,7 @@ def test_the_clusters_failure_says_to_run_it_again() -> None:
 def test_a_nan_that_was_printed_is_diverged() -> None:
     """Whatever the exit code says."""
     head = run_log(Shape(losses=[*losses(15), *[nan] * 5]))
-    bad = measure(replace(head, outcome=replace(head.outcome, state=OutcomeState.FAILED)))
+    bad = measure(structs.replace(head, outcome=structs.replace(head.outcome, state=OutcomeState.FAILED)))
     found = compare([run()], [bad])
     assert (found.verdict, found.loss.verdict) == (Verdict.DIVERGED, LossVerdict.DIVERGED)
 
@@ -186,11 +187,13 @@ def test_a_run_the_cluster_failed_does_not_make_a_head_flaky() -> None:
     assert compare([run()], [run(Shape(seed=2)), failed("preempted")]).verdict is Verdict.SAME
 
 
-@pytest.mark.parametrize(("warning", "said"), [(GZIP_CORRUPT, "corrupt"), (GZIP_TRUNCATED, "truncated")])
+@pytest.mark.parametrize(
+    ("warning", "said"), [(GzipDamage.CORRUPT.value, "corrupt"), (GzipDamage.TRUNCATED.value, "truncated")]
+)
 def test_a_damaged_log_is_said_to_be_one(warning: str, said: str) -> None:
     """The run may have ended well: it is the file that has to be copied again."""
     cut = ended(OutcomeState.INCOMPLETE)
-    found = compare([run()], [replace(cut, log=replace(cut.log, warnings=(warning,)))])
+    found = compare([run()], [replace(cut, log=structs.replace(cut.log, warnings=(warning,)))])
     assert found.verdict is Verdict.NOT_COMPARABLE
     assert found.reason == (
         f"head has a damaged log: its gzip data is {said} after step 4 of 20 steps; "
@@ -229,7 +232,11 @@ def test_no_green_without_a_loss(shape: Shape) -> None:
     """The step time alone does not show that nothing changed."""
     logs = [run_log(), run_log(shape)]
     bare = [
-        measure(replace(log, steps=tuple(replace(step, loss=None, perplexity=None) for step in log.steps)))
+        measure(
+            structs.replace(
+                log, steps=tuple(structs.replace(step, loss=None, perplexity=None) for step in log.steps)
+            )
+        )
         for log in logs
     ]
     found = compare(bare[:1], bare[1:])
@@ -251,7 +258,7 @@ def test_a_cpu_earns_its_verdict_by_repeats() -> None:
 @pytest.mark.parametrize("silent", ["base", "head"])
 def test_a_side_that_does_not_name_its_device_gets_no_assumed_noise(silent: str) -> None:
     """What one side states may not be assumed of the other: it may have run on a CPU."""
-    named, unnamed = run(), run(Shape(seed=2), environment=replace(TPU, device_kind=None))
+    named, unnamed = run(), run(Shape(seed=2), environment=structs.replace(TPU, device_kind=None))
     base, head = (unnamed, named) if silent == "base" else (named, unnamed)
     found = compare([base], [head])
     assert (found.verdict, found.timing.band) == (Verdict.INCONCLUSIVE, None)
@@ -291,7 +298,7 @@ def test_exact_metrics_are_coloured_past_their_thresholds(
 ) -> None:
     """Half a percent of memory in use; 0.2 GB and 2 % of the compiler's figures."""
     head = measure(
-        replace(
+        structs.replace(
             run_log(),
             memory=(DeviceMemory(device="TPU_0", used_gb=0.44, limit_gb=31.25, percent=memory),),
             compiled_memory=CompiledMemory(total_gb=1.8, temp_gb=temp),
@@ -306,7 +313,8 @@ def test_exact_metrics_are_coloured_past_their_thresholds(
 def test_a_large_model_is_not_flagged_for_a_digit() -> None:
     """0.2 GB of 20 is 1 %."""
     sides = [
-        measure(replace(run_log(), compiled_memory=CompiledMemory(total_gb=total))) for total in (20.0, 20.2)
+        measure(structs.replace(run_log(), compiled_memory=CompiledMemory(total_gb=total)))
+        for total in (20.0, 20.2)
     ]
     rows = {row.key: row for row in compare(sides[:1], sides[1:]).rows}
     assert rows["compiled_total_gb"].direction is Direction.SAME
@@ -339,7 +347,7 @@ def test_repeats_are_shown_by_their_median() -> None:
 
 def test_only_noted_caveats_leave_a_case_comparable() -> None:
     """What counts as a test is what can be called."""
-    other_process, other_jax = replace(TPU, process=7), replace(TPU, jax="0.8.1")
+    other_process, other_jax = structs.replace(TPU, process=7), structs.replace(TPU, jax="0.8.1")
     assert is_comparable([run()], [run(environment=other_process)])
     assert not is_comparable([run()], [run(environment=other_jax)])
     assert not is_comparable([run()], [run(Shape(steps=5))])

@@ -1,11 +1,11 @@
 """An explanation names every sample and every number of the decision, as the seeds' figures have them."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.logs.facts import Environment, RunLog, Step, StepKind
 from bot.verdict.compare import compare

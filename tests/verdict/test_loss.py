@@ -1,12 +1,12 @@
 """The loss verdict looks at the whole curve."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import inf, nan
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.logs.facts import RunLog
 from bot.verdict.hardware import Precision

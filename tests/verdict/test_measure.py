@@ -1,8 +1,7 @@
 """Everything else that is measured of one run, memory included."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from bot.logs.facts import (
     CompiledMemory,

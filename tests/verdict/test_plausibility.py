@@ -1,11 +1,11 @@
 """Implausible values are named and not used; lost step lines are named."""
 
-from dataclasses import replace
 from statistics import mean
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.logs.facts import Mark, MarkKind, RunLog, Step, StepKind
 from bot.logs.rules import LINES_BROKEN
@@ -34,7 +34,7 @@ SAVED = Mark(kind=MarkKind.CHECKPOINT_WAITED, step=19, time=START)
 
 def _with_values(log: RunLog, number: int, **values: object) -> RunLog:
     """`log` with other values on the line of one step."""
-    steps = [replace(one, **values) if one.step == number else one for one in log.steps]  # type: ignore[arg-type]
+    steps = [replace(one, **values) if one.step == number else one for one in log.steps]
     return replace(log, steps=tuple(steps))
 
 

@@ -10,6 +10,7 @@ from math import exp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from bot.verdict.compare import compare
 from bot.verdict.hardware import DeviceFamily
@@ -127,10 +128,10 @@ environments = st.sampled_from(
     [
         TPU,
         CPU,
-        replace(TPU, jax="0.8.1"),
-        replace(TPU, device_kind=None),
-        replace(TPU, dtype=None),
-        replace(TPU, commit="574ad3fb9"),
+        structs.replace(TPU, jax="0.8.1"),
+        structs.replace(TPU, device_kind=None),
+        structs.replace(TPU, dtype=None),
+        structs.replace(TPU, commit="574ad3fb9"),
     ]
 )
 
@@ -186,7 +187,7 @@ def test_stalls_and_lost_lines_never_colour_a_change_that_is_none(
     """They cost evidence, they do not make it up."""
     log = run_log(Shape(stalls=stalls, seed=seed))
     steps = tuple(step for step in log.steps if step.step not in lost)
-    found = compare([run()], [measure(replace(log, steps=steps, steps_seen=len(steps)))])
+    found = compare([run()], [measure(structs.replace(log, steps=steps, steps_seen=len(steps)))])
     assert found.verdict in {Verdict.SAME, Verdict.INCONCLUSIVE}
 
 

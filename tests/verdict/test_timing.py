@@ -1,11 +1,11 @@
 """The steady step time: what is kept, what is left out, when there is none; digits recovered from rates."""
 
-from dataclasses import replace
 from math import isclose
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.logs.facts import Mark, MarkKind, RunLog, Step, StepKind
 from bot.verdict.judgement import SecondsDialect, StepClock

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from msgspec import structs
 
 from bot.domain.check import Conclusion
 from bot.domain.run import RunRecord
@@ -25,7 +26,7 @@ ROWS, A_ROW, OF_A_REPORT = 24, 8, 10
 
 
 def _row(words: Iterator[str]) -> CaseReport:
-    failure = replace(
+    failure = structs.replace(
         NNX_FAILURE, error=next(words), excerpt=next(words), where=f"{next(words).split()[0]}.py:3"
     )
     comparison = compared(

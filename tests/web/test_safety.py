@@ -5,6 +5,7 @@ from dataclasses import replace
 from urllib.parse import urlencode
 
 import pytest
+from msgspec import structs
 
 from bot.logs.facts import OutcomeState
 from bot.storage import runs
@@ -38,9 +39,13 @@ the end
 
 def nasty_failure() -> MeasuredRun:
     """A run whose log tries to do something wherever it is shown."""
-    failure = replace(samples.NNX_FAILURE, error=HOSTILE_TEXT, excerpt=NASTY.decode("utf-8", "replace"))
+    failure = structs.replace(
+        samples.NNX_FAILURE, error=HOSTILE_TEXT, excerpt=NASTY.decode("utf-8", "replace")
+    )
     run = samples.measured(None, end=samples.outcome(OutcomeState.FAILED, failure))
-    return replace(run, log=replace(run.log, source="gs://secret-bucket/<b>.log", warnings=(HOSTILE_TEXT,)))
+    return replace(
+        run, log=structs.replace(run.log, source="gs://secret-bucket/<b>.log", warnings=(HOSTILE_TEXT,))
+    )
 
 
 @pytest.fixture

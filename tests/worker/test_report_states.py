@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from bot.config import Suite
 from bot.domain.case_key import CaseKey
@@ -29,8 +30,11 @@ def _run(seed: int, seconds: float = 0.147) -> MeasuredRun:
 def _failed() -> MeasuredRun:
     log = run_log()
     return measure(
-        replace(
-            log, steps=(), steps_seen=0, outcome=replace(log.outcome, state=OutcomeState.FAILED, exit_code=1)
+        structs.replace(
+            log,
+            steps=(),
+            steps_seen=0,
+            outcome=structs.replace(log.outcome, state=OutcomeState.FAILED, exit_code=1),
         )
     )
 

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from bot.domain.pull_request import PullRequest
 from bot.domain.run import RunRecord, RunState
@@ -69,7 +70,7 @@ def test_a_found_run_on_other_devices_saves_nothing(database: Database) -> None:
         small = RunRecord(
             id=f"small{at}", repository=PULL.repository, case=case, variant=variant, branch="feat_x", sha=HEAD
         )
-        log = run_log(Shape(), environment=replace(TPU, devices=8))
+        log = run_log(Shape(), environment=structs.replace(TPU, devices=8))
         database.now(runs.save, small, now=NOW, measured=measure(log))
     launched, report = _look(database)
     assert launched.new == 2 * len(KEYS)

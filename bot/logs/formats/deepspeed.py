@@ -65,64 +65,64 @@ _SIGNAL_BASE = 128
 """A shell's exit code of a process that a signal ended is this and the signal's number."""
 
 
-def _timer_step(seen: Match) -> Iterator[Statement]:
-    head, rates = _TIMER_HEAD.search(seen.front), _TIMER_RATES.match(seen.text)
+def _timer_step(match: Match) -> Iterator[Statement]:
+    head, rates = _TIMER_HEAD.search(match.front), _TIMER_RATES.match(match.text)
     if head is None or rates is None:
         return
-    if seen.last and rates.end() == len(seen.text) and not rates["unit"]:
+    if match.at_end and rates.end() == len(match.text) and not rates["unit"]:
         yield LogWarning(text=RECORD_CUT)
         return
     yield Step(
         step=int(head["step"]),
-        time=rfc3339_time(head) if head["year"] else seen.time,
-        offset=seen.offset,
+        time=rfc3339_time(head) if head["year"] else match.time,
+        offset=match.offset,
         extras=(
             ("samples_per_second", float(rates["rate"])),
             ("average_samples_per_second", float(head["average"])),
         ),
     )
     if rates["memory"]:
-        yield Quantity(figure=QuantityKind.MAX_ALLOCATED_MB, value=float(rates["memory"]) * _MIB)
+        yield Quantity(kind=QuantityKind.MAX_ALLOCATED_MB, value=float(rates["memory"]) * _MIB)
 
 
-def _exit_code(seen: Match) -> Iterator[Statement]:
-    found = _EXIT_CODE.match(seen.text)
-    if found and _EXIT_HEAD.search(seen.front):
+def _exit_code(match: Match) -> Iterator[Statement]:
+    found = _EXIT_CODE.match(match.text)
+    if found and _EXIT_HEAD.search(match.front):
         code = int(found["code"] or 0)
         yield ExitCode(code=code if code >= 0 else _SIGNAL_BASE - code)
 
 
-def _evaluating(seen: Match) -> Iterator[Statement]:
+def _evaluating(match: Match) -> Iterator[Statement]:
     # ***** Evaluating perplexity, Epoch 1/16 *****
-    yield Mark(kind=MarkKind.EVAL_STARTED, time=seen.time, offset=seen.offset)
+    yield Mark(kind=MarkKind.EVAL_STARTED, time=match.time, offset=match.offset)
 
 
-def _perplexity(seen: Match) -> Iterator[Statement]:
-    if _PERPLEXITY.match(seen.text):
-        yield Mark(kind=MarkKind.EVAL_ENDED, time=seen.time, offset=seen.offset)
+def _perplexity(match: Match) -> Iterator[Statement]:
+    if _PERPLEXITY.match(match.text):
+        yield Mark(kind=MarkKind.EVAL_ENDED, time=match.time, offset=match.offset)
 
 
-def _chat_step(seen: Match) -> Iterator[Statement]:
-    head, losses = _CHAT_HEAD.search(seen.front), _CHAT_LOSSES.match(seen.text)
+def _chat_step(match: Match) -> Iterator[Statement]:
+    head, losses = _CHAT_HEAD.search(match.front), _CHAT_LOSSES.match(match.text)
     if head is None:
         return
-    if losses is None or (seen.last and not losses["end"]):
-        if seen.last:
+    if losses is None or (match.at_end and not losses["end"]):
+        if match.at_end:
             yield LogWarning(text=RECORD_CUT)
         return
-    behind = seen.before(_LATENCY_BYTES).rpartition("|act_loss: ")[2]
+    behind = match.before(_LATENCY_BYTES).rpartition("|act_loss: ")[2]
     latency = _LATENCY.search(behind)
     yield Step(
         step=int(head["step"]),
         seconds=float(latency["seconds"]) if latency else None,
-        time=seen.time,
-        offset=seen.offset,
+        time=match.time,
+        offset=match.offset,
         extras=tuple((name, float(losses[name])) for name in ("act_loss", "cri_loss", "unsuper_loss")),
     )
 
 
 DEEPSPEED = (
-    LiteralRule(literal=b"CurrSamplesPerSec=", read=_timer_step, telling=True),
+    LiteralRule(literal=b"CurrSamplesPerSec=", read=_timer_step, distinctive=True),
     LiteralRule(literal=b"xits successfully", read=_exit_code),
     LiteralRule(literal=b"xits with return code = ", read=_exit_code),
     LiteralRule(literal=b"***** Evaluating perplexity", read=_evaluating),
@@ -130,6 +130,10 @@ DEEPSPEED = (
 )
 
 DEEPSPEED_CHAT = (
-    LiteralRule(literal=b"|act_loss: ", read=_chat_step, telling=True,
-           lead=r"epoch: \d{1,9}\|step: \d{1,12}\|ppo_ep: \d{1,9}"),
-)  # fmt: skip
+    LiteralRule(
+        literal=b"|act_loss: ",
+        read=_chat_step,
+        distinctive=True,
+        lead=r"epoch: \d{1,9}\|step: \d{1,12}\|ppo_ep: \d{1,9}",
+    ),
+)

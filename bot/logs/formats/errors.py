@@ -6,7 +6,8 @@ of XLA, libtpu, JAX, Kubernetes and xpk. `outcome` decides which of them is the 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from bot.logs.failures import FailureClass, classify, fingerprint
 from bot.logs.rules import LiteralRule, Match, PossibleCause, Statement
@@ -35,7 +36,7 @@ _EXCEPTION_LINE = re.compile(
     r"(?P<error>(?:[A-Za-z_]\w{0,60}\.){0,8}(?:[A-Za-z_]\w{0,80}:(?: .{0,400}|$)|[A-Z]\w{0,80}$))"
 )
 
-# where the text of an error ends in a pasted line: the next stamp, frame or traceback
+# where an error's text ends in a pasted line: at the next stamp, frame or traceback
 _ERROR_END = re.compile(
     r"\s(?=[IWEF]\d{4} \d\d:\d\d:\d\d|XPK End: |Job End: |EXIT_CODE=|Traceback \(most|During handling|"
     r"The above exception|\d{4}-\d\d-\d\d[T ]\d\d:)"
@@ -44,9 +45,9 @@ _ERROR_END = re.compile(
 _TRACEBACK_END = re.compile(r"[IWEF]\d{4} \d\d:\d\d:\d\d|XPK End: |EXIT_CODE=|completed step: ")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Traceback:
-    """`place` is `file.py:function` of the innermost project frame, `end` the length of text it covers."""
+class Traceback(Struct, frozen=True, kw_only=True):
+    """A Python traceback. `where` is `file.py:line` and `place` is `file.py:function` of the innermost frame
+    of the project; `end` is the length of text that it covers."""
 
     error: str
     where: str | None
@@ -67,7 +68,7 @@ def read_traceback(text: str, front: str) -> Traceback:
     behind = frames[-1].end() if frames else len("Traceback (most recent call last):")
     flat = "\n" not in text[: frames[0].start()] if frames else False
     error, stop = _pasted_error(text, behind, end) if flat else _lined_error(text, behind, end)
-    if not error:  # several ranks print at once: the error line stands behind the next one's traceback
+    if not error:  # several ranks print at once: the error line follows the next rank's traceback
         stamped = _TRACEBACK_END.search(text)
         error, _ = _pasted_error(text, behind, stamped.start() if stamped else len(text))
     name = inner["path"].rpartition("/")[2] if inner else ""
@@ -82,7 +83,7 @@ def read_traceback(text: str, front: str) -> Traceback:
 
 
 def _traceback_end(text: str) -> int:
-    """Where this traceback's text ends at the latest: at the next traceback, stamped line or frame's end."""
+    """The latest end of this traceback's text: the next traceback, stamped line or end of the run."""
     following = text.find("Traceback (most recent", 10)
     limit = len(text) if following < 0 else following
     stamped = _TRACEBACK_END.search(text, 0, limit)
@@ -98,7 +99,7 @@ def _pasted_error(text: str, start: int, end: int) -> tuple[str, int]:
 
 
 def _lined_error(text: str, start: int, end: int) -> tuple[str, int]:
-    """The first line behind the frames that is not indented."""
+    """The error in the first line behind the frames that is not indented."""
     at = text.find("\n", start, end) + 1
     while 0 < at < end:
         stop = text.find("\n", at, end)
@@ -113,22 +114,20 @@ def _lined_error(text: str, start: int, end: int) -> tuple[str, int]:
 
 
 def _own_lines(text: str, front: str) -> str:
-    """The lines with the first one's prefix, without it: other hosts print in between.
+    """The lines that have the prefix of the first one, without the prefix: other hosts print in between.
 
-    The words of the prefix must be the same; its numbers may only differ where it carries a time.
+    The words of the prefix must be equal. Its numbers may differ only where it carries a time.
     """
     timed = re.search(r"\d[:.]\d", front) is not None
-    words = (
-        r"\d+" if part.isdigit() and timed else re.escape(part) for part in re.split(r"(\d+)", front[-200:])
-    )
-    pattern = re.compile("".join(words))
+    parts = re.split(r"(\d+)", front[-200:])
+    pattern = re.compile("".join(r"\d+" if part.isdigit() and timed else re.escape(part) for part in parts))
     first, *rest = text.splitlines(keepends=True)
     own = [line[found.end() :] for line in rest if (found := pattern.search(line))]
     return "".join((first, *own)) if own else text
 
 
 def _excerpt(text: str, *, flat: bool) -> str:
-    """Up to 40 lines; a pasted traceback gets its line breaks back."""
+    """Up to 40 lines. A traceback pasted on one line gets its line breaks back."""
     if flat:
         text = re.sub(r"\s+(?=File \")", "\n  ", text)
     lines = [line.rstrip() for line in text.splitlines()]
@@ -162,43 +161,43 @@ _LINE_END = re.compile(
 _MEMORY_LINES = re.compile(r"(?<!\s)\s{1,80}(?=Ran out|Exceeded|Used)")
 
 _MAX_MEMORY_LINES = 4
-"""The three of them, and one blank in front of such a word that is none."""
+"""The three of them, and one blank in front of such a word elsewhere."""
 
 _ANY_PROGRAM = frozenset({FailureClass.CRASH, FailureClass.TERMINATED, FailureClass.HOST_OOM})
 """Classes whose messages any program may print."""
 
 
-def _traceback(seen: Match) -> Iterator[Statement]:
-    text = seen.after(SHORT_TRACEBACK_BYTES if seen.often else BYTES_AFTER)
-    if '"textPayload"' in seen.front or '"message"' in seen.front:
+def _traceback(match: Match) -> Iterator[Statement]:
+    text = match.after(SHORT_TRACEBACK_BYTES if match.frequent else BYTES_AFTER)
+    if '"textPayload"' in match.front or '"message"' in match.front:
         text = text.partition('",\n')[0].replace("\\n", "\n").replace('\\"', '"')
-    stack = read_traceback(text, "" if seen.often else seen.front)
-    error = stack.error or "Traceback without an error line"
-    paths = "\n".join(stack.paths)
-    form = next((name for name, pattern in _TRAINERS if pattern.search(paths)), None)
-    kind, echo = classify(error, FailureClass.CODE if stack.where else FailureClass.UNKNOWN)
+    traceback = read_traceback(text, "" if match.frequent else match.front)
+    error = traceback.error or "Traceback without an error line"
+    paths = "\n".join(traceback.paths)
+    log_format = next((name for name, pattern in _TRAINERS if pattern.search(paths)), None)
+    kind, echo = classify(error, FailureClass.CODE if traceback.where else FailureClass.UNKNOWN)
     if error.startswith("KeyboardInterrupt"):
         kind = FailureClass.TERMINATED
     yield PossibleCause(
         kind=kind,
         error=error,
-        where=stack.where,
-        excerpt=stack.excerpt,
-        fingerprint=fingerprint(kind, error, stack.place),
-        time=seen.time,
+        where=traceback.where,
+        excerpt=traceback.excerpt,
+        fingerprint=fingerprint(kind, error, traceback.place),
+        time=match.time,
         echo=echo,
-        training=form is not None,
-        form=form,
-        offset=seen.offset,
-        end=seen.offset + len(text[: stack.end].encode("utf-8", "replace")),
+        training=log_format is not None,
+        log_format=log_format,
+        offset=match.offset,
+        end=match.offset + len(text[: traceback.end].encode("utf-8", "replace")),
     )
 
 
-def _known_message(seen: Match) -> Iterator[Statement]:
-    """A message that is known word for word."""
-    opening = _MESSAGE_LEAD.search(seen.front)
-    start = opening[0] if opening else ""
-    text = start + _MEMORY_LINES.sub(" ", seen.text, count=_MAX_MEMORY_LINES)
+def _known_message(match: Match) -> Iterator[Statement]:
+    """An error message with known words."""
+    lead = _MESSAGE_LEAD.search(match.front)
+    start = lead[0] if lead else ""
+    text = start + _MEMORY_LINES.sub(" ", match.text, count=_MAX_MEMORY_LINES)
     error = _LINE_END.split(text, maxsplit=1)[0].strip()[:ERROR_LENGTH]
     kind, echo = classify(error)
     if kind is FailureClass.UNKNOWN:
@@ -206,14 +205,14 @@ def _known_message(seen: Match) -> Iterator[Statement]:
     yield PossibleCause(
         kind=kind,
         error=error,
-        excerpt="\n".join((start + seen.text).splitlines()[:12]),
+        excerpt="\n".join((start + match.text).splitlines()[:12]),
         fingerprint=fingerprint(kind, error, ""),
-        time=seen.time,
+        time=match.time,
         echo=echo,
         training=kind not in _ANY_PROGRAM,
-        form="maxtext" if "MAXTEXT" in error else None,
-        offset=seen.offset,
-        end=seen.offset + len(error[len(start) :].encode("utf-8", "replace")),
+        log_format="maxtext" if "MAXTEXT" in error else None,
+        offset=match.offset,
+        end=match.offset + len(error[len(start) :].encode("utf-8", "replace")),
     )
 
 

@@ -7,8 +7,9 @@ The seconds of a step are not printed.
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from math import ceil, floor
+
+from msgspec.structs import replace
 
 from bot.logs.facts import Mark, MarkKind, Step
 from bot.logs.prefixes import RFC3339, rfc3339_time
@@ -64,9 +65,9 @@ _SETUP_BYTES = 2048
 """Bytes in front of the total that hold the lines printed with it."""
 
 
-def _line_time(seen: Match) -> float | None:
-    found = _STAMP.search(seen.front)
-    return rfc3339_time(found) if found else seen.time
+def _line_time(match: Match) -> float | None:
+    found = _STAMP.search(match.front)
+    return rfc3339_time(found) if found else match.time
 
 
 def _pairs(text: str) -> tuple[dict[str, float], int | None]:
@@ -82,64 +83,64 @@ def _pairs(text: str) -> tuple[dict[str, float], int | None]:
     return pairs, None
 
 
-def _metrics_line(seen: Match) -> Iterator[Statement]:
-    pairs, end = _pairs(seen.text)
+def _metrics_line(match: Match) -> Iterator[Statement]:
+    pairs, end = _pairs(match.text)
     if end is None:
-        if seen.last and "epoch" not in pairs:
+        if match.at_end and "epoch" not in pairs:
             yield LogWarning(text=RECORD_CUT)
         return
     loss = pairs.pop("loss", None)
     if "epoch" not in pairs:
         return
-    bar = None if _AFTER_DICT.search(seen.front) else _PROGRESS_BAR.match(seen.text, end)
+    bar = None if _AFTER_DICT.search(match.front) else _PROGRESS_BAR.match(match.text, end)
     if bar:
-        yield Quantity(figure=QuantityKind.EXPECTED_STEPS, value=float(bar["total"]))
+        yield Quantity(kind=QuantityKind.EXPECTED_STEPS, value=float(bar["total"]))
     yield LogWarning(text=STEPS_UNNUMBERED)
     yield Step(
         step=int(bar["step"]) if bar else 0,
         loss=loss,
-        time=_line_time(seen),
-        offset=seen.offset,
+        time=_line_time(match),
+        offset=match.offset,
         extras=tuple(pairs.items()),
     )
 
 
-def _evaluating(seen: Match) -> Iterator[Statement]:
+def _evaluating(match: Match) -> Iterator[Statement]:
     # ***** Running Evaluation *****
-    yield Mark(kind=MarkKind.EVAL_STARTED, time=_line_time(seen), offset=seen.offset)
+    yield Mark(kind=MarkKind.EVAL_STARTED, time=_line_time(match), offset=match.offset)
 
 
-def _evaluated(seen: Match) -> Iterator[Statement]:
+def _evaluated(match: Match) -> Iterator[Statement]:
     # {'eval_loss': 2.1, 'eval_runtime': 10.5, 'epoch': 1.0}
-    pairs, end = _pairs(seen.text)
+    pairs, end = _pairs(match.text)
     if end is not None:
         loss = pairs.get("eval_loss")
-        yield Mark(kind=MarkKind.EVAL_ENDED, time=_line_time(seen), loss=loss, offset=seen.offset)
+        yield Mark(kind=MarkKind.EVAL_ENDED, time=_line_time(match), loss=loss, offset=match.offset)
 
 
-def _train_ended(seen: Match) -> Iterator[Statement]:
+def _train_ended(match: Match) -> Iterator[Statement]:
     # {'train_runtime': 36.9, 'train_samples_per_second': 43.3, ..., 'train_loss': 2.1, 'epoch': 1.0}
-    if _pairs(seen.text)[1] is not None:
+    if _pairs(match.text)[1] is not None:
         yield Completed()
 
 
-def _total_steps(seen: Match) -> Iterator[Statement]:
-    found = _TOTAL_STEPS.match(seen.text)
+def _total_steps(match: Match) -> Iterator[Statement]:
+    found = _TOTAL_STEPS.match(match.text)
     if found is None:
         return
     total = _count(found["count"])
     said = {
         name: _count(line["count"])
-        for line in _SETUP_LINE.finditer(seen.before(_SETUP_BYTES))
+        for line in _SETUP_LINE.finditer(match.before(_SETUP_BYTES))
         for name in ("examples", "epochs", "batch")
         if line[name]
     }
     per_epoch = _steps_per_epoch(total, said)
     if per_epoch is not None:
-        yield Quantity(figure=QuantityKind.EXPECTED_STEPS, value=total)
-        yield Quantity(figure=QuantityKind.STEPS_PER_EPOCH, value=per_epoch)
+        yield Quantity(kind=QuantityKind.EXPECTED_STEPS, value=total)
+        yield Quantity(kind=QuantityKind.STEPS_PER_EPOCH, value=per_epoch)
         # some versions carry the examples of a last, partial batch over into the next epoch
-        yield Quantity(figure=QuantityKind.STEPS_PER_EPOCH, value=said["examples"] / said["batch"])
+        yield Quantity(kind=QuantityKind.STEPS_PER_EPOCH, value=said["examples"] / said["batch"])
 
 
 def _count(text: str) -> float:
@@ -161,11 +162,11 @@ def _steps_per_epoch(total: float, said: dict[str, float]) -> float | None:
 
 
 HUGGING_FACE = (
-    LiteralRule(literal=b"{'loss': ", read=_metrics_line, telling=True),
-    LiteralRule(literal=b"{'eval_loss': ", read=_evaluated, telling=True),
+    LiteralRule(literal=b"{'loss': ", read=_metrics_line, distinctive=True),
+    LiteralRule(literal=b"{'eval_loss': ", read=_evaluated, distinctive=True),
     LiteralRule(literal=b"{'train_runtime': ", read=_train_ended),
     LiteralRule(literal=b"***** Running Evaluation", read=_evaluating),
-    LiteralRule(literal=b"optimization steps = ", read=_total_steps, telling=True, lead="Total "),
+    LiteralRule(literal=b"optimization steps = ", read=_total_steps, distinctive=True, lead="Total "),
 )
 
 USUAL_INTERVALS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000)
@@ -191,18 +192,18 @@ class _EpochNumbering:
         self._stride = 0
         self._decimals = 2  # of the epochs printed
 
-    def number(self, said: Step, figures: Quantities) -> Step | None:
+    def number(self, said: Step, quantities: Quantities) -> Step | None:
         """The line with its number, or `None` where it is the one before, printed once more."""
         if self._last is not None and _same_line(self._last, said):
             return None
         before = self._last.step if self._last else 0
-        number = said.step if said.step > before else self._next(said, before, figures)
+        number = said.step if said.step > before else self._next(said, before, quantities)
         self._stride = number - before if number > before else self._stride
         self._last = replace(said, step=number)
         return self._last
 
-    def _next(self, said: Step, before: int, figures: Quantities) -> int:
-        per_epoch, epoch = figures.get(QuantityKind.STEPS_PER_EPOCH), dict(said.extras).get("epoch")
+    def _next(self, said: Step, before: int, quantities: Quantities) -> int:
+        per_epoch, epoch = quantities.get(QuantityKind.STEPS_PER_EPOCH), dict(said.extras).get("epoch")
         following = before + (self._stride or 1)
         if not per_epoch or epoch is None or not 0 <= epoch < MAX_EPOCH:
             return following

@@ -15,11 +15,11 @@ _DEVICES = re.compile(
 )
 
 
-def _environment(seen: Match) -> Iterator[Statement]:
-    if found := _RUN.match(seen.text):
+def _environment(match: Match) -> Iterator[Statement]:
+    if found := _RUN.match(match.text):
         yield Environment(run_name=found["name"])
-    elif found := _DEVICES.match(seen.text):
+    elif found := _DEVICES.match(match.text):
         yield Environment(devices=int(found["count"]) or None)
 
 
-LEVANTER = (LiteralRule(literal=b"levanter.", read=_environment, telling=True),)
+LEVANTER = (LiteralRule(literal=b"levanter.", read=_environment, distinctive=True),)

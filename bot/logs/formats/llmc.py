@@ -37,27 +37,27 @@ _CONSOLE_REST = re.compile(
 )
 
 
-def _log_line(seen: Match) -> Iterator[Statement]:
-    head, found = _LOG_HEAD.search(seen.front), _LOG_LOSS.match(seen.text)
+def _log_line(match: Match) -> Iterator[Statement]:
+    head, found = _LOG_HEAD.search(match.front), _LOG_LOSS.match(match.text)
     if head is None or found is None:
         return
     number, loss = int(head["step"]), float(found["loss"])
     digits = len(found["loss"].partition(".")[2])
-    if seen.last and not found["end"] and (digits < _LOSS_DECIMALS or (found["lr"] and not found["norm"])):
+    if match.at_end and not found["end"] and (digits < _LOSS_DECIMALS or (found["lr"] and not found["norm"])):
         yield LogWarning(text=RECORD_CUT)
-    elif seen.text.startswith(" tel:"):
-        yield Mark(kind=MarkKind.EVAL_ENDED, time=seen.time, step=number, loss=loss, offset=seen.offset)
+    elif match.text.startswith(" tel:"):
+        yield Mark(kind=MarkKind.EVAL_ENDED, time=match.time, step=number, loss=loss, offset=match.offset)
     else:
         extras = tuple((name, float(found[name])) for name in ("lr", "norm") if found[name])
-        yield Step(step=number, loss=loss, time=seen.time, offset=seen.offset, extras=extras)
+        yield Step(step=number, loss=loss, time=match.time, offset=match.offset, extras=extras)
 
 
-def _console_line(seen: Match) -> Iterator[Statement]:
-    head, rest = _CONSOLE_HEAD.search(seen.front), _CONSOLE_REST.match(seen.text)
+def _console_line(match: Match) -> Iterator[Statement]:
+    head, rest = _CONSOLE_HEAD.search(match.front), _CONSOLE_REST.match(match.text)
     if head is None:
         return
     if rest is None:
-        if seen.last:
+        if match.at_end:
             yield LogWarning(text=RECORD_CUT)
         return
     mfu = float(rest["mfu"]) if rest["mfu"] else -1.0  # -100 % says that the device is not known
@@ -65,20 +65,24 @@ def _console_line(seen: Match) -> Iterator[Statement]:
         step=int(head["step"]),
         seconds=float(rest["time"]) / 1000,
         loss=float(head["loss"]),
-        time=seen.time,
-        offset=seen.offset,
+        time=match.time,
+        offset=match.offset,
         extras=(
             *((name, float(rest[name])) for name in ("lr", "norm")),
             *((("mfu", mfu),) if mfu >= 0 else ()),
             ("average_tokens_per_second", float(rest["average"])),
         ),
     )
-    yield Quantity(figure=QuantityKind.EXPECTED_STEPS, value=float(head["total"]))
+    yield Quantity(kind=QuantityKind.EXPECTED_STEPS, value=float(head["total"]))
 
 
 LLMC = (
-    LiteralRule(literal=b" trl:", read=_log_line, telling=True, lead=r"s:\d{1,12}"),
-    LiteralRule(literal=b" tel:", read=_log_line, telling=True, lead=r"s:\d{1,12}"),
-    LiteralRule(literal=b"| norm ", read=_console_line, telling=True,
-           lead=r"step +\d{1,12}/\d{1,12} \| (?:train )?loss [^\n|]{1,40}"),
-)  # fmt: skip
+    LiteralRule(literal=b" trl:", read=_log_line, distinctive=True, lead=r"s:\d{1,12}"),
+    LiteralRule(literal=b" tel:", read=_log_line, distinctive=True, lead=r"s:\d{1,12}"),
+    LiteralRule(
+        literal=b"| norm ",
+        read=_console_line,
+        distinctive=True,
+        lead=r"step +\d{1,12}/\d{1,12} \| (?:train )?loss [^\n|]{1,40}",
+    ),
+)

@@ -6,7 +6,8 @@ The form of a step line follows from its content, never from its order: a head, 
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from bot.logs.facts import CompiledMemory, DeviceMemory, Environment, Mark, MarkKind, Step, StepKind
 from bot.logs.prefixes import GLOG
@@ -39,8 +40,7 @@ _PRINTED_DECIMALS = 3
 """Decimals that MaxText prints; fewer at the end of a log are a number that was cut."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordNumbers:
+class RecordNumbers(Struct, frozen=True):
     """The numbers of one record. `end` is where the text of the record ends; `whole` is false where the last
     number may have been cut by the end of the text."""
 
@@ -122,7 +122,7 @@ _NOT_GIVEN_WHEN_ZERO = frozenset({"lm_loss", "perplexity", "learning/perplexity"
 _TFLOP_KEY = "perf/per_device_tflops"
 
 
-def _step(seen: Match, number: int, pairs: Mapping[str, float], kind: StepKind = StepKind.PLAIN) -> Step:
+def _step(match: Match, number: int, pairs: Mapping[str, float], kind: StepKind = StepKind.PLAIN) -> Step:
     """The step of these pairs; numbers without a field of their own become extras."""
     known: dict[str, float] = {}
     extras = []
@@ -141,18 +141,18 @@ def _step(seen: Match, number: int, pairs: Mapping[str, float], kind: StepKind =
         loss=known.get("loss"),
         perplexity=known.get("perplexity"),
         total_weights=known.get("total_weights"),
-        time=seen.time,
+        time=match.time,
         kind=kind,
-        offset=seen.offset,
+        offset=match.offset,
         extras=tuple(extras),
     )
 
 
-def _completed_step(seen: Match) -> Iterator[Statement]:
-    if head := _STEP_HEAD.match(seen.text):
-        ramp = seen.front.rstrip("cC, :").endswith("[Rampup Batch Size Phase]")
-        yield from _step_record(seen, head, StepKind.RAMP_UP if ramp else StepKind.PLAIN)
-    elif _TOO_LONG.match(seen.text):
+def _completed_step(match: Match) -> Iterator[Statement]:
+    if head := _STEP_HEAD.match(match.text):
+        ramp = match.front.rstrip("cC, :").endswith("[Rampup Batch Size Phase]")
+        yield from _step_record(match, head, StepKind.RAMP_UP if ramp else StepKind.PLAIN)
+    elif _TOO_LONG.match(match.text):
         yield LogWarning(text=STEP_NUMBER_TOO_LONG)
 
 
@@ -164,58 +164,58 @@ def _layout(text: str) -> StepLayout | None:
     return step_layout(text, head.span("step"), number_spans(text, head.end()), _FIELDS, _NOT_GIVEN_WHEN_ZERO)
 
 
-def _profiled_step(seen: Match) -> Iterator[Statement]:
-    if head := _PROFILER.match(seen.text):
-        yield from _step_record(seen, head, StepKind.PROFILED)
+def _profiled_step(match: Match) -> Iterator[Statement]:
+    if head := _PROFILER.match(match.text):
+        yield from _step_record(match, head, StepKind.PROFILED)
 
 
-def _step_record(seen: Match, head: re.Match[str], kind: StepKind) -> Iterator[Statement]:
+def _step_record(match: Match, head: re.Match[str], kind: StepKind) -> Iterator[Statement]:
     """The step that begins with `head`; one that is cut off by the end of the log is only mentioned."""
-    numbers = read_numbers(seen.text, head.end())
-    rest = seen.text[numbers.end :]
-    if seen.last and (
+    numbers = read_numbers(match.text, head.end())
+    rest = match.text[numbers.end :]
+    if match.at_end and (
         not numbers.whole or (rest[:1] in _CONTINUATIONS and "\n" not in rest and len(rest) < 80)
     ):
         if rest or not numbers.whole or not numbers.pairs:
             yield LogWarning(text=RECORD_CUT)
         else:
-            yield UnfinishedStep(step=_step(seen, int(head["step"]), numbers.pairs, kind))
-            yield from seen.site
+            yield UnfinishedStep(step=_step(match, int(head["step"]), numbers.pairs, kind))
+            yield from match.call_sites
         return
     cut = _CUT_NUMBER.match(rest)
     if cut and numbers.pairs:
         numbers.pairs.popitem()  # its last digits stand on the next line
     if numbers.pairs:
-        yield _step(seen, int(head["step"]), numbers.pairs, kind)
-        yield from seen.site
+        yield _step(match, int(head["step"]), numbers.pairs, kind)
+        yield from match.call_sites
     if cut or _BROKEN_LINE.match(rest):
         yield LogWarning(text=LINES_BROKEN)
 
 
-def _distillation_step(seen: Match) -> Iterator[Statement]:
-    head, body = _DISTILLATION_HEAD.search(seen.front), _DISTILLATION.match(seen.text)
+def _distillation_step(match: Match) -> Iterator[Statement]:
+    head, body = _DISTILLATION_HEAD.search(match.front), _DISTILLATION.match(match.text)
     if head and body:
         yield _step(
-            seen, int(head["step"]), {"seconds": float(body["seconds"]), "tflops": float(body["tflops"])}
+            match, int(head["step"]), {"seconds": float(body["seconds"]), "tflops": float(body["tflops"])}
         )
 
 
-def _per_step_metrics(seen: Match) -> Iterator[Statement]:
-    head = _PER_STEP_HEAD.search(seen.front)
-    body = seen.text.partition("}")[0]
+def _per_step_metrics(match: Match) -> Iterator[Statement]:
+    head = _PER_STEP_HEAD.search(match.front)
+    body = match.text.partition("}")[0]
     pairs = {found["name"]: float(found["value"]) for found in _PER_STEP_PAIR.finditer(body)}
     if head and pairs:
-        yield from _metrics_step(seen, int(head["step"]), pairs, {})
+        yield from _metrics_step(match, int(head["step"]), pairs, {})
 
 
-def _metrics_json(seen: Match) -> Iterator[Statement]:
+def _metrics_json(match: Match) -> Iterator[Statement]:
     """One object of a metrics file: the braces around the literal, for its values are never objects."""
-    front, text = seen.before(4096), seen.after(4096)
+    front, text = match.before(4096), match.after(4096)
     start, end = front.rfind("{"), text.find("}")
     if start < 0:
         return
     if end < 0:
-        if seen.last:
+        if match.at_end:
             yield LogWarning(text=RECORD_CUT)
         return
     try:
@@ -229,16 +229,16 @@ def _metrics_json(seen: Match) -> Iterator[Statement]:
     }
     step = numbers.pop("step", None)
     if step is not None and 0 <= step < 1e12:
-        yield from _metrics_step(seen, int(step), numbers, record)
+        yield from _metrics_step(match, int(step), numbers, record)
 
 
 def _metrics_step(
-    seen: Match, number: int, pairs: dict[str, float], record: Mapping[str, object]
+    match: Match, number: int, pairs: dict[str, float], record: Mapping[str, object]
 ) -> Iterator[Statement]:
     tflop, name = pairs.pop(_TFLOP_KEY, None), record.get("run_name")
-    yield _step(seen, number, pairs)
+    yield _step(match, number, pairs)
     if tflop is not None:
-        yield Quantity(figure=QuantityKind.TFLOP_PER_STEP, value=tflop)
+        yield Quantity(kind=QuantityKind.TFLOP_PER_STEP, value=tflop)
     if isinstance(name, str) and name:
         yield Environment(run_name=name[:200])
 
@@ -250,16 +250,16 @@ STEPS = (
         literal=b"ompleted step: ",
         read=_completed_step,
         lead=_RAMP_UP + "[cC]",
-        telling=True,
+        distinctive=True,
         message="step",
         layout=_layout,
     ),
     LiteralRule(
-        literal=b"completed profiler ", read=_profiled_step, lead=_RAMP_UP, telling=True, message="step"
+        literal=b"completed profiler ", read=_profiled_step, lead=_RAMP_UP, distinctive=True, message="step"
     ),
-    LiteralRule(literal=b"| step_time=", read=_distillation_step, lead=r"step \d{1,12} ", telling=True),
-    LiteralRule(literal=b", per-step ", read=_per_step_metrics, lead=r"completed \d{1,12}", telling=True),
-    LiteralRule(literal=b'"perf/step_time_seconds"', read=_metrics_json, telling=True),
+    LiteralRule(literal=b"| step_time=", read=_distillation_step, lead=r"step \d{1,12} ", distinctive=True),
+    LiteralRule(literal=b", per-step ", read=_per_step_metrics, lead=r"completed \d{1,12}", distinctive=True),
+    LiteralRule(literal=b'"perf/step_time_seconds"', read=_metrics_json, distinctive=True),
 )
 
 # System Information: Jax Version: 0.9.2
@@ -320,67 +320,67 @@ _UNSET_VALUES = frozenset({"", "None", "none", "null"})
 _SHORT_DTYPES = {"bfloat16": "bf16", "float32": "f32", "float16": "f16"}
 
 
-def _system_information(seen: Match) -> Iterator[Statement]:
-    if found := _VERSION.match(seen.text):
+def _system_information(match: Match) -> Iterator[Statement]:
+    if found := _VERSION.match(match.text):
         version = found["version"].rstrip(".")
         yield Environment(jax=version) if found["what"] == "Jax" else Environment(jaxlib=version)
-    elif found := _BACKEND.match(seen.text):
+    elif found := _BACKEND.match(match.text):
         said = found["what"]
         device, build = _DEVICE_KIND.search(said) or _OTHER_DEVICE_KIND.search(said), _BUILD.search(said)
         kind = " ".join(device["device"].split()) if device else None
         yield Environment(device_kind=kind, libtpu=build[0] if build else None)
 
 
-def _devices(seen: Match) -> Iterator[Statement]:
-    if found := _DEVICES.match(seen.text):
+def _devices(match: Match) -> Iterator[Statement]:
+    if found := _DEVICES.match(match.text):
         sizes = re.findall(r"\d{1,9}", found["shape"] or "")
         yield Environment(devices=int(found["count"]), mesh=tuple(map(int, sizes)) or None)
 
 
-def _orbax(seen: Match) -> Iterator[Statement]:
-    if found := _ORBAX.match(seen.text):
+def _orbax(match: Match) -> Iterator[Statement]:
+    if found := _ORBAX.match(match.text):
         yield Environment(orbax=found["version"].rstrip("."))
 
 
-def _distributed_service(seen: Match) -> Iterator[Statement]:
-    if found := _SERVICE.match(seen.text):
+def _distributed_service(match: Match) -> Iterator[Statement]:
+    if found := _SERVICE.match(match.text):
         pod = _POD.match(found["host"])
         name = pod["workload"] if pod else found["set"]
         if name:
             yield Environment(workload=name)
 
 
-def _process(seen: Match) -> Iterator[Statement]:
-    if found := _PROCESS.match(seen.text):
+def _process(match: Match) -> Iterator[Statement]:
+    if found := _PROCESS.match(match.text):
         yield Environment(process=int(found["process"]))
 
 
-def _run_path(seen: Match) -> Iterator[Statement]:
-    path = _PATH_ENDS.split(seen.front)[-1]
+def _run_path(match: Match) -> Iterator[Statement]:
+    path = _PATH_ENDS.split(match.front)[-1]
     found = _RUN_PATH.fullmatch(path)
     if found and not _LIBRARY_PATH.search(path):
         yield Environment(run_name=found["run"])
 
 
-def _run_name(seen: Match) -> Iterator[Statement]:
-    found = _RUN_NAME.match(seen.text)
-    if found and found["name"] != "None" and not _NOT_A_NAME_BEFORE.search(seen.front):
+def _run_name(match: Match) -> Iterator[Statement]:
+    found = _RUN_NAME.match(match.text)
+    if found and found["name"] != "None" and not _NOT_A_NAME_BEFORE.search(match.front):
         yield Environment(run_name=found["name"])
 
 
-def _steps_setting(seen: Match) -> Iterator[Statement]:
-    found = _STEPS_SETTING.match(seen.text)
-    if found and int(found["count"]) > 0 and not _NOT_A_NAME_BEFORE.search(seen.front):
-        yield Quantity(figure=QuantityKind.EXPECTED_STEPS, value=float(found["count"]))
+def _steps_setting(match: Match) -> Iterator[Statement]:
+    found = _STEPS_SETTING.match(match.text)
+    if found and int(found["count"]) > 0 and not _NOT_A_NAME_BEFORE.search(match.front):
+        yield Quantity(kind=QuantityKind.EXPECTED_STEPS, value=float(found["count"]))
 
 
-def _config_param(seen: Match) -> Iterator[Statement]:
-    found = _SETTING.match(seen.text, len("Config param "))
+def _config_param(match: Match) -> Iterator[Statement]:
+    found = _SETTING.match(match.text, len("Config param "))
     if found is None:
         return
     match found["name"], found["value"]:
         case "steps", value if value.isdecimal() and 0 < int(value) <= MAX_STEPS:
-            yield Quantity(figure=QuantityKind.EXPECTED_STEPS, value=float(value))
+            yield Quantity(kind=QuantityKind.EXPECTED_STEPS, value=float(value))
         case "run_name", value if value not in _UNSET_VALUES:
             yield Environment(run_name=value)
         case "dtype", value if value:
@@ -391,9 +391,9 @@ def _config_param(seen: Match) -> Iterator[Statement]:
             pass
 
 
-def _quantization(seen: Match) -> Iterator[Statement]:
-    found = _SETTING.match(seen.text)
-    if found and found["value"] not in _UNSET_VALUES and not _NOT_A_NAME_BEFORE.search(seen.front):
+def _quantization(match: Match) -> Iterator[Statement]:
+    found = _SETTING.match(match.text)
+    if found and found["value"] not in _UNSET_VALUES and not _NOT_A_NAME_BEFORE.search(match.front):
         yield Environment(dtype=f"quantization={found['value']}")
 
 
@@ -401,25 +401,25 @@ def _activation_dtype(_: Match) -> Iterator[Statement]:
     yield Environment(dtype="activations=bf16")
 
 
-def _save_interval(seen: Match) -> Iterator[Statement]:
+def _save_interval(match: Match) -> Iterator[Statement]:
     # save_decision_policy=FixedIntervalPolicy(interval=10)
-    if found := re.match(r"FixedIntervalPolicy\(interval=(\d{1,9})\)", seen.text):
-        yield Quantity(figure=QuantityKind.SAVE_INTERVAL, value=float(found[1]))
+    if found := re.match(r"FixedIntervalPolicy\(interval=(\d{1,9})\)", match.text):
+        yield Quantity(kind=QuantityKind.SAVE_INTERVAL, value=float(found[1]))
 
 
 SETUP = (
-    LiteralRule(literal=b"System Information: Jax", read=_system_information, telling=True),
-    LiteralRule(literal=b"Num_devices: ", read=_devices, telling=True),
+    LiteralRule(literal=b"System Information: Jax", read=_system_information, distinctive=True),
+    LiteralRule(literal=b"Num_devices: ", read=_devices, distinctive=True),
     LiteralRule(literal=b"orbax-checkpoint version: ", read=_orbax),
     LiteralRule(literal=b"Connecting to JAX distributed service on ", read=_distributed_service),
-    LiteralRule(literal=b"[process=", read=_process, again=16),
-    LiteralRule(literal=b"/checkpoints", read=_run_path, again=12),
-    LiteralRule(literal=b"/tensorboard", read=_run_path, again=12),
-    LiteralRule(literal=b"run_name", read=_run_name, again=216),
+    LiteralRule(literal=b"[process=", read=_process, repeat_bytes=16),
+    LiteralRule(literal=b"/checkpoints", read=_run_path, repeat_bytes=12),
+    LiteralRule(literal=b"/tensorboard", read=_run_path, repeat_bytes=12),
+    LiteralRule(literal=b"run_name", read=_run_name, repeat_bytes=216),
     LiteralRule(literal=b"Config param ", read=_config_param),
-    LiteralRule(literal=b"steps=", read=_steps_setting, again=20),
-    LiteralRule(literal=b"quantization=", read=_quantization, again=215),
-    LiteralRule(literal=b"Logical: bfloat16", read=_activation_dtype, again=17),
+    LiteralRule(literal=b"steps=", read=_steps_setting, repeat_bytes=20),
+    LiteralRule(literal=b"quantization=", read=_quantization, repeat_bytes=215),
+    LiteralRule(literal=b"Logical: bfloat16", read=_activation_dtype, repeat_bytes=17),
     LiteralRule(literal=b"FixedIntervalPolicy(interval=", read=_save_interval),
 )
 
@@ -430,16 +430,16 @@ _RL_RESULT = re.compile(r"RL Training: corr=\d")
 _INTERMEDIATE_EVAL = re.compile(r"Intermediate Eval \(step=(?P<step>\d{1,12})\):")
 
 
-def _rl_training(seen: Match) -> Iterator[Statement]:
-    if _RL_RESULT.match(seen.text) and seen.front.endswith(("Pre ", "Post ")):
-        yield Mark(kind=MarkKind.EVAL_ENDED, time=seen.time, offset=seen.offset)
-    elif seen.text.startswith("RL Training Completed Successfully!"):
+def _rl_training(match: Match) -> Iterator[Statement]:
+    if _RL_RESULT.match(match.text) and match.front.endswith(("Pre ", "Post ")):
+        yield Mark(kind=MarkKind.EVAL_ENDED, time=match.time, offset=match.offset)
+    elif match.text.startswith("RL Training Completed Successfully!"):
         yield Completed()
 
 
-def _intermediate_eval(seen: Match) -> Iterator[Statement]:
-    if found := _INTERMEDIATE_EVAL.match(seen.text):
-        yield Mark(kind=MarkKind.EVAL_ENDED, time=seen.time, step=int(found["step"]), offset=seen.offset)
+def _intermediate_eval(match: Match) -> Iterator[Statement]:
+    if found := _INTERMEDIATE_EVAL.match(match.text):
+        yield Mark(kind=MarkKind.EVAL_ENDED, time=match.time, step=int(found["step"]), offset=match.offset)
 
 
 def _distillation_complete(_: Match) -> Iterator[Statement]:
@@ -448,8 +448,8 @@ def _distillation_complete(_: Match) -> Iterator[Statement]:
 
 
 REINFORCEMENT_LEARNING = (
-    LiteralRule(literal=b"RL Training", read=_rl_training, lead="(?:Pre |Post )?", telling=True),
-    LiteralRule(literal=b"Intermediate Eval (step=", read=_intermediate_eval, telling=True),
+    LiteralRule(literal=b"RL Training", read=_rl_training, lead="(?:Pre |Post )?", distinctive=True),
+    LiteralRule(literal=b"Intermediate Eval (step=", read=_intermediate_eval, distinctive=True),
     LiteralRule(literal=b"Distillation Complete.", read=_distillation_complete),
 )
 
@@ -475,8 +475,8 @@ _MEMORY = re.compile(
 _MEMORY_SIZE = r"(?P<{0}>\d{{1,18}}(?:\.\d+)?)(?: GB)?,?"
 
 _COMPILED_SIZES = re.compile(
-    r"utput size: " + _MEMORY_SIZE.format("output") + r" (?:[Ee]stimated )?[Tt]emp size: "
-    + _MEMORY_SIZE.format("temp")
+    r"utput size: " + _MEMORY_SIZE.format("output")
+    + r" (?:[Ee]stimated )?[Tt]emp size: " + _MEMORY_SIZE.format("temp")
     + r" (?:[Ee]stimated )?[Aa]rgument size: " + _MEMORY_SIZE.format("argument")
     + r"(?: (?:[Ee]stimated )?[Hh]ost temp size: " + _MEMORY_SIZE.format("host") + r")?(?P<bytes> in bytes)?"
 )  # fmt: skip
@@ -511,32 +511,32 @@ _RESTORE = re.compile(
 _STOPPED = re.compile(r"Training stopped: (?P<reason>[^\r\n]{0,200})")
 
 
-def _parameter_count(seen: Match) -> Iterator[Statement]:
-    if found := _PARAMETERS.match(seen.text):
-        yield Quantity(figure=QuantityKind.PARAMETERS_BILLION, value=float(found["count"]))
-        yield from seen.site
+def _parameter_count(match: Match) -> Iterator[Statement]:
+    if found := _PARAMETERS.match(match.text):
+        yield Quantity(kind=QuantityKind.PARAMETERS_BILLION, value=float(found["count"]))
+        yield from match.call_sites
 
 
-def _total_tflops(seen: Match) -> Iterator[Statement]:
-    if found := _TOTAL_TFLOPS.match(seen.text):
-        yield Quantity(figure=QuantityKind.TFLOP_PER_STEP, value=float(found["count"]))
+def _total_tflops(match: Match) -> Iterator[Statement]:
+    if found := _TOTAL_TFLOPS.match(match.text):
+        yield Quantity(kind=QuantityKind.TFLOP_PER_STEP, value=float(found["count"]))
 
 
-def _device_memory(seen: Match) -> Iterator[Statement]:
-    if found := _MEMORY.match(seen.text):
+def _device_memory(match: Match) -> Iterator[Statement]:
+    if found := _MEMORY.match(match.text):
         yield DeviceMemory(
             device=found["device"],
             used_gb=float(found["used"]),
             limit_gb=float(found["limit"]),
             percent=float(found["percent"]),
-            offset=seen.offset,
+            offset=match.offset,
         )
         if found["process"]:
             yield Environment(process=int(found["process"]))
 
 
-def _compiled_memory(seen: Match) -> Iterator[Statement]:
-    found, total = _COMPILED_SIZES.match(seen.text), _COMPILED_TOTAL.search(seen.front)
+def _compiled_memory(match: Match) -> Iterator[Statement]:
+    found, total = _COMPILED_SIZES.match(match.text), _COMPILED_TOTAL.search(match.front)
     if found is None:
         return
     unit = _GIB if found["bytes"] else 1.0
@@ -548,96 +548,113 @@ def _compiled_memory(seen: Match) -> Iterator[Statement]:
         argument_gb=float(found["argument"]) / unit,
         host_temp_gb=float(host) / unit if host else None,
     )
-    spent = _since_previous_line(seen)
-    yield Mark(kind=MarkKind.COMPILED, time=seen.time, seconds=spent, offset=seen.offset)
+    spent = _since_previous_line(match)
+    yield Mark(kind=MarkKind.COMPILED, time=match.time, seconds=spent, offset=match.offset)
 
 
-def _since_previous_line(seen: Match) -> float | None:
+def _since_previous_line(match: Match) -> float | None:
     """Seconds from the stamped line before this one on the same host: nothing is printed while compiling."""
-    now, thread = seen.time, seen.prefix.thread
+    now, thread = match.time, match.prefix.thread
     if now is None or not thread:
         return None
-    stamps = [found for found in _STAMP.finditer(seen.before(BYTES_BEFORE)) if found["thread"] == thread]
+    stamps = [found for found in _STAMP.finditer(match.before(BYTES_BEFORE)) if found["thread"] == thread]
     if len(stamps) < 2:
         return None
-    then = seen.almanac.place(stamps[-2]["month"], stamps[-2]["day"], stamps[-2]["clock"])
+    then = match.dates.resolve(stamps[-2]["month"], stamps[-2]["day"], stamps[-2]["clock"])
     return now - then if then is not None and now >= then else None
 
 
-def _checkpoint_waited(seen: Match) -> Iterator[Statement]:
-    if found := _WAITED.match(seen.text):
+def _checkpoint_waited(match: Match) -> Iterator[Statement]:
+    if found := _WAITED.match(match.text):
         yield Mark(
             kind=MarkKind.CHECKPOINT_WAITED,
-            time=seen.time,
+            time=match.time,
             step=int(found["step"]),
             seconds=float(found["seconds"]),
-            offset=seen.offset,
+            offset=match.offset,
         )
 
 
-def _checkpoint_started(seen: Match) -> Iterator[Statement]:
-    if found := _SAVE.match(seen.text):
-        yield _mark(seen, MarkKind.CHECKPOINT_STARTED, int(found["step"]))
+def _checkpoint_started(match: Match) -> Iterator[Statement]:
+    if found := _SAVE.match(match.text):
+        yield _mark(match, MarkKind.CHECKPOINT_STARTED, int(found["step"]))
 
 
-def _checkpoint_saved(seen: Match) -> Iterator[Statement]:
-    if found := _SAVE.match(seen.text):
-        yield _mark(seen, MarkKind.CHECKPOINT_SAVED, int(found["step"]))
+def _checkpoint_saved(match: Match) -> Iterator[Statement]:
+    if found := _SAVE.match(match.text):
+        yield _mark(match, MarkKind.CHECKPOINT_SAVED, int(found["step"]))
 
 
-def _mark(seen: Match, kind: MarkKind, step: int | None) -> Mark:
-    return Mark(kind=kind, time=seen.time, step=step, offset=seen.offset)
+def _mark(match: Match, kind: MarkKind, step: int | None) -> Mark:
+    return Mark(kind=kind, time=match.time, step=step, offset=match.offset)
 
 
-def _eval_step(seen: Match) -> int | None:
-    found = _EVAL_STEP.match(seen.text)
+def _eval_step(match: Match) -> int | None:
+    found = _EVAL_STEP.match(match.text)
     return int(found["step"]) if found else None
 
 
-def _eval_around_step(seen: Match) -> Iterator[Statement]:
+def _eval_around_step(match: Match) -> Iterator[Statement]:
     """The two ends of an evaluation around a train step."""
-    kind = MarkKind.EVAL_STARTED if seen.front.endswith("Starting") else MarkKind.EVAL_ENDED
-    yield _mark(seen, kind, _eval_step(seen))
+    kind = MarkKind.EVAL_STARTED if match.front.endswith("Starting") else MarkKind.EVAL_ENDED
+    yield _mark(match, kind, _eval_step(match))
 
 
-def _first_eval_step(seen: Match) -> Iterator[Statement]:
+def _first_eval_step(match: Match) -> Iterator[Statement]:
     """The first step of an evaluation: older programs do not say that one begins."""
-    if _FIRST_EVAL_STEP.match(seen.text):
-        yield _mark(seen, MarkKind.EVAL_STARTED, None)
+    if _FIRST_EVAL_STEP.match(match.text):
+        yield _mark(match, MarkKind.EVAL_STARTED, None)
 
 
-def _old_eval_ended(seen: Match) -> Iterator[Statement]:
-    if _OLD_EVAL.search(seen.front):
-        yield _mark(seen, MarkKind.EVAL_ENDED, _eval_step(seen))
+def _old_eval_ended(match: Match) -> Iterator[Statement]:
+    if _OLD_EVAL.search(match.front):
+        yield _mark(match, MarkKind.EVAL_ENDED, _eval_step(match))
 
 
-def _restored(seen: Match) -> Iterator[Statement]:
-    if found := _RESTORE.match(seen.text):
-        yield _mark(seen, MarkKind.RESTORED, int(found["step"] or found["path"]))
+def _restored(match: Match) -> Iterator[Statement]:
+    if found := _RESTORE.match(match.text):
+        yield _mark(match, MarkKind.RESTORED, int(found["step"] or found["path"]))
 
 
-def _stopped(seen: Match) -> Iterator[Statement]:
-    if found := _STOPPED.match(seen.text):
-        yield StoppedEarly(reason=found["reason"].strip())
+def _stopped(match: Match) -> Iterator[Statement]:
+    if found := _STOPPED.match(match.text):
+        reason = found["reason"].strip()
+        yield StoppedEarly(reason=reason, preempted="preemption" in reason)
 
 
 def _preempted(_: Match) -> Iterator[Statement]:
-    yield StoppedEarly(reason="The checkpoint manager was told of a preemption.")
+    yield StoppedEarly(reason="The checkpoint manager was told of a preemption.", preempted=True)
 
 
 MAXTEXT = (
     *STEPS,
     *SETUP,
-    LiteralRule(literal=b"number parameters", read=_parameter_count, telling=True, message="parameters",
-    again=80),
-    LiteralRule(literal=b"otal TFLOPs", read=_total_tflops, telling=True, again=80,
-           lead=r"[^\n]{0,24}[tT]", lead_most=25),
-    LiteralRule(literal=b"Using (GB) ", read=_device_memory, telling=True),
-    LiteralRule(literal=b"utput size: ", read=_compiled_memory, telling=True,
-           lead=r"(?:Total (?:estimated )?memory size: [\d.]{1,12} GB, )?(?:estimated )?[oO]"),
+    LiteralRule(
+        literal=b"number parameters",
+        read=_parameter_count,
+        distinctive=True,
+        message="parameters",
+        repeat_bytes=80,
+    ),
+    LiteralRule(
+        literal=b"otal TFLOPs",
+        read=_total_tflops,
+        distinctive=True,
+        repeat_bytes=80,
+        lead=r"[^\n]{0,24}[tT]",
+        lead_limit=25,
+    ),
+    LiteralRule(literal=b"Using (GB) ", read=_device_memory, distinctive=True),
+    LiteralRule(
+        literal=b"utput size: ",
+        read=_compiled_memory,
+        distinctive=True,
+        lead=r"(?:Total (?:estimated )?memory size: [\d.]{1,12} GB, )?(?:estimated )?[oO]",
+    ),
     LiteralRule(literal=b"Waited ", read=_checkpoint_waited),
-    LiteralRule(literal=b"asynchronous checkpoint save for step ", read=_checkpoint_started,
-    lead="Started an "),
+    LiteralRule(
+        literal=b"asynchronous checkpoint save for step ", read=_checkpoint_started, lead="Started an "
+    ),
     LiteralRule(literal=b"saved a checkpoint at step ", read=_checkpoint_saved),
     LiteralRule(literal=b" eval after train step ", read=_eval_around_step, lead="(?:Starting|[cC]ompleted)"),
     LiteralRule(literal=b"ed eval step", read=_first_eval_step, lead="[cC]omplet"),
@@ -645,4 +662,4 @@ MAXTEXT = (
     LiteralRule(literal=b"estoring ", read=_restored, lead="[rR]"),
     LiteralRule(literal=b"Training stopped: ", read=_stopped),
     LiteralRule(literal=b"'reached_preemption': True", read=_preempted),
-)  # fmt: skip
+)

@@ -6,7 +6,8 @@ the iterations, so hosts are not told apart. Some forks print each iteration twi
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bot.logs.facts import Mark, MarkKind, Step
 from bot.logs.prefixes import RFC3339, rfc3339_time
@@ -69,20 +70,20 @@ _AT_ITERATION = re.compile(r"[^|\n]{0,60}?iteration +(?P<step>\d{1,12})\b")
 _EXIT_CODE = re.compile(r"launcher exited with code (?P<code>\d{1,3})\b")
 
 
-def _iteration(seen: Match) -> Iterator[Statement]:
-    head = _HEAD.search(seen.front)
+def _iteration(match: Match) -> Iterator[Statement]:
+    head = _HEAD.search(match.front)
     if head is None:
         return
-    pairs, mean, end = _pairs(seen.text)
-    rest = seen.text[end:]
-    if seen.last and "\n" not in seen.text[end - 1 :] and (len(rest) < _PARTIAL_LENGTH or not pairs):
-        if rest.strip() or not seen.text[:end].endswith("|"):
+    pairs, mean, end = _pairs(match.text)
+    rest = match.text[end:]
+    if match.at_end and "\n" not in match.text[end - 1 :] and (len(rest) < _PARTIAL_LENGTH or not pairs):
+        if rest.strip() or not match.text[:end].endswith("|"):
             yield LogWarning(text=RECORD_CUT)
             return
-        yield UnfinishedStep(step=_step(seen, head, pairs, mean))
+        yield UnfinishedStep(step=_step(match, head, pairs, mean))
     else:
-        yield _step(seen, head, pairs, mean)
-    yield Quantity(figure=QuantityKind.EXPECTED_STEPS, value=float(head["total"]))
+        yield _step(match, head, pairs, mean)
+    yield Quantity(kind=QuantityKind.EXPECTED_STEPS, value=float(head["total"]))
 
 
 def _pairs(text: str) -> tuple[dict[str, float], float | None, int]:
@@ -106,7 +107,7 @@ def _pairs(text: str) -> tuple[dict[str, float], float | None, int]:
     return pairs, mean, at
 
 
-def _step(seen: Match, head: re.Match[str], pairs: dict[str, float], mean: float | None) -> Step:
+def _step(match: Match, head: re.Match[str], pairs: dict[str, float], mean: float | None) -> Step:
     known: dict[str, float] = {}
     extras = [] if mean is None else [(AVERAGE_SECONDS, mean / 1000)]
     milliseconds = pairs.pop(_TIME_KEY, None)
@@ -121,8 +122,8 @@ def _step(seen: Match, head: re.Match[str], pairs: dict[str, float], mean: float
         tflops_per_device=known.get("tflops"),
         tokens_per_device=known.get("tokens"),
         loss=known.get("loss"),
-        time=rfc3339_time(head) if head["year"] else seen.time,
-        offset=seen.offset,
+        time=rfc3339_time(head) if head["year"] else match.time,
+        offset=match.offset,
         extras=tuple(extras),
     )
 
@@ -141,34 +142,34 @@ def without_averages(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     )
 
 
-def _iterations(seen: Match) -> Iterator[Statement]:
-    if found := _ITERATIONS.match(seen.text):
-        yield Quantity(figure=QuantityKind.EXPECTED_STEPS, value=float(found["count"]))
+def _iterations(match: Match) -> Iterator[Statement]:
+    if found := _ITERATIONS.match(match.text):
+        yield Quantity(kind=QuantityKind.EXPECTED_STEPS, value=float(found["count"]))
 
 
-def _parameter_count(seen: Match) -> Iterator[Statement]:
-    if found := _PARAMETERS.match(seen.text):
-        yield Quantity(figure=QuantityKind.PARAMETERS_BILLION, value=float(found["count"]))
+def _parameter_count(match: Match) -> Iterator[Statement]:
+    if found := _PARAMETERS.match(match.text):
+        yield Quantity(kind=QuantityKind.PARAMETERS_BILLION, value=float(found["count"]))
 
 
-def _max_allocated(seen: Match) -> Iterator[Statement]:
-    if found := _ALLOCATED.match(seen.text):
-        yield Quantity(figure=QuantityKind.MAX_ALLOCATED_MB, value=float(found["count"]))
+def _max_allocated(match: Match) -> Iterator[Statement]:
+    if found := _ALLOCATED.match(match.text):
+        yield Quantity(kind=QuantityKind.MAX_ALLOCATED_MB, value=float(found["count"]))
 
 
-def _evaluated(seen: Match) -> Iterator[Statement]:
-    if found := _AT_ITERATION.match(seen.text):
-        yield Mark(kind=MarkKind.EVAL_ENDED, time=seen.time, step=int(found["step"]), offset=seen.offset)
+def _evaluated(match: Match) -> Iterator[Statement]:
+    if found := _AT_ITERATION.match(match.text):
+        yield Mark(kind=MarkKind.EVAL_ENDED, time=match.time, step=int(found["step"]), offset=match.offset)
 
 
-def _checkpoint(seen: Match) -> Iterator[Statement]:
-    if found := _AT_ITERATION.match(seen.text):
-        kind = MarkKind.CHECKPOINT_STARTED if seen.text.startswith("saving") else MarkKind.CHECKPOINT_SAVED
-        yield Mark(kind=kind, time=seen.time, step=int(found["step"]), offset=seen.offset)
+def _checkpoint(match: Match) -> Iterator[Statement]:
+    if found := _AT_ITERATION.match(match.text):
+        kind = MarkKind.CHECKPOINT_STARTED if match.text.startswith("saving") else MarkKind.CHECKPOINT_SAVED
+        yield Mark(kind=kind, time=match.time, step=int(found["step"]), offset=match.offset)
 
 
-def _exit_code(seen: Match) -> Iterator[Statement]:
-    if found := _EXIT_CODE.match(seen.text):
+def _exit_code(match: Match) -> Iterator[Statement]:
+    if found := _EXIT_CODE.match(match.text):
         yield ExitCode(code=int(found["code"]))
 
 
@@ -178,13 +179,19 @@ def _completed(_: Match) -> Iterator[Statement]:
 
 
 MEGATRON = (
-    LiteralRule(literal=b"consumed samples:", read=_iteration, telling=True,
-           lead=r"iteration +\d{1,12}/ *\d{1,12} \|[ \t]{0,4}"),
-    LiteralRule(literal=b"setting training iterations to ", read=_iterations, telling=True),
-    LiteralRule(literal=b"parameters in billions: ", read=_parameter_count, telling=True, again=80),
+    LiteralRule(
+        literal=b"consumed samples:",
+        read=_iteration,
+        distinctive=True,
+        lead=r"iteration +\d{1,12}/ *\d{1,12} \|[ \t]{0,4}",
+    ),
+    LiteralRule(literal=b"setting training iterations to ", read=_iterations, distinctive=True),
+    LiteralRule(
+        literal=b"parameters in billions: ", read=_parameter_count, distinctive=True, repeat_bytes=80
+    ),
     LiteralRule(literal=b"max allocated: ", read=_max_allocated),
     LiteralRule(literal=b"validation loss at iteration ", read=_evaluated),
     LiteralRule(literal=b"saved checkpoint from iteration ", read=_checkpoint),
     LiteralRule(literal=b"launcher exited with code ", read=_exit_code),
     LiteralRule(literal=b"[exiting program", read=_completed),
-)  # fmt: skip
+)

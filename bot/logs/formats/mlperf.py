@@ -8,7 +8,9 @@ lines count samples or tokens: `numbered_by_samples` makes step numbers of them.
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.logs.facts import Environment, Mark, MarkKind, Step
 from bot.logs.rules import (
@@ -62,8 +64,7 @@ _MAX_ACCURACY = 1.0
 _MAX_NUMBER = 1e15
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Event:
+class _Event(Struct, frozen=True, kw_only=True):
     """One line: `time` in Unix seconds."""
 
     key: str
@@ -99,50 +100,50 @@ def _event(text: str) -> _Event | None:
     )
 
 
-def _line(seen: Match) -> Iterator[Statement]:
-    if seen.front.endswith("Processing "):  # a program that reads the log prints the line once more
+def _line(match: Match) -> Iterator[Statement]:
+    if match.front.endswith("Processing "):  # a program that reads the log prints the line once more
         return
-    event = _event(seen.after(_LINE_BYTES))
+    event = _event(match.after(_LINE_BYTES))
     if event is None:
-        if seen.last:
+        if match.at_end:
             yield LogWarning(text=RECORD_CUT)
         return
     match event.key:
         case "tracked_stats":
-            yield from _timed_step(seen, event)
+            yield from _timed_step(match, event)
         case "eval_accuracy":
-            yield from _evaluated(seen, event)
+            yield from _evaluated(match, event)
         case "eval_start":
-            yield Mark(kind=MarkKind.EVAL_STARTED, time=event.time, offset=seen.offset)
+            yield Mark(kind=MarkKind.EVAL_STARTED, time=event.time, offset=match.offset)
         case "run_stop":
-            yield from _run_stopped(seen, event)
+            yield from _run_stopped(match, event)
         case "":
             return
         case _:
-            yield from _run_setup(seen, event)
+            yield from _run_setup(match, event)
 
 
-def _timed_step(seen: Match, event: _Event) -> Iterator[Statement]:
+def _timed_step(match: Match, event: _Event) -> Iterator[Statement]:
     """A step's own time, and its loss where that is tracked."""
     tracked = event.value if isinstance(event.value, dict) else {}
     seconds, counter = _number(tracked.get(_STEP_TIME)), event.counter
     if seconds is not None and counter is not None:
         loss = next((_number(tracked[name]) for name in _LOSSES if name in tracked), None)
-        yield Step(step=counter, seconds=seconds, loss=loss, time=event.time, offset=seen.offset)
+        yield Step(step=counter, seconds=seconds, loss=loss, time=event.time, offset=match.offset)
 
 
-def _evaluated(seen: Match, event: _Event) -> Iterator[Statement]:
+def _evaluated(match: Match, event: _Event) -> Iterator[Statement]:
     value, counter = _number(event.value), event.counter
     loss = value if value is not None and value > _MAX_ACCURACY else None
-    yield Mark(kind=MarkKind.EVAL_ENDED, time=event.time, loss=loss, offset=seen.offset)
-    before = seen.before(BYTES_BEFORE)
+    yield Mark(kind=MarkKind.EVAL_ENDED, time=event.time, loss=loss, offset=match.offset)
+    before = match.before(BYTES_BEFORE)
     if counter is None or _STEP_TIME in before:
         return
     spent = _block_seconds(before)
     yield LogWarning(text=BLOCKS_TIMED)
     extras = ((BLOCK_SECONDS, spent),) if spent is not None else ()
     # without a time of its own: the evaluation would count as a part of the steps
-    yield Step(step=counter, loss=loss, offset=seen.offset, extras=extras)
+    yield Step(step=counter, loss=loss, offset=match.offset, extras=extras)
 
 
 def _block_seconds(before: str) -> float | None:
@@ -157,29 +158,29 @@ def _block_seconds(before: str) -> float | None:
     return None
 
 
-def _run_stopped(seen: Match, event: _Event) -> Iterator[Statement]:
+def _run_stopped(match: Match, event: _Event) -> Iterator[Statement]:
     status = event.metadata.get("status")
-    yield Mark(kind=MarkKind.END, time=event.time, offset=seen.offset)
+    yield Mark(kind=MarkKind.END, time=event.time, offset=match.offset)
     if status in {None, "success"}:
         yield Completed()
     else:
         yield StoppedEarly(reason=f"run_stop with status {status}"[:200])
 
 
-def _run_setup(seen: Match, event: _Event) -> Iterator[Statement]:
+def _run_setup(match: Match, event: _Event) -> Iterator[Statement]:
     """What the run was set up with. Every statement makes this a log of this format."""
-    figure, value = _QUANTITIES.get(event.key), _number(event.value)
-    if figure is not None and value is not None and value > 0:
-        yield Quantity(figure=figure, value=value)
+    kind, value = _QUANTITIES.get(event.key), _number(event.value)
+    if kind is not None and value is not None and value > 0:
+        yield Quantity(kind=kind, value=value)
     elif event.key == "submission_platform" and isinstance(event.value, str) and event.value:
         yield Environment(device_kind=event.value[:60])
     elif event.key == "init_start":
-        yield Mark(kind=MarkKind.START, time=event.time, offset=seen.offset)
+        yield Mark(kind=MarkKind.START, time=event.time, offset=match.offset)
     else:
         yield Environment()
 
 
-MLPERF = (LiteralRule(literal=b":::MLLOG {", read=_line, telling=True),)
+MLPERF = (LiteralRule(literal=b":::MLLOG {", read=_line, distinctive=True),)
 
 
 def numbered_by_samples() -> StatefulReader:
@@ -195,14 +196,14 @@ class _SampleNumbering:
         self._step = 0
         self._unit: int | None = None
 
-    def number(self, said: Step, figures: Quantities) -> Step | None:
+    def number(self, said: Step, quantities: Quantities) -> Step | None:
         """The line with its number; `None` where training has not gone on since the line before."""
         counter = said.step
         if counter == self._counter:
             return None
         if counter < self._counter or self._unit is None:
             self._counter = self._step = 0
-            self._unit = _step_unit(counter, figures)
+            self._unit = _step_unit(counter, quantities)
         before = self._step
         self._counter = counter
         self._step = counter // self._unit if self._unit else before + 1
@@ -213,8 +214,8 @@ class _SampleNumbering:
         return replace(step, seconds=spent / (self._step - before))
 
 
-def _step_unit(counter: int, figures: Quantities) -> int:
+def _step_unit(counter: int, quantities: Quantities) -> int:
     """What the counter grows by in one step: its tokens, or its samples; 0 where neither fits."""
-    samples = int(first_quantity(figures, QuantityKind.SAMPLES_PER_STEP) or 0)
-    tokens = samples * int(first_quantity(figures, QuantityKind.TOKENS_PER_SAMPLE) or 0)
+    samples = int(first_quantity(quantities, QuantityKind.SAMPLES_PER_STEP) or 0)
+    tokens = samples * int(first_quantity(quantities, QuantityKind.TOKENS_PER_SAMPLE) or 0)
     return next((unit for unit in (tokens, samples) if unit and counter % unit == 0), 0)

@@ -7,7 +7,8 @@ evaluation, whose time is not counted.
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bot.logs.facts import Environment, Mark, MarkKind, Step
 from bot.logs.rules import (
@@ -46,44 +47,44 @@ _TRAIN_TIME = "train_time"
 """The extra that holds the seconds of all steps so far."""
 
 
-def _step_line(seen: Match) -> Iterator[Statement]:
-    head = _HEAD.search(seen.front)
+def _step_line(match: Match) -> Iterator[Statement]:
+    head = _HEAD.search(match.front)
     if head is None:
         return
-    if not _MEAN.match(seen.text):
-        if seen.last:
+    if not _MEAN.match(match.text):
+        if match.at_end:
             yield LogWarning(text=RECORD_CUT)
         return
     number, loss = int(head["step"]), float(head["loss"]) if head["loss"] else None
-    yield Quantity(figure=QuantityKind.EXPECTED_STEPS, value=float(head["total"]))
+    yield Quantity(kind=QuantityKind.EXPECTED_STEPS, value=float(head["total"]))
     if head["name"] == "val":
-        yield Mark(kind=MarkKind.EVAL_ENDED, time=seen.time, step=number, loss=loss, offset=seen.offset)
+        yield Mark(kind=MarkKind.EVAL_ENDED, time=match.time, step=number, loss=loss, offset=match.offset)
         return
     yield Step(
         step=number,
         loss=loss,
-        time=seen.time,
-        offset=seen.offset,
+        time=match.time,
+        offset=match.offset,
         extras=((_TRAIN_TIME, float(head["time"]) / 1000),),
     )
 
 
-def _devices(seen: Match) -> Iterator[Statement]:
-    kinds = [found["kind"] for found in _DEVICE.finditer(seen.after(_DEVICE_TABLE_BYTES))]
+def _devices(match: Match) -> Iterator[Statement]:
+    kinds = [found["kind"] for found in _DEVICE.finditer(match.after(_DEVICE_TABLE_BYTES))]
     if kinds:
         yield Environment(device_kind=kinds[0], devices=len(kinds))
 
 
-def _peak_memory(seen: Match) -> Iterator[Statement]:
-    if found := _PEAK_MEMORY.match(seen.text):
-        yield Quantity(figure=QuantityKind.MAX_ALLOCATED_MB, value=float(found["count"]))
+def _peak_memory(match: Match) -> Iterator[Statement]:
+    if found := _PEAK_MEMORY.match(match.text):
+        yield Quantity(kind=QuantityKind.MAX_ALLOCATED_MB, value=float(found["count"]))
 
 
 def seconds_by_difference() -> StatefulReader:
     """A fresh clock: each step's own seconds out of the time of all so far."""
     before: Step | None = None
 
-    def follow(said: Step, _: Quantities) -> Step:
+    def stateful_reader(said: Step, _: Quantities) -> Step:
         nonlocal before
         last, before = before, said
         if last is None or said.step != last.step + 1:
@@ -91,12 +92,16 @@ def seconds_by_difference() -> StatefulReader:
         seconds = dict(said.extras)[_TRAIN_TIME] - dict(last.extras)[_TRAIN_TIME]
         return replace(said, seconds=round(seconds, 6)) if seconds > 0 else said
 
-    return follow
+    return stateful_reader
 
 
 MODDED_NANOGPT = (
-    LiteralRule(literal=b"ms step_avg:", read=_step_line, telling=True,
-           lead=r"step:\d{1,12}/\d{1,12} [^\n]{0,40}train_time:[\d.]{1,20}"),
+    LiteralRule(
+        literal=b"ms step_avg:",
+        read=_step_line,
+        distinctive=True,
+        lead=r"step:\d{1,12}/\d{1,12} [^\n]{0,40}train_time:[\d.]{1,20}",
+    ),
     LiteralRule(literal=b"|   0  NVIDIA ", read=_devices, sparse=True),
-    LiteralRule(literal=b"peak memory allocated: ", read=_peak_memory, again=40),
-)  # fmt: skip
+    LiteralRule(literal=b"peak memory allocated: ", read=_peak_memory, repeat_bytes=40),
+)

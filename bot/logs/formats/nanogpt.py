@@ -34,11 +34,11 @@ _CONFIG_BYTES = 8192
 """Bytes of configuration that may be printed between a value and the word that overrides it."""
 
 
-def _iteration(seen: Match) -> Iterator[Statement]:
-    head, mfu = _HEAD.search(seen.front), _MFU.match(seen.text)
+def _iteration(match: Match) -> Iterator[Statement]:
+    head, mfu = _HEAD.search(match.front), _MFU.match(match.text)
     if head is None or mfu is None:
         return
-    if seen.last and mfu["mfu"] is None and _MFU_CUT.match(seen.text) and seen.text != "ms":
+    if match.at_end and mfu["mfu"] is None and _MFU_CUT.match(match.text) and match.text != "ms":
         yield LogWarning(text=RECORD_CUT)
         return
     utilisation = float(mfu["mfu"]) if mfu["mfu"] else -1.0  # -100 % says that it is not known yet
@@ -46,35 +46,39 @@ def _iteration(seen: Match) -> Iterator[Statement]:
         step=int(head["step"]),
         seconds=float(head["time"]) / 1000,
         loss=float(head["loss"]),
-        time=seen.time,
-        offset=seen.offset,
+        time=match.time,
+        offset=match.offset,
         extras=(("mfu", utilisation),) if utilisation >= 0 else (),
     )
 
 
-def _evaluated(seen: Match) -> Iterator[Statement]:
-    head, loss = _EVAL.search(seen.front), _EVAL_LOSS.match(seen.text)
+def _evaluated(match: Match) -> Iterator[Statement]:
+    head, loss = _EVAL.search(match.front), _EVAL_LOSS.match(match.text)
     if head and loss:
         yield Mark(
             kind=MarkKind.EVAL_ENDED,
-            time=seen.time,
+            time=match.time,
             step=int(head["step"]),
             loss=float(loss["loss"]),
-            offset=seen.offset,
+            offset=match.offset,
         )
 
 
-def _max_iters(seen: Match) -> Iterator[Statement]:
+def _max_iters(match: Match) -> Iterator[Statement]:
     """The last iteration's number, from the configuration as it is in the end."""
-    found = _MAX_ITERS.match(seen.text)
-    overridden = not seen.front.endswith(_OVERRIDE) and f"{_OVERRIDE}max_iters" in seen.after(_CONFIG_BYTES)
+    found = _MAX_ITERS.match(match.text)
+    overridden = not match.front.endswith(_OVERRIDE) and f"{_OVERRIDE}max_iters" in match.after(_CONFIG_BYTES)
     if found and not overridden:
-        yield Quantity(figure=QuantityKind.EXPECTED_STEPS, value=float(found["count"]) + 1)
+        yield Quantity(kind=QuantityKind.EXPECTED_STEPS, value=float(found["count"]) + 1)
 
 
 NANOGPT = (
-    LiteralRule(literal=b"ms, mfu ", read=_iteration, telling=True,
-           lead=r"iter \d{1,12}: loss \S{1,24}, time [\d.]{1,20}"),
+    LiteralRule(
+        literal=b"ms, mfu ",
+        read=_iteration,
+        distinctive=True,
+        lead=r"iter \d{1,12}: loss \S{1,24}, time [\d.]{1,20}",
+    ),
     LiteralRule(literal=b", val loss ", read=_evaluated, lead=r"step \d{1,12}: train loss \S{1,24}"),
     LiteralRule(literal=b"max_iters = ", read=_max_iters),
-)  # fmt: skip
+)

@@ -40,22 +40,22 @@ _PAIR = re.compile(
 _MAX_REACHED = re.compile(r"`Trainer\.fit` stopped: `max_(?P<what>\w{1,12})=(?P<count>\d{1,12})` reached")
 
 
-def _step_line(seen: Match) -> Iterator[Statement]:
-    begins = max(seen.front.rfind("Training epoch "), 0)  # a pasted log has the record before it in front
-    line, bar = _STEP_LINE.search(seen.front, begins), _PROGRESS_BAR.search(seen.front)
+def _step_line(match: Match) -> Iterator[Statement]:
+    begins = max(match.front.rfind("Training epoch "), 0)  # a pasted log has the record before it in front
+    line, bar = _STEP_LINE.search(match.front, begins), _PROGRESS_BAR.search(match.front)
     head = line or bar
     if head is None:
         return
-    rest = re.split(r"[\r\n]|\]" if bar else r"[\r\n]|(?=Training epoch )", seen.text, maxsplit=1)
-    ends = len(rest) == 1 and seen.last  # where the log ends
+    rest = re.split(r"[\r\n]|\]" if bar else r"[\r\n]|(?=Training epoch )", match.text, maxsplit=1)
+    ends = len(rest) == 1 and match.at_end  # where the log ends
     if ends and bar:
         yield LogWarning(text=RECORD_CUT)
         return
     texts = {pair["name"]: pair["value"] for pair in _PAIR.finditer(head["pairs"] + rest[0]) if pair["value"]}
-    step = _step(seen, int(line["step"]) if line else _bar_step(texts, head), texts)
+    step = _step(match, int(line["step"]) if line else _bar_step(texts, head), texts)
     yield UnfinishedStep(step=step) if ends else step
     if line:
-        yield Quantity(figure=QuantityKind.EXPECTED_STEPS, value=float(line["last"]) + 1)
+        yield Quantity(kind=QuantityKind.EXPECTED_STEPS, value=float(line["last"]) + 1)
 
 
 def _bar_step(texts: dict[str, str], bar: re.Match[str]) -> int:
@@ -64,7 +64,7 @@ def _bar_step(texts: dict[str, str], bar: re.Match[str]) -> int:
     return int(bar["count"]) - 1 if "e" in stated.lower() or "n" in stated.lower() else int(float(stated))
 
 
-def _step(seen: Match, number: int, texts: dict[str, str]) -> Step:
+def _step(match: Match, number: int, texts: dict[str, str]) -> Step:
     pairs = {name: float(text) for name, text in texts.items()}
     loss, seconds = pairs.pop("reduced_train_loss", None), pairs.pop("train_step_timing in s", None)
     for name in ("global_step", "loss"):  # said already; a mean of the last losses
@@ -73,27 +73,31 @@ def _step(seen: Match, number: int, texts: dict[str, str]) -> Step:
         step=max(number, 0),
         seconds=seconds,
         loss=loss,
-        time=seen.time,
-        offset=seen.offset,
+        time=match.time,
+        offset=match.offset,
         extras=tuple(pairs.items()),
     )
 
 
-def _validation_started(seen: Match) -> Iterator[Statement]:
+def _validation_started(match: Match) -> Iterator[Statement]:
     # Validation: iteration 1/32      Validation DataLoader 0:  10%|
-    yield Mark(kind=MarkKind.EVAL_STARTED, time=seen.time, offset=seen.offset)
+    yield Mark(kind=MarkKind.EVAL_STARTED, time=match.time, offset=match.offset)
 
 
-def _max_reached(seen: Match) -> Iterator[Statement]:
-    if found := _MAX_REACHED.match(seen.text):
+def _max_reached(match: Match) -> Iterator[Statement]:
+    if found := _MAX_REACHED.match(match.text):
         if found["what"] == "steps":
-            yield Quantity(figure=QuantityKind.EXPECTED_STEPS, value=float(found["count"]))
+            yield Quantity(kind=QuantityKind.EXPECTED_STEPS, value=float(found["count"]))
         yield Completed()
 
 
 NEMO = (
-    LiteralRule(literal=b"reduced_train_loss", read=_step_line, telling=True,
-           lead=r"(?:Training e|E)poch [^\n\r]{1,200}[|,] "),
+    LiteralRule(
+        literal=b"reduced_train_loss",
+        read=_step_line,
+        distinctive=True,
+        lead=r"(?:Training e|E)poch [^\n\r]{1,200}[|,] ",
+    ),
     LiteralRule(literal=b"Validation: iteration 1/", read=_validation_started),
     LiteralRule(literal=b"`Trainer.fit` stopped: ", read=_max_reached),
-)  # fmt: skip
+)

@@ -21,24 +21,28 @@ from bot.logs.rules import LogFormat
 COMMON_RULES = (*XPK, *ERRORS)
 
 FORMATS = (
-    LogFormat(name="maxtext", needles=(*MAXTEXT, *REINFORCEMENT_LEARNING), per_host=True, first_step=0),
-    LogFormat(name="torchtitan", needles=TORCHTITAN, per_host=True, first_step=1),
+    LogFormat(name="maxtext", rules=(*MAXTEXT, *REINFORCEMENT_LEARNING), per_host=True, first_step=0),
+    LogFormat(name="torchtitan", rules=TORCHTITAN, per_host=True, first_step=1),
     LogFormat(
-        name="hugging_face", needles=HUGGING_FACE, per_host=False, first_step=1, follow=numbered_by_epoch
-    ),
-    LogFormat(name="mlperf", needles=MLPERF, per_host=False, first_step=1, follow=numbered_by_samples),
-    LogFormat(name="nemo", needles=NEMO, per_host=False, first_step=0),
-    LogFormat(name="deepspeed_chat", needles=DEEPSPEED_CHAT, per_host=False, first_step=0),
-    LogFormat(name="deepspeed", needles=DEEPSPEED, per_host=False, first_step=1, library=True),
-    LogFormat(name="levanter", needles=LEVANTER, per_host=False, first_step=0),
-    LogFormat(name="nanogpt", needles=NANOGPT, per_host=False, first_step=0),
-    LogFormat(name="llmc", needles=LLMC, per_host=False, first_step=1),
-    LogFormat(
-        name="modded_nanogpt",
-        needles=MODDED_NANOGPT,
+        name="hugging_face",
+        rules=HUGGING_FACE,
         per_host=False,
         first_step=1,
-        follow=seconds_by_difference,
+        stateful_reader=numbered_by_epoch,
     ),
-    LogFormat(name="megatron", needles=MEGATRON, per_host=False, first_step=1, settle=without_averages),
+    LogFormat(name="mlperf", rules=MLPERF, per_host=False, first_step=1, stateful_reader=numbered_by_samples),
+    LogFormat(name="nemo", rules=NEMO, per_host=False, first_step=0),
+    LogFormat(name="deepspeed_chat", rules=DEEPSPEED_CHAT, per_host=False, first_step=0),
+    LogFormat(name="deepspeed", rules=DEEPSPEED, per_host=False, first_step=1, library=True),
+    LogFormat(name="levanter", rules=LEVANTER, per_host=False, first_step=0),
+    LogFormat(name="nanogpt", rules=NANOGPT, per_host=False, first_step=0),
+    LogFormat(name="llmc", rules=LLMC, per_host=False, first_step=1),
+    LogFormat(
+        name="modded_nanogpt",
+        rules=MODDED_NANOGPT,
+        per_host=False,
+        first_step=1,
+        stateful_reader=seconds_by_difference,
+    ),
+    LogFormat(name="megatron", rules=MEGATRON, per_host=False, first_step=1, correct_steps=without_averages),
 )

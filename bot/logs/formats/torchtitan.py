@@ -84,36 +84,36 @@ def _numbers(text: str) -> tuple[dict[str, float], int]:
     return found, at
 
 
-def _metric_line(seen: Match) -> Iterator[Statement]:
-    memory = _MEMORY.match(seen.text)
-    head = _HEAD.search(seen.front) if memory else None
+def _metric_line(match: Match) -> Iterator[Statement]:
+    memory = _MEMORY.match(match.text)
+    head = _HEAD.search(match.front) if memory else None
     if head is None or memory is None:
         return
     loss = _number(head["loss"])
     if head["validate"]:
         yield Mark(
-            kind=MarkKind.EVAL_ENDED, time=seen.time, step=int(head["step"]), loss=loss, offset=seen.offset
+            kind=MarkKind.EVAL_ENDED, time=match.time, step=int(head["step"]), loss=loss, offset=match.offset
         )
         return
-    rates, end = _numbers(seen.text[memory.end() :])
-    rest = seen.text[memory.end() + end :]
-    if seen.last and _UNFINISHED.match(rest) and not seen.text.endswith(("%", "N/A")):
+    rates, end = _numbers(match.text[memory.end() :])
+    rest = match.text[memory.end() + end :]
+    if match.at_end and _UNFINISHED.match(rest) and not match.text.endswith(("%", "N/A")):
         yield LogWarning(text=RECORD_CUT)
         return
     extras, _ = _numbers(head["rest"])
-    yield _step(seen, head, loss, extras | {"memory_gib": float(head["used"])} | rates)
-    yield from _memory(float(head["used"]), float(memory["percent"]), seen.offset)
+    yield _step(match, head, loss, extras | {"memory_gib": float(head["used"])} | rates)
+    yield from _memory(float(head["used"]), float(memory["percent"]), match.offset)
 
 
-def _step(seen: Match, head: re.Match[str], loss: float | None, numbers: dict[str, float]) -> Step:
+def _step(match: Match, head: re.Match[str], loss: float | None, numbers: dict[str, float]) -> Step:
     known = {_FIELDS[name]: value for name, value in numbers.items() if name in _FIELDS}
     return Step(
         step=int(head["step"]),
         tflops_per_device=known.get("tflops"),
         tokens_per_device=known.get("tokens"),
         loss=loss,
-        time=seen.time,
-        offset=seen.offset,
+        time=match.time,
+        offset=match.offset,
         extras=tuple((name, value) for name, value in numbers.items() if name not in _FIELDS),
     )
 
@@ -130,18 +130,18 @@ def _memory(used: float, percent: float, offset: int) -> Iterator[Statement]:
         )
 
 
-def _total_steps(seen: Match) -> Iterator[Statement]:
-    if found := _TOTAL_STEPS.search(seen.front):
-        yield Quantity(figure=QuantityKind.EXPECTED_STEPS, value=float(found["count"]))
+def _total_steps(match: Match) -> Iterator[Statement]:
+    if found := _TOTAL_STEPS.search(match.front):
+        yield Quantity(kind=QuantityKind.EXPECTED_STEPS, value=float(found["count"]))
 
 
-def _device_kind(seen: Match) -> Iterator[Statement]:
-    if found := _DEVICE.search(seen.front):
+def _device_kind(match: Match) -> Iterator[Statement]:
+    if found := _DEVICE.search(match.front):
         yield Environment(device_kind=found["kind"])
 
 
-def _mesh(seen: Match) -> Iterator[Statement]:
-    found = _MESH.match(seen.text)
+def _mesh(match: Match) -> Iterator[Statement]:
+    found = _MESH.match(match.text)
     if found is None:
         return
     axes = [(axis["name"], int(axis["size"])) for axis in _SIZE.finditer(found["pairs"] or found["sizes"])]
@@ -150,9 +150,9 @@ def _mesh(seen: Match) -> Iterator[Statement]:
         yield Environment(devices=devices, mesh=tuple(size for _, size in axes))
 
 
-def _parameter_count(seen: Match) -> Iterator[Statement]:
-    if (found := _PARAMETERS.search(seen.front)) and (count := _number(found["count"])):
-        yield Quantity(figure=QuantityKind.PARAMETERS_BILLION, value=count / 1e9)
+def _parameter_count(match: Match) -> Iterator[Statement]:
+    if (found := _PARAMETERS.search(match.front)) and (count := _number(found["count"])):
+        yield Quantity(kind=QuantityKind.PARAMETERS_BILLION, value=count / 1e9)
 
 
 def _completed(_: Match) -> Iterator[Statement]:
@@ -165,13 +165,17 @@ def _data_exhausted(_: Match) -> Iterator[Statement]:
 
 
 TORCHTITAN = (
-    LiteralRule(literal=b"GiB(", read=_metric_line, telling=True,
-           lead=_LEAD + r"(?:validate )?step: *\d{1,12} [^\n]{1,200}?memory: *[\d.]{1,12}"),
-    LiteralRule(literal=b"(warmup ", read=_total_steps, telling=True),
-    LiteralRule(literal=b"GiB memory", read=_device_kind, telling=True),
-    LiteralRule(literal=b"device mesh with ", read=_mesh, telling=True),
-    LiteralRule(literal=b" total parameters", read=_parameter_count, telling=True),
+    LiteralRule(
+        literal=b"GiB(",
+        read=_metric_line,
+        distinctive=True,
+        lead=_LEAD + r"(?:validate )?step: *\d{1,12} [^\n]{1,200}?memory: *[\d.]{1,12}",
+    ),
+    LiteralRule(literal=b"(warmup ", read=_total_steps, distinctive=True),
+    LiteralRule(literal=b"GiB memory", read=_device_kind, distinctive=True),
+    LiteralRule(literal=b"device mesh with ", read=_mesh, distinctive=True),
+    LiteralRule(literal=b" total parameters", read=_parameter_count, distinctive=True),
     LiteralRule(literal=b"Training completed", read=_completed),
     LiteralRule(literal=b"Process group destroyed", read=_completed),
     LiteralRule(literal=b"Ran out of data; last step", read=_data_exhausted),
-)  # fmt: skip
+)

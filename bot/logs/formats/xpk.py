@@ -33,47 +33,47 @@ _TITLE_BASE = re.compile(r"\((?P<sha>[0-9a-f]{7,40})\Z")
 _TITLE_HEAD = re.compile(r"\) vs [^\s()]{1,200} \((?P<sha>[0-9a-f]{7,40})\)")
 
 
-def _started(seen: Match) -> Iterator[Statement]:
-    text = seen.text[len("XPK Start: ") :]
+def _started(match: Match) -> Iterator[Statement]:
+    text = match.text[len("XPK Start: ") :]
     if not _DATED.match(text):
         return
     time = parse_date(text)
     if time is not None:
-        seen.almanac.anchor(time)
+        match.dates.see_date(time)
     yield ProgramStarted(time=time)
-    yield Mark(kind=MarkKind.START, time=time, offset=seen.offset)
+    yield Mark(kind=MarkKind.START, time=time, offset=match.offset)
 
 
-def _ended(seen: Match) -> Iterator[Statement]:
+def _ended(match: Match) -> Iterator[Statement]:
     # XPK End: Tue Apr 21 10:19:24 UTC 2026      Job End: Thu Jul 31 09:48:56 UTC 2025
-    text = seen.text[seen.text.index("End: ") + len("End: ") :]
+    text = match.text[match.text.index("End: ") + len("End: ") :]
     if not _DATED.match(text):
         return
     time = parse_date(text)
     if time is not None:
-        seen.almanac.anchor(time)
+        match.dates.see_date(time)
     yield ProgramEnded(time=time)
-    yield Mark(kind=MarkKind.END, time=time, offset=seen.offset)
+    yield Mark(kind=MarkKind.END, time=time, offset=match.offset)
 
 
-def _exit_code(seen: Match) -> Iterator[Statement]:
-    found = _EXIT_CODE.match(seen.text)
+def _exit_code(match: Match) -> Iterator[Statement]:
+    found = _EXIT_CODE.match(match.text)
     if found:
         yield ExitCode(code=int(found["code"]))
 
 
-def _bench_meta(seen: Match) -> Iterator[Statement]:
-    if found := _BENCH_META.match(seen.text):
+def _bench_meta(match: Match) -> Iterator[Statement]:
+    if found := _BENCH_META.match(match.text):
         yield Environment(commit=found["sha"])
 
 
-def _page_header(seen: Match) -> Iterator[Statement]:
-    if found := _PAGE_HEADER.search(seen.front):
+def _page_header(match: Match) -> Iterator[Statement]:
+    if found := _PAGE_HEADER.search(match.front):
         yield ClaimedCommits(commits=(found["sha"],))
 
 
-def _page_title(seen: Match) -> Iterator[Statement]:
-    base, head = _TITLE_BASE.search(seen.front), _TITLE_HEAD.match(seen.text)
+def _page_title(match: Match) -> Iterator[Statement]:
+    base, head = _TITLE_BASE.search(match.front), _TITLE_HEAD.match(match.text)
     if base and head:
         yield ClaimedCommits(commits=(base["sha"], head["sha"]))
 
@@ -82,7 +82,7 @@ XPK = (
     LiteralRule(literal=b"XPK Start: ", read=_started),
     LiteralRule(literal=b"XPK End: ", read=_ended),
     LiteralRule(literal=b"Job End: ", read=_ended),
-    LiteralRule(literal=b"EXIT_CODE=", read=_exit_code, again=14),
+    LiteralRule(literal=b"EXIT_CODE=", read=_exit_code, repeat_bytes=14),
     LiteralRule(literal=b"BENCH_META {", read=_bench_meta),
     LiteralRule(literal=b"full log", read=_page_header),
     LiteralRule(literal=b") vs ", read=_page_title),

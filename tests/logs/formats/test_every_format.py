@@ -2,10 +2,10 @@
 
 import gzip
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.logs.facts import RunLog
 from bot.logs.ledger import time_ledger

@@ -1,8 +1,7 @@
 """Step lines: every form, what is glued to them, what is cut off, and very many of them."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from bot.logs.facts import MarkKind, RunLog, Step, StepKind
 from bot.logs.reader import read_log

@@ -5,6 +5,7 @@ from pathlib import PurePath
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from bot.report.model import Report
 from bot.report.redact import redacted
@@ -53,8 +54,8 @@ def test_a_report_is_shown_as_if_every_value_of_it_were_looked_at(name: str, vis
 def test_a_text_deep_in_a_run_is_redacted() -> None:
     """A name that a step line prints beside a number is a text from outside as any other."""
     run = made(Shape(steps=6))
-    step = replace(run.log.steps[2], extras=((TOKEN, 1.0),))
-    told = replace(run, log=replace(run.log, steps=(step, *run.log.steps)))
+    step = structs.replace(run.log.steps[2], extras=((TOKEN, 1.0),))
+    told = replace(run, log=structs.replace(run.log, steps=(step, *run.log.steps)))
     shown = for_page(told, STRANGER)
     assert TOKEN not in repr(shown)
     assert msgspec.convert(plainly(msgspec.to_builtins(told), private=False), type=MeasuredRun) == shown

@@ -1,10 +1,10 @@
 """Curves on the pages: what is drawn is what was measured, and it is said in words too."""
 
 import re
-from dataclasses import replace
 
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.measure import measure

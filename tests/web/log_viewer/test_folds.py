@@ -2,7 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.web.log_viewer.view import MIN_FOLD_LINES, fold_lines
 from bot.web.log_viewer.window import LogLine, LogMark
@@ -42,7 +42,7 @@ def test_an_error_is_never_hidden() -> None:
         assert [(0, 20), (21, 41)] == [(fold.begin, fold.end) for fold in fold_lines(lines(*texts))]
     marked = lines(*chatter)
     mark = LogMark(offset=0, anchor="step-0", words="step 0", kind="step")
-    marked[20] = structs.replace(marked[20], mark=mark)
+    marked[20] = replace(marked[20], mark=mark)
     assert [(0, 20), (21, 40)] == [(fold.begin, fold.end) for fold in fold_lines(marked)]
 
 

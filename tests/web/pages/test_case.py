@@ -4,6 +4,7 @@ cost."""
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from bot.domain.run import RunRecord
 from bot.report.model import Report
@@ -143,9 +144,11 @@ def test_each_run_has_its_price(shop: SiteUnderTest) -> None:
 
 def test_a_runs_page_marks_what_cannot_be_true(shop: SiteUnderTest) -> None:
     """Beside the step, and beside the figures that the old page makes of it."""
-    log = replace(
+    log = structs.replace(
         DROPOUT_MAIN,
-        steps=tuple(replace(one, seconds=0.0) if one.step == 5 else one for one in DROPOUT_MAIN.steps),
+        steps=tuple(
+            structs.replace(one, seconds=0.0) if one.step == 5 else one for one in DROPOUT_MAIN.steps
+        ),
     )
     shop.run("odd", b"a log\n", measured=measure(log))
     text = ParsedPage(shop.get("/runs/odd").text).text
