@@ -87,9 +87,9 @@ def web_side(
         key=key,
         secret=settings.session_secret,
         artifacts=artifacts,
-        people=people if settings.client_id else None,
-        readers=people,
-        github=github_site(settings.api_url),
+        identity_provider=people if settings.client_id else None,
+        permission_source=people,
+        github_url=github_site(settings.api_url),
     )
     return WebSide(front=build_frontend(means), people=people)
 
@@ -205,7 +205,7 @@ def _assemble(parts: AppParts) -> Starlette:
     return build_site(
         receiver=receiver,
         pages=parts.entrance.front.routes,
-        desk=parts.entrance.front.desk,
+        auth=parts.entrance.front.auth,
         names=FormerNames(database=parts.database, key=parts.key, now=time.time),
         checks={"database": parts.database.check, "artifacts": parts.artifacts.check},
         schema=json_schema,

@@ -10,18 +10,20 @@ from msgspec import Struct
 GITHUB_URL = "https://github.com"
 
 API_PREFIX = "/api/v1"
-"""Above every path that answers JSON."""
+"""The prefix of every path that answers JSON."""
 
 
 class Links(Struct, frozen=True, kw_only=True):
-    """The addresses as one visitor sees them; `key` opens a private repository, `github` is where people meet
-    the GitHub that it is on."""
+    """The addresses as one visitor sees them.
+
+    `key` opens a private repository; `github_url` is GitHub's address for people.
+    """
 
     key: str | None = None
-    github: str = GITHUB_URL
+    github_url: str = GITHUB_URL
 
     def home(self) -> str:
-        """Every public repository."""
+        """The home page: every public repository."""
         return "/"
 
     def home_json(self) -> str:
@@ -29,7 +31,7 @@ class Links(Struct, frozen=True, kw_only=True):
         return f"{API_PREFIX}/"
 
     def description(self) -> str:
-        """What every JSON answer is made of, as OpenAPI."""
+        """The API description (OpenAPI)."""
         return f"{API_PREFIX}/openapi.json"
 
     def repository(self, repository: str) -> str:
@@ -41,7 +43,7 @@ class Links(Struct, frozen=True, kw_only=True):
         return self._path(API_PREFIX, *repository.split("/"))
 
     def pull(self, repository: str, number: int, head: str | None = None) -> str:
-        """The report of a pull request, of its newest head or of this one."""
+        """The report of a pull request's newest head, or of `head`."""
         return self._path("", *repository.split("/"), "pull", str(number), head=head)
 
     def pull_json(self, repository: str, number: int, head: str | None = None) -> str:
@@ -49,7 +51,7 @@ class Links(Struct, frozen=True, kw_only=True):
         return self._path(API_PREFIX, *repository.split("/"), "pull", str(number), head=head)
 
     def branch(self, repository: str, branch: str, head: str | None = None) -> str:
-        """The report of a branch that is watched without a pull request."""
+        """The report of a watched branch without a pull request."""
         return self._asking(f"{self._bare(repository)}/branch/{quote(branch, safe='/')}", head=head)
 
     def branch_json(self, repository: str, branch: str, head: str | None = None) -> str:
@@ -61,7 +63,7 @@ class Links(Struct, frozen=True, kw_only=True):
     def compare(
         self, repository: str, base: str, head: str, case: str | None = None, variant: str | None = None
     ) -> str:
-        """Two names case by case, or one case of them."""
+        """Two refs case by case, or one case of them."""
         return self._compare("", repository, f"{base}...{head}", case=case, variant=variant)
 
     def compare_json(
@@ -71,7 +73,7 @@ class Links(Struct, frozen=True, kw_only=True):
         return self._compare(API_PREFIX, repository, f"{base}...{head}", case=case, variant=variant)
 
     def parity(self, repository: str, ref: str, *, above: str = "", form: str | None = None) -> str:
-        """Every case in every variant at one name."""
+        """Every case in every variant at one ref."""
         path = f"{above}{self._bare(repository)}/parity/{quote(ref, safe='/')}"
         return self._asking(path, format=form)
 
@@ -98,22 +100,22 @@ class Links(Struct, frozen=True, kw_only=True):
         return self._path(API_PREFIX, "runs", run)
 
     def log(self, run: str, start: int | None = None, anchor: str = "") -> str:
-        """The log of a run, from this byte on."""
+        """The log of a run, from byte `start` on."""
         path = self._path("", "runs", run, "log", at=str(start) if start else None)
         return f"{path}#{quote(anchor, safe='')}" if anchor else path
 
     def log_lines(self, run: str, first: int, last: int | None = None) -> str:
-        """The log of a run at this line, or at these lines, which are lit."""
-        asked = {"from": str(first), "to": str(last) if last else None}
+        """The log of a run with this line, or these lines, highlighted."""
+        lines = {"from": str(first), "to": str(last) if last else None}
         anchor = f"L{first}" if last is None else f"L{first}-L{last}"
-        return f"{self._path('', 'runs', run, 'log', **asked)}#{anchor}"
+        return f"{self._path('', 'runs', run, 'log', **lines)}#{anchor}"
 
-    def log_search(self, run: str, *, above: str = "", **asked: str | None) -> str:
-        """What is found in the log of a run: `q` the words, `at` where to go on."""
-        return self._path(above, "runs", run, "log", "search", **asked)
+    def log_search(self, run: str, *, above: str = "", **query: str | None) -> str:
+        """A search in the log of a run: `q` is the text, `at` the byte to continue at."""
+        return self._path(above, "runs", run, "log", "search", **query)
 
     def log_json(self, run: str, start: int) -> str:
-        """The text of the log from this byte on."""
+        """The text of the log from byte `start` on, for programs."""
         return self._path(API_PREFIX, "runs", run, "log", at=str(start))
 
     def raw_log(self, run: str) -> str:
@@ -121,38 +123,39 @@ class Links(Struct, frozen=True, kw_only=True):
         return self._path("", "runs", run, "log", "raw")
 
     def log_file(self, run: str) -> str:
-        """The whole log, as a file to keep."""
+        """The whole log as a download."""
         return self._path("", "runs", run, "log", "raw", download="yes")
 
     def compare_logs(
         self, repository: str, base: str, head: str, start: int | None = None, *, above: str = ""
     ) -> str:
-        """Two logs side by side, from this section on."""
-        asked = {"base": base, "head": head, "section": str(start) if start else None}
-        return self._path(above, *repository.split("/"), "compare-logs", **asked)
+        """Two logs side by side, from section `start` on."""
+        query = {"base": base, "head": head, "section": str(start) if start else None}
+        return self._path(above, *repository.split("/"), "compare-logs", **query)
 
     def keyed(self, path: str) -> str:
-        """A path of this site, made elsewhere, with the key added."""
+        """A path of this site that was built elsewhere, with the key added."""
         if self.key is None:
             return path
         front, sign, anchor = path.partition("#")
         return f"{front}{'&' if '?' in front else '?'}{urlencode({'key': self.key})}{sign}{anchor}"
 
     def pull_on_github(self, repository: str, number: int) -> str:
-        """The pull request itself."""
-        return f"{self.github}/{quote(repository)}/pull/{number}"
+        """The pull request on GitHub."""
+        return f"{self.github_url}/{quote(repository)}/pull/{number}"
 
     def branch_on_github(self, repository: str, branch: str) -> str:
-        """A branch as it is now."""
-        return f"{self.github}/{quote(repository)}/tree/{quote(branch, safe='/')}"
+        """A branch on GitHub."""
+        return f"{self.github_url}/{quote(repository)}/tree/{quote(branch, safe='/')}"
 
     def commit_on_github(self, repository: str, sha: str) -> str:
-        """A commit."""
-        return f"{self.github}/{quote(repository)}/commit/{quote(sha, safe='')}"
+        """A commit on GitHub."""
+        return f"{self.github_url}/{quote(repository)}/commit/{quote(sha, safe='')}"
 
     def comparison_on_github(self, repository: str, before: str, after: str) -> str:
-        """The commits after one up to another."""
-        return f"{self.github}/{quote(repository)}/compare/{quote(before, safe='')}...{quote(after, safe='')}"
+        """The commits between two on GitHub."""
+        ends = f"{quote(before, safe='')}...{quote(after, safe='')}"
+        return f"{self.github_url}/{quote(repository)}/compare/{ends}"
 
     def _compare(self, above: str, repository: str, ends: str, **query: str | None) -> str:
         return self._asking(f"{above}{self._bare(repository)}/compare/{quote(ends, safe='/:')}", **query)
@@ -161,10 +164,10 @@ class Links(Struct, frozen=True, kw_only=True):
         return "".join(f"/{quote(part, safe='')}" for part in repository.split("/"))
 
     def _asking(self, path: str, **query: str | None) -> str:
-        asked = {name: value for name, value in {**query, "key": self.key}.items() if value}
-        return f"{path}?{urlencode(asked)}" if asked else path
+        given = {name: value for name, value in {**query, "key": self.key}.items() if value}
+        return f"{path}?{urlencode(given)}" if given else path
 
     def _path(self, above: str, *parts: str, **query: str | None) -> str:
         path = above + "".join(f"/{quote(part, safe='')}" for part in parts)
-        asked = {name: value for name, value in {**query, "key": self.key}.items() if value}
-        return f"{path}?{urlencode(asked)}" if asked else path
+        given = {name: value for name, value in {**query, "key": self.key}.items() if value}
+        return f"{path}?{urlencode(given)}" if given else path

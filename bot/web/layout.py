@@ -11,13 +11,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bot.domain.run import RunRecord
 from bot.report.redact import redacted
 from bot.storage import repositories
 from bot.storage.database import Database, DatabaseUnavailable
 from bot.web.addresses import Links
 from bot.web.answers import CACHE_PUBLIC, HTML, NO_STORE, etag_answer, json_answer
 from bot.web.assets import Assets, read_assets
-from bot.web.auth.access import Access, PageNotFound, UnknownName
+from bot.web.auth.access import Access, PageNotFound, UnknownName, repository_access, run_access
 from bot.web.auth.keys import LinkKey
 from bot.web.auth.visitor import account_view
 from bot.web.comparisons import ComparisonCache
@@ -30,7 +31,7 @@ RETRY_SECONDS = 30
 
 
 class WebContext(Struct, frozen=True, kw_only=True):
-    """The parts. `public_url` is where people reach the pages; `now` tells Unix seconds."""
+    """What every endpoint works with. `public_url` is the site's address; `now` returns Unix seconds."""
 
     database: Database
     render: Render
@@ -47,38 +48,47 @@ class WebContext(Struct, frozen=True, kw_only=True):
         template: str,
         values: Mapping[str, object],
         *,
-        visit: Access | None,
+        access: Access | None,
         tag: str | None = None,
     ) -> Response:
-        """A page of the site; long ones take a while to set, so that is done beside the event loop. `tag` is
-        given where it is known without the page."""
-        links = visit.links if visit else Links()
-        given = {"assets": self.assets.addresses, "links": links, "account": account_view(request), **values}
+        """Render a page, in a thread since long ones take a while; pass an ETag known without the body."""
+        links = access.links if access else Links()
+        given = {**self._shared_values(request, links), "access": access, **values}
         body = await run_in_threadpool(self.render, template, given)
-        cache = visit.cache if visit else CACHE_PUBLIC
+        cache = access.cache if access else CACHE_PUBLIC
         return etag_answer(request, body.encode(), kind=HTML, cache=cache, tag=tag)
 
     def absolute(self, path: str) -> str:
-        """The whole address of a path of the site, for programs."""
+        """The full URL of a path of this site."""
         return self.public_url.rstrip("/") + path
 
     def problem(self, request: Request, status: int, what: str, why: str) -> Response:
-        """One clear page: what is missing, and what to do."""
-        values = {
-            "what": what,
-            "why": why,
-            "assets": self.assets.addresses,
-            "links": Links(),
-            "account": account_view(request),
-        }
+        """A page that says what is missing and what to do."""
+        values = {**self._shared_values(request, Links()), "what": what, "why": why}
         body = self.render("problem.html.j2", values).encode()
         return etag_answer(
             request, body, kind=HTML, cache=NO_STORE, status=status, headers=retry_headers(status)
         )
 
+    async def repository_access(self, request: Request) -> Access:
+        """What the visitor may read of the repository in the address; raises `PageNotFound` if nothing."""
+        return await repository_access(request, self.database, self.key)
+
+    async def run_access(self, request: Request) -> tuple[Access, RunRecord]:
+        """The run in the address and its repository; raises `PageNotFound` if the visitor may not read it."""
+        return await run_access(request, self.database, self.key)
+
+    async def default_branch(self, repository: str) -> str:
+        """The default branch of a repository, whose runs are the baseline; `main` if it is not known."""
+        row = await self.database.read(repositories.find_repository, repository)
+        return (row.default_branch if row else None) or "main"
+
+    def _shared_values(self, request: Request, links: Links) -> dict[str, object]:
+        return {"assets": self.assets.addresses, "links": links, "account": account_view(request)}
+
 
 def retry_headers(status: int) -> dict[str, str]:
-    """When to ask again, where that helps."""
+    """`Retry-After` for an answer that another try may improve."""
     return {"Retry-After": str(RETRY_SECONDS)} if status == 503 else {}
 
 
@@ -97,38 +107,37 @@ DATABASE_DOWN = "The pages cannot be read right now"
 DATABASE_DOWN_WHY = "The database does not answer. Nothing is lost; try again in a minute."
 
 
-def page_endpoint(parts: WebContext, serve: Endpoint) -> Endpoint:
-    """`serve`, with a page for everything that can stand in its way."""
+def page_endpoint(context: WebContext, serve: Endpoint) -> Endpoint:
+    """`serve`, with a page for every expected failure."""
 
     async def endpoint(request: Request) -> Response:
         try:
             return await serve(request)
         except PageNotFound:
-            return parts.problem(request, 404, NOT_FOUND, NOT_FOUND_WHY)
-        except UnknownName as unclear:
-            return parts.problem(request, 404, _public_text(unclear.what), _public_text(unclear.why))
+            return context.problem(request, 404, NOT_FOUND, NOT_FOUND_WHY)
+        except UnknownName as unknown:
+            return context.problem(request, 404, _public_text(unknown.what), _public_text(unknown.why))
         except DatabaseUnavailable:
-            return parts.problem(request, 503, DATABASE_DOWN, DATABASE_DOWN_WHY)
+            return context.problem(request, 503, DATABASE_DOWN, DATABASE_DOWN_WHY)
 
     return endpoint
 
 
 def json_endpoint(serve: Endpoint) -> Endpoint:
-    """`serve`, with a JSON answer for everything that can stand in its way."""
+    """`serve`, with a JSON answer for every expected failure."""
 
     async def endpoint(request: Request) -> Response:
         try:
             return await serve(request)
         except PageNotFound:
-            return _error_answer(request, 404, f"{NOT_FOUND}. {NOT_FOUND_WHY}")
-        except UnknownName as unclear:
-            return _error_answer(
-                request, 404, f"{_public_text(unclear.what)}. {_public_text(unclear.why)}".rstrip(". ") + "."
-            )
+            return error_answer(request, 404, f"{NOT_FOUND}. {NOT_FOUND_WHY}")
+        except UnknownName as unknown:
+            text = f"{_public_text(unknown.what)}. {_public_text(unknown.why)}"
+            return error_answer(request, 404, text.rstrip(". ") + ".")
         except DatabaseUnavailable:
-            return _error_answer(request, 503, f"{DATABASE_DOWN}. {DATABASE_DOWN_WHY}")
-        except LogUnavailable as away:
-            return _error_answer(request, away.status, f"{away.what}. {away.why}")
+            return error_answer(request, 503, f"{DATABASE_DOWN}. {DATABASE_DOWN_WHY}")
+        except LogUnavailable as problem:
+            return error_answer(request, problem.status, f"{problem.what}. {problem.why}")
 
     return endpoint
 
@@ -137,21 +146,23 @@ def _public_text(text: str) -> str:
     return sanitize(redacted(text))
 
 
-def _error_answer(request: Request, status: int, text: str) -> Response:
-    return json_answer(request, {"error": text}, cache=NO_STORE, status=status, headers=retry_headers(status))
+class ErrorResponse(Struct, frozen=True):
+    """What is missing, in one sentence or two."""
+
+    error: str
+
+
+def error_answer(request: Request, status: int, text: str) -> Response:
+    """The JSON answer to a request that cannot be served."""
+    headers = retry_headers(status)
+    return json_answer(request, ErrorResponse(text), cache=NO_STORE, status=status, headers=headers)
 
 
 LARGEST_NUMBER = 2**53
-"""Offsets and line numbers beyond this are nonsense in an address."""
+"""Larger offsets and line numbers in an address are cut to this."""
 
 
 def query_number(request: Request, name: str) -> int | None:
-    """A whole number of the address; None where it is not given or is none."""
+    """A non-negative integer of the query; None if it is missing or something else."""
     text = request.query_params.get(name, "")
     return min(int(text), LARGEST_NUMBER) if text.isascii() and text.isdigit() and len(text) < 20 else None
-
-
-async def default_branch(database: Database, repository: str) -> str:
-    """The branch whose runs are main's."""
-    row = await database.read(repositories.find_repository, repository)
-    return (row.default_branch if row else None) or "main"

@@ -11,11 +11,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from bot.web.answers import NO_STORE, json_answer, redirect_without_slash
+from bot.web.answers import json_answer, redirect_without_slash
 from bot.web.api.openapi import OPERATIONS, openapi_document
 from bot.web.api.parameters import find_problem
 from bot.web.auth.access import PageNotFound
-from bot.web.layout import Endpoint, WebContext, json_endpoint, page_endpoint
+from bot.web.layout import Endpoint, WebContext, error_answer, json_endpoint, page_endpoint
 from bot.web.pages.compare_logs import compare_logs_json, compare_logs_page
 from bot.web.pages.comparison import compare_json, compare_page
 from bot.web.pages.history import history_json, history_page, spark_image
@@ -27,11 +27,8 @@ from bot.web.pages.repository import home_json, home_page, repository_json, repo
 from bot.web.pages.run import run_json, run_page
 
 
-def page_routes(parts: WebContext) -> list[BaseRoute]:
-    """Every page, and the files they need.
-
-    The last of them take every other address, so routes of others must stand before these.
-    """
+def page_routes(context: WebContext) -> list[BaseRoute]:
+    """Every page, and the static files."""
     served = (
         ("/", home_page),
         ("/runs/{id}/log/raw", raw_log),
@@ -49,20 +46,21 @@ def page_routes(parts: WebContext) -> list[BaseRoute]:
         ("/{path:path}", not_found),
     )
     routes = [
-        Route(path, page_endpoint(parts, partial(serve, parts)), methods=["GET"]) for path, serve in served
+        Route(path, page_endpoint(context, partial(serve, context)), methods=["GET"])
+        for path, serve in served
     ]
-    return [parts.assets.route(), *routes]
+    return [context.assets.route(), *routes]
 
 
 async def not_found(_: WebContext, request: Request) -> Response:
-    """There is nothing under this address; with a slash too many, its page is without."""
-    if (aim := redirect_without_slash(request)) is not None:
-        return aim
+    """404, or a redirect if the address only has a slash too many at its end."""
+    if (redirect := redirect_without_slash(request)) is not None:
+        return redirect
     raise PageNotFound
 
 
-def api_routes(parts: WebContext) -> list[BaseRoute]:
-    """Every JSON route; the unknown below `/api/` is answered in JSON too."""
+def api_routes(context: WebContext) -> list[BaseRoute]:
+    """Every JSON route; unknown addresses below `/api/` are answered in JSON too."""
     served = (
         ("/api/v1/", home_json),
         ("/api/v1/openapi.json", openapi_json),
@@ -79,24 +77,24 @@ def api_routes(parts: WebContext) -> list[BaseRoute]:
         ("/api/{path:path}", not_found),
     )
     return [
-        Route(path, json_endpoint(_validated(path, partial(serve, parts))), methods=["GET"])
+        Route(path, json_endpoint(_validated(path, partial(serve, context))), methods=["GET"])
         for path, serve in served
     ]
 
 
 def _validated(path: str, serve: Endpoint) -> Endpoint:
-    """`serve`, where the query's values are possible by the description of this address; else 400."""
+    """`serve`, after the query is checked against the API's description of this address; else 400."""
     described = re.sub(r":\w+}", "}", path)
-    asked = next((one.asked for one in OPERATIONS if one.path == described), ())
+    parameters = next((one.parameters for one in OPERATIONS if one.path == described), ())
 
     async def endpoint(request: Request) -> Response:
-        if said := find_problem(asked, request.query_params.multi_items()):
-            return json_answer(request, {"error": said}, cache=NO_STORE, status=400)
+        if problem := find_problem(parameters, request.query_params.multi_items()):
+            return error_answer(request, 400, problem)
         return await serve(request)
 
     return endpoint
 
 
 async def openapi_json(_: WebContext, request: Request) -> Response:
-    """What all of this answers, for programs."""
+    """The API's description."""
     return json_answer(request, openapi_document())

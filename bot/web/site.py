@@ -23,30 +23,31 @@ from bot.artifacts.store import ArtifactStore
 from bot.errors import InternalError, UserError
 from bot.storage.database import Database
 from bot.web.addresses import GITHUB_URL
-from bot.web.answers import NO_STORE, json_answer
 from bot.web.auth.keys import CookieSeal, LinkKey
-from bot.web.auth.middleware import AuthContext, AuthMiddleware, internal_error_handler
+from bot.web.auth.middleware import AuthContext, AuthMiddleware, ProblemAnswer, internal_error_handler
 from bot.web.auth.sessions import AuthCookies, Sessions
 from bot.web.auth.sign_in import IdentityProvider, SignIn, sign_in_routes
 from bot.web.auth.visitor import PermissionCache, PermissionSource
 from bot.web.former_names import FormerNameRedirect, FormerNames
-from bot.web.layout import Render, WebContext, retry_headers
+from bot.web.layout import Render, WebContext, error_answer
 from bot.web.log_viewer.source import Logs
 from bot.web.routes import api_routes, page_routes
 from bot.webhooks.receiver import WebhookReceiver
 
 
 class Frontend(Struct, frozen=True, kw_only=True):
-    """The routes; the last of them take every other address. `desk` is the reception's."""
+    """The routes of the pages and the API; the last of them take every other address."""
 
     routes: tuple[BaseRoute, ...]
-    desk: AuthContext
+    auth: AuthContext
 
 
 class WebDeps(Struct, frozen=True, kw_only=True):
-    """What the front is made with. `secret` seals cookies; without `people` nobody can sign in, and without
-    `readers` no token opens anything; `artifacts` keeps what is found out about logs;
-    `github` is where people meet GitHub."""
+    """What the site is built from.
+
+    `secret` seals cookies. Without `identity_provider` nobody can sign in; without `permission_source` no
+    token opens anything. `artifacts` keeps line indexes of logs. `github_url` is GitHub's address for people.
+    """
 
     database: Database
     render: Render
@@ -55,63 +56,59 @@ class WebDeps(Struct, frozen=True, kw_only=True):
     key: LinkKey
     secret: str
     artifacts: ArtifactStore | None = None
-    people: IdentityProvider | None = None
-    readers: PermissionSource | None = None
-    github: str = GITHUB_URL
+    identity_provider: IdentityProvider | None = None
+    permission_source: PermissionSource | None = None
+    github_url: str = GITHUB_URL
 
 
-def build_frontend(means: WebDeps) -> Frontend:
-    """Join them."""
-    logs = Logs(LineIndexCache(means.artifacts))
-    parts = WebContext(
-        database=means.database,
-        render=means.render,
-        public_url=means.public_url,
-        now=means.now,
-        key=means.key,
-        logs=logs,
+def build_frontend(deps: WebDeps) -> Frontend:
+    """Build the pages, the JSON API and sign-in."""
+    context = WebContext(
+        database=deps.database,
+        render=deps.render,
+        public_url=deps.public_url,
+        now=deps.now,
+        key=deps.key,
+        logs=Logs(LineIndexCache(deps.artifacts)),
     )
-    readers = means.people or means.readers
-    permissions = PermissionCache(readers, means.now) if readers else None
-    sign_in = _build_sign_in(means, means.people, permissions) if means.people and permissions else None
-    routes = (
-        *sign_in_routes(parts, sign_in),
-        *api_routes(parts),
-        *page_routes(parts),
-    )
-    desk = AuthContext(
-        problem=_problem_answer(parts),
-        secure=_uses_https(means),
-        github=means.github,
+    provider, source = deps.identity_provider, deps.identity_provider or deps.permission_source
+    permissions = PermissionCache(source, deps.now) if source else None
+    sign_in = _build_sign_in(deps, provider, permissions) if provider and permissions else None
+    auth = AuthContext(
+        problem=_problem_answer(context),
+        secure=_uses_https(deps),
+        github_url=deps.github_url,
         sessions=sign_in.sessions if sign_in else None,
         permissions=permissions,
     )
-    return Frontend(routes=routes, desk=desk)
+    routes = (*sign_in_routes(context, sign_in), *api_routes(context), *page_routes(context))
+    return Frontend(routes=routes, auth=auth)
 
 
-def _build_sign_in(means: WebDeps, people: IdentityProvider, permissions: PermissionCache) -> SignIn:
+def _build_sign_in(deps: WebDeps, provider: IdentityProvider, permissions: PermissionCache) -> SignIn:
     sessions = Sessions(
-        database=means.database,
+        database=deps.database,
         permissions=permissions,
-        seal=CookieSeal(means.secret, "session"),
-        cookies=AuthCookies(secure=_uses_https(means)),
-        now=means.now,
+        seal=CookieSeal(deps.secret, "session"),
+        cookies=AuthCookies(secure=_uses_https(deps)),
+        now=deps.now,
     )
-    return SignIn(people=people, sessions=sessions, seal=CookieSeal(means.secret, "sign-in"))
+    return SignIn(provider=provider, sessions=sessions, seal=CookieSeal(deps.secret, "sign-in"))
 
 
-def _uses_https(means: WebDeps) -> bool:
-    return means.public_url.startswith("https://")
+def _uses_https(deps: WebDeps) -> bool:
+    return deps.public_url.startswith("https://")
 
 
-def _problem_answer(parts: WebContext) -> Callable[[Request, int, str, str], Response]:
-    def problem(request: Request, status: int, what: str, why: str) -> Response:
-        if not request.url.path.startswith("/api/"):
-            return parts.problem(request, status, what, why)
-        said = {"error": f"{what}. {why}"}
-        return json_answer(request, said, cache=NO_STORE, status=status, headers=retry_headers(status))
+def _problem_answer(context: WebContext) -> ProblemAnswer:
+    """A problem as a page, or as JSON below `/api/`."""
 
-    return problem
+    def answer(request: Request, status: int, what: str, why: str) -> Response:
+        if request.url.path.startswith("/api/"):
+            return error_answer(request, status, f"{what}. {why}")
+        return context.problem(request, status, what, why)
+
+    return answer
 
 
 CHECK_TIMEOUT_SECONDS = 5.0
@@ -131,10 +128,10 @@ def build_site(
     schema: Callable[[], dict[str, object]],
     registry: CollectorRegistry,
     lifespan: Lifespan,
-    desk: AuthContext,
+    auth: AuthContext,
     names: FormerNames,
 ) -> Starlette:
-    """Join the parts behind the reception; `/readyz` asks `checks`, each raising where its part is away."""
+    """The whole application behind its middleware; a check of `/readyz` raises if its part is down."""
     answers = Counter("maxview_webhook_answers", "Webhook requests answered", ["status"], registry=registry)
 
     async def webhook(request: Request) -> Response:
@@ -156,8 +153,8 @@ def build_site(
             Route("/schema/maxview.json", lambda _request: JSONResponse(schema())),
             *pages,
         ],
-        middleware=[Middleware(FormerNameRedirect, names=names), Middleware(AuthMiddleware, desk=desk)],
-        exception_handlers={Exception: internal_error_handler(desk)},
+        middleware=[Middleware(FormerNameRedirect, names=names), Middleware(AuthMiddleware, auth=auth)],
+        exception_handlers={Exception: internal_error_handler(auth)},
         lifespan=lifespan,
     )
 
@@ -167,13 +164,13 @@ def _webhook_needs_post(_request: Request) -> Response:
 
 
 async def _readiness(checks: dict[str, ReadinessCheck], _request: Request) -> Response:
-    found = await asyncio.gather(*(_run_check(name, check) for name, check in checks.items()))
-    parts = dict(zip(checks, found, strict=True))
-    return JSONResponse(parts, status_code=200 if set(parts.values()) <= {"ok"} else 503)
+    results = await asyncio.gather(*(_run_check(name, check) for name, check in checks.items()))
+    states = dict(zip(checks, results, strict=True))
+    return JSONResponse(states, status_code=200 if set(results) <= {"ok"} else 503)
 
 
 async def _run_check(name: str, check: ReadinessCheck) -> str:
-    """`ok` or `away`; the reason may name buckets and hosts, so it goes to the log and not to the caller."""
+    """`ok` or `away`; the reason may name buckets and hosts, so only the server's log has it."""
     try:
         await asyncio.wait_for(asyncio.to_thread(check), timeout=CHECK_TIMEOUT_SECONDS)
     except TimeoutError:

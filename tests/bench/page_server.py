@@ -33,8 +33,10 @@ def pages(folder: Path) -> Starlette:
         key=LinkKey("bench"),
         secret="bench",
     )
-    met = build_frontend(means)
-    return Starlette(routes=[*_own(), *met.routes], middleware=[Middleware(AuthMiddleware, desk=met.desk)])
+    frontend = build_frontend(means)
+    return Starlette(
+        routes=[*_own(), *frontend.routes], middleware=[Middleware(AuthMiddleware, auth=frontend.auth)]
+    )
 
 
 def bare(page: Path) -> Starlette:

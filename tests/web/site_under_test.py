@@ -66,14 +66,14 @@ class SiteUnderTest:
             key=KEY,
             secret="a secret of the tests",
             artifacts=FolderStore(self.folder / "artifacts"),
-            people=self.people,
-            github=self.github,
+            identity_provider=self.people,
+            github_url=self.github,
         )
-        met = build_frontend(means)
+        frontend = build_frontend(means)
         self.app = Starlette(
-            routes=met.routes,
-            middleware=[Middleware(AuthMiddleware, desk=met.desk)],
-            exception_handlers={Exception: internal_error_handler(met.desk)},
+            routes=frontend.routes,
+            middleware=[Middleware(AuthMiddleware, auth=frontend.auth)],
+            exception_handlers={Exception: internal_error_handler(frontend.auth)},
         )
         for name, private in ((PUBLIC, False), (PRIVATE, True)):
             self.keep(name, private=private)

@@ -37,7 +37,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     name: str
     what: str
     answers: Mapping[str, Schema]
-    asked: tuple[Parameter, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
 
 
 MAX_INTEGER = 2**53
@@ -77,35 +77,35 @@ OPERATIONS = (
         name="readReport",
         what="The report of a pull request's newest head commit.",
         answers={JSON: reference("Report")},
-        asked=(_HEAD,),
+        parameters=(_HEAD,),
     ),
     Operation(
         path="/api/v1/{owner}/{repo}/branch/{branch}",
         name="readBranchReport",
         what="The report of the newest head commit of a branch that is watched without a pull request.",
         answers={JSON: reference("Report")},
-        asked=(_HEAD,),
+        parameters=(_HEAD,),
     ),
     Operation(
         path="/api/v1/{owner}/{repo}/compare/{ends}",
         name="compare",
         what="Two names case by case: `main...574ad3f`, `main...pr/12`, `main:linen...main:nnx`.",
         answers={JSON: reference("Compared")},
-        asked=(_CASE, _VARIANT),
+        parameters=(_CASE, _VARIANT),
     ),
     Operation(
         path="/api/v1/{owner}/{repo}/parity/{ref}",
         name="readParity",
         what="Every case in every variant at one name.",
         answers={JSON: reference("Matrix"), CSV: TEXT},
-        asked=(_FORMAT,),
+        parameters=(_FORMAT,),
     ),
     Operation(
         path="/api/v1/{owner}/{repo}/history",
         name="readHistory",
         what="One metric of a case on a branch over time; without a case the newest runs of every case.",
         answers={JSON: any_of(reference("History"), reference("Histories")), CSV: TEXT},
-        asked=(
+        parameters=(
             _CASE,
             _VARIANT,
             Parameter(
@@ -128,7 +128,7 @@ OPERATIONS = (
         name="readLog",
         what="A part of a run's log, in whole lines; `Link` names the next part.",
         answers={PLAIN: TEXT},
-        asked=(
+        parameters=(
             Parameter(name="at", what="The byte to begin at.", shape=integer_schema(0, MAX_INTEGER)),
             Parameter(name="length", what="At most so many bytes.", shape=integer_schema(1, MAX_INTEGER)),
         ),
@@ -138,7 +138,7 @@ OPERATIONS = (
         name="searchLog",
         what="Where words stand in a run's log, as far as two seconds go; `next` goes on.",
         answers={JSON: reference("Found")},
-        asked=(
+        parameters=(
             Parameter(
                 name="q",
                 what="The words, as they are written.",
@@ -165,7 +165,7 @@ OPERATIONS = (
         name="compareLogs",
         what="The logs of two runs of the repository side by side.",
         answers={JSON: reference("LogsCompared")},
-        asked=(
+        parameters=(
             Parameter(name="base", what="A run by its id.", needed=True),
             Parameter(name="head", what="Another.", needed=True),
             Parameter(
@@ -198,7 +198,7 @@ def _operation(operation: Operation) -> dict[str, object]:
         "operationId": operation.name,
         "summary": operation.what,
         "parameters": [
-            _parameter_document(one) for one in (*_path_parameters(operation.path), *operation.asked)
+            _parameter_document(one) for one in (*_path_parameters(operation.path), *operation.parameters)
         ],
         "responses": {
             "200": {
@@ -209,7 +209,7 @@ def _operation(operation: Operation) -> dict[str, object]:
                 },
                 "content": {kind: {"schema": shape} for kind, shape in operation.answers.items()},
             },
-            **({"400": _error_response("A value that is not possible.")} if operation.asked else {}),
+            **({"400": _error_response("A value that is not possible.")} if operation.parameters else {}),
             "304": {"description": "Nothing changed since the answer with this tag."},
             "404": _error_response("What is missing."),
             "500": _error_response("A fault of the program."),

@@ -24,16 +24,15 @@ from bot.web.auth.visitor import current_visitor, github_url
 from bot.web.sanitize import map_texts, sanitize
 
 MAX_NAME_LENGTH = 200
-"""Characters of a repository's name or a run's id that are looked up: GitHub's names end well below."""
+"""Longest repository name or run id that is looked up; GitHub's names are shorter."""
 
 
 class PageNotFound(Exception):
-    """There is no such page, for this visitor."""
+    """There is no such page for this visitor."""
 
 
 class UnknownName(Exception):
-    """An address within a repository that this visitor may see names something that is not known: what,
-    and what may have been meant."""
+    """An address in a readable repository names something unknown; `why` suggests what may be meant."""
 
     def __init__(self, what: str, why: str) -> None:
         super().__init__(what)
@@ -42,7 +41,7 @@ class UnknownName(Exception):
 
 
 class Access(Struct, frozen=True, kw_only=True):
-    """A visitor at a repository."""
+    """A visitor's read access to one repository, with the links as they may follow them."""
 
     repository: str
     private: bool
@@ -50,36 +49,36 @@ class Access(Struct, frozen=True, kw_only=True):
 
     @property
     def cache(self) -> str:
-        """How long the answer may be kept, and by whom."""
+        """The `Cache-Control` of answers."""
         return CACHE_PRIVATE if self.private else CACHE_PUBLIC
 
     def text(self, value: str) -> str:
-        """Foreign text as this visitor may read it: legible, and redacted in public places."""
+        """Foreign text, sanitized, and redacted unless the repository is private."""
         return sanitize(value if self.private else redacted(value))
 
 
 async def repository_access(request: Request, database: Database, key: LinkKey) -> Access:
-    """The repository of an address with `owner` and `repo`."""
+    """Access to the repository of an address with `owner` and `repo`."""
     named = f"{request.path_params['owner']}/{request.path_params['repo']}"
     return await _access(request, database, key, named)
 
 
 async def run_access(request: Request, database: Database, key: LinkKey) -> tuple[Access, RunRecord]:
-    """The run of an address with `id`, and its repository."""
+    """The run of an address with `id`, and access to its repository."""
     name = request.path_params["id"]
     if len(name) > MAX_NAME_LENGTH or "\x00" in name:
         raise PageNotFound
     record = await database.read(runs.by_id, name)
-    # What is not there is looked for as long as what is hidden: no clock tells them apart.
+    # A missing run takes the same lookups as a hidden one, so response times do not tell them apart.
     named = record.repository if record else f"x/{hashlib.sha256(name.encode()).hexdigest()[:40]}"
-    here = await _access(request, database, key, named, asked=name)
+    access = await _access(request, database, key, named, requested=name)
     if record is None:
         raise PageNotFound
-    return here, record
+    return access, record
 
 
 async def _access(
-    request: Request, database: Database, key: LinkKey, named: str, asked: str | None = None
+    request: Request, database: Database, key: LinkKey, named: str, requested: str | None = None
 ) -> Access:
     if len(named) > MAX_NAME_LENGTH:
         raise PageNotFound
@@ -92,40 +91,40 @@ async def _access(
     if key.opens(named, given):
         return Access(repository=repository, private=True, links=_links_for(request, key=given))
     visitor = current_visitor(request)
-    if visitor is None or not await visitor.may_read(repository, asked or named):
+    if visitor is None or not await visitor.may_read(repository, requested or named):
         raise PageNotFound
     return Access(repository=repository, private=True, links=_links_for(request))
 
 
 def _links_for(request: Request, key: str | None = None) -> Links:
-    return Links(key=key, github=github_url(request))
+    return Links(key=key, github_url=github_url(request))
 
 
 LINK_KEYS = frozenset({"page", "json", "log"})
-"""Names under which a report's document carries paths of this site."""
+"""Keys of a report's JSON whose values are paths of this site."""
 
 Value = TypeVar("Value", Report, MeasuredRun, RunRecord, RunStatus)
 
 Document = TypeVar("Document")
 
 MIN_SECRET_LENGTH = 8
-"""Characters: nothing shorter is long enough for any rule (the shortest is an address, 10.0.0.1)."""
+"""Shorter texts match no redaction rule (the shortest match is an address, 10.0.0.1)."""
 
 
-def for_page(value: Value, visit: Access) -> Value:
-    """`value` as this visitor may read it, in signs that can be seen."""
-    if visit.private:
+def for_page(value: Value, access: Access) -> Value:
+    """`value` with every text sanitized, and redacted unless the repository is private."""
+    if access.private:
         return map_texts(value, sanitize)
     return map_texts(value, lambda text: sanitize(_redact(text)), {"source": public_source})
 
 
-def document_for_reader(document: Document, visit: Access) -> Document:
-    """A JSON document as this visitor may read it."""
-    return document if visit.private else map_texts(document, _redact, {"source": public_source})
+def document_for_reader(document: Document, access: Access) -> Document:
+    """A JSON document with every text redacted unless the repository is private."""
+    return document if access.private else map_texts(document, _redact, {"source": public_source})
 
 
 def public_source(source: str) -> str:
-    """The last two parts of a log's address: its folder and its name. What lies above is the operator's."""
+    """Folder and name of a log's address; what is above them is the operator's."""
     return "/".join(source.rstrip("/").split("/")[-2:])
 
 
@@ -133,17 +132,17 @@ def _redact(text: str) -> str:
     return text if len(text) < MIN_SECRET_LENGTH else redacted(text)
 
 
-def with_link_key(document: object, visit: Access) -> object:
-    """A JSON document whose links inside the site open for this visitor."""
-    if visit.links.key is None:
+def with_link_key(document: object, access: Access) -> object:
+    """A JSON document whose links into the site carry the visitor's link key."""
+    if access.links.key is None:
         return document
     if isinstance(document, dict):
         return {
-            name: visit.links.keyed(inner)
+            name: access.links.keyed(inner)
             if name in LINK_KEYS and isinstance(inner, str) and inner.startswith("/")
-            else with_link_key(inner, visit)
+            else with_link_key(inner, access)
             for name, inner in document.items()
         }
     if isinstance(document, list):
-        return [with_link_key(inner, visit) for inner in document]
+        return [with_link_key(inner, access) for inner in document]
     return document

@@ -12,42 +12,42 @@ from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 
 LINK_KEY_LABEL = b"maxview link key 1"
-"""Binds the derived secret to this one use; a new number makes every old link stop working."""
+"""Binds the derived secret to this use; a new number invalidates every old link."""
 
 KEY_DIGITS = 32
 
 
 class LinkKey:
-    """Makes and checks the keys of one installation."""
+    """Makes and checks the link keys of one installation."""
 
     def __init__(self, secret: str) -> None:
         self._derived = hmac.digest(secret.encode(), LINK_KEY_LABEL, hashlib.sha256)
 
     def key(self, repository: str) -> str:
-        """The key of `owner/name`; GitHub's names do not tell upper from lower case, nor does this."""
+        """The key of `owner/name`, whatever its case, as on GitHub."""
         named = repository.lower().encode()
         return hmac.new(self._derived, named, hashlib.sha256).hexdigest()[:KEY_DIGITS]
 
     def opens(self, repository: str, given: str) -> bool:
-        """Whether `given` is the key of this repository, in time that does not tell how much of it is."""
+        """Whether `given` is the key of this repository, compared in constant time."""
         return hmac.compare_digest(self.key(repository).encode(), given.encode())
 
 
 class CookieSeal:
-    """Seals for one purpose each: what was sealed for one does not open for another."""
+    """Seals values for one purpose; what was sealed for one purpose does not open for another."""
 
     def __init__(self, secret: str, purpose: str) -> None:
         self._key = hmac.digest(secret.encode(), f"maxview {purpose} 1".encode(), hashlib.sha256)
 
     def close(self, values: Mapping[str, str], *, now: float) -> str:
-        """The values as a word for a cookie."""
+        """The values as a sealed cookie value."""
         from cryptography.fernet import Fernet  # noqa: PLC0415 - 20 ms that only signing in needs
 
         plain = json.dumps(dict(values)).encode()
         return Fernet(urlsafe_b64encode(self._key)).encrypt_at_time(plain, int(now)).decode()
 
     def open(self, sealed: str, *, within: int, now: float) -> dict[str, str] | None:
-        """What `close` was given, at most `within` seconds ago; None where it is anything else."""
+        """The values sealed at most `within` seconds ago; None for anything else."""
         from cryptography.fernet import Fernet, InvalidToken  # noqa: PLC0415 - as above
 
         try:
@@ -58,9 +58,9 @@ class CookieSeal:
         return values
 
     def proof(self, name: str) -> str:
-        """A word that only a page of ours can hold: what a form sends along."""
+        """A CSRF token that only our own pages contain."""
         return hmac.new(self._key, f"proof {name}".encode(), hashlib.sha256).hexdigest()[:32]
 
     def proves(self, name: str, given: str) -> bool:
-        """Whether it is that word, in time that does not tell how much of it is."""
+        """Whether `given` is the CSRF token of this name, compared in constant time."""
         return hmac.compare_digest(self.proof(name).encode(), given.encode("utf-8", "replace"))

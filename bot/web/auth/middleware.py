@@ -22,7 +22,7 @@ from bot.web.layout import NOT_FOUND, NOT_FOUND_WHY
 HSTS = "max-age=31536000"
 
 SIGN_IN_PARAMETER = "sign-in"
-"""`?sign-in=` of any page leads to signing in and back to it, so that no page needs to name itself."""
+"""`?sign-in=` on any page starts a sign-in that returns to that page, so no page needs to name itself."""
 
 INTERNAL_ERROR = "MaxView failed here"
 
@@ -35,38 +35,41 @@ PERMISSION_UNKNOWN = "GitHub cannot be asked right now what you may see"
 
 PERMISSION_UNKNOWN_WHY = "Try again in a minute; public repositories are open meanwhile."
 
-# ghp_… gho_… ghu_… ghs_… github_pat_…, and forty digits as they once were
+# ghp_… gho_… ghu_… ghs_… github_pat_…, and the forty hexadecimal digits of old tokens
 _GITHUB_TOKEN = re.compile(r"(?:gh[a-z]_|github_pat_)[A-Za-z0-9._-]{16,1000}|[0-9a-f]{40}")
 
 ProblemAnswer = Callable[[Request, int, str, str], Response]
 
 
 class AuthContext(Struct, frozen=True, kw_only=True):
-    """What the reception works with. Without `sessions` nobody can sign in; `problem` makes a page,
-    `github` is where people meet GitHub."""
+    """What the middleware works with.
+
+    `problem` builds the answer to a failure. Without `sessions` nobody can sign in. `github_url` is GitHub's
+    address for people.
+    """
 
     problem: ProblemAnswer
     secure: bool
-    github: str
+    github_url: str
     sessions: Sessions | None = None
     permissions: PermissionCache | None = None
 
 
-def internal_error_handler(desk: AuthContext) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """What answers where nobody foresaw what went wrong: a page, or JSON; the program's log has the cause."""
+def internal_error_handler(auth: AuthContext) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """The handler of unexpected exceptions: a page or JSON; the server's log has the cause."""
 
-    async def answer(request: Request, _fault: Exception) -> Response:
-        return desk.problem(request, 500, INTERNAL_ERROR, INTERNAL_ERROR_WHY)
+    async def answer(request: Request, _error: Exception) -> Response:
+        return auth.problem(request, 500, INTERNAL_ERROR, INTERNAL_ERROR_WHY)
 
     return answer
 
 
 class AuthMiddleware:
-    """ASGI middleware."""
+    """Puts the visitor into the request's state, and adds the headers that depend on who asks."""
 
-    def __init__(self, app: ASGIApp, desk: AuthContext) -> None:
+    def __init__(self, app: ASGIApp, auth: AuthContext) -> None:
         self._app = app
-        self._desk = desk
+        self._auth = auth
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -74,45 +77,45 @@ class AuthMiddleware:
             await self._app(scope, receive, send)
             return
         request = Request(scope, receive)
-        if self._desk.sessions and request.method == "GET" and SIGN_IN_PARAMETER in request.query_params:
+        if self._auth.sessions and request.method == "GET" and SIGN_IN_PARAMETER in request.query_params:
             await _redirect_to_sign_in(request)(scope, receive, send)
             return
         state = scope.setdefault("state", {})
-        state["github"] = self._desk.github
-        state["sign_in"] = self._desk.sessions is not None
+        state["github_url"] = self._auth.github_url
+        state["sign_in"] = self._auth.sessions is not None
         state["visitor"] = visitor = await self._visitor(request)
-        finish = _HeaderSender(send, secure=self._desk.secure, known=visitor is not None)
+        sender = _HeaderSender(send, secure=self._auth.secure, identified=visitor is not None)
         if "\n" in scope["path"]:
-            # No name holds a line break, and the routes would end there.
-            answer = self._desk.problem(request, 404, NOT_FOUND, NOT_FOUND_WHY)
-            await answer(scope, receive, finish)
+            # No name contains a line break, and Starlette's routes would match only up to it.
+            answer = self._auth.problem(request, 404, NOT_FOUND, NOT_FOUND_WHY)
+            await answer(scope, receive, sender)
             return
         try:
-            await self._app(scope, receive, finish)
+            await self._app(scope, receive, sender)
         except PermissionUnknown:
-            answer = self._desk.problem(request, 503, PERMISSION_UNKNOWN, PERMISSION_UNKNOWN_WHY)
-            await answer(scope, receive, finish)
+            answer = self._auth.problem(request, 503, PERMISSION_UNKNOWN, PERMISSION_UNKNOWN_WHY)
+            await answer(scope, receive, sender)
 
     async def _visitor(self, request: HTTPConnection) -> Visitor | None:
         token = _bearer_token(request.headers)
-        if token is not None and self._desk.permissions is not None:
-            return Visitor(permissions=self._desk.permissions, token=token)
-        if self._desk.sessions is None:
+        if token is not None and self._auth.permissions is not None:
+            return Visitor(permissions=self._auth.permissions, token=token)
+        if self._auth.sessions is None:
             return None
         try:
-            return await self._desk.sessions.visitor(request)
+            return await self._auth.sessions.visitor(request)
         except DatabaseUnavailable:
-            # Public pages say themselves that the database is away.
+            # Public pages report themselves that the database is down.
             return None
 
 
 class _HeaderSender:
-    """Sends an answer on, with the headers that depend on who it is for."""
+    """Passes an answer on with the headers that depend on its visitor."""
 
-    def __init__(self, send: Send, *, secure: bool, known: bool) -> None:
+    def __init__(self, send: Send, *, secure: bool, identified: bool) -> None:
         self._send = send
         self._secure = secure
-        self._known = known
+        self._identified = identified
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -120,7 +123,7 @@ class _HeaderSender:
             headers.add_vary_header("Cookie, Authorization")
             if self._secure:
                 headers.setdefault("Strict-Transport-Security", HSTS)
-            if self._known and headers.get("Cache-Control") == CACHE_PUBLIC:
+            if self._identified and headers.get("Cache-Control") == CACHE_PUBLIC:
                 headers["Cache-Control"] = CACHE_PRIVATE
         await self._send(message)
 

@@ -19,35 +19,35 @@ from bot.web.auth.keys import CookieSeal
 from bot.web.auth.visitor import PermissionCache, Visitor
 
 SESSION_SECONDS = 8 * 3600
-"""A working day, which is also how long GitHub lets a token of an App live."""
+"""A working day, which is also the lifetime of an App's user token on GitHub."""
 
 SIGN_IN_SECONDS = 600
-"""From the click on `Sign in` to GitHub's answer."""
+"""Time between the click on `Sign in` and GitHub's answer."""
 
 
 class AuthCookies(Struct, frozen=True, kw_only=True):
-    """Two cookies that no script reads and no other site sends; over https they are bound to this host."""
+    """Two cookies, HttpOnly and SameSite; over https they are bound to this host."""
 
     secure: bool
 
     @property
     def session(self) -> str:
-        """The cookie of who is signed in."""
+        """The name of the session's cookie."""
         return f"{self._prefix}maxview-session"
 
     @property
-    def beginning(self) -> str:
-        """The cookie of who is signing in."""
+    def sign_in(self) -> str:
+        """The name of the cookie of a sign-in under way."""
         return f"{self._prefix}maxview-sign-in"
 
     def put(self, response: Response, name: str, value: str, seconds: int) -> None:
-        """Set one of them."""
+        """Set a cookie."""
         response.set_cookie(
             name, value, max_age=seconds, path="/", secure=self.secure, httponly=True, samesite="lax"
         )
 
     def drop(self, response: Response, name: str) -> None:
-        """Take one of them back."""
+        """Delete a cookie."""
         response.delete_cookie(name, path="/", secure=self.secure, httponly=True, samesite="lax")
 
     @property
@@ -56,7 +56,7 @@ class AuthCookies(Struct, frozen=True, kw_only=True):
 
 
 class Sessions(Struct, frozen=True, kw_only=True):
-    """All sessions of an installation."""
+    """The sessions of an installation."""
 
     database: Database
     permissions: PermissionCache
@@ -65,39 +65,39 @@ class Sessions(Struct, frozen=True, kw_only=True):
     now: Callable[[], float]
 
     async def begin(self, response: Response, *, login: str, token: str, seconds: float | None) -> None:
-        """Sign somebody in, for as long as the token is good and not longer than `SESSION_SECONDS`."""
-        lasts = int(min(seconds or SESSION_SECONDS, SESSION_SECONDS))
+        """Sign somebody in for the token's lifetime, at most `SESSION_SECONDS`."""
+        lifetime = int(min(seconds or SESSION_SECONDS, SESSION_SECONDS))
         name = secrets.token_urlsafe(32)
         now = self.now()
-        row = SessionRow(digest=_digest(name), login=login, made=now, expires=now + lasts)
+        row = SessionRow(digest=_digest(name), login=login, made=now, expires=now + lifetime)
         await self.database.write(sessions.begin, row)
         sealed = self.seal.close({"name": name, "token": token}, now=now)
-        self.cookies.put(response, self.cookies.session, sealed, lasts)
+        self.cookies.put(response, self.cookies.session, sealed, lifetime)
 
     async def visitor(self, request: HTTPConnection) -> Visitor | None:
-        """Who is signed in, as the cookie and the database say."""
-        known = self._opened(request)
-        if known is None:
+        """The visitor of the request's session; None without a valid one."""
+        opened = self._open_cookie(request)
+        if opened is None:
             return None
-        row = await self.database.read(sessions.find, _digest(known["name"]), self.now())
+        row = await self.database.read(sessions.find, _digest(opened["name"]), self.now())
         if row is None:
             return None
         return Visitor(
             permissions=self.permissions,
-            token=known["token"],
+            token=opened["token"],
             login=row.login,
-            proof=self.seal.proof(known["name"]),
+            proof=self.seal.proof(opened["name"]),
         )
 
-    async def end(self, request: HTTPConnection, given: str) -> str | None:
-        """Sign out whoever sends the form of a page of theirs; the token that is not needed any more."""
-        known = self._opened(request)
-        if known is None or not self.seal.proves(known["name"], given):
+    async def end(self, request: HTTPConnection, proof: str) -> str | None:
+        """End the session if `proof` is its form's; returns the token that is no longer needed."""
+        opened = self._open_cookie(request)
+        if opened is None or not self.seal.proves(opened["name"], proof):
             return None
-        await self.database.write(sessions.end, _digest(known["name"]))
-        return known["token"]
+        await self.database.write(sessions.end, _digest(opened["name"]))
+        return opened["token"]
 
-    def _opened(self, request: HTTPConnection) -> dict[str, str] | None:
+    def _open_cookie(self, request: HTTPConnection) -> dict[str, str] | None:
         sealed = request.cookies.get(self.cookies.session, "")
         return self.seal.open(sealed, within=SESSION_SECONDS, now=self.now()) if sealed else None
 

@@ -52,12 +52,12 @@ MAX_NEXT_LENGTH = 2_000
 
 MAX_FORM_BYTES = 10_000
 
-# /octo/maxtext/pull/7?head=abc#case    never //host, /\host, a space or a control
+# /octo/maxtext/pull/7?head=abc#case    never //host, /\host, a space or a control character
 _LOCAL_PATH = re.compile(r"/(?![/\\])[!-\[\]-~]*")
 
 
 class SignInToken(Protocol):
-    """A person's token."""
+    """A person's token from GitHub."""
 
     @property
     def secret(self) -> str:
@@ -66,56 +66,56 @@ class SignInToken(Protocol):
 
     @property
     def seconds(self) -> float | None:
-        """How long it is good for, where GitHub says."""
+        """Its lifetime, if GitHub states one."""
         ...
 
 
 class IdentityProvider(PermissionSource, Protocol):
-    """What signing in asks of GitHub."""
+    """The part of GitHub that signs people in."""
 
     def sign_in_url(self, *, back_to: str, state: str, challenge: str) -> str:
-        """Where the browser goes."""
+        """The address on GitHub that the browser is sent to."""
         ...
 
     async def token(self, *, code: str, verifier: str, back_to: str) -> SignInToken:
-        """What a code stands for."""
+        """The token that a code is exchanged for."""
         ...
 
     async def login(self, token: str) -> str:
-        """Whose token this is."""
+        """The login of the token's owner."""
         ...
 
     async def forget(self, token: str) -> None:
-        """End a token."""
+        """Revoke a token."""
         ...
 
 
 class SignIn(Struct, frozen=True, kw_only=True):
-    """What signing in takes; `seal` is for the cookie of who is about to."""
+    """What sign-in works with; `seal` seals the cookie of a sign-in under way."""
 
-    people: IdentityProvider
+    provider: IdentityProvider
     sessions: Sessions
     seal: CookieSeal
 
 
-def sign_in_routes(parts: WebContext, sign_in: SignIn | None) -> list[BaseRoute]:
-    """The routes; without `sign_in` they say that it is not set up."""
+def sign_in_routes(context: WebContext, sign_in: SignIn | None) -> list[BaseRoute]:
+    """The routes; without `sign_in` they answer that it is not set up."""
 
     async def begin(request: Request) -> Response:
         if sign_in is None:
-            return parts.problem(request, 404, NOT_SET_UP, NOT_SET_UP_WHY)
-        return _begin_sign_in(parts, sign_in, request)
+            return context.problem(request, 404, NOT_SET_UP, NOT_SET_UP_WHY)
+        return _begin_sign_in(context, sign_in, request)
 
     async def callback(request: Request) -> Response:
         if sign_in is None:
-            return parts.problem(request, 404, NOT_SET_UP, NOT_SET_UP_WHY)
+            return context.problem(request, 404, NOT_SET_UP, NOT_SET_UP_WHY)
         try:
-            return await _finish_sign_in(parts, sign_in, request)
-        except UserError as told:
-            return parts.problem(request, 400, NOT_SIGNED_IN, told.text)
-        except InternalError as broken:
-            LOG.warning("a sign-in failed: %s", broken)
-            return parts.problem(request, 503, GITHUB_DOWN, GITHUB_DOWN_WHY)
+            return await _finish_sign_in(context, sign_in, request)
+        except UserError as problem:
+            return context.problem(request, 400, NOT_SIGNED_IN, problem.text)
+        except InternalError as problem:
+            LOG.warning("a sign-in failed: %s", problem)
+            return context.problem(request, 503, GITHUB_DOWN, GITHUB_DOWN_WHY)
 
     async def end(request: Request) -> Response:
         return await _sign_out(sign_in, request)
@@ -127,40 +127,40 @@ def sign_in_routes(parts: WebContext, sign_in: SignIn | None) -> list[BaseRoute]
     ]
 
 
-def local_path(asked: str) -> str:
-    """`asked` where it is a path of this site, else the first page: no link to us sends anybody elsewhere."""
-    return asked if len(asked) <= MAX_NEXT_LENGTH and _LOCAL_PATH.fullmatch(asked) else "/"
+def local_path(requested: str) -> str:
+    """`requested` if it is a path of this site, else `/`: no link to us leads anybody elsewhere."""
+    return requested if len(requested) <= MAX_NEXT_LENGTH and _LOCAL_PATH.fullmatch(requested) else "/"
 
 
-def _begin_sign_in(parts: WebContext, sign_in: SignIn, request: Request) -> Response:
+def _begin_sign_in(context: WebContext, sign_in: SignIn, request: Request) -> Response:
     state, verifier = secrets.token_urlsafe(24), secrets.token_urlsafe(48)
     digest = hashlib.sha256(verifier.encode()).digest()
     challenge = urlsafe_b64encode(digest).decode().rstrip("=")
-    url = sign_in.people.sign_in_url(back_to=_callback_url(parts), state=state, challenge=challenge)
+    url = sign_in.provider.sign_in_url(back_to=_callback_url(context), state=state, challenge=challenge)
     response = RedirectResponse(url, status_code=303, headers={"Cache-Control": NO_STORE})
-    aim = local_path(request.query_params.get("next", "/"))
+    destination = local_path(request.query_params.get("next", "/"))
     sealed = sign_in.seal.close(
-        {"state": state, "verifier": verifier, "next": aim}, now=sign_in.sessions.now()
+        {"state": state, "verifier": verifier, "next": destination}, now=sign_in.sessions.now()
     )
     cookies = sign_in.sessions.cookies
-    cookies.put(response, cookies.beginning, sealed, SIGN_IN_SECONDS)
+    cookies.put(response, cookies.sign_in, sealed, SIGN_IN_SECONDS)
     return with_security_headers(response)
 
 
-async def _finish_sign_in(parts: WebContext, sign_in: SignIn, request: Request) -> Response:
-    sessions, asked = sign_in.sessions, request.query_params
-    sealed = request.cookies.get(sessions.cookies.beginning, "")
-    begun = sign_in.seal.open(sealed, within=SIGN_IN_SECONDS, now=sessions.now())
-    if begun is None or not compare_digest(begun["state"].encode(), asked.get("state", "").encode()):
-        return parts.problem(request, 400, UNKNOWN_SIGN_IN, UNKNOWN_SIGN_IN_WHY)
-    if "code" not in asked:
-        return _drop_sign_in_cookie(sessions, parts.problem(request, 400, NOT_SIGNED_IN, NOT_SIGNED_IN_WHY))
-    token = await sign_in.people.token(
-        code=asked["code"], verifier=begun["verifier"], back_to=_callback_url(parts)
+async def _finish_sign_in(context: WebContext, sign_in: SignIn, request: Request) -> Response:
+    sessions, query = sign_in.sessions, request.query_params
+    sealed = request.cookies.get(sessions.cookies.sign_in, "")
+    pending = sign_in.seal.open(sealed, within=SIGN_IN_SECONDS, now=sessions.now())
+    if pending is None or not compare_digest(pending["state"].encode(), query.get("state", "").encode()):
+        return context.problem(request, 400, UNKNOWN_SIGN_IN, UNKNOWN_SIGN_IN_WHY)
+    if "code" not in query:
+        return _drop_sign_in_cookie(sessions, context.problem(request, 400, NOT_SIGNED_IN, NOT_SIGNED_IN_WHY))
+    token = await sign_in.provider.token(
+        code=query["code"], verifier=pending["verifier"], back_to=_callback_url(context)
     )
-    login = await sign_in.people.login(token.secret)
+    login = await sign_in.provider.login(token.secret)
     response = RedirectResponse(
-        local_path(begun["next"]), status_code=303, headers={"Cache-Control": NO_STORE}
+        local_path(pending["next"]), status_code=303, headers={"Cache-Control": NO_STORE}
     )
     await sessions.begin(response, login=login, token=token.secret, seconds=token.seconds)
     LOG.info("signed in", extra={"login": login})
@@ -178,15 +178,15 @@ async def _sign_out(sign_in: SignIn | None, request: Request) -> Response:
         return response
     sign_in.sessions.cookies.drop(response, sign_in.sessions.cookies.session)
     try:
-        await sign_in.people.forget(token)
+        await sign_in.provider.forget(token)
     except (InternalError, InvalidToken) as problem:
-        # The session is over; the token ends by itself within hours.
+        # The session has ended; the token expires by itself within hours.
         LOG.warning("a token could not be ended: %s", problem)
     return response
 
 
 async def _form_field(request: Request, name: str) -> str:
-    """One field of a small form."""
+    """One field of a small form; empty if it is missing or the form too long."""
     body = b""
     async for chunk in request.stream():
         body += chunk
@@ -196,10 +196,10 @@ async def _form_field(request: Request, name: str) -> str:
 
 
 def _drop_sign_in_cookie(sessions: Sessions, response: Response) -> Response:
-    """The cookie of a sign-in is good for one."""
-    sessions.cookies.drop(response, sessions.cookies.beginning)
+    """Delete the cookie of the sign-in: each is used once."""
+    sessions.cookies.drop(response, sessions.cookies.sign_in)
     return response
 
 
-def _callback_url(parts: WebContext) -> str:
-    return f"{parts.public_url}/sign-in/callback"
+def _callback_url(context: WebContext) -> str:
+    return f"{context.public_url}/sign-in/callback"

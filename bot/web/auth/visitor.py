@@ -16,63 +16,63 @@ from starlette.requests import Request
 from bot.errors import InvalidToken, TransientError
 
 GRANT_CACHE_SECONDS = 120.0
-"""How long an answer of GitHub's opens pages: who may not read a repository any more loses them then."""
+"""How long GitHub's yes is cached: anyone who loses read access loses the pages within this time."""
 
 REFUSAL_CACHE_SECONDS = 30.0
-"""How long a refusal is not asked again: somebody who was just let in does not wait long."""
+"""How long GitHub's no is cached: somebody who was just given access does not wait long."""
 
 MAX_CACHED = 20_000
-"""Answers kept in memory, of all visitors."""
+"""Cached answers of all visitors."""
 
 MAX_BAD_TOKENS, BAD_TOKEN_SECONDS = 60, 60.0
-"""Tokens that GitHub refused, and in which time: after so many none is tried, since GitHub shuts out who goes
-on with bad ones, and this server with them."""
+"""After this many refused tokens in this time no token is tried: GitHub blocks a server that keeps
+sending bad ones."""
 
 
 class PermissionSource(Protocol):
-    """What is asked of GitHub for a visitor."""
+    """The part of GitHub that knows who may read what."""
 
     async def may_read(self, token: str, repository: str) -> bool:
-        """Whether GitHub shows the repository to the owner of the token; `Refused` where the token is bad."""
+        """Whether the token's owner can read the repository; raises `InvalidToken` if the token is bad."""
         ...
 
 
 class PermissionUnknown(Exception):
-    """GitHub cannot be asked now whether the visitor may see this."""
+    """GitHub does not answer now whether the visitor may read this."""
 
 
 class PermissionCache(msgspec.Struct):
-    """GitHub's answers, briefly."""
+    """GitHub's answers, cached briefly."""
 
-    readers: PermissionSource
+    source: PermissionSource
     now: Callable[[], float]
-    _known: OrderedDict[tuple[str, str], tuple[bool, float]] = msgspec.field(default_factory=OrderedDict)
-    _refused: list[float] = msgspec.field(default_factory=list)
+    _cache: OrderedDict[tuple[str, str], tuple[bool, float]] = msgspec.field(default_factory=OrderedDict)
+    _bad_tokens: list[float] = msgspec.field(default_factory=list)
 
-    async def may_read(self, token: str, repository: str, asked: str) -> bool:
-        """Whether the owner of the token may read a repository; `asked` names what the address asks for."""
+    async def may_read(self, token: str, repository: str, requested: str) -> bool:
+        """Whether the token's owner may read the repository; `requested` is what the address named."""
         who = hashlib.sha256(token.encode()).hexdigest()
-        opens, shuts = (who, f"open {repository.lower()}"), (who, f"shut {asked.lower()}")
-        for key in (opens, shuts):
-            known = self._known.get(key)
-            if known is not None and known[1] > self.now():
-                return known[0]
-        answer = await self._asked(token, repository)
-        key, seconds = (opens, GRANT_CACHE_SECONDS) if answer else (shuts, REFUSAL_CACHE_SECONDS)
-        self._known[key] = (answer, self.now() + seconds)
-        self._known.move_to_end(key)
-        while len(self._known) > MAX_CACHED:
-            self._known.popitem(last=False)
+        granted, refused = (who, f"open {repository.lower()}"), (who, f"shut {requested.lower()}")
+        for key in (granted, refused):
+            cached = self._cache.get(key)
+            if cached is not None and cached[1] > self.now():
+                return cached[0]
+        answer = await self._ask(token, repository)
+        key, seconds = (granted, GRANT_CACHE_SECONDS) if answer else (refused, REFUSAL_CACHE_SECONDS)
+        self._cache[key] = (answer, self.now() + seconds)
+        self._cache.move_to_end(key)
+        while len(self._cache) > MAX_CACHED:
+            self._cache.popitem(last=False)
         return answer
 
-    async def _asked(self, token: str, repository: str) -> bool:
-        self._refused = [at for at in self._refused if at > self.now() - BAD_TOKEN_SECONDS]
-        if len(self._refused) >= MAX_BAD_TOKENS:
+    async def _ask(self, token: str, repository: str) -> bool:
+        self._bad_tokens = [at for at in self._bad_tokens if at > self.now() - BAD_TOKEN_SECONDS]
+        if len(self._bad_tokens) >= MAX_BAD_TOKENS:
             raise PermissionUnknown
         try:
-            return await self.readers.may_read(token, repository)
+            return await self.source.may_read(token, repository)
         except InvalidToken:
-            self._refused.append(self.now())
+            self._bad_tokens.append(self.now())
             return False
         except TransientError as later:
             raise PermissionUnknown from later
@@ -80,21 +80,21 @@ class PermissionCache(msgspec.Struct):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
-    """Somebody with a token; `login` and `proof` are there where they signed in with a browser."""
+    """Somebody with a token; with `login` and `proof` if they signed in with a browser."""
 
     permissions: PermissionCache
     token: str = dataclasses.field(repr=False)
     login: str | None = None
     proof: str = dataclasses.field(default="", repr=False)
 
-    async def may_read(self, repository: str, asked: str) -> bool:
-        """Whether this visitor may read the repository behind what the address asks for."""
-        return await self.permissions.may_read(self.token, repository, asked)
+    async def may_read(self, repository: str, requested: str) -> bool:
+        """Whether this visitor may read the repository behind what the address named."""
+        return await self.permissions.may_read(self.token, repository, requested)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AccountView:
-    """What a page says of its visitor: who is signed in, and whether one can."""
+    """Who is signed in, and whether sign-in is offered, as a page shows it."""
 
     login: str | None = None
     proof: str = dataclasses.field(default="", repr=False)
@@ -102,13 +102,13 @@ class AccountView:
 
 
 def current_visitor(request: Request) -> Visitor | None:
-    """Who asks, as the reception found out."""
-    found: Visitor | None = request.scope.get("state", {}).get("visitor")
-    return found
+    """The visitor of a request, as the middleware identified them."""
+    visitor: Visitor | None = request.scope.get("state", {}).get("visitor")
+    return visitor
 
 
 def account_view(request: Request) -> AccountView:
-    """What the page says of who asks."""
+    """What the page shows of the visitor's account."""
     offered = bool(request.scope.get("state", {}).get("sign_in"))
     visitor = current_visitor(request)
     if visitor is None or visitor.login is None:
@@ -117,6 +117,6 @@ def account_view(request: Request) -> AccountView:
 
 
 def github_url(request: Request) -> str:
-    """Where people meet the GitHub that the repositories are on, as the reception knows it."""
-    site: str = request.scope["state"]["github"]
-    return site
+    """GitHub's address for people, as the middleware was given it."""
+    url: str = request.scope["state"]["github_url"]
+    return url

@@ -307,7 +307,7 @@ class LogReference(Struct, frozen=True, kw_only=True):
 
 
 def run_lines(
-    records: Sequence[RunRecord], visit: Access, measured: Sequence[MeasuredRun] = ()
+    records: Sequence[RunRecord], access: Access, measured: Sequence[MeasuredRun] = ()
 ) -> tuple[RunLine, ...]:
     """The runs in their order; their price where every one of them was measured."""
     whole = len(measured) == len(records)
@@ -316,11 +316,11 @@ def run_lines(
         RunLine(
             id=record.id,
             commit=record.sha[:7] if record.sha else "not recorded",
-            commit_link=visit.links.commit_on_github(record.repository, record.sha) if record.sha else None,
+            commit_link=access.links.commit_on_github(record.repository, record.sha) if record.sha else None,
             started=moment(record.started),
             state=record.state.value,
-            page=visit.links.run(record.id),
-            log=visit.links.log(record.id) if record.log_uri else None,
+            page=access.links.run(record.id),
+            log=access.links.log(record.id) if record.log_uri else None,
             chip_hours=price,
         )
         for record, price in zip(records, prices, strict=True)
@@ -328,7 +328,7 @@ def run_lines(
 
 
 def log_references(
-    side: str, explained: Sequence[ExplainedRun], records: Sequence[RunRecord], visit: Access
+    side: str, explained: Sequence[ExplainedRun], records: Sequence[RunRecord], access: Access
 ) -> tuple[LogReference, ...]:
     """The places of a side's logs; none where it is not known which log is whose."""
     if len(explained) != len(records):
@@ -337,7 +337,7 @@ def log_references(
     return tuple(
         LogReference(
             words=f"{side}{f' run {number}' if several else ''}: {log_place_words(place)}",
-            link=visit.links.log(record.id, start=window_start(place.offset), anchor=_place_anchor(place)),
+            link=access.links.log(record.id, start=window_start(place.offset), anchor=_place_anchor(place)),
         )
         for number, (one, record) in enumerate(zip(explained, records, strict=True), start=1)
         if record.log_uri
@@ -378,7 +378,7 @@ class FailedSide(Struct, frozen=True, kw_only=True):
 
 
 def failed_sides(
-    report: Report, row: CaseReport, visit: Access, names: SideNames | None
+    report: Report, row: CaseReport, access: Access, names: SideNames | None
 ) -> tuple[FailedSide, ...]:
     """The bad ends of both sides, the head's first, with what is known of the head's elsewhere."""
     if row.comparison is None:
@@ -388,16 +388,16 @@ def failed_sides(
         (head, row.comparison.head, row.head_runs),
         (names.base if names else report.base_branch, row.comparison.base, row.base_runs),
     )
-    found = [one for side in sides if (one := _failed_side(*side, visit)) is not None]
+    found = [one for side in sides if (one := _failed_side(*side, access)) is not None]
     if not found or row.failure is None:
         return tuple(found)
-    others = tuple((number, visit.links.pull(report.repository, number)) for number in row.failure.pulls)
+    others = tuple((number, access.links.pull(report.repository, number)) for number in row.failure.pulls)
     news = styled(novelty_words(row, report.base_branch))
     return (replace(found[0], news=news, pulls=others), *found[1:])
 
 
 def _failed_side(
-    side: str, runs: tuple[MeasuredRun, ...], records: tuple[RunRecord, ...], visit: Access
+    side: str, runs: tuple[MeasuredRun, ...], records: tuple[RunRecord, ...], access: Access
 ) -> FailedSide | None:
     end = unsuccessful_outcome(runs)
     if end is None:
@@ -407,7 +407,7 @@ def _failed_side(
     record = records[at] if len(records) == len(runs) else None
     log = None
     if record is not None and record.log_uri:
-        log = visit.links.log(record.id, start=window_start(failure.offset), anchor="error")
+        log = access.links.log(record.id, start=window_start(failure.offset), anchor="error")
     return FailedSide(
         side=side,
         how=outcome_words(end),
@@ -456,7 +456,7 @@ class CaseView(Struct, frozen=True, kw_only=True):
 def case_view(
     report: Report,
     row: CaseReport,
-    visit: Access,
+    access: Access,
     *,
     anchor: str,
     measured: Mapping[str, MeasuredRun] | None = None,
@@ -468,7 +468,7 @@ def case_view(
     baseline = row.baseline
     words = row_words(row, report.base_branch)
     called = names or SideNames(base=report.base_branch, head="this change")
-    ended = failed_sides(report, row, visit, names)
+    ended = failed_sides(report, row, access, names)
     return CaseView(
         names=called,
         anchor=anchor,
@@ -480,27 +480,27 @@ def case_view(
         sentences=case_sentences(row, report.base_branch),
         rerun=plain_text(rerun_command(report, row)),
         baseline=_baseline_words(baseline) if baseline else "",
-        baseline_link=_commit_link(visit, report.repository, baseline.sha if baseline else None),
+        baseline_link=_commit_link(access, report.repository, baseline.sha if baseline else None),
         caveats=caveat_lines(comparison) if comparison else (),
         figures=figure_lines(comparison) if comparison else (),
         troubles=ended,
         time=_ledger_view(comparison, called) if comparison else None,
-        base_runs=run_lines(row.base_runs, visit, comparison.base if comparison else ()),
-        head_runs=run_lines(row.head_runs, visit, comparison.head if comparison else ()),
-        stale_runs=run_lines(row.stale_runs, visit),
+        base_runs=run_lines(row.base_runs, access, comparison.base if comparison else ()),
+        head_runs=run_lines(row.head_runs, access, comparison.head if comparison else ()),
+        stale_runs=run_lines(row.stale_runs, access),
         why=explanation_sections(comparison) if comparison else (),
-        references=_case_references(row, visit),
+        references=_case_references(row, access),
         plots=plots(_runs_to_draw(row, measured or {}, called)),
-        side_by_side=_compare_logs_link(report, row, visit),
+        side_by_side=_compare_logs_link(report, row, access),
     )
 
 
-def _compare_logs_link(report: Report, row: CaseReport, visit: Access) -> str | None:
+def _compare_logs_link(report: Report, row: CaseReport, access: Access) -> str | None:
     """The newest logs of both sides, next to each other; None where one side has none."""
     ends = [next((run.id for run in runs if run.log_uri), None) for runs in (row.base_runs, row.head_runs)]
     if ends[0] is None or ends[1] is None:
         return None
-    return visit.links.compare_logs(report.repository, ends[0], ends[1])
+    return access.links.compare_logs(report.repository, ends[0], ends[1])
 
 
 def _reason(row: CaseReport, ended: Sequence[FailedSide]) -> str:
@@ -514,8 +514,8 @@ def _baseline_words(baseline: Baseline) -> str:
     return f"{baseline.sha[:7] if baseline.sha else 'commit not recorded'}, {baseline.why}{behind}"
 
 
-def _commit_link(visit: Access, repository: str, sha: str | None) -> str | None:
-    return visit.links.commit_on_github(repository, sha) if sha else None
+def _commit_link(access: Access, repository: str, sha: str | None) -> str | None:
+    return access.links.commit_on_github(repository, sha) if sha else None
 
 
 def _runs_to_draw(
@@ -563,9 +563,9 @@ def ledger_phases(spent: Mapping[str, float]) -> list[Phase]:
     return [Phase(name=name, seconds=seconds) for name, seconds in spent.items()]
 
 
-def _case_references(row: CaseReport, visit: Access) -> tuple[LogReference, ...]:
+def _case_references(row: CaseReport, access: Access) -> tuple[LogReference, ...]:
     why = row.comparison.explanation if row.comparison else None
     if why is None:
         return ()
-    base = log_references("base", why.base, row.base_runs, visit)
-    return (*base, *log_references("head", why.head, row.head_runs, visit))
+    base = log_references("base", why.base, row.base_runs, access)
+    return (*base, *log_references("head", why.head, row.head_runs, access))

@@ -18,7 +18,6 @@ from bot.web.auth.access import (
     PageNotFound,
     UnknownName,
     for_page,
-    repository_access,
 )
 from bot.web.layout import WebContext, query_number
 from bot.web.log_viewer.comparison import (
@@ -98,52 +97,51 @@ NOT_READ_WHY = (
 )
 
 
-async def compare_logs_page(parts: WebContext, request: Request) -> Response:
+async def compare_logs_page(context: WebContext, request: Request) -> Response:
     """The sections from `?section=` on."""
-    here = await repository_access(request, parts.database, parts.key)
+    access = await context.repository_access(request)
     try:
-        records, found = await _requested_comparison(parts, request, here)
+        records, found = await _requested_comparison(context, request, access)
     except LogUnavailable as away:
-        return parts.problem(request, away.status, away.what, away.why)
+        return context.problem(request, away.status, away.what, away.why)
     first = found.first
-    base, head = (for_page(record, here) for record in records)
+    base, head = (for_page(record, access) for record in records)
     values = {
-        "visit": here,
         "base": base,
         "head": head,
         "found": found,
         "since": time_since_start,
         "previous": max(first - SECTIONS_PER_PAGE, 0) if first else None,
         "following": _next_section(found),
-        "json": here.links.compare_logs(here.repository, base.id, head.id, first, above=API_PREFIX),
+        "json": access.links.compare_logs(access.repository, base.id, head.id, first, above=API_PREFIX),
     }
-    return await parts.page(request, "compare_logs.html.j2", values, visit=here)
+    return await context.page(request, "compare_logs.html.j2", values, access=access)
 
 
-async def compare_logs_json(parts: WebContext, request: Request) -> Response:
+async def compare_logs_json(context: WebContext, request: Request) -> Response:
     """The same sections as JSON."""
-    here = await repository_access(request, parts.database, parts.key)
-    records, found = await _requested_comparison(parts, request, here)
-    base, head = (for_page(record, here) for record in records)
+    access = await context.repository_access(request)
+    records, found = await _requested_comparison(context, request, access)
+    base, head = (for_page(record, access) for record in records)
     document = compare_logs_document((base, head), found)
     after = _next_section(found)
-    following = here.links.compare_logs(here.repository, base.id, head.id, after, above=API_PREFIX)
-    document["next"] = parts.absolute(following) if after is not None else None
-    return json_answer(request, document, cache=here.cache)
+    following = access.links.compare_logs(access.repository, base.id, head.id, after, above=API_PREFIX)
+    document["next"] = context.absolute(following) if after is not None else None
+    return json_answer(request, document, cache=access.cache)
 
 
 async def _requested_comparison(
-    parts: WebContext, request: Request, here: Access
+    context: WebContext, request: Request, access: Access
 ) -> tuple[list[RunRecord], LogComparison]:
     """The runs and the sections that an address asks for."""
     records = [
-        await _read_record(parts, here, request.query_params.get(name, "")) for name in ("base", "head")
+        await _read_record(context, access, request.query_params.get(name, "")) for name in ("base", "head")
     ]
-    measured = await parts.database.read(runs.measured, [record.id for record in records])
+    measured = await context.database.read(runs.measured, [record.id for record in records])
     if any(record.id not in measured for record in records):
         raise UnknownName(NOT_READ, NOT_READ_WHY)
     first = query_number(request, "section") or 0
-    return records, await run_in_threadpool(_compare_sections, parts, here, records, measured, first)
+    return records, await run_in_threadpool(_compare_sections, context, access, records, measured, first)
 
 
 def _next_section(found: LogComparison) -> int | None:
@@ -160,21 +158,25 @@ def time_since_start(seconds: float | None) -> str:
     return f"{sign}{int(whole // 3600)}:{int(whole // 60 % 60):02}:{whole % 60:06.3f}"
 
 
-async def _read_record(parts: WebContext, here: Access, name: str) -> RunRecord:
+async def _read_record(context: WebContext, access: Access, name: str) -> RunRecord:
     if not name or len(name) > MAX_NAME_LENGTH or "\x00" in name:
         raise PageNotFound
-    record = await parts.database.read(runs.by_id, name)
-    if record is None or record.repository != here.repository:
+    record = await context.database.read(runs.by_id, name)
+    if record is None or record.repository != access.repository:
         raise PageNotFound
     return record
 
 
 def _compare_sections(
-    parts: WebContext, here: Access, records: list[RunRecord], measured: Mapping[str, MeasuredRun], first: int
+    context: WebContext,
+    access: Access,
+    records: list[RunRecord],
+    measured: Mapping[str, MeasuredRun],
+    first: int,
 ) -> LogComparison:
-    base, head = (_log_side(parts, here, record, measured[record.id]) for record in records)
+    base, head = (_log_side(context, access, record, measured[record.id]) for record in records)
     try:
-        return compare_logs(base, head, parts.logs, first)
+        return compare_logs(base, head, context.logs, first)
     except OffsetTooFar as far:
         raise LogUnavailable(404, "This part of the log is too far in to be compared", far.text) from far
     except (UserError, InternalError) as problem:
@@ -182,8 +184,8 @@ def _compare_sections(
         raise log_unavailable(problem, named[0] if named else "") from problem
 
 
-def _log_side(parts: WebContext, here: Access, record: RunRecord, run: MeasuredRun) -> LogSide:
+def _log_side(context: WebContext, access: Access, record: RunRecord, run: MeasuredRun) -> LogSide:
     environment = run.log.environment
     names = (record.id, record.branch, record.sha, environment.run_name, environment.workload)
-    source = open_run_log(parts.logs, record)
-    return LogSide(source=source, run=run, names=names, redacts=not here.private)
+    source = open_run_log(context.logs, record)
+    return LogSide(source=source, run=run, names=names, redacts=not access.private)

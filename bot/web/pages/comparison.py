@@ -26,7 +26,7 @@ from bot.storage.refs import MeasuredRecord, RefKind
 from bot.verdict.comparability import ComparisonAxis
 from bot.verdict.judgement import MeasuredRun
 from bot.web.answers import json_answer
-from bot.web.auth.access import Access, document_for_reader, for_page, repository_access, with_link_key
+from bot.web.auth.access import Access, document_for_reader, for_page, with_link_key
 from bot.web.comparisons import (
     ComparisonCache,
     ComparisonEnd,
@@ -40,7 +40,7 @@ from bot.web.comparisons import (
     resolve_end,
     spell_end,
 )
-from bot.web.layout import WebContext, default_branch
+from bot.web.layout import WebContext
 from bot.web.pages.case import CaseView, RowLine, SideNames, case_view, row_line
 
 ACROSS_VARIANTS = {
@@ -86,7 +86,7 @@ class CompareView(Struct, frozen=True, kw_only=True):
 def compare_view(
     pairing: Pairing,
     rows: Sequence[CaseReport],
-    visit: Access,
+    access: Access,
     *,
     chosen: int | None = None,
     measured: Mapping[str, MeasuredRun] | None = None,
@@ -96,22 +96,22 @@ def compare_view(
     order = reading_order(rows)
     lines = [
         CaseLink(
-            line=_overview_row(report, rows[place], pairing, visit),
-            link=case_link(pairing, place, visit),
+            line=_overview_row(report, rows[place], pairing, access),
+            link=case_link(pairing, place, access),
             chosen=place == chosen,
         )
         for place in order
     ]
     view = CompareView(
-        headline=visit.text(_headline(report, pairing, [row.line for row in lines])),
-        base=_end_view(pairing.base, [row.base for row in pairing.rows], visit),
-        head=_end_view(pairing.head, [row.head for row in pairing.rows], visit),
+        headline=access.text(_headline(report, pairing, [row.line for row in lines])),
+        base=_end_view(pairing.base, [row.base for row in pairing.rows], access),
+        head=_end_view(pairing.head, [row.head for row in pairing.rows], access),
         rows=tuple(lines),
-        swapped=visit.links.compare(pairing.repository, spell_end(pairing.head), spell_end(pairing.base)),
-        overview=visit.links.compare(pairing.repository, spell_end(pairing.base), spell_end(pairing.head)),
+        swapped=access.links.compare(pairing.repository, spell_end(pairing.head), spell_end(pairing.base)),
+        overview=access.links.compare(pairing.repository, spell_end(pairing.base), spell_end(pairing.head)),
     )
     return (
-        view if chosen is None else _with_case(view, pairing, rows, visit, chosen=chosen, measured=measured)
+        view if chosen is None else _with_case(view, pairing, rows, access, chosen=chosen, measured=measured)
     )
 
 
@@ -119,23 +119,23 @@ def _with_case(
     view: CompareView,
     pairing: Pairing,
     rows: Sequence[CaseReport],
-    visit: Access,
+    access: Access,
     *,
     chosen: int,
     measured: Mapping[str, MeasuredRun] | None,
 ) -> CompareView:
     """The page of one of its cases."""
-    one = for_page(as_report(pairing, [rows[chosen]]), visit)
+    one = for_page(as_report(pairing, [rows[chosen]]), access)
     case = case_view(
-        one, one.rows[0], visit, anchor="case", measured=measured, names=side_names(pairing, visit)
+        one, one.rows[0], access, anchor="case", measured=measured, names=side_names(pairing, access)
     )
     words = _variant_words(pairing, rows[chosen].state)
     lines = dict(zip(reading_order(rows), view.rows, strict=True))
     before, after = _neighbours(chosen, [lines[place] for place in range(len(rows))])
     return replace(
         view,
-        base=_end_view(pairing.base, [pairing.rows[chosen].base], visit),
-        head=_end_view(pairing.head, [pairing.rows[chosen].head], visit),
+        base=_end_view(pairing.base, [pairing.rows[chosen].base], access),
+        head=_end_view(pairing.head, [pairing.rows[chosen].head], access),
         case=replace(case, word=words or case.word),
         place=chosen + 1,
         before=before,
@@ -183,28 +183,28 @@ def reading_order(rows: Sequence[CaseReport]) -> list[int]:
     )
 
 
-def side_names(pairing: Pairing, visit: Access) -> SideNames:
+def side_names(pairing: Pairing, access: Access) -> SideNames:
     """What the sides of a case are called: the variants, where those are all that differs."""
     if pairing.across is ComparisonAxis.VARIANTS:
         return SideNames(
-            base=visit.text(pairing.base.variant or ""), head=visit.text(pairing.head.variant or "")
+            base=access.text(pairing.base.variant or ""), head=access.text(pairing.head.variant or "")
         )
-    return SideNames(base=visit.text(spell_end(pairing.base)), head=visit.text(spell_end(pairing.head)))
+    return SideNames(base=access.text(spell_end(pairing.base)), head=access.text(spell_end(pairing.head)))
 
 
-def case_link(pairing: Pairing, place: int, visit: Access) -> str:
+def case_link(pairing: Pairing, place: int, access: Access) -> str:
     """The page of one row."""
     row = pairing.rows[place]
     variant = row.variants[1] if row.variants[0] == row.variants[1] else None
-    return visit.links.compare(
+    return access.links.compare(
         pairing.repository, spell_end(pairing.base), spell_end(pairing.head), row.case, variant
     )
 
 
-def _overview_row(report: Report, row: CaseReport, pairing: Pairing, visit: Access) -> RowLine:
+def _overview_row(report: Report, row: CaseReport, pairing: Pairing, access: Access) -> RowLine:
     line = row_line(report, row, case_anchor(row.case, row.variant))
     words = _variant_words(pairing, row.state)
-    return replace(line, name=visit.text(line.name), word=words or line.word)
+    return replace(line, name=access.text(line.name), word=words or line.word)
 
 
 def _variant_words(pairing: Pairing, state: RowState) -> str:
@@ -213,25 +213,25 @@ def _variant_words(pairing: Pairing, state: RowState) -> str:
     return ACROSS_VARIANTS[state].format(base=pairing.base.variant, head=pairing.head.variant)
 
 
-def _end_view(end: ComparisonEnd, runs: Sequence[Sequence[MeasuredRecord]], visit: Access) -> EndView:
+def _end_view(end: ComparisonEnd, runs: Sequence[Sequence[MeasuredRecord]], access: Access) -> EndView:
     ref, known = end.ref, counted(sum(map(len, runs)), "run")
     commits = {kept.record.sha for some in runs for kept in some}
-    links = visit.links
+    links = access.links
     link: str | None = None
     match ref.kind:
         case RefKind.BRANCH if len(commits) == 1 and (sha := commits.pop()):
-            what, link = f"{known} of {sha[:7]}", links.commit_on_github(visit.repository, sha)
+            what, link = f"{known} of {sha[:7]}", links.commit_on_github(access.repository, sha)
         case RefKind.BRANCH:
             what = f"{known}, of each case's newest commit"
         case RefKind.PULL:
             what, link = (
                 f"{known} of its head commit",
-                links.pull_on_github(visit.repository, ref.number or 0),
+                links.pull_on_github(access.repository, ref.number or 0),
             )
         case _:
-            what, link = known, links.commit_on_github(visit.repository, ref.sha or "")
+            what, link = known, links.commit_on_github(access.repository, ref.sha or "")
     name = f"{spell_end(end)} ({ref.sha[:7]})" if ref.kind is RefKind.PULL and ref.sha else spell_end(end)
-    return EndView(name=visit.text(name), what=what, link=link)
+    return EndView(name=access.text(name), what=what, link=link)
 
 
 def compare_document(pairing: Pairing, rows: Sequence[CaseReport], chosen: int | None) -> dict[str, object]:
@@ -289,35 +289,37 @@ class FoundComparison(Struct, frozen=True, kw_only=True):
     measured: Mapping[str, MeasuredRun]
 
 
-async def compare_page(parts: WebContext, request: Request) -> Response:
+async def compare_page(context: WebContext, request: Request) -> Response:
     """Two names case by case, or one case of them in full."""
-    here = await repository_access(request, parts.database, parts.key)
-    found = await _requested_comparison(parts, request, here)
+    access = await context.repository_access(request)
+    found = await _requested_comparison(context, request, access)
     view = await run_in_threadpool(
-        compare_view, found.pairing, found.rows, here, chosen=found.chosen, measured=found.measured
+        compare_view, found.pairing, found.rows, access, chosen=found.chosen, measured=found.measured
     )
-    values = {"visit": here, "view": view, "json": _json_link(found, here)}
-    return await parts.page(request, "comparison.html.j2", values, visit=here)
+    values = {"view": view, "json": _json_link(found, access)}
+    return await context.page(request, "comparison.html.j2", values, access=access)
 
 
-async def compare_json(parts: WebContext, request: Request) -> Response:
+async def compare_json(context: WebContext, request: Request) -> Response:
     """The same comparison as JSON."""
-    here = await repository_access(request, parts.database, parts.key)
-    found = await _requested_comparison(parts, request, here)
+    access = await context.repository_access(request)
+    found = await _requested_comparison(context, request, access)
 
     def document() -> object:
         made = compare_document(found.pairing, found.rows, found.chosen)
-        return with_link_key(document_for_reader(made, here), here)
+        return with_link_key(document_for_reader(made, access), access)
 
-    return json_answer(request, await run_in_threadpool(document), cache=here.cache)
+    return json_answer(request, await run_in_threadpool(document), cache=access.cache)
 
 
-async def _requested_comparison(parts: WebContext, request: Request, here: Access) -> FoundComparison:
+async def _requested_comparison(context: WebContext, request: Request, access: Access) -> FoundComparison:
     base, head = parse_ends(request.path_params["ends"])
-    branch = await default_branch(parts.database, here.repository)
-    asked = request.query_params.get("case"), request.query_params.get("variant")
-    wanted = partial(read_comparison, ends=(base, head), asked=asked)
-    return await run_in_threadpool(parts.database.look, wanted, parts.comparisons, here.repository, branch)
+    branch = await context.default_branch(access.repository)
+    row = request.query_params.get("case"), request.query_params.get("variant")
+    read = partial(read_comparison, ends=(base, head), row=row)
+    return await run_in_threadpool(
+        context.database.look, read, context.comparisons, access.repository, branch
+    )
 
 
 def read_comparison(
@@ -327,20 +329,20 @@ def read_comparison(
     branch: str,
     *,
     ends: tuple[RequestedEnd, RequestedEnd],
-    asked: tuple[str | None, str | None],
+    row: tuple[str | None, str | None],
 ) -> FoundComparison:
     """Read and compare what an address asks for."""
     base, head = (resolve_end(connection, repository, end) for end in ends)
     pairing = require_runs(pair_cases(connection, repository, branch, base, head))
-    chosen = find_row(pairing, *asked)
+    chosen = find_row(pairing, *row)
     found = comparisons.rows(connection, pairing, chosen)
     return FoundComparison(pairing=pairing, rows=found.rows, chosen=chosen, measured=found.measured)
 
 
-def _json_link(found: FoundComparison, here: Access) -> str:
+def _json_link(found: FoundComparison, access: Access) -> str:
     row = found.pairing.rows[found.chosen] if found.chosen is not None else None
-    return here.links.compare_json(
-        here.repository,
+    return access.links.compare_json(
+        access.repository,
         spell_end(found.pairing.base),
         spell_end(found.pairing.head),
         row.case if row else None,

@@ -17,8 +17,9 @@ from bot.storage import histories, runs
 from bot.storage.database import Connection
 from bot.storage.histories import STEP_TIME, AcknowledgedVerdict, CaseHistory, HistoryPoint
 from bot.verdict.metrics import METRICS, METRICS_BY_KEY, Metric
+from bot.web.addresses import API_PREFIX
 from bot.web.answers import csv_answer, etag_answer, json_answer, wants_csv
-from bot.web.auth.access import Access, UnknownName, document_for_reader, repository_access
+from bot.web.auth.access import Access, UnknownName, document_for_reader
 from bot.web.charts.history import (
     SPARK_HEIGHT,
     SPARK_WIDTH,
@@ -34,7 +35,7 @@ from bot.web.charts.history import (
     trend,
 )
 from bot.web.charts.plots import Plot
-from bot.web.layout import WebContext, default_branch
+from bot.web.layout import WebContext
 from bot.web.moments import Moment, moment
 
 MAX_TABLE_RUNS = 100
@@ -109,7 +110,7 @@ class HistoryView(Struct, frozen=True, kw_only=True):
     failed: int
 
 
-def history_view(line: Timeline, visit: Access) -> HistoryView:
+def history_view(line: Timeline, access: Access) -> HistoryView:
     """The page's words."""
     metric = METRICS_BY_KEY[line.metric]
     moved = level_changes(line.points, line.acknowledged)
@@ -120,26 +121,26 @@ def history_view(line: Timeline, visit: Access) -> HistoryView:
     )
     unit = f" {metric.unit}" if metric.unit else ""
     return HistoryView(
-        name=visit.text(name),
-        branch=visit.text(line.branch),
+        name=access.text(name),
+        branch=access.text(line.branch),
         title=title,
         how=metric.how,
-        metrics=_metric_links(line, visit),
+        metrics=_metric_links(line, access),
         plot=history_plot(line.points, drawn, moved, title=title, unit=unit) if line.points else None,
-        moves=tuple(_change_line(move, metric, visit) for move in reversed(moved)),
-        points=tuple(_history_run_lines(line.points, drawn, metric, visit)),
+        moves=tuple(_change_line(move, metric, access) for move in reversed(moved)),
+        points=tuple(_history_run_lines(line.points, drawn, metric, access)),
         older=max(len(line.points) - MAX_TABLE_RUNS, 0),
         count=len(line.points),
         failed=sum(is_failed(point) for point in line.points),
     )
 
 
-def _metric_links(line: Timeline, visit: Access) -> tuple[MetricLink, ...]:
+def _metric_links(line: Timeline, access: Access) -> tuple[MetricLink, ...]:
     return tuple(
         MetricLink(
             name=metric.title,
-            link=visit.links.history(
-                visit.repository, line.case, line.variant, metric.key if metric.key != STEP_TIME else None
+            link=access.links.history(
+                access.repository, line.case, line.variant, metric.key if metric.key != STEP_TIME else None
             ),
             chosen=metric.key == line.metric,
         )
@@ -147,7 +148,7 @@ def _metric_links(line: Timeline, visit: Access) -> tuple[MetricLink, ...]:
     )
 
 
-def _change_line(move: LevelChange, metric: Metric, visit: Access) -> ChangeLine:
+def _change_line(move: LevelChange, metric: Metric, access: Access) -> ChangeLine:
     shift = move.shift
     between = shift.before is not None and shift.at is not None and shift.before != shift.at
     judged = metric.key == STEP_TIME and move.conditions is None
@@ -159,15 +160,15 @@ def _change_line(move: LevelChange, metric: Metric, visit: Access) -> ChangeLine
         else ("more" if slower else "less"),
         tone=("red" if slower else "good") if judged else "quiet",
         commit=shift.at[:7] if shift.at else "a commit that is not recorded",
-        commit_link=visit.links.commit_on_github(visit.repository, shift.at) if shift.at else None,
-        between=visit.links.comparison_on_github(visit.repository, shift.before or "", shift.at or "")
+        commit_link=access.links.commit_on_github(access.repository, shift.at) if shift.at else None,
+        between=access.links.comparison_on_github(access.repository, shift.before or "", shift.at or "")
         if between
         else None,
         started=moment(shift.started),
         runs=f"{counted(shift.runs_before, 'run')} before, {shift.runs_after} after",
-        what=visit.text(_changed_conditions(*move.conditions)) if move.conditions else "",
-        note=visit.text(_acknowledgement_words(move.known, certain=move.certain)) if move.known else "",
-        note_link=visit.links.pull(visit.repository, move.known.number) if move.known else None,
+        what=access.text(_changed_conditions(*move.conditions)) if move.conditions else "",
+        note=access.text(_acknowledgement_words(move.known, certain=move.certain)) if move.known else "",
+        note_link=access.links.pull(access.repository, move.known.number) if move.known else None,
     )
 
 
@@ -183,7 +184,7 @@ def _acknowledgement_words(known: AcknowledgedVerdict, *, certain: bool) -> str:
 
 
 def _history_run_lines(
-    points: Sequence[HistoryPoint], drawn: Sequence[HistoryLevel], metric: Metric, visit: Access
+    points: Sequence[HistoryPoint], drawn: Sequence[HistoryLevel], metric: Metric, access: Access
 ) -> list[HistoryRunLine]:
     lines = []
     for place in range(len(points) - 1, max(len(points) - MAX_TABLE_RUNS, 0) - 1, -1):
@@ -191,10 +192,12 @@ def _history_run_lines(
         level = next((one for one in reversed(drawn) if one.first <= place <= one.last), None)
         lines.append(
             HistoryRunLine(
-                run=visit.text(point.run),
-                page=visit.links.run(point.run),
+                run=access.text(point.run),
+                page=access.links.run(point.run),
                 commit=point.sha[:7] if point.sha else "not recorded",
-                commit_link=visit.links.commit_on_github(visit.repository, point.sha) if point.sha else None,
+                commit_link=access.links.commit_on_github(access.repository, point.sha)
+                if point.sha
+                else None,
                 started=moment(point.started),
                 value=NO_VALUE if point.value is None else f"{point.value:.{metric.digits}f}",
                 apart=_versus_median(point, level),
@@ -293,48 +296,50 @@ def _change_document(move: LevelChange) -> dict[str, object]:
 CSV_HEADER = ("run", "commit", "started", "outcome", "origin", "conditions")
 
 
-async def history_page(parts: WebContext, request: Request) -> Response:
+async def history_page(context: WebContext, request: Request) -> Response:
     """One metric of one case over time; without a case every case in a small drawing."""
-    here = await repository_access(request, parts.database, parts.key)
-    branch = await _requested_branch(parts, request, here)
-    line = await _requested_timeline(parts, request, here, branch)
+    access = await context.repository_access(request)
+    branch = await _requested_branch(context, request, access)
+    line = await _requested_timeline(context, request, access, branch)
     if line is None:
-        known = await _newest_runs(parts, here, branch)
-        index = await run_in_threadpool(history_lines, known, here)
-        values = {"visit": here, "branch": here.text(branch), "lines": index}
-        return await parts.page(request, "histories.html.j2", values, visit=here)
+        newest = await _newest_runs(context, access, branch)
+        index = {
+            "branch": access.text(branch),
+            "lines": await run_in_threadpool(history_lines, newest, access),
+        }
+        return await context.page(request, "histories.html.j2", index, access=access)
     if wants_csv(request):
-        return _history_csv(request, line, here)
-    view = await run_in_threadpool(history_view, line, here)
+        return _history_csv(request, line, access)
+    view = await run_in_threadpool(history_view, line, access)
+    address = (access.repository, line.case, line.variant, line.metric)
     values = {
-        "visit": here,
         "view": view,
-        "json": here.links.history(here.repository, line.case, line.variant, line.metric, above="/api/v1"),
-        "csv": here.links.history(here.repository, line.case, line.variant, line.metric, form="csv"),
+        "json": access.links.history(*address, above=API_PREFIX),
+        "csv": access.links.history(*address, form="csv"),
     }
-    return await parts.page(request, "history.html.j2", values, visit=here)
+    return await context.page(request, "history.html.j2", values, access=access)
 
 
-async def history_json(parts: WebContext, request: Request) -> Response:
+async def history_json(context: WebContext, request: Request) -> Response:
     """The same as JSON, or with `?format=csv` as CSV."""
-    here = await repository_access(request, parts.database, parts.key)
-    branch = await _requested_branch(parts, request, here)
-    line = await _requested_timeline(parts, request, here, branch)
+    access = await context.repository_access(request)
+    branch = await _requested_branch(context, request, access)
+    line = await _requested_timeline(context, request, access, branch)
     if line is not None and wants_csv(request):
-        return _history_csv(request, line, here)
+        return _history_csv(request, line, access)
     if line is None:
-        known = await _newest_runs(parts, here, branch)
-        document: object = await run_in_threadpool(index_document, here.repository, branch, known)
+        known = await _newest_runs(context, access, branch)
+        document: object = await run_in_threadpool(index_document, access.repository, branch, known)
     else:
-        document = await run_in_threadpool(history_document, here.repository, line)
-    return json_answer(request, document_for_reader(document, here), cache=here.cache)
+        document = await run_in_threadpool(history_document, access.repository, line)
+    return json_answer(request, document_for_reader(document, access), cache=access.cache)
 
 
-async def _requested_branch(parts: WebContext, request: Request, here: Access) -> str:
+async def _requested_branch(context: WebContext, request: Request, access: Access) -> str:
     asked = request.query_params.get("branch")
     if not asked:
-        return await default_branch(parts.database, here.repository)
-    if not await parts.database.read(runs.has_runs_on, here.repository, branch_slug(asked)):
+        return await context.default_branch(access.repository)
+    if not await context.database.read(runs.has_runs_on, access.repository, branch_slug(asked)):
         raise UnknownName(
             f"No measured run of the branch {asked} is known", "Leave ?branch= out for the default."
         )
@@ -342,7 +347,7 @@ async def _requested_branch(parts: WebContext, request: Request, here: Access) -
 
 
 async def _requested_timeline(
-    parts: WebContext, request: Request, here: Access, branch: str
+    context: WebContext, request: Request, access: Access, branch: str
 ) -> Timeline | None:
     asked = {name: request.query_params.get(name) for name in ("case", "variant", "metric")}
     if not asked["case"]:
@@ -352,8 +357,8 @@ async def _requested_timeline(
         near = get_close_matches(metric, [one.key for one in NUMERIC_METRICS], cutoff=0.3)
         names = " or ".join(near or [one.key for one in NUMERIC_METRICS])
         raise UnknownName(f"There is no metric {metric}", f"Did you mean {names}?")
-    return await parts.database.read(
-        read_timeline, here.repository, branch, case=asked["case"], variant=asked["variant"], metric=metric
+    return await context.database.read(
+        read_timeline, access.repository, branch, case=asked["case"], variant=asked["variant"], metric=metric
     )
 
 
@@ -386,19 +391,19 @@ def read_timeline(
     )
 
 
-async def _newest_runs(parts: WebContext, here: Access, branch: str) -> tuple[CaseHistory, ...]:
-    return await parts.database.read(histories.case_histories, here.repository, branch_slug(branch))
+async def _newest_runs(context: WebContext, access: Access, branch: str) -> tuple[CaseHistory, ...]:
+    return await context.database.read(histories.case_histories, access.repository, branch_slug(branch))
 
 
-def _history_csv(request: Request, line: Timeline, here: Access) -> Response:
+def _history_csv(request: Request, line: Timeline, access: Access) -> Response:
     rows = [
         (
-            here.text(point.run),
+            access.text(point.run),
             point.sha,
             iso_time(point.started),
             point.outcome,
             "found" if point.found else "launched",
-            here.text(point.conditions),
+            access.text(point.conditions),
             json_number(point.value),
         )
         for point in line.points
@@ -406,7 +411,7 @@ def _history_csv(request: Request, line: Timeline, here: Access) -> Response:
     name = "-".join(part for part in (line.case, line.variant, line.metric) if part)
     unit = METRICS_BY_KEY[line.metric].unit
     header = (*CSV_HEADER, f"{line.metric} ({unit})" if unit else line.metric)
-    return csv_answer(request, name, header, rows, cache=here.cache)
+    return csv_answer(request, name, header, rows, cache=access.cache)
 
 
 SVG_TYPE = "image/svg+xml"
@@ -421,18 +426,18 @@ SPARK_STYLE = (
 )
 
 
-async def spark_image(parts: WebContext, request: Request) -> Response:
+async def spark_image(context: WebContext, request: Request) -> Response:
     """The newest runs of `?case=` (and `?variant=`) on the default branch."""
-    here = await repository_access(request, parts.database, parts.key)
-    branch = branch_slug(await default_branch(parts.database, here.repository))
+    access = await context.repository_access(request)
+    branch = branch_slug(await context.default_branch(access.repository))
     asked = request.query_params.get("case") or "", request.query_params.get("variant")
-    strip = await parts.database.read(_requested_strip, here.repository, branch, *asked)
+    strip = await context.database.read(_requested_strip, access.repository, branch, *asked)
     drawn = await run_in_threadpool(sparkline, strip.points)
     name = f"{strip.case} · {strip.variant}" if strip.variant else strip.case
-    cache = here.cache if here.private else CACHE_FIVE_MINUTES
+    cache = access.cache if access.private else CACHE_FIVE_MINUTES
     headers = {"Cross-Origin-Resource-Policy": "cross-origin"}
     return etag_answer(
-        request, _spark_svg(drawn, here.text(name)).encode(), kind=SVG_TYPE, cache=cache, headers=headers
+        request, _spark_svg(drawn, access.text(name)).encode(), kind=SVG_TYPE, cache=cache, headers=headers
     )
 
 
@@ -470,16 +475,16 @@ class HistoryLine(Struct, frozen=True, kw_only=True):
     runs: int
 
 
-def history_lines(known: Sequence[CaseHistory], visit: Access) -> tuple[HistoryLine, ...]:
+def history_lines(known: Sequence[CaseHistory], access: Access) -> tuple[HistoryLine, ...]:
     """One line for each case and variant, by name."""
-    return tuple(_history_line(strip, visit) for strip in known)
+    return tuple(_history_line(strip, access) for strip in known)
 
 
-def _history_line(strip: CaseHistory, visit: Access) -> HistoryLine:
+def _history_line(strip: CaseHistory, access: Access) -> HistoryLine:
     name = f"{strip.case} · {strip.variant}" if strip.variant else strip.case
     return HistoryLine(
-        name=visit.text(name),
-        link=visit.links.history(visit.repository, strip.case, strip.variant),
+        name=access.text(name),
+        link=access.links.history(access.repository, strip.case, strip.variant),
         newest=newest_step_time(strip.points),
         moved=trend(strip.points),
         spark=sparkline(strip.points),

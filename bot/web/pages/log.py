@@ -17,7 +17,7 @@ from bot.domain.run import RunRecord
 from bot.errors import InternalError, UserError
 from bot.storage import runs
 from bot.web.answers import TEXT, etag_answer, head_answer, with_security_headers
-from bot.web.auth.access import Access, for_page, run_access
+from bot.web.auth.access import Access, for_page
 from bot.web.layout import WebContext, query_number
 from bot.web.log_viewer.redaction import Redaction
 from bot.web.log_viewer.source import LogUnavailable, OffsetTooFar, log_unavailable, open_run_log
@@ -33,33 +33,33 @@ BYTES_BEFORE_LINE = 1_000
 """Bytes shown before a line that was asked for, so that it does not stand at the very top."""
 
 
-async def log_page(parts: WebContext, request: Request) -> Response:
+async def log_page(context: WebContext, request: Request) -> Response:
     """A window of the log: from line `?from=` on, with the lines up to `?to=` lit, or from byte `?at=` on."""
-    visit, record = await run_access(request, parts.database, parts.key)
-    measured = (await parts.database.read(runs.measured, [record.id])).get(record.id)
+    access, record = await context.run_access(request)
+    measured = (await context.database.read(runs.measured, [record.id])).get(record.id)
     marks = log_marks(measured)
     try:
-        shown = await run_in_threadpool(_log_page_view, parts, request, visit, record, marks)
+        shown = await run_in_threadpool(_log_page_view, context, request, access, record, marks)
     except LogUnavailable as away:
-        return parts.problem(request, away.status, away.what, away.why)
-    values = {"run": record.id, "record": for_page(record, visit), "visit": visit, "shown": shown}
-    return await parts.page(request, "log.html.j2", values, visit=visit)
+        return context.problem(request, away.status, away.what, away.why)
+    values = {"run": record.id, "record": for_page(record, access), "shown": shown}
+    return await context.page(request, "log.html.j2", values, access=access)
 
 
-async def raw_log(parts: WebContext, request: Request) -> Response:
+async def raw_log(context: WebContext, request: Request) -> Response:
     """The whole log, inflated: to be read, or with `?download=` to be kept."""
-    visit, record = await run_access(request, parts.database, parts.key)
+    access, record = await context.run_access(request)
     kept = "attachment" if request.query_params.get("download") else "inline"
     headers = {
         "Content-Disposition": f'{kept}; filename="{download_name(record)}"',
-        "Cache-Control": visit.cache,
-        "Accept-Ranges": "bytes" if visit.private else "none",
+        "Cache-Control": access.cache,
+        "Accept-Ranges": "bytes" if access.private else "none",
     }
     try:
-        source = await run_in_threadpool(open_run_log, parts.logs, record)
+        source = await run_in_threadpool(open_run_log, context.logs, record)
     except LogUnavailable as away:
-        return parts.problem(request, away.status, away.what, away.why)
-    if not visit.private:
+        return context.problem(request, away.status, away.what, away.why)
+    if not access.private:
         body: Iterator[bytes] = Redaction().stream(until_unreadable(source.pieces(), record.id))
         return _stream_answer(request, body, 200, headers)
     first, last, status = requested_range(request.headers.get("range", ""), source.size)
@@ -124,15 +124,15 @@ class LogPageView(Struct, frozen=True, kw_only=True):
 
 
 def _log_page_view(
-    parts: WebContext, request: Request, visit: Access, record: RunRecord, marks: tuple[LogMark, ...]
+    context: WebContext, request: Request, access: Access, record: RunRecord, marks: tuple[LogMark, ...]
 ) -> LogPageView:
     """The window that the address asks for."""
-    source = open_run_log(parts.logs, record)
+    source = open_run_log(context.logs, record)
     line, last = query_number(request, "from"), query_number(request, "to")
     try:
-        place = parts.logs.place_of(source, max(line, 1)) if line is not None else None
+        place = context.logs.place_of(source, max(line, 1)) if line is not None else None
         wanted = max(place - BYTES_BEFORE_LINE, 0) if place is not None else query_number(request, "at") or 0
-        view = log_view(source, wanted=wanted, marks=marks, logs=parts.logs, redacts=not visit.private)
+        view = log_view(source, wanted=wanted, marks=marks, logs=context.logs, redacts=not access.private)
     except OffsetTooFar as far:
         raise LogUnavailable(404, "This part of the log is too far in to be shown", far.text) from far
     except (UserError, InternalError) as problem:
@@ -175,19 +175,21 @@ MAX_PART_BYTES = 512 << 10
 """Bytes of a log in one answer; the next part is linked."""
 
 
-async def log_text(parts: WebContext, request: Request) -> Response:
+async def log_text(context: WebContext, request: Request) -> Response:
     """The log's text from byte `?at=` on, at most `?length=` bytes, in whole lines where there are any."""
-    here, record = await run_access(request, parts.database, parts.key)
-    span, text = await run_in_threadpool(_read_part, parts, request, here, record)
+    access, record = await context.run_access(request)
+    span, text = await run_in_threadpool(_read_part, context, request, access, record)
     headers = {"X-Log-From": str(span.at), "X-Log-To": str(span.end)}
     if not span.ends:
-        following = parts.absolute(here.links.log_json(record.id, span.end))
+        following = context.absolute(access.links.log_json(record.id, span.end))
         headers["Link"] = f'<{following}>; rel="next"'
-    return etag_answer(request, text, kind=TEXT, cache=here.cache, headers=headers)
+    return etag_answer(request, text, kind=TEXT, cache=access.cache, headers=headers)
 
 
-def _read_part(parts: WebContext, request: Request, here: Access, record: RunRecord) -> tuple[LogSpan, bytes]:
-    source = open_run_log(parts.logs, record)
+def _read_part(
+    context: WebContext, request: Request, access: Access, record: RunRecord
+) -> tuple[LogSpan, bytes]:
+    source = open_run_log(context.logs, record)
     wanted, length = query_number(request, "at") or 0, query_number(request, "length") or WINDOW_BYTES
     try:
         span, before = read_span(source, wanted, min(max(length, 1), MAX_PART_BYTES))
@@ -195,4 +197,4 @@ def _read_part(parts: WebContext, request: Request, here: Access, record: RunRec
         raise LogUnavailable(404, "This part of the log is too far in", far.text) from far
     except (UserError, InternalError) as problem:
         raise log_unavailable(problem, record.log_uri or "") from problem
-    return span, span.text if here.private else Redaction(before).whole(span.text, span.after)
+    return span, span.text if access.private else Redaction(before).whole(span.text, span.after)

@@ -8,7 +8,7 @@ from bot.domain.run import RunRecord
 from bot.errors import InternalError, UserError
 from bot.web.addresses import API_PREFIX
 from bot.web.answers import json_answer
-from bot.web.auth.access import Access, for_page, run_access
+from bot.web.auth.access import Access, for_page
 from bot.web.layout import WebContext, query_number
 from bot.web.log_viewer.search import (
     MAX_QUERY_LENGTH,
@@ -56,54 +56,53 @@ def _line_document(line: LogLine) -> dict[str, object]:
     return {"number": line.number, "offset": line.offset, "text": line.text}
 
 
-async def log_search_page(parts: WebContext, request: Request) -> Response:
+async def log_search_page(context: WebContext, request: Request) -> Response:
     """The next hits, from `?at=` on."""
-    here, record = await run_access(request, parts.database, parts.key)
+    access, record = await context.run_access(request)
     query, begin = _requested_search(request)
     unclear, found, size = None, None, None
     try:
-        found, size = await run_in_threadpool(_run_search, parts, here, record, query, begin)
+        found, size = await run_in_threadpool(_run_search, context, access, record, query, begin)
     except InvalidQuery as problem:
         unclear = sanitize(str(problem))
     except LogUnavailable as away:
-        return parts.problem(request, away.status, away.what, away.why)
+        return context.problem(request, away.status, away.what, away.why)
     values = {
         "run": record.id,
-        "record": for_page(record, here),
-        "visit": here,
+        "record": for_page(record, access),
         "query": query,
         "begin": begin,
         "found": found,
         "blocks": group_hits(found.hits) if found else (),
         "unclear": unclear,
         "share": _percent_searched(found, size),
-        "further": _search_link(here, record, query, found.following if found else None),
-        "json": _search_link(here, record, query, begin, above=API_PREFIX),
+        "further": _search_link(access, record, query, found.following if found else None),
+        "json": _search_link(access, record, query, begin, above=API_PREFIX),
     }
-    return await parts.page(request, "log_search.html.j2", values, visit=here)
+    return await context.page(request, "log_search.html.j2", values, access=access)
 
 
-async def log_search_json(parts: WebContext, request: Request) -> Response:
+async def log_search_json(context: WebContext, request: Request) -> Response:
     """The same hits as JSON."""
-    here, record = await run_access(request, parts.database, parts.key)
+    access, record = await context.run_access(request)
     query, begin = _requested_search(request)
     try:
-        found, size = await run_in_threadpool(_run_search, parts, here, record, query, begin)
+        found, size = await run_in_threadpool(_run_search, context, access, record, query, begin)
     except InvalidQuery as problem:
         raise LogUnavailable(400, "q cannot be searched for", sanitize(str(problem))) from problem
     document = search_document(record.id, query, begin, found, size)
-    further = _search_link(here, record, query, found.following if found else None, above=API_PREFIX)
-    document["next"] = parts.absolute(further) if further else None
-    return json_answer(request, document, cache=here.cache)
+    further = _search_link(access, record, query, found.following if found else None, above=API_PREFIX)
+    document["next"] = context.absolute(further) if further else None
+    return json_answer(request, document, cache=access.cache)
 
 
 def _search_link(
-    here: Access, record: RunRecord, query: LogQuery, at: LogPlace | None, *, above: str = ""
+    access: Access, record: RunRecord, query: LogQuery, at: LogPlace | None, *, above: str = ""
 ) -> str | None:
     """The search from a place on; None where there is nothing to go on to."""
     if at is None:
         return None
-    return here.links.log_search(
+    return access.links.log_search(
         record.id,
         above=above,
         q=query.words,
@@ -123,13 +122,13 @@ def _requested_search(request: Request) -> tuple[LogQuery, LogPlace]:
 
 
 def _run_search(
-    parts: WebContext, here: Access, record: RunRecord, query: LogQuery, begin: LogPlace
+    context: WebContext, access: Access, record: RunRecord, query: LogQuery, begin: LogPlace
 ) -> tuple[SearchResult | None, int | None]:
-    source = open_run_log(parts.logs, record)
+    source = open_run_log(context.logs, record)
     if not query.words.strip():
         return None, source.size
     try:
-        return search_log(source, query, begin, redacts=not here.private), source.size
+        return search_log(source, query, begin, redacts=not access.private), source.size
     except InvalidQuery:
         raise
     except OffsetTooFar as far:

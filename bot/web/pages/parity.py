@@ -19,9 +19,9 @@ from bot.storage.refs import Ref, RefKind, RunsByCase
 from bot.verdict.comparability import OutcomeClass, side_outcome
 from bot.verdict.judgement import MeasuredRun
 from bot.web.answers import csv_answer, json_answer, wants_csv
-from bot.web.auth.access import Access, UnknownName, document_for_reader, repository_access
+from bot.web.auth.access import Access, UnknownName, document_for_reader
 from bot.web.comparisons import ComparisonEnd, RequestedEnd, resolve_end, spell_end
-from bot.web.layout import WebContext, default_branch
+from bot.web.layout import WebContext
 
 CaseVariant = tuple[str, str]
 
@@ -166,21 +166,21 @@ def _median_seconds(runs: Sequence[MeasuredRun]) -> float | None:
     return median(known) if known else None
 
 
-def parity_view(found: ParityMatrix, visit: Access, ref: str) -> ParityView:
+def parity_view(found: ParityMatrix, access: Access, ref: str) -> ParityView:
     """The page's words."""
     return ParityView(
-        tallies=tuple(_tally(found, place, visit) for place in range(len(found.variants))),
-        variants=tuple(visit.text(variant) or "no variant" for variant in found.variants),
-        rows=tuple(_row_view(found, case, visit, ref) for case in found.cells),
+        tallies=tuple(_tally(found, place, access) for place in range(len(found.variants))),
+        variants=tuple(access.text(variant) or "no variant" for variant in found.variants),
+        rows=tuple(_row_view(found, case, access, ref) for case in found.cells),
         against_main=found.against_main,
     )
 
 
-def _tally(found: ParityMatrix, place: int, visit: Access) -> str:
+def _tally(found: ParityMatrix, place: int, access: Access) -> str:
     cells = [cells[place] for cells in found.cells.values()]
     known = [cell for cell in cells if cell.standing != UNKNOWN]
     passing = sum(cell.standing == PASSES for cell in known)
-    name = visit.text(found.variants[place]) or "no variant"
+    name = access.text(found.variants[place]) or "no variant"
     both = [cell for cell in known if cell.base != UNKNOWN]
     before = sum(cell.base == PASSES for cell in both)
     now = sum(cell.standing == PASSES for cell in both)
@@ -188,22 +188,22 @@ def _tally(found: ParityMatrix, place: int, visit: Access) -> str:
     return f"{name}: {passing} of {len(known)} pass{since}"
 
 
-def _row_view(found: ParityMatrix, case: str, visit: Access, ref: str) -> ParityRowView:
+def _row_view(found: ParityMatrix, case: str, access: Access, ref: str) -> ParityRowView:
     pair = None
     if len(found.variants) > 1:
         ends = [f"{ref}:{variant}" for variant in found.variants[:2]]
-        pair = visit.links.compare(visit.repository, ends[0], ends[1], case)
+        pair = access.links.compare(access.repository, ends[0], ends[1], case)
     return ParityRowView(
-        name=visit.text(case),
+        name=access.text(case),
         link=pair,
         cells=tuple(
-            _cell_view(cell, visit.links.history(visit.repository, case, variant), visit)
+            _cell_view(cell, access.links.history(access.repository, case, variant), access)
             for cell, variant in zip(found.cells[case], found.variants, strict=True)
         ),
     )
 
 
-def _cell_view(cell: ParityCell, link: str, visit: Access) -> ParityCellView:
+def _cell_view(cell: ParityCell, link: str, access: Access) -> ParityCellView:
     figure = "" if cell.seconds is None else f"{significant(cell.seconds)} s"
     return ParityCellView(
         symbol=SYMBOLS[cell.standing] if cell.runs else "",
@@ -212,7 +212,7 @@ def _cell_view(cell: ParityCell, link: str, visit: Access) -> ParityCellView:
         news=TRANSITION_WORDS[cell.transition],
         figure=figure + (f" ({signed_percent(cell.change)})" if cell.change is not None else ""),
         link=link if cell.runs else None,
-        error=visit.text(cell.error),
+        error=access.text(cell.error),
     )
 
 
@@ -232,37 +232,38 @@ class FoundParity(Struct, frozen=True, kw_only=True):
         return spell_end(ComparisonEnd(ref=self.ref))
 
 
-async def parity_page(parts: WebContext, request: Request) -> Response:
+async def parity_page(context: WebContext, request: Request) -> Response:
     """Every case in every variant."""
-    here = await repository_access(request, parts.database, parts.key)
-    found = await _requested_parity(parts, request, here)
+    access = await context.repository_access(request)
+    found = await _requested_parity(context, request, access)
     if wants_csv(request):
-        return _parity_csv(request, found, here)
-    view = await run_in_threadpool(parity_view, found.matrix, here, found.name)
+        return _parity_csv(request, found, access)
+    view = await run_in_threadpool(parity_view, found.matrix, access, found.name)
     values = {
-        "visit": here,
         "view": view,
-        "name": here.text(found.name),
-        "branch": here.text(found.branch),
-        "json": here.links.parity(here.repository, found.name, above="/api/v1"),
-        "csv": here.links.parity(here.repository, found.name, form="csv"),
+        "name": access.text(found.name),
+        "branch": access.text(found.branch),
+        "json": access.links.parity(access.repository, found.name, above="/api/v1"),
+        "csv": access.links.parity(access.repository, found.name, form="csv"),
     }
-    return await parts.page(request, "parity.html.j2", values, visit=here)
+    return await context.page(request, "parity.html.j2", values, access=access)
 
 
-async def parity_json(parts: WebContext, request: Request) -> Response:
+async def parity_json(context: WebContext, request: Request) -> Response:
     """The same as JSON, or with `?format=csv` as CSV."""
-    here = await repository_access(request, parts.database, parts.key)
-    found = await _requested_parity(parts, request, here)
+    access = await context.repository_access(request)
+    found = await _requested_parity(context, request, access)
     if wants_csv(request):
-        return _parity_csv(request, found, here)
-    return json_answer(request, document_for_reader(_parity_document(found, here), here), cache=here.cache)
+        return _parity_csv(request, found, access)
+    return json_answer(
+        request, document_for_reader(_parity_document(found, access), access), cache=access.cache
+    )
 
 
-async def _requested_parity(parts: WebContext, request: Request, here: Access) -> FoundParity:
+async def _requested_parity(context: WebContext, request: Request, access: Access) -> FoundParity:
     name = request.path_params["ref"]
-    branch = await default_branch(parts.database, here.repository)
-    return await run_in_threadpool(parts.database.look, read_parity, here.repository, branch, name)
+    branch = await context.default_branch(access.repository)
+    return await run_in_threadpool(context.database.look, read_parity, access.repository, branch, name)
 
 
 def read_parity(connection: Connection, repository: str, branch: str, name: str) -> FoundParity:
@@ -292,10 +293,10 @@ def _runs_by_case(
     }
 
 
-def _parity_document(found: FoundParity, here: Access) -> dict[str, object]:
+def _parity_document(found: FoundParity, access: Access) -> dict[str, object]:
     return {
         "schema": SCHEMA_VERSION,
-        "repository": here.repository,
+        "repository": access.repository,
         "name": found.ref.text,
         "sha": found.ref.sha,
         "against": found.branch if found.matrix.against_main else None,
@@ -325,19 +326,19 @@ def _cell_document(cell: ParityCell) -> dict[str, object]:
     }
 
 
-def _parity_csv(request: Request, found: FoundParity, here: Access) -> Response:
+def _parity_csv(request: Request, found: FoundParity, access: Access) -> Response:
     rows = [
         (
-            here.text(case),
-            here.text(variant),
+            access.text(case),
+            access.text(variant),
             cell.standing,
             cell.base if found.matrix.against_main else None,
             cell.transition.value,
             json_number(cell.seconds, 5),
             cell.runs,
-            here.text(cell.error),
+            access.text(cell.error),
         )
         for case, cells in found.matrix.cells.items()
         for variant, cell in zip(found.matrix.variants, cells, strict=True)
     ]
-    return csv_answer(request, f"parity-{found.name}", CSV_HEADER, rows, cache=here.cache)
+    return csv_answer(request, f"parity-{found.name}", CSV_HEADER, rows, cache=access.cache)

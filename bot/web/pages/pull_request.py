@@ -39,7 +39,6 @@ from bot.web.auth.access import (
     UnknownName,
     document_for_reader,
     for_page,
-    repository_access,
     with_link_key,
 )
 from bot.web.auth.visitor import account_view
@@ -72,20 +71,20 @@ class RequestedReport(Struct, frozen=True, kw_only=True):
     branch: str | None = None
     notice: str = ""
 
-    def document(self, here: Access, head: str | None) -> str:
+    def document(self, access: Access, head: str | None) -> str:
         """The address of a head's report as JSON."""
         if self.branch is not None:
-            return here.links.branch_json(here.repository, self.branch, head)
-        return here.links.pull_json(here.repository, self.number, head)
+            return access.links.branch_json(access.repository, self.branch, head)
+        return access.links.pull_json(access.repository, self.number, head)
 
 
-async def requested_report(request: Request, database: Database, here: Access) -> RequestedReport:
+async def requested_report(request: Request, database: Database, access: Access) -> RequestedReport:
     """What is asked for; `Absent` where it can be nothing, `Unclear` where the branch is not known."""
     head = request.query_params.get("head") or None
     if head and not SHA_PATTERN.fullmatch(head):
         raise PageNotFound
     if (branch := request.path_params.get("branch")) is not None:
-        return await _requested_branch(database, here, branch, head)
+        return await _requested_branch(database, access, branch, head)
     number = request.path_params["number"]
     if not 0 < number <= MAX_PULL_NUMBER:
         raise PageNotFound
@@ -94,18 +93,18 @@ async def requested_report(request: Request, database: Database, here: Access) -
         head=head,
         name=f"#{number}",
         words=f"Pull request #{number}",
-        github=here.links.pull_on_github(here.repository, number),
+        github=access.links.pull_on_github(access.repository, number),
         ref=f"pr/{number}",
     )
 
 
 async def _requested_branch(
-    database: Database, here: Access, branch: str, head: str | None
+    database: Database, access: Access, branch: str, head: str | None
 ) -> RequestedReport:
     if len(branch) > MAX_BRANCH_LENGTH or "\x00" in branch:
         raise PageNotFound
-    number = await database.read(pull_requests.branch_number, here.repository, branch)
-    pull = await database.read(pull_requests.pull_of_branch, here.repository, branch)
+    number = await database.read(pull_requests.branch_number, access.repository, branch)
+    pull = await database.read(pull_requests.pull_of_branch, access.repository, branch)
     if number is None and pull is not None:
         raise UnknownName(f"The branch {branch} has a pull request", f"Its report is that of #{pull}.")
     if number is None:
@@ -113,9 +112,9 @@ async def _requested_branch(
     return RequestedReport(
         number=number,
         head=head,
-        name=here.text(branch),
-        words=f"Branch {here.text(branch)}",
-        github=here.links.branch_on_github(here.repository, branch),
+        name=access.text(branch),
+        words=f"Branch {access.text(branch)}",
+        github=access.links.branch_on_github(access.repository, branch),
         ref=branch,
         branch=branch,
         notice=f"Pull request #{pull} speaks for this branch now; newer reports are there." if pull else "",
@@ -182,7 +181,7 @@ class PullView(Struct, frozen=True, kw_only=True):
     sheets: tuple[Sheet, ...]
 
 
-def pull_view(report: Report, visit: Access, measured: Mapping[str, MeasuredRun] | None = None) -> PullView:
+def pull_view(report: Report, access: Access, measured: Mapping[str, MeasuredRun] | None = None) -> PullView:
     """The page's words. `report` is as this visitor may read it; `measured` holds its runs with their step
     lines, by id, of which only figures are drawn."""
     ordered = sorted(
@@ -196,7 +195,7 @@ def pull_view(report: Report, visit: Access, measured: Mapping[str, MeasuredRun]
         settled=is_settled(report),
         rows=tuple(row_line(report, row, anchors[row.case, row.variant]) for row in ordered),
         cases=tuple(
-            case_view(report, row, visit, anchor=anchors[row.case, row.variant], measured=measured)
+            case_view(report, row, access, anchor=anchors[row.case, row.variant], measured=measured)
             for row in ordered
         ),
         sheets=sheets(report, FULL_DETAIL),
@@ -224,58 +223,57 @@ RUNS_PER_SIDE = 3
 """Looked through for one that passed; the first that did is drawn, as the loss verdict reads it."""
 
 
-async def pull_page(parts: WebContext, request: Request) -> Response:
+async def pull_page(context: WebContext, request: Request) -> Response:
     """The report of the newest head of a pull request or watched branch, or of `?head=`.
 
     An open page asks every few seconds whether it changed: that is told from what the page is made from, and
     nothing is rendered for it.
     """
-    here = await repository_access(request, parts.database, parts.key)
-    asked = await requested_report(request, parts.database, here)
+    access = await context.repository_access(request)
+    asked = await requested_report(request, context.database, access)
     number, head = asked.number, asked.head
-    row = await parts.database.read(pull_requests.find_pull, here.repository, number)
-    stamp = await parts.database.read(reports.report_version, here.repository, number, head)
+    row = await context.database.read(pull_requests.find_pull, access.repository, number)
+    stamp = await context.database.read(reports.report_version, access.repository, number, head)
     if stamp is None and (row is None or head):
         raise PageNotFound
-    landed = await _read_landing(parts, here, row)
+    landed = await _read_landing(context, access, row)
     shown_of_row = (row.title, row.open, row.head_sha, row.trouble, landed) if row else None
     tag = make_etag(
-        program_digest(), parts.assets.addresses, stamp, shown_of_row, asked, here, account_view(request)
+        program_digest(), context.assets.addresses, stamp, shown_of_row, asked, access, account_view(request)
     )
-    if (answer := not_modified(request, tag, cache=here.cache)) is not None:
+    if (answer := not_modified(request, tag, cache=access.cache)) is not None:
         return answer
-    report = await parts.database.read(reports.newest, here.repository, number, head)
-    drawn = await parts.database.read(runs.measured, runs_to_draw(report)) if report else {}
+    report = await context.database.read(reports.newest, access.repository, number, head)
+    drawn = await context.database.read(runs.measured, runs_to_draw(report)) if report else {}
     values = {
-        "visit": here,
         "asked": asked,
         "live": _refresh_seconds(row, report, head),
-        "landed": here.text(landing_words(landed)) if landed else "",
-        **await run_in_threadpool(_page_values, here, (row, report, asked), drawn),
+        "landed": access.text(landing_words(landed)) if landed else "",
+        **await run_in_threadpool(_page_values, access, (row, report, asked), drawn),
     }
-    return await parts.page(request, "pull.html.j2", values, visit=here, tag=tag)
+    return await context.page(request, "pull.html.j2", values, access=access, tag=tag)
 
 
-async def pull_json(parts: WebContext, request: Request) -> Response:
+async def pull_json(context: WebContext, request: Request) -> Response:
     """The report of the newest head of a pull request or watched branch, or of `?head=`."""
-    here = await repository_access(request, parts.database, parts.key)
-    asked = await requested_report(request, parts.database, here)
-    report = await parts.database.read(reports.newest, here.repository, asked.number, asked.head)
+    access = await context.repository_access(request)
+    asked = await requested_report(request, context.database, access)
+    report = await context.database.read(reports.newest, access.repository, asked.number, asked.head)
     if report is None:
         raise PageNotFound
-    document = await run_in_threadpool(_report_for_reader, report, here)
-    return json_answer(request, document, cache=here.cache)
+    document = await run_in_threadpool(_report_for_reader, report, access)
+    return json_answer(request, document, cache=access.cache)
 
 
-def _report_for_reader(report: Report, here: Access) -> object:
-    return with_link_key(document_for_reader(report_document(report), here), here)
+def _report_for_reader(report: Report, access: Access) -> object:
+    return with_link_key(document_for_reader(report_document(report), access), access)
 
 
-async def _read_landing(parts: WebContext, here: Access, row: PullRow | None) -> LandedHead | None:
+async def _read_landing(context: WebContext, access: Access, row: PullRow | None) -> LandedHead | None:
     """What became of the newest head on main."""
     if row is None or row.head_sha is None:
         return None
-    return await parts.database.read(main_branch.find_landing, here.repository, row.head_sha)
+    return await context.database.read(main_branch.find_landing, access.repository, row.head_sha)
 
 
 def landing_words(landed: LandedHead) -> str:
@@ -294,22 +292,22 @@ def runs_to_draw(report: Report) -> tuple[str, ...]:
 
 
 def _page_values(
-    here: Access,
+    access: Access,
     found: tuple[PullRow | None, Report | None, RequestedReport],
     drawn: Mapping[str, MeasuredRun],
 ) -> dict[str, object]:
     row, report, asked = found
     if report is None:
-        return {"view": None, "title": here.text(row.title) if row else "", "notices": (), "made": None}
-    shown = for_page(report, here)
+        return {"view": None, "title": access.text(row.title) if row else "", "notices": (), "made": None}
+    shown = for_page(report, access)
     return {
-        "view": pull_view(shown, here, drawn),
+        "view": pull_view(shown, access, drawn),
         "title": shown.title,
         "notices": (*_notices(row, report, asked), *_trouble_notice(row, asked.head)),
         "made": moment(report.made_at),
         "spent": chip_hours_spent(report),
-        "commit": here.links.commit_on_github(report.repository, report.head_sha),
-        "document": asked.document(here, report.head_sha),
+        "commit": access.links.commit_on_github(report.repository, report.head_sha),
+        "document": asked.document(access, report.head_sha),
     }
 
 

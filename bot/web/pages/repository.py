@@ -18,9 +18,9 @@ from bot.storage.reports import ReportListing
 from bot.verdict.noise import LevelShift, level_shifts
 from bot.web.addresses import API_PREFIX, Links
 from bot.web.answers import json_answer
-from bot.web.auth.access import Access, document_for_reader, repository_access
+from bot.web.auth.access import Access, document_for_reader
 from bot.web.charts.history import Sparkline, is_failed, newest_step_time, sparkline, trend
-from bot.web.layout import WebContext, default_branch
+from bot.web.layout import WebContext
 from bot.web.moments import Moment, ago, moment
 
 NOT_YET = "nothing measured yet"
@@ -44,34 +44,34 @@ class PullLine(Struct, frozen=True, kw_only=True):
 
 
 def pull_lines(
-    rows: Iterable[PullRow], headlines: Mapping[int, ReportListing], visit: Access, now: float
+    rows: Iterable[PullRow], headlines: Mapping[int, ReportListing], access: Access, now: float
 ) -> tuple[PullLine, ...]:
     """Open pull requests, then closed ones; in both the newest number first."""
     ordered = sorted(rows, key=lambda row: (not row.open, -row.number))
-    return tuple(_pull_line(row, headlines.get(row.number), visit, now) for row in ordered)
+    return tuple(_pull_line(row, headlines.get(row.number), access, now) for row in ordered)
 
 
-def _pull_line(row: PullRow, report: ReportListing | None, visit: Access, now: float) -> PullLine:
+def _pull_line(row: PullRow, report: ReportListing | None, access: Access, now: float) -> PullLine:
     return PullLine(
         number=row.number,
-        branch=visit.text(row.head_branch or ""),
-        title=visit.text(row.title)
+        branch=access.text(row.head_branch or ""),
+        title=access.text(row.title)
         or ("" if row.kind is SubjectKind.BRANCH else f"Pull request {row.number}"),
         open=row.open,
-        headline=visit.text(report.headline) if report else NOT_YET,
+        headline=access.text(report.headline) if report else NOT_YET,
         head_sha=row.head_sha,
         reported_sha=report.head_sha if report else None,
         made=moment(report.made) if report else None,
         age=ago(report.made, now) if report else "",
         outdated=bool(report and row.head_sha and row.head_sha != report.head_sha),
-        link=_pull_link(row, visit),
+        link=_pull_link(row, access),
     )
 
 
-def _pull_link(row: PullRow, visit: Access) -> str:
+def _pull_link(row: PullRow, access: Access) -> str:
     if row.kind is SubjectKind.BRANCH:
-        return visit.links.branch(row.repository, row.head_branch or "")
-    return visit.links.pull(row.repository, row.number)
+        return access.links.branch(row.repository, row.head_branch or "")
+    return access.links.pull(row.repository, row.number)
 
 
 class MainChangeLine(Struct, frozen=True, kw_only=True):
@@ -87,11 +87,11 @@ class MainChangeLine(Struct, frozen=True, kw_only=True):
     started: Moment | None
 
 
-def main_change_lines(series: Sequence[ComparableSeries], visit: Access) -> tuple[MainChangeLine, ...]:
+def main_change_lines(series: Sequence[ComparableSeries], access: Access) -> tuple[MainChangeLine, ...]:
     """The newest shift of every case and variant that moved, the most recent first."""
     moved = [(one, found[-1]) for one in series if (found := level_shifts(one.runs))]
     moved.sort(key=lambda pair: -(pair[1].started or 0.0))
-    return tuple(_main_change_line(one, shift, visit) for one, shift in moved)
+    return tuple(_main_change_line(one, shift, access) for one, shift in moved)
 
 
 def main_changes_document(series: Sequence[ComparableSeries]) -> list[dict[str, object]]:
@@ -108,17 +108,17 @@ def main_changes_document(series: Sequence[ComparableSeries]) -> list[dict[str, 
     ]
 
 
-def _main_change_line(series: ComparableSeries, shift: LevelShift, visit: Access) -> MainChangeLine:
+def _main_change_line(series: ComparableSeries, shift: LevelShift, access: Access) -> MainChangeLine:
     name = f"{series.case} · {series.variant}" if series.variant else series.case
-    links = visit.links
+    links = access.links
     known = shift.before is not None and shift.at is not None and shift.before != shift.at
     return MainChangeLine(
-        name=visit.text(name),
+        name=access.text(name),
         change=signed_percent(shift.change),
         slower=shift.change > 0,
         commit=shift.at[:7] if shift.at else "a commit that is not recorded",
-        commit_link=links.commit_on_github(visit.repository, shift.at) if shift.at else None,
-        between=links.comparison_on_github(visit.repository, shift.before or "", shift.at or "")
+        commit_link=links.commit_on_github(access.repository, shift.at) if shift.at else None,
+        between=links.comparison_on_github(access.repository, shift.before or "", shift.at or "")
         if known
         else None,
         after=f"{counted(shift.runs_after, 'run')} after",
@@ -148,10 +148,10 @@ class HealthLine(Struct, frozen=True, kw_only=True):
 
 
 def health_lines(
-    known: Sequence[CaseHistory], branch: str, visit: Access, now: float
+    known: Sequence[CaseHistory], branch: str, access: Access, now: float
 ) -> tuple[HealthLine, ...]:
     """Every case, those with trouble first, then by name."""
-    lines = [_health_line(strip, branch, visit, now) for strip in known]
+    lines = [_health_line(strip, branch, access, now) for strip in known]
     return tuple(sorted(lines, key=lambda line: (not line.trouble, not line.failed, line.name)))
 
 
@@ -190,22 +190,22 @@ def _days(passed: float) -> str:
     return f"{passed / 86_400:.0f} days"
 
 
-def _health_line(strip: CaseHistory, branch: str, visit: Access, now: float) -> HealthLine:
+def _health_line(strip: CaseHistory, branch: str, access: Access, now: float) -> HealthLine:
     newest = strip.points[-1]
     name = f"{strip.case} · {strip.variant}" if strip.variant else strip.case
     return HealthLine(
-        name=visit.text(name),
-        link=visit.links.history(visit.repository, strip.case, strip.variant),
+        name=access.text(name),
+        link=access.links.history(access.repository, strip.case, strip.variant),
         outcome=(newest.outcome or "ended").replace("_", " "),
         failed=is_failed(newest),
-        page=visit.links.run(newest.run),
+        page=access.links.run(newest.run),
         commit=newest.sha[:7] if newest.sha else "not recorded",
         began=moment(newest.started),
         age=ago(newest.started, now),
         newest=newest_step_time(strip.points),
         trend=trend(strip.points),
         spark=sparkline(strip.points),
-        trouble=visit.text(health_problem(strip, branch, now)),
+        trouble=access.text(health_problem(strip, branch, now)),
     )
 
 
@@ -222,70 +222,69 @@ def _brief_document(point: HistoryPoint) -> dict[str, object]:
 SCHEMA = 1
 
 
-async def home_page(parts: WebContext, request: Request) -> Response:
+async def home_page(context: WebContext, request: Request) -> Response:
     """The public repositories that the App is installed on."""
-    rows = await parts.database.read(repositories.list_repositories)
+    rows = await context.database.read(repositories.list_repositories)
     listed = [row for row in rows if row.active and not row.private]
-    known = await parts.database.read(pull_requests.count_open_pulls)
+    known = await context.database.read(pull_requests.count_open_pulls)
     numbers = {row.full_name: known.get(row.full_name, 0) for row in listed}
-    return await parts.page(request, "home.html.j2", {"repositories": listed, "open": numbers}, visit=None)
+    return await context.page(request, "home.html.j2", {"repositories": listed, "open": numbers}, access=None)
 
 
-async def repository_page(parts: WebContext, request: Request) -> Response:
+async def repository_page(context: WebContext, request: Request) -> Response:
     """The pull requests of a repository, open ones first, with their headlines; where main itself moved."""
-    here = await repository_access(request, parts.database, parts.key)
-    rows = await parts.database.read(pull_requests.list_pulls, here.repository)
-    headlines = await parts.database.read(reports.headlines, here.repository)
-    lines = pull_lines(rows, headlines, here, parts.now())
-    watched = await parts.database.read(pull_requests.watched_branches, here.repository)
-    branch = await default_branch(parts.database, here.repository)
-    strips = await parts.database.read(histories.case_histories, here.repository, branch_slug(branch))
+    access = await context.repository_access(request)
+    rows = await context.database.read(pull_requests.list_pulls, access.repository)
+    headlines = await context.database.read(reports.headlines, access.repository)
+    lines = pull_lines(rows, headlines, access, context.now())
+    watched = await context.database.read(pull_requests.watched_branches, access.repository)
+    branch = await context.default_branch(access.repository)
+    strips = await context.database.read(histories.case_histories, access.repository, branch_slug(branch))
     values = {
-        "visit": here,
         "pulls": lines,
-        "branches": pull_lines(watched, headlines, here, parts.now()),
-        "branch": here.text(branch),
-        "moved": await run_in_threadpool(main_change_lines, histories.all_series(strips), here),
-        "health": await run_in_threadpool(health_lines, strips, branch, here, parts.now()),
+        "branches": pull_lines(watched, headlines, access, context.now()),
+        "branch": access.text(branch),
+        "moved": await run_in_threadpool(main_change_lines, histories.all_series(strips), access),
+        "health": await run_in_threadpool(health_lines, strips, branch, access, context.now()),
         "old": round(STALE_BASELINE_SECONDS / 86_400),
     }
-    return await parts.page(request, "repository.html.j2", values, visit=here)
+    return await context.page(request, "repository.html.j2", values, access=access)
 
 
-async def home_json(parts: WebContext, request: Request) -> Response:
+async def home_json(context: WebContext, request: Request) -> Response:
     """The public repositories."""
-    rows = await parts.database.read(repositories.list_repositories)
+    rows = await context.database.read(repositories.list_repositories)
     listed = [
-        {"repository": row.full_name, "url": parts.absolute(API_PREFIX + Links().repository(row.full_name))}
+        {"repository": row.full_name, "url": context.absolute(API_PREFIX + Links().repository(row.full_name))}
         for row in rows
         if row.active and not row.private
     ]
     return json_answer(request, {"schema": SCHEMA, "repositories": listed})
 
 
-async def repository_json(parts: WebContext, request: Request) -> Response:
+async def repository_json(context: WebContext, request: Request) -> Response:
     """The pull requests of a repository, open ones first, and where main itself moved."""
-    here = await repository_access(request, parts.database, parts.key)
-    rows = await parts.database.read(pull_requests.list_pulls, here.repository)
-    headlines = await parts.database.read(reports.headlines, here.repository)
-    lines = pull_lines(rows, headlines, here, parts.now())
-    branch = await default_branch(parts.database, here.repository)
-    strips = await parts.database.read(histories.case_histories, here.repository, branch_slug(branch))
+    access = await context.repository_access(request)
+    rows = await context.database.read(pull_requests.list_pulls, access.repository)
+    headlines = await context.database.read(reports.headlines, access.repository)
+    lines = pull_lines(rows, headlines, access, context.now())
+    branch = await context.default_branch(access.repository)
+    strips = await context.database.read(histories.case_histories, access.repository, branch_slug(branch))
     series = histories.all_series(strips)
-    watched = await parts.database.read(pull_requests.watched_branches, here.repository)
-    branch_lines = pull_lines(watched, headlines, here, parts.now())
+    watched = await context.database.read(pull_requests.watched_branches, access.repository)
+    branch_lines = pull_lines(watched, headlines, access, context.now())
     document = {
         "schema": SCHEMA,
-        "repository": here.repository,
-        "pull_requests": [_pull_document(parts, here, line) for line in lines],
-        "branches": [_branch_document(parts, here, line) for line in branch_lines],
-        "health": document_for_reader(health_document(strips), here),
-        "main": document_for_reader(await run_in_threadpool(main_changes_document, series), here),
+        "repository": access.repository,
+        "pull_requests": [_pull_document(context, access, line) for line in lines],
+        "branches": [_branch_document(context, access, line) for line in branch_lines],
+        "health": document_for_reader(health_document(strips), access),
+        "main": document_for_reader(await run_in_threadpool(main_changes_document, series), access),
     }
-    return json_answer(request, document, cache=here.cache)
+    return json_answer(request, document, cache=access.cache)
 
 
-def _pull_document(parts: WebContext, here: Access, line: PullLine) -> dict[str, object]:
+def _pull_document(context: WebContext, access: Access, line: PullLine) -> dict[str, object]:
     return {
         "number": line.number,
         "title": line.title,
@@ -294,14 +293,14 @@ def _pull_document(parts: WebContext, here: Access, line: PullLine) -> dict[str,
         "head_sha": line.head_sha,
         "reported_sha": line.reported_sha,
         "made": line.made.machine if line.made else None,
-        "url": parts.absolute(here.links.pull_json(here.repository, line.number)),
-        "page": parts.absolute(line.link),
+        "url": context.absolute(access.links.pull_json(access.repository, line.number)),
+        "page": context.absolute(line.link),
     }
 
 
-def _branch_document(parts: WebContext, here: Access, line: PullLine) -> dict[str, object]:
+def _branch_document(context: WebContext, access: Access, line: PullLine) -> dict[str, object]:
     """A branch that is watched without a pull request: the same without a number."""
-    document = _pull_document(parts, here, line)
+    document = _pull_document(context, access, line)
     del document["number"]
-    url = here.links.branch_json(here.repository, line.branch)
-    return {"branch": line.branch, **document, "url": parts.absolute(url)}
+    url = access.links.branch_json(access.repository, line.branch)
+    return {"branch": line.branch, **document, "url": context.absolute(url)}

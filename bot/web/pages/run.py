@@ -24,9 +24,9 @@ from bot.storage import launched_runs, runs
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.metrics import METRICS
 from bot.web.answers import json_answer
-from bot.web.auth.access import Access, document_for_reader, for_page, run_access
+from bot.web.auth.access import Access, document_for_reader, for_page
 from bot.web.charts.plots import Plot, TimeBar, phase_fills, plots, time_bar
-from bot.web.layout import WebContext, default_branch
+from bot.web.layout import WebContext
 from bot.web.log_viewer.window import log_marks, window_start
 from bot.web.moments import Moment, moment
 from bot.web.pages.case import ledger_phases
@@ -101,9 +101,9 @@ class RunView(Struct, frozen=True, kw_only=True):
     plots: tuple[Plot, ...] = ()
 
 
-def run_view(record: RunRecord, run: MeasuredRun | None, visit: Access) -> RunView:
+def run_view(record: RunRecord, run: MeasuredRun | None, access: Access) -> RunView:
     """The page's words. `run` is as this visitor may read it."""
-    link = visit.links.commit_on_github(record.repository, record.sha) if record.sha else None
+    link = access.links.commit_on_github(record.repository, record.sha) if record.sha else None
     started = moment(record.started)
     if run is None:
         return RunView(record=record, commit_link=link, started=started, measured=False)
@@ -119,7 +119,7 @@ def run_view(record: RunRecord, run: MeasuredRun | None, visit: Access) -> RunVi
         where=(failure.where or "") if failure else "",
         kind=failure.kind if failure else "",
         excerpt=failure.excerpt if failure else "",
-        error_log=visit.links.log(record.id, start=window_start(failure.offset), anchor="error")
+        error_log=access.links.log(record.id, start=window_start(failure.offset), anchor="error")
         if failure
         else None,
         source=run.log.source,
@@ -127,7 +127,7 @@ def run_view(record: RunRecord, run: MeasuredRun | None, visit: Access) -> RunVi
         environment=_environment_facts(run),
         bar=drawn,
         ledger=spent,
-        steps=_step_lines(record, run, visit),
+        steps=_step_lines(record, run, access),
         steps_left=max(len(run.log.steps) - MAX_TABLE_STEPS, 0),
         steps_missing=max(run.log.steps_seen - len(run.log.steps), 0),
         steady_problem=run.measurements.steady.problem or "",
@@ -187,14 +187,14 @@ def _ledger_lines(run: MeasuredRun) -> tuple[TimeBar | None, tuple[tuple[str, st
     return drawn, (*lines, ("", "whole run", duration_words(sum(spent.values()))))
 
 
-def _step_lines(record: RunRecord, run: MeasuredRun, visit: Access) -> tuple[StepLine, ...]:
+def _step_lines(record: RunRecord, run: MeasuredRun, access: Access) -> tuple[StepLine, ...]:
     steady = run.measurements.steady
     kept, candidates = set(steady.kept_steps), set(steady.candidate_steps)
     odd = {one.step: one.text for one in run.measurements.implausible}
     anchors = {mark.offset: mark.anchor for mark in log_marks(run) if mark.kind == "step"}
     lines = []
     for step in _first_and_last(run.log.steps):
-        link = visit.links.log(
+        link = access.links.log(
             record.id, start=window_start(step.offset), anchor=anchors.get(step.offset, "")
         )
         at = moment(step.time) if run.log.dated else None
@@ -278,34 +278,33 @@ def run_status_view(run: RunStatus, now: float) -> RunStatusView:
 SCHEMA = 1
 
 
-async def run_page(parts: WebContext, request: Request) -> Response:
+async def run_page(context: WebContext, request: Request) -> Response:
     """Everything known of a run."""
-    here, record = await run_access(request, parts.database, parts.key)
-    measured = (await parts.database.read(runs.measured, [record.id])).get(record.id)
-    shown = for_page(measured, here) if measured else None
-    standing = (await parts.database.read(launched_runs.run_statuses, [record.id])).get(record.id)
+    access, record = await context.run_access(request)
+    measured = (await context.database.read(runs.measured, [record.id])).get(record.id)
+    shown = for_page(measured, access) if measured else None
+    standing = (await context.database.read(launched_runs.run_statuses, [record.id])).get(record.id)
     values = {
-        "visit": here,
         "run": record.id,
-        "main": await default_branch(parts.database, here.repository),
-        "view": run_view(for_page(record, here), shown, here),
-        "life": run_status_view(for_page(standing, here), parts.now()) if standing else None,
+        "main": await context.default_branch(access.repository),
+        "view": run_view(for_page(record, access), shown, access),
+        "life": run_status_view(for_page(standing, access), context.now()) if standing else None,
     }
-    return await parts.page(request, "run.html.j2", values, visit=here)
+    return await context.page(request, "run.html.j2", values, access=access)
 
 
-async def run_json(parts: WebContext, request: Request) -> Response:
+async def run_json(context: WebContext, request: Request) -> Response:
     """Everything known of a run: its record, and what was measured from its log."""
-    here, record = await run_access(request, parts.database, parts.key)
-    measured = (await parts.database.read(runs.measured, [record.id])).get(record.id)
+    access, record = await context.run_access(request)
+    measured = (await context.database.read(runs.measured, [record.id])).get(record.id)
     document: dict[str, object] = {"schema": SCHEMA}
     if measured is not None:
         document = json_values(run_response(measured))
-    document["record"] = _record_document(parts, here, record)
-    return json_answer(request, document_for_reader(document, here), cache=here.cache)
+    document["record"] = _record_document(context, access, record)
+    return json_answer(request, document_for_reader(document, access), cache=access.cache)
 
 
-def _record_document(parts: WebContext, here: Access, record: RunRecord) -> dict[str, object]:
+def _record_document(context: WebContext, access: Access, record: RunRecord) -> dict[str, object]:
     return {
         "id": record.id,
         "repository": record.repository,
@@ -317,6 +316,6 @@ def _record_document(parts: WebContext, here: Access, record: RunRecord) -> dict
         "origin": record.origin.value,
         "state": record.state.value,
         "attempt": record.attempt,
-        "page": parts.absolute(here.links.run(record.id)),
-        "log": parts.absolute(here.links.raw_log(record.id)) if record.log_uri else None,
+        "page": context.absolute(access.links.run(record.id)),
+        "log": context.absolute(access.links.raw_log(record.id)) if record.log_uri else None,
     }
