@@ -16,7 +16,6 @@ from bot.domain.price import is_budget_hold
 from bot.domain.run import RunRecord
 from bot.logs.facts import Failure, OutcomeState, RunOutcome
 from bot.logs.failures import FailureClass, advice
-from bot.report.escape import plain_name
 from bot.report.model import (
     AcknowledgedState,
     Acknowledgement,
@@ -29,7 +28,8 @@ from bot.report.model import (
     ReportRequest,
     RowState,
 )
-from bot.report.pieces import Line, code, foreign, line
+from bot.report.text.escape import plain_name
+from bot.report.text.pieces import Line, code, foreign, line
 from bot.report.wording import counted, listed, percent_ceiling
 from bot.verdict.comparability import OutcomeClass, SideOutcome, classify_outcome, side_outcome
 from bot.verdict.judgement import (

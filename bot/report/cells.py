@@ -22,7 +22,7 @@ from bot.report.assess import (
 )
 from bot.report.links import absolute, case_path
 from bot.report.model import CaseProgress, CaseReport, Report, RowState
-from bot.report.pieces import LONGEST_REASON, Line, bold, code, foreign, line, link, listed_lines
+from bot.report.text.pieces import LONGEST_REASON, Line, bold, code, foreign, line, link, listed_lines
 from bot.report.wording import (
     NO_VALUE,
     counted,

@@ -30,9 +30,9 @@ from bot.report.assess import (
     is_settled,
 )
 from bot.report.cells import case_label
-from bot.report.escape import one_line, shortened
 from bot.report.model import CaseReport, Report, RowState
-from bot.report.redact import redacted
+from bot.report.text.escape import one_line, shortened
+from bot.report.text.redact import redacted
 
 LONGEST_TITLE = 200
 

@@ -54,7 +54,7 @@ from bot.report.folds import (
 )
 from bot.report.links import absolute, json_path, log_path, page_path
 from bot.report.model import Baseline, CaseReport, Report, ReportedCommand, RowState
-from bot.report.pieces import (
+from bot.report.text.pieces import (
     LONGEST_ERROR,
     Line,
     bold,
@@ -68,7 +68,7 @@ from bot.report.pieces import (
     plain_text,
     summary_html,
 )
-from bot.report.redact import redacted
+from bot.report.text.redact import redacted
 from bot.report.wording import (
     RUNS_UNREADABLE,
     age_words,

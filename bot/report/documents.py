@@ -30,7 +30,6 @@ from bot.report.model import (
     Report,
     ReportedCommand,
 )
-from bot.report.redact import redacted
 from bot.report.responses import (
     AcknowledgementResponse,
     BaselineResponse,
@@ -71,6 +70,7 @@ from bot.report.responses import (
     VerdictResponse,
     WaitingResponse,
 )
+from bot.report.text.redact import redacted
 from bot.report.wording import iso_time
 from bot.verdict.judgement import (
     Caveat,

@@ -20,9 +20,9 @@ from bot.report.assess import (
     outcome_words,
     unsuccessful_outcome,
 )
-from bot.report.escape import one_line
 from bot.report.model import RowState
-from bot.report.pieces import Emphasis, Line, code, foreign, line, markdown
+from bot.report.text.escape import one_line
+from bot.report.text.pieces import Emphasis, Line, code, foreign, line, markdown
 from bot.report.wording import (
     NO_VALUE,
     counted,

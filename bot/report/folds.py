@@ -43,7 +43,7 @@ from bot.report.model import (
     RowState,
     WaitingCases,
 )
-from bot.report.pieces import (
+from bot.report.text.pieces import (
     LONGEST_ERROR,
     Line,
     Part,

@@ -4,7 +4,7 @@ import re
 from urllib.parse import quote
 
 from bot.report.model import Report
-from bot.report.redact import redacted
+from bot.report.text.redact import redacted
 
 
 def absolute(public_url: str, path: str) -> str:

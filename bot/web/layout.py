@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bot.domain.run import RunRecord
-from bot.report.redact import redacted
+from bot.report.text.redact import redacted
 from bot.storage import repositories
 from bot.storage.database import Database, DatabaseUnavailable
 from bot.web.addresses import Links

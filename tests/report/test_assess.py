@@ -39,7 +39,7 @@ from bot.report.model import (
     ReportRequest,
     RowState,
 )
-from bot.report.pieces import markdown
+from bot.report.text.pieces import markdown
 from bot.templating import Renderer
 from bot.verdict.judgement import LossVerdict, MeasuredRun, TimingVerdict, Verdict
 from bot.verdict.measure import measure

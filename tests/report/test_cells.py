@@ -11,7 +11,7 @@ from bot.report.documents import report_document
 from bot.report.explain import comparison_view
 from bot.report.folds import environment_fold
 from bot.report.model import CaseProgress, CaseReport, Report, RowState
-from bot.report.pieces import markdown
+from bot.report.text.pieces import markdown
 from bot.runs.eta import DurationRange
 from bot.verdict.judgement import Caveat, CaveatKind, TimingVerdict, Verdict
 from bot.web.pages.case import case_sentences

@@ -12,7 +12,7 @@ from bot.report.comment import DETAIL_LEVELS, comment_body, footer_line
 from bot.report.documents import report_document
 from bot.report.folds import chip_hours_words, plan_fold, price_words
 from bot.report.model import CaseReport, Plan, PlannedRuns, Report, SkippedCase, WaitingCases
-from bot.report.pieces import markdown
+from bot.report.text.pieces import markdown
 from bot.templating import Renderer
 from tests.report.samples import HEAD, HOUR, NOW, OLDER, record, report, same, slower
 

@@ -9,7 +9,7 @@ from bot.errors import InternalError, TransientError, UserError
 from bot.report.cells import progress_words
 from bot.report.comment import action_line, comment_body
 from bot.report.model import CaseProgress, Report
-from bot.report.pieces import markdown
+from bot.report.text.pieces import markdown
 from bot.report.wording import (
     duration_words,
     implausible_lines_words,

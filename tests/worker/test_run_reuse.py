@@ -12,7 +12,7 @@ from bot.ingest.report_runs import choose_runs
 from bot.report.build import BuiltReport, build_report
 from bot.report.cells import carried_words
 from bot.report.model import Report, RowState
-from bot.report.pieces import markdown
+from bot.report.text.pieces import markdown
 from bot.storage import runs
 from bot.storage.database import Database
 from bot.storage.pull_requests import PullRow

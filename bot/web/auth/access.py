@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from bot.domain.run import RunRecord
 from bot.report.model import Report
-from bot.report.redact import redacted
+from bot.report.text.redact import redacted
 from bot.runs.run_status import RunStatus
 from bot.storage import repositories, runs
 from bot.storage.database import Database

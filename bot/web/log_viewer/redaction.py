@@ -8,7 +8,7 @@ line to its last, a name is read together with its value, and a token is found w
 import re
 from collections.abc import Iterator, Sequence
 
-from bot.report.redact import redacted
+from bot.report.text.redact import redacted
 from bot.web.sanitize import strip_ansi
 
 BLOCK_BYTES = 16_000

@@ -19,7 +19,7 @@ from bot.artifacts.store import GZIP_MAGIC, ArtifactStore
 from bot.domain.run import RunRecord
 from bot.errors import InternalError, UserError
 from bot.logs.decoding import is_utf16
-from bot.report.redact import redacted
+from bot.report.text.redact import redacted
 from bot.web.log_viewer.seekable import DamagedGzip, GzipText, RecodedText
 
 INFLATED_LIMIT = 4 << 30

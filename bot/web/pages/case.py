@@ -28,7 +28,7 @@ from bot.report.cells import DetailLevel, case_label, rerun_command, row_cells
 from bot.report.explain import ExplanationSection, caveat_view, explanation_sections, log_place_words
 from bot.report.folds import chip_hours_words
 from bot.report.model import Baseline, CaseReport, Report, RowState
-from bot.report.pieces import StyledText, joined, plain_text, styled
+from bot.report.text.pieces import StyledText, joined, plain_text, styled
 from bot.report.wording import (
     NO_VALUE,
     counted,

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from bot import __version__
 from bot.report.explain import ComparisonView, comparison_view
 from bot.report.model import CaseReport, Report, RowState
-from bot.report.pieces import plain_text
+from bot.report.text.pieces import plain_text
 from bot.verdict.judgement import Comparison
 from bot.web.addresses import Links
 from bot.web.assets import STATIC_FOLDER

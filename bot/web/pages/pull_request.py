@@ -25,7 +25,7 @@ from bot.report.folds import (
 )
 from bot.report.links import case_anchor
 from bot.report.model import CaseReport, Report
-from bot.report.pieces import Line, StyledText, plain_text, styled
+from bot.report.text.pieces import Line, StyledText, plain_text, styled
 from bot.storage import main_branch, pull_requests, reports, runs
 from bot.storage.database import Database
 from bot.storage.main_branch import LandedHead

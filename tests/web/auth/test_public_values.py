@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from bot.report.model import Report
-from bot.report.redact import redacted
+from bot.report.text.redact import redacted
 from bot.verdict.judgement import MeasuredRun
 from bot.web.addresses import Links
 from bot.web.auth.access import Access, for_page, public_source

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.report.redact import redacted
+from bot.report.text.redact import redacted
 from bot.web.log_viewer.redaction import BLOCK_BYTES, Redaction
 
 PRIVATE = "-----BEGIN RSA PRIVATE KEY-----\nMIIEabc\nMIIEdef\n-----END RSA PRIVATE KEY-----"

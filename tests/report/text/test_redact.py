@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.report.redact import MOST_REDACTED, RULES, deobfuscated, redacted
-from tests.report.sample_secrets import NUMBER, ORDINARY, canaries
+from bot.report.text.redact import MOST_REDACTED, RULES, deobfuscated, redacted
+from tests.report.text.sample_secrets import NUMBER, ORDINARY, canaries
 
 SECRETS = {
     "gs://lance-maxtext/linen_ckpt/run/x.log": "[bucket]",

@@ -5,7 +5,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.report import escape
+from bot.report.text import escape
 from tests.report.github_rendering import rendered, seen
 
 MARKED = st.text(alphabet=st.sampled_from("a1 @#:/.`|\\*_[]()<>&!~$-+=\t\n\"'wGHef9\u202e\x1b"), max_size=40)

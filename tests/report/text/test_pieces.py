@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.report import escape
-from bot.report.pieces import (
+from bot.report.text import escape
+from bot.report.text.pieces import (
     Emphasis,
     Line,
     StyledText,

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from bot.report.escape import escape_code, escape_html, escape_text, html_entities, one_line
-from bot.report.redact import redacted
+from bot.report.text.escape import escape_code, escape_html, escape_text, html_entities, one_line
+from bot.report.text.redact import redacted
 
 LONGEST_NAME = 80  # characters of a case, branch or field that are shown; the page has the rest
 LONGEST_ERROR = 300
