@@ -235,12 +235,12 @@ def _open(connection: Connection) -> int:
 
 HAMMER = """
 import sys
-from bot.planning.budget import Limits
+from bot.planning.budget import BudgetLimits
 from bot.storage import spend
 from bot.storage.database import Database
 url, limit, names = sys.argv[1], float(sys.argv[2]), sys.argv[3:]
 database = Database(url)
-limits = Limits(concurrent_runs=10_000, chip_hours_per_day=limit)
+limits = BudgetLimits(concurrent_runs=10_000, chip_hours_per_day=limit)
 print("ready", flush=True)
 sys.stdin.readline()
 for name in names:
