@@ -9,7 +9,7 @@ from bot.commands.fork_approval import ApprovalNeeded, RunAllowed, check_approva
 from bot.commands.intents import CommandIntent
 from bot.config import Suite
 from bot.domain.case_key import CaseKey, combine_keys
-from bot.domain.command_origin import origin_number
+from bot.domain.command_origin import origin_name
 from bot.domain.forge import Forge
 from bot.domain.pull_request import PullRequest
 from bot.domain.repository import Repository
@@ -58,7 +58,7 @@ class CommandCall:
     @property
     def name(self) -> str:
         """What tells it apart from every other command, and says which came first."""
-        return f"{origin_number(self.intent.origin)}:{self.place:02}"
+        return f"{origin_name(self.intent.origin)}:{self.place:02}"
 
 
 def refuse(result: str) -> CommandResult:

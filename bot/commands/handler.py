@@ -30,7 +30,7 @@ from bot.commands.run_commands import cancel_runs, request_baseline, request_run
 from bot.config import DEFAULT_TRUSTED, Suite, TrustedAccounts
 from bot.config.loader import SuiteLoader
 from bot.domain.case_key import CaseKey
-from bot.domain.command_origin import CommentOrigin, LabelOrigin, origin_number
+from bot.domain.command_origin import CommentOrigin, LabelOrigin, origin_name
 from bot.domain.forge import Forge
 from bot.domain.repository import Person, Repository
 from bot.domain.run_request import RequestSource, RunRequest
@@ -92,7 +92,7 @@ def _command_record(
     intent: CommandIntent, scene: CommandContext, place: int, text: str, answer: CommandResult
 ) -> CommandRecord:
     return CommandRecord(
-        comment_id=origin_number(intent.origin),
+        origin=intent.origin,
         position=place,
         text=text,
         by=intent.author.login,
@@ -177,7 +177,7 @@ class CommandHandler:
         turn = await self._turn(
             intent.repository,
             intent.author,
-            name=f"{origin_number(intent.origin)}",
+            name=origin_name(intent.origin),
             count=len(intent.commands),
             made=intent.created_at,
         )
@@ -289,7 +289,7 @@ class CommandHandler:
 
     async def _refuse(self, intent: intents.CommandIntent, why: str, reaction: str) -> str:
         record = CommandRecord(
-            comment_id=origin_number(intent.origin),
+            origin=intent.origin,
             text=" · ".join(one.text for one in intent.commands),
             by=intent.author.login,
             at=intent.created_at,
@@ -349,7 +349,7 @@ def decide_label(
 def _label_record(intent: intents.LabelIntent, result: str, *, refused: bool) -> CommandRecord:
     what = "label" if intent.change is LabelChange.PUT else "without label"
     return CommandRecord(
-        comment_id=origin_number(LabelOrigin()),
+        origin=LabelOrigin(),
         text=f"{what} {intent.label}",
         by=intent.by.login,
         at=intent.at,

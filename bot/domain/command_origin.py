@@ -5,35 +5,32 @@ from typing import assert_never
 from msgspec import Struct
 
 
-class CommentOrigin(Struct, frozen=True):
+class CommentOrigin(Struct, frozen=True, tag="comment"):
     """A line of a comment on GitHub."""
 
     comment_id: int
 
 
-class ButtonOrigin(Struct, frozen=True):
+class ButtonOrigin(Struct, frozen=True, tag="button"):
     """A button under a check. `press` is not negative, and the same whenever this press is delivered
     again."""
 
     press: int
 
 
-class LabelOrigin(Struct, frozen=True):
+class LabelOrigin(Struct, frozen=True, tag="label"):
     """A label that was put or taken away."""
 
 
 CommandOrigin = CommentOrigin | ButtonOrigin | LabelOrigin
 
 
-def origin_number(origin: CommandOrigin) -> int:
-    """The number that an origin is stored and ordered by: a comment's id, below zero for a button, 0 for a
-    label."""
+def origin_name(origin: CommentOrigin | ButtonOrigin) -> str:
+    """What names the requests of one comment or one press; names of later comments sort behind."""
     match origin:
         case CommentOrigin():
-            return origin.comment_id
+            return f"{origin.comment_id}"
         case ButtonOrigin():
-            return -origin.press - 1
-        case LabelOrigin():
-            return 0
+            return f"button {origin.press}"
         case _:
             assert_never(origin)

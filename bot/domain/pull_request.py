@@ -74,7 +74,7 @@ Subject = PullRequest | Branch
 class SubjectKind(StrEnum):
     """What wants runs, and is kept by a number among the pull requests."""
 
-    PULL_REQUEST = "pull request"
+    PULL_REQUEST = "pull_request"
     BRANCH = "branch"
     MAIN = "main"
 

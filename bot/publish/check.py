@@ -34,7 +34,7 @@ from bot.report.check import CheckOutcome, check_outcome, check_text, conclude
 from bot.report.model import Report
 from bot.storage import pull_requests
 from bot.storage.database import Database
-from bot.storage.pull_requests import CHANGED, UNKNOWN_CHECK, PullRow
+from bot.storage.pull_requests import CheckOutput, OutputState, PullRow
 
 ANNOTATIONS_AT_ONCE = 50
 """GitHub takes no more in one request."""
@@ -265,11 +265,13 @@ class CheckPublisher:
     async def close(self, repository: Repository, row: PullRow, why: str, fence: Fence) -> CheckState:
         """Conclude a check of the row that is pending, that GitHub has reset, or of which we do not know what
         it says; nobody waits for its answer any more."""
-        unknown = row.check_hash == CHANGED or (row.check_hash is None and row.check_id is not None)
-        if row.check_head is None or not (row.check_pending or unknown):
+        unknown = row.check_state is OutputState.CHANGED or (
+            row.check_state is OutputState.UNKNOWN and row.check_kind is CheckOutput.CHECK
+        )
+        if row.check_head is None or row.check_kind is None or not (row.check_pending or unknown):
             return _check_state(row)
         text = RenderedCheck(conclusion=Conclusion.SKIPPED, title=why, summary=why, url="")
-        kind = _written_kind(row)
+        kind = CheckKind(row.check_kind)
         digest = _check_digest(text, row.check_head, kind)
         return await self._write(repository, row, row.check_head, text, digest=digest, kind=kind, fence=fence)
 
@@ -277,7 +279,7 @@ class CheckPublisher:
         self, repository: Repository, row: PullRow, head_sha: str, kind: CheckKind, fence: Fence
     ) -> PullRow:
         """The row once no check is pending that is not wanted any more."""
-        if not row.check_pending or (row.check_head == head_sha and kind is _written_kind(row)):
+        if not row.check_pending or (row.check_head == head_sha and kind.value == row.check_kind):
             return row
         why = (
             CHECKS_RECONFIGURED
@@ -321,9 +323,10 @@ class CheckPublisher:
             repository=repository.full_name,
             number=row.number,
             head_sha=head_sha,
+            kind=CheckOutput(kind),
         )
         await fence()
-        known_id = row.check_id if row.check_head == head_sha and row.check_id != UNKNOWN_CHECK else None
+        known_id = row.check_id if row.check_head == head_sha else None
         if kind is CheckKind.STATUS:
             await self.keep.status(repository, head_sha, text)
             made = None
@@ -331,7 +334,12 @@ class CheckPublisher:
             key = check_key(row.number)
             made = await self.keep.check(repository, head_sha, text, key=key, known_id=known_id)
         return CheckState(
-            check_id=made, check_head=head_sha, check_hash=digest, check_pending=text.conclusion is None
+            check_kind=CheckOutput(kind),
+            check_state=OutputState.WRITTEN,
+            check_id=made,
+            check_head=head_sha,
+            check_hash=digest,
+            check_pending=text.conclusion is None,
         )
 
 
@@ -340,13 +348,8 @@ def is_check_wanted(row: PullRow, report: Report, found: CheckOutcome, checks: C
     if found is not CheckOutcome.AWAITED or checks.pending:
         return True
     return row.check_head == report.head_sha and (
-        row.check_hash in {None, CHANGED} or bool(row.check_pending)
+        row.check_state is not OutputState.WRITTEN or bool(row.check_pending)
     )
-
-
-def _written_kind(row: PullRow) -> CheckKind:
-    """What stands there: a commit status has no id."""
-    return CheckKind.STATUS if row.check_id is None else CheckKind.CHECK
 
 
 def _check_digest(text: RenderedCheck, head_sha: str, kind: CheckKind) -> str:

@@ -18,7 +18,7 @@ from bot.domain.repository import Repository
 from bot.publish.lease_fence import Fence
 from bot.publish.publisher import MOST_DELETIONS, CommentState
 from bot.report.model import Report
-from bot.storage.pull_requests import CHANGED, PullRow
+from bot.storage.pull_requests import OutputState, PullRow
 
 
 class CommentApi(Protocol):
@@ -265,12 +265,13 @@ class CommentPublisher:
             text=text,
             known_id=row.comment_id,
             worse=row.comment_id is not None and text.severity > row.comment_severity,
-            certain=row.comment_hash not in {None, CHANGED},
+            certain=row.comment_state is OutputState.WRITTEN,
             again=row.comment_lost + 1 < MOST_DELETIONS,
             fence=fence,
         )
         return CommentState(
             comment_id=kept.id,
+            comment_state=OutputState.WRITTEN,
             comment_hash=digest,
             comment_severity=text.severity,
             comment_decided=text.decided,
@@ -280,7 +281,7 @@ class CommentPublisher:
 
     def _may_wait(self, repository: Repository, row: PullRow, text: RenderedComment) -> bool:
         """Whether there is nothing but progress to tell, and some was told a moment ago."""
-        if row.comment_hash in {None, CHANGED}:
+        if row.comment_state is not OutputState.WRITTEN:
             return False
         patience = PROGRESS_SECONDS * (BUSY_FACTOR if self.busy(repository) > BUSY_SHARE else 1)
         recently = self.now() - (row.comment_written or 0.0) < patience

@@ -14,7 +14,7 @@ from bot.domain.repository import Repository
 from bot.errors import UserError
 from bot.publish.lease_fence import Fence
 from bot.report.model import Report
-from bot.storage.pull_requests import PullRow
+from bot.storage.pull_requests import CheckOutput, OutputState, PullRow
 
 REFUSED_RETRY_SECONDS = 900.0
 """How soon after a refusal the same is tried again."""
@@ -36,6 +36,7 @@ class CommentState:
     """The comment as it stands now, to be remembered with the row."""
 
     comment_id: int | None
+    comment_state: OutputState
     comment_hash: str | None
     comment_severity: int
     comment_decided: str | None
@@ -47,6 +48,8 @@ class CommentState:
 class CheckState:
     """The check as it stands now, to be remembered with the row."""
 
+    check_kind: CheckOutput | None = None
+    check_state: OutputState = OutputState.UNKNOWN
     check_id: int | None = None
     check_head: str | None = None
     check_hash: str | None = None

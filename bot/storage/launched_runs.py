@@ -10,10 +10,22 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, and_, case, func, inspect, null, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    and_,
+    case,
+    func,
+    inspect,
+    null,
+    or_,
+    select,
+    update,
+)
 
 from bot.clusters.interface import ClusterPlace, Job
-from bot.domain.pull_request import MAIN_ROW_NUMBER, SubjectKind, subject_kind
+from bot.domain.pull_request import MAIN_ROW_NUMBER, SubjectKind
 from bot.domain.run import RunRecord, RunState
 from bot.runs.run_status import TERMINAL_STATES, RunStatus
 from bot.runs.state_machine import Demand, next_attempt
@@ -264,30 +276,34 @@ def retry_run(connection: Connection, run: str, *, now: float) -> bool:
 
 def _launched_runs(connection: Connection, where: ColumnElement[bool], limit: int) -> tuple[LaunchedRun, ...]:
     rows = connection.execute(select(RUN).where(where).order_by(RUN.c.seen.desc(), RUN.c.id).limit(limit))
-    known = [(row, runs.wanters(connection, row["id"])) for row in rows.mappings().all()]
-    return tuple(
-        LaunchedRun(
-            record=runs.record_of(row),
-            job=decode_job(row["job"]),
-            standing=run_status(row),
-            wanted_by=tuple(one for one in wanters if subject_kind(one[1]) is SubjectKind.PULL_REQUEST),
-            branches=tuple(
-                _branch_name(connection, *one)
-                for one in wanters
-                if subject_kind(one[1]) is not SubjectKind.PULL_REQUEST
-            ),
-            wish=OperatorAction(row["wish"]) if row["wish"] else None,
-            error=row["error"],
-            planned=row["seen"],
-        )
-        for row, wanters in known
+    return tuple(_launched_run(connection, row) for row in rows.mappings().all())
+
+
+def _launched_run(connection: Connection, row: RowMapping) -> LaunchedRun:
+    pulls, branches = [], []
+    for repository, number in runs.wanters(connection, row["id"]):
+        branch = _branch_name(connection, repository, number)
+        if branch is None:
+            pulls.append((repository, number))
+        else:
+            branches.append(branch)
+    return LaunchedRun(
+        record=runs.record_of(row),
+        job=decode_job(row["job"]),
+        standing=run_status(row),
+        wanted_by=tuple(pulls),
+        branches=tuple(branches),
+        wish=OperatorAction(row["wish"]) if row["wish"] else None,
+        error=row["error"],
+        planned=row["seen"],
     )
 
 
-def _branch_name(connection: Connection, repository: str, number: int) -> str:
-    """The branch that wants a run by itself: the default branch, or one that is watched."""
+def _branch_name(connection: Connection, repository: str, number: int) -> str | None:
+    """The branch that wants a run by itself: the default branch, or one that is watched; None for a pull
+    request."""
     if number == MAIN_ROW_NUMBER:
         known = repositories.find_repository(connection, repository)
         return known.default_branch or "main" if known else "main"
     row = pull_requests.find_pull(connection, repository, number)
-    return row.head_branch or "" if row else ""
+    return row.head_branch or "" if row and row.kind is SubjectKind.BRANCH else None

@@ -13,7 +13,7 @@ import msgspec
 from sqlalchemy import Connection, RowMapping, Select, case, delete, literal, select, update
 
 from bot.domain.commit import MIN_SHA_LENGTH
-from bot.domain.pull_request import SubjectKind, branch_slug, subject_kind
+from bot.domain.pull_request import SubjectKind, branch_slug
 from bot.domain.run import RunRecord, RunState
 from bot.planning.lineage import Landing, LandingHead
 from bot.storage import named_values, pull_requests, runs
@@ -245,19 +245,22 @@ def _sha_spellings(sha: str) -> frozenset[str]:
 
 def known_heads(connection: Connection, repository: str) -> tuple[LandingHead, ...]:
     """The heads of a repository's pull requests and watched branches, as we last saw them."""
-    columns = (PULL_REQUEST.c[name] for name in ("number", "head_sha", "head_branch", "head_tree"))
+    columns = (PULL_REQUEST.c[name] for name in ("number", "kind", "head_sha", "head_branch", "head_tree"))
     known = select(*columns).where(
         PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.head_sha.is_not(None)
     )
-    number = PULL_REQUEST.c.number
-    # Branches have numbers below zero, the newest the lowest: no number of pull requests crowds them out.
-    newest = (known.where(number > 0).order_by(number.desc()), known.where(number < 0).order_by(number))
+    number, kind = PULL_REQUEST.c.number, PULL_REQUEST.c.kind
+    # Each kind by itself: pull requests never crowd branches out, whose numbers count down.
+    newest = (
+        known.where(kind == SubjectKind.PULL_REQUEST).order_by(number.desc()),
+        known.where(kind == SubjectKind.BRANCH).order_by(number),
+    )
     rows = [row for part in newest for row in connection.execute(part.limit(MAX_HEADS))]
     return tuple(
         LandingHead(
             sha=row.head_sha,
             branch=row.head_branch or "",
-            number=row.number if subject_kind(row.number) is SubjectKind.PULL_REQUEST else None,
+            number=row.number if row.kind == SubjectKind.PULL_REQUEST else None,
             tree=row.head_tree,
         )
         for row in rows

@@ -7,13 +7,15 @@ differ from our last write.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, Update, and_, case, exists, func, select, update
 
 from bot.domain.case_key import CaseKey
-from bot.domain.pull_request import SubjectKind, subject_kind
+from bot.domain.command_origin import CommandOrigin, CommentOrigin, LabelOrigin
+from bot.domain.pull_request import SubjectKind
 from bot.storage.queue import Claim, release
 from bot.storage.sql import insert, json_decoder
 from bot.storage.tables import PULL_REQUEST, REPORT
@@ -24,10 +26,10 @@ KEPT_COMMANDS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRecord:
-    """A command that was given, or a label that was put: by whom, when, and what came of it (`result`, one
-    sentence). `position` is its place in the comment; `comment_id` is the `origin_number`."""
+    """A command that was given, or a label that was put: where, by whom, when, and what came of it (`result`,
+    one sentence). `position` is its place in the comment."""
 
-    comment_id: int
+    origin: CommandOrigin
     text: str
     by: str
     at: float
@@ -37,14 +39,16 @@ class CommandRecord:
     position: int = 0
 
     @property
-    def key(self) -> tuple[int, int, str]:
+    def key(self) -> tuple[CommandOrigin, int, str]:
         """What tells it apart."""
-        return self.comment_id, self.position, "" if self.comment_id else f"{self.text} {self.at}"
+        label = f"{self.text} {self.at}" if isinstance(self.origin, LabelOrigin) else ""
+        return self.origin, self.position, label
 
     @property
     def order(self) -> tuple[float, int, int]:
-        """The order in which people gave commands."""
-        return self.at, self.comment_id, self.position
+        """The order in which people gave commands. GitHub's times are whole seconds: within one second later
+        comments have higher numbers."""
+        return self.at, self.origin.comment_id if isinstance(self.origin, CommentOrigin) else 0, self.position
 
 
 def merge_records(kept: Sequence[CommandRecord], new: Sequence[CommandRecord]) -> tuple[CommandRecord, ...]:
@@ -53,9 +57,20 @@ def merge_records(kept: Sequence[CommandRecord], new: Sequence[CommandRecord]) -
     return tuple(sorted(by_key.values(), key=lambda one: one.order)[-KEPT_COMMANDS:])
 
 
-CHANGED = "changed by somebody else"
-"""Stands in place of the digest of a comment that another hand has edited or deleted, and of a check that
-GitHub has reset."""
+class CheckOutput(StrEnum):
+    """What stands beside a commit on GitHub: a check run, or a commit status, which has no id."""
+
+    CHECK = "check"
+    STATUS = "status"
+
+
+class OutputState(StrEnum):
+    """What we know of a comment or check on GitHub: nothing (it was never written, or a write may have been
+    cut off), that it is as we wrote it, or that somebody edited or deleted it or GitHub reset it."""
+
+    UNKNOWN = "unknown"
+    WRITTEN = "written"
+    CHANGED = "changed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +87,7 @@ class PullRow:
 
     repository: str
     number: int
+    kind: SubjectKind
     installation: int
     open: bool
     title: str
@@ -85,6 +101,9 @@ class PullRow:
     comment_decided: str | None
     comment_written: float | None
     attempts: int
+    comment_state: OutputState = OutputState.UNKNOWN
+    check_kind: CheckOutput | None = None
+    check_state: OutputState = OutputState.UNKNOWN
     check_id: int | None = None
     check_head: str | None = None
     check_hash: str | None = None
@@ -94,20 +113,20 @@ class PullRow:
     commands: tuple[CommandRecord, ...] = ()
     looks: dict[CaseKey, InterimAnalyses] = field(default_factory=dict)
 
-    @property
-    def kind(self) -> SubjectKind:
-        """What it stands for."""
-        return subject_kind(self.number)
 
-
+_TYPED_COLUMNS = {"kind", "comment_state", "check_state", "check_kind", "commands", "looks"}
+_PLAIN_COLUMNS = tuple(name for name in PullRow.__dataclass_fields__ if name not in _TYPED_COLUMNS)
 _COMMANDS, _INTERIM = json_decoder(tuple[CommandRecord, ...]), json_decoder(dict[str, InterimAnalyses])
 
 
 def pull_row(row: Mapping[Any, Any]) -> PullRow:
     """The row as values."""
-    names = [name for name in PullRow.__dataclass_fields__ if name not in {"commands", "looks"}]
     return PullRow(
-        **{name: row[name] for name in names},
+        **{name: row[name] for name in _PLAIN_COLUMNS},
+        kind=SubjectKind(row["kind"]),
+        comment_state=OutputState(row["comment_state"]),
+        check_state=OutputState(row["check_state"]),
+        check_kind=CheckOutput(row["check_kind"]) if row["check_kind"] else None,
         commands=_COMMANDS(row["commands"]),
         looks={CaseKey.parse(key): one for key, one in _INTERIM(row["looks"]).items()},
     )
@@ -153,7 +172,7 @@ def enqueue_by_branch(connection: Connection, *, repository: str, branch: str, s
             PULL_REQUEST.c.repository == repository,
             PULL_REQUEST.c.head_branch == branch,
             PULL_REQUEST.c.head_sha != sha,
-            PULL_REQUEST.c.number > 0,
+            PULL_REQUEST.c.kind == SubjectKind.PULL_REQUEST,
             PULL_REQUEST.c.from_fork.is_not(True),
         )
         .values(**_new_head(sha, now))
@@ -177,10 +196,12 @@ def release_pull(
     """Write what came of looking; due at once where something was wished for meanwhile. What others did to
     the comment or check meanwhile is not forgotten."""
     seen = held.row["wanted"]
-    told = {
-        name: PULL_REQUEST.c[name] == CHANGED for name in ("comment_hash", "check_hash") if name in values
-    }
-    values = {**values, **{name: case((it, CHANGED), else_=values[name]) for name, it in told.items()}}
+    values = dict(values)
+    for output in ("comment", "check"):
+        state = PULL_REQUEST.c[f"{output}_state"]
+        for name, changed in ((f"{output}_state", OutputState.CHANGED), (f"{output}_hash", None)):
+            if name in values:
+                values[name] = case((state == OutputState.CHANGED, changed), else_=values[name])
     again = case((PULL_REQUEST.c.wanted != seen, now), else_=due)
     return release(connection, held, due=None, values={**values, "done": seen, "due": again})
 
@@ -206,7 +227,7 @@ def list_pulls(connection: Connection, repository: str) -> tuple[PullRow, ...]:
     """Every remembered pull request of a repository, newest first."""
     rows = connection.execute(
         select(PULL_REQUEST)
-        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number > 0)
+        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.kind == SubjectKind.PULL_REQUEST)
         .order_by(PULL_REQUEST.c.number.desc())
     )
     return tuple(pull_row(row) for row in rows.mappings())
@@ -263,7 +284,8 @@ def watch_branch(
     number = branch_number(connection, repository, branch)
     if number is None:
         number = _next_branch_number(connection, repository)
-        values = _new_row(repository, number, installation, now) | {"head_branch": branch}
+        values = _new_row(repository, number, installation, now)
+        values |= {"kind": SubjectKind.BRANCH, "head_branch": branch}
         connection.execute(insert(connection, PULL_REQUEST).values(**values))
     enqueue(
         connection,
@@ -298,12 +320,12 @@ def release_and_watch(
 
 
 def branch_number(connection: Connection, repository: str, branch: str) -> int | None:
-    """The number below zero that stands for a branch; None where it was never watched."""
+    """The number that stands for a branch; None where it was never watched."""
     return connection.execute(
         select(PULL_REQUEST.c.number).where(
             PULL_REQUEST.c.repository == repository,
             PULL_REQUEST.c.head_branch == branch,
-            PULL_REQUEST.c.number < 0,
+            PULL_REQUEST.c.kind == SubjectKind.BRANCH,
         )
     ).scalar_one_or_none()
 
@@ -314,7 +336,8 @@ def pull_of_branch(connection: Connection, repository: str, branch: str) -> int 
     found = (
         select(PULL_REQUEST.c.number)
         .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.head_branch == branch)
-        .where(PULL_REQUEST.c.number > 0, PULL_REQUEST.c.open, PULL_REQUEST.c.from_fork.is_not(True))
+        .where(PULL_REQUEST.c.kind == SubjectKind.PULL_REQUEST, PULL_REQUEST.c.open)
+        .where(PULL_REQUEST.c.from_fork.is_not(True))
         .order_by(PULL_REQUEST.c.number.desc())
     )
     return connection.execute(found.limit(1)).scalar_one_or_none()
@@ -329,22 +352,20 @@ def watched_branches(connection: Connection, repository: str) -> tuple[PullRow, 
     """Every branch that is watched by itself and still there, by name."""
     rows = connection.execute(
         select(PULL_REQUEST)
-        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number < 0, PULL_REQUEST.c.open)
+        .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.kind == SubjectKind.BRANCH)
+        .where(PULL_REQUEST.c.open)
         .order_by(PULL_REQUEST.c.head_branch)
     )
     return tuple(pull_row(row) for row in rows.mappings())
 
 
 def _next_branch_number(connection: Connection, repository: str) -> int:
-    """One below the lowest. Two branches at once: the second insert fails, and is repeated as a whole."""
+    """One below the lowest, so that no number of GitHub's is ever met. Two branches at once: the second
+    insert fails, and is repeated as a whole."""
     lowest = connection.execute(
         select(func.min(PULL_REQUEST.c.number)).where(PULL_REQUEST.c.repository == repository)
     ).scalar_one()
     return min(lowest or 0, 0) - 1
-
-
-UNKNOWN_CHECK = -1
-"""In place of the id of a check run that is to be looked for."""
 
 
 def mark_comment_dirty(connection: Connection, *, repository: str, number: int) -> None:
@@ -352,18 +373,23 @@ def mark_comment_dirty(connection: Connection, *, repository: str, number: int) 
     connection.execute(
         update(PULL_REQUEST)
         .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number == number)
-        .values(comment_hash=None)
+        .values(comment_state=OutputState.UNKNOWN, comment_hash=None)
     )
 
 
-def mark_check_dirty(connection: Connection, *, repository: str, number: int, head_sha: str) -> None:
-    """Forget what the check says, before it is written: if that ends unclear, the next one writes again."""
+def mark_check_dirty(
+    connection: Connection, *, repository: str, number: int, head_sha: str, kind: CheckOutput
+) -> None:
+    """Forget what the check says, before one of this kind is written: if that ends unclear, the next one
+    writes again."""
     same = PULL_REQUEST.c.check_head == head_sha
     connection.execute(
         update(PULL_REQUEST)
         .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number == number)
         .values(
+            check_state=OutputState.UNKNOWN,
             check_hash=None,
+            check_kind=kind,
             check_head=head_sha,
             check_id=case((same, PULL_REQUEST.c.check_id), else_=None),
         )
@@ -375,7 +401,12 @@ def mark_check_reset(
 ) -> tuple[int, ...]:
     """Have a commit's checks written again, since GitHub clears what is asked for again; the open pull
     requests whose head it is. What stands beside an older head is concluded like one that is pending."""
-    again = {"check_hash": CHANGED, "wanted": PULL_REQUEST.c.wanted + 1, "due": now}
+    again = {
+        "check_state": OutputState.CHANGED,
+        "check_hash": None,
+        "wanted": PULL_REQUEST.c.wanted + 1,
+        "due": now,
+    }
     here = PULL_REQUEST.c.repository == repository
     touched = connection.execute(
         update(PULL_REQUEST)
@@ -386,9 +417,9 @@ def mark_check_reset(
     was_head = select(REPORT.c.number).where(REPORT.c.repository == repository, REPORT.c.head_sha == head_sha)
     connection.execute(
         update(PULL_REQUEST)
-        .where(here, PULL_REQUEST.c.check_head != head_sha, PULL_REQUEST.c.check_id.is_not(None))
+        .where(here, PULL_REQUEST.c.check_head != head_sha, PULL_REQUEST.c.check_kind == CheckOutput.CHECK)
         .where(PULL_REQUEST.c.number.in_(was_head))
-        .values(check_head=head_sha, check_id=UNKNOWN_CHECK, check_pending=True, **again)
+        .values(check_head=head_sha, check_id=None, check_pending=True, **again)
     )
     return tuple(sorted(row.number for row in touched if row.open))
 
@@ -406,7 +437,12 @@ def mark_comment_changed(
     touched = connection.execute(
         update(PULL_REQUEST)
         .where(ours)
-        .values(comment_hash=CHANGED, wanted=PULL_REQUEST.c.wanted + 1, due=now)
+        .values(
+            comment_state=OutputState.CHANGED,
+            comment_hash=None,
+            wanted=PULL_REQUEST.c.wanted + 1,
+            due=now,
+        )
     )
     return touched.rowcount == 1
 
@@ -425,7 +461,7 @@ def count_open_pulls(connection: Connection) -> dict[str, int]:
     """How many pull requests are open, by repository; those without are left out."""
     rows = connection.execute(
         select(PULL_REQUEST.c.repository, func.count())
-        .where(PULL_REQUEST.c.open, PULL_REQUEST.c.number > 0)
+        .where(PULL_REQUEST.c.open, PULL_REQUEST.c.kind == SubjectKind.PULL_REQUEST)
         .group_by(PULL_REQUEST.c.repository)
     )
     return {row[0]: int(row[1]) for row in rows}

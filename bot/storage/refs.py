@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, select
 
 from bot.domain.commit import MIN_SHA_LENGTH, same_commit
-from bot.domain.pull_request import branch_slug
+from bot.domain.pull_request import SubjectKind, branch_slug
 from bot.domain.run import RunRecord, RunState, comparable_across_days
 from bot.storage import reports, runs
 from bot.storage.runs import newest_rows
@@ -97,7 +97,7 @@ def suggestions(connection: Connection, repository: str, text: str) -> tuple[str
     """Names that may have been meant, the most alike first; several commits where the text spells several."""
     if shas := commits(connection, repository, text):
         return tuple(sha[:12] for sha in shas[:MAX_SUGGESTIONS])
-    here = (PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number > 0)
+    here = (PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.kind == SubjectKind.PULL_REQUEST)
     pulls = select(PULL_REQUEST.c.number).where(*here)
     numbers = [f"pr/{number}" for number in connection.execute(pulls).scalars()]
     known = [*runs.branches_with_runs(connection, repository), *numbers]

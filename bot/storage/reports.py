@@ -13,10 +13,12 @@ import msgspec
 from msgspec import structs
 from sqlalchemy import Connection, Select, and_, select
 
+from bot.domain.case_key import CaseKey
+from bot.domain.pull_request import SubjectKind
 from bot.report.assess import headline as headline_of
 from bot.report.assess import superseded_report
 from bot.report.model import CaseReport, Novelty, ParityRow, Report
-from bot.storage.sql import insert, msgpack_decoder
+from bot.storage.sql import column_decoder, insert, msgpack_decoder
 from bot.storage.tables import FAILURE, PULL_REQUEST, REPORT
 from bot.verdict.judgement import Comparison, MeasuredRun
 
@@ -51,7 +53,7 @@ def pulls_with_failures(
         .where(
             FAILURE.c.repository == repository,
             FAILURE.c.number != number,
-            FAILURE.c.number > 0,
+            PULL_REQUEST.c.kind == SubjectKind.PULL_REQUEST,
             FAILURE.c.fingerprint.in_(sorted(fingerprints)),
             PULL_REQUEST.c.open,
         )
@@ -65,7 +67,7 @@ def pulls_with_failures(
 
 SlimmedRow = TypeVar("SlimmedRow", CaseReport, ParityRow)
 
-_DECODE_REPORT = msgpack_decoder(Report)
+_DECODE_REPORT, _READ_REPORT = msgpack_decoder(Report), column_decoder(Report)
 
 LOG = logging.getLogger(__name__)
 
@@ -119,12 +121,24 @@ def newest(
     if document is None:
         return None
     try:
-        report = _DECODE_REPORT(zlib.decompress(document))
+        report = _decode_report(zlib.decompress(document))
     except (msgspec.DecodeError, zlib.error) as problem:
         LOG.warning("a stored report cannot be read: %s", problem, extra={"pull": f"{repository}#{number}"})
         return None
     # A repository may have been renamed since.
     return report if report.repository == repository else replace(report, repository=repository)
+
+
+def _decode_report(packed: bytes) -> Report:
+    """The report, also one of a version that wrote the keys of runs that wait as texts."""
+    try:
+        return _DECODE_REPORT(packed)
+    except msgspec.ValidationError:
+        document = msgspec.msgpack.decode(packed)
+        for group in (document.get("plan") or {}).get("waiting", ()):
+            texts = [key for key in group["keys"] if isinstance(key, str)]
+            group["keys"] = [msgspec.to_builtins(CaseKey.parse(text)) for text in texts] or group["keys"]
+        return _READ_REPORT(document)
 
 
 def _newest_report(query: Select[Any], repository: str, number: int, head_sha: str | None) -> Select[Any]:

@@ -174,7 +174,7 @@ def _measures_head(run: RunRecord, pull: Subject, facts: HeadFacts) -> bool:
 
 def _plan_requested(row: PullRow) -> bool:
     """Whether the newest comment with commands wants to see what would be started."""
-    newest = [one for one in row.commands if one.comment_id == row.commands[-1].comment_id]
+    newest = [one for one in row.commands if one.origin == row.commands[-1].origin]
     return any(one.text.lower() == PLAN_COMMAND and not one.refused for one in newest)
 
 

@@ -80,7 +80,7 @@ def test_a_writer_reruns_a_case_where_runs_are_started() -> None:
 
     assert decided.records == (
         CommandRecord(
-            comment_id=99,
+            origin=CommentOrigin(99),
             text="/benchmark rerun 03_dropout",
             by="bob",
             at=NOW,

@@ -6,6 +6,7 @@ import pytest
 
 from bot.commands.permission_lookup import CACHE_SECONDS
 from bot.domain.case_key import CaseKey
+from bot.domain.command_origin import CommentOrigin
 from bot.domain.repository import Permission, Person, Repository
 from bot.errors import UserError
 from bot.storage import pull_requests, requests
@@ -78,8 +79,8 @@ def test_commands_given_at_once_have_a_line_each(hall: PullWithPeople) -> None:
 
     asyncio.run(all_of_them())
 
-    assert [(number, who) for _, who, number in _SEVERAL] == [
-        (one.comment_id, one.by) for one in hall.records()
+    assert [(CommentOrigin(number), who) for _, who, number in _SEVERAL] == [
+        (one.origin, one.by) for one in hall.records()
     ]
     assert ALL == hall.asked()
 
@@ -387,7 +388,7 @@ def test_a_person_may_give_twenty_commands_an_hour(hall: PullWithPeople) -> None
     hall.say("/benchmark run 03_dropout", "alice")
 
     told = [one for one in hall.records() if one.refused]
-    assert [comments[0]] == [one.comment_id for one in told]
+    assert [CommentOrigin(comments[0])] == [one.origin for one in told]
     assert (
         "bob gave 20 commands within an hour, which is the most. The next one can be given at "
         in told[0].result

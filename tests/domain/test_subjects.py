@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.domain.command_origin import ButtonOrigin, CommandOrigin, CommentOrigin, LabelOrigin, origin_number
+from bot.domain.command_origin import ButtonOrigin, CommentOrigin, origin_name
 from bot.domain.pull_request import SubjectKind, subject_kind
 
 
@@ -23,13 +23,10 @@ def test_a_stored_number_says_what_it_stands_for(row_number: int, expected: Subj
 
 @pytest.mark.parametrize(
     ("origin", "expected"),
-    [
-        (CommentOrigin(99), 99),
-        (LabelOrigin(), 0),
-        (ButtonOrigin(0), -1),
-        (ButtonOrigin(41), -42),
-    ],
+    [(CommentOrigin(99), "99"), (ButtonOrigin(0), "button 0"), (ButtonOrigin(99), "button 99")],
 )
-def test_every_origin_of_a_command_has_a_number_of_its_own(origin: CommandOrigin, expected: int) -> None:
-    """Comments have GitHub's ids, buttons numbers below zero."""
-    assert origin_number(origin) == expected
+def test_requests_of_comments_and_buttons_never_share_a_name(
+    origin: CommentOrigin | ButtonOrigin, expected: str
+) -> None:
+    """A comment's requests bear GitHub's id."""
+    assert origin_name(origin) == expected

@@ -17,7 +17,7 @@ from bot.publish.publisher import CheckState
 from bot.report.model import Report, RowState
 from bot.storage import pull_requests
 from bot.storage.database import Database
-from bot.storage.pull_requests import UNKNOWN_CHECK, PullRow
+from bot.storage.pull_requests import CheckOutput, OutputState, PullRow
 from tests.report.samples import case, same, slower
 from tests.worker.samples import ACME, HEAD, NOW, row
 
@@ -201,7 +201,7 @@ def test_a_check_that_github_reset_is_concluded_at_once(scene: Callable[[], Scen
     """Asking for a check again clears its conclusion: while fresh runs are awaited it says `skipped`."""
     one = scene()
     one.check(REPORT)
-    one.row = replace(one.row, check_hash=None)
+    one.row = replace(one.row, check_state=OutputState.UNKNOWN, check_hash=None)
     one.check(RUNNING)
     one.check(RUNNING)
     one.check(REPORT)
@@ -212,7 +212,7 @@ def test_a_reset_check_of_a_closed_pull_request_is_concluded(scene: Callable[[],
     """Once, under its id."""
     one = scene()
     one.check(REPORT)
-    one.row = replace(one.row, check_hash=pull_requests.CHANGED)
+    one.row = replace(one.row, check_state=OutputState.CHANGED, check_hash=None)
     one.close()
     one.close()
     assert ["success", "skipped"] == one.wall.endings
@@ -226,7 +226,7 @@ def test_a_closed_pull_requests_check_is_concluded_though_the_first_try_died(
     one = scene()
     one.check(REPORT)
     one.close()
-    one.row = replace(one.row, check_hash=None)
+    one.row = replace(one.row, check_state=OutputState.UNKNOWN, check_hash=None)
     one.close()
     one.close()
     assert ["success", "skipped"] == one.wall.endings
@@ -236,7 +236,14 @@ def test_a_reset_check_of_an_older_head_is_looked_for_and_concluded(scene: Calla
     """Its id is forgotten; the head's own check is found by its name after that."""
     one = scene()
     one.check(REPORT)
-    one.row = replace(one.row, check_head=OTHER, check_id=UNKNOWN_CHECK, check_pending=True)
+    one.row = replace(
+        one.row,
+        check_state=OutputState.CHANGED,
+        check_hash=None,
+        check_head=OTHER,
+        check_id=None,
+        check_pending=True,
+    )
     one.check(REPORT)
     assert [(HEAD, "success", None), (OTHER, "skipped", None), (HEAD, "success", None)] == [
         (sha, text.conclusion and text.conclusion.value, known) for sha, text, known in one.wall.written
@@ -298,7 +305,13 @@ def test_a_write_that_ends_unclear_is_written_again(scene: Callable[[], Scene]) 
     one.check(REPORT)
     kept = one.database.now(pull_requests.find_pull, "acme/maxtext", 7)
     assert kept is not None
-    assert (kept.check_head, kept.check_hash, kept.check_id) == (HEAD, None, None)
+    assert (kept.check_head, kept.check_state, kept.check_kind, kept.check_hash, kept.check_id) == (
+        HEAD,
+        OutputState.UNKNOWN,
+        CheckOutput.CHECK,
+        None,
+        None,
+    )
 
 
 def test_who_lost_the_row_writes_no_check(scene: Callable[[], Scene]) -> None:

@@ -3,13 +3,13 @@
 import asyncio
 from dataclasses import dataclass, field, replace
 
-from bot.domain.pull_request import PullRequest
+from bot.domain.pull_request import PullRequest, SubjectKind
 from bot.domain.repository import Repository
 from bot.publish.comment import PROGRESS_SECONDS, CommentOutcome, CommentPublisher, RenderedComment
 from bot.publish.lease_fence import Fence
 from bot.publish.publisher import CommentState
 from bot.report.model import Report
-from bot.storage.pull_requests import PullRow
+from bot.storage.pull_requests import OutputState, PullRow
 from tests.worker.fake_forge import FakeForge
 from tests.worker.samples import ACME, HEAD, NOW, PULL, row
 
@@ -99,6 +99,7 @@ class Scene:
 def _remembering(said: CommentState) -> PullRow:
     return row(
         comment_id=said.comment_id,
+        comment_state=said.comment_state,
         comment_hash=said.comment_hash,
         comment_severity=said.comment_severity,
         comment_decided=said.comment_decided,
@@ -110,7 +111,7 @@ def _remembering(said: CommentState) -> PullRow:
 def test_a_branch_without_a_pull_request_has_no_place_for_a_comment() -> None:
     """Nothing is written, and GitHub is asked for no pull request below zero."""
     scene = Scene()
-    branch = replace(row(), number=-1)
+    branch = replace(row(), number=-1, kind=SubjectKind.BRANCH)
     forge = FakeForge()
 
     async def render(_report: Report) -> RenderedComment:
@@ -162,7 +163,7 @@ def test_every_writing_is_announced_before_it_is_begun() -> None:
     scene = Scene()
     said = scene.say()
     assert said is not None
-    scene.say(replace(said, comment_hash=None))
+    scene.say(replace(said, comment_state=OutputState.UNKNOWN, comment_hash=None))
     assert (scene.wall.doubted, scene.wall.certain) == ([0, 1], [False, False])
     scene.text = replace(scene.text, body="two", decided="other")
     scene.say(said)

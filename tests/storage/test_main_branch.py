@@ -3,6 +3,7 @@
 When a change lands unchanged, its runs become main's."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -181,8 +182,13 @@ def test_branches_are_looked_for_however_many_pull_requests_there_are(
 ) -> None:
     """The newest of either."""
     monkeypatch.setattr(main_branch, "MAX_HEADS", 2)
-    for number in (-3, -2, -1, 7, 8, 9):
-        database.now(pull_requests.enqueue, repository=REPOSITORY, number=number, installation=1, now=1.0)
+    here: dict[str, Any] = {"repository": REPOSITORY, "installation": 1, "now": 1.0}
+    branches = [
+        database.now(pull_requests.watch_branch, **here, branch=f"test_{n}", sha=None) for n in range(3)
+    ]
+    for number in (7, 8, 9):
+        database.now(pull_requests.enqueue, **here, number=number)
+    for number in (*branches, 7, 8, 9):
         held = database.now(
             queue.claim_row,
             PULL_REQUEST,
@@ -193,7 +199,8 @@ def test_branches_are_looked_for_however_many_pull_requests_there_are(
         )
         assert held is not None
         database.now(pull_requests.release_pull, held, now=1.0, due=None, values={"head_sha": f"{number}"})
-    assert ["9", "8", "-3", "-2"] == [head.sha for head in database.now(main_branch.known_heads, REPOSITORY)]
+    newest = ["9", "8", str(branches[2]), str(branches[1])]
+    assert newest == [head.sha for head in database.now(main_branch.known_heads, REPOSITORY)]
 
 
 def test_a_run_that_names_its_commit_in_short_is_found(database: Database) -> None:

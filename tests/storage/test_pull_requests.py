@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, Row, select
 
 from bot.domain.case_key import CaseKey
+from bot.domain.command_origin import CommentOrigin
 from bot.storage import pull_requests, queue, reports, repositories
 from bot.storage.database import Database
 from bot.storage.pull_requests import KEPT_COMMANDS, CommandRecord, InterimAnalyses, PullRow
@@ -54,7 +55,7 @@ def _due(database: Database) -> float | None:
 
 def _command(comment_id: int, text: str = "/benchmark", head_sha: str | None = None) -> CommandRecord:
     return CommandRecord(
-        comment_id=comment_id, text=text, by="bob", at=1.0, result="Done.", head_sha=head_sha
+        origin=CommentOrigin(comment_id), text=text, by="bob", at=1.0, result="Done.", head_sha=head_sha
     )
 
 
@@ -145,9 +146,9 @@ def test_a_command_is_remembered_once(database: Database) -> None:
     for _ in range(2):
         _want(database, 13.0, commands=(_command(1),))
     _want(database, 14.0, commands=(_command(2, "/benchmark status", head_sha="b" * 40),))
-    assert [(one.comment_id, one.head_sha) for one in _found(database).commands] == [
-        (1, "a" * 40),
-        (2, "b" * 40),
+    assert [(one.origin, one.head_sha) for one in _found(database).commands] == [
+        (CommentOrigin(1), "a" * 40),
+        (CommentOrigin(2), "b" * 40),
     ]
 
 
@@ -155,8 +156,8 @@ def test_the_newest_commands_are_kept(database: Database) -> None:
     """Hundreds of commands do not make the row grow without end."""
     for n in range(KEPT_COMMANDS + 5):
         _want(database, float(n), commands=(_command(n),))
-    kept = [one.comment_id for one in _found(database).commands]
-    assert kept == list(range(5, KEPT_COMMANDS + 5))
+    kept = [one.origin for one in _found(database).commands]
+    assert kept == [CommentOrigin(n) for n in range(5, KEPT_COMMANDS + 5)]
 
 
 def test_a_push_touches_the_open_pull_requests_of_its_branch(database: Database) -> None:
@@ -217,8 +218,15 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 def test_commands_come_back_as_they_were_written(text: str, result: str, position: int) -> None:
     """Whatever people write in a command, the row gives it back."""
     command = CommandRecord(
-        comment_id=2**53, text=text, by="bob", at=0.1, result=result, refused=True, position=position
+        origin=CommentOrigin(2**53),
+        text=text,
+        by="bob",
+        at=0.1,
+        result=result,
+        refused=True,
+        position=position,
     )
     row: dict[str, Any] = dict.fromkeys(PullRow.__dataclass_fields__)
+    row |= {"kind": "pull_request", "comment_state": "unknown", "check_state": "unknown"}
     read = pull_requests.pull_row({**row, "commands": pull_requests._json([command]), "looks": "{}"})
     assert read.commands == (command,)

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Select, select
 from bot.domain.run_request import Approval
 from bot.storage import main_branch, pull_requests, queue, reports, repositories, requests
 from bot.storage.database import Database
+from bot.storage.pull_requests import CheckOutput, OutputState
 from bot.storage.repositories import RepositoryRow
 from bot.storage.tables import MAINLINE, PULL_REQUEST, WANT
 from tests.publish.test_check import REPORT
@@ -100,7 +101,7 @@ def test_a_paused_repository_is_revived_with_its_installation(database: Database
 def test_only_our_comment_is_put_in_doubt(database: Database, comment_id: int, ours: bool) -> None:  # noqa: FBT001
     """Anybody may delete anybody's comment; ours is known by its id."""
     _open(database, "acme/maxtext")
-    values = {"comment_id": 5, "comment_hash": "x"}
+    values = {"comment_id": 5, "comment_state": OutputState.WRITTEN, "comment_hash": "x"}
     database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
     told = database.now(
         pull_requests.mark_comment_changed,
@@ -112,7 +113,8 @@ def test_only_our_comment_is_put_in_doubt(database: Database, comment_id: int, o
     assert ours is told
     row = database.now(pull_requests.find_pull, "acme/maxtext", 7)
     assert row is not None
-    assert (row.comment_hash == pull_requests.CHANGED) is ours
+    expected = (OutputState.CHANGED, None) if ours else (OutputState.WRITTEN, "x")
+    assert expected == (row.comment_state, row.comment_hash)
 
 
 def test_a_reset_check_is_written_again(database: Database) -> None:
@@ -135,19 +137,21 @@ def test_a_reset_check_of_an_older_head_is_to_be_concluded(database: Database, n
         report = replace(REPORT, number=number, head_sha=sha)
         database.now(reports.save, report, headline="x")
 
-    def reset(check_id: int | None, sha: str) -> tuple[object, ...]:
-        values = {"check_head": head, "check_hash": "x", "check_id": check_id, "check_pending": False}
+    def reset(kind: CheckOutput, sha: str) -> tuple[object, ...]:
+        written = {"check_kind": kind, "check_state": OutputState.WRITTEN, "check_hash": "x"}
+        check_id = 5 if kind is CheckOutput.CHECK else None
+        values = {**written, "check_head": head, "check_id": check_id, "check_pending": False}
         database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
         assert () == database.now(
             pull_requests.mark_check_reset, repository="acme/maxtext", head_sha=sha, now=NOW
         )
         row = database.now(pull_requests.find_pull, "acme/maxtext", number)
         assert row is not None
-        return row.check_head, row.check_hash, row.check_id, row.check_pending
+        return row.check_head, row.check_state, row.check_hash, row.check_id, row.check_pending
 
-    assert (old, pull_requests.CHANGED, pull_requests.UNKNOWN_CHECK, True) == reset(5, old)
-    assert (head, "x", 5, False) == reset(5, "c" * 40)
-    assert (head, "x", None, False) == reset(None, old)
+    assert (old, OutputState.CHANGED, None, None, True) == reset(CheckOutput.CHECK, old)
+    assert (head, OutputState.WRITTEN, "x", 5, False) == reset(CheckOutput.CHECK, "c" * 40)
+    assert (head, OutputState.WRITTEN, "x", None, False) == reset(CheckOutput.STATUS, old)
 
 
 def test_the_reset_check_of_a_closed_pull_request_is_written_again(database: Database) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from bot.config import Suite, read_suite
 from bot.domain.commit import Commit
 from bot.domain.head import HeadFacts
-from bot.domain.pull_request import Branch, PullRequest
+from bot.domain.pull_request import Branch, PullRequest, SubjectKind
 from bot.domain.repository import Permission, Person, Repository
 from bot.storage.pull_requests import PullRow
 
@@ -55,6 +55,7 @@ ROW = PullRow(
     head_branch="feat/x",
     head_seen=NOW,
     wanted=1,
+    kind=SubjectKind.PULL_REQUEST,
     comment_id=None,
     comment_hash=None,
     comment_severity=0,

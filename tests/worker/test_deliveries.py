@@ -10,6 +10,7 @@ from sqlalchemy import Connection, select
 
 from bot.commands.handler import make_command_handler
 from bot.config.loader import SuiteLoader
+from bot.domain.command_origin import CommentOrigin
 from bot.domain.delivery import Delivery
 from bot.domain.repository import Permission, Repository
 from bot.errors import NotFound, TransientError
@@ -171,7 +172,7 @@ def test_a_command_is_acknowledged_and_remembered(scene: Scene) -> None:
     assert scene.forge.reactions == [(99, "eyes"), (99, "rocket")]
     row = scene.database.now(pull_requests.find_pull, "acme/maxtext", 7)
     assert row is not None
-    assert [(one.comment_id, one.refused) for one in row.commands] == [(99, False)]
+    assert [(one.origin, one.refused) for one in row.commands] == [(CommentOrigin(99), False)]
 
 
 def test_a_refused_command_is_acknowledged_as_such(scene: Scene) -> None:
@@ -239,7 +240,11 @@ def test_a_deletion_waits_while_the_comment_may_be_one_that_is_being_written(sce
     with pytest.raises(TransientError, match="#7: a comment may be on its way"):
         scene.take("issue_comment", _deletion(), name="d2")
     scene.database.now(
-        pull_requests.release_pull, held, now=NOW, due=None, values={"comment_id": 99, "comment_hash": "x"}
+        pull_requests.release_pull,
+        held,
+        now=NOW,
+        due=None,
+        values={"comment_id": 99, "comment_state": "written", "comment_hash": "x"},
     )
     again = {**_deletion(), "again": 1}
     assert scene.take("issue_comment", again, name="d3") == ("done", "#7: our comment is looked at")
@@ -257,7 +262,11 @@ def test_a_deletion_waits_too_where_the_id_is_kept_while_it_is_looked_for(
     def overtaken(connection: Connection, **asked: Any) -> bool:
         found = look(connection, **asked)
         pull_requests.release_pull(
-            connection, held, now=NOW, due=None, values={"comment_id": 99, "comment_hash": "x"}
+            connection,
+            held,
+            now=NOW,
+            due=None,
+            values={"comment_id": 99, "comment_state": "written", "comment_hash": "x"},
         )
         return found
 

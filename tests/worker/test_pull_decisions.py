@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bot.domain.case_key import CaseKey
+from bot.domain.command_origin import CommentOrigin
 from bot.domain.run_request import RequestSource, RunRequest
 from bot.report.model import CaseReport, Report, RowState
 from bot.storage.pull_requests import CommandRecord, InterimAnalyses
@@ -23,7 +24,7 @@ from bot.worker.pull_decisions import (
 from tests.worker.samples import BASE, BRANCH, FACTS, FETCHES, HEAD, NOW, PULL, ROW, pull, row, suite
 
 COMMAND = CommandRecord(
-    comment_id=1, text="/benchmark", by="bob", at=NOW, result="Done.", refused=True, head_sha=HEAD
+    origin=CommentOrigin(1), text="/benchmark", by="bob", at=NOW, result="Done.", refused=True, head_sha=HEAD
 )
 
 
@@ -128,7 +129,9 @@ def test_what_is_settled_is_looked_at_now_and_then() -> None:
 
 def test_a_report_is_asked_for_with_the_suites_settings() -> None:
     """Margins, variants and what starts runs come from the suite; the newest command from the row."""
-    other = CommandRecord(comment_id=2, text="/benchmark help", by="eve", at=NOW, result="See below.")
+    other = CommandRecord(
+        origin=CommentOrigin(2), text="/benchmark help", by="eve", at=NOW, result="See below."
+    )
     made = report_request(
         row(commands=(other, COMMAND)), PULL, suite=suite(compare="[variant]"), problem=None, now=NOW
     )
