@@ -51,7 +51,7 @@ _CHAT_LOSSES = re.compile(
 _LATENCY = re.compile(r"\|E2E latency=(?P<seconds>\d{1,9}(?:\.\d{1,6})?)s ")
 
 _LATENCY_BYTES = 1536
-"""Bytes between the line of a step's times and that of its losses: DeepSpeed's own lines may stand there."""
+"""Bytes between the line of a step's times and that of its losses, with DeepSpeed's own lines in between."""
 
 # ppl: 2.0179834365844727
 _PERPLEXITY = re.compile(r"ppl: (?P<value>\d{1,12}(?:\.\d{1,24})?)")
@@ -62,7 +62,7 @@ _EXIT_HEAD = re.compile(r"Process \d{1,12} e\Z")
 _EXIT_CODE = re.compile(r"xits (?:successfully|with return code = (?P<code>-?\d{1,5}))")
 
 _SIGNAL_BASE = 128
-"""A shell's exit code of a process that a signal ended is this and the signal's number."""
+"""A shell adds the number of the signal that ended a process to this."""
 
 
 def _timer_step(match: Match) -> Iterator[Statement]:

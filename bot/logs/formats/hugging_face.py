@@ -41,7 +41,7 @@ _PAIR = re.compile(
 _OTHER_PAIR = re.compile(r"'[^'\n]{1,80}': (?:'[^'\n]{0,200}'|\[[^\[\]\n]{0,200}\]|\w{1,20})(?P<end>, |\})")
 
 # 5%|▌         | 5/100 [00:01<00:19,  5.00it/s]
-# A label in front of it, as in "config.json: 45%|", makes it another one's; a prefix of the line does not.
+# A label in front of it, as in "config.json: 45%|", makes it another bar; a prefix of the line does not.
 _PROGRESS_BAR = re.compile(
     r"(?:(?:[ \t]*[\r\n][^\r\n{}|%]{0,120}){0,3}[ \t]*[\r\n][^\r\n{}|%:]{0,120}?|[ \t]+)(?<!\d)\d{1,3}%\|"
     r"[^|\n]{0,120}\| *(?P<step>\d{1,12})/(?P<total>\d{1,12}) \["
@@ -62,7 +62,7 @@ _SETUP_LINE = re.compile(
 _TOTAL_STEPS = re.compile(r"optimization steps = (?P<count>[\d,]{1,20})")
 
 _SETUP_BYTES = 2048
-"""Bytes in front of the total that hold the lines printed with it."""
+"""Bytes in front of the total in which the lines printed with it begin."""
 
 
 def _line_time(match: Match) -> float | None:
@@ -71,7 +71,7 @@ def _line_time(match: Match) -> float | None:
 
 
 def _pairs(text: str) -> tuple[dict[str, float], int | None]:
-    """The numbers of a printed dict, and where it closes; `None` where it does not."""
+    """The numbers of a printed dict, and where it closes; `None` where it does not close."""
     pairs: dict[str, float] = {}
     at = 1
     while found := _PAIR.match(text, at) or _OTHER_PAIR.match(text, at):
@@ -129,27 +129,27 @@ def _total_steps(match: Match) -> Iterator[Statement]:
     if found is None:
         return
     total = _count(found["count"])
-    said = {
+    setup = {
         name: _count(line["count"])
         for line in _SETUP_LINE.finditer(match.before(_SETUP_BYTES))
         for name in ("examples", "epochs", "batch")
         if line[name]
     }
-    per_epoch = _steps_per_epoch(total, said)
+    per_epoch = _steps_per_epoch(total, setup)
     if per_epoch is not None:
         yield Quantity(kind=QuantityKind.EXPECTED_STEPS, value=total)
         yield Quantity(kind=QuantityKind.STEPS_PER_EPOCH, value=per_epoch)
         # some versions carry the examples of a last, partial batch over into the next epoch
-        yield Quantity(kind=QuantityKind.STEPS_PER_EPOCH, value=said["examples"] / said["batch"])
+        yield Quantity(kind=QuantityKind.STEPS_PER_EPOCH, value=setup["examples"] / setup["batch"])
 
 
 def _count(text: str) -> float:
     return float(text.replace(",", "") or 0)
 
 
-def _steps_per_epoch(total: float, said: dict[str, float]) -> float | None:
-    """Examples over batch, rounded as the epochs of the whole run show; the last epoch may be a part."""
-    examples, batch, epochs = (said.get(name, 0) for name in ("examples", "batch", "epochs"))
+def _steps_per_epoch(total: float, setup: dict[str, float]) -> float | None:
+    """Examples over batch, rounded to fit the number of epochs. The last epoch may be partial."""
+    examples, batch, epochs = (setup.get(name, 0) for name in ("examples", "batch", "epochs"))
     if not examples or not batch or not epochs or not total:
         return None
     fitting = {
@@ -170,40 +170,44 @@ HUGGING_FACE = (
 )
 
 USUAL_INTERVALS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000)
-"""Logging intervals that people set: where the first epoch allows several, the nearest of these is taken."""
+"""Logging intervals that people set. Where the first epoch allows several, the nearest one is taken."""
 
 MAX_EPOCH = 1e9
-"""A number beyond this is no epoch."""
+"""A larger number is no epoch."""
 
 ROUNDING = 1e-3
-"""Two printings of one line round its numbers differently, by less than this."""
+"""Relative difference between the numbers of one line that is printed twice with different rounding."""
 
 
 def numbered_by_epoch() -> StatefulReader:
-    """A fresh count."""
+    """Number step lines that carry only an epoch: their step is 0 where none was printed.
+
+    The Trainer logs every so many steps: a line is that far behind the one before it as long as its epoch
+    allows it.
+    """
     return _EpochNumbering().number
 
 
 class _EpochNumbering:
-    """The line before, and how far lines lie apart."""
+    """The line before, and the steps between two lines."""
 
     def __init__(self) -> None:
         self._last: Step | None = None
         self._stride = 0
         self._decimals = 2  # of the epochs printed
 
-    def number(self, said: Step, quantities: Quantities) -> Step | None:
-        """The line with its number, or `None` where it is the one before, printed once more."""
-        if self._last is not None and _same_line(self._last, said):
+    def number(self, stated: Step, quantities: Quantities) -> Step | None:
+        """The line with its number, or `None` where it repeats the line before."""
+        if self._last is not None and _same_line(self._last, stated):
             return None
         before = self._last.step if self._last else 0
-        number = said.step if said.step > before else self._next(said, before, quantities)
+        number = stated.step if stated.step > before else self._next(stated, before, quantities)
         self._stride = number - before if number > before else self._stride
-        self._last = replace(said, step=number)
+        self._last = replace(stated, step=number)
         return self._last
 
-    def _next(self, said: Step, before: int, quantities: Quantities) -> int:
-        per_epoch, epoch = quantities.get(QuantityKind.STEPS_PER_EPOCH), dict(said.extras).get("epoch")
+    def _next(self, stated: Step, before: int, quantities: Quantities) -> int:
+        per_epoch, epoch = quantities.get(QuantityKind.STEPS_PER_EPOCH), dict(stated.extras).get("epoch")
         following = before + (self._stride or 1)
         if not per_epoch or epoch is None or not 0 <= epoch < MAX_EPOCH:
             return following
@@ -218,7 +222,7 @@ class _EpochNumbering:
 
 
 def _same_line(one: Step, other: Step) -> bool:
-    """Whether both lines say the same, as far as both say it."""
+    """Whether the numbers that both lines print are equal."""
     first, second = dict(one.extras), dict(other.extras)
     pairs = [(first[name], second[name]) for name in first if name in second]
     if one.loss is not None and other.loss is not None:

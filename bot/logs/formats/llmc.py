@@ -21,7 +21,7 @@ _LOG_LOSS = re.compile(
 )
 
 _LOSS_DECIMALS = 4
-"""Decimals of a loss; fewer at the end of a log are a number that was cut."""
+"""Decimals of a loss. A number with fewer at the end of a log was cut."""
 
 # step    1/18865 | loss 11.009 (+nanz)| norm 15.3724 (+nanz)| lr 8.57e-07 | 3000.12 ms | 45.1% bf16 MFU | ...
 # step    1/10 | train loss 5.270099 | norm 30.1234 | lr 1.00e-04 | (4527.00 ms | 57 tok/s)
@@ -60,7 +60,7 @@ def _console_line(match: Match) -> Iterator[Statement]:
         if match.at_end:
             yield LogWarning(text=RECORD_CUT)
         return
-    mfu = float(rest["mfu"]) if rest["mfu"] else -1.0  # -100 % says that the device is not known
+    mfu = float(rest["mfu"]) if rest["mfu"] else None
     yield Step(
         step=int(head["step"]),
         seconds=float(rest["time"]) / 1000,
@@ -69,7 +69,7 @@ def _console_line(match: Match) -> Iterator[Statement]:
         offset=match.offset,
         extras=(
             *((name, float(rest[name])) for name in ("lr", "norm")),
-            *((("mfu", mfu),) if mfu >= 0 else ()),
+            *((("mfu", mfu),) if mfu is not None and mfu >= 0 else ()),  # -100: the device is unknown
             ("average_tokens_per_second", float(rest["average"])),
         ),
     )

@@ -28,7 +28,7 @@ from bot.logs.scanner import BYTES_BEFORE
 from bot.logs.steps import StepLayout, parse_number, step_layout
 
 # , TFLOP/s/device: 59.366     , loss 8.174     , live slice count: 2     ,  loss: nan
-# What is glued to a number is another record: a date (10.8742026-04-18), a task label (8.1743: completed).
+# Text glued to a number is another record: a date (10.8742026-04-18), a task label (8.1743: completed).
 _PAIR = re.compile(
     r",[ \t]{0,4}(?P<name>[A-Za-z][\w./-]{0,60}(?: [a-z]{1,12}){0,2}):?[ \t]{1,4}"
     r"(?P<value>-?(?:nan|inf|\d{1,24}(?:\.\d{1,24}?(?=(?:19|20)\d\d[-/]\d\d[-/]\d\d)|\.\d{3}(?=\d{1,4}: )"
@@ -37,12 +37,12 @@ _PAIR = re.compile(
 )
 
 _PRINTED_DECIMALS = 3
-"""Decimals that MaxText prints; fewer at the end of a log are a number that was cut."""
+"""Decimals that MaxText prints. A number with fewer at the end of a log was cut."""
 
 
 class RecordNumbers(Struct, frozen=True):
-    """The numbers of one record. `end` is where the text of the record ends; `whole` is false where the last
-    number may have been cut by the end of the text."""
+    """The numbers of one record, in the order printed. `end` is where its text ends. `whole` is false where
+    the end of the text may have cut the last number."""
 
     pairs: dict[str, float]
     end: int
@@ -50,7 +50,7 @@ class RecordNumbers(Struct, frozen=True):
 
 
 def number_spans(text: str, start: int) -> Iterator[tuple[str, int, int]]:
-    """The names of the same pairs, and from where to where their numbers stand."""
+    """The names and spans of the numbers that `read_numbers` finds."""
     for name in read_numbers(text, start).pairs:
         if found := _PAIR.match(text, start):
             yield name, found.start("value"), found.end("value")
@@ -58,7 +58,7 @@ def number_spans(text: str, start: int) -> Iterator[tuple[str, int, int]]:
 
 
 def read_numbers(text: str, start: int) -> RecordNumbers:
-    """The pairs of `text` from `start` on, as far as they follow each other."""
+    """The `, name: number` pairs of `text` from `start` on, as far as they follow each other."""
     pairs: dict[str, float] = {}
     end, cut = start, False
     while (found := _PAIR.match(text, end)) and found["name"] not in pairs:
@@ -95,7 +95,7 @@ _PER_STEP_PAIR = re.compile(
     r"'(?P<name>[\w/]{1,60})': \D{0,12}?(?P<value>-?(?:\d[\d.]*(?:e[+-]?\d+)?|nan|inf))\b"
 )
 
-# completed step: 3, seconds: 0.4 | 14, TFLOP/s/device: 32.831, where | is the end of a line
+# completed step: 3, seconds: 0.4 | 14, TFLOP/s/device: 32.831, where | is a line end
 _CUT_NUMBER = re.compile(r"\.?\r?\n[\d.]{1,24}, [A-Za-z][\w./ ]{0,60}:")
 
 # seconds: 0.414 | , TFLOP    seconds: 0.414, | TFLOP/s: 3    seconds: 0.414, TF | LOP/s: 3    , TFLOP/s: | 3
@@ -115,7 +115,7 @@ _FIELDS = {
 }  # fmt: skip
 
 _CONTINUATIONS = frozenset({"", ",", ".", "e", "-"})
-"""How a text goes on behind the last whole number of a record that may be cut."""
+"""Characters behind the last number of a record after which the record may be cut."""
 
 _NOT_GIVEN_WHEN_ZERO = frozenset({"lm_loss", "perplexity", "learning/perplexity", "learning/lm_loss"})
 
@@ -123,7 +123,7 @@ _TFLOP_KEY = "perf/per_device_tflops"
 
 
 def _step(match: Match, number: int, pairs: Mapping[str, float], kind: StepKind = StepKind.PLAIN) -> Step:
-    """The step of these pairs; numbers without a field of their own become extras."""
+    """The step of these pairs. Numbers without a field of their own become extras."""
     known: dict[str, float] = {}
     extras = []
     for name, value in pairs.items():
@@ -157,7 +157,7 @@ def _completed_step(match: Match) -> Iterator[Statement]:
 
 
 def _layout(text: str) -> StepLayout | None:
-    """How the step lines like this one look."""
+    """The layout of step lines like this one."""
     head = _STEP_HEAD.match(text)
     if head is None:
         return None
@@ -170,7 +170,7 @@ def _profiled_step(match: Match) -> Iterator[Statement]:
 
 
 def _step_record(match: Match, head: re.Match[str], kind: StepKind) -> Iterator[Statement]:
-    """The step that begins with `head`; one that is cut off by the end of the log is only mentioned."""
+    """The step that begins with `head`. A step that the end of the log cuts gives a warning only."""
     numbers = read_numbers(match.text, head.end())
     rest = match.text[numbers.end :]
     if match.at_end and (
@@ -184,7 +184,7 @@ def _step_record(match: Match, head: re.Match[str], kind: StepKind) -> Iterator[
         return
     cut = _CUT_NUMBER.match(rest)
     if cut and numbers.pairs:
-        numbers.pairs.popitem()  # its last digits stand on the next line
+        numbers.pairs.popitem()  # its last digits are on the next line
     if numbers.pairs:
         yield _step(match, int(head["step"]), numbers.pairs, kind)
         yield from match.call_sites
@@ -209,7 +209,7 @@ def _per_step_metrics(match: Match) -> Iterator[Statement]:
 
 
 def _metrics_json(match: Match) -> Iterator[Statement]:
-    """One object of a metrics file: the braces around the literal, for its values are never objects."""
+    """One object of a metrics file. Its values are never objects, so the nearest braces enclose it."""
     front, text = match.before(4096), match.after(4096)
     start, end = front.rfind("{"), text.find("}")
     if start < 0:
@@ -245,7 +245,7 @@ def _metrics_step(
 
 _RAMP_UP = r"(?:\[Rampup Batch Size Phase\][:,]? )?"
 
-STEPS = (
+_STEP_LINES = (
     LiteralRule(
         literal=b"ompleted step: ",
         read=_completed_step,
@@ -313,7 +313,7 @@ _SETTING = re.compile(
 )
 
 MAX_STEPS = 10**9 - 1
-"""Steps that a configuration may ask for: no run takes more, and a number cut to fit would be invented."""
+"""Largest number of steps in a configuration: no run takes more."""
 
 _UNSET_VALUES = frozenset({"", "None", "none", "null"})
 
@@ -325,8 +325,9 @@ def _system_information(match: Match) -> Iterator[Statement]:
         version = found["version"].rstrip(".")
         yield Environment(jax=version) if found["what"] == "Jax" else Environment(jaxlib=version)
     elif found := _BACKEND.match(match.text):
-        said = found["what"]
-        device, build = _DEVICE_KIND.search(said) or _OTHER_DEVICE_KIND.search(said), _BUILD.search(said)
+        backend = found["what"]
+        device = _DEVICE_KIND.search(backend) or _OTHER_DEVICE_KIND.search(backend)
+        build = _BUILD.search(backend)
         kind = " ".join(device["device"].split()) if device else None
         yield Environment(device_kind=kind, libtpu=build[0] if build else None)
 
@@ -407,7 +408,7 @@ def _save_interval(match: Match) -> Iterator[Statement]:
         yield Quantity(kind=QuantityKind.SAVE_INTERVAL, value=float(found[1]))
 
 
-SETUP = (
+_SETUP = (
     LiteralRule(literal=b"System Information: Jax", read=_system_information, distinctive=True),
     LiteralRule(literal=b"Num_devices: ", read=_devices, distinctive=True),
     LiteralRule(literal=b"orbax-checkpoint version: ", read=_orbax),
@@ -447,7 +448,7 @@ def _distillation_complete(_: Match) -> Iterator[Statement]:
     yield Completed()
 
 
-REINFORCEMENT_LEARNING = (
+_POST_TRAINING = (
     LiteralRule(literal=b"RL Training", read=_rl_training, lead="(?:Pre |Post )?", distinctive=True),
     LiteralRule(literal=b"Intermediate Eval (step=", read=_intermediate_eval, distinctive=True),
     LiteralRule(literal=b"Distillation Complete.", read=_distillation_complete),
@@ -553,7 +554,7 @@ def _compiled_memory(match: Match) -> Iterator[Statement]:
 
 
 def _since_previous_line(match: Match) -> float | None:
-    """Seconds from the stamped line before this one on the same host: nothing is printed while compiling."""
+    """Seconds since the host's line before this one: nothing is printed while the program compiles."""
     now, thread = match.time, match.prefix.thread
     if now is None or not thread:
         return None
@@ -601,7 +602,7 @@ def _eval_around_step(match: Match) -> Iterator[Statement]:
 
 
 def _first_eval_step(match: Match) -> Iterator[Statement]:
-    """The first step of an evaluation: older programs do not say that one begins."""
+    """The first step of an evaluation, since older programs do not print its start."""
     if _FIRST_EVAL_STEP.match(match.text):
         yield _mark(match, MarkKind.EVAL_STARTED, None)
 
@@ -627,8 +628,8 @@ def _preempted(_: Match) -> Iterator[Statement]:
 
 
 MAXTEXT = (
-    *STEPS,
-    *SETUP,
+    *_STEP_LINES,
+    *_SETUP,
     LiteralRule(
         literal=b"number parameters",
         read=_parameter_count,
@@ -662,4 +663,5 @@ MAXTEXT = (
     LiteralRule(literal=b"estoring ", read=_restored, lead="[rR]"),
     LiteralRule(literal=b"Training stopped: ", read=_stopped),
     LiteralRule(literal=b"'reached_preemption': True", read=_preempted),
+    *_POST_TRAINING,
 )

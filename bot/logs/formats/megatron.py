@@ -41,7 +41,7 @@ _PAIR = re.compile(
 _OTHER_PAIR = re.compile(r"[ \t]*(?!validation|time)[A-Za-z][\w ()/.%-]{0,80}:[^|\r\n\[(]{0,120}\|")
 
 _PARTIAL_LENGTH = 60
-"""Characters behind a record that may be the start of its next number, cut by the end of the log."""
+"""Characters behind a record that the end of the log may have cut from its next number."""
 
 _TIME_KEY = "elapsed time per iteration (ms)"
 
@@ -52,7 +52,7 @@ _FIELDS = {
 }  # fmt: skip
 
 AVERAGE_SECONDS = "average_seconds"
-"""The extra that holds the running average of a current/average pair."""
+"""The extra with the running average of a current/average pair."""
 
 # setting training iterations to 171661
 _ITERATIONS = re.compile(r"setting training iterations to (?P<count>\d{1,12})\b")
@@ -87,7 +87,7 @@ def _iteration(match: Match) -> Iterator[Statement]:
 
 
 def _pairs(text: str) -> tuple[dict[str, float], float | None, int]:
-    """The numbers between the bars, the average beside the time, and where the record ends."""
+    """The numbers between the bars, the average beside the time, and the end of the record."""
     pairs: dict[str, float] = {}
     mean: float | None = None
     at = 0
@@ -129,7 +129,7 @@ def _step(match: Match, head: re.Match[str], pairs: dict[str, float], mean: floa
 
 
 def without_averages(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """The steps without times that are no samples.
+    """The steps, without the times that are running averages.
 
     A fork that prints current/average pairs prints a running average alone in its first two lines.
     """

@@ -35,7 +35,7 @@ BLOCKS_TIMED = (
 )
 
 BLOCK_SECONDS = "block_seconds"
-"""The extra of a step line that stands for a whole block."""
+"""The extra with the seconds of a whole block."""
 
 _STEP_TIME = "train_step_timing"
 
@@ -59,13 +59,13 @@ _STARTS = frozenset({"block_start", "eval_stop", "run_start"})
 _STOPS = frozenset({"block_stop", "eval_start"})
 
 _MAX_ACCURACY = 1.0
-"""An `eval_accuracy` above this is no accuracy but the log-loss that language models report."""
+"""An `eval_accuracy` above this is the log-loss that language models report."""
 
 _MAX_NUMBER = 1e15
 
 
 class _Event(Struct, frozen=True, kw_only=True):
-    """One line: `time` in Unix seconds."""
+    """One line. `time` is Unix seconds."""
 
     key: str
     time: float | None
@@ -86,7 +86,7 @@ def _number(value: object) -> float | None:
 
 
 def _event(text: str) -> _Event | None:
-    """The event that begins with the literal."""
+    """The event in a text that begins with the literal."""
     try:
         record, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
     except (ValueError, RecursionError):
@@ -101,7 +101,7 @@ def _event(text: str) -> _Event | None:
 
 
 def _line(match: Match) -> Iterator[Statement]:
-    if match.front.endswith("Processing "):  # a program that reads the log prints the line once more
+    if match.front.endswith("Processing "):  # a program that reads the log repeats the line
         return
     event = _event(match.after(_LINE_BYTES))
     if event is None:
@@ -139,22 +139,22 @@ def _evaluated(match: Match, event: _Event) -> Iterator[Statement]:
     before = match.before(BYTES_BEFORE)
     if counter is None or _STEP_TIME in before:
         return
-    spent = _block_seconds(before)
+    seconds = _block_seconds(before)
     yield LogWarning(text=BLOCKS_TIMED)
-    extras = ((BLOCK_SECONDS, spent),) if spent is not None else ()
-    # without a time of its own: the evaluation would count as a part of the steps
+    extras = ((BLOCK_SECONDS, seconds),) if seconds is not None else ()
+    # without a time of its own, since the evaluation would count as a part of the steps
     yield Step(step=counter, loss=loss, offset=match.offset, extras=extras)
 
 
 def _block_seconds(before: str) -> float | None:
-    """How long the steps before this evaluation took: back to the stop, then to the start before it."""
+    """Seconds of the block before this evaluation: from its start to its stop."""
     stop: int | None = None
     for found in reversed(list(_EVENT.finditer(before))):
         if found["key"] in _STOPS:
             stop = int(found["time"])
         elif found["key"] in _STARTS and stop is not None:
-            spent = (stop - int(found["time"])) / 1000
-            return spent if spent > 0 else None
+            seconds = (stop - int(found["time"])) / 1000
+            return seconds if seconds > 0 else None
     return None
 
 
@@ -168,7 +168,7 @@ def _run_stopped(match: Match, event: _Event) -> Iterator[Statement]:
 
 
 def _run_setup(match: Match, event: _Event) -> Iterator[Statement]:
-    """What the run was set up with. Every statement makes this a log of this format."""
+    """The setup of the run. An empty statement marks the log as one of this format."""
     kind, value = _QUANTITIES.get(event.key), _number(event.value)
     if kind is not None and value is not None and value > 0:
         yield Quantity(kind=kind, value=value)
@@ -184,21 +184,21 @@ MLPERF = (LiteralRule(literal=b":::MLLOG {", read=_line, distinctive=True),)
 
 
 def numbered_by_samples() -> StatefulReader:
-    """A fresh count."""
+    """Number step lines that count samples or tokens, and give each step its share of a block's seconds."""
     return _SampleNumbering().number
 
 
 class _SampleNumbering:
-    """The counter of the line before and the number it got."""
+    """The counter of the line before, and its number."""
 
     def __init__(self) -> None:
         self._counter = 0
         self._step = 0
         self._unit: int | None = None
 
-    def number(self, said: Step, quantities: Quantities) -> Step | None:
-        """The line with its number; `None` where training has not gone on since the line before."""
-        counter = said.step
+    def number(self, stated: Step, quantities: Quantities) -> Step | None:
+        """The line with its number, or `None` where its counter is that of the line before."""
+        counter = stated.step
         if counter == self._counter:
             return None
         if counter < self._counter or self._unit is None:
@@ -207,15 +207,15 @@ class _SampleNumbering:
         before = self._step
         self._counter = counter
         self._step = counter // self._unit if self._unit else before + 1
-        step = replace(said, step=self._step)
-        spent = dict(said.extras).get(BLOCK_SECONDS)
-        if spent is None or self._step <= before:
+        step = replace(stated, step=self._step)
+        seconds = dict(stated.extras).get(BLOCK_SECONDS)
+        if seconds is None or self._step <= before:
             return step
-        return replace(step, seconds=spent / (self._step - before))
+        return replace(step, seconds=seconds / (self._step - before))
 
 
 def _step_unit(counter: int, quantities: Quantities) -> int:
-    """What the counter grows by in one step: its tokens, or its samples; 0 where neither fits."""
+    """The counter's increase in one step: its tokens or its samples; 0 where neither fits."""
     samples = int(first_quantity(quantities, QuantityKind.SAMPLES_PER_STEP) or 0)
     tokens = samples * int(first_quantity(quantities, QuantityKind.TOKENS_PER_SAMPLE) or 0)
     return next((unit for unit in (tokens, samples) if unit and counter % unit == 0), 0)

@@ -41,10 +41,10 @@ _DEVICE = re.compile(
 )
 
 _DEVICE_TABLE_BYTES = 8192
-"""Bytes of the table that nvidia-smi prints of sixteen devices."""
+"""Bytes of the table that nvidia-smi prints for sixteen devices."""
 
 _TRAIN_TIME = "train_time"
-"""The extra that holds the seconds of all steps so far."""
+"""The extra with the seconds of all steps so far."""
 
 
 def _step_line(match: Match) -> Iterator[Statement]:
@@ -81,18 +81,18 @@ def _peak_memory(match: Match) -> Iterator[Statement]:
 
 
 def seconds_by_difference() -> StatefulReader:
-    """A fresh clock: each step's own seconds out of the time of all so far."""
+    """Give each step its own seconds: the difference to the line before."""
     before: Step | None = None
 
-    def stateful_reader(said: Step, _: Quantities) -> Step:
+    def with_seconds(stated: Step, _: Quantities) -> Step:
         nonlocal before
-        last, before = before, said
-        if last is None or said.step != last.step + 1:
-            return said
-        seconds = dict(said.extras)[_TRAIN_TIME] - dict(last.extras)[_TRAIN_TIME]
-        return replace(said, seconds=round(seconds, 6)) if seconds > 0 else said
+        last, before = before, stated
+        if last is None or stated.step != last.step + 1:
+            return stated
+        seconds = dict(stated.extras)[_TRAIN_TIME] - dict(last.extras)[_TRAIN_TIME]
+        return replace(stated, seconds=round(seconds, 6)) if seconds > 0 else stated
 
-    return stateful_reader
+    return with_seconds
 
 
 MODDED_NANOGPT = (

@@ -31,7 +31,7 @@ _MAX_ITERS = re.compile(r"max_iters = (?P<count>\d{1,12})\b")
 _OVERRIDE = "Overriding: "
 
 _CONFIG_BYTES = 8192
-"""Bytes of configuration that may be printed between a value and the word that overrides it."""
+"""Bytes of configuration between a value and its override, at most."""
 
 
 def _iteration(match: Match) -> Iterator[Statement]:
@@ -41,14 +41,16 @@ def _iteration(match: Match) -> Iterator[Statement]:
     if match.at_end and mfu["mfu"] is None and _MFU_CUT.match(match.text) and match.text != "ms":
         yield LogWarning(text=RECORD_CUT)
         return
-    utilisation = float(mfu["mfu"]) if mfu["mfu"] else -1.0  # -100 % says that it is not known yet
+    utilisation = float(mfu["mfu"]) if mfu["mfu"] else None
     yield Step(
         step=int(head["step"]),
         seconds=float(head["time"]) / 1000,
         loss=float(head["loss"]),
         time=match.time,
         offset=match.offset,
-        extras=(("mfu", utilisation),) if utilisation >= 0 else (),
+        extras=(("mfu", utilisation),)
+        if utilisation is not None and utilisation >= 0
+        else (),  # -100: unknown
     )
 
 
@@ -65,7 +67,7 @@ def _evaluated(match: Match) -> Iterator[Statement]:
 
 
 def _max_iters(match: Match) -> Iterator[Statement]:
-    """The last iteration's number, from the configuration as it is in the end."""
+    """The number of the last iteration, unless the configuration overrides it further on."""
     found = _MAX_ITERS.match(match.text)
     overridden = not match.front.endswith(_OVERRIDE) and f"{_OVERRIDE}max_iters" in match.after(_CONFIG_BYTES)
     if found and not overridden:

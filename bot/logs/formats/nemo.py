@@ -41,13 +41,15 @@ _MAX_REACHED = re.compile(r"`Trainer\.fit` stopped: `max_(?P<what>\w{1,12})=(?P<
 
 
 def _step_line(match: Match) -> Iterator[Statement]:
-    begins = max(match.front.rfind("Training epoch "), 0)  # a pasted log has the record before it in front
+    begins = max(
+        match.front.rfind("Training epoch "), 0
+    )  # in a pasted log the record before it stands in front
     line, bar = _STEP_LINE.search(match.front, begins), _PROGRESS_BAR.search(match.front)
     head = line or bar
     if head is None:
         return
     rest = re.split(r"[\r\n]|\]" if bar else r"[\r\n]|(?=Training epoch )", match.text, maxsplit=1)
-    ends = len(rest) == 1 and match.at_end  # where the log ends
+    ends = len(rest) == 1 and match.at_end
     if ends and bar:
         yield LogWarning(text=RECORD_CUT)
         return
@@ -59,7 +61,7 @@ def _step_line(match: Match) -> Iterator[Statement]:
 
 
 def _bar_step(texts: dict[str, str], bar: re.Match[str]) -> int:
-    """The step of a bar: it counts batches that are done, and shortens large numbers of its own."""
+    """The step of a progress bar, which counts finished batches and shortens large numbers of its own."""
     stated = texts.get("global_step", "e")
     return int(bar["count"]) - 1 if "e" in stated.lower() or "n" in stated.lower() else int(float(stated))
 
@@ -67,7 +69,7 @@ def _bar_step(texts: dict[str, str], bar: re.Match[str]) -> int:
 def _step(match: Match, number: int, texts: dict[str, str]) -> Step:
     pairs = {name: float(text) for name, text in texts.items()}
     loss, seconds = pairs.pop("reduced_train_loss", None), pairs.pop("train_step_timing in s", None)
-    for name in ("global_step", "loss"):  # said already; a mean of the last losses
+    for name in ("global_step", "loss"):  # the step again, and a mean of the last losses
         pairs.pop(name, None)
     return Step(
         step=max(number, 0),

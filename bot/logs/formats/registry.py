@@ -8,7 +8,7 @@ from bot.logs.formats.errors import ERRORS
 from bot.logs.formats.hugging_face import HUGGING_FACE, numbered_by_epoch
 from bot.logs.formats.levanter import LEVANTER
 from bot.logs.formats.llmc import LLMC
-from bot.logs.formats.maxtext import MAXTEXT, REINFORCEMENT_LEARNING
+from bot.logs.formats.maxtext import MAXTEXT
 from bot.logs.formats.megatron import MEGATRON, without_averages
 from bot.logs.formats.mlperf import MLPERF, numbered_by_samples
 from bot.logs.formats.modded_nanogpt import MODDED_NANOGPT, seconds_by_difference
@@ -21,7 +21,7 @@ from bot.logs.rules import LogFormat
 COMMON_RULES = (*XPK, *ERRORS)
 
 FORMATS = (
-    LogFormat(name="maxtext", rules=(*MAXTEXT, *REINFORCEMENT_LEARNING), per_host=True, first_step=0),
+    LogFormat(name="maxtext", rules=MAXTEXT, per_host=True, first_step=0),
     LogFormat(name="torchtitan", rules=TORCHTITAN, per_host=True, first_step=1),
     LogFormat(
         name="hugging_face",

@@ -23,7 +23,7 @@ from bot.logs.rules import (
 )
 
 _MAX_DEVICES = 10_000_000
-"""A product of sizes beyond this is no count of devices."""
+"""A larger product of sizes is no number of devices."""
 
 # step: 10  loss:  7.31813  grad_norm: 56.2500  memory: 169.10
 # validate step: 10  loss:  7.11052  memory: 169.10
@@ -62,7 +62,7 @@ _MESH = re.compile(
 _SIZE = re.compile(r"(?:(?P<name>[a-z_]+)=)?(?P<size>\d+)")
 
 _NESTED_AXES = frozenset({"ep", "etp"})
-"""Axes that cut the ranks of the others anew, and add none."""
+"""Axes that divide the ranks of other axes, and add none."""
 
 _LEAD = r" - [\w.]{1,40} - [A-Z]{4,8} - [^\n]{0,60}?"
 
@@ -73,7 +73,7 @@ def _number(text: str) -> float | None:
 
 
 def _numbers(text: str) -> tuple[dict[str, float], int]:
-    """The pairs of a metric line as far as they follow each other, and where they end; `N/A` is not given."""
+    """The pairs of a metric line as far as they follow each other, and where they end. `N/A` is left out."""
     found: dict[str, float] = {}
     at = 0
     while pair := _PAIR.match(text, at):
@@ -119,7 +119,7 @@ def _step(match: Match, head: re.Match[str], loss: float | None, numbers: dict[s
 
 
 def _memory(used: float, percent: float, offset: int) -> Iterator[Statement]:
-    """The peak that this line states; its part of the limit gives the limit."""
+    """The peak that this line states. Its share of the limit gives the limit."""
     if percent > 0:
         yield DeviceMemory(
             device="device",
@@ -156,7 +156,7 @@ def _parameter_count(match: Match) -> Iterator[Statement]:
 
 
 def _completed(_: Match) -> Iterator[Statement]:
-    # Training completed      Process group destroyed: printed only where nothing was raised
+    # Training completed      Process group destroyed: printed only if nothing was raised
     yield Completed()
 
 
