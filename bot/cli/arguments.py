@@ -7,9 +7,9 @@ from bot.errors import UserError
 
 
 def one_line_errors(parser: argparse.ArgumentParser) -> None:
-    """Replace argparse's usage text on an error by one line that says where the help is."""
+    """Raise a `UserError` of one line for wrong arguments, instead of argparse's usage text."""
 
-    def told(message: str) -> NoReturn:
+    def raise_error(message: str) -> NoReturn:
         raise UserError(f"{message} (see {parser.prog} --help)")
 
-    vars(parser)["error"] = told
+    vars(parser)["error"] = raise_error

@@ -51,7 +51,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The two sides, and how to say what was found."""
+    """The two sides and the format of the verdict."""
     parser.epilog = EPILOG
     parser.add_argument("base", metavar="BASE", help="what to compare with: main")
     parser.add_argument("head", metavar="HEAD", help="what is judged: the branch")
@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Print the comparison; 1 for a red verdict where that was asked for."""
+    """Print the comparison; 1 for a red verdict with `--fail-on-regression`."""
     if args.base == args.head == "-":
         raise UserError("BASE and HEAD cannot both be standard input")
     base, head = read_side(args.base), read_side(args.head)
@@ -88,7 +88,7 @@ def main(args: argparse.Namespace) -> int:
     try:
         _print(comparison, args.format)
         sys.stdout.flush()
-    except BrokenPipeError:  # `| head` has read enough, and a gate must stay shut all the same
+    except BrokenPipeError:  # `| head` has read enough, but the exit status of a gate must stay
         if not red:
             raise
         forget_stdout()
@@ -96,7 +96,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def read_side(text: str) -> tuple[MeasuredRun, ...]:
-    """The runs of one side, one per source named; a run that is given twice is no repeat and counts once."""
+    """The runs of one side, one per source. A run that is given twice counts once."""
     sources = (
         [text] if parse_source(text).source == "-" else [part for part in text.split(",") if part.strip()]
     )
@@ -112,7 +112,7 @@ def read_side(text: str) -> tuple[MeasuredRun, ...]:
 
 
 def _only_run(text: str) -> MeasuredRun:
-    """The one run of a source; with several, say what to type."""
+    """The one run of a source. The error for several runs says what to type."""
     runs = read_runs(text)
     if len(runs) > 1:
         source = parse_source(text).source
@@ -126,8 +126,8 @@ def _only_run(text: str) -> MeasuredRun:
     return run
 
 
-def _print(comparison: Comparison, form: str) -> None:
-    match form:
+def _print(comparison: Comparison, output_format: str) -> None:
+    match output_format:
         case "json":
             print(json_text(comparison_response(comparison)))
         case "markdown":
@@ -146,25 +146,26 @@ def _print(comparison: Comparison, form: str) -> None:
 def earlier_runs(
     texts: Iterable[str], base: Sequence[MeasuredRun]
 ) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:
-    """Return main's runs, oldest first, and why others were left out. Raises `Told` for what is no log.
+    """Main's runs, oldest first, and one note per run that is left out.
 
-    Runs are ordered by the time at which they began, or as they were given where any log does not tell it.
+    Runs keep the given order where any log does not state its time. Raises `UserError` for a source that is
+    no log.
     """
     names, runs = _read_history(texts)
-    once, again = deduplicate_runs(runs)
+    distinct, again = deduplicate_runs(runs)
     notes = [f"{names[copy]} is the same run as {names[first]}: it counts once" for first, copy in again]
     kept: list[PastRun] = []
-    for run in once:
-        why = _exclusion_reason(run, base)
-        if why:
-            notes.append(f"{names[runs.index(run)]} is not in the history: {why}")
+    for run in distinct:
+        reason = _exclusion_reason(run, base)
+        if reason is not None:
+            notes.append(f"{names[runs.index(run)]} is not in the history: {reason}")
         elif run.measurements.steady.seconds is not None:
             kept.append(PastRun(seconds=run.measurements.steady.seconds, started=_start_time(run)))
     return _oldest_first(kept), tuple(notes)
 
 
 def _read_history(texts: Iterable[str]) -> tuple[list[str], list[MeasuredRun]]:
-    """Return every run of every source, with a name for each."""
+    """Every run of every source, with a name for each."""
     names: list[str] = []
     found: list[MeasuredRun] = []
     for source in (part for text in texts for part in text.split(",") if part.strip()):
@@ -176,16 +177,18 @@ def _read_history(texts: Iterable[str]) -> tuple[list[str], list[MeasuredRun]]:
     return names, found
 
 
-def _exclusion_reason(run: MeasuredRun, base: Sequence[MeasuredRun]) -> str:
+def _exclusion_reason(run: MeasuredRun, base: Sequence[MeasuredRun]) -> str | None:
     if run.measurements.steady.seconds is None:
         return f"no steady step time: {run.measurements.steady.problem}"
     if not base:
-        return ""
-    like, own = conditions_text(base[-1]), conditions_text(run)
-    if own != like:
-        return f"measured on {own}, base on {like}"
-    grave = [one for one in find_caveats([base[-1]], [run]) if one.weight is not CaveatWeight.NOTED]
-    return f"another workload than base's: {grave[0].text or grave[0].field}" if grave else ""
+        return None
+    base_conditions, own_conditions = conditions_text(base[-1]), conditions_text(run)
+    if own_conditions != base_conditions:
+        return f"measured on {own_conditions}, base on {base_conditions}"
+    for caveat in find_caveats([base[-1]], [run]):
+        if caveat.weight is not CaveatWeight.NOTED:
+            return f"another workload than base's: {caveat.text or caveat.field}"
+    return None
 
 
 def _start_time(run: MeasuredRun) -> float | None:
@@ -205,7 +208,7 @@ TONE_STYLES = {"good": GOOD, "bad": BAD, "odd": WARN}
 
 
 def show_comparison(screen: Screen, view: ComparisonView) -> None:
-    """Print `view`."""
+    """Print the verdict first, then why, then what it rests on."""
     screen.headline(view.symbol, view.headline, TONE_STYLES[view.tone])
     if view.reason:
         screen.paragraph(view.reason)
@@ -232,9 +235,9 @@ def show_comparison(screen: Screen, view: ComparisonView) -> None:
             screen.paragraph(line, indent=4)
 
 
-def _title(screen: Screen, words: str) -> None:
+def _title(screen: Screen, text: str) -> None:
     screen.gap()
-    screen.paragraph(words, DIM)
+    screen.paragraph(text, DIM)
 
 
 def _show_failure(screen: Screen, failure: SideFailureView) -> None:

@@ -30,7 +30,7 @@ from bot.verdict.judgement import Margins
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """The two actions."""
+    """The actions `check` and `schema`."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     check = actions.add_parser("check", help="say what a configuration means, or what is wrong with it")
     check.add_argument(
@@ -40,7 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def main(args: Namespace) -> int:
-    """Run the action; raises `Told` with the problems of a configuration."""
+    """Run the action. Raises `UserError` with the problems of a configuration."""
     if args.action == "schema":
         print(json.dumps(json_schema(), indent=2))
         return 0
@@ -110,9 +110,9 @@ def _daily(seconds: int) -> str:
 
 
 def _equivalence(margins: Margins) -> str:
-    said = f"{margins.equivalence_percent:g} %"
+    text = f"{margins.equivalence_percent:g} %"
     narrow = margins.equivalence_percent < margins.practical_percent
-    return f"{said}; a change between that and what counts stays inconclusive" if narrow else said
+    return f"{text}; a change between that and what counts stays inconclusive" if narrow else text
 
 
 def _launched(launch: LaunchConfig | None) -> str:
@@ -139,7 +139,7 @@ def _labels(suite: Suite) -> str:
 
 
 def _label(name: str, cases: str, suite: Suite) -> str:
-    """`benchmark (all)`; a label for cases that are not there starts nothing, which is most likely a slip."""
+    """`benchmark (all)`. A label for unknown cases starts nothing and is most likely a mistake."""
     known = cases in ("all", "{case}") or any(glob_matches(cases, case) for case in suite.case_names)
     return (
         f"{name} ({'what * stands for' if cases == '{case}' else cases}{'' if known else ': no such case'})"

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Play it in a folder of its own, which is removed at the end."""
+    """Play the scenarios in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="maxview-demo-", ignore_cleanup_errors=True) as folder:
         try:
             asyncio.run(_play(Path(folder), arguments))
@@ -53,64 +53,64 @@ def main(arguments: argparse.Namespace) -> int:
 
 async def _play(folder: Path, arguments: argparse.Namespace) -> None:
     _cancel_on_signals()
-    async with running_stage(folder) as standing:
-        with _progress_bars(standing) as watch:
-            shown = await play(standing, watch)
+    async with running_stage(folder) as stage:
+        with _progress_bars(stage) as on_progress:
+            results = await play(stage, on_progress)
         if arguments.json:
-            print(json.dumps(demo_document(shown), ensure_ascii=False))
+            print(json.dumps(demo_document(results), ensure_ascii=False))
         else:
-            _print(shown)
+            _print(results)
         if arguments.once:
             return
         print(
-            f"\nUntil Ctrl-C:\n  the pages                          {standing.url}/{FULL_NAME}\n"
-            f"  conversations, to type commands in {standing.github.world.url}/{FULL_NAME}/pulls",
+            f"\nUntil Ctrl-C:\n  the pages                          {stage.url}/{FULL_NAME}\n"
+            f"  conversations, to type commands in {stage.github.world.url}/{FULL_NAME}/pulls",
             file=sys.stderr,
         )
         await asyncio.Event().wait()
 
 
 def _cancel_on_signals() -> None:
-    """Take the stage down too where the program is told to end, or its terminal is closed."""
-    if (playing := asyncio.current_task()) is not None:
+    """Stop the servers also on SIGTERM, and when the terminal is closed."""
+    if (task := asyncio.current_task()) is not None:
         for number in (signal.SIGTERM, signal.SIGHUP):
-            asyncio.get_running_loop().add_signal_handler(number, playing.cancel)
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
 
 
-def demo_document(shown: Sequence[ScenarioResult]) -> dict[str, object]:
-    """The answers as one JSON object."""
+def demo_document(results: Sequence[ScenarioResult]) -> dict[str, object]:
+    """The comments as one JSON object."""
     return {
         "pull_requests": [
             {
-                "number": one.number,
-                "title": one.title,
-                "verdict": one.verdict,
-                "comment": one.comment,
-                "page": one.page,
+                "number": result.number,
+                "title": result.title,
+                "verdict": result.verdict,
+                "comment": result.comment,
+                "page": result.page,
             }
-            for one in shown
+            for result in results
         ]
     }
 
 
-def _print(shown: Sequence[ScenarioResult]) -> None:
-    for one in shown:
-        print(f"\n{'═' * 100}\nPull request {one.number}: {one.title}\n{one.page}\n")
-        print(comment_text(one.comment))
+def _print(results: Sequence[ScenarioResult]) -> None:
+    for result in results:
+        print(f"\n{'═' * 100}\nPull request {result.number}: {result.title}\n{result.page}\n")
+        print(comment_text(result.comment))
 
 
 def comment_text(comment: str) -> str:
-    """The comment as a terminal can show it: what a browser folds is named, not opened."""
+    """The comment for a terminal: of folded sections only the summary is shown."""
     folded = _DETAILS.sub(lambda found: f"  ▸ {found['summary']}", _HTML_COMMENT.sub("", comment))
     text = re.sub(r"\n{3,}", "\n\n", _TAG.sub("", folded))
     return text.strip()
 
 
 @contextmanager
-def _progress_bars(standing: Stage) -> Iterator[OnProgress]:
-    """A bar for each pull request on standard error; a line for each answer where that is no terminal."""
+def _progress_bars(stage: Stage) -> Iterator[OnProgress]:
+    """A bar for each pull request on standard error; without a terminal, a line for each comment."""
     console = Console(stderr=True)
-    console.print(f"Server {standing.url} · log {standing.log}", highlight=False, soft_wrap=True)
+    console.print(f"Server {stage.url} · log {stage.log}", highlight=False, soft_wrap=True)
     if not console.is_terminal:
         yield _ProgressLines()
         return
@@ -118,25 +118,32 @@ def _progress_bars(standing: Stage) -> Iterator[OnProgress]:
     with Bars(*columns, console=console) as bars:
         tasks: dict[int, TaskID] = {}
 
-        def watch(progress: Sequence[ScenarioProgress]) -> None:
-            for one in progress:
-                if one.number not in tasks:
-                    tasks[one.number] = bars.add_task(f"#{one.number} {one.title[:48]}", total=None)
-                text = one.headline if one.answered else f"#{one.number} {one.title[:48]}"
-                bars.update(tasks[one.number], description=text, completed=one.done, total=one.wanted or None)
+        def on_progress(progress: Sequence[ScenarioProgress]) -> None:
+            for scenario in progress:
+                if scenario.number not in tasks:
+                    tasks[scenario.number] = bars.add_task(
+                        f"#{scenario.number} {scenario.title[:48]}", total=None
+                    )
+                text = scenario.headline if scenario.answered else f"#{scenario.number} {scenario.title[:48]}"
+                bars.update(
+                    tasks[scenario.number],
+                    description=text,
+                    completed=scenario.done,
+                    total=scenario.wanted or None,
+                )
 
-        yield watch
+        yield on_progress
 
 
 class _ProgressLines:
-    """Says each answer once."""
+    """Prints a line for each comment."""
 
     def __init__(self) -> None:
-        self._said: set[int] = set()
+        self._printed: set[int] = set()
 
     def __call__(self, progress: Sequence[ScenarioProgress]) -> None:
-        """Print the pull requests that were answered since the last time."""
-        for one in progress:
-            if one.answered and one.number not in self._said:
-                self._said.add(one.number)
-                print(f"#{one.number} {one.title}: {one.headline}", file=sys.stderr)
+        """Print the pull requests that got their comment since the last call."""
+        for scenario in progress:
+            if scenario.answered and scenario.number not in self._printed:
+                self._printed.add(scenario.number)
+                print(f"#{scenario.number} {scenario.title}: {scenario.headline}", file=sys.stderr)

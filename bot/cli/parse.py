@@ -39,7 +39,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Sources, and how to print what they say."""
+    """The sources and the output format."""
     parser.epilog = EPILOG
     parser.add_argument(
         "sources", nargs="+", metavar="SOURCE", help="a training log; SOURCE#2 is its second run"
@@ -51,11 +51,11 @@ def main(args: argparse.Namespace) -> int:
     """Print every run of every source; 2 if a source could not be read."""
     status = 0
     screen = Screen()
-    for place, source in enumerate(args.sources):
+    for position, source in enumerate(args.sources):
         try:
             runs = read_runs(source)
-        except UserError as told:
-            print(f"maxview: {printable(told.text)}", file=sys.stderr)
+        except UserError as error:
+            print(f"maxview: {printable(error.text)}", file=sys.stderr)
             status = 2
             continue
         _warn_no_log(source, runs)
@@ -64,13 +64,13 @@ def main(args: argparse.Namespace) -> int:
                 sys.stdout.writelines(run_json(run))
                 print()
         else:
-            _show_runs(screen, runs, first=place == 0)
+            _show_runs(screen, runs, first=position == 0)
     return status
 
 
 def _show_runs(screen: Screen, runs: tuple[MeasuredRun, ...], *, first: bool) -> None:
-    for place, run in enumerate(runs):
-        if place or not first:
+    for position, run in enumerate(runs):
+        if position or not first:
             screen.gap()
         show_run(screen, run)
 
@@ -121,7 +121,7 @@ def show_run(screen: Screen, run: MeasuredRun) -> None:
     problem = run.measurements.steady.problem
     for warning in warnings_of(run):
         if problem and problem in warning:
-            continue  # said beside the steady step already
+            continue  # the steady step's fact says it already
         screen.paragraph(f"⚠ {warning}", WARN)
 
 
@@ -137,12 +137,14 @@ def steady_step_text(measured: Measurements) -> str:
 
 
 def _state(outcome: RunOutcome) -> str:
-    if outcome.state is OutcomeState.SUCCEEDED:
-        return "succeeded"
-    if outcome.state is OutcomeState.NOT_A_TRAINING_LOG:
-        return "not a training log"
-    how = outcome_words(outcome)
-    return how if how.startswith(outcome.state.value) else f"{outcome.state.value}: {how}"
+    words = outcome_words(outcome)
+    match outcome.state:
+        case OutcomeState.FAILED if outcome.exit_code:
+            return f"failed: {words}"
+        case OutcomeState.INCOMPLETE:
+            return f"incomplete: {words}"
+        case _:
+            return words
 
 
 def _name(log: RunLog) -> str:
@@ -154,8 +156,8 @@ def _next_step(outcome: RunOutcome) -> str:
     if failure is None:
         return ""
     where = f"at {failure.where} · " if failure.where else ""
-    todo = next_step(failure.kind)
-    return f"{where}{failure.kind}{f': {todo}' if todo else ''}"
+    advice = next_step(failure.kind)
+    return f"{where}{failure.kind}{f': {advice}' if advice else ''}"
 
 
 def _facts(run: MeasuredRun) -> list[tuple[str, str]]:
@@ -247,7 +249,7 @@ def _read_as(log: RunLog) -> str:
 
 
 def _raw_metrics(run: MeasuredRun) -> str:
-    """The figures of the old benchmark page, as their rows of the table of metrics show them."""
+    """The raw log metrics, as the table of metrics shows them."""
     parts = []
     for key in RAW_METRICS:
         value = METRICS_BY_KEY[key].read(run)
@@ -260,32 +262,29 @@ def _raw_metrics(run: MeasuredRun) -> str:
 
 
 def _show_ledger(screen: Screen, run: MeasuredRun) -> None:
-    stretches = [(name, value) for name, value in phase_seconds(run).items() if round(abs(value), 2)]
-    if not stretches:
+    phases = [(name, value) for name, value in phase_seconds(run).items() if round(abs(value), 2)]
+    if not phases:
         return
     screen.gap()
     screen.paragraph("where the time went", DIM)
     screen.bars(
-        [BarRow(name=name, value=max(value, 0.0), words=duration_words(value)) for name, value in stretches]
+        [BarRow(name=name, value=max(value, 0.0), words=duration_words(value)) for name, value in phases]
     )
 
 
-SHOW_ALL_UP_TO = 14  # up to so many steps are shown
-
-SHOWN_AT_EACH_END = 3  # of more, so many at each end
-
-SHOWN_SLOWEST = 6  # and so many of those that took longest
-
-SLOW_FACTOR = 1.5  # times the steady step: what the steady step time itself leaves out
+SHOW_ALL_UP_TO = 14  # steps that are all shown
+SHOWN_AT_EACH_END = 3  # steps shown at each end of longer runs
+SHOWN_SLOWEST = 6  # slowest steps shown between the ends
+SLOW_FACTOR = 1.5  # times the steady step: the step waits for something
 
 
 def show_steps(screen: Screen, run: MeasuredRun) -> None:
-    """Print the table of steps."""
+    """Print the first steps, the last ones, and the odd ones between them."""
     steps = run.log.steps
     if not steps:
         return
-    odd = {one.step: one for one in run.measurements.implausible}
-    marked = [place for place, step in enumerate(steps) if step.step in odd]
+    implausible = {value.step: value for value in run.measurements.implausible}
+    marked = [place for place, step in enumerate(steps) if step.step in implausible]
     places = notable_steps([step.seconds for step in steps], marked)
     gaps = _step_gaps(steps)
     rows: list[tuple[str, ...]] = []
@@ -293,18 +292,18 @@ def show_steps(screen: Screen, run: MeasuredRun) -> None:
     for place in places:
         if place > last + 1:
             rows.append(("⋯", counted(place - last - 1, "step"), "", "", "", ""))
-        rows.append(_step_row(steps[place], gaps[place], run, odd.get(steps[place].step)))
+        rows.append(_step_row(steps[place], gaps[place], run, implausible.get(steps[place].step)))
         last = place
     screen.gap()
     screen.table(("step", "printed s", "line to line s", "loss", "tokens/s", ""), "rrrrrl", rows)
     if run.measurements.steady.kept_steps:
         screen.paragraph("• measured for the steady step", DIM)
-    if odd:
+    if implausible:
         screen.paragraph("✗ its printed seconds and rates are struck out: see below", DIM)
 
 
 def notable_steps(seconds: list[float | None], marked: Sequence[int] = ()) -> list[int]:
-    """The places of the steps worth a line: all of few; of many the ends, the slowest between them, and the
+    """The indices of the steps worth a line: all of few; of many the ends, the slowest between them, and the
     first of those that are `marked`."""
     count = len(seconds)
     if count <= SHOW_ALL_UP_TO:
@@ -322,23 +321,22 @@ def notable_steps(seconds: list[float | None], marked: Sequence[int] = ()) -> li
 
 
 def loss_decimals(steps: tuple[Step, ...]) -> int:
-    """As many decimals as the loss was printed with, so that points stand below each other."""
+    """The decimals that the loss was printed with, so that decimal points are aligned."""
     losses = (f"{step.loss:g}" for step in steps if step.loss is not None and math.isfinite(step.loss))
     return max((len(loss.partition(".")[2]) for loss in losses if "e" not in loss), default=0)
 
 
 def _step_row(
-    step: Step, gap: float | None, run: MeasuredRun, odd: ImplausibleValue | None
+    step: Step, gap: float | None, run: MeasuredRun, implausible: ImplausibleValue | None
 ) -> tuple[str, ...]:
+    remark = _step_remark(step, gap, run)
     return (
         str(step.step),
         significant(step.seconds, 4),
         significant(gap, 4),
         NO_VALUE if step.loss is None else f"{step.loss:.{loss_decimals(run.log.steps)}f}",
         NO_VALUE if step.tokens_per_device is None else f"{step.tokens_per_device:,.0f}",
-        f"{_step_remark(step, gap, run)} ✗ {IMPLAUSIBLE_SHORT_TITLES[odd.why]}".strip()
-        if odd
-        else _step_remark(step, gap, run),
+        f"{remark} ✗ {IMPLAUSIBLE_SHORT_TITLES[implausible.why]}".strip() if implausible else remark,
     )
 
 
@@ -356,11 +354,11 @@ def _step_remark(step: Step, gap: float | None, run: MeasuredRun) -> str:
 
 
 def _step_gaps(steps: tuple[Step, ...]) -> list[float | None]:
-    """Seconds from the line before to this line, where both carry a time."""
+    """Seconds from the line before to each line, where both carry a time and no step is between them."""
     gaps: list[float | None] = [None]
     for before, step in pairwise(steps):
-        known = before.time is not None and step.time is not None and step.step == before.step + 1
-        gaps.append(
-            step.time - before.time if known and step.time is not None and before.time is not None else None
-        )
+        if before.time is None or step.time is None or step.step != before.step + 1:
+            gaps.append(None)
+        else:
+            gaps.append(step.time - before.time)
     return gaps

@@ -12,9 +12,10 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from bot.artifacts.sources import open_source
 from bot.cli.arguments import one_line_errors
@@ -46,7 +47,7 @@ MIN_ID_CHARACTERS = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """One word, and the runs that it is about."""
+    """An action, and the runs that it applies to."""
     parser.epilog = EPILOG
     kinds = parser.add_subparsers(dest="what", metavar="WHAT", title="what to do [list]")
     listing = kinds.add_parser("list", help="runs that wait or run; with --all those that are over too")
@@ -70,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Do what was asked; 2 where a run is unknown or cannot be acted on."""
+    """Run the action. Raises `UserError` for a run that is unknown or that the action does not apply to."""
     with _open_database(_ServerStore.of(os.environ)) as (store, database):
         match args.what:
             case "show":
@@ -86,16 +87,15 @@ def main(args: argparse.Namespace) -> int:
     return 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ServerStore:
-    """Where the server keeps what it knows."""
+class _ServerStore(Struct, frozen=True, kw_only=True):
+    """Where the server keeps its data."""
 
     database_url: str
     data_dir: Path
 
     @classmethod
     def of(cls, environ: "os._Environ[str]") -> "_ServerStore":
-        """By the settings of `maxview serve`."""
+        """From the settings of `maxview serve`."""
         data_dir = Path(environ.get("DATA_DIR", "").strip() or ".data").absolute()
         url = environ.get("DATABASE_URL", "").strip() or f"sqlite:///{data_dir / 'maxview.sqlite'}"
         return cls(database_url=url, data_dir=data_dir)
@@ -103,7 +103,7 @@ class _ServerStore:
 
 @contextmanager
 def _open_database(store: _ServerStore) -> Iterator[tuple[_ServerStore, Database]]:
-    """The database, which must be there already: a wrong folder is no empty list."""
+    """The database, which must exist: a wrong folder must not look like an empty list."""
     path = store.database_url.removeprefix("sqlite:///")
     if path != store.database_url and not Path(path).is_file():
         raise UserError(f"there is no database at {path}: give DATA_DIR or DATABASE_URL as for maxview serve")
@@ -122,7 +122,7 @@ def _open_database(store: _ServerStore) -> Iterator[tuple[_ServerStore, Database
 
 def _list(database: Database, args: argparse.Namespace) -> None:
     states = [state for state in RunState if args.all or state not in TERMINAL_STATES]
-    # A reading transaction, which holds up nobody.
+    # A reading transaction blocks nobody.
     found = asyncio.run(
         database.read(
             launched_runs.newest_launched, repository=args.repository, states=states, limit=max(1, args.limit)
@@ -145,13 +145,13 @@ def _show(database: Database, args: argparse.Namespace) -> None:
         _print_documents(found)
         return
     screen = Screen()
-    for place, run in enumerate(found):
-        if place:
+    for position, run in enumerate(found):
+        if position:
             screen.gap()
         show_launched_run(screen, run, time.time())
 
 
-def _print_documents(found: "list[LaunchedRun] | tuple[LaunchedRun, ...]") -> None:
+def _print_documents(found: Sequence[LaunchedRun]) -> None:
     for run in found:
         print(json.dumps(launched_run_document(run, time.time()), ensure_ascii=False, allow_nan=False))
 
@@ -167,7 +167,7 @@ def _log(store: _ServerStore, database: Database, args: argparse.Namespace) -> N
 def _open_log(
     store: _ServerStore, run: LaunchedRun, attempt: int | None
 ) -> AbstractContextManager[Iterator[bytes]]:
-    """The kept log, or the one that is being written on this machine."""
+    """The stored log, or the one that is being written on this machine."""
     if attempt is not None and attempt != run.standing.attempt:
         kept = next((one.kept for one in run.standing.past if one.number == attempt), None)
         if kept is None:
@@ -207,7 +207,7 @@ def _current_state(database: Database, run: LaunchedRun) -> str:
 
 
 def _find_run(database: Database, name: str) -> LaunchedRun:
-    """The run of this id, or of the only id that begins so."""
+    """The run with this id, or with the only id that begins with it."""
     if len(name) < MIN_ID_CHARACTERS:
         raise UserError(f"{name!r} is too short for a run's id: give {MIN_ID_CHARACTERS} characters or more")
     found = asyncio.run(database.read(launched_runs.launched_by_prefix, name))
@@ -230,11 +230,11 @@ SYMBOLS = {
 
 LOCAL_PLACE = "this machine"
 
-SHOWN_ID_CHARACTERS = 8  # of an id: enough to tell some thousands of runs apart, and short enough to type
+SHOWN_ID_CHARACTERS = 8  # enough to distinguish thousands of runs, and short enough to type
 
 
 def show_launched_runs(screen: Screen, runs: Sequence[LaunchedRun], now: float) -> None:
-    """A line for each run, those planned last first."""
+    """A line for each run, the newest first."""
     rows = [
         (
             run.record.id[:SHOWN_ID_CHARACTERS],
@@ -249,11 +249,11 @@ def show_launched_runs(screen: Screen, runs: Sequence[LaunchedRun], now: float) 
 
 
 def show_launched_run(screen: Screen, run: LaunchedRun, now: float) -> None:
-    """Everything that is known of one run."""
+    """Everything known about one run."""
     symbol, style = SYMBOLS[run.record.state]
     screen.headline(symbol, f"{run.record.state.value} · {run.record.case} · {run.record.variant}", style)
-    if about := _state_note(run, now):
-        screen.paragraph(about, WARN)
+    if note := _state_note(run, now):
+        screen.paragraph(note, WARN)
     if run.standing.note:
         screen.paragraph(f"the cluster says: {run.standing.note}", DIM)
     if run.error:
@@ -269,7 +269,7 @@ def show_launched_run(screen: Screen, run: LaunchedRun, now: float) -> None:
 
 
 def launched_run_document(run: LaunchedRun, now: float) -> dict[str, Any]:
-    """The run for programs; times in Unix seconds."""
+    """The JSON object of a run; times in Unix seconds."""
     standing = run.standing
     return {
         "schema": 1,
@@ -310,7 +310,7 @@ def launched_run_document(run: LaunchedRun, now: float) -> dict[str, Any]:
 
 
 def place_name(place: ClusterPlace | None) -> str:
-    """The cluster's own name, or this machine."""
+    """The name of the cluster, or this machine."""
     return place.cluster if place else LOCAL_PLACE
 
 

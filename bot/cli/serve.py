@@ -17,7 +17,7 @@ from bot.errors import UserError
 from bot.settings import SETTINGS, Settings, read_settings
 
 SHUTDOWN_SECONDS = 2
-"""What open requests are given at SIGTERM; streams of logs are cut then."""
+"""Open requests get this long at SIGTERM; log streams are cut then."""
 
 _STANDARD_FIELDS = frozenset(logging.makeLogRecord({}).__dict__) | {
     "message",
@@ -28,7 +28,7 @@ _STANDARD_FIELDS = frozenset(logging.makeLogRecord({}).__dict__) | {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """One option, and the settings: a server is configured by its environment."""
+    """One option, and a list of the settings: the environment configures a server."""
     parser.add_argument(
         "--pull",
         action="store_true",
@@ -54,7 +54,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def serve(settings: Settings) -> None:
-    """Open every part, then run the server on this thread."""
+    """Build the application, then run the server on this thread."""
     import uvicorn  # noqa: PLC0415 - only a server needs it
 
     from bot.app import make_app  # noqa: PLC0415 - the other commands start faster without it
@@ -64,12 +64,12 @@ def serve(settings: Settings) -> None:
     except OSError as problem:
         raise UserError(f"DATA_DIR: {settings.data_dir} cannot be made: {problem.strerror}") from problem
     if not os.access(settings.data_dir, os.W_OK | os.X_OK):
-        whose = f"cannot be written to by user {os.getuid()}; let it, or give another folder"
-        raise UserError(f"DATA_DIR: {settings.data_dir} {whose}")
-    # uvicorn ends in good order and then raises the signal anew, which would look like a failure.
+        reason = f"cannot be written to by user {os.getuid()}; let it, or give another folder"
+        raise UserError(f"DATA_DIR: {settings.data_dir} {reason}")
+    # uvicorn shuts down and then raises the signal again, which would look like a failure.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _exit_zero)
-    with _listening(settings.host, settings.port) as place:
+    with _listen(settings.host, settings.port) as server_socket:
         config = uvicorn.Config(
             make_app(settings),
             log_config=None,
@@ -77,16 +77,16 @@ def serve(settings: Settings) -> None:
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
             server_header=False,
         )
-        uvicorn.Server(config).run(sockets=[place])
+        uvicorn.Server(config).run(sockets=[server_socket])
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """A socket at this address; taken before anything is opened, so that a wrong one is one clear line."""
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket at this address. It opens first, so that a wrong address gives one clear line."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=2048)
     except OSError as problem:
-        # Python appends the address, which is said already.
+        # Python appends the address, which the message has already.
         reason = str(problem.strerror or problem).partition(" (while ")[0]
         raise UserError(f"HOST {host}, PORT {port}: cannot listen there ({reason}); give others") from problem
 
@@ -96,7 +96,7 @@ def _exit_zero(_number: int, _frame: object) -> None:
 
 
 def set_up_logging(log_format: str) -> None:
-    """Log to standard error, one line an event, as text or as JSON."""
+    """Log to standard error, one line per event, as text or as JSON."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonFormatter() if log_format == "json" else _TextFormatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
@@ -112,13 +112,15 @@ class _TextFormatter(logging.Formatter):
     """`2026-01-01T00:00:00Z INFO delivery taken delivery=… event=…`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        facts = "".join(f" {name}={_one_line(value)}" for name, value in _extra_fields(record).items())
-        text = f"{_timestamp(record)} {record.levelname} {_one_line(record.getMessage(), spaces=True)}{facts}"
+        fields = "".join(f" {name}={_one_line(value)}" for name, value in _extra_fields(record).items())
+        text = (
+            f"{_timestamp(record)} {record.levelname} {_one_line(record.getMessage(), spaces=True)}{fields}"
+        )
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
 class _JsonFormatter(logging.Formatter):
-    """One JSON object a line."""
+    """One JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry = {"time": _timestamp(record), "level": record.levelname, "message": record.getMessage()}
@@ -128,7 +130,7 @@ class _JsonFormatter(logging.Formatter):
 
 
 def _one_line(value: object, *, spaces: bool = False) -> str:
-    """The value on one line: what came from outside cannot begin a line of its own."""
+    """The value on one line: text from outside cannot start a new line."""
     text = str(value)
     plain = text.isprintable() and (spaces or " " not in text)
     return text if plain else json.dumps(text)

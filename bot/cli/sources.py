@@ -6,8 +6,9 @@ Raises `UserError` for what cannot be read and for a run that does not exist.
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from bot.artifacts.sources import open_source, source_size
 from bot.cli.terminal import progress
@@ -20,19 +21,18 @@ from bot.verdict.measure import measure
 # page.txt#2
 _SELECTOR = re.compile(r"(?P<source>.+)#(?P<run>\d{1,6})", re.DOTALL)
 
-PROGRESS_BYTES = 32 << 20  # bytes of a source from which a progress bar is worth its flicker
+PROGRESS_BYTES = 32 << 20  # sources of this size and more get a progress bar
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SelectedSource:
-    """A source, and which of its runs was asked for; None where all were."""
+class SelectedSource(Struct, frozen=True, kw_only=True):
+    """A source and the number of one of its runs; `None` means all runs."""
 
     source: str
     run: int | None = None
 
 
 def parse_source(text: str) -> SelectedSource:
-    """Split `SOURCE#2`; a file whose very name ends that way is meant itself."""
+    """Split `SOURCE#2`, unless a file of that very name exists."""
     found = _SELECTOR.fullmatch(text)
     if found is None or _exists(text):
         return SelectedSource(source=text)
@@ -40,7 +40,7 @@ def parse_source(text: str) -> SelectedSource:
 
 
 def read_runs(text: str) -> tuple[MeasuredRun, ...]:
-    """Every run of a source, or the one that its selector names; what is no training log is one run too."""
+    """Every run of a source, or the one that its selector names. A source without a log is one run."""
     wanted = parse_source(text)
     with open_source(wanted.source) as pieces:
         logs = tuple(read_log(_with_progress(pieces, wanted.source), wanted.source))
@@ -63,7 +63,7 @@ def _available_runs(runs: tuple[MeasuredRun, ...], source: str) -> str:
 def _with_progress(pieces: Iterator[bytes], source: str) -> Iterator[bytes]:
     """The same pieces, with a progress bar on standard error for long reads on a terminal."""
     if not sys.stderr.isatty():
-        return pieces  # asking a bucket for a size that nobody sees takes time
+        return pieces  # the size takes a request to the bucket, and nobody sees the bar
     return progress(pieces, name=source, total=source_size(source), least=PROGRESS_BYTES)
 
 

@@ -1,4 +1,4 @@
-"""What the commands print for people: headlines, tables, facts, bars, drawn by rich.
+"""What the commands print for people: headlines, tables, facts, bars, renderable by rich.
 
 Lines are as wide as the terminal at most (80 columns where there is none), without colour or control
 characters when piped. Text from logs cannot colour or move anything.
@@ -7,27 +7,24 @@ characters when piped. Text from logs cannot colour or move anything.
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TextIO
 
+from msgspec import Struct
 from rich.console import Console, JustifyMethod, RenderableType
 from rich.padding import Padding
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-PIPED_COLUMNS = 80  # columns where the output is no terminal
-
-UNBROKEN_CHARACTERS = 12  # characters of a name in a table's first column that is never broken
-
-MAX_COLUMNS = 110  # beyond this, tables stop being read across
+PIPED_COLUMNS = 80  # where the output is no terminal
+UNBROKEN_CHARACTERS = 12  # a name of up to so many characters in the first column is never broken
+MAX_COLUMNS = 110  # wider tables are hard to read across
 
 GOOD, BAD, WARN, DIM, PLAIN, STRONG = "green", "red", "yellow", "dim", "default", "bold"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BarRow:
-    """One line of a bar chart: a name, a figure, its words, and an optional note."""
+class BarRow(Struct, frozen=True, kw_only=True):
+    """One line of a bar chart. `words` is the value as text."""
 
     name: str
     value: float
@@ -35,12 +32,12 @@ class BarRow:
 
 
 def printable(value: str) -> str:
-    """`value` on one line, without anything a terminal would obey."""
-    return " ".join("".join(one if one.isprintable() else " " for one in value).split())
+    """`value` on one line, without control characters."""
+    return " ".join("".join(character if character.isprintable() else " " for character in value).split())
 
 
 class Screen:
-    """A place to print to."""
+    """Prints to a terminal or a file."""
 
     def __init__(self, stream: TextIO | None = None, width: int | None = None) -> None:
         self._stream = stream or sys.stdout
@@ -50,19 +47,19 @@ class Screen:
         self._console = Console(file=self._stream, width=width, highlight=False, emoji=False, markup=False)
 
     def headline(self, symbol: str, words: str, style: str = PLAIN) -> None:
-        """The one line that says it."""
+        """Print the headline."""
         self._print(Text.assemble((f"{symbol} ", style), (printable(words), f"bold {style}".strip())))
 
     def paragraph(self, words: str, style: str = PLAIN, indent: int = 2) -> None:
-        """Running text, wrapped."""
+        """Print running text, wrapped."""
         self._print(Padding(Text(printable(words), style=style), (0, 0, 0, indent), expand=False))
 
     def gap(self) -> None:
-        """An empty line."""
+        """Print an empty line."""
         self._print(Text())
 
     def facts(self, facts: Sequence[tuple[str, str]]) -> None:
-        """Names and what they are, aligned."""
+        """Print names with their values, aligned."""
         grid = Table.grid(padding=(0, 2, 0, 0))
         grid.add_column(style=DIM, no_wrap=True)
         grid.add_column(overflow="fold")
@@ -71,12 +68,12 @@ class Screen:
         self._indented(grid)
 
     def table(self, columns: Sequence[str], align: str, rows: Sequence[Sequence[str]]) -> None:
-        """A table; `align` has l or r for each column."""
+        """Print a table; `align` has l or r for each column."""
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style=DIM)
         for title, letter in zip(columns, align, strict=True):
             justify: JustifyMethod = "right" if letter == "r" else "left"
             place = len(table.columns)
-            # A short name is what people copy: it stays whole where a terminal is narrow.
+            # People copy short names: they stay whole on a narrow terminal.
             whole = place == 0 and all(len(printable(row[0])) <= UNBROKEN_CHARACTERS for row in rows)
             table.add_column(title, justify=justify, overflow="fold", min_width=len(title), no_wrap=whole)
         for row in rows:
@@ -84,33 +81,33 @@ class Screen:
         self._indented(table)
 
     def bars(self, bars: Sequence[BarRow]) -> None:
-        """A bar for each figure, on one scale."""
+        """Print a bar for each value, on one scale."""
         most = max((bar.value for bar in bars), default=0.0)
-        named = max((len(printable(bar.name)) for bar in bars), default=0)
-        worded = max((len(bar.words) for bar in bars), default=0)
-        room = max(self._console.width - 2 - min(named, 30) - 2 - worded - 2, 8)
+        name_width = max((len(printable(bar.name)) for bar in bars), default=0)
+        words_width = max((len(bar.words) for bar in bars), default=0)
+        room = max(self._console.width - 2 - min(name_width, 30) - 2 - words_width - 2, 8)
         grid = Table.grid(padding=(0, 2, 0, 0))
         grid.add_column(style=DIM, max_width=30, overflow="fold")
         grid.add_column(justify="right", no_wrap=True)
         grid.add_column(no_wrap=True)
         for bar in bars:
-            drawn = bar_of_blocks(bar.value / most if most > 0 else 0.0, room - 2)
-            grid.add_row(Text(printable(bar.name)), Text(bar.words), Text(drawn, style="cyan"))
+            renderable = bar_of_blocks(bar.value / most if most > 0 else 0.0, room - 2)
+            grid.add_row(Text(printable(bar.name)), Text(bar.words), Text(renderable, style="cyan"))
         self._indented(grid)
 
-    def _indented(self, drawn: Table) -> None:
-        self._print(Padding(drawn, (0, 0, 0, 2), expand=False))
+    def _indented(self, renderable: Table) -> None:
+        self._print(Padding(renderable, (0, 0, 0, 2), expand=False))
 
-    def _print(self, drawn: RenderableType) -> None:
-        """Print without the blanks that fill up lines: they are noise in a file."""
+    def _print(self, renderable: RenderableType) -> None:
+        """Print without trailing blanks, which are noise in a file."""
         with self._console.capture() as captured:
-            self._console.print(drawn)
+            self._console.print(renderable)
         lines = captured.get().splitlines()
         self._stream.write("".join(f"{line.rstrip()}\n" for line in lines))
 
 
 def bar_of_blocks(share: float, room: int) -> str:
-    """A bar of eighths of a character: `share` of `room` characters, at least a sliver above zero."""
+    """A bar in eighths of a character: `share` of `room` characters, at least one eighth above zero."""
     eighths = round(min(max(share, 0.0), 1.0) * room * 8)
     if share > 0:
         eighths = max(eighths, 1)
@@ -132,5 +129,5 @@ def progress(pieces: Iterator[bytes], *, name: str, total: int | None, least: in
 
 
 def forget_stdout() -> None:
-    """The reader went away (`| head`): keep the interpreter from complaining about it at exit."""
+    """Keep the interpreter from complaining at exit that the reader went away (`| head`)."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
