@@ -64,7 +64,7 @@ async def _play(folder: Path, arguments: argparse.Namespace) -> None:
             return
         print(
             f"\nUntil Ctrl-C:\n  the pages                          {stage.url}/{FULL_NAME}\n"
-            f"  conversations, to type commands in {stage.github.world.url}/{FULL_NAME}/pulls",
+            f"  conversations, to type commands in {stage.github.state.url}/{FULL_NAME}/pulls",
             file=sys.stderr,
         )
         await asyncio.Event().wait()

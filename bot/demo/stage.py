@@ -19,6 +19,7 @@ import uvicorn
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from bot.demo.github.git import GitHistory
 from bot.demo.github.stand_in import StandInGitHub
 from bot.demo.repository import DemoRepository, make_repository
 from bot.errors import UserError
@@ -53,7 +54,7 @@ async def running_stage(folder: Path) -> AsyncIterator[Stage]:
     github_port, server_port = _free_port(), _free_port()
     url, secret = f"http://{HOST}:{server_port}", secrets.token_hex(16)
     github = StandInGitHub(
-        repository.path,
+        GitHistory(repository.path),
         FULL_NAME,
         f"{url}/webhook",
         secret,

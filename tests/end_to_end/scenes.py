@@ -21,7 +21,8 @@ from typing import Any, TypeVar
 
 import uvicorn
 
-from bot.demo.github.stand_in import OwnerActions, StandInGitHub
+from bot.demo.github.git import GitHistory
+from bot.demo.github.stand_in import StandInGitHub
 from bot.demo.github.state import GitHubCheck, GitHubComment
 from tests.end_to_end.finished_runs import RunWriter, configuration
 from tests.end_to_end.proxy import FaultProxy, running_proxy
@@ -54,7 +55,9 @@ def hosted_github(
     """Serve a repository until the end of the `with` statement."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    github = StandInGitHub(git.path, "acme/maxtext", webhook_url, secret, app_id, url=url, private=private)
+    github = StandInGitHub(
+        GitHistory(git.path), "acme/maxtext", webhook_url, secret, app_id, url=url, private=private
+    )
     config = uvicorn.Config(
         github.application, host="127.0.0.1", port=port, log_config=None, lifespan="off", loop="asyncio"
     )
@@ -92,9 +95,9 @@ class ImportScene:
     head: str
 
     @property
-    def life(self) -> OwnerActions:
-        """What owners do."""
-        return OwnerActions(self.hosted.github)
+    def github(self) -> StandInGitHub:
+        """What people and owners do."""
+        return self.hosted.github
 
     def open_pull(self, branch: str = IMPORT_BRANCH) -> int:
         """Open a pull request."""
@@ -121,7 +124,7 @@ class ImportScene:
         """The newest check, once it ends so."""
 
         def found() -> GitHubCheck | None:
-            checks = list(self.hosted.github.world.checks.values())
+            checks = list(self.hosted.github.state.checks.values())
             good = checks and checks[-1].conclusion == ending and checks[-1].title != unlike
             return checks[-1] if good else None
 
@@ -129,7 +132,7 @@ class ImportScene:
 
     def count(self, request: str) -> int:
         """How often a request was sent."""
-        return sum(re.search(request, one) is not None for one in self.hosted.github.world.requests)
+        return sum(re.search(request, one) is not None for one in self.hosted.github.state.requests)
 
 
 def _import_configuration(folder: Path, checks: str, triggers: str) -> str:
@@ -292,7 +295,7 @@ def launch_scene(folder: Path, more: str = "") -> Iterator[LaunchScene]:
 def _close_pulls(works: LaunchScene) -> None:
     """Close what is open, and wait until the jobs are gone with it."""
     github = works.hosted.github
-    for number, state in list(github.world.pulls.items()):
+    for number, state in list(github.state.pulls.items()):
         if state.closed_at is None:
             works.hosted.does(github.close_pull(number))
     works.server.until(works.are_over, "no job is left")

@@ -37,17 +37,17 @@ def test_a_check_stands_beside_the_comment_and_its_buttons_are_commands(
     comment = stand.comment(number, "slower")
     assert check.summary is not None
     assert check.summary.strip() in comment.body
-    stand.hosted.does(stand.life.press(check, "rerun", "mallory"))
+    stand.hosted.does(stand.github.press_button(check, "rerun", "mallory"))
     stand.comment(number, "mallory has read permission")
-    stand.hosted.does(stand.life.press(check, "rerun", "bob"))
+    stand.hosted.does(stand.github.press_button(check, "rerun", "bob"))
     stand.comment(number, "by bob")
-    stand.hosted.does(stand.life.rerequest(check, "bob"))
+    stand.hosted.does(stand.github.rerequest(check, "bob"))
     stand.check("failure")
-    stand.hosted.does(stand.life.rerequest_all(stand.head, "bob"))
+    stand.hosted.does(stand.github.rerequest_all(stand.head, "bob"))
     stand.check("failure")
-    stand.hosted.does(stand.life.press(check, "acknowledge", "bob"))
+    stand.hosted.does(stand.github.press_button(check, "acknowledge", "bob"))
     stand.check("success")
-    assert 1 == len(stand.hosted.github.world.checks) == stand.count("POST .*/check-runs$")
+    assert 1 == len(stand.hosted.github.state.checks) == stand.count("POST .*/check-runs$")
 
 
 def test_a_change_that_touches_no_case_has_a_skipped_check_and_no_comment(
@@ -66,7 +66,7 @@ def test_a_change_that_touches_no_case_has_a_skipped_check_and_no_comment(
     stand.hosted.does(github.comment(number, "bob", "/benchmark"))
     stand.comment(number, "slower")
     assert "1 slower" in (stand.check("skipped", "Not measured: the change touches no case").title or "")
-    assert 1 == len(github.world.checks)
+    assert 1 == len(github.state.checks)
 
 
 def test_a_merge_queue_gets_the_check_that_it_waits_for(make_stand: Callable[..., ImportScene]) -> None:
@@ -84,7 +84,7 @@ def test_a_merge_queue_gets_the_check_that_it_waits_for(make_stand: Callable[...
         raise DropConnection
 
     stand.between.once(Moment.AFTER, "POST", "/check-runs", die)
-    stand.hosted.does(stand.life.queue(number, merged))
+    stand.hosted.does(stand.github.enter_merge_queue(number, merged))
     assert died.wait(timeout=30)
     stand.server.leases_end()
     stand.server.start()
@@ -93,26 +93,26 @@ def test_a_merge_queue_gets_the_check_that_it_waits_for(make_stand: Callable[...
     assert merged == said.head_sha
     assert (said.details_url or "").endswith(f"/acme/maxtext/pull/{number}")
     stand.hosted.does(stand.hosted.github.push(queued))
-    stand.hosted.does(stand.life.queue(number, merged))
+    stand.hosted.does(stand.github.enter_merge_queue(number, merged))
     stand.server.until(lambda: 2 == stand.count("PATCH .*/check-runs/"), "it is written again")
-    for again in (stand.life.rerequest_all(merged, "bob"), stand.life.rerequest(said, "bob")):
+    for again in (stand.github.rerequest_all(merged, "bob"), stand.github.rerequest(said, "bob")):
         stand.hosted.does(again)
         stand.check("skipped")
-    stand.hosted.does(stand.life.leave_queue(number, merged))
+    stand.hosted.does(stand.github.leave_merge_queue(number, merged))
     stand.server.quiet()
-    assert [stand.head, merged] == [one.head_sha for one in stand.hosted.github.world.checks.values()]
+    assert [stand.head, merged] == [one.head_sha for one in stand.hosted.github.state.checks.values()]
     assert 404 == stand.server.status(f"/acme/maxtext/branch/{queued}")
 
 
 def test_a_missing_permission_is_said_once_and_found_again(make_stand: Callable[..., ImportScene]) -> None:
     """The comment names it; when it is granted the check appears and the comment is silent about it."""
     stand = make_stand("check")
-    stand.hosted.github.world.permissions["checks"] = "read"
+    stand.hosted.github.state.permissions["checks"] = "read"
     number = stand.open_pull()
     stand.comment(number, "The check cannot be written")
     assert "checks=write" in stand.comment(number, "slower").body
     assert 1 == stand.server.log.count("The check cannot be written")
-    stand.hosted.does(stand.life.grant("checks", "write"))
+    stand.hosted.does(stand.github.grant("checks", "write"))
     stand.check("skipped")
     stand.server.until(
         lambda: "cannot be written" not in stand.comment(number, "slower").body, "the comment is silent"
@@ -124,7 +124,7 @@ def test_a_renamed_repository_takes_everything_along(make_stand: Callable[..., I
     stand = make_stand()
     number = stand.open_pull()
     before = stand.comment(number, "slower")
-    stand.hosted.does(stand.life.rename("acme/maxtext-next"))
+    stand.hosted.does(stand.github.rename("acme/maxtext-next"))
     stand.server.leases_end()  # of who was at work under the old name
     after = stand.comment(number, "/acme/maxtext-next/pull/")
     assert before.id == after.id
@@ -147,7 +147,7 @@ def test_a_rename_while_the_comment_is_being_written_leaves_one(
     moved: list[bool] = []
 
     def rename() -> None:
-        stand.hosted.does(stand.life.rename("acme/maxtext-next"))
+        stand.hosted.does(stand.github.rename("acme/maxtext-next"))
         moved.append(True)
 
     stand.between.once(Moment.AFTER, "POST", r"/comments", rename)
@@ -165,13 +165,13 @@ def test_a_suspended_installation_is_let_alone_and_revived(make_stand: Callable[
     stand = make_stand()
     number = stand.open_pull()
     stand.comment(number, "slower")
-    stand.hosted.does(stand.life.suspend())
+    stand.hosted.does(stand.github.suspend())
     stand.server.quiet()
     stand.hosted.github.send_webhooks_to(None)
     moved = stand.hosted.git.write(IMPORT_BRANCH, {"src/a.py": "A = 2\n"})
     stand.hosted.does(stand.hosted.github.push(IMPORT_BRANCH))
     stand.hosted.github.send_webhooks_to(f"{stand.server.url}/webhook")
-    stand.hosted.does(stand.life.unsuspend())
+    stand.hosted.does(stand.github.unsuspend())
     stand.comment(number, f"head {moved}")
 
 
@@ -182,21 +182,21 @@ def test_a_locked_conversation_and_an_archived_repository_are_respected(
     stand = make_stand()
     number = stand.open_pull()
     stand.comment(number, "slower")
-    stand.life.lock(number)
+    stand.github.lock(number)
     moved = stand.hosted.git.write(IMPORT_BRANCH, {"src/a.py": "A = 2\n"})
     stand.hosted.does(stand.hosted.github.push(IMPORT_BRANCH))
     page = f"{stand.server.url}/acme/maxtext/pull/{number}"
     stand.server.until(lambda: "issue is locked" in ask(page).text, "the page says it")
     assert stand.count("PATCH .*/comments/") <= 3
-    stand.hosted.does(stand.life.unlock(number))
+    stand.hosted.does(stand.github.unlock(number))
     stand.comment(number, f"head {moved}")
-    stand.hosted.does(stand.life.archive())
+    stand.hosted.does(stand.github.archive())
     stand.server.quiet()
     stand.hosted.git.write(IMPORT_BRANCH, {"src/a.py": "A = 3\n"})
     stand.hosted.github.send_webhooks_to(None)
     last = stand.hosted.does(stand.hosted.github.push(IMPORT_BRANCH))
     stand.hosted.github.send_webhooks_to(f"{stand.server.url}/webhook")
-    stand.hosted.does(stand.life.unarchive())
+    stand.hosted.does(stand.github.unarchive())
     stand.comment(number, f"head {last}")
 
 
@@ -205,11 +205,11 @@ def test_a_deleted_comment_comes_again_once(make_stand: Callable[..., ImportScen
     stand = make_stand()
     number = stand.open_pull()
     first = stand.comment(number, "slower")
-    stand.hosted.does(stand.life.edit_comment(first.id, "bob", "All is well."))
+    stand.hosted.does(stand.github.edit_comment(first.id, "All is well.", by="bob"))
     assert first.id == stand.comment(number, "slower").id
-    stand.hosted.does(stand.life.delete_comment(first.id, "bob"))
+    stand.hosted.does(stand.github.delete_comment(first.id, "bob"))
     second = stand.comment(number, "slower", unlike=first.id)
-    stand.hosted.does(stand.life.delete_comment(second.id, "bob"))
+    stand.hosted.does(stand.github.delete_comment(second.id, "bob"))
     page = f"{stand.server.url}/acme/maxtext/pull/{number}"
     stand.server.until(lambda: "deleted twice" in ask(page).text, "the page says it")
     stand.hosted.git.write(IMPORT_BRANCH, {"src/a.py": "A = 2\n"})

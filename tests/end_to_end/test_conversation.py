@@ -59,7 +59,7 @@ def test_a_label_starts_runs_and_taking_it_away_ends_them(asked: LaunchScene) ->
 
     asked.hosted.does(github.label(number, "benchmark", "bob"))
     asked.server.until(lambda: asked.running(head), "the head is measured")
-    assert {"1d76db", "c5def5"} >= {one.colour for one in github.world.labels.values()} - {"ededed"}
+    assert {"1d76db", "c5def5"} >= {one.colour for one in github.state.labels.values()} - {"ededed"}
 
     asked.hosted.does(github.unlabel(number, "benchmark", "bob"))
     assert asked.seconds_until_gone(head) < PROMISED_SECONDS

@@ -36,7 +36,7 @@ def _ours(stand: ImportScene, number: int) -> list[str]:
 def test_nothing_is_lost_while_github_is_away(stand: ImportScene) -> None:
     """Thirty deliveries come during an outage: it is asked about a few times only, and when it ends, with
     some answers that never arrive, every pull request has exactly one true comment."""
-    github, world = stand.hosted.github, stand.hosted.github.world
+    github, world = stand.hosted.github, stand.hosted.github.state
     heads = {}
     for n in range(PULLS):
         heads[n + 1] = stand.hosted.git.write(f"feat/{n}", {f"src/{n}.py": "A = 1\n"}, stand.base)

@@ -70,6 +70,6 @@ def test_everything_is_heard_without_a_webhook(make_server: Server, hosted: Host
     command = hosted.does(github.comment(first, "bob", "/benchmark status"))
     _comment(server, hosted, first, f"head {moved}")
     server.until(lambda: "rocket" in github.reactions_to(command), "the command is answered")
-    assert not any(one.status == "OK" for one in github.world.deliveries)
-    lists = [one for one in github.world.requests if one == "GET /app/hook/deliveries"]
+    assert not any(one.status == "OK" for one in github.state.deliveries)
+    lists = [one for one in github.state.requests if one == "GET /app/hook/deliveries"]
     assert lists

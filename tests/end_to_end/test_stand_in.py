@@ -164,7 +164,7 @@ def test_a_delivery_that_was_missed_is_repeated_by_github(make_stand: Callable[.
     github = stand.hosted.github
     github.send_webhooks_to(None)
     number = _open(stand)
-    missed = github.world.deliveries[-1]
+    missed = github.state.deliveries[-1]
     assert missed.status != "OK"
     answer = stand.server.deliver(missed.event, missed.payload, name=missed.guid)
     assert answer.json() == {"delivery": missed.guid}
@@ -182,5 +182,5 @@ def test_a_draft_waits_until_it_wants_review(make_stand: Callable[..., Stand]) -
     stand.server.until(lambda: f"#{number} is looked at" in stand.server.log, "it is looked at")
     stand.server.quiet()
     assert github.comments_of(number) == ()
-    stand.hosted.does(github.ready(number))
+    stand.hosted.does(github.mark_ready(number))
     stand.comment(number, "MaxView")

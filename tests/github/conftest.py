@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from bot.demo.github.git import GitHistory
 from bot.demo.github.stand_in import StandInGitHub
 from bot.domain.repository import Repository
 from bot.github.client import GitHubClient
@@ -49,7 +50,7 @@ class Hub:
     def asked(self, since: int = 0) -> list[str]:
         """The requests so far, without the minting of tokens and the App's own name."""
         quiet = ("/access_tokens", "/app")
-        return [one for one in self.stand_in.world.requests[since:] if not one.endswith(quiet)]
+        return [one for one in self.stand_in.state.requests[since:] if not one.endswith(quiet)]
 
 
 @pytest.fixture
@@ -72,11 +73,17 @@ async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
         return httpx.Response(202)
 
     stand_in = StandInGitHub(
-        git.path, "acme/maxtext", WEBHOOK, SECRET, APP_ID, transport=httpx.MockTransport(receive), now=clock
+        GitHistory(git.path),
+        "acme/maxtext",
+        WEBHOOK,
+        SECRET,
+        APP_ID,
+        transport=httpx.MockTransport(receive),
+        now=clock,
     )
     contract = Contract(httpx.ASGITransport(stand_in.application))
     github = GitHubClient(
-        app_id=APP_ID, private_key=private_key(), api_url=stand_in.world.url, transport=contract, now=clock
+        app_id=APP_ID, private_key=private_key(), api_url=stand_in.state.url, transport=contract, now=clock
     )
     yield Hub(
         git=git,

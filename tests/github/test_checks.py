@@ -40,7 +40,7 @@ async def test_a_check_is_created_once_and_edited_after(hub: Hub) -> None:
     first = await keeper.check(hub.repository, head, TEXT, key=KEY, known_id=None)
     again = _text(conclusion=Conclusion.FAILURE, title="🔴 1 slower")
     assert first == await keeper.check(hub.repository, head, again, key=KEY, known_id=first)
-    (made,) = hub.stand_in.world.checks.values()
+    (made,) = hub.stand_in.state.checks.values()
     assert (made.status, made.conclusion, made.title) == ("completed", "failure", "🔴 1 slower")
     assert (made.details_url, [one["identifier"] for one in made.actions]) == (TEXT.url, ["rerun"])
 
@@ -53,7 +53,7 @@ async def test_a_check_whose_making_got_no_answer_is_found_again(hub: Hub) -> No
         await keeper.check(hub.repository, head, TEXT, key=KEY, known_id=None)
     hub.contract.violations.clear()
     found = await keeper.check(hub.repository, head, TEXT, key=KEY, known_id=None)
-    assert [found] == list(hub.stand_in.world.checks)
+    assert [found] == list(hub.stand_in.state.checks)
 
 
 async def test_another_pull_requests_check_on_the_same_commit_is_left_alone(hub: Hub) -> None:
@@ -68,9 +68,9 @@ async def test_a_pending_check_is_concluded_later(hub: Hub) -> None:
     """Without a conclusion it is in progress."""
     keeper, head = GitHubChecks(hub.github), hub.git.head("main")
     made = await keeper.check(hub.repository, head, _text(conclusion=None), key=KEY, known_id=None)
-    states = [hub.stand_in.world.checks[made].status]
+    states = [hub.stand_in.state.checks[made].status]
     await keeper.check(hub.repository, head, TEXT, key=KEY, known_id=made)
-    assert ["in_progress", "completed"] == [*states, hub.stand_in.world.checks[made].status]
+    assert ["in_progress", "completed"] == [*states, hub.stand_in.state.checks[made].status]
 
 
 async def test_many_remarks_come_in_fifties_and_each_once(hub: Hub) -> None:
@@ -80,7 +80,7 @@ async def test_many_remarks_come_in_fifties_and_each_once(hub: Hub) -> None:
     made = await keeper.check(hub.repository, head, _text(annotations=many), key=KEY, known_id=None)
     more = _text(annotations=(*many, *_remarks(1, first=900)))
     await keeper.check(hub.repository, head, more, key=KEY, known_id=made)
-    written = [one["message"] for one in hub.stand_in.world.checks[made].annotations]
+    written = [one["message"] for one in hub.stand_in.state.checks[made].annotations]
     assert [one.message for one in more.annotations] == written
 
 
@@ -89,12 +89,12 @@ async def test_a_check_that_went_with_its_commit_is_made_anew(hub: Hub) -> None:
     keeper, head = GitHubChecks(hub.github), hub.git.head("main")
     made = await keeper.check(hub.repository, head, TEXT, key=KEY, known_id=5)
     hub.contract.violations.clear()
-    assert [made] == list(hub.stand_in.world.checks)
+    assert [made] == list(hub.stand_in.state.checks)
 
 
 async def test_a_missing_permission_is_told_with_its_name(hub: Hub) -> None:
     """The operator reads what to grant."""
-    hub.stand_in.world.permissions["checks"] = "read"
+    hub.stand_in.state.permissions["checks"] = "read"
     with pytest.raises(UserError, match="needs one of these permissions: checks=write"):
         await GitHubChecks(hub.github).check(
             hub.repository, hub.git.head("main"), TEXT, key=KEY, known_id=None
@@ -107,7 +107,7 @@ async def test_a_status_is_written_when_it_says_something_new(hub: Hub) -> None:
     keeper, head = GitHubChecks(hub.github), hub.git.head("main")
     for conclusion in (None, Conclusion.SKIPPED, Conclusion.SKIPPED, Conclusion.FAILURE):
         await keeper.status(hub.repository, head, _text(conclusion=conclusion, title="🔴 " + "x" * 200))
-    said = hub.stand_in.world.statuses
+    said = hub.stand_in.state.statuses
     assert ["pending", "success", "failure"] == [one.state for one in said]
     assert {("maxview", "x" * 139 + "…", TEXT.url)} == {
         (one.context, one.description, one.target_url) for one in said

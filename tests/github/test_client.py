@@ -19,7 +19,7 @@ async def test_the_app_knows_its_name_and_where_it_is_installed(hub: Hub) -> Non
     """The slug is asked once."""
     assert ("maxview", "maxview") == (await hub.github.app_slug(), await hub.github.app_slug())
     assert (1,) == await hub.github.installations()
-    assert ["GET /app", "GET /app/installations"] == hub.stand_in.world.requests
+    assert ["GET /app", "GET /app/installations"] == hub.stand_in.state.requests
 
 
 async def test_repositories_are_known_with_their_facts(hub: Hub) -> None:
@@ -156,7 +156,7 @@ async def test_the_head_of_a_branch_is_its_newest_commit(hub: Hub) -> None:
 
 async def test_permission_is_what_github_says_of_the_person(hub: Hub) -> None:
     """Whoever is not known there has none."""
-    people = hub.stand_in.world.accounts
+    people = hub.stand_in.state.accounts
     asked = [
         await hub.github.permission(
             hub.repository, Person(login=who, id=people[who].id if who in people else 1)
@@ -179,7 +179,7 @@ async def test_paths_between_two_branches_are_known(hub: Hub) -> None:
 
 async def test_a_team_has_members(hub: Hub) -> None:
     """Whoever is not of the team, or of no such team, is no member."""
-    hub.stand_in.world.teams["acme/perf"] = {"bob"}
+    hub.stand_in.state.teams["acme/perf"] = {"bob"}
     asked = [
         await hub.github.is_member(hub.repository, team, Person(login=who, id=1))
         for team, who in (("acme/perf", "bob"), ("acme/perf", "mallory"), ("acme/none", "bob"))
@@ -193,7 +193,7 @@ async def test_a_label_is_made_once_and_then_left_to_its_people(hub: Hub) -> Non
         await hub.github.make_label(hub.repository, "benchmark", colour=colour, description="Runs it")
     await hub.github.make_label(hub.repository, "Benchmark", colour="ffffff", description="Other")
     assert [("benchmark", "1d76db", "Runs it")] == [
-        (one.name, one.colour, one.description) for one in hub.stand_in.world.labels.values()
+        (one.name, one.colour, one.description) for one in hub.stand_in.state.labels.values()
     ]
 
 

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.domain.pull_request import Comment
 from bot.domain.repository import Person, Repository
@@ -77,7 +77,7 @@ async def test_nothing_is_written_when_nothing_changed(pulled: Hub) -> None:
     """One request tells; not even a worse verdict writes the same text again."""
     made = await _keep(pulled, "one", None)
     for worse in (False, True):
-        before = len(pulled.stand_in.world.requests)
+        before = len(pulled.stand_in.state.requests)
         kept = await _keep(pulled, "one", made.id, worse=worse, certain=True)
         assert WrittenComment(id=made.id, done=CommentAction.UNCHANGED) == kept
         assert [f"GET /repos/acme/maxtext/issues/comments/{made.id}"] == pulled.asked(before)
@@ -86,14 +86,14 @@ async def test_nothing_is_written_when_nothing_changed(pulled: Hub) -> None:
 async def test_line_ends_do_not_count_as_a_change(pulled: Hub) -> None:
     """GitHub may give a text back with other line ends."""
     made = await _keep(pulled, "one\ntwo", None)
-    pulled.stand_in.world.comments[_id(made)].body = f"{MARKER}\r\none\r\ntwo"
+    pulled.stand_in.state.comments[_id(made)].body = f"{MARKER}\r\none\r\ntwo"
     assert CommentAction.UNCHANGED == (await _keep(pulled, "one\ntwo\n", made.id)).done
 
 
 async def test_a_worse_verdict_comes_as_a_new_comment(pulled: Hub) -> None:
     """The new one is made before the old one goes, so there is never none."""
     made = await _keep(pulled, "fine", None)
-    before = len(pulled.stand_in.world.requests)
+    before = len(pulled.stand_in.state.requests)
     kept = await _keep(pulled, "slower", made.id, worse=True)
     assert CommentAction.RECREATED == kept.done
     assert (kept.id or 0) > _id(made)
@@ -235,7 +235,7 @@ class Comments:
 async def test_ours_is_found_among_thousands(pulled: Hub) -> None:
     """By its id at once; where that is in doubt, on whichever page it stands."""
     made = await _keep(pulled, "one", None)
-    world, number = pulled.stand_in.world, 2_500
+    world, number = pulled.stand_in.state, 2_500
     (ours,) = pulled.stand_in.comments_of(1)
     others = [
         replace(ours, id=ours.id + n, author=world.account("bob"), by_app=False) for n in range(1, number)
@@ -276,7 +276,7 @@ async def test_a_doubtful_writing_is_looked_for_before_the_next(pulled: Hub) -> 
 async def test_a_known_comment_is_edited_without_a_listing(pulled: Hub) -> None:
     """Where the last writing ended well nothing is looked for, however many comments people wrote."""
     known = (await _keep(pulled, "one", None)).id
-    before = len(pulled.stand_in.world.requests)
+    before = len(pulled.stand_in.state.requests)
     kept = await _keep(pulled, "two", known, certain=True)
     comment = f"/repos/acme/maxtext/issues/comments/{known}"
     assert (CommentAction.EDITED, known) == (kept.done, kept.id)

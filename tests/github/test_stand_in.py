@@ -7,6 +7,7 @@ import json
 import httpx
 import pytest
 
+from bot.demo.github.git import GitHistory
 from bot.demo.github.stand_in import StandInGitHub
 from bot.webhooks.events import Commented, InstallationChanged, PullAction, PullChanged, Pushed, read_event
 from tests.github.conftest import APP_ID, SECRET, Hub
@@ -24,7 +25,7 @@ def _events(hub: Hub) -> list[str]:
 async def _ask(hub: Hub, path: str, authorization: str, method: str = "GET") -> httpx.Response:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(hub.stand_in.application)) as client:
         headers = {"Authorization": authorization}
-        return await client.request(method, f"{hub.stand_in.world.url}{path}", headers=headers)
+        return await client.request(method, f"{hub.stand_in.state.url}{path}", headers=headers)
 
 
 async def test_webhooks_are_signed_as_github_signs_them(hub: Hub) -> None:
@@ -40,7 +41,7 @@ async def test_webhooks_are_signed_as_github_signs_them(hub: Hub) -> None:
 async def test_what_people_do_reaches_the_webhook_as_events(hub: Hub) -> None:
     """Every method's delivery is read by our own reader into the event it stands for."""
     number = await hub.stand_in.open_pull("feat/x#1", "Add a file", "bob", draft=True)
-    await hub.stand_in.ready(number)
+    await hub.stand_in.mark_ready(number)
     await hub.stand_in.comment(number, "mallory", "/benchmark")
     head = hub.git.write("feat/x#1", {"src/new.py": "x = 2\n"})
     assert head == await hub.stand_in.push("feat/x#1", "bob")
@@ -120,13 +121,18 @@ async def test_an_address_that_refuses_is_recorded(hub: Hub) -> None:
         return httpx.Response(503)
 
     stand_in = StandInGitHub(
-        hub.git.path, "acme/maxtext", "http://m.test/x", SECRET, APP_ID, transport=httpx.MockTransport(refuse)
+        GitHistory(hub.git.path),
+        "acme/maxtext",
+        "http://m.test/x",
+        SECRET,
+        APP_ID,
+        transport=httpx.MockTransport(refuse),
     )
     await stand_in.install()
     stand_in.send_webhooks_to("http://m.test/away")
     await stand_in.install()
     assert [("Invalid HTTP Response: 503", 503), ("failed to connect to host: ConnectError", 0)] == [
-        (one.status, one.status_code) for one in stand_in.world.deliveries
+        (one.status, one.status_code) for one in stand_in.state.deliveries
     ]
 
 
@@ -151,7 +157,7 @@ async def test_an_app_may_not_edit_what_it_did_not_write(hub: Hub) -> None:
 async def test_every_answer_of_deliveries_is_as_described(hub: Hub) -> None:
     """The routes that the client does not call hold against GitHub's description too."""
     await hub.stand_in.open_pull("feat/x#1", "Add a file", "alice")
-    async with httpx.AsyncClient(transport=hub.contract, base_url=hub.stand_in.world.url) as client:
+    async with httpx.AsyncClient(transport=hub.contract, base_url=hub.stand_in.state.url) as client:
         headers = {"Authorization": "Bearer a.b.c", "X-GitHub-Api-Version": "2022-11-28"}
         listed = (await client.get("/app/hook/deliveries?per_page=10", headers=headers)).json()
         await client.get(f"/app/hook/deliveries/{listed[0]['id']}", headers=headers)
@@ -170,7 +176,7 @@ HTML = {"accept": "text/html"}
 
 def _browser(hub: Hub) -> httpx.AsyncClient:
     transport = httpx.ASGITransport(hub.stand_in.application)
-    return httpx.AsyncClient(transport=transport, base_url=hub.stand_in.world.url, headers=HTML)
+    return httpx.AsyncClient(transport=transport, base_url=hub.stand_in.state.url, headers=HTML)
 
 
 async def test_a_conversation_is_shown_as_github_shows_it(hub: Hub) -> None:

@@ -100,15 +100,15 @@ async def test_a_token_is_renewed_in_its_last_minute(expires: str) -> None:
 async def test_a_refused_token_is_replaced_once(hub: Hub) -> None:
     """The call succeeds with a new token, and was sent twice only."""
     await hub.github.repository_facts(hub.repository)
-    hub.stand_in.forget_tokens()
-    before = len(hub.stand_in.world.requests)
+    hub.stand_in.revoke_tokens()
+    before = len(hub.stand_in.state.requests)
     # GitHub's description leaves the 401 of this operation out.
     await hub.github.repository_facts(hub.repository)
     assert [
         "GET /repos/acme/maxtext",
         "POST /app/installations/1/access_tokens",
         "GET /repos/acme/maxtext",
-    ] == hub.stand_in.world.requests[before:]
+    ] == hub.stand_in.state.requests[before:]
     hub.contract.violations.clear()
 
 
@@ -123,10 +123,10 @@ async def test_a_token_refused_twice_passes_later() -> None:
 async def test_twenty_refused_calls_mint_one_new_token(hub: Hub) -> None:
     """A late complaint about the old token does not throw away the new one."""
     await hub.github.repository_facts(hub.repository)
-    hub.stand_in.forget_tokens()
-    before = len(hub.stand_in.world.requests)
+    hub.stand_in.revoke_tokens()
+    before = len(hub.stand_in.state.requests)
     await asyncio.gather(*(hub.github.repository_facts(hub.repository) for _ in range(20)))
-    minted = [one for one in hub.stand_in.world.requests[before:] if one.endswith("access_tokens")]
+    minted = [one for one in hub.stand_in.state.requests[before:] if one.endswith("access_tokens")]
     assert len(minted) == 1
     hub.contract.violations.clear()
 

@@ -78,7 +78,7 @@ class Talk:
             case "label":
                 await github.label(1, what, who)
             case "unlabel":
-                if what in github.world.pulls[1].labels:
+                if what in github.state.pulls[1].labels:
                     await github.unlabel(1, what, who)
             case "push":
                 await self._push(what)

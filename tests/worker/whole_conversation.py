@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Table, select, update
 from bot.commands.handler import make_command_handler
 from bot.commands.labels import LabelMaker
 from bot.config.loader import SuiteLoader
+from bot.demo.github.git import GitHistory
 from bot.demo.github.stand_in import StandInGitHub
 from bot.demo.github.state import RecordedDelivery as Sent
 from bot.domain.delivery import Delivery
@@ -62,7 +63,7 @@ class WholeConversation:
 
     def collect(self) -> None:
         """Take up what GitHub sent since."""
-        sent = self.github.world.deliveries
+        sent = self.github.state.deliveries
         self.told += sent[self.seen :]
         self.seen = len(sent)
 
@@ -97,7 +98,7 @@ class WholeConversation:
 
     def ours(self) -> int:
         """How many comments of the App stand on pull requests."""
-        return sum(one.by_app for one in self.github.world.comments.values())
+        return sum(one.by_app for one in self.github.state.comments.values())
 
 
 @asynccontextmanager
@@ -107,12 +108,12 @@ async def whole_conversation(folder: Path, database: Database) -> AsyncIterator[
     git = GitRepository(folder)
     git.write("main", {".github/maxview.yml": CONFIGURATION, "src/a.py": "A = 0\n"})
     git.write("feat/x", {"src/a.py": "A = 1\n"}, git.head("main"))
-    stand_in = StandInGitHub(git.path, "acme/maxtext", None, SECRET, APP_ID, now=lambda: clock[0])
+    stand_in = StandInGitHub(GitHistory(git.path), "acme/maxtext", None, SECRET, APP_ID, now=lambda: clock[0])
     transport = httpx.ASGITransport(stand_in.application)
     github = GitHubClient(
         app_id=APP_ID,
         private_key=private_key(),
-        api_url=stand_in.world.url,
+        api_url=stand_in.state.url,
         transport=transport,
         now=lambda: clock[0],
     )

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bot.demo.github import payloads as shapes
+from bot.demo.github import payloads
 from bot.demo.github.http import REPOSITORY_PATH, HttpError, RestGate
 from bot.demo.github.state import GitHubState
 
@@ -16,14 +16,14 @@ TOKEN_SECONDS = 3600
 class AppRoutes:
     """Routes of the App. `redeliver` repeats a delivery by its id and says whether there is one."""
 
-    def __init__(self, world: GitHubState, redeliver: Callable[[int], Awaitable[bool]]) -> None:
-        self._world = world
-        self._front = RestGate(world)
+    def __init__(self, github: GitHubState, redeliver: Callable[[int], Awaitable[bool]]) -> None:
+        self._github = github
+        self._gate = RestGate(github)
         self._redeliver = redeliver
 
     def all(self) -> list[Route]:
         """Every route."""
-        route = self._front.route
+        route = self._gate.route
         return [
             route("GET", "/app", self._app),
             route("GET", "/app/installations", self._installations),
@@ -37,30 +37,32 @@ class AppRoutes:
         ]
 
     async def _app(self, _: Request) -> Response:
-        return JSONResponse(shapes.app_json(self._world))
+        return JSONResponse(payloads.app_json(self._github))
 
     async def _installations(self, request: Request) -> Response:
-        return self._front.page(request, [shapes.installation_json(self._world)])
+        return self._gate.page(request, [payloads.installation_json(self._github)])
 
     async def _mint(self, request: Request) -> Response:
-        if request.path_params["id"] != self._world.installation:
+        if request.path_params["id"] != self._github.installation:
             raise HttpError(404, "Not Found")
-        if self._world.suspended_at is not None:
+        if self._github.suspended_at is not None:
             raise HttpError(403, "This installation has been suspended")
-        token = f"ghs_{self._world.app_id}_{next(self._world.ids)}"
-        self._world.tokens.add(token)
-        expires = shapes.timestamp(self._world.now() + TOKEN_SECONDS)
+        token = f"ghs_{self._github.app_id}_{next(self._github.ids)}"
+        self._github.tokens.add(token)
+        expires = payloads.timestamp(self._github.now() + TOKEN_SECONDS)
         return JSONResponse({"token": token, "expires_at": expires}, status_code=201)
 
     async def _deliveries(self, request: Request) -> Response:
-        newest_first = reversed(self._world.deliveries)
-        return self._front.tail(request, [shapes.delivery_json(self._world, one) for one in newest_first])
+        newest_first = reversed(self._github.deliveries)
+        return self._gate.cursor_page(
+            request, [payloads.delivery_json(self._github, one) for one in newest_first]
+        )
 
     async def _delivery(self, request: Request) -> Response:
         wanted = request.path_params["id"]
-        for one in self._world.deliveries:
+        for one in self._github.deliveries:
             if one.id == wanted:
-                return JSONResponse(shapes.full_delivery_json(self._world, one))
+                return JSONResponse(payloads.full_delivery_json(self._github, one))
         raise HttpError(422, "No such delivery")
 
     async def _attempt(self, request: Request) -> Response:
@@ -69,13 +71,20 @@ class AppRoutes:
         return JSONResponse({}, status_code=202)
 
     async def _repositories(self, request: Request) -> Response:
-        return self._front.page(request, [shapes.repository_json(self._world)], within="repositories")
+        return self._gate.page(request, [payloads.repository_json(self._github)], within="repositories")
 
-    async def _repository(self, _: Request) -> Response:
-        return JSONResponse(shapes.repository_json(self._world))
+    async def _repository(self, request: Request) -> Response:
+        """The App's repository, or any that the person may read, under its name as GitHub spells it."""
+        shown = payloads.repository_json(self._github)
+        person = self._gate.person(request)
+        if person is not None:
+            asked = "{owner}/{repo}".format(**request.path_params).lower()
+            name = next(one for one in self._github.readable[person] if one.lower() == asked)
+            shown |= {"full_name": name, "name": name.partition("/")[2]}
+        return JSONResponse(shown)
 
     async def _permission(self, request: Request) -> Response:
-        account = self._world.accounts.get(request.path_params["login"])
+        account = self._github.accounts.get(request.path_params["login"])
         if account is None:
             raise HttpError(404, "Not Found")
-        return JSONResponse(shapes.permission_json(self._world, account))
+        return JSONResponse(payloads.permission_json(self._github, account))

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bot.demo.github import payloads as shapes
+from bot.demo.github import payloads
 from bot.demo.github.http import REPOSITORY_PATH, HttpError, RestGate
 from bot.demo.github.state import GitHubCheck, GitHubState, StatusState
 
@@ -19,15 +19,15 @@ STATUS_STATES = {"error", "failure", "pending", "success"}
 
 
 class CheckRoutes:
-    """Routes over the check runs and statuses of one world."""
+    """Routes over the check runs and statuses of the stand-in."""
 
-    def __init__(self, world: GitHubState) -> None:
-        self._world = world
-        self._front = RestGate(world)
+    def __init__(self, github: GitHubState) -> None:
+        self._github = github
+        self._gate = RestGate(github)
 
     def all(self) -> list[Route]:
         """Every route."""
-        route = self._front.route
+        route = self._gate.route
         commit = f"{REPOSITORY_PATH}/commits/{{sha}}"
         return [
             route("POST", f"{REPOSITORY_PATH}/check-runs", self._create),
@@ -39,10 +39,10 @@ class CheckRoutes:
         ]
 
     async def _create(self, request: Request) -> Response:
-        self._front.need("checks")
+        self._gate.require_write("checks")
         body = _json_object(await request.body())
-        state = GitHubCheck(
-            id=next(self._world.ids),
+        check = GitHubCheck(
+            id=next(self._github.ids),
             head_sha=_required_text(body, "head_sha"),
             name=_required_text(body, "name"),
             status="queued",
@@ -51,20 +51,20 @@ class CheckRoutes:
             details_url=None,
             title=None,
             summary=None,
-            started_at=self._world.now(),
+            started_at=self._github.now(),
             completed_at=None,
         )
-        self._write(state, body)
-        self._world.checks[state.id] = state
-        return JSONResponse(shapes.check_run_json(self._world, state), status_code=201)
+        self._write(check, body)
+        self._github.checks[check.id] = check
+        return JSONResponse(payloads.check_run_json(self._github, check), status_code=201)
 
     async def _update(self, request: Request) -> Response:
-        self._front.need("checks")
-        state = self._named(request)
-        self._write(state, _json_object(await request.body()))
-        return JSONResponse(shapes.check_run_json(self._world, state))
+        self._gate.require_write("checks")
+        check = self._named(request)
+        self._write(check, _json_object(await request.body()))
+        return JSONResponse(payloads.check_run_json(self._github, check))
 
-    def _write(self, state: GitHubCheck, body: Mapping[str, object]) -> None:
+    def _write(self, check: GitHubCheck, body: Mapping[str, object]) -> None:
         output = body.get("output") or {}
         actions = body.get("actions") or []
         if not isinstance(output, dict) or not isinstance(actions, list):
@@ -73,55 +73,55 @@ class CheckRoutes:
         if len(annotations) > MOST_ANNOTATIONS or len(actions) > MOST_ACTIONS:
             raise HttpError(422, "Validation Failed: too many annotations or actions")
         conclusion = body.get("conclusion")
-        state.status = "completed" if conclusion else str(body.get("status") or state.status)
-        state.conclusion = str(conclusion) if conclusion else None
-        state.completed_at = self._world.now() if conclusion else None
-        state.details_url = str(body.get("details_url") or "") or None
-        state.title, state.summary = output.get("title"), output.get("summary")
-        state.annotations += annotations
-        state.actions = list(actions)
+        check.status = "completed" if conclusion else str(body.get("status") or check.status)
+        check.conclusion = str(conclusion) if conclusion else None
+        check.completed_at = self._github.now() if conclusion else None
+        check.details_url = str(body.get("details_url") or "") or None
+        check.title, check.summary = output.get("title"), output.get("summary")
+        check.annotations += annotations
+        check.actions = list(actions)
 
     async def _annotations(self, request: Request) -> Response:
-        state = self._named(request)
-        said = [shapes.annotation_json(self._world, state, one) for one in state.annotations]
-        return self._front.page(request, said)
+        check = self._named(request)
+        said = [payloads.annotation_json(self._github, check, one) for one in check.annotations]
+        return self._gate.page(request, said)
 
     async def _of_commit(self, request: Request) -> Response:
         name = request.query_params.get("check_name")
         found = [
-            shapes.check_run_json(self._world, one)
-            for one in reversed(self._world.checks.values())
+            payloads.check_run_json(self._github, one)
+            for one in reversed(self._github.checks.values())
             if one.head_sha == request.path_params["sha"] and name in {None, one.name}
         ]
-        return self._front.page(request, found, within="check_runs")
+        return self._gate.page(request, found, within="check_runs")
 
     async def _statuses(self, request: Request) -> Response:
         sha = request.path_params["sha"]
-        found = [one for one in reversed(self._world.statuses) if one.sha == sha]
-        return self._front.page(request, [shapes.status_json(self._world, one) for one in found])
+        found = [one for one in reversed(self._github.statuses) if one.sha == sha]
+        return self._gate.page(request, [payloads.status_json(self._github, one) for one in found])
 
     async def _say(self, request: Request) -> Response:
-        self._front.need("statuses")
+        self._gate.require_write("statuses")
         body = _json_object(await request.body())
         said = StatusState(
-            id=next(self._world.ids),
+            id=next(self._github.ids),
             sha=request.path_params["sha"],
             state=_required_text(body, "state"),
             context=str(body.get("context") or "default"),
             description=str(body.get("description") or "") or None,
             target_url=str(body.get("target_url") or "") or None,
-            created_at=self._world.now(),
+            created_at=self._github.now(),
         )
-        if said.state not in STATUS_STATES or len(said.description or "") > shapes.LONGEST_DESCRIPTION:
+        if said.state not in STATUS_STATES or len(said.description or "") > payloads.LONGEST_DESCRIPTION:
             raise HttpError(422, "Validation Failed: state or description")
-        self._world.statuses.append(said)
-        return JSONResponse(shapes.status_json(self._world, said), status_code=201)
+        self._github.statuses.append(said)
+        return JSONResponse(payloads.status_json(self._github, said), status_code=201)
 
     def _named(self, request: Request) -> GitHubCheck:
-        state = self._world.checks.get(request.path_params["id"])
-        if state is None:
+        check = self._github.checks.get(request.path_params["id"])
+        if check is None:
             raise HttpError(404, "Not Found")
-        return state
+        return check
 
 
 def _json_object(raw: bytes) -> dict[str, object]:

@@ -4,25 +4,24 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bot.demo.github import payloads as git_shapes
-from bot.demo.github import payloads as shapes
-from bot.demo.github.git import ChangedFile, GitFile, GitHistory
+from bot.demo.github import payloads
+from bot.demo.github.git import ChangedFile, GitFile, History
 from bot.demo.github.http import REPOSITORY_PATH, HttpError, RestGate
 from bot.demo.github.payloads import Json
 from bot.demo.github.state import GitHubState, PullState
 
 
 class CodeRoutes:
-    """Routes over the pull requests of one world and its git repository."""
+    """Routes over the pull requests of the stand-in and its git repository."""
 
-    def __init__(self, world: GitHubState, history: GitHistory) -> None:
-        self._world = world
-        self._front = RestGate(world)
+    def __init__(self, github: GitHubState, history: History) -> None:
+        self._github = github
+        self._gate = RestGate(github)
         self._history = history
 
     def all(self) -> list[Route]:
         """Every route."""
-        route = self._front.route
+        route = self._gate.route
         return [
             route("GET", f"{REPOSITORY_PATH}/pulls", self._pulls),
             route("GET", f"{REPOSITORY_PATH}/pulls/{{number:int}}", self._pull),
@@ -34,32 +33,32 @@ class CodeRoutes:
 
     async def _pulls(self, request: Request) -> Response:
         wanted = request.query_params.get("state", "open")
-        newest_first = sorted(self._world.pulls.values(), key=lambda one: -one.number)
-        listed = [shapes.short_pull_json(self._world, one, self._base_sha(one)) for one in newest_first]
-        return self._front.page(request, [one for one in listed if wanted in {"all", one["state"]}])
+        newest_first = sorted(self._github.pulls.values(), key=lambda one: -one.number)
+        listed = [payloads.short_pull_json(self._github, one, self._base_sha(one)) for one in newest_first]
+        return self._gate.page(request, [one for one in listed if wanted in {"all", one["state"]}])
 
     async def _pull(self, request: Request) -> Response:
-        state = self._named_pull(request)
-        changed = len(self._changes(state))
-        return JSONResponse(shapes.pull_json(self._world, state, self._base_sha(state), changed))
+        pull = self._named_pull(request)
+        changed = len(self._changes(pull))
+        return JSONResponse(payloads.pull_json(self._github, pull, self._base_sha(pull), changed))
 
     async def _files(self, request: Request) -> Response:
         changes = self._changes(self._named_pull(request))
-        return self._front.page(request, [git_shapes.changed_file_json(self._world, one) for one in changes])
+        return self._gate.page(request, [payloads.changed_file_json(self._github, one) for one in changes])
 
     async def _content(self, request: Request) -> Response:
         path = request.path_params["path"]
-        sha = self._resolve(request.query_params.get("ref", self._world.default_branch))
+        sha = self._resolve(request.query_params.get("ref", self._github.default_branch))
         found = self._history.entry(sha, path)
         match found:
             case None:
                 raise HttpError(404, "Not Found")
             case GitFile():
-                return JSONResponse(git_shapes.content_json(self._world, path, found))
+                return JSONResponse(payloads.content_json(self._github, path, found))
             case _:
                 inner = ((f"{path}/{name}", self._history.entry(sha, f"{path}/{name}")) for name in found)
                 listed = [
-                    git_shapes.content_json(self._world, at, one)
+                    payloads.content_json(self._github, at, one)
                     for at, one in inner
                     if isinstance(one, GitFile)
                 ]
@@ -74,7 +73,7 @@ class CodeRoutes:
         ahead, behind = len(self._history.between(*shas)), len(self._history.between(*reversed(shas)))
         changes = self._history.changes(shared, shas[1])
         status = {(False, False): "identical", (True, False): "ahead", (False, True): "behind"}
-        url = f"{self._world.url}/compare"
+        url = f"{self._github.url}/compare"
         return JSONResponse(
             {
                 **dict.fromkeys(("url", "html_url", "permalink_url", "diff_url", "patch_url"), url),
@@ -85,31 +84,31 @@ class CodeRoutes:
                 "behind_by": behind,
                 "total_commits": ahead,
                 "commits": [self._commit(one) for one in self._history.between(*shas)],
-                "files": [git_shapes.changed_file_json(self._world, one) for one in changes],
+                "files": [payloads.changed_file_json(self._github, one) for one in changes],
             }
         )
 
     async def _commits(self, request: Request) -> Response:
-        sha = self._resolve(request.query_params.get("sha", self._world.default_branch))
-        return self._front.page(
-            request, [git_shapes.commit_json(self._world, one) for one in self._history.walk(sha)]
+        sha = self._resolve(request.query_params.get("sha", self._github.default_branch))
+        return self._gate.page(
+            request, [payloads.commit_json(self._github, one) for one in self._history.walk(sha)]
         )
 
     def _commit(self, sha: str) -> Json:
-        return git_shapes.commit_json(self._world, self._history.commit(sha))
+        return payloads.commit_json(self._github, self._history.commit(sha))
 
     def _named_pull(self, request: Request) -> PullState:
-        state = self._world.pulls.get(request.path_params["number"])
-        if state is None:
+        pull = self._github.pulls.get(request.path_params["number"])
+        if pull is None:
             raise HttpError(404, "Not Found")
-        return state
+        return pull
 
-    def _base_sha(self, state: PullState) -> str:
-        return self._history.heads().get(state.base_branch, state.head_sha)
+    def _base_sha(self, pull: PullState) -> str:
+        return self._history.heads().get(pull.base_branch, pull.head_sha)
 
-    def _changes(self, state: PullState) -> list[ChangedFile]:
-        shared = self._history.merge_base(self._base_sha(state), state.head_sha)
-        return [] if shared is None else self._history.changes(shared, state.head_sha)
+    def _changes(self, pull: PullState) -> list[ChangedFile]:
+        shared = self._history.merge_base(self._base_sha(pull), pull.head_sha)
+        return [] if shared is None else self._history.changes(shared, pull.head_sha)
 
     def _resolve(self, ref: str) -> str:
         sha = self._history.resolve(ref)

@@ -3,30 +3,50 @@
 The repository is opened for each call, so changes by others are seen.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
+from typing import Protocol
 
+from dulwich import objects
 from dulwich.diff_tree import RenameDetector, TreeChange, tree_changes
 from dulwich.graph import find_merge_base
 from dulwich.object_store import tree_lookup_path
-from dulwich.objects import Blob, Commit, ObjectID, Tree
+from dulwich.objects import Blob, ObjectID, Tree
 from dulwich.refs import Ref
 from dulwich.repo import Repo
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitFile:
+class Signature(Struct, frozen=True, kw_only=True):
+    """Who made a commit, and when in Unix seconds."""
+
+    name: str
+    email: str
+    time: float
+
+
+class GitCommit(Struct, frozen=True, kw_only=True):
+    """One commit."""
+
+    sha: str
+    tree: str
+    parents: tuple[str, ...]
+    author: Signature
+    committer: Signature
+    message: str
+
+
+class GitFile(Struct, frozen=True, kw_only=True):
     """A file of a commit."""
 
     sha: str
     content: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedFile:
+class ChangedFile(Struct, frozen=True, kw_only=True):
     """A file that differs between two commits; `before` is its old path where it was renamed."""
 
     path: str
@@ -37,8 +57,44 @@ class ChangedFile:
     deletions: int
 
 
+class History(Protocol):
+    """What the stand-in asks of a repository. Tests have one of plain values."""
+
+    def heads(self) -> dict[str, str]:
+        """The commit of every branch."""
+        ...
+
+    def resolve(self, ref: str) -> str | None:
+        """The full SHA of a branch, or of a commit named by its full SHA."""
+        ...
+
+    def commit(self, sha: str) -> GitCommit:
+        """One commit."""
+        ...
+
+    def walk(self, sha: str) -> list[GitCommit]:
+        """A commit and all its ancestors, newest first."""
+        ...
+
+    def between(self, base: str, head: str) -> list[str]:
+        """The commits of `head` that `base` does not have, oldest first."""
+        ...
+
+    def merge_base(self, one: str, other: str) -> str | None:
+        """A newest common ancestor."""
+        ...
+
+    def entry(self, sha: str, path: str) -> GitFile | list[str] | None:
+        """A file of a commit, or the names in a folder, or None."""
+        ...
+
+    def changes(self, base: str, head: str) -> list[ChangedFile]:
+        """The files that differ between two commits."""
+        ...
+
+
 class GitHistory:
-    """Read-only questions to one git repository."""
+    """The history of a git repository on disk, bare or not."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -58,25 +114,25 @@ class GitHistory:
             return heads[name]
         with self._open() as repo:
             known = len(ref) in {40, 64} and ObjectID(ref.encode()) in repo.object_store
-            return ref if known and isinstance(repo[ObjectID(ref.encode())], Commit) else None
+            return ref if known and isinstance(repo[ObjectID(ref.encode())], objects.Commit) else None
 
-    def commit(self, sha: str) -> Commit:
+    def commit(self, sha: str) -> GitCommit:
         """One commit."""
         with self._open() as repo:
-            return _commit(repo, sha)
+            return _commit(_commit_object(repo, sha))
 
-    def walk(self, sha: str) -> list[Commit]:
-        """A commit and all before it, newest first."""
+    def walk(self, sha: str) -> list[GitCommit]:
+        """A commit and all its ancestors, newest first."""
         with self._open() as repo:
-            return [entry.commit for entry in repo.get_walker(include=[ObjectID(sha.encode())])]
+            return [_commit(entry.commit) for entry in repo.get_walker(include=[ObjectID(sha.encode())])]
 
     def between(self, base: str, head: str) -> list[str]:
-        """The commits of `head` that `base` has not, oldest first."""
-        known = {commit.id for commit in self.walk(base)}
-        return [commit.id.decode() for commit in reversed(self.walk(head)) if commit.id not in known]
+        """The commits of `head` that `base` does not have, oldest first."""
+        known = {commit.sha for commit in self.walk(base)}
+        return [commit.sha for commit in reversed(self.walk(head)) if commit.sha not in known]
 
     def merge_base(self, one: str, other: str) -> str | None:
-        """A newest commit that both share."""
+        """A newest common ancestor."""
         with self._open() as repo:
             found = find_merge_base(repo, [ObjectID(one.encode()), ObjectID(other.encode())])
             return found[0].decode() if found else None
@@ -85,7 +141,7 @@ class GitHistory:
         """A file of a commit, or the names in a folder, or None."""
         with self._open() as repo:
             try:
-                _, found = tree_lookup_path(repo.__getitem__, _commit(repo, sha).tree, path.encode())
+                _, found = tree_lookup_path(repo.__getitem__, _commit_object(repo, sha).tree, path.encode())
             except (KeyError, NotADirectoryError):
                 return None
             entry = repo[found]
@@ -94,9 +150,9 @@ class GitHistory:
             return GitFile(sha=found.decode(), content=entry.as_raw_string())
 
     def changes(self, base: str, head: str) -> list[ChangedFile]:
-        """What differs from one commit to another."""
+        """The files that differ between two commits."""
         with self._open() as repo:
-            trees = (_commit(repo, base).tree, _commit(repo, head).tree)
+            trees = (_commit_object(repo, base).tree, _commit_object(repo, head).tree)
             detector = RenameDetector(repo.object_store)
             return [
                 _changed_file(repo, one)
@@ -112,11 +168,33 @@ class GitHistory:
             repo.close()
 
 
-def _commit(repo: Repo, sha: str) -> Commit:
+def _commit_object(repo: Repo, sha: str) -> objects.Commit:
     found = repo[ObjectID(sha.encode())]
-    if not isinstance(found, Commit):
+    if not isinstance(found, objects.Commit):
         raise KeyError(sha)
     return found
+
+
+def _commit(found: objects.Commit) -> GitCommit:
+    return GitCommit(
+        sha=found.id.decode(),
+        tree=found.tree.decode(),
+        parents=tuple(parent.decode() for parent in found.parents),
+        author=_signature(found.author, found.author_time),
+        committer=_signature(found.committer, found.commit_time),
+        message=found.message.decode("utf-8", "replace"),
+    )
+
+
+# Ada Lovelace <ada@example.org>
+_SIGNATURE = re.compile(r"^(?P<name>.*?) *<(?P<email>[^>]*)>")
+
+
+def _signature(who: bytes, time: float) -> Signature:
+    text = who.decode("utf-8", "replace")
+    found = _SIGNATURE.match(text)
+    name, email = (found["name"], found["email"]) if found else (text, "")
+    return Signature(name=name, email=email, time=time)
 
 
 _CHANGE_STATUS = {"add": "added", "delete": "removed", "rename": "renamed", "copy": "copied"}

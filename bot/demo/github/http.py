@@ -1,6 +1,6 @@
 """What every REST endpoint shares: authentication, errors, injected faults, pagination.
 
-An App's JWT is only checked for its form; an installation token must have been created here.
+An App's JWT is only checked for its form; tokens of installations and people must have been created here.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bot.demo.github.payloads import Json
-from bot.demo.github.state import GitHubState, InjectedFault
+from bot.demo.github.state import GitHubState, InjectedFault, Interruption
 
 REPOSITORY_PATH = "/repos/{owner}/{repo}"
 
@@ -31,35 +31,44 @@ class HttpError(Exception):
 
 
 class RestGate:
-    """What stands before every endpoint of one world."""
+    """Wraps every endpoint: records the request, injects faults, checks the caller, turns errors to JSON."""
 
-    def __init__(self, world: GitHubState) -> None:
-        self._world = world
+    def __init__(self, github: GitHubState) -> None:
+        self._github = github
 
     def route(self, method: str, path: str, endpoint: Endpoint) -> Route:
-        """The route of an endpoint, behind the checks."""
+        """The route of an endpoint for callers with a token."""
+
+        async def checked(request: Request) -> Response:
+            self._check_caller(request)
+            return await endpoint(request)
+
+        return self.public_route(method, path, checked)
+
+    def public_route(self, method: str, path: str, endpoint: Endpoint) -> Route:
+        """The route of an endpoint that checks its callers itself."""
 
         async def answer(request: Request) -> Response:
-            self._world.requests.append(f"{request.method} {request.url.path}")
-            if self._world.away:
+            self._github.requests.append(f"{request.method} {request.url.path}")
+            self._interrupt(request)
+            if self._github.away:
                 return _error_response(502, "Bad Gateway")
-            fault = self._fault(request)
+            fault = self._next_fault(request)
             if fault is not None and not fault.after:
                 return _fault_response(fault)
             try:
-                self._check_caller(request)
                 response = await endpoint(request)
-            except HttpError as failing:
-                response = _error_response(failing.status, failing.message)
-                response.headers.update(failing.headers)
+            except HttpError as error:
+                response = _error_response(error.status, error.message)
+                response.headers.update(error.headers)
                 return response
             return response if fault is None else _fault_response(fault)
 
         return Route(path, answer, methods=[method])
 
-    def need(self, permission: str) -> None:
+    def require_write(self, permission: str) -> None:
         """Refuse where the App was not given this permission to write."""
-        if self._world.permissions.get(permission) != "write":
+        if self._github.permissions.get(permission) != "write":
             headers = {"X-Accepted-GitHub-Permissions": f"{permission}=write"}
             raise HttpError(403, "Resource not accessible by integration", headers)
 
@@ -71,14 +80,14 @@ class RestGate:
         headers = {}
         if page * size < len(everything):
             following = request.url.include_query_params(page=page + 1)
-            headers["Link"] = f'<{self._world.url}{following.path}?{following.query}>; rel="next"'
+            headers["Link"] = f'<{self._github.url}{following.path}?{following.query}>; rel="next"'
         if within is None:
             return JSONResponse(shown, headers=headers)
         return JSONResponse({"total_count": len(everything), within: shown}, headers=headers)
 
-    def tail(self, request: Request, everything: Sequence[Json]) -> Response:
-        """One part of a list that is read by a cursor: the id behind which it goes on, newest first. Where it
-        is still what the caller knows, it says so."""
+    def cursor_page(self, request: Request, everything: Sequence[Json]) -> Response:
+        """One page of a list, newest first, read by a cursor: the id after which it continues. 304 if the
+        ETag matches."""
         size = min(max(_number_parameter(request, "per_page", 30), 1), 100)
         cursor = _number_parameter(request, "cursor", 0)
         left = [one for one in everything if not cursor or int(str(one["id"])) < cursor]
@@ -87,27 +96,59 @@ class RestGate:
             return Response(status_code=304, headers=headers)
         if len(left) > size:
             following = request.url.include_query_params(cursor=left[size - 1]["id"])
-            headers["Link"] = f'<{self._world.url}{following.path}?{following.query}>; rel="next"'
+            headers["Link"] = f'<{self._github.url}{following.path}?{following.query}>; rel="next"'
         return JSONResponse(left[:size], headers=headers)
 
-    def _fault(self, request: Request) -> InjectedFault | None:
-        for fault in self._world.faults:
-            if fault.method == request.method and request.url.path.endswith(fault.ending):
-                self._world.faults.remove(fault)
+    def person(self, request: Request) -> str | None:
+        """Whose token the request carries; None for the App's own."""
+        return self._github.user_tokens.get(_authorization(request)[1])
+
+    def _interrupt(self, request: Request) -> None:
+        for interruption in tuple(self._github.interruptions):
+            if _matches(interruption, request):
+                self._github.interruptions.remove(interruption)
+                interruption.act()
+
+    def _next_fault(self, request: Request) -> InjectedFault | None:
+        for fault in self._github.faults:
+            if _matches(fault, request):
+                fault.times -= 1
+                if fault.times == 0:
+                    self._github.faults.remove(fault)
                 return fault
         return None
 
     def _check_caller(self, request: Request) -> None:
-        kind, _, secret = request.headers.get("Authorization", "").partition(" ")
+        kind, token = _authorization(request)
         as_app = request.url.path == "/app" or request.url.path.startswith("/app/")
-        good = kind == "Bearer" and secret.count(".") == 2 if as_app else secret in self._world.tokens
-        if not good:
+        if as_app:
+            known = kind == "Bearer" and token.count(".") == 2
+        else:
+            known = token in self._github.tokens or token in self._github.user_tokens
+        if not known:
             raise HttpError(401, "Bad credentials")
-        owner, name = request.path_params.get("owner"), request.path_params.get("repo")
-        if name is not None and f"{owner}/{name}" != self._world.full_name:
+        if "repo" in request.path_params:
+            self._check_repository(request)
+
+    def _check_repository(self, request: Request) -> None:
+        name, person = "{owner}/{repo}".format(**request.path_params), self.person(request)
+        if person is not None:
+            readable = {one.lower() for one in self._github.readable.get(person, ())}
+            if name.lower() not in readable:
+                raise HttpError(404, "Not Found")
+        elif name != self._github.full_name:
             raise HttpError(404, "Not Found")
-        if name is not None and self._world.archived and request.method != "GET":
+        elif self._github.archived and request.method != "GET":
             raise HttpError(403, "Repository was archived so is read-only.")
+
+
+def _matches(one: InjectedFault | Interruption, request: Request) -> bool:
+    return one.method == request.method and request.url.path.endswith(one.ending)
+
+
+def _authorization(request: Request) -> tuple[str, str]:
+    kind, _, token = request.headers.get("Authorization", "").partition(" ")
+    return kind, token
 
 
 def _number_parameter(request: Request, name: str, default: int) -> int:

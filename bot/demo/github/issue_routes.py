@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bot.demo.github import payloads as shapes
+from bot.demo.github import payloads
 from bot.demo.github.http import REPOSITORY_PATH, HttpError, RestGate
 from bot.demo.github.payloads import label_json
 from bot.demo.github.state import GitHubComment, GitHubState, LabelState
@@ -19,16 +19,16 @@ REACTION_NAMES = {"+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", 
 
 
 class CommentRoutes:
-    """Routes over the comments of one world. `announce` is told what happened to which comment."""
+    """Routes over the comments of the stand-in. `announce` is told what happened to which comment."""
 
-    def __init__(self, world: GitHubState, announce: Callable[[str, GitHubComment], None]) -> None:
-        self._world = world
-        self._front = RestGate(world)
+    def __init__(self, github: GitHubState, announce: Callable[[str, GitHubComment], None]) -> None:
+        self._github = github
+        self._gate = RestGate(github)
         self._announce = announce
 
     def all(self) -> list[Route]:
         """Every route."""
-        route = self._front.route
+        route = self._gate.route
         many, one = (
             f"{REPOSITORY_PATH}/issues/{{number:int}}/comments",
             f"{REPOSITORY_PATH}/issues/comments/{{id:int}}",
@@ -43,69 +43,69 @@ class CommentRoutes:
         ]
 
     async def _list(self, request: Request) -> Response:
-        comments = self._world.comments_of(self._number(request))
-        return self._front.page(request, [shapes.comment_json(self._world, one) for one in comments])
+        comments = self._github.comments_of(self._number(request))
+        return self._gate.page(request, [payloads.comment_json(self._github, one) for one in comments])
 
     async def _create(self, request: Request) -> Response:
         self._refuse_locked(self._number(request))
-        now = self._world.now()
-        state = GitHubComment(
-            id=next(self._world.ids),
+        now = self._github.now()
+        comment = GitHubComment(
+            id=next(self._github.ids),
             number=self._number(request),
-            author=self._world.bot(),
+            author=self._github.bot(),
             body=_comment_body(await request.body()),
             by_app=True,
             created_at=now,
             updated_at=now,
         )
-        self._world.comments[state.id] = state
-        self._announce("created", state)
-        return JSONResponse(shapes.comment_json(self._world, state), status_code=201)
+        self._github.comments[comment.id] = comment
+        self._announce("created", comment)
+        return JSONResponse(payloads.comment_json(self._github, comment), status_code=201)
 
     async def _show(self, request: Request) -> Response:
-        return JSONResponse(shapes.comment_json(self._world, self._named(request)))
+        return JSONResponse(payloads.comment_json(self._github, self._named(request)))
 
     async def _edit(self, request: Request) -> Response:
-        state = self._named(request)
-        if not state.by_app:
+        comment = self._named(request)
+        if not comment.by_app:
             raise HttpError(403, "Resource not accessible by integration")
-        self._refuse_locked(state.number)
-        state.body = _comment_body(await request.body())
-        state.updated_at = self._world.now()
-        self._announce("edited", state)
-        return JSONResponse(shapes.comment_json(self._world, state))
+        self._refuse_locked(comment.number)
+        comment.body = _comment_body(await request.body())
+        comment.updated_at = self._github.now()
+        self._announce("edited", comment)
+        return JSONResponse(payloads.comment_json(self._github, comment))
 
     async def _delete(self, request: Request) -> Response:
-        state = self._named(request)
-        del self._world.comments[state.id]
-        self._announce("deleted", state)
+        comment = self._named(request)
+        del self._github.comments[comment.id]
+        self._announce("deleted", comment)
         return Response(status_code=204)
 
     async def _react(self, request: Request) -> Response:
         content = _required_text(await request.body(), "content")
         if content not in REACTION_NAMES:
             raise HttpError(422, "Validation Failed")
-        state, bot = self._named(request), self._world.bot()
-        given = state.reactions.setdefault(content, [])
+        comment, bot = self._named(request), self._github.bot()
+        given = comment.reactions.setdefault(content, [])
         new = bot not in given
         given += [bot] if new else []
-        shape = shapes.reaction_json(self._world, next(self._world.ids), bot, content)
+        shape = payloads.reaction_json(self._github, next(self._github.ids), bot, content)
         return JSONResponse(shape, status_code=201 if new else 200)
 
     def _named(self, request: Request) -> GitHubComment:
-        state = self._world.comments.get(request.path_params["id"])
-        if state is None:
+        comment = self._github.comments.get(request.path_params["id"])
+        if comment is None:
             raise HttpError(404, "Not Found")
-        return state
+        return comment
 
     def _number(self, request: Request) -> int:
         number: int = request.path_params["number"]
-        if number not in self._world.pulls:
+        if number not in self._github.pulls:
             raise HttpError(404, "Not Found")
         return number
 
     def _refuse_locked(self, number: int) -> None:
-        if self._world.pulls[number].locked:
+        if self._github.pulls[number].locked:
             raise HttpError(403, "Unable to create comment because issue is locked.")
 
 
@@ -130,15 +130,15 @@ LONGEST_LABEL_NAME, LONGEST_LABEL_DESCRIPTION = 50, 100
 
 
 class LabelRoutes:
-    """Routes over the labels of one world, and the teams of its owner."""
+    """Routes over the labels of the stand-in, and the teams of its owner."""
 
-    def __init__(self, world: GitHubState) -> None:
-        self._world = world
-        self._front = RestGate(world)
+    def __init__(self, github: GitHubState) -> None:
+        self._github = github
+        self._gate = RestGate(github)
 
     def all(self) -> list[Route]:
         """Every route."""
-        route = self._front.route
+        route = self._gate.route
         team = "/orgs/{org}/teams/{slug}/memberships/{login}"
         return [
             route("GET", f"{REPOSITORY_PATH}/labels/{{name}}", self._show),
@@ -147,30 +147,30 @@ class LabelRoutes:
         ]
 
     async def _show(self, request: Request) -> Response:
-        state = self._world.labels.get(request.path_params["name"].lower())
-        if state is None:
+        label = self._github.labels.get(request.path_params["name"].lower())
+        if label is None:
             raise HttpError(404, "Not Found")
-        return JSONResponse(label_json(self._world, state))
+        return JSONResponse(label_json(self._github, label))
 
     async def _create(self, request: Request) -> Response:
-        self._front.need("pull_requests")
+        self._gate.require_write("pull_requests")
         asked = json.loads(await request.body())
-        state = LabelState(
-            id=next(self._world.ids),
+        label = LabelState(
+            id=next(self._github.ids),
             name=asked["name"],
             colour=asked["color"],
             description=asked.get("description", ""),
         )
-        long = len(state.name) > LONGEST_LABEL_NAME or len(state.description) > LONGEST_LABEL_DESCRIPTION
-        if long or state.name.lower() in self._world.labels:
+        long = len(label.name) > LONGEST_LABEL_NAME or len(label.description) > LONGEST_LABEL_DESCRIPTION
+        if long or label.name.lower() in self._github.labels:
             raise HttpError(422, "Validation Failed")
-        self._world.labels[state.name.lower()] = state
-        return JSONResponse(label_json(self._world, state), status_code=201)
+        self._github.labels[label.name.lower()] = label
+        return JSONResponse(label_json(self._github, label), status_code=201)
 
     async def _membership(self, request: Request) -> Response:
         team = f"{request.path_params['org']}/{request.path_params['slug']}"
         login = request.path_params["login"]
-        if login not in self._world.teams.get(team, set()):
+        if login not in self._github.teams.get(team, set()):
             raise HttpError(404, "Not Found")
-        url = f"{self._world.url}{request.url.path}"
+        url = f"{self._github.url}{request.url.path}"
         return JSONResponse({"url": url, "role": "member", "state": "active"})

@@ -41,10 +41,10 @@ PostComment = Callable[[int, str, str], Awaitable[int]]
 
 
 class PageRoutes:
-    """Pages of one world; `comment` is what a form that is sent does."""
+    """Pages of the stand-in; `comment` is what a form that is sent does."""
 
-    def __init__(self, world: GitHubState, comment: PostComment) -> None:
-        self._world = world
+    def __init__(self, github: GitHubState, comment: PostComment) -> None:
+        self._github = github
         self._comment = comment
         self._render = Renderer().render
 
@@ -64,13 +64,13 @@ class PageRoutes:
     async def _pulls(self, request: Request) -> Response:
         if not self._is_here(request):
             return self.missing(request)
-        return self._page("demo_pulls.html.j2", pulls=tuple(self._world.pulls.values()))
+        return self._page("demo_pulls.html.j2", pulls=tuple(self._github.pulls.values()))
 
     async def _pull(self, request: Request) -> Response:
         state = self._state(request)
         if state is None:
             return self.missing(request)
-        people = [account for account in self._world.accounts.values() if not account.is_bot]
+        people = [account for account in self._github.accounts.values() if not account.is_bot]
         return self._page("demo_pull.html.j2", pull=state, people=people, talk=self._talk(state))
 
     async def _conversation(self, request: Request) -> Response:
@@ -87,24 +87,24 @@ class PageRoutes:
             return self.missing(request)
         form = parse_qs((await request.body()).decode("utf-8", "replace"))
         who, body = (form.get(name, [""])[0] for name in ("who", "body"))
-        if who in self._world.accounts and body.strip():
+        if who in self._github.accounts and body.strip():
             await self._comment(state.number, who, body[:LONGEST_COMMENT])
         return RedirectResponse(f"{request.url.path}#new", status_code=303)
 
     def _is_here(self, request: Request) -> bool:
-        return "{owner}/{repo}".format(**request.path_params) == self._world.full_name
+        return "{owner}/{repo}".format(**request.path_params) == self._github.full_name
 
     def _state(self, request: Request) -> PullState | None:
-        return self._world.pulls.get(request.path_params["number"]) if self._is_here(request) else None
+        return self._github.pulls.get(request.path_params["number"]) if self._is_here(request) else None
 
     def _talk(self, state: PullState) -> str:
-        said = [one for one in self._world.comments.values() if one.number == state.number]
-        checks = [check for check in self._world.checks.values() if check.head_sha == state.head_sha]
+        said = [one for one in self._github.comments.values() if one.number == state.number]
+        checks = [check for check in self._github.checks.values() if check.head_sha == state.head_sha]
         values = {"pull": state, "comments": [*map(_rendered_comment, said)], "checks": checks}
         return self._render("demo_conversation.html.j2", values)
 
     def _page(self, template: str, *, status: int = 200, **values: object) -> Response:
-        text = self._render(template, {"name": self._world.full_name, **values})
+        text = self._render(template, {"name": self._github.full_name, **values})
         return HTMLResponse(text, status_code=status, headers=HEADERS)
 
 

@@ -1,14 +1,14 @@
 """The mutable state of the stand-in GitHub. Times are Unix seconds."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from itertools import count
+
+from msgspec import Struct, field
 
 from bot.domain.repository import Permission
 
 
-@dataclass(slots=True, kw_only=True)
-class AccountState:
+class AccountState(Struct, kw_only=True):
     """A person or bot, and what they may do with the repository."""
 
     id: int
@@ -21,8 +21,7 @@ class AccountState:
         return self.login.endswith("[bot]")
 
 
-@dataclass(slots=True, kw_only=True)
-class PullState:
+class PullState(Struct, kw_only=True):
     """One pull request; its head is a branch of the repository's own, or of the `fork`."""
 
     number: int
@@ -38,12 +37,11 @@ class PullState:
     closed_at: float | None = None
     merged_at: float | None = None
     locked: bool = False
-    labels: list[str] = field(default_factory=list)
+    labels: list[str] = []
     fork: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
-class LabelState:
+class LabelState(Struct, kw_only=True):
     """One label of the repository; `colour` is six hexadecimal digits."""
 
     id: int
@@ -52,8 +50,7 @@ class LabelState:
     description: str = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class GitHubComment:
+class GitHubComment(Struct, kw_only=True):
     """One comment; `by_app` where the App wrote it. `reactions` maps contents to those who gave them."""
 
     id: int
@@ -63,11 +60,10 @@ class GitHubComment:
     by_app: bool
     created_at: float
     updated_at: float
-    reactions: dict[str, list[AccountState]] = field(default_factory=dict)
+    reactions: dict[str, list[AccountState]] = {}
 
 
-@dataclass(slots=True, kw_only=True)
-class GitHubCheck:
+class GitHubCheck(Struct, kw_only=True):
     """One check run of the App, as it was last written; `annotations` only ever grow."""
 
     id: int
@@ -81,12 +77,11 @@ class GitHubCheck:
     summary: str | None
     started_at: float
     completed_at: float | None
-    annotations: list[Mapping[str, object]] = field(default_factory=list)
-    actions: list[Mapping[str, object]] = field(default_factory=list)
+    annotations: list[Mapping[str, object]] = []
+    actions: list[Mapping[str, object]] = []
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusState:
+class StatusState(Struct, frozen=True, kw_only=True):
     """One commit status; the newest of a context counts."""
 
     id: int
@@ -98,8 +93,7 @@ class StatusState:
     created_at: float
 
 
-@dataclass(slots=True, kw_only=True)
-class RecordedDelivery:
+class RecordedDelivery(Struct, kw_only=True):
     """One webhook delivery, or one attempt to repeat it under the same `guid`."""
 
     id: int
@@ -115,9 +109,9 @@ class RecordedDelivery:
     duration: float
 
 
-@dataclass(slots=True, kw_only=True)
-class InjectedFault:
-    """What the next matching request gets instead of its answer, before or `after` it took effect."""
+class InjectedFault(Struct, kw_only=True):
+    """What the next `times` matching requests get instead of their answer, before or `after` they took
+    effect."""
 
     method: str
     ending: str
@@ -125,6 +119,23 @@ class InjectedFault:
     message: str
     headers: Mapping[str, str]
     after: bool
+    times: int = 1
+
+
+class Interruption(Struct, frozen=True, kw_only=True):
+    """What happens on GitHub right before the next matching request is answered."""
+
+    method: str
+    ending: str
+    act: Callable[[], None]
+
+
+class SignInCode(Struct, frozen=True, kw_only=True):
+    """What a browser brought back from GitHub; good once, and with the verifier of its `challenge`."""
+
+    login: str
+    challenge: str
+    redirect_uri: str
 
 
 def _default_permissions() -> dict[str, str]:
@@ -138,9 +149,12 @@ def _default_permissions() -> dict[str, str]:
     }
 
 
-@dataclass(slots=True, kw_only=True)
-class GitHubState:
-    """Everything that the stand-in remembers."""
+class GitHubState(Struct, kw_only=True):
+    """Everything that the stand-in remembers.
+
+    `readable` names the repositories that a person's own token may read. `client_id` and `client_secret` are
+    the App's for signing people in; `user_token_seconds` is how long their tokens last, None for ever.
+    """
 
     full_name: str
     url: str
@@ -150,18 +164,25 @@ class GitHubState:
     default_branch: str
     private: bool
     now: Callable[[], float]
+    client_id: str
+    client_secret: str
+    user_token_seconds: int | None = 28_800
     ids: "count[int]" = field(default_factory=lambda: count(1001))
-    accounts: dict[str, AccountState] = field(default_factory=dict)
-    pulls: dict[int, PullState] = field(default_factory=dict)
-    comments: dict[int, GitHubComment] = field(default_factory=dict)
-    labels: dict[str, LabelState] = field(default_factory=dict)
-    teams: dict[str, set[str]] = field(default_factory=dict)
-    checks: dict[int, GitHubCheck] = field(default_factory=dict)
-    statuses: list[StatusState] = field(default_factory=list)
-    deliveries: list[RecordedDelivery] = field(default_factory=list)
-    tokens: set[str] = field(default_factory=set)
-    faults: list[InjectedFault] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
+    accounts: dict[str, AccountState] = {}
+    pulls: dict[int, PullState] = {}
+    comments: dict[int, GitHubComment] = {}
+    labels: dict[str, LabelState] = {}
+    teams: dict[str, set[str]] = {}
+    checks: dict[int, GitHubCheck] = {}
+    statuses: list[StatusState] = []
+    deliveries: list[RecordedDelivery] = []
+    tokens: set[str] = set()
+    user_tokens: dict[str, str] = {}
+    sign_in_codes: dict[str, SignInCode] = {}
+    readable: dict[str, set[str]] = {}
+    faults: list[InjectedFault] = []
+    interruptions: list[Interruption] = []
+    requests: list[str] = []
     permissions: dict[str, str] = field(default_factory=_default_permissions)
     away: bool = False
     archived: bool = False
@@ -179,7 +200,7 @@ class GitHubState:
         return self.accounts[login]
 
     def label(self, name: str) -> LabelState:
-        """The label of this name, which is made when it is new; GitHub tells them apart without case."""
+        """The label of this name, which is made when it is new; GitHub ignores case here."""
         return self.labels.setdefault(name.lower(), LabelState(id=next(self.ids), name=name))
 
     def bot(self) -> AccountState:

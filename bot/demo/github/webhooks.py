@@ -13,8 +13,8 @@ from time import perf_counter
 
 import httpx
 
-from bot.demo.github import payloads as shapes
-from bot.demo.github.git import GitHistory
+from bot.demo.github import payloads
+from bot.demo.github.git import History
 from bot.demo.github.payloads import Json, installation_json, repository_json, timestamp, user_json
 from bot.demo.github.state import AccountState, GitHubComment, GitHubState, PullState, RecordedDelivery
 
@@ -27,13 +27,13 @@ class WebhookSender:
 
     def __init__(
         self,
-        world: GitHubState,
+        github: GitHubState,
         *,
         webhook_url: str | None,
         secret: str,
         transport: httpx.AsyncBaseTransport | None,
     ) -> None:
-        self._world = world
+        self._github = github
         self.webhook_url = webhook_url
         self._secret = secret.encode()
         self._transport = transport
@@ -50,34 +50,34 @@ class WebhookSender:
             "User-Agent": "GitHub-Hookshot/stand-in",
             "X-GitHub-Event": event,
             "X-GitHub-Delivery": delivery_guid,
-            "X-GitHub-Hook-Installation-Target-ID": str(self._world.app_id),
+            "X-GitHub-Hook-Installation-Target-ID": str(self._github.app_id),
             "X-GitHub-Hook-Installation-Target-Type": "integration",
             "X-Hub-Signature-256": sign_body(self._secret, body),
         }
         started = perf_counter()
         status, code = await self._post(body, headers)
         action = payload.get("action")
-        made = RecordedDelivery(
-            id=next(self._world.ids),
+        delivery = RecordedDelivery(
+            id=next(self._github.ids),
             guid=delivery_guid,
             event=event,
             action=action if isinstance(action, str) else None,
             payload=payload,
             headers=headers,
-            delivered_at=self._world.now(),
+            delivered_at=self._github.now(),
             redelivery=guid is not None,
             status=status,
             status_code=code,
             duration=round(perf_counter() - started, 3),
         )
-        self._world.deliveries.append(made)
-        return made
+        self._github.deliveries.append(delivery)
+        return delivery
 
     async def redeliver(self, delivery_id: int) -> bool:
         """Repeat a delivery under its GUID; false where there is none of this id."""
-        for made in self._world.deliveries:
-            if made.id == delivery_id:
-                await self.deliver(made.event, made.payload, guid=made.guid)
+        for delivery in self._github.deliveries:
+            if delivery.id == delivery_id:
+                await self.deliver(delivery.event, delivery.payload, guid=delivery.guid)
                 return True
         return False
 
@@ -106,40 +106,40 @@ NO_COMMIT = "0" * 40
 
 
 class EventSender:
-    """Sends the events of one world."""
+    """Sends the events of the repository and the App."""
 
-    def __init__(self, world: GitHubState, history: GitHistory, hooks: WebhookSender) -> None:
-        self._world = world
+    def __init__(self, github: GitHubState, history: History, webhooks: WebhookSender) -> None:
+        self._github = github
         self._history = history
-        self._hooks = hooks
+        self._webhooks = webhooks
 
     async def comment(
-        self, action: str, state: GitHubComment, by: AccountState | None = None
+        self, action: str, comment: GitHubComment, by: AccountState | None = None
     ) -> RecordedDelivery:
         """A comment was written, edited or deleted."""
         facts: Json = {
-            "issue": shapes.issue_json(self._world, self._world.pulls[state.number]),
-            "comment": shapes.comment_json(self._world, state),
-            "repository": repository_json(self._world),
+            "issue": payloads.issue_json(self._github, self._github.pulls[comment.number]),
+            "comment": payloads.comment_json(self._github, comment),
+            "repository": repository_json(self._github),
         }
-        return await self.send("issue_comment", action, by or state.author, facts)
+        return await self.send("issue_comment", action, by or comment.author, facts)
 
     async def pull(
-        self, action: str, state: PullState, who: AccountState, more: Json | None = None
+        self, action: str, pull: PullState, by: AccountState, more: Json | None = None
     ) -> RecordedDelivery:
         """Something happened to a pull request."""
-        base_sha = self._history.heads()[state.base_branch]
+        base_sha = self._history.heads()[pull.base_branch]
         facts: Json = {
-            "number": state.number,
-            "pull_request": shapes.pull_json(self._world, state, base_sha, changed_files=0),
-            "repository": repository_json(self._world),
+            "number": pull.number,
+            "pull_request": payloads.pull_json(self._github, pull, base_sha, changed_files=0),
+            "repository": repository_json(self._github),
         }
-        return await self.send("pull_request", action, who, {**facts, **(more or {})})
+        return await self.send("pull_request", action, by, {**facts, **(more or {})})
 
-    async def push(self, branch: str, before: str, after: str, who: AccountState) -> RecordedDelivery:
+    async def push(self, branch: str, before: str, after: str, by: AccountState) -> RecordedDelivery:
         """A branch moved."""
         # In push events alone these times are numbers.
-        pushed_at = {"pushed_at": int(self._world.now())}
+        pushed_at = {"pushed_at": int(self._github.now())}
         facts: Json = {
             "ref": f"refs/heads/{branch}",
             "before": before,
@@ -149,41 +149,43 @@ class EventSender:
             "forced": False,
             "commits": [],
             "head_commit": None,
-            "repository": {**repository_json(self._world), **pushed_at},
-            "pusher": {"name": who.login},
+            "repository": {**repository_json(self._github), **pushed_at},
+            "pusher": {"name": by.login},
         }
-        return await self.send("push", None, who, facts)
+        return await self.send("push", None, by, facts)
 
     async def merge_group(self, action: str, number: int, head_sha: str) -> RecordedDelivery:
-        """A merge queue made a commit whose last pull request is this one, or has no use for it any more."""
-        state, made = self._world.pulls[number], self._history.commit(head_sha)
-        base_sha = made.parents[0].decode()
+        """A merge queue made a commit whose last pull request is this one, or dropped it."""
+        pull, commit = self._github.pulls[number], self._history.commit(head_sha)
+        base_sha = commit.parents[0]
         facts: Json = {
             "merge_group": {
                 "head_sha": head_sha,
-                "head_ref": f"refs/heads/gh-readonly-queue/{state.base_branch}/pr-{number}-{base_sha}",
+                "head_ref": f"refs/heads/gh-readonly-queue/{pull.base_branch}/pr-{number}-{base_sha}",
                 "base_sha": base_sha,
-                "base_ref": f"refs/heads/{state.base_branch}",
+                "base_ref": f"refs/heads/{pull.base_branch}",
                 "head_commit": {
                     "id": head_sha,
-                    "tree_id": made.tree.decode(),
-                    "message": made.message.decode("utf-8", "replace"),
-                    "timestamp": timestamp(made.commit_time),
+                    "tree_id": commit.tree,
+                    "message": commit.message,
+                    "timestamp": timestamp(commit.committer.time),
                 },
             },
-            "repository": repository_json(self._world),
+            "repository": repository_json(self._github),
         }
         return await self.send("merge_group", action, self.owner(), facts)
 
-    async def send(self, event: str, action: str | None, who: AccountState, facts: Json) -> RecordedDelivery:
-        """Any event, with what every one of them carries."""
-        whole = (
-            installation_json(self._world) if event == "installation" else {"id": self._world.installation}
+    async def send(self, event: str, action: str | None, by: AccountState, facts: Json) -> RecordedDelivery:
+        """Any event, with the fields that every event has."""
+        installation = (
+            installation_json(self._github) if event == "installation" else {"id": self._github.installation}
         )
-        named = {} if action is None else {"action": action}
-        sender = {"sender": user_json(self._world, who)}
-        return await self._hooks.deliver(event, {**named, **facts, "installation": whole, **sender})
+        with_action = {} if action is None else {"action": action}
+        sender = {"sender": user_json(self._github, by)}
+        return await self._webhooks.deliver(
+            event, {**with_action, **facts, "installation": installation, **sender}
+        )
 
     def owner(self) -> AccountState:
         """The owner of the repository."""
-        return self._world.account(self._world.owner)
+        return self._github.account(self._github.owner)

@@ -12,13 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.demo.github.stand_in import StandInGitHub
+from bot.github.sign_in import PUBLIC_API, SignInClient
 from bot.storage.database import Database
 from bot.web.auth.sign_in import local_path
 from bot.web.auth.visitor import GRANT_CACHE_SECONDS, MAX_BAD_TOKENS, REFUSAL_CACHE_SECONDS
-from tests.web.sign_in_provider import FakeSignInProvider
+from tests.github.plain_history import PlainHistory
 from tests.web.site_under_test import PRIVATE, PUBLIC, URL, ParsedPage, SiteUnderTest
 from tests.web.test_safety import private_pages
 
+CLIENT_ID, CLIENT_SECRET = "Iv23client", "a client secret"
 PAGE = f"/{PRIVATE}"
 
 
@@ -50,31 +53,40 @@ class Browser:
                 self.cookies[name] = morsel.value
         return answer
 
-    def sign_in(self, github: FakeSignInProvider, login: str, where: str = PAGE) -> httpx.Response:
+    def sign_in(self, github: StandInGitHub, login: str, where: str = PAGE) -> httpx.Response:
         """From a page, over GitHub, back to it."""
         first = self.go(where + ("&" if "?" in where else "?") + "sign-in=github")
         begun = self.go(first.headers["location"])
-        return self.go(github.agree(begun.headers["location"], login))
+        return self.go(github.agree_to_sign_in(begun.headers["location"], login))
 
 
 @pytest.fixture
-def github() -> FakeSignInProvider:
+def github() -> StandInGitHub:
     """Alice may read the private repository, mallory may not."""
-    return FakeSignInProvider({"alice": {PRIVATE, PUBLIC}, "mallory": {PUBLIC}})
+    stand_in = StandInGitHub(
+        PlainHistory(), PRIVATE, None, "a secret", 42, client_id=CLIENT_ID, client_secret=CLIENT_SECRET
+    )
+    stand_in.state.readable = {"alice": {PRIVATE, PUBLIC}, "mallory": {PUBLIC}}
+    return stand_in
 
 
 @pytest.fixture
-def site(tmp_path: Path, github: FakeSignInProvider) -> Iterator[SiteUnderTest]:
+def site(tmp_path: Path, github: StandInGitHub) -> Iterator[SiteUnderTest]:
     """A site at which one can sign in."""
     database = Database(f"sqlite:///{tmp_path}/maxview.sqlite")
     database.migrate()
-    yield SiteUnderTest(folder=tmp_path, database=database, people=github.people())
+    people = SignInClient(
+        client_id=CLIENT_ID,
+        client_secret=CLIENT_SECRET,
+        api_url=PUBLIC_API,
+        now=lambda: 0.0,
+        transport=httpx.ASGITransport(github.application),
+    )
+    yield SiteUnderTest(folder=tmp_path, database=database, people=people)
     database.close()
 
 
-def test_who_may_read_the_repository_may_read_its_pages(
-    site: SiteUnderTest, github: FakeSignInProvider
-) -> None:
+def test_who_may_read_the_repository_may_read_its_pages(site: SiteUnderTest, github: StandInGitHub) -> None:
     """Every page of it, after one sign-in, and back at the place one came from."""
     pages = private_pages(site)
     browser = Browser(site)
@@ -88,7 +100,7 @@ def test_who_may_read_the_repository_may_read_its_pages(
 
 
 def test_a_stranger_who_is_signed_in_sees_what_nobody_sees(
-    site: SiteUnderTest, github: FakeSignInProvider
+    site: SiteUnderTest, github: StandInGitHub
 ) -> None:
     """Byte for byte, header for header, and with as many questions to GitHub: private and absent are one."""
     pages = private_pages(site)
@@ -96,10 +108,10 @@ def test_a_stranger_who_is_signed_in_sees_what_nobody_sees(
     browser.sign_in(github, "mallory")
     for number, path in enumerate(pages):
         missing = path.replace("secret", f"nothing{number}").replace("/runs/p", f"/runs/q{number}")
-        github.asked.clear()
-        hidden, asked_for_hidden = browser.go(path), len(github.asked)
-        github.asked.clear()
-        absent, asked_for_absent = browser.go(missing), len(github.asked)
+        github.state.requests.clear()
+        hidden, asked_for_hidden = browser.go(path), len(github.state.requests)
+        github.state.requests.clear()
+        absent, asked_for_absent = browser.go(missing), len(github.state.requests)
         assert (404, absent.content) == (hidden.status_code, hidden.content), path
         assert dict(absent.headers) == dict(hidden.headers), path
         site.now += REFUSAL_CACHE_SECONDS + 1
@@ -107,42 +119,40 @@ def test_a_stranger_who_is_signed_in_sees_what_nobody_sees(
 
 
 def test_the_answer_of_github_is_kept_for_minutes_and_not_longer(
-    site: SiteUnderTest, github: FakeSignInProvider
+    site: SiteUnderTest, github: StandInGitHub
 ) -> None:
     """Who loses the right to read the repository loses its pages."""
     browser = Browser(site)
     browser.sign_in(github, "alice")
-    github.asked.clear()
+    github.state.requests.clear()
     assert [200, 200] == [browser.go(PAGE).status_code for _ in range(2)]
-    assert [f"GET /repos/{PRIVATE}"] == github.asked
-    github.reads["alice"].clear()
+    assert [f"GET /repos/{PRIVATE}"] == github.state.requests
+    github.state.readable["alice"].clear()
     site.now += GRANT_CACHE_SECONDS - 1
     assert 200 == browser.go(PAGE).status_code
     site.now += 2
     assert 404 == browser.go(PAGE).status_code
-    github.reads["alice"].add(PRIVATE)
+    github.state.readable["alice"].add(PRIVATE)
     site.now += REFUSAL_CACHE_SECONDS + 1
     assert 200 == browser.go(PAGE).status_code
 
 
-def test_a_session_ends_with_its_day_and_with_its_token(
-    site: SiteUnderTest, github: FakeSignInProvider
-) -> None:
+def test_a_session_ends_with_its_day_and_with_its_token(site: SiteUnderTest, github: StandInGitHub) -> None:
     """After eight hours, or when GitHub says that the token does."""
     browser = Browser(site)
-    github.expires_in = 3600
+    github.state.user_token_seconds = 3600
     browser.sign_in(github, "alice")
     site.now += 3599
     assert 200 == browser.go(PAGE).status_code
     site.now += 2
     assert 404 == browser.go(PAGE).status_code
-    github.tokens.clear()
+    github.state.user_tokens.clear()
     browser.sign_in(github, "alice")
-    github.tokens.clear()
+    github.state.user_tokens.clear()
     assert 404 == browser.go(PAGE).status_code
 
 
-def test_signing_out_ends_the_session_everywhere(site: SiteUnderTest, github: FakeSignInProvider) -> None:
+def test_signing_out_ends_the_session_everywhere(site: SiteUnderTest, github: StandInGitHub) -> None:
     """A copy of the cookie is worth nothing then, and GitHub forgets the token."""
     browser, copy = Browser(site), Browser(site)
     browser.sign_in(github, "alice")
@@ -152,14 +162,12 @@ def test_signing_out_ends_the_session_everywhere(site: SiteUnderTest, github: Fa
     answer = browser.go("/sign-out", "POST", f"proof={proof[1]}")
     assert (303, "/") == (answer.status_code, answer.headers["location"])
     assert {} == browser.cookies
-    assert {} == github.tokens
+    assert {} == github.state.user_tokens
     assert 404 == copy.go(PAGE).status_code
 
 
 @pytest.mark.parametrize("body", ["", "proof=", "proof=0123456789abcdef0123456789abcdef", "proof=é"])
-def test_no_other_page_can_sign_somebody_out(
-    body: str, site: SiteUnderTest, github: FakeSignInProvider
-) -> None:
+def test_no_other_page_can_sign_somebody_out(body: str, site: SiteUnderTest, github: StandInGitHub) -> None:
     """The form of another site lacks the proof; a link cannot post."""
     browser = Browser(site)
     browser.sign_in(github, "alice")
@@ -168,13 +176,11 @@ def test_no_other_page_can_sign_somebody_out(
     assert 404 == browser.go("/sign-out").status_code
 
 
-def test_a_sign_in_belongs_to_the_browser_that_began_it(
-    site: SiteUnderTest, github: FakeSignInProvider
-) -> None:
+def test_a_sign_in_belongs_to_the_browser_that_began_it(site: SiteUnderTest, github: StandInGitHub) -> None:
     """A link to the end of somebody else's sign-in signs nobody in; neither does a second use of one."""
     mallory, victim = Browser(site), Browser(site)
     begun = mallory.go("/sign-in?next=/")
-    end = github.agree(begun.headers["location"], "mallory")
+    end = github.agree_to_sign_in(begun.headers["location"], "mallory")
     assert (400, "was not begun here") == (
         (answer := victim.go(end)).status_code,
         _page_with(answer, "was not begun here"),
@@ -193,7 +199,7 @@ def test_a_sign_in_belongs_to_the_browser_that_began_it(
 
 @pytest.mark.parametrize("end", ["", "?state=x", "?code=x", "?code=x&state=é", "?error=access_denied"])
 def test_a_broken_return_from_github_is_one_clear_page(
-    end: str, site: SiteUnderTest, github: FakeSignInProvider
+    end: str, site: SiteUnderTest, github: StandInGitHub
 ) -> None:
     """Whatever stands in it."""
     browser = Browser(site)
@@ -201,7 +207,7 @@ def test_a_broken_return_from_github_is_one_clear_page(
     assert 400 == browser.go(f"/sign-in/callback{end}").status_code
 
 
-def test_who_refuses_at_github_is_told_so(site: SiteUnderTest, github: FakeSignInProvider) -> None:
+def test_who_refuses_at_github_is_told_so(site: SiteUnderTest, github: StandInGitHub) -> None:
     """And may go on reading what is open."""
     browser = Browser(site)
     begun = browser.go("/sign-in")
@@ -212,7 +218,7 @@ def test_who_refuses_at_github_is_told_so(site: SiteUnderTest, github: FakeSignI
     assert {} == browser.cookies
 
 
-def test_cookies_are_for_this_host_and_for_no_script(site: SiteUnderTest, github: FakeSignInProvider) -> None:
+def test_cookies_are_for_this_host_and_for_no_script(site: SiteUnderTest, github: StandInGitHub) -> None:
     """`__Host-`, HttpOnly, Secure, SameSite=Lax; the token stands in none of them as it is."""
     browser = Browser(site)
     browser.sign_in(github, "alice")
@@ -220,18 +226,18 @@ def test_cookies_are_for_this_host_and_for_no_script(site: SiteUnderTest, github
     for line in browser.set:
         assert line.startswith("__Host-maxview-")
         assert {"HttpOnly", "Secure", "SameSite=lax", "Path=/"} <= {part.strip() for part in line.split(";")}
-        assert not any(token in line for token in github.tokens)
+        assert not any(token in line for token in github.state.user_tokens)
 
 
 def test_the_database_holds_no_token_and_no_name_of_a_session(
-    site: SiteUnderTest, github: FakeSignInProvider
+    site: SiteUnderTest, github: StandInGitHub
 ) -> None:
     """Who reads the file cannot enter with it."""
     browser = Browser(site)
     browser.sign_in(github, "alice")
     stored = b"".join(path.read_bytes() for path in site.folder.glob("maxview.sqlite*"))
     assert b"alice" in stored
-    assert not any(token.encode() in stored for token in github.tokens)
+    assert not any(token.encode() in stored for token in github.state.user_tokens)
 
 
 CHANGES: dict[str, Callable[[str], str]] = {
@@ -242,7 +248,7 @@ CHANGES: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_changed_cookie_is_nobodys(change: str, site: SiteUnderTest, github: FakeSignInProvider) -> None:
+def test_a_changed_cookie_is_nobodys(change: str, site: SiteUnderTest, github: StandInGitHub) -> None:
     """Only what we sealed opens."""
     browser = Browser(site)
     browser.sign_in(github, "alice")
@@ -250,34 +256,40 @@ def test_a_changed_cookie_is_nobodys(change: str, site: SiteUnderTest, github: F
     assert 404 == browser.go(PAGE).status_code
 
 
-def test_a_token_opens_what_its_owner_may_read(site: SiteUnderTest, github: FakeSignInProvider) -> None:
+def test_a_token_opens_what_its_owner_may_read(site: SiteUnderTest, github: StandInGitHub) -> None:
     """`Authorization: Bearer`, for programs; one for mallory, one that is none, and one that is no word."""
     private_pages(site)
     path = f"/api/v1/{PRIVATE}/pull/4270"
     statuses = [
         Browser(site).go(path, authorization=f"Bearer {token}").status_code
-        for token in (github.mint("alice"), github.mint("mallory"), "ghp_" + "x" * 36, "hello", "")
+        for token in (
+            github.create_user_token("alice"),
+            github.create_user_token("mallory"),
+            "ghp_" + "x" * 36,
+            "hello",
+            "",
+        )
     ]
     assert [200, 404, 404, 404, 404] == statuses
 
 
-def test_bad_tokens_are_not_tried_for_ever(site: SiteUnderTest, github: FakeSignInProvider) -> None:
+def test_bad_tokens_are_not_tried_for_ever(site: SiteUnderTest, github: StandInGitHub) -> None:
     """GitHub shuts out who goes on with bad ones: after sixty in a minute none is sent, and that is said."""
     statuses = [
         Browser(site).go(PAGE, authorization=f"Bearer ghp_{n:036d}").status_code
         for n in range(MAX_BAD_TOKENS + 2)
     ]
     assert [404] * MAX_BAD_TOKENS + [503, 503] == statuses
-    assert MAX_BAD_TOKENS == len(github.asked)
+    assert MAX_BAD_TOKENS == len(github.state.requests)
     site.now += 61
     assert 404 == Browser(site).go(PAGE, authorization="Bearer ghp_" + "y" * 36).status_code
 
 
-def test_where_github_is_away_public_pages_stay_open(site: SiteUnderTest, github: FakeSignInProvider) -> None:
+def test_where_github_is_away_public_pages_stay_open(site: SiteUnderTest, github: StandInGitHub) -> None:
     """And the rest says so alike, for what is there and what is not."""
     browser = Browser(site)
     browser.sign_in(github, "alice")
-    github.down = True
+    github.state.away = True
     answers = [browser.go(path) for path in (PAGE, "/octo/nothing", "/runs/nothing", f"/api/v1/{PRIVATE}")]
     assert [503] * 4 == [answer.status_code for answer in answers]
     assert answers[0].content == answers[1].content
@@ -285,7 +297,7 @@ def test_where_github_is_away_public_pages_stay_open(site: SiteUnderTest, github
     assert 503 == browser.sign_in(github, "alice").status_code
 
 
-def test_pages_for_one_are_not_kept_for_others(site: SiteUnderTest, github: FakeSignInProvider) -> None:
+def test_pages_for_one_are_not_kept_for_others(site: SiteUnderTest, github: StandInGitHub) -> None:
     """A public page with somebody's name on it is private, and every page varies with who asks."""
     browser = Browser(site)
     before = browser.go(f"/{PUBLIC}")
@@ -310,11 +322,11 @@ def test_browsers_stay_on_https(site: SiteUnderTest) -> None:
     ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)", "/a\nb", "/a b", "",
      "\\\\evil.example", "/%0a\r\nSet-Cookie: a=b", "evil.example", "/" + "a" * 3000, "/é"],
 )  # fmt: skip
-def test_nobody_is_sent_elsewhere(aim: str, site: SiteUnderTest, github: FakeSignInProvider) -> None:
+def test_nobody_is_sent_elsewhere(aim: str, site: SiteUnderTest, github: StandInGitHub) -> None:
     """Only paths of this site are gone back to."""
     browser = Browser(site)
     begun = browser.go(httpx.URL(URL + "/sign-in").copy_merge_params({"next": aim}).raw_path.decode())
-    end = browser.go(github.agree(begun.headers["location"], "alice"))
+    end = browser.go(github.agree_to_sign_in(begun.headers["location"], "alice"))
     assert "/" == end.headers["location"]
 
 
@@ -322,7 +334,7 @@ def test_nobody_is_sent_elsewhere(aim: str, site: SiteUnderTest, github: FakeSig
     "place", [f"/{PRIVATE}/branch/feat/%C3%BC%20x", f"/{PRIVATE}/history?case=a%2Bb%26c"]
 )
 def test_signing_in_leads_back_to_the_very_page(
-    place: str, site: SiteUnderTest, github: FakeSignInProvider
+    place: str, site: SiteUnderTest, github: StandInGitHub
 ) -> None:
     """Also where its address holds other letters than those of English."""
     end = Browser(site).sign_in(github, "alice", place)
