@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from bot.demo.github.git import ChangedFile, GitCommit, GitFile, Signature
+from bot.demo.github.git import ChangedFile, CommitSignature, GitFile, HistoryCommit
 from bot.domain.commit import Commit
 
 NO_TREE = "0" * 40
@@ -28,12 +28,12 @@ class PlainHistory:
         """The ref itself: every name is known."""
         return ref
 
-    def commit(self, sha: str) -> GitCommit:
+    def commit(self, sha: str) -> HistoryCommit:
         """One of the commits, or one that nothing is known of."""
         known = next((commit for commit in self.commits if commit.sha == sha), None)
         return _git_commit(known or Commit(sha=sha, committed_at=0.0, message=""))
 
-    def walk(self, sha: str) -> list[GitCommit]:  # noqa: ARG002
+    def walk(self, sha: str) -> list[HistoryCommit]:  # noqa: ARG002
         """All commits, whichever is asked for."""
         return [_git_commit(commit) for commit in self.commits]
 
@@ -58,9 +58,9 @@ class PlainHistory:
         ]
 
 
-def _git_commit(commit: Commit) -> GitCommit:
-    who = Signature(name="Somebody", email="somebody@example.org", time=commit.committed_at)
-    return GitCommit(
+def _git_commit(commit: Commit) -> HistoryCommit:
+    who = CommitSignature(name="Somebody", email="somebody@example.org", time=commit.committed_at)
+    return HistoryCommit(
         sha=commit.sha,
         tree=commit.tree or NO_TREE,
         parents=commit.parents,

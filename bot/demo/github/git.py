@@ -20,7 +20,7 @@ from dulwich.repo import Repo
 from msgspec import Struct
 
 
-class Signature(Struct, frozen=True, kw_only=True):
+class CommitSignature(Struct, frozen=True, kw_only=True):
     """Who made a commit, and when in Unix seconds."""
 
     name: str
@@ -28,14 +28,14 @@ class Signature(Struct, frozen=True, kw_only=True):
     time: float
 
 
-class GitCommit(Struct, frozen=True, kw_only=True):
+class HistoryCommit(Struct, frozen=True, kw_only=True):
     """One commit."""
 
     sha: str
     tree: str
     parents: tuple[str, ...]
-    author: Signature
-    committer: Signature
+    author: CommitSignature
+    committer: CommitSignature
     message: str
 
 
@@ -68,11 +68,11 @@ class History(Protocol):
         """The full SHA of a branch, or of a commit named by its full SHA."""
         ...
 
-    def commit(self, sha: str) -> GitCommit:
+    def commit(self, sha: str) -> HistoryCommit:
         """One commit."""
         ...
 
-    def walk(self, sha: str) -> list[GitCommit]:
+    def walk(self, sha: str) -> list[HistoryCommit]:
         """A commit and all its ancestors, newest first."""
         ...
 
@@ -116,12 +116,12 @@ class GitHistory:
             known = len(ref) in {40, 64} and ObjectID(ref.encode()) in repo.object_store
             return ref if known and isinstance(repo[ObjectID(ref.encode())], objects.Commit) else None
 
-    def commit(self, sha: str) -> GitCommit:
+    def commit(self, sha: str) -> HistoryCommit:
         """One commit."""
         with self._open() as repo:
             return _commit(_commit_object(repo, sha))
 
-    def walk(self, sha: str) -> list[GitCommit]:
+    def walk(self, sha: str) -> list[HistoryCommit]:
         """A commit and all its ancestors, newest first."""
         with self._open() as repo:
             return [_commit(entry.commit) for entry in repo.get_walker(include=[ObjectID(sha.encode())])]
@@ -175,8 +175,8 @@ def _commit_object(repo: Repo, sha: str) -> objects.Commit:
     return found
 
 
-def _commit(found: objects.Commit) -> GitCommit:
-    return GitCommit(
+def _commit(found: objects.Commit) -> HistoryCommit:
+    return HistoryCommit(
         sha=found.id.decode(),
         tree=found.tree.decode(),
         parents=tuple(parent.decode() for parent in found.parents),
@@ -190,11 +190,11 @@ def _commit(found: objects.Commit) -> GitCommit:
 _SIGNATURE = re.compile(r"^(?P<name>.*?) *<(?P<email>[^>]*)>")
 
 
-def _signature(who: bytes, time: float) -> Signature:
+def _signature(who: bytes, time: float) -> CommitSignature:
     text = who.decode("utf-8", "replace")
     found = _SIGNATURE.match(text)
     name, email = (found["name"], found["email"]) if found else (text, "")
-    return Signature(name=name, email=email, time=time)
+    return CommitSignature(name=name, email=email, time=time)
 
 
 _CHANGE_STATUS = {"add": "added", "delete": "removed", "rename": "renamed", "copy": "copied"}

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from urllib.parse import quote
 
-from bot.demo.github.git import ChangedFile, GitCommit, GitFile, Signature
+from bot.demo.github.git import ChangedFile, CommitSignature, GitFile, HistoryCommit
 from bot.demo.github.state import (
     AccountState,
     GitHubCheck,
@@ -382,7 +382,7 @@ def status_json(github: GitHubState, status: StatusState) -> Json:
 LONGEST_FILE_CONTENT = 1_000_000
 
 
-def commit_json(github: GitHubState, commit: GitCommit) -> Json:
+def commit_json(github: GitHubState, commit: HistoryCommit) -> Json:
     """A commit of the repository's API."""
     sha = commit.sha
     commits = f"{github.url}/repos/{github.full_name}/commits"
@@ -440,5 +440,5 @@ def changed_file_json(github: GitHubState, changed: ChangedFile) -> Json:
     }
 
 
-def _signature_json(who: Signature) -> Json:
+def _signature_json(who: CommitSignature) -> Json:
     return {"name": who.name, "email": who.email, "date": timestamp(who.time)}
