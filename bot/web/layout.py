@@ -17,6 +17,7 @@ from bot.storage import repositories
 from bot.storage.database import Database, DatabaseUnavailable
 from bot.web.addresses import Links
 from bot.web.answers import CACHE_PUBLIC, HTML, NO_STORE, etag_answer, json_answer
+from bot.web.api.responses import ErrorResponse
 from bot.web.assets import Assets, read_assets
 from bot.web.auth.access import Access, PageNotFound, UnknownName, repository_access, run_access
 from bot.web.auth.keys import LinkKey
@@ -144,12 +145,6 @@ def json_endpoint(serve: Endpoint) -> Endpoint:
 
 def _public_text(text: str) -> str:
     return sanitize(redacted(text))
-
-
-class ErrorResponse(Struct, frozen=True):
-    """What is missing, in one sentence or two."""
-
-    error: str
 
 
 def error_answer(request: Request, status: int, text: str) -> Response:

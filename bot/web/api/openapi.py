@@ -5,14 +5,28 @@ Version 1 keeps every key it has; new keys may be added. Tests validate every an
 
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from bot import __version__
-from bot.web.api.page_shapes import LOGS, PAGES, RUNS
-from bot.web.api.parameters import Parameter, integer_schema
-from bot.web.api.report_shapes import REPORTS
-from bot.web.api.shapes import INTEGER, TEXT, Schema, any_of, described, reference
+from bot.report.responses import ReportResponse
+from bot.verdict.judgement import Explanation
+from bot.web.api.parameters import Parameter, Schema, integer_schema
+from bot.web.api.responses import (
+    ErrorResponse,
+    HistoriesResponse,
+    HistoryResponse,
+    LogComparisonResponse,
+    LogSearchResponse,
+    ParityMatrixResponse,
+    RefComparisonResponse,
+    RepositoriesResponse,
+    RepositoryResponse,
+    RunResponse,
+    UnmeasuredRunResponse,
+)
 from bot.web.log_viewer.search import MAX_QUERY_LENGTH
 from bot.web.pages.history import NUMERIC_METRICS
 
@@ -30,23 +44,26 @@ ABOUT = (
 )
 
 
+IMPOSSIBLE_VALUE = "A value that is not possible."
+
+
 class Operation(Struct, frozen=True, kw_only=True):
-    """One address: what it answers, and what may be asked of it."""
+    """One address: the types it answers with, by media type, and its query parameters."""
 
     path: str
     name: str
     what: str
-    answers: Mapping[str, Schema]
+    answers: Mapping[str, tuple[object, ...]]
     parameters: tuple[Parameter, ...] = ()
 
 
 MAX_INTEGER = 2**53
-"""Offsets, lines and sections: JSON's numbers are exact as far."""
+"""The largest offset, line or section: JSON numbers are exact up to it."""
 
 _HEAD = Parameter(
     name="head",
     what="An older head commit.",
-    shape={
+    schema={
         "type": "string",
         "pattern": "^[0-9a-f]{4,64}$",
         "description": "the beginning of a commit, 4 to 64 hexadecimal digits in small letters",
@@ -57,61 +74,61 @@ _CASE = Parameter(name="case", what="A case by its name.")
 
 _VARIANT = Parameter(name="variant", what="A variant of it.")
 
-_FORMAT = Parameter(name="format", what="`csv` for a table.", shape={"type": "string", "enum": ["csv"]})
+_FORMAT = Parameter(name="format", what="`csv` for a table.", schema={"type": "string", "enum": ["csv"]})
 
 OPERATIONS = (
     Operation(
         path="/api/v1/",
         name="listRepositories",
         what="The public repositories.",
-        answers={JSON: reference("Repositories")},
+        answers={JSON: (RepositoriesResponse,)},
     ),
     Operation(
         path="/api/v1/{owner}/{repo}",
         name="readRepository",
         what="The pull requests of a repository, and how main stands.",
-        answers={JSON: reference("Repository")},
+        answers={JSON: (RepositoryResponse,)},
     ),
     Operation(
         path="/api/v1/{owner}/{repo}/pull/{number}",
         name="readReport",
         what="The report of a pull request's newest head commit.",
-        answers={JSON: reference("Report")},
+        answers={JSON: (ReportResponse,)},
         parameters=(_HEAD,),
     ),
     Operation(
         path="/api/v1/{owner}/{repo}/branch/{branch}",
         name="readBranchReport",
         what="The report of the newest head commit of a branch that is watched without a pull request.",
-        answers={JSON: reference("Report")},
+        answers={JSON: (ReportResponse,)},
         parameters=(_HEAD,),
     ),
     Operation(
         path="/api/v1/{owner}/{repo}/compare/{ends}",
         name="compare",
         what="Two names case by case: `main...574ad3f`, `main...pr/12`, `main:linen...main:nnx`.",
-        answers={JSON: reference("Compared")},
+        answers={JSON: (RefComparisonResponse,)},
         parameters=(_CASE, _VARIANT),
     ),
     Operation(
         path="/api/v1/{owner}/{repo}/parity/{ref}",
         name="readParity",
         what="Every case in every variant at one name.",
-        answers={JSON: reference("Matrix"), CSV: TEXT},
+        answers={JSON: (ParityMatrixResponse,), CSV: (str,)},
         parameters=(_FORMAT,),
     ),
     Operation(
         path="/api/v1/{owner}/{repo}/history",
         name="readHistory",
         what="One metric of a case on a branch over time; without a case the newest runs of every case.",
-        answers={JSON: any_of(reference("History"), reference("Histories")), CSV: TEXT},
+        answers={JSON: (HistoryResponse, HistoriesResponse), CSV: (str,)},
         parameters=(
             _CASE,
             _VARIANT,
             Parameter(
                 name="metric",
                 what="A metric by its key; the steady step time without.",
-                shape={"type": "string", "enum": [metric.key for metric in NUMERIC_METRICS]},
+                schema={"type": "string", "enum": [metric.key for metric in NUMERIC_METRICS]},
             ),
             Parameter(name="branch", what="A branch; the default branch without."),
             _FORMAT,
@@ -121,42 +138,44 @@ OPERATIONS = (
         path="/api/v1/runs/{id}",
         name="readRun",
         what="Everything known of a run.",
-        answers={JSON: reference("Run")},
+        answers={JSON: (RunResponse, UnmeasuredRunResponse)},
     ),
     Operation(
         path="/api/v1/runs/{id}/log",
         name="readLog",
         what="A part of a run's log, in whole lines; `Link` names the next part.",
-        answers={PLAIN: TEXT},
+        answers={PLAIN: (str,)},
         parameters=(
-            Parameter(name="at", what="The byte to begin at.", shape=integer_schema(0, MAX_INTEGER)),
-            Parameter(name="length", what="At most so many bytes.", shape=integer_schema(1, MAX_INTEGER)),
+            Parameter(name="at", what="The byte to begin at.", schema=integer_schema(0, MAX_INTEGER)),
+            Parameter(name="length", what="At most so many bytes.", schema=integer_schema(1, MAX_INTEGER)),
         ),
     ),
     Operation(
         path="/api/v1/runs/{id}/log/search",
         name="searchLog",
         what="Where words stand in a run's log, as far as two seconds go; `next` goes on.",
-        answers={JSON: reference("Found")},
+        answers={JSON: (LogSearchResponse,)},
         parameters=(
             Parameter(
                 name="q",
                 what="The words, as they are written.",
-                shape={"type": "string", "maxLength": MAX_QUERY_LENGTH},
+                schema={"type": "string", "maxLength": MAX_QUERY_LENGTH},
             ),
             Parameter(
                 name="case",
                 what="`yes` where capitals count.",
-                shape={"type": "string", "enum": ["yes", "no"]},
+                schema={"type": "string", "enum": ["yes", "no"]},
             ),
             Parameter(
                 name="regex",
                 what="`yes` where the words are a regular expression, as RE2 reads it.",
-                shape={"type": "string", "enum": ["yes", "no"]},
+                schema={"type": "string", "enum": ["yes", "no"]},
             ),
-            Parameter(name="at", what="The byte to go on at.", shape=integer_schema(0, MAX_INTEGER)),
+            Parameter(name="at", what="The byte to go on at.", schema=integer_schema(0, MAX_INTEGER)),
             Parameter(
-                name="line", what="The number of the line at that byte.", shape=integer_schema(1, MAX_INTEGER)
+                name="line",
+                what="The number of the line at that byte.",
+                schema=integer_schema(1, MAX_INTEGER),
             ),
         ),
     ),
@@ -164,12 +183,12 @@ OPERATIONS = (
         path="/api/v1/{owner}/{repo}/compare-logs",
         name="compareLogs",
         what="The logs of two runs of the repository side by side.",
-        answers={JSON: reference("LogsCompared")},
+        answers={JSON: (LogComparisonResponse,)},
         parameters=(
-            Parameter(name="base", what="A run by its id.", needed=True),
-            Parameter(name="head", what="Another.", needed=True),
+            Parameter(name="base", what="A run by its id.", required=True),
+            Parameter(name="head", what="Another.", required=True),
             Parameter(
-                name="section", what="The section to go on at, from 0.", shape=integer_schema(0, MAX_INTEGER)
+                name="section", what="The section to go on at, from 0.", schema=integer_schema(0, MAX_INTEGER)
             ),
         ),
     ),
@@ -177,7 +196,7 @@ OPERATIONS = (
         path="/api/v1/openapi.json",
         name="readDescription",
         what="This document.",
-        answers={JSON: {"type": "object"}},
+        answers={JSON: (dict[str, Any],)},
     ),
 )
 
@@ -185,15 +204,39 @@ OPERATIONS = (
 @lru_cache(maxsize=1)
 def openapi_document() -> dict[str, object]:
     """The whole document."""
+    answered = [kind for operation in OPERATIONS for kinds in operation.answers.values() for kind in kinds]
+    types = [*dict.fromkeys(answered), ErrorResponse]
+    shapes, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    schemas = dict(zip(types, shapes, strict=True))
     return {
         "openapi": "3.1.0",
         "info": {"title": "MaxView", "version": __version__, "description": ABOUT},
-        "paths": {operation.path: {"get": _operation(operation)} for operation in OPERATIONS},
-        "components": {"schemas": {**RUNS, **REPORTS, **PAGES, **LOGS}},
+        "paths": {operation.path: {"get": _operation(operation, schemas)} for operation in OPERATIONS},
+        "components": {"schemas": {**components, **_explanation_schemas()}},
     }
 
 
-def _operation(operation: Operation) -> dict[str, object]:
+def _explanation_schemas() -> dict[str, Schema]:
+    """The explanation is answered as it was computed: a figure that is no number becomes null."""
+    _, components = msgspec.json.schema_components([Explanation], ref_template="#/components/schemas/{name}")
+    return {name: _with_nullable_numbers(schema) for name, schema in components.items()}
+
+
+def _with_nullable_numbers(schema: Schema) -> Schema:
+    if schema.get("type") == "number":
+        return {"type": ["number", "null"]}
+    return {name: _inside(value) for name, value in schema.items() if name != "default"}
+
+
+def _inside(value: object) -> object:
+    if isinstance(value, dict):
+        return _with_nullable_numbers(value)
+    return [_inside(one) for one in value] if isinstance(value, list) else value
+
+
+def _operation(operation: Operation, schemas: Mapping[object, Schema]) -> dict[str, object]:
+    problem = {"content": {JSON: {"schema": schemas[ErrorResponse]}}}
+    text = {"type": "string"}
     return {
         "operationId": operation.name,
         "summary": operation.what,
@@ -204,22 +247,29 @@ def _operation(operation: Operation) -> dict[str, object]:
             "200": {
                 "description": operation.what,
                 "headers": {
-                    "ETag": {"schema": TEXT, "description": "The tag of this answer."},
-                    "Cache-Control": {"schema": TEXT, "description": "Always asked again."},
+                    "ETag": {"schema": text, "description": "The tag of this answer."},
+                    "Cache-Control": {"schema": text, "description": "Always asked again."},
                 },
-                "content": {kind: {"schema": shape} for kind, shape in operation.answers.items()},
+                "content": {
+                    media: {"schema": _any_of([schemas[kind] for kind in kinds])}
+                    for media, kinds in operation.answers.items()
+                },
             },
-            **({"400": _error_response("A value that is not possible.")} if operation.parameters else {}),
+            **(
+                {"400": {"description": "A value that is not possible.", **problem}}
+                if operation.parameters
+                else {}
+            ),
             "304": {"description": "Nothing changed since the answer with this tag."},
-            "404": _error_response("What is missing."),
-            "500": _error_response("A fault of the program."),
-            "503": _error_response("What cannot be read right now."),
+            "404": {"description": "What is missing.", **problem},
+            "500": {"description": "A fault of the program.", **problem},
+            "503": {"description": "What cannot be read right now.", **problem},
         },
     }
 
 
-def _error_response(what: str) -> dict[str, object]:
-    return {"description": what, "content": {JSON: {"schema": reference("Problem")}}}
+def _any_of(schemas: list[Schema]) -> Schema:
+    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
 def _path_parameters(path: str) -> list[Parameter]:
@@ -233,15 +283,15 @@ def _path_parameters(path: str) -> list[Parameter]:
         "ref": "A branch, a commit of at least 7 digits, or a pull request as `pr/12`.",
         "id": "The run's id.",
     }
-    shapes: dict[str, Schema] = {"number": INTEGER}
-    return [Parameter(name=name, what=what[name], where="path", shape=shapes.get(name)) for name in names]
+    schemas: dict[str, Schema] = {"number": {"type": "integer"}}
+    return [Parameter(name=name, what=what[name], where="path", schema=schemas.get(name)) for name in names]
 
 
-def _parameter_document(asked: Parameter) -> dict[str, object]:
+def _parameter_document(parameter: Parameter) -> dict[str, object]:
     return {
-        "name": asked.name,
-        "in": asked.where,
-        "required": asked.where == "path" or asked.needed,
-        "description": asked.what,
-        "schema": described(TEXT, asked.what) | (asked.shape or {}),
+        "name": parameter.name,
+        "in": parameter.where,
+        "required": parameter.where == "path" or parameter.required,
+        "description": parameter.what,
+        "schema": {"type": "string", "description": parameter.what} | (parameter.schema or {}),
     }

@@ -9,42 +9,44 @@ from difflib import get_close_matches
 
 from msgspec import Struct
 
-from bot.web.api.shapes import Schema
 from bot.web.sanitize import sanitize
 
+Schema = dict[str, object]
+"""A JSON Schema as OpenAPI 3.1 uses it."""
+
 SHOWN_CHARACTERS = 60
-"""Characters of a value that are repeated to who gave it."""
+"""Characters of a rejected value that the message repeats."""
 
 
 class Parameter(Struct, frozen=True, kw_only=True):
-    """A parameter: where it stands and what it means."""
+    """A parameter: where it is given, its meaning, and its schema; without one any text is valid."""
 
     name: str
     what: str
     where: str = "query"
-    shape: Schema | None = None
-    needed: bool = False
+    schema: Schema | None = None
+    required: bool = False
 
 
 def integer_schema(least: int, most: int) -> Schema:
-    """A whole number of these bounds."""
+    """An integer within these bounds."""
     return {"type": "integer", "minimum": least, "maximum": most}
 
 
-def find_problem(asked: Sequence[Parameter], given: Iterable[tuple[str, str]]) -> str | None:
-    """The first thing that is wrong with the values of a query: which parameter, and what it can be."""
+def find_problem(parameters: Sequence[Parameter], given: Iterable[tuple[str, str]]) -> str | None:
+    """The first invalid value of a query in one sentence: which parameter, and what is possible."""
     values: dict[str, list[str]] = {}
     for name, value in given:
         if value:
             values.setdefault(name, []).append(value)
-    for one in asked:
-        its = values.get(one.name, [])
-        if len(its) > 1:
-            return f"{one.name} is given {len(its)} times, and can be given once."
-        if one.needed and not its:
+    for one in parameters:
+        texts = values.get(one.name, [])
+        if len(texts) > 1:
+            return f"{one.name} is given {len(texts)} times, and can be given once."
+        if one.required and not texts:
             return f"{one.name} is needed: {one.what}"
-        if its and (possible := _why_impossible(one.shape or {}, its[0])):
-            shown = sanitize(its[0][:SHOWN_CHARACTERS]) + ("…" if len(its[0]) > SHOWN_CHARACTERS else "")
+        if texts and (possible := _what_is_possible(one.schema or {}, texts[0])):
+            shown = sanitize(texts[0][:SHOWN_CHARACTERS]) + ("…" if len(texts[0]) > SHOWN_CHARACTERS else "")
             return f"{one.name} cannot be {shown}. {possible}. It means: {one.what}"
     return None
 
@@ -56,9 +58,9 @@ def _allowed_words(words: Sequence[str], value: str) -> str:
     return (f"Did you mean {near[0]}? " if near else "") + f"Possible is one of {', '.join(words)}"
 
 
-def _why_impossible(shape: Schema, value: str) -> str | None:
-    """What a value could be instead, in words; None where it is possible."""
-    match shape:
+def _what_is_possible(schema: Schema, value: str) -> str | None:
+    """What an invalid value could be instead; None if the value is valid."""
+    match schema:
         case {"enum": [*words]}:
             return None if value in words else _allowed_words(list(map(str, words)), value)
         case {"type": "integer", "minimum": int(least), "maximum": int(most)}:

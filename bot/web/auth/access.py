@@ -143,6 +143,6 @@ def with_link_key(document: object, access: Access) -> object:
             else with_link_key(inner, access)
             for name, inner in document.items()
         }
-    if isinstance(document, list):
+    if isinstance(document, list | tuple):
         return [with_link_key(inner, access) for inner in document]
     return document

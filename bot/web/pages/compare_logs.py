@@ -1,6 +1,6 @@
 """`/{owner}/{repo}/compare-logs?base=RUN&head=RUN`: two logs of the repository side by side, by sections."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -8,10 +8,19 @@ from starlette.responses import Response
 
 from bot.domain.run import RunRecord
 from bot.errors import InternalError, UserError
+from bot.report.documents import SCHEMA_VERSION
 from bot.storage import runs
 from bot.verdict.judgement import MeasuredRun
 from bot.web.addresses import API_PREFIX
 from bot.web.answers import json_answer
+from bot.web.api.responses import (
+    ComparedRunResponse,
+    LineRowResponse,
+    LogComparisonResponse,
+    LogSectionResponse,
+    SettingResponse,
+    SideLineResponse,
+)
 from bot.web.auth.access import (
     MAX_NAME_LENGTH,
     Access,
@@ -22,73 +31,13 @@ from bot.web.auth.access import (
 from bot.web.layout import WebContext, query_number
 from bot.web.log_viewer.comparison import (
     SECTIONS_PER_PAGE,
-    LineRow,
     LogComparison,
     LogSide,
     SectionView,
-    SettingDifference,
     SideLine,
     compare_logs,
 )
 from bot.web.log_viewer.source import LogUnavailable, OffsetTooFar, log_unavailable, open_run_log
-
-SCHEMA = 1
-
-
-def compare_logs_document(records: Sequence[RunRecord], found: LogComparison) -> dict[str, object]:
-    """One page of two logs: the settings that differ, on the first of them, and its sections."""
-    base, head = (_run_document(record) for record in records)
-    return {
-        "schema": SCHEMA,
-        "base": base,
-        "head": head,
-        "settings": [_setting_document(one) for one in found.settings],
-        "first": found.first,
-        "count": found.count,
-        "sections": [_section_document(one) for one in found.sections],
-    }
-
-
-def _run_document(record: RunRecord) -> dict[str, object]:
-    return {
-        "id": record.id,
-        "case": record.case,
-        "variant": record.variant,
-        "branch": record.branch,
-        "sha": record.sha,
-    }
-
-
-def _setting_document(one: SettingDifference) -> dict[str, object]:
-    return {"name": one.name, "base": one.base, "head": one.head}
-
-
-def _section_document(one: SectionView) -> dict[str, object]:
-    return {
-        "name": one.words,
-        "only_in": one.alone,
-        "apart": one.apart,
-        "figures": one.figures,
-        "same": one.same,
-        "cut": one.more,
-        "rows": [_row_document(row) for row in one.rows],
-    }
-
-
-def _row_document(row: LineRow) -> dict[str, object]:
-    return {
-        "kind": row.kind.value,
-        "base": _side_document(row.base),
-        "head": _side_document(row.head),
-        "lines_same": row.same,
-    }
-
-
-def _side_document(line: SideLine | None) -> dict[str, object] | None:
-    if line is None:
-        return None
-    return {"number": line.number, "seconds": line.seconds, "text": line.text}
-
 
 NOT_READ = "These logs cannot be set side by side"
 
@@ -123,11 +72,53 @@ async def compare_logs_json(context: WebContext, request: Request) -> Response:
     access = await context.repository_access(request)
     records, found = await _requested_comparison(context, request, access)
     base, head = (for_page(record, access) for record in records)
-    document = compare_logs_document((base, head), found)
     after = _next_section(found)
     following = access.links.compare_logs(access.repository, base.id, head.id, after, above=API_PREFIX)
-    document["next"] = context.absolute(following) if after is not None else None
-    return json_answer(request, document, cache=access.cache)
+    response = LogComparisonResponse(
+        schema=SCHEMA_VERSION,
+        base=_run_response(base),
+        head=_run_response(head),
+        settings=tuple(
+            SettingResponse(name=one.name, base=one.base, head=one.head) for one in found.settings
+        ),
+        first=found.first,
+        count=found.count,
+        sections=tuple(_section_response(one) for one in found.sections),
+        next=context.absolute(following) if after is not None else None,
+    )
+    return json_answer(request, response, cache=access.cache)
+
+
+def _run_response(record: RunRecord) -> ComparedRunResponse:
+    return ComparedRunResponse(
+        id=record.id, case=record.case, variant=record.variant, branch=record.branch, sha=record.sha
+    )
+
+
+def _section_response(section: SectionView) -> LogSectionResponse:
+    return LogSectionResponse(
+        name=section.words,
+        only_in=section.alone,
+        apart=section.apart,
+        figures=section.figures,
+        same=section.same,
+        cut=section.more,
+        rows=tuple(
+            LineRowResponse(
+                kind=row.kind,
+                base=_side_line(row.base),
+                head=_side_line(row.head),
+                lines_same=row.same,
+            )
+            for row in section.rows
+        ),
+    )
+
+
+def _side_line(line: SideLine | None) -> SideLineResponse | None:
+    if line is None:
+        return None
+    return SideLineResponse(number=line.number, seconds=line.seconds, text=line.text)
 
 
 async def _requested_comparison(

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -14,7 +14,6 @@ from bot.report.assess import headline, row_words
 from bot.report.documents import (
     SCHEMA_VERSION,
     comparison_response,
-    json_values,
     run_line,
     verdict_response,
 )
@@ -26,6 +25,12 @@ from bot.storage.refs import MeasuredRecord, RefKind
 from bot.verdict.comparability import ComparisonAxis
 from bot.verdict.judgement import MeasuredRun
 from bot.web.answers import json_answer
+from bot.web.api.responses import (
+    ChosenCaseResponse,
+    ComparedCaseResponse,
+    EndResponse,
+    RefComparisonResponse,
+)
 from bot.web.auth.access import Access, document_for_reader, for_page, with_link_key
 from bot.web.comparisons import (
     ComparisonCache,
@@ -234,50 +239,52 @@ def _end_view(end: ComparisonEnd, runs: Sequence[Sequence[MeasuredRecord]], acce
     return EndView(name=access.text(name), what=what, link=link)
 
 
-def compare_document(pairing: Pairing, rows: Sequence[CaseReport], chosen: int | None) -> dict[str, object]:
-    """Every row with its verdict; the chosen one's whole comparison besides."""
-    return {
-        "schema": SCHEMA_VERSION,
-        "repository": pairing.repository,
-        "base": _end_document(pairing.base),
-        "head": _end_document(pairing.head),
-        "across": pairing.across.value,
-        "rows": [_row_document(row, matched) for row, matched in zip(rows, pairing.rows, strict=True)],
-        "chosen": _chosen_document(rows[chosen], pairing.rows[chosen]) if chosen is not None else None,
-    }
+def comparison_page_response(
+    pairing: Pairing, rows: Sequence[CaseReport], chosen: int | None
+) -> RefComparisonResponse:
+    """Every case with its verdict; the chosen one's whole comparison in addition."""
+    return RefComparisonResponse(
+        schema=SCHEMA_VERSION,
+        repository=pairing.repository,
+        base=_end_response(pairing.base),
+        head=_end_response(pairing.head),
+        across=pairing.across,
+        rows=tuple(_compared_case(row, pair) for row, pair in zip(rows, pairing.rows, strict=True)),
+        chosen=_chosen_case(rows[chosen], pairing.rows[chosen]) if chosen is not None else None,
+    )
 
 
-def _end_document(end: ComparisonEnd) -> dict[str, object]:
-    return {
-        "name": end.ref.text,
-        "spelt": spell_end(end),
-        "kind": end.ref.kind.value,
-        "branch": end.ref.branch,
-        "sha": end.ref.sha,
-        "number": end.ref.number,
-        "variant": end.variant,
-    }
+def _end_response(end: ComparisonEnd) -> EndResponse:
+    return EndResponse(
+        name=end.ref.text,
+        spelt=spell_end(end),
+        kind=end.ref.kind,
+        branch=end.ref.branch,
+        sha=end.ref.sha,
+        number=end.ref.number,
+        variant=end.variant,
+    )
 
 
-def _row_document(row: CaseReport, matched: PairedCase) -> dict[str, object]:
-    return {
-        "case": row.case,
-        "base_variant": matched.variants[0],
-        "head_variant": matched.variants[1],
-        "state": row.state.value,
-        "comparison": json_values(verdict_response(row.comparison)) if row.comparison else None,
-        "base_runs": [json_values(run_line(run)) for run in row.base_runs],
-        "head_runs": [json_values(run_line(run)) for run in row.head_runs],
-    }
+def _compared_case(row: CaseReport, pair: PairedCase) -> ComparedCaseResponse:
+    return ComparedCaseResponse(
+        case=row.case,
+        base_variant=pair.variants[0],
+        head_variant=pair.variants[1],
+        state=row.state,
+        comparison=verdict_response(row.comparison) if row.comparison else None,
+        base_runs=tuple(run_line(run) for run in row.base_runs),
+        head_runs=tuple(run_line(run) for run in row.head_runs),
+    )
 
 
-def _chosen_document(row: CaseReport, matched: PairedCase) -> dict[str, object]:
-    return {
-        "case": row.case,
-        "base_variant": matched.variants[0],
-        "head_variant": matched.variants[1],
-        "comparison": json_values(comparison_response(row.comparison)) if row.comparison else None,
-    }
+def _chosen_case(row: CaseReport, pair: PairedCase) -> ChosenCaseResponse:
+    return ChosenCaseResponse(
+        case=row.case,
+        base_variant=pair.variants[0],
+        head_variant=pair.variants[1],
+        comparison=comparison_response(row.comparison) if row.comparison else None,
+    )
 
 
 class FoundComparison(Struct, frozen=True, kw_only=True):
@@ -306,8 +313,8 @@ async def compare_json(context: WebContext, request: Request) -> Response:
     found = await _requested_comparison(context, request, access)
 
     def document() -> object:
-        made = compare_document(found.pairing, found.rows, found.chosen)
-        return with_link_key(document_for_reader(made, access), access)
+        response = comparison_page_response(found.pairing, found.rows, found.chosen)
+        return with_link_key(to_builtins(document_for_reader(response, access)), access)
 
     return json_answer(request, await run_in_threadpool(document), cache=access.cache)
 

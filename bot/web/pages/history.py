@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bot.domain.pull_request import branch_slug
+from bot.domain.run import RunOrigin
 from bot.report.documents import SCHEMA_VERSION, json_number, percent_of_log
 from bot.report.wording import NO_VALUE, counted, iso_time, signed_percent, significant
 from bot.storage import histories, runs
@@ -19,6 +20,16 @@ from bot.storage.histories import STEP_TIME, AcknowledgedVerdict, CaseHistory, H
 from bot.verdict.metrics import METRICS, METRICS_BY_KEY, Metric
 from bot.web.addresses import API_PREFIX
 from bot.web.answers import csv_answer, etag_answer, json_answer, wants_csv
+from bot.web.api.responses import (
+    AcknowledgedChangeResponse,
+    CaseHistoryResponse,
+    ChangeResponse,
+    HistoriesResponse,
+    HistoryResponse,
+    LevelResponse,
+    MetricInfoResponse,
+    PointResponse,
+)
 from bot.web.auth.access import Access, UnknownName, document_for_reader
 from bot.web.charts.history import (
     SPARK_HEIGHT,
@@ -216,81 +227,81 @@ def _versus_median(point: HistoryPoint, level: HistoryLevel | None) -> str:
     return f"{'+' if apart > 0 else ''}{significant(apart, 2)} %"
 
 
-def history_document(repository: str, line: Timeline) -> dict[str, object]:
+def history_response(repository: str, line: Timeline) -> HistoryResponse:
     """Every point, level and change, oldest first."""
-    moved = level_changes(line.points, line.acknowledged)
+    changes = level_changes(line.points, line.acknowledged)
     metric = METRICS_BY_KEY[line.metric]
-    return {
-        "schema": SCHEMA_VERSION,
-        "repository": repository,
-        "branch": line.branch,
-        "case": line.case,
-        "variant": line.variant,
-        "metric": {"key": metric.key, "title": metric.title, "unit": metric.unit, "how": metric.how},
-        "points": [_point_document(point) for point in line.points],
-        "levels": [_level_document(level, line.points) for level in history_levels(line.points, moved)],
-        "changes": [_change_document(move) for move in moved],
-    }
+    return HistoryResponse(
+        schema=SCHEMA_VERSION,
+        repository=repository,
+        branch=line.branch,
+        case=line.case,
+        variant=line.variant,
+        metric=MetricInfoResponse(key=metric.key, title=metric.title, unit=metric.unit, how=metric.how),
+        points=tuple(_point_response(point) for point in line.points),
+        levels=tuple(_level_response(level, line.points) for level in history_levels(line.points, changes)),
+        changes=tuple(_change_response(change) for change in changes),
+    )
 
 
-def index_document(repository: str, branch: str, known: Sequence[CaseHistory]) -> dict[str, object]:
+def histories_response(repository: str, branch: str, known: Sequence[CaseHistory]) -> HistoriesResponse:
     """Every case and variant with its newest runs."""
-    return {
-        "schema": SCHEMA_VERSION,
-        "repository": repository,
-        "branch": branch,
-        "cases": [
-            {
-                "case": strip.case,
-                "variant": strip.variant,
-                "points": [_point_document(point) for point in strip.points],
-            }
-            for strip in known
-        ],
-    }
+    return HistoriesResponse(
+        schema=SCHEMA_VERSION,
+        repository=repository,
+        branch=branch,
+        cases=tuple(
+            CaseHistoryResponse(
+                case=history.case,
+                variant=history.variant,
+                points=tuple(_point_response(point) for point in history.points),
+            )
+            for history in known
+        ),
+    )
 
 
-def _point_document(point: HistoryPoint) -> dict[str, object]:
-    return {
-        "run": point.run,
-        "sha": point.sha,
-        "started": iso_time(point.started),
-        "outcome": point.outcome,
-        "origin": "found" if point.found else "launched",
-        "conditions": point.conditions,
-        "value": json_number(point.value),
-    }
+def _point_response(point: HistoryPoint) -> PointResponse:
+    return PointResponse(
+        run=point.run,
+        sha=point.sha,
+        started=iso_time(point.started),
+        outcome=point.outcome,
+        origin=RunOrigin.FOUND if point.found else RunOrigin.LAUNCHED,
+        conditions=point.conditions,
+        value=json_number(point.value),
+    )
 
 
-def _level_document(level: HistoryLevel, points: Sequence[HistoryPoint]) -> dict[str, object]:
-    return {
-        "first_run": points[level.first].run,
-        "last_run": points[level.last].run,
-        "median": json_number(level.middle),
-        "half_band": json_number(level.half),
-    }
+def _level_response(level: HistoryLevel, points: Sequence[HistoryPoint]) -> LevelResponse:
+    return LevelResponse(
+        first_run=points[level.first].run,
+        last_run=points[level.last].run,
+        median=json_number(level.middle),
+        half_band=json_number(level.half),
+    )
 
 
-def _change_document(move: LevelChange) -> dict[str, object]:
-    shift, known = move.shift, move.known
-    return {
-        "change_percent": percent_of_log(shift.change),
-        "before": shift.before,
-        "at": shift.at,
-        "runs_before": shift.runs_before,
-        "runs_after": shift.runs_after,
-        "started": iso_time(shift.started),
-        "conditions": list(move.conditions) if move.conditions else None,
-        "acknowledged": None
+def _change_response(change: LevelChange) -> ChangeResponse:
+    shift, known = change.shift, change.known
+    return ChangeResponse(
+        change_percent=percent_of_log(shift.change),
+        before=shift.before,
+        at=shift.at,
+        runs_before=shift.runs_before,
+        runs_after=shift.runs_after,
+        started=iso_time(shift.started),
+        conditions=change.conditions,
+        acknowledged=None
         if known is None
-        else {
-            "number": known.number,
-            "by": known.by,
-            "reason": known.reason,
-            "made": iso_time(known.made),
-            "certain": move.certain,
-        },
-    }
+        else AcknowledgedChangeResponse(
+            number=known.number,
+            by=known.by,
+            reason=known.reason,
+            made=iso_time(known.made),
+            certain=change.certain,
+        ),
+    )
 
 
 CSV_HEADER = ("run", "commit", "started", "outcome", "origin", "conditions")
@@ -329,9 +340,9 @@ async def history_json(context: WebContext, request: Request) -> Response:
         return _history_csv(request, line, access)
     if line is None:
         known = await _newest_runs(context, access, branch)
-        document: object = await run_in_threadpool(index_document, access.repository, branch, known)
+        document: object = await run_in_threadpool(histories_response, access.repository, branch, known)
     else:
-        document = await run_in_threadpool(history_document, access.repository, line)
+        document = await run_in_threadpool(history_response, access.repository, line)
     return json_answer(request, document_for_reader(document, access), cache=access.cache)
 
 

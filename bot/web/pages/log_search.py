@@ -6,8 +6,10 @@ from starlette.responses import Response
 
 from bot.domain.run import RunRecord
 from bot.errors import InternalError, UserError
+from bot.report.documents import SCHEMA_VERSION
 from bot.web.addresses import API_PREFIX
 from bot.web.answers import json_answer
+from bot.web.api.responses import HitResponse, LogLineResponse, LogSearchResponse
 from bot.web.auth.access import Access, for_page
 from bot.web.layout import WebContext, query_number
 from bot.web.log_viewer.search import (
@@ -23,37 +25,6 @@ from bot.web.log_viewer.search import (
 from bot.web.log_viewer.source import LogUnavailable, OffsetTooFar, log_unavailable, open_run_log
 from bot.web.log_viewer.window import LogLine
 from bot.web.sanitize import sanitize
-
-SCHEMA = 1
-
-
-def search_document(
-    run: str, query: LogQuery, begin: LogPlace, found: SearchResult | None, size: int | None
-) -> dict[str, object]:
-    """The hits from one byte of a log to another; without words nothing was looked for."""
-    return {
-        "schema": SCHEMA,
-        "run": run,
-        "words": query.words,
-        "cased": query.cased,
-        "regular": query.regular,
-        "from": begin.offset,
-        "to": found.end if found else begin.offset,
-        "size": size,
-        "hits": [_hit_document(hit) for hit in found.hits] if found else [],
-    }
-
-
-def _hit_document(hit: LogHit) -> dict[str, object]:
-    return {
-        "line": _line_document(hit.line),
-        "before": [_line_document(line) for line in hit.before],
-        "after": [_line_document(line) for line in hit.after],
-    }
-
-
-def _line_document(line: LogLine) -> dict[str, object]:
-    return {"number": line.number, "offset": line.offset, "text": line.text}
 
 
 async def log_search_page(context: WebContext, request: Request) -> Response:
@@ -90,10 +61,32 @@ async def log_search_json(context: WebContext, request: Request) -> Response:
         found, size = await run_in_threadpool(_run_search, context, access, record, query, begin)
     except InvalidQuery as problem:
         raise LogUnavailable(400, "q cannot be searched for", sanitize(str(problem))) from problem
-    document = search_document(record.id, query, begin, found, size)
-    further = _search_link(access, record, query, found.following if found else None, above=API_PREFIX)
-    document["next"] = context.absolute(further) if further else None
-    return json_answer(request, document, cache=access.cache)
+    following = _search_link(access, record, query, found.following if found else None, above=API_PREFIX)
+    response = LogSearchResponse(
+        schema=SCHEMA_VERSION,
+        run=record.id,
+        words=query.words,
+        cased=query.cased,
+        regular=query.regular,
+        begin=begin.offset,
+        end=found.end if found else begin.offset,
+        size=size,
+        hits=tuple(_hit_response(hit) for hit in found.hits) if found else (),
+        next=context.absolute(following) if following else None,
+    )
+    return json_answer(request, response, cache=access.cache)
+
+
+def _hit_response(hit: LogHit) -> HitResponse:
+    return HitResponse(
+        line=_line_response(hit.line),
+        before=tuple(_line_response(line) for line in hit.before),
+        after=tuple(_line_response(line) for line in hit.after),
+    )
+
+
+def _line_response(line: LogLine) -> LogLineResponse:
+    return LogLineResponse(number=line.number, offset=line.offset, text=line.text)
 
 
 def _search_link(

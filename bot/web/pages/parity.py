@@ -19,6 +19,7 @@ from bot.storage.refs import Ref, RefKind, RunsByCase
 from bot.verdict.comparability import OutcomeClass, side_outcome
 from bot.verdict.judgement import MeasuredRun
 from bot.web.answers import csv_answer, json_answer, wants_csv
+from bot.web.api.responses import ParityCaseResponse, ParityCellResponse, ParityMatrixResponse, ParityOutcome
 from bot.web.auth.access import Access, UnknownName, document_for_reader
 from bot.web.comparisons import ComparisonEnd, RequestedEnd, resolve_end, spell_end
 from bot.web.layout import WebContext
@@ -27,9 +28,14 @@ CaseVariant = tuple[str, str]
 
 MeasuredByCase = Mapping[CaseVariant, Sequence[MeasuredRun]]
 
-PASSES, FAILS, MIXED, UNKNOWN = "passes", "fails", "passes and fails", "not known"
+SYMBOLS = {
+    ParityOutcome.PASSES: "✅",
+    ParityOutcome.FAILS: "❌",
+    ParityOutcome.MIXED: "🟡",
+    ParityOutcome.UNKNOWN: "⚪",
+}
 
-SYMBOLS = {PASSES: "✅", FAILS: "❌", MIXED: "🟡", UNKNOWN: "⚪"}
+TONES = {ParityOutcome.PASSES: "good", ParityOutcome.FAILS: "red", ParityOutcome.MIXED: "unsettled"}
 
 TRANSITION_WORDS = {
     ParityTransition.STILL_PASSES: "",
@@ -45,8 +51,8 @@ TRANSITION_WORDS = {
 class ParityCell(Struct, frozen=True, kw_only=True):
     """One case in one variant: how it stands, what became of it since main, and how fast it is."""
 
-    standing: str
-    base: str
+    outcome: ParityOutcome
+    on_main: ParityOutcome
     transition: ParityTransition
     error: str
     seconds: float | None
@@ -115,12 +121,12 @@ def _row_cells(
 
 def _make_cell(head: Sequence[MeasuredRun], main: Sequence[MeasuredRun], first: float | None) -> ParityCell:
     seconds = _median_seconds(head)
-    standing, base = _outcome_word(head), _outcome_word(main)
+    outcome, on_main = _side_parity(head), _side_parity(main)
     failed = _failed_log(head)
     return ParityCell(
-        standing=standing,
-        base=base,
-        transition=_transition(base, standing, failed, _failed_log(main)),
+        outcome=outcome,
+        on_main=on_main,
+        transition=_transition(on_main, outcome, failed, _failed_log(main)),
         error=failed.outcome.failure.error if failed and failed.outcome.failure else "",
         seconds=seconds,
         change=log(seconds / first) if seconds and first else None,
@@ -128,27 +134,29 @@ def _make_cell(head: Sequence[MeasuredRun], main: Sequence[MeasuredRun], first: 
     )
 
 
-def _outcome_word(runs: Sequence[MeasuredRun]) -> str:
+def _side_parity(runs: Sequence[MeasuredRun]) -> ParityOutcome:
     its = side_outcome("", runs)
     if its.fate not in {OutcomeClass.PASSED, OutcomeClass.FAILED}:
-        return UNKNOWN
+        return ParityOutcome.UNKNOWN
     if its.flaky:
-        return MIXED
-    return PASSES if its.fate is OutcomeClass.PASSED else FAILS
+        return ParityOutcome.MIXED
+    return ParityOutcome.PASSES if its.fate is OutcomeClass.PASSED else ParityOutcome.FAILS
 
 
 def _failed_log(runs: Sequence[MeasuredRun]) -> RunLog | None:
     return next((run.log for run in runs if run.log.outcome.failure is not None), None)
 
 
-def _transition(base: str, head: str, failed: RunLog | None, before: RunLog | None) -> ParityTransition:
-    if UNKNOWN in {base, head}:
+def _transition(
+    base: ParityOutcome, head: ParityOutcome, failed: RunLog | None, before: RunLog | None
+) -> ParityTransition:
+    if ParityOutcome.UNKNOWN in {base, head}:
         return ParityTransition.UNKNOWN
-    if head == MIXED or (base == MIXED and head == PASSES):
+    if head is ParityOutcome.MIXED or (base is ParityOutcome.MIXED and head is ParityOutcome.PASSES):
         return ParityTransition.MIXED
-    if head == PASSES:
-        return ParityTransition.STILL_PASSES if base == PASSES else ParityTransition.PASSES_NOW
-    if base == PASSES:
+    if head is ParityOutcome.PASSES:
+        return ParityTransition.STILL_PASSES if base is ParityOutcome.PASSES else ParityTransition.PASSES_NOW
+    if base is ParityOutcome.PASSES:
         return ParityTransition.FAILS_NOW
     return (
         ParityTransition.FAILS_THE_SAME
@@ -178,12 +186,12 @@ def parity_view(found: ParityMatrix, access: Access, ref: str) -> ParityView:
 
 def _tally(found: ParityMatrix, place: int, access: Access) -> str:
     cells = [cells[place] for cells in found.cells.values()]
-    known = [cell for cell in cells if cell.standing != UNKNOWN]
-    passing = sum(cell.standing == PASSES for cell in known)
+    known = [cell for cell in cells if cell.outcome is not ParityOutcome.UNKNOWN]
+    passing = sum(cell.outcome is ParityOutcome.PASSES for cell in known)
     name = access.text(found.variants[place]) or "no variant"
-    both = [cell for cell in known if cell.base != UNKNOWN]
-    before = sum(cell.base == PASSES for cell in both)
-    now = sum(cell.standing == PASSES for cell in both)
+    both = [cell for cell in known if cell.on_main is not ParityOutcome.UNKNOWN]
+    before = sum(cell.on_main is ParityOutcome.PASSES for cell in both)
+    now = sum(cell.outcome is ParityOutcome.PASSES for cell in both)
     since = f" ({before} → {now} of the {len(both)} that main has too)" if found.against_main and both else ""
     return f"{name}: {passing} of {len(known)} pass{since}"
 
@@ -206,9 +214,9 @@ def _row_view(found: ParityMatrix, case: str, access: Access, ref: str) -> Parit
 def _cell_view(cell: ParityCell, link: str, access: Access) -> ParityCellView:
     figure = "" if cell.seconds is None else f"{significant(cell.seconds)} s"
     return ParityCellView(
-        symbol=SYMBOLS[cell.standing] if cell.runs else "",
-        word=cell.standing if cell.runs else "no run",
-        tone={PASSES: "good", FAILS: "red", MIXED: "unsettled"}.get(cell.standing, "quiet"),
+        symbol=SYMBOLS[cell.outcome] if cell.runs else "",
+        word=cell.outcome.words if cell.runs else "no run",
+        tone=TONES.get(cell.outcome, "quiet"),
         news=TRANSITION_WORDS[cell.transition],
         figure=figure + (f" ({signed_percent(cell.change)})" if cell.change is not None else ""),
         link=link if cell.runs else None,
@@ -256,7 +264,7 @@ async def parity_json(context: WebContext, request: Request) -> Response:
     if wants_csv(request):
         return _parity_csv(request, found, access)
     return json_answer(
-        request, document_for_reader(_parity_document(found, access), access), cache=access.cache
+        request, document_for_reader(_parity_response(found, access), access), cache=access.cache
     )
 
 
@@ -293,37 +301,39 @@ def _runs_by_case(
     }
 
 
-def _parity_document(found: FoundParity, access: Access) -> dict[str, object]:
-    return {
-        "schema": SCHEMA_VERSION,
-        "repository": access.repository,
-        "name": found.ref.text,
-        "sha": found.ref.sha,
-        "against": found.branch if found.matrix.against_main else None,
-        "variants": list(found.matrix.variants),
-        "rows": [
-            {
-                "case": case,
-                "cells": [
-                    {"variant": variant, **_cell_document(cell)}
-                    for variant, cell in zip(found.matrix.variants, cells, strict=True)
-                ],
-            }
-            for case, cells in found.matrix.cells.items()
-        ],
-    }
+def _parity_response(found: FoundParity, access: Access) -> ParityMatrixResponse:
+    matrix = found.matrix
+    return ParityMatrixResponse(
+        schema=SCHEMA_VERSION,
+        repository=access.repository,
+        name=found.ref.text,
+        sha=found.ref.sha,
+        against=found.branch if matrix.against_main else None,
+        variants=matrix.variants,
+        rows=tuple(
+            ParityCaseResponse(
+                case=case,
+                cells=tuple(
+                    _cell_response(variant, cell)
+                    for variant, cell in zip(matrix.variants, cells, strict=True)
+                ),
+            )
+            for case, cells in matrix.cells.items()
+        ),
+    )
 
 
-def _cell_document(cell: ParityCell) -> dict[str, object]:
-    return {
-        "standing": cell.standing.replace(" ", "_"),
-        "on_main": cell.base.replace(" ", "_"),
-        "transition": cell.transition.value,
-        "steady_step_seconds": json_number(cell.seconds, 5),
-        "change_percent": percent_of_log(cell.change),
-        "runs": cell.runs,
-        "error": cell.error or None,
-    }
+def _cell_response(variant: str, cell: ParityCell) -> ParityCellResponse:
+    return ParityCellResponse(
+        variant=variant,
+        standing=cell.outcome,
+        on_main=cell.on_main,
+        transition=cell.transition,
+        steady_step_seconds=json_number(cell.seconds, 5),
+        change_percent=percent_of_log(cell.change),
+        runs=cell.runs,
+        error=cell.error or None,
+    )
 
 
 def _parity_csv(request: Request, found: FoundParity, access: Access) -> Response:
@@ -331,8 +341,8 @@ def _parity_csv(request: Request, found: FoundParity, access: Access) -> Respons
         (
             access.text(case),
             access.text(variant),
-            cell.standing,
-            cell.base if found.matrix.against_main else None,
+            cell.outcome.words,
+            cell.on_main.words if found.matrix.against_main else None,
             cell.transition.value,
             json_number(cell.seconds, 5),
             cell.runs,

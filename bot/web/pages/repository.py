@@ -9,15 +9,25 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bot.domain.pull_request import SubjectKind, branch_slug
-from bot.report.documents import json_number, json_values, shift_response
+from bot.report.documents import SCHEMA_VERSION, json_number, shift_response
 from bot.report.wording import counted, iso_time, signed_percent
 from bot.storage import histories, pull_requests, reports, repositories
 from bot.storage.histories import STRIP_POINTS, CaseHistory, ComparableSeries, HistoryPoint
 from bot.storage.pull_requests import PullRow
 from bot.storage.reports import ReportListing
 from bot.verdict.noise import LevelShift, level_shifts
-from bot.web.addresses import API_PREFIX, Links
+from bot.web.addresses import Links
 from bot.web.answers import json_answer
+from bot.web.api.responses import (
+    BriefRunResponse,
+    HealthResponse,
+    ListedBranchResponse,
+    ListedPullResponse,
+    ListedRepositoryResponse,
+    MainChangesResponse,
+    RepositoriesResponse,
+    RepositoryResponse,
+)
 from bot.web.auth.access import Access, document_for_reader
 from bot.web.charts.history import Sparkline, is_failed, newest_step_time, sparkline, trend
 from bot.web.layout import WebContext
@@ -94,18 +104,18 @@ def main_change_lines(series: Sequence[ComparableSeries], access: Access) -> tup
     return tuple(_main_change_line(one, shift, access) for one, shift in moved)
 
 
-def main_changes_document(series: Sequence[ComparableSeries]) -> list[dict[str, object]]:
-    """Every case with all of its shifts, oldest first."""
-    return [
-        {
-            "case": one.case,
-            "variant": one.variant,
-            "conditions": one.conditions,
-            "runs": len(one.runs),
-            "shifts": [json_values(shift_response(shift)) for shift in level_shifts(one.runs)],
-        }
+def main_changes_response(series: Sequence[ComparableSeries]) -> tuple[MainChangesResponse, ...]:
+    """Every case with all of its changes, oldest first."""
+    return tuple(
+        MainChangesResponse(
+            case=one.case,
+            variant=one.variant,
+            conditions=one.conditions,
+            runs=len(one.runs),
+            shifts=tuple(shift_response(shift) for shift in level_shifts(one.runs)),
+        )
         for one in series
-    ]
+    )
 
 
 def _main_change_line(series: ComparableSeries, shift: LevelShift, access: Access) -> MainChangeLine:
@@ -155,18 +165,18 @@ def health_lines(
     return tuple(sorted(lines, key=lambda line: (not line.trouble, not line.failed, line.name)))
 
 
-def health_document(known: Sequence[CaseHistory]) -> list[dict[str, object]]:
+def health_response(histories: Sequence[CaseHistory]) -> tuple[HealthResponse, ...]:
     """Every case with its newest and its last good run."""
-    return [
-        {
-            "case": strip.case,
-            "variant": strip.variant,
-            "newest": _brief_document(strip.points[-1]),
-            "last_good": _brief_document(good) if (good := last_good(strip.points)) else None,
-            "looked_at": len(strip.points),
-        }
-        for strip in known
-    ]
+    return tuple(
+        HealthResponse(
+            case=history.case,
+            variant=history.variant,
+            newest=_brief_run(history.points[-1]),
+            last_good=_brief_run(good) if (good := last_good(history.points)) else None,
+            looked_at=len(history.points),
+        )
+        for history in histories
+    )
 
 
 def last_good(points: Sequence[HistoryPoint]) -> HistoryPoint | None:
@@ -209,17 +219,14 @@ def _health_line(strip: CaseHistory, branch: str, access: Access, now: float) ->
     )
 
 
-def _brief_document(point: HistoryPoint) -> dict[str, object]:
-    return {
-        "run": point.run,
-        "sha": point.sha,
-        "started": iso_time(point.started),
-        "outcome": point.outcome,
-        "value": json_number(point.value),
-    }
-
-
-SCHEMA = 1
+def _brief_run(point: HistoryPoint) -> BriefRunResponse:
+    return BriefRunResponse(
+        run=point.run,
+        sha=point.sha,
+        started=iso_time(point.started),
+        outcome=point.outcome,
+        value=json_number(point.value),
+    )
 
 
 async def home_page(context: WebContext, request: Request) -> Response:
@@ -252,55 +259,66 @@ async def repository_page(context: WebContext, request: Request) -> Response:
 
 
 async def home_json(context: WebContext, request: Request) -> Response:
-    """The public repositories."""
+    """The public repositories as JSON."""
     rows = await context.database.read(repositories.list_repositories)
-    listed = [
-        {"repository": row.full_name, "url": context.absolute(API_PREFIX + Links().repository(row.full_name))}
+    listed = tuple(
+        ListedRepositoryResponse(
+            repository=row.full_name, url=context.absolute(Links().repository_json(row.full_name))
+        )
         for row in rows
         if row.active and not row.private
-    ]
-    return json_answer(request, {"schema": SCHEMA, "repositories": listed})
+    )
+    return json_answer(request, RepositoriesResponse(schema=SCHEMA_VERSION, repositories=listed))
 
 
 async def repository_json(context: WebContext, request: Request) -> Response:
-    """The pull requests of a repository, open ones first, and where main itself moved."""
+    """The same as JSON."""
     access = await context.repository_access(request)
     rows = await context.database.read(pull_requests.list_pulls, access.repository)
+    watched = await context.database.read(pull_requests.watched_branches, access.repository)
     headlines = await context.database.read(reports.headlines, access.repository)
-    lines = pull_lines(rows, headlines, access, context.now())
     branch = await context.default_branch(access.repository)
     strips = await context.database.read(histories.case_histories, access.repository, branch_slug(branch))
-    series = histories.all_series(strips)
-    watched = await context.database.read(pull_requests.watched_branches, access.repository)
-    branch_lines = pull_lines(watched, headlines, access, context.now())
-    document = {
-        "schema": SCHEMA,
-        "repository": access.repository,
-        "pull_requests": [_pull_document(context, access, line) for line in lines],
-        "branches": [_branch_document(context, access, line) for line in branch_lines],
-        "health": document_for_reader(health_document(strips), access),
-        "main": document_for_reader(await run_in_threadpool(main_changes_document, series), access),
-    }
-    return json_answer(request, document, cache=access.cache)
+    main = await run_in_threadpool(main_changes_response, histories.all_series(strips))
+    response = RepositoryResponse(
+        schema=SCHEMA_VERSION,
+        repository=access.repository,
+        pull_requests=tuple(
+            _listed_pull(context, access, line) for line in pull_lines(rows, headlines, access, context.now())
+        ),
+        branches=tuple(
+            _listed_branch(context, access, line)
+            for line in pull_lines(watched, headlines, access, context.now())
+        ),
+        health=document_for_reader(health_response(strips), access),
+        main=document_for_reader(main, access),
+    )
+    return json_answer(request, response, cache=access.cache)
 
 
-def _pull_document(context: WebContext, access: Access, line: PullLine) -> dict[str, object]:
-    return {
-        "number": line.number,
-        "title": line.title,
-        "open": line.open,
-        "headline": line.headline,
-        "head_sha": line.head_sha,
-        "reported_sha": line.reported_sha,
-        "made": line.made.machine if line.made else None,
-        "url": context.absolute(access.links.pull_json(access.repository, line.number)),
-        "page": context.absolute(line.link),
-    }
+def _listed_pull(context: WebContext, access: Access, line: PullLine) -> ListedPullResponse:
+    return ListedPullResponse(
+        number=line.number,
+        title=line.title,
+        open=line.open,
+        headline=line.headline,
+        head_sha=line.head_sha,
+        reported_sha=line.reported_sha,
+        made=line.made.machine if line.made else None,
+        url=context.absolute(access.links.pull_json(access.repository, line.number)),
+        page=context.absolute(line.link),
+    )
 
 
-def _branch_document(context: WebContext, access: Access, line: PullLine) -> dict[str, object]:
-    """A branch that is watched without a pull request: the same without a number."""
-    document = _pull_document(context, access, line)
-    del document["number"]
-    url = access.links.branch_json(access.repository, line.branch)
-    return {"branch": line.branch, **document, "url": context.absolute(url)}
+def _listed_branch(context: WebContext, access: Access, line: PullLine) -> ListedBranchResponse:
+    return ListedBranchResponse(
+        branch=line.branch,
+        title=line.title,
+        open=line.open,
+        headline=line.headline,
+        head_sha=line.head_sha,
+        reported_sha=line.reported_sha,
+        made=line.made.machine if line.made else None,
+        url=context.absolute(access.links.branch_json(access.repository, line.branch)),
+        page=context.absolute(line.link),
+    )

@@ -2,14 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from starlette.requests import Request
 from starlette.responses import Response
 
 from bot.domain.run import RunRecord
 from bot.logs.facts import Step
 from bot.report.assess import outcome_words
-from bot.report.documents import environment_response, json_values, run_response, warnings_of
+from bot.report.documents import (
+    SCHEMA_VERSION,
+    environment_response,
+    json_values,
+    run_response,
+    warnings_of,
+)
 from bot.report.wording import (
     NO_VALUE,
     RAW_SPEEDS,
@@ -24,6 +30,7 @@ from bot.storage import launched_runs, runs
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.metrics import METRICS
 from bot.web.answers import json_answer
+from bot.web.api.responses import RunRecordResponse, RunResponse, UnmeasuredRunResponse
 from bot.web.auth.access import Access, document_for_reader, for_page
 from bot.web.charts.plots import Plot, TimeBar, phase_fills, plots, time_bar
 from bot.web.layout import WebContext
@@ -275,9 +282,6 @@ def run_status_view(run: RunStatus, now: float) -> RunStatusView:
     )
 
 
-SCHEMA = 1
-
-
 async def run_page(context: WebContext, request: Request) -> Response:
     """Everything known of a run."""
     access, record = await context.run_access(request)
@@ -297,25 +301,30 @@ async def run_json(context: WebContext, request: Request) -> Response:
     """Everything known of a run: its record, and what was measured from its log."""
     access, record = await context.run_access(request)
     measured = (await context.database.read(runs.measured, [record.id])).get(record.id)
-    document: dict[str, object] = {"schema": SCHEMA}
-    if measured is not None:
-        document = json_values(run_response(measured))
-    document["record"] = _record_document(context, access, record)
-    return json_answer(request, document_for_reader(document, access), cache=access.cache)
+    response: RunResponse | UnmeasuredRunResponse
+    if measured is None:
+        response = UnmeasuredRunResponse(
+            schema=SCHEMA_VERSION, record=_record_response(context, access, record)
+        )
+    else:
+        response = RunResponse(
+            **structs.asdict(run_response(measured)), record=_record_response(context, access, record)
+        )
+    return json_answer(request, document_for_reader(response, access), cache=access.cache)
 
 
-def _record_document(context: WebContext, access: Access, record: RunRecord) -> dict[str, object]:
-    return {
-        "id": record.id,
-        "repository": record.repository,
-        "case": record.case,
-        "variant": record.variant,
-        "branch": record.branch,
-        "sha": record.sha,
-        "started": iso_time(record.started),
-        "origin": record.origin.value,
-        "state": record.state.value,
-        "attempt": record.attempt,
-        "page": context.absolute(access.links.run(record.id)),
-        "log": context.absolute(access.links.raw_log(record.id)) if record.log_uri else None,
-    }
+def _record_response(context: WebContext, access: Access, record: RunRecord) -> RunRecordResponse:
+    return RunRecordResponse(
+        id=record.id,
+        repository=record.repository,
+        case=record.case,
+        variant=record.variant,
+        branch=record.branch,
+        sha=record.sha,
+        started=iso_time(record.started),
+        origin=record.origin,
+        state=record.state,
+        attempt=record.attempt,
+        page=context.absolute(access.links.run(record.id)),
+        log=context.absolute(access.links.raw_log(record.id)) if record.log_uri else None,
+    )

@@ -1,6 +1,7 @@
 """The description of the API, held against its answers."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import jsonschema_rs
 import pytest
@@ -15,10 +16,10 @@ from tests.verdict.made_runs import Shape, failed
 from tests.verdict.made_runs import run as made
 from tests.web.site_under_test import KEY, PRIVATE, PUBLIC, URL, SiteUnderTest
 
-COMPONENTS = openapi_document()["components"]
+DOCUMENT: dict[str, Any] = dict(openapi_document())
 
 
-def closed(shape: object) -> object:
+def closed(shape: Any) -> Any:
     """The shape without room for keys that it does not list: in the tests every key must be described."""
     if isinstance(shape, Mapping):
         inner = {name: closed(value) for name, value in shape.items()}
@@ -28,39 +29,45 @@ def closed(shape: object) -> object:
     return [closed(one) for one in shape] if isinstance(shape, list) else shape
 
 
-def problems(name: str, document: object) -> list[str]:
-    """What of the document is not as described."""
-    whole = {"$ref": f"#/components/schemas/{name}", "components": closed(COMPONENTS)}
+def problems(operation: str, document: object, status: str = "200") -> list[str]:
+    """What of an answer is not as the description of its operation says."""
+    described = next(
+        entry["get"] for entry in DOCUMENT["paths"].values() if entry["get"]["operationId"] == operation
+    )
+    schema = described["responses"][status]["content"]["application/json"]["schema"]
+    whole = {**closed(schema), "components": closed(DOCUMENT["components"])}
     found = jsonschema_rs.validator_for(whole).iter_errors(document)
     return [f"{'/'.join(map(str, one.instance_path))}: {one.message[:300]}" for one in found]
 
 
 ANSWERS = (
-    ("", "Repositories"),
-    (PUBLIC, "Repository"),
-    (f"{PUBLIC}/compare/main...pr/12", "Compared"),
-    (f"{PUBLIC}/compare/main...cdc765a?case=11_offload&variant=nnx", "Compared"),
-    (f"{PUBLIC}/compare/main:linen...main:nnx?case=03_dropout", "Compared"),
-    (f"{PUBLIC}/parity/main", "Matrix"),
-    (f"{PUBLIC}/parity/cdc765a", "Matrix"),
-    (f"{PUBLIC}/history", "Histories"),
-    (f"{PUBLIC}/history?case=04_int8", "History"),
-    (f"{PUBLIC}/history?case=04_int8&variant=nnx&metric=final_loss", "History"),
-    ("runs/04_int8-linen-m0", "Run"),
-    ("runs/11_offload-nnx-m0", "Run"),
-    (f"{PUBLIC}/compare/main", "Problem"),
-    (f"{PUBLIC}/compare/nowhere...main", "Problem"),
-    (f"{PUBLIC}/history?case=nothing", "Problem"),
-    (f"{PUBLIC}/pull/999", "Problem"),
-    (PRIVATE, "Problem"),
-    ("runs/none", "Problem"),
+    ("", "listRepositories", "200"),
+    (PUBLIC, "readRepository", "200"),
+    (f"{PUBLIC}/compare/main...pr/12", "compare", "200"),
+    (f"{PUBLIC}/compare/main...cdc765a?case=11_offload&variant=nnx", "compare", "200"),
+    (f"{PUBLIC}/compare/main:linen...main:nnx?case=03_dropout", "compare", "200"),
+    (f"{PUBLIC}/parity/main", "readParity", "200"),
+    (f"{PUBLIC}/parity/cdc765a", "readParity", "200"),
+    (f"{PUBLIC}/history", "readHistory", "200"),
+    (f"{PUBLIC}/history?case=04_int8", "readHistory", "200"),
+    (f"{PUBLIC}/history?case=04_int8&variant=nnx&metric=final_loss", "readHistory", "200"),
+    ("runs/04_int8-linen-m0", "readRun", "200"),
+    ("runs/11_offload-nnx-m0", "readRun", "200"),
+    (f"{PUBLIC}/compare/main", "compare", "404"),
+    (f"{PUBLIC}/compare/nowhere...main", "compare", "404"),
+    (f"{PUBLIC}/history?case=nothing", "readHistory", "404"),
+    (f"{PUBLIC}/pull/999", "readReport", "404"),
+    (PRIVATE, "readRepository", "404"),
+    ("runs/none", "readRun", "404"),
 )
 
 
-@pytest.mark.parametrize(("path", "name"), ANSWERS)
-def test_every_answer_is_as_described(path: str, name: str, stocked: SiteUnderTest) -> None:
+@pytest.mark.parametrize(("path", "operation", "status"), ANSWERS)
+def test_every_answer_is_as_described(path: str, operation: str, status: str, stocked: SiteUnderTest) -> None:
     """Nothing is missing, nothing is there that is not described, and all is of the kind it is said to be."""
-    assert [] == problems(name, stocked.get(f"/api/v1/{path}").json())
+    answer = stocked.get(f"/api/v1/{path}")
+    assert int(status) == answer.status_code
+    assert [] == problems(operation, answer.json(), status)
 
 
 def test_every_state_of_a_report_is_as_described(shop: SiteUnderTest) -> None:
@@ -69,24 +76,24 @@ def test_every_state_of_a_report_is_as_described(shop: SiteUnderTest) -> None:
     for name, report in sample_states.every_state().items():
         shop.database.now(lambda c: c.execute(REPORT.delete()))
         shop.report(report)
-        found[name] = problems("Report", shop.get(f"/api/v1/{PUBLIC}/pull/{report.number}").json())
+        found[name] = problems("readReport", shop.get(f"/api/v1/{PUBLIC}/pull/{report.number}").json())
     assert {} == {name: some for name, some in found.items() if some}
 
 
 def test_hostile_texts_keep_to_the_description(shop: SiteUnderTest) -> None:
     """Texts stay texts."""
     shop.report(hostile())
-    assert [] == problems("Report", shop.get(f"/api/v1/{PUBLIC}/pull/4270").json())
+    assert [] == problems("readReport", shop.get(f"/api/v1/{PUBLIC}/pull/4270").json())
 
 
 def test_a_run_that_nobody_measured_is_as_described(shop: SiteUnderTest) -> None:
     """Its record alone, and with odd figures their words."""
     shop.run("bare", b"x\n")
-    assert [] == problems("Run", shop.get("/api/v1/runs/bare").json())
+    assert [] == problems("readRun", shop.get("/api/v1/runs/bare").json())
     nan = made(Shape(steps=5, losses=[1.0, 2.0, float("nan"), float("inf"), float("nan")], perplexity=False))
     for name, measured in (("nan", nan), ("failed", failed()), ("plain", samples.measured())):
         shop.run(name, b"x\n", measured=measured)
-        assert [] == problems("Run", shop.get(f"/api/v1/runs/{name}").json())
+        assert [] == problems("readRun", shop.get(f"/api/v1/runs/{name}").json())
 
 
 def test_what_is_found_in_logs_is_as_described(shop: SiteUnderTest) -> None:
@@ -95,15 +102,16 @@ def test_what_is_found_in_logs_is_as_described(shop: SiteUnderTest) -> None:
     for name, text in (("one", log), ("two", log.replace("step: 3", "step: 30", 1))):
         shop.run(name, text.encode(), measured=samples.measured())
     hits = shop.get("/api/v1/runs/one/log/search?q=completed+step").json()
-    assert [] == problems("Found", hits)
+    assert [] == problems("searchLog", hits)
     assert 50 == len(hits["hits"])
     more = shop.get(hits["next"].removeprefix(URL)).json()
-    assert ([], 10, None) == (problems("Found", more), len(more["hits"]), more["next"])
-    assert [] == problems("Found", shop.get("/api/v1/runs/one/log/search").json())
+    assert ([], 10, None) == (problems("searchLog", more), len(more["hits"]), more["next"])
+    assert [] == problems("searchLog", shop.get("/api/v1/runs/one/log/search").json())
     both = shop.get(f"/api/v1/{PUBLIC}/compare-logs?base=one&head=two").json()
-    assert [] == problems("LogsCompared", both)
+    assert [] == problems("compareLogs", both)
     assert ("one", "two", None) == (both["base"]["id"], both["head"]["id"], both["next"])
-    assert [] == problems("Problem", shop.get(f"/api/v1/{PUBLIC}/compare-logs?base=one").json())
+    refused = shop.get(f"/api/v1/{PUBLIC}/compare-logs?base=one").json()
+    assert [] == problems("compareLogs", refused, "400")
 
 
 def test_the_description_is_served_and_names_every_address(shop: SiteUnderTest) -> None:
@@ -149,7 +157,7 @@ def test_an_impossible_value_is_answered_by_what_is_possible(
     """400 and one sentence that names the parameter, as the description says; for who may see nothing too."""
     answer = shop.get(f"/api/v1/{path}")
     assert (400, "no-store") == (answer.status_code, answer.headers["cache-control"])
-    assert [] == problems("Problem", answer.json())
+    assert [] == problems("compareLogs", answer.json(), "400")
     assert said in answer.json()["error"]
 
 
@@ -176,8 +184,8 @@ def test_a_private_repository_is_described_alike(shop: SiteUnderTest) -> None:
     """Who is let in reads the same shapes."""
     shop.run("p", b"x\n", repository=PRIVATE, measured=samples.measured())
     key = KEY.key(PRIVATE)
-    assert [] == problems("Run", shop.get(f"/api/v1/runs/p?key={key}").json())
-    assert [] == problems("Repository", shop.get(f"/api/v1/{PRIVATE}?key={key}").json())
+    assert [] == problems("readRun", shop.get(f"/api/v1/runs/p?key={key}").json())
+    assert [] == problems("readRepository", shop.get(f"/api/v1/{PRIVATE}?key={key}").json())
     record = samples.record("a", "", samples.HEAD, 1)
     shop.database.now(runs.save, record, now=1.0)
     assert 200 == shop.get(f"/api/v1/runs/{record.id}").status_code

@@ -47,7 +47,7 @@ def test_its_page_is_the_report(shop: SiteUnderTest, watched: Report) -> None:
 def test_its_document_has_no_number(shop: SiteUnderTest, watched: Report) -> None:
     """As described, with the branch's own addresses."""
     document = shop.get(f"/api/v1{PAGE}").json()
-    assert [] == problems("Report", document)
+    assert [] == problems("readBranchReport", document)
     assert document["number"] is None
     assert {"page": PAGE, "json": f"/api/v1{PAGE}"} == document["links"]
 
@@ -57,7 +57,7 @@ def test_the_repository_lists_it_apart(shop: SiteUnderTest, watched: Report) -> 
     page = shop.get(f"/{PUBLIC}").text
     assert f'<a href="{PAGE}"><bdi>{BRANCH}</bdi></a>' in page
     document = shop.get(f"/api/v1/{PUBLIC}").json()
-    assert [] == problems("Repository", document)
+    assert [] == problems("readRepository", document)
     assert [] == document["pull_requests"]
     assert [BRANCH] == [one["branch"] for one in document["branches"]]
 
