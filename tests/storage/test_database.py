@@ -7,16 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.command import upgrade
-from alembic.migration import MigrationContext
 from sqlalchemy import Connection, func, select, text
 
 from bot.errors import UserError
-from bot.storage import pull_requests, repositories
+from bot.storage import pull_requests
 from bot.storage.database import Database, DatabaseUnavailable
-from bot.storage.migrations import configuration
-from bot.storage.tables import METADATA, PULL_REQUEST
+from bot.storage.tables import PULL_REQUEST
 from tests.peers.postgres import Postgres
 
 MIGRATE = (
@@ -73,48 +69,11 @@ def test_readers_do_not_wait_for_a_writer(database: Database) -> None:
     assert database.now(_count) == 1
 
 
-def test_the_steps_lead_to_the_tables_that_the_program_uses(database: Database) -> None:
-    """Alembic finds no difference between the migrated database and `bot.storage.tables`."""
-
-    def differences(connection: Connection) -> object:
-        return compare_metadata(MigrationContext.configure(connection), METADATA)
-
-    assert database.now(differences) == []
-
-
 def test_migrating_again_changes_nothing(database: Database) -> None:
     """A start of the program with nothing to migrate keeps what is there."""
     database.now(_want)
     database.migrate()
     assert database.now(_count) == 1
-
-
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_what_an_older_version_kept_is_there_after_the_newest_steps(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    """A repository of version 0002 is known, and no configuration of it was seen."""
-    server: Postgres | None = request.getfixturevalue("postgres") if kind == "postgresql" else None
-    database = Database(server.empty() if server else f"sqlite:///{tmp_path / 'maxview.sqlite'}")
-    columns = "full_name, installation, default_branch, private, active, id"
-
-    def older(connection: Connection) -> None:
-        config = configuration()
-        config.attributes["connection"] = connection
-        upgrade(config, "0002")
-        values = "'acme/maxtext', 1, 'main', false, true, 5"
-        connection.execute(text(f"INSERT INTO repository ({columns}) VALUES ({values})"))  # noqa: S608
-
-    try:
-        database.now(older)
-        database.migrate()
-        seen = database.now(repositories.seen_configuration, "acme/maxtext")
-        row = database.now(repositories.find_repository, "acme/maxtext")
-    finally:
-        database.close()
-    assert repositories.SeenConfiguration(digest=None, changes=0) == seen
-    assert row is not None
-    assert (1, "main", 5) == (row.installation, row.default_branch, row.id)
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])

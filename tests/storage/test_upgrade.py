@@ -4,11 +4,13 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from math import isnan
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from sqlalchemy import Connection, func, select
+from alembic.command import upgrade
+from sqlalchemy import Connection, func, select, text
 
 from bot.domain.case_key import CaseKey
 from bot.domain.command_origin import ButtonOrigin, CommentOrigin, LabelOrigin
@@ -34,6 +36,7 @@ from bot.storage import (
     spend,
 )
 from bot.storage.database import Database
+from bot.storage.migrations import configuration
 from bot.storage.pull_requests import CheckOutput, OutputState, PullRow
 from bot.storage.tables import DELIVERY, MAINLINE, MERGE_GROUP, METADATA, PULL_REQUEST, RUN
 from tests.peers.postgres import KINDS, Postgres
@@ -202,8 +205,8 @@ def test_histories_and_names_are_found(older: Database) -> None:
     strips = older.now(histories.case_histories, NAME, "main")
     assert [("04_int8", "linen"), ("04_int8", "nnx")] == [(one.case, one.variant) for one in strips][:2]
     assert all(point.value for strip in strips for point in strip.points)
-    for text in ("main", "pr/3", "test_936672580"):
-        ref = older.now(refs.resolve, NAME, text)
+    for name in ("main", "pr/3", "test_936672580"):
+        ref = older.now(refs.resolve, NAME, name)
         assert ref is not None
         assert older.now(refs.runs_of, NAME, ref)
 
@@ -248,3 +251,31 @@ def test_everything_that_was_due_is_worked_on(older: Database) -> None:
         assert len(due) == len(claimed)
         for held in claimed:
             assert older.now(queue.return_claim, held)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_the_version_before_that_kept_is_there(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """A repository of version 0002 is known, and no configuration of it was seen."""
+    server: Postgres | None = request.getfixturevalue("postgres") if kind == "postgresql" else None
+    database = Database(server.empty() if server else f"sqlite:///{tmp_path / 'maxview.sqlite'}")
+    columns = "full_name, installation, default_branch, private, active, id"
+
+    def fill(connection: Connection) -> None:
+        config = configuration()
+        config.attributes["connection"] = connection
+        upgrade(config, "0002")
+        values = "'acme/maxtext', 1, 'main', false, true, 5"
+        connection.execute(text(f"INSERT INTO repository ({columns}) VALUES ({values})"))  # noqa: S608
+
+    try:
+        database.now(fill)
+        database.migrate()
+        seen = database.now(repositories.seen_configuration, "acme/maxtext")
+        row = database.now(repositories.find_repository, "acme/maxtext")
+    finally:
+        database.close()
+    assert repositories.SeenConfiguration(digest=None, changes=0) == seen
+    assert row is not None
+    assert (1, "main", 5) == (row.installation, row.default_branch, row.id)
