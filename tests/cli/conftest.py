@@ -1,17 +1,16 @@
 """Running the program in this process, and logs for it to read."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
 from bot.__main__ import main
 from tests.log_writers.maxtext import maxtext_log
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
+class CommandResult(Struct, frozen=True, kw_only=True):
     """What a command did."""
 
     status: int
@@ -19,7 +18,7 @@ class Ran:
     err: str
 
 
-Maxview = Callable[..., Ran]
+Maxview = Callable[..., CommandResult]
 
 
 @pytest.fixture
@@ -27,13 +26,13 @@ def maxview(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
     """Run `maxview` with these arguments."""
     monkeypatch.delenv("MAXVIEW_DEBUG", raising=False)
 
-    def run(*arguments: object) -> Ran:
+    def run(*arguments: object) -> CommandResult:
         try:
             status = main([str(argument) for argument in arguments])
         except SystemExit as exited:
             status = int(exited.code or 0)
         captured = capsys.readouterr()
-        return Ran(status=status, out=captured.out, err=captured.err)
+        return CommandResult(status=status, out=captured.out, err=captured.err)
 
     return run
 

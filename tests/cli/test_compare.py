@@ -18,12 +18,12 @@ from tests.report.github_rendering import broken_tables
 from tests.verdict.made_runs import normals
 
 
-def test_a_slower_branch_is_said_first_and_with_its_figure(maxview: Maxview, good: Path, slow: Path) -> None:
+def test_the_verdict_comes_first_with_its_number(maxview: Maxview, good: Path, slow: Path) -> None:
     """The verdict is the first line."""
-    ran = maxview("compare", good, slow)
-    assert ran.status == 0
-    assert ran.out.startswith("🔴 slower: +")
-    assert [line for line in ran.out.splitlines() if len(line) > 80 or line != line.rstrip()] == []
+    result = maxview("compare", good, slow)
+    assert result.status == 0
+    assert result.out.startswith("🔴 slower: +")
+    assert [line for line in result.out.splitlines() if len(line) > 80 or line != line.rstrip()] == []
 
 
 def test_a_red_verdict_exits_1_only_where_that_was_asked_for(
@@ -34,10 +34,12 @@ def test_a_red_verdict_exits_1_only_where_that_was_asked_for(
     assert maxview("compare", good, good, "--fail-on-regression").status == 0
 
 
-@pytest.mark.parametrize("form", ["text", "markdown", "json", "html"])
-def test_all_formats_say_the_same_verdict(maxview: Maxview, good: Path, slow: Path, form: str) -> None:
+@pytest.mark.parametrize("output_format", ["text", "markdown", "json", "html"])
+def test_all_formats_say_the_same_verdict(
+    maxview: Maxview, good: Path, slow: Path, output_format: str
+) -> None:
     """They are renderings of one comparison."""
-    assert "slower" in maxview("compare", good, slow, "--format", form).out
+    assert "slower" in maxview("compare", good, slow, "--format", output_format).out
 
 
 def test_json_is_the_contract(maxview: Maxview, good: Path, slow: Path) -> None:
@@ -73,17 +75,17 @@ def test_repeats_are_joined_by_commas(maxview: Maxview, good: Path, slow: Path, 
     for n, other in enumerate(others):
         other.write_text(maxtext_log(steps=12, seed=10 + n), encoding="utf-8")
     base, head = ",".join(map(str, (good, *others[:2]))), f"{slow},{others[2]}"
-    ran = maxview("compare", base, head, "--format", "json")
-    assert (json.loads(ran.out)["timing"]["n"], ran.err) == ([3, 2], "")
+    result = maxview("compare", base, head, "--format", "json")
+    assert (json.loads(result.out)["timing"]["n"], result.err) == ([3, 2], "")
 
 
 def test_a_run_that_is_given_twice_is_no_repeat(maxview: Maxview, good: Path, tmp_path: Path) -> None:
     """Copies have no noise between them: whatever the copy is called or packed in, the run counts once."""
     copy = tmp_path / "copy.log.gz"
     copy.write_bytes(gzip.compress(good.read_bytes().replace(b"\n", b"\r\n")))
-    ran = maxview("compare", f"{good},{copy},{good}", good, "--format", "json")
-    assert json.loads(ran.out)["timing"]["n"] == [1, 1]
-    assert ran.err.splitlines() == [
+    result = maxview("compare", f"{good},{copy},{good}", good, "--format", "json")
+    assert json.loads(result.out)["timing"]["n"] == [1, 1]
+    assert result.err.splitlines() == [
         f"maxview: {again} is the same run as {good}: it counts once" for again in (copy, good)
     ]
 
@@ -92,9 +94,9 @@ def test_a_source_of_several_runs_says_what_to_type(maxview: Maxview, good: Path
     """The selectors stand in the message."""
     page = tmp_path / "page.txt"
     page.write_text("".join(maxtext_log(steps=5, workload=one, run_name=one) for one in ("one", "two")))
-    ran = maxview("compare", page, page)
-    assert (ran.status, ran.out) == (2, "")
-    assert ran.err == f"maxview: {page} holds 2 runs: name one, for example {page}#1 and {page}#2\n"
+    result = maxview("compare", page, page)
+    assert (result.status, result.out) == (2, "")
+    assert result.err == f"maxview: {page} holds 2 runs: name one, for example {page}#1 and {page}#2\n"
     assert maxview("compare", f"{page}#1", f"{page}#2").status == 0
 
 
@@ -113,12 +115,12 @@ def test_no_gate_passes_on_a_side_that_is_no_training_log(
     odd = tmp_path / "odd.log"
     odd.write_bytes(content)
     for sides in ((good, odd), (odd, good), (good, f"{good},{odd}")):
-        ran = maxview("compare", *sides, "--fail-on-regression")
-        assert (ran.status, ran.out) == (2, "")
-        assert ran.err == f"maxview: {odd} is not a training log: {why}\n"
+        result = maxview("compare", *sides, "--fail-on-regression")
+        assert (result.status, result.out) == (2, "")
+        assert result.err == f"maxview: {odd} is not a training log: {why}\n"
 
 
-def test_a_gate_stays_shut_when_nobody_reads_on(good: Path, slow: Path) -> None:
+def test_a_closed_pipe_keeps_the_exit_status_of_a_red_verdict(good: Path, slow: Path) -> None:
     """With `| head` and pipefail the red verdict is still the exit status, without a complaint."""
     command = [
         sys.executable,
@@ -148,14 +150,14 @@ def test_explain_says_why_in_every_format_and_only_when_asked(
     maxview: Maxview, good: Path, slow: Path
 ) -> None:
     """Samples, arithmetic and places in the log, in 80 columns; without the flag nothing is longer."""
-    ran = maxview("compare", "--explain", good, slow)
+    result = maxview("compare", "--explain", good, slow)
     for part in ("why: base run", "kept: steps", "dropped: steps 0–2 (warm-up", "at byte", "T = max("):
-        assert part in ran.out
-    assert [line for line in ran.out.splitlines() if len(line) > 80 or line != line.rstrip()] == []
+        assert part in result.out
+    assert [line for line in result.out.splitlines() if len(line) > 80 or line != line.rstrip()] == []
     assert "why:" not in maxview("compare", good, slow).out
-    for form, sign in (("markdown", "<summary>Why</summary>"), ("html", "<summary>Why: samples")):
-        assert sign in maxview("compare", "--explain", good, slow, "--format", form).out
-        assert sign not in maxview("compare", good, slow, "--format", form).out
+    for output_format, sign in (("markdown", "<summary>Why</summary>"), ("html", "<summary>Why: samples")):
+        assert sign in maxview("compare", "--explain", good, slow, "--format", output_format).out
+        assert sign not in maxview("compare", good, slow, "--format", output_format).out
 
 
 def test_the_explanation_is_in_the_json_with_the_decisions_own_numbers(
@@ -196,31 +198,33 @@ def head(tmp_path: Path) -> Path:
 
 def test_the_noise_is_measured_on_the_runs_given(maxview: Maxview, main_logs: list[Path], head: Path) -> None:
     """With the base's among them it counts once, and the others stand beside it."""
-    ran = maxview("compare", main_logs[-1], head, "--history", _joined(main_logs), "--format", "json")
-    timing = json.loads(ran.out)["timing"]
+    result = maxview("compare", main_logs[-1], head, "--history", _joined(main_logs), "--format", "json")
+    timing = json.loads(result.out)["timing"]
     assert (timing["spread"], timing["history"], timing["degrees_of_freedom"]) == ("measured", 20, 19)
     assert (timing["standing"], timing["main_runs"], timing["n"]) == ("main", 19, [1, 1])
     assert timing["verdict"] == "slower"
-    assert ran.err == ""
+    assert result.err == ""
 
 
-def test_without_them_the_devices_default_stands(maxview: Maxview, main_logs: list[Path], head: Path) -> None:
+def test_without_history_the_default_noise_of_the_device_is_used(
+    maxview: Maxview, main_logs: list[Path], head: Path
+) -> None:
     """Fourteen are one too few, and 1.6 % then is no more than noise may be."""
-    ran = maxview("compare", main_logs[-1], head, "--history", _joined(main_logs[:14]), "--format", "json")
-    timing = json.loads(ran.out)["timing"]
+    result = maxview("compare", main_logs[-1], head, "--history", _joined(main_logs[:14]), "--format", "json")
+    timing = json.loads(result.out)["timing"]
     assert (timing["spread"], timing["history"], timing["main_runs"]) == ("device_default", 0, 0)
 
 
 def test_the_history_is_explained(maxview: Maxview, main_logs: list[Path], head: Path) -> None:
     """How many were used, and what head was held against."""
-    ran = maxview("compare", main_logs[-1], head, "--history", _joined(main_logs), "--explain")
-    said = " ".join(ran.out.split())
-    assert "why: history of main 20 of 20 main runs used" in said
-    assert "19 runs of main up to base agree with it" in said
-    assert "1 v 1 runs, and 19 runs of main beside base's" in said
+    result = maxview("compare", main_logs[-1], head, "--history", _joined(main_logs), "--explain")
+    output = " ".join(result.out.split())
+    assert "why: history of main 20 of 20 main runs used" in output
+    assert "19 runs of main up to base agree with it" in output
+    assert "1 v 1 runs, and 19 runs of main beside base's" in output
 
 
-def test_it_may_be_given_in_parts(maxview: Maxview, main_logs: list[Path], head: Path) -> None:
+def test_history_may_be_given_in_several_options(maxview: Maxview, main_logs: list[Path], head: Path) -> None:
     """Two options, one history."""
     parts = ("--history", _joined(main_logs[:10]), "--history", _joined(main_logs[10:]))
     document = json.loads(maxview("compare", main_logs[-1], head, *parts, "--format", "json").out)
@@ -235,19 +239,21 @@ def test_a_run_under_other_conditions_is_no_history(
     main_logs[0].write_text(text.replace("0.9.2", "0.8.1"), encoding="utf-8")
     main_logs[1].write_text(main_logs[2].read_text(encoding="utf-8"), encoding="utf-8")
     main_logs[3].write_text(maxtext_log(steps=3, seed=5), encoding="utf-8")
-    ran = maxview("compare", main_logs[-1], head, "--history", _joined(main_logs), "--format", "json")
-    assert json.loads(ran.out)["timing"]["history"] == 17
-    copies, environment, short = ran.err.splitlines()
+    result = maxview("compare", main_logs[-1], head, "--history", _joined(main_logs), "--format", "json")
+    assert json.loads(result.out)["timing"]["history"] == 17
+    copies, environment, short = result.err.splitlines()
     assert copies == f"maxview: {main_logs[2]} is the same run as {main_logs[1]}: it counts once"
     assert environment.startswith(f"maxview: {main_logs[0]} is not in the history: measured on TPU v6 lite")
     assert "0.8.1" in environment
     assert f"{main_logs[3]} is not in the history: no steady step time: too few clean steps" in short
 
 
-def test_what_is_no_log_is_no_history(maxview: Maxview, good: Path, slow: Path, tmp_path: Path) -> None:
+def test_a_source_without_a_log_is_no_history(
+    maxview: Maxview, good: Path, slow: Path, tmp_path: Path
+) -> None:
     """One message, exit status 2."""
     other = tmp_path / "notes.txt"
     other.write_text("hello\n", encoding="utf-8")
-    ran = maxview("compare", good, slow, "--history", other)
-    assert (ran.status, ran.out) == (2, "")
-    assert ran.err == f"maxview: {other} is not a training log, so that it is no history\n"
+    result = maxview("compare", good, slow, "--history", other)
+    assert (result.status, result.out) == (2, "")
+    assert result.err == f"maxview: {other} is not a training log, so that it is no history\n"

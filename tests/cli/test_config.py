@@ -56,11 +56,11 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_a_valid_file_is_said_in_words(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_valid_file_is_described(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Defaults included, so that one sees what was not written."""
     assert 0 == _run("check", str(file))
-    said = "\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines()) + "\n"
-    assert MEANING == said.replace(str(file), "FILE")
+    output = "\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines()) + "\n"
+    assert MEANING == output.replace(str(file), "FILE")
 
 
 def test_a_narrow_terminal_cuts_nothing(
@@ -69,21 +69,21 @@ def test_a_narrow_terminal_cuts_nothing(
     """A long pattern is folded."""
     monkeypatch.setenv("COLUMNS", "50")
     _run("check", str(file))
-    said = capsys.readouterr().out
-    assert "…" not in said
-    assert "{case}/*.log" in "".join(said.split())
+    output = capsys.readouterr().out
+    assert "…" not in output
+    assert "{case}/*.log" in "".join(output.split())
 
 
-def test_where_runs_are_launched_is_said(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_place_of_launched_runs_is_described(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The cluster, the device and the priority, and what launches may use."""
     file.write_text(
         "version: 1\ncases: {a: {command: x}}\nlaunch: {cluster: xpk, xpk: {cluster: c, project: p, "
         'zone: z, device-type: v6e-32, docker-image: "i:{sha}", timeout: 45m}}\n'
     )
     assert 0 == _run("check", str(file))
-    said = capsys.readouterr().out
-    assert "by XPK on p/z/c, on v6e-32 with priority medium" in said
-    assert "200 chip-hours a day; 4 runs at a time" in said
+    output = capsys.readouterr().out
+    assert "by XPK on p/z/c, on v6e-32 with priority medium" in output
+    assert "200 chip-hours a day; 4 runs at a time" in output
     file.write_text(
         "version: 1\ncases: {a: {command: x}}\nlaunch: {cluster: local, local: {repository: r}}\n"
         "triggers: {pull_request: false, branches: []}\n"
@@ -91,10 +91,10 @@ def test_where_runs_are_launched_is_said(file: Path, capsys: pytest.CaptureFixtu
         "chip_hours_per_pull_request: 2, concurrent_runs: 1}\n"
     )
     assert 0 == _run("check", str(file))
-    said = capsys.readouterr().out
-    assert "as processes on the server's machine" in said
-    assert "commands in comments" in said
-    words = " ".join(said.split())
+    output = capsys.readouterr().out
+    assert "as processes on the server's machine" in output
+    assert "commands in comments" in output
+    words = " ".join(output.split())
     assert "8.5 chip-hours a day, 4 of one person, 2 of one pull request in all; 1 run at a time" in words
 
 
@@ -128,7 +128,7 @@ def test_where_runs_are_launched_is_said(file: Path, capsys: pytest.CaptureFixtu
         ),
     ],
 )
-def test_what_is_easily_overlooked_is_said(
+def test_surprising_settings_are_described(
     file: Path, capsys: pytest.CaptureFixture[str], more: str, line: str
 ) -> None:
     """Who may start runs, what stands beside the comment, when main is run; and what can have no effect."""
@@ -138,42 +138,42 @@ def test_what_is_easily_overlooked_is_said(
     assert line in " ".join(capsys.readouterr().out.split())
 
 
-def test_a_key_that_stands_too_far_out_is_told_where_it_belongs(file: Path) -> None:
+def test_a_misplaced_key_says_where_it_belongs(file: Path) -> None:
     """The nearest spelling would lead astray."""
     file.write_text(
         "version: 1\ncases: {a: {command: x}}\nlaunch: {cluster: local, local: {repository: r}, "
         "timeout: 5m}\ndrafts: true\nmemory: 8G\n"
     )
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as error:
         _run("check", str(file))
-    assert told.value.text.splitlines() == [
+    assert error.value.text.splitlines() == [
         f"{file}:3: launch.timeout: unknown key; it belongs under xpk or local",
         f"{file}:4: drafts: unknown key; it belongs under triggers",
         f"{file}:5: memory: unknown key; it belongs under launch.local",
     ]
 
 
-def test_problems_are_told_with_file_and_line(file: Path) -> None:
+def test_problems_name_file_and_line(file: Path) -> None:
     """As a compiler says them, so that editors jump there."""
     file.write_text(FILE.replace("compare", "compere"))
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as error:
         _run("check", str(file))
-    assert f"{file}:6: compere: unknown key; did you mean compare?" == told.value.text
+    assert f"{file}:6: compere: unknown key; did you mean compare?" == error.value.text
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "output"),
     [
         (b"version: 1\n\xff", ":2: not UTF-8 text; save the file as UTF-8"),
         (b"x" * (3 << 20), ": far too long for a configuration; is it the right file?"),
     ],
 )
-def test_what_is_no_text_is_told(file: Path, content: bytes, said: str) -> None:
+def test_a_file_that_is_no_text_is_refused(file: Path, content: bytes, output: str) -> None:
     """A binary given by mistake ends in one line."""
     file.write_bytes(content)
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as error:
         _run("check", str(file))
-    assert f"{file}{said}" == told.value.text
+    assert f"{file}{output}" == error.value.text
 
 
 def test_standard_input_is_checked(

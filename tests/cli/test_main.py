@@ -9,13 +9,13 @@ from tests.cli.conftest import Maxview
 
 def test_help_names_every_command_with_examples(maxview: Maxview) -> None:
     """A newcomer finds what to type."""
-    ran = maxview("--help")
-    assert ran.status == 0
+    result = maxview("--help")
+    assert result.status == 0
     for words in ("parse", "compare", "serve", "demo", "config", "examples:", "exit status:"):
-        assert words in ran.out
+        assert words in result.out
 
 
-def test_the_version_is_told(maxview: Maxview) -> None:
+def test_the_version_is_printed(maxview: Maxview) -> None:
     """`maxview --version` is one line."""
     assert maxview("--version").out == f"maxview {__version__}\n"
 
@@ -23,9 +23,9 @@ def test_the_version_is_told(maxview: Maxview) -> None:
 @pytest.mark.parametrize("arguments", [["prase", "x"], ["parse"], ["parse", "x", "--nope"], ["compare", "x"]])
 def test_bad_use_is_one_line_and_exit_2(maxview: Maxview, arguments: list[str]) -> None:
     """It says what is wrong and where the help is."""
-    ran = maxview(*arguments)
-    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
-    assert "--help)" in ran.err
+    result = maxview(*arguments)
+    assert (result.status, result.out, result.err.count("\n")) == (2, "", 1)
+    assert "--help)" in result.err
 
 
 def test_our_own_failure_is_one_line_and_exit_3(maxview: Maxview, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,10 +35,10 @@ def test_our_own_failure_is_one_line_and_exit_3(maxview: Maxview, monkeypatch: p
         raise RuntimeError("not what we thought\nat all")
 
     monkeypatch.setattr(parse, "read_runs", broken)
-    ran = maxview("parse", "x")
-    assert ran.status == 3
-    assert ran.err.startswith("maxview failed: RuntimeError: not what we thought at all\n")
-    assert "Traceback" not in ran.err
+    result = maxview("parse", "x")
+    assert result.status == 3
+    assert result.err.startswith("maxview failed: RuntimeError: not what we thought at all\n")
+    assert "Traceback" not in result.err
     monkeypatch.setenv("MAXVIEW_DEBUG", "1")
     assert "Traceback" in maxview("parse", "x").err
 

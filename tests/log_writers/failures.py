@@ -5,7 +5,8 @@ from one day to the next: host, day, line, process ids, sizes of addresses.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from bot.logs.facts import OutcomeState
 from bot.logs.failures import FailureClass
@@ -14,8 +15,7 @@ from tests.log_writers.maxtext import maxtext_log
 PACKAGES = "/usr/local/lib/python3.12/site-packages"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunDetails:
+class RunDetails(Struct, frozen=True, kw_only=True):
     """What is different on another day: when, on which host, and where the lines of the sources stand."""
 
     start: str = "2026-04-21T10:16:19"
@@ -36,8 +36,7 @@ class RunDetails:
 Writer = Callable[[RunDetails], str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailedRun:
+class FailedRun(Struct, frozen=True, kw_only=True):
     """A way to fail: its log on a day, the class, the beginning of its error, the project's frame."""
 
     log: Writer

@@ -9,15 +9,15 @@ earlier (`clock="dispatch"`), or the interval between two lines (`clock="flush"`
 import math
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import ParamSpec
+
+from msgspec import Struct
 
 from tests.log_writers.megatron import megatron_log
 
 
-@dataclass(frozen=True, kw_only=True)
-class MaxTextRun:
+class MaxTextRun(Struct, frozen=True, kw_only=True):
     """One MaxText run under XPK. Seconds throughout; `steps` is a count, or each step's own seconds."""
 
     steps: int | Sequence[float] = 10

@@ -1,1 +1,1 @@
-"""Tests of what a log says."""
+"""Tests of the log reader."""

@@ -35,7 +35,7 @@ def _blocks(size: int, count: int = 20) -> list[int]:
     ids=["in turns", "three", "a step apart", "five lines at once", "one ends early"],
 )
 def test_several_hosts_are_recognised(numbers: list[int]) -> None:
-    """Nearly every step as often as there are hosts, and back again and again to later steps."""
+    """Nearly every step is printed once per host, and each return goes to a later step."""
     assert is_interleaved(_numbered(*numbers))
 
 
@@ -51,12 +51,12 @@ def test_several_hosts_are_recognised(numbers: list[int]) -> None:
     ids=["restart", "twice", "crash loop", "elastic", "none"],
 )
 def test_runs_that_start_again_are_one_host(numbers: list[int]) -> None:
-    """They repeat what was lost, or all of it from the same step on."""
+    """They repeat only the lost steps, or all of them from the same step on."""
     assert not is_interleaved(_numbered(*numbers))
 
 
-def test_a_return_that_takes_time_is_a_start() -> None:
-    """A job that is preempted all the time repeats nearly every step as well, but has to compile."""
+def test_a_slow_return_to_an_earlier_step_is_a_restart() -> None:
+    """A job that is preempted often repeats nearly every step as well, but has to compile."""
     numbers = list(chain.from_iterable(range(at, at + 4) for at in range(0, 60, 2)))
     assert is_interleaved(_numbered(*numbers))
     times, now = [], START
@@ -68,15 +68,15 @@ def test_a_return_that_takes_time_is_a_start() -> None:
 
 
 @given(st.lists(st.integers(0, 30), max_size=8), st.integers(1, 6))
-def test_restarts_from_checkpoints_are_never_hosts(lives: list[int], period: int) -> None:
-    """However long each life is: a start takes longer than a step."""
+def test_restarts_from_checkpoints_are_never_hosts(lifetimes: list[int], period: int) -> None:
+    """Whatever the lifetime of each attempt: a start takes longer than a step."""
     steps, at, now = [], 0, START
-    for life in lives:
+    for lifetime in lifetimes:
         now += 30
-        for number in range(at, at + life):
+        for number in range(at, at + lifetime):
             now += 0.2
             steps.append(Step(step=number, time=now))
-        at = max(0, (at + life) // period * period - period)
+        at = max(0, (at + lifetime) // period * period - period)
     assert not is_interleaved(tuple(steps))
 
 
@@ -94,7 +94,7 @@ def _read(text: str) -> RunLog:
 
 
 def test_two_hosts_with_losses_of_their_own_are_one_run_without_restarts() -> None:
-    """The first line of each step is used; the warning names what was seen."""
+    """The first line of each step is used, and a warning names several hosts."""
     lines = [_bare(step, loss=9 - step / 10 + host / 7, host=host) for step in range(20) for host in (0, 1)]
     run = _read("".join(lines))
     assert [step.step for step in run.steps] == list(range(20))
@@ -115,20 +115,20 @@ def test_a_host_that_lags_is_no_restart() -> None:
 
 
 def test_a_restart_is_still_a_restart() -> None:
-    """Its warning stays."""
+    """The warning about it stays."""
     numbers = [*range(12), *range(10, 20)]
     run = _read("".join(_bare(step, loss=9 - step / 10, host=0) for step in numbers))
     assert any("goes back from 11 to 10" in text for text in run.warnings)
 
 
 def test_a_log_of_many_starts_is_sorted_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each start is asked for its names once, and is an attempt of the run that shares one."""
+    """The names of each start are read once. It is an attempt of the run that shares one of them."""
     asked: list[LogSegment] = []
     names = assembly._run_names
 
-    def counted(episode: LogSegment) -> assembly.RunNames:
-        asked.append(episode)
-        return names(episode)
+    def counted(segment: LogSegment) -> assembly.RunNames:
+        asked.append(segment)
+        return names(segment)
 
     monkeypatch.setattr(assembly, "_run_names", counted)
     run = (

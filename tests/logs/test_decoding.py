@@ -23,8 +23,8 @@ from tests.log_writers.maxtext import maxtext_log
         (b'Traceback (most recent call last):\n  File "/srv/web.py", line 3, in f\nKeyError: 1', "No"),
     ],
 )  # fmt: skip
-def test_what_is_no_training_log_is_named(content: bytes, why: str) -> None:
-    """One answer, without a format, saying what was seen."""
+def test_input_without_a_training_log_says_why(content: bytes, why: str) -> None:
+    """One run without a format, with the reason as a warning."""
     (run,) = read_log([content], "x")
     assert (OutcomeState.NOT_A_TRAINING_LOG, None, 1) == (run.outcome.state, run.format, run.run)
     assert why in run.warnings[0]
@@ -40,7 +40,7 @@ def test_a_truncated_gzip_keeps_the_facts_so_far() -> None:
 
 
 def test_a_corrupt_gzip_keeps_the_facts_so_far() -> None:
-    """Broken data is said, never raised; an end that was seen stays an end."""
+    """Damage gives a warning, not an exception. An end in front of the damage stays an end."""
     packed = bytearray(gzip.compress(maxtext_log(steps=200).encode()))
     packed[len(packed) // 2] ^= 0xFF
     (run,) = read_log([bytes(packed)], "x.gz")
@@ -55,8 +55,8 @@ def _inflated(packed: bytes, size: int) -> tuple[bytes, GzipDamage | None]:
     return b"".join((*pieces, *inflater.close())), inflater.damage
 
 
-def test_all_that_precedes_the_damage_is_read_and_nothing_green_rests_on_it() -> None:
-    """A small file is one piece: it must not be thrown away for the checksum at its end."""
+def test_text_before_the_damage_is_read_but_the_run_is_incomplete() -> None:
+    """A small file is one piece: it must not be lost because of the checksum at its end."""
     text = maxtext_log().encode()
     packed = bytearray(gzip.compress(text))
     packed[-6] ^= 1  # of the checksum
@@ -68,15 +68,15 @@ def test_all_that_precedes_the_damage_is_read_and_nothing_green_rests_on_it() ->
 
 @given(place=st.integers(10, 4000), bit=st.integers(0, 7), size=st.integers(1, 5000))
 @settings(max_examples=60, deadline=None)
-def test_what_a_damaged_gzip_gives_does_not_depend_on_the_cut(place: int, bit: int, size: int) -> None:
-    """A flipped bit anywhere: the same bytes and the same complaint, never an exception."""
+def test_the_text_of_a_damaged_gzip_does_not_depend_on_the_chunks(place: int, bit: int, size: int) -> None:
+    """A flipped bit anywhere gives the same text and the same damage, never an exception."""
     packed = bytearray(gzip.compress(maxtext_log(steps=40).encode()))
     packed[place % len(packed)] ^= 1 << bit
     assert _inflated(bytes(packed), size) == _inflated(bytes(packed), 1 << 20)
 
 
-def test_rubbish_behind_a_whole_gzip_does_not_spoil_it() -> None:
-    """Its checksum has shown that what was read is what was written."""
+def test_data_behind_a_whole_gzip_is_left_out() -> None:
+    """Its checksum proves the text that was read."""
     text = maxtext_log().encode()
     assert _inflated(gzip.compress(text) + b"rubbish", 1 << 20) == (text, GzipDamage.TRAILING_DATA)
 
@@ -99,8 +99,8 @@ UTF16_FORMS: dict[str, Callable[[str], bytes]] = {
 
 @pytest.mark.parametrize("form", UTF16_FORMS)
 @pytest.mark.parametrize("size", [1, 3, 1 << 20])
-def test_utf_16_says_what_utf_8_said(form: str, size: int) -> None:
-    """A log that PowerShell redirected is a log; that its places are counted in UTF-8 is said."""
+def test_utf_16_gives_the_facts_of_utf_8(form: str, size: int) -> None:
+    """PowerShell redirects output as UTF-16. A note says that places are counted in UTF-8."""
     text = maxtext_log(crlf=True)
     content = UTF16_FORMS[form](text)
     (plain,) = read_log([text.encode()], "x")
@@ -111,7 +111,7 @@ def test_utf_16_says_what_utf_8_said(form: str, size: int) -> None:
 
 @given(st.binary(max_size=40), st.integers(1, 7), st.sampled_from([b"\xff\xfe", b"\xfe\xff", b"a\0b\0", b""]))
 @settings(max_examples=80, deadline=None)
-def test_broken_utf_16_is_an_answer_too(content: bytes, size: int, head: bytes) -> None:
+def test_broken_utf_16_gives_one_run_without_steps(content: bytes, size: int, head: bytes) -> None:
     """Half characters, lone surrogates, marks of other encodings: one run without a step, however cut."""
     whole = head + content
     cut = read_log([whole[n : n + size] for n in range(0, len(whole), size)], "x")

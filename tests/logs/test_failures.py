@@ -30,7 +30,7 @@ SIGNATURES = {
 
 
 @pytest.mark.parametrize(("error", "kind"), SIGNATURES.items())
-def test_a_message_that_is_known_has_its_class(error: str, kind: str) -> None:
+def test_a_known_message_has_its_class(error: str, kind: str) -> None:
     """The words of XLA, libtpu, JAX, Kubernetes and xpk."""
     assert kind == classify(error)[0]
 
@@ -44,13 +44,13 @@ def test_every_class_says_what_to_do(kind: FailureClass) -> None:
     assert found.fault in Responsibility
 
 
-def test_only_the_clusters_fault_and_riddles_are_tried_again() -> None:
+def test_only_failures_of_the_cluster_or_of_unknown_origin_are_retried() -> None:
     """Running the author's mistake again spends chips on the same answer."""
     blamed = [kind for kind in FailureClass if advice(kind).retry]
     assert all(advice(kind).fault in (Responsibility.CLUSTER, Responsibility.UNKNOWN) for kind in blamed)
 
 
-def test_a_fingerprint_forgets_the_day_the_host_and_the_line() -> None:
+def test_a_fingerprint_ignores_the_day_the_host_and_the_line() -> None:
     """The same failure elsewhere has the same fingerprint; another one has not."""
     one = "ValueError: 0x7f3 at 10.0.0.7:8482 on mt-a-1b2c3-slice-job-0-3, step 12 of gs://b/x/12, 3.5 GB"
     two = "ValueError: 0xabc at 10.9.0.1:1 on mt-a-9z8y7-slice-job-0-1, step 977 of gs://c/y/9, 31 GB"
@@ -85,7 +85,7 @@ DAYS = st.builds(
 
 TODAY = RunDetails()
 
-WHOSE = {
+CLASSES_BY_RESPONSIBILITY = {
     Responsibility.CHANGE: {
         "code",
         "hbm_oom",
@@ -100,7 +100,10 @@ WHOSE = {
     Responsibility.UNKNOWN: {"peer_died", "hang", "hardware_or_compiler", "crash", "timeout", "unknown"},
 }
 
-RETRIED = {*WHOSE[Responsibility.CLUSTER], *WHOSE[Responsibility.UNKNOWN]} - {"unknown"}
+RETRIED_CLASSES = {
+    *CLASSES_BY_RESPONSIBILITY[Responsibility.CLUSTER],
+    *CLASSES_BY_RESPONSIBILITY[Responsibility.UNKNOWN],
+} - {"unknown"}
 
 
 def _read(text: str) -> RunLog:
@@ -116,7 +119,7 @@ def _failure(text: str) -> Failure:
 
 @pytest.mark.parametrize("name", FAILED_RUNS)
 def test_a_whole_log_gives_the_first_cause_with_its_class_and_place(name: str) -> None:
-    """What the log ends with is often an echo; what a person has to read is the beginning."""
+    """The end of a log is often an echo; a person has to read the beginning."""
     failed = FAILED_RUNS[name]
     run = _read(failed.log(TODAY))
     failure = run.outcome.failure
@@ -125,17 +128,17 @@ def test_a_whole_log_gives_the_first_cause_with_its_class_and_place(name: str) -
     assert failure.error.startswith(failed.error)
 
 
-def test_every_class_is_written_here() -> None:
-    """None of the documented classes is without a log; nothing is known of an unknown one."""
+def test_every_class_has_a_log() -> None:
+    """Every documented class but the unknown one has a log."""
     assert {failed.kind for failed in FAILED_RUNS.values()} == set(FailureClass) - {FailureClass.UNKNOWN}
 
 
 @pytest.mark.parametrize("kind", list(FailureClass))
-def test_a_class_says_whose_fault_it_is_and_whether_to_try_again(kind: FailureClass) -> None:
-    """What a change or a setting did, it will do again."""
+def test_a_class_says_who_has_to_act_and_whether_to_retry(kind: FailureClass) -> None:
+    """A failure by a change or a setting happens again."""
     known = advice(kind)
-    assert kind in WHOSE[known.fault]
-    assert known.retry == (kind in RETRIED)
+    assert kind in CLASSES_BY_RESPONSIBILITY[known.fault]
+    assert known.retry == (kind in RETRIED_CLASSES)
 
 
 @given(name=st.sampled_from(sorted(FAILED_RUNS)), day=DAYS)
@@ -147,7 +150,7 @@ def test_the_same_failure_on_another_day_has_the_same_fingerprint(name: str, day
 
 
 def test_no_two_failures_have_one_fingerprint() -> None:
-    """Each of the ways to fail is told from every other."""
+    """Each way to fail has a fingerprint of its own."""
     prints = {name: _failure(failed.log(TODAY)).fingerprint for name, failed in FAILED_RUNS.items()}
     assert "" not in prints.values()
     assert len(set(prints.values())) == len(prints)
@@ -175,12 +178,12 @@ def test_a_failure_reads_the_same_however_the_log_was_kept(name: str) -> None:
     """Packed, with Windows' line ends, or with a host's name in front of every line."""
     plain = FAILED_RUNS[name].log(TODAY)
     expected = _failure(plain)
-    dressed = [
+    rewrapped = [
         gzip.compress(plain.encode()),
         plain.replace("\n", "\r\n").encode(),
         "".join(f"[mt-0-3] {line}\n" for line in plain.splitlines()).encode(),
     ]
-    for content in dressed:
+    for content in rewrapped:
         (run,) = read_log([content], "x")
         failure = run.outcome.failure
         assert failure is not None
@@ -189,9 +192,7 @@ def test_a_failure_reads_the_same_however_the_log_was_kept(name: str) -> None:
 
 @given(before=st.integers(0, 5), after=st.integers(0, 5), day=DAYS)
 @settings(max_examples=40, deadline=None)
-def test_however_many_hosts_echo_it_the_cause_stays_the_cause(
-    before: int, after: int, day: RunDetails
-) -> None:
+def test_echoes_of_other_hosts_do_not_change_the_cause(before: int, after: int, day: RunDetails) -> None:
     """Hosts that noticed another's death, before it printed its own error or after, change nothing."""
     echo = ECHO.format(day=day) + "\n"
     cause = traceback(day, "KeyError: 'embed'") + "\n"
@@ -218,8 +219,8 @@ def _host_fails(host: int, second: int, error: str) -> str:
     return "".join(f"{label}{line}\n" for line in lines)
 
 
-def test_the_first_host_to_fail_is_told_by_its_time() -> None:
-    """Hosts' logs that are pasted one behind the other begin with whichever: the echo may come first."""
+def test_the_first_host_to_fail_is_found_by_its_time() -> None:
+    """In hosts' logs that are appended to each other the echo may come first."""
     echo = _host_fails(1, 45, "RuntimeError: peer went away")
     cause = _host_fails(0, 40, "ValueError: shapes do not match")
     for text in (echo + cause, cause + echo):
@@ -228,7 +229,7 @@ def test_the_first_host_to_fail_is_told_by_its_time() -> None:
 
 
 def test_without_times_the_first_in_the_log_is_the_cause() -> None:
-    """Nothing else tells."""
+    """Nothing else shows the order."""
     bare = 'Traceback (most recent call last):\n  File "/deps/src/maxtext/a.py", line 1, in f\n    f()\n'
     text = f"{bare}ValueError: first\n{bare}RuntimeError: second\n"
     assert _failure(text).error == "ValueError: first"

@@ -59,7 +59,7 @@ MUTATIONS: list[Mutation] = [
     _insert("\x1b]8;;http://x"),
 ]
 
-SCENES: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+MAXTEXT_RUNS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {
         "steps": st.sampled_from([3, 14, 30]),
         "hosts": st.integers(1, 3),
@@ -79,13 +79,13 @@ SCENES: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
 CHANGES = st.lists(st.tuples(st.sampled_from(MUTATIONS), st.integers(0, 10_000)), max_size=8)
 
 
-@given(st.lists(SCENES, min_size=1, max_size=2), CHANGES)
+@given(st.lists(MAXTEXT_RUNS, min_size=1, max_size=2), CHANGES)
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_shortcut_says_what_care_says(
+def test_the_fast_path_gives_what_the_slow_path_gives(
     monkeypatch: pytest.MonkeyPatch, scenes: list[dict[str, Any]], changes: list[tuple[Mutation, int]]
 ) -> None:
-    """Logs of several hosts, years and runs, damaged anywhere, say the same with and without shortcuts."""
-    lines = "".join(maxtext_log(**scene) for scene in scenes).split("\n")
+    """Logs of several hosts, years and runs, damaged anywhere, read with and without the fast path."""
+    lines = "".join(maxtext_log(**options) for options in scenes).split("\n")
     for change, place in changes:
         change(lines, place % len(lines))
     content = "\n".join(lines).encode()
@@ -98,10 +98,10 @@ def test_a_shortcut_says_what_care_says(
 
 @given(st.lists(st.sampled_from([0.0, 1.5, float("nan"), 8.125]), min_size=3, max_size=20))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_losses_that_are_no_ordinary_numbers_are_read_alike(
+def test_zero_and_nan_losses_are_read_alike_on_both_paths(
     monkeypatch: pytest.MonkeyPatch, losses: list[float]
 ) -> None:
-    """Zero, which some fields print for nothing, and NaN are the same by either way."""
+    """Some fields print zero for an absent value; NaN has no digits."""
     content = maxtext_log(steps=len(losses), losses=losses, lm_loss=True).encode()
     fast = read_log([content], "x")
     with monkeypatch.context() as patched:
@@ -110,7 +110,7 @@ def test_losses_that_are_no_ordinary_numbers_are_read_alike(
     assert repr(careful) == repr(fast)
 
 
-def _careful(content: str) -> int:
+def _slow_path_count(content: str) -> int:
     reader = LogReader("x")
     reader.feed(content.encode())
     reader.close()
@@ -118,17 +118,17 @@ def _careful(content: str) -> int:
 
 
 @pytest.mark.parametrize("host_prefix", ["", "[pod/mt-04-slice-job-0-{host}-abcde/jax-tpu] ", "{host}: "])
-def test_step_lines_are_read_with_care_once_per_host(host_prefix: str) -> None:
-    """Nine hundred more step lines on each of two hosts cost no careful reading."""
-    few = _careful(maxtext_log(steps=100, hosts=2, host_prefix=host_prefix, checkpoints=False))
-    many = _careful(maxtext_log(steps=1_000, hosts=2, host_prefix=host_prefix, checkpoints=False))
+def test_step_lines_take_the_slow_path_once_per_host(host_prefix: str) -> None:
+    """Nine hundred more step lines on each of two hosts take the fast path."""
+    few = _slow_path_count(maxtext_log(steps=100, hosts=2, host_prefix=host_prefix, checkpoints=False))
+    many = _slow_path_count(maxtext_log(steps=1_000, hosts=2, host_prefix=host_prefix, checkpoints=False))
     assert few == many
 
 
 def test_a_run_that_diverged_is_read_as_fast_as_another() -> None:
     """A loss that is no number has a place in the layout of a line."""
     few, many = (
-        _careful(maxtext_log(steps=steps, losses=[float("nan")] * steps, checkpoints=False))
+        _slow_path_count(maxtext_log(steps=steps, losses=[float("nan")] * steps, checkpoints=False))
         for steps in (100, 1_000)
     )
     assert few == many
@@ -159,13 +159,13 @@ def test_a_line_without_a_loss_that_is_printed_twice_is_one_step(*, framed: bool
     ],
 )
 def test_a_fact_that_is_repeated_without_end_is_read_once(fact: str) -> None:
-    """And says of the run what it said."""
+    """The run has the same facts as without the repetition."""
     content, often = (("\n" + maxtext_log(framed=False) + fact * times).encode() for times in (10, 5_000))
     assert read_log([content], "x") == read_log([often], "x")
-    assert _careful(often.decode()) == _careful(content.decode())
+    assert _slow_path_count(often.decode()) == _slow_path_count(content.decode())
 
 
-def test_what_is_known_is_not_read_again() -> None:
+def test_known_facts_are_not_read_again() -> None:
     """Lines of the checkpoint library on one thread tell its process and the run once."""
     noise = (
         "I0421 10:17:{second:02}.100000 136676547327744 store.py:203] [process=0][thread=handler] Wrote 39 "
@@ -173,8 +173,8 @@ def test_what_is_known_is_not_read_again() -> None:
         "I0421 10:17:{second:02}.200000 136682829195072 nnx.py:437] Logical: bfloat16[32]: ('embed').\n"
     )
     log = maxtext_log()
-    few = _careful(log + "".join(noise.format(second=second) for second in range(10)))
-    many = _careful(log + "".join(noise.format(second=second) for second in range(60)))
+    few = _slow_path_count(log + "".join(noise.format(second=second) for second in range(10)))
+    many = _slow_path_count(log + "".join(noise.format(second=second) for second in range(60)))
     assert few == many
 
 
@@ -190,7 +190,7 @@ def test_the_opening_of_a_line_leaves_the_clock_out() -> None:
     assert (b"2026-04-21TZ " + words, b"I0421 10:17:", b"39.824857") == found
 
 
-def test_a_line_that_the_one_before_may_belong_to_has_no_opening_to_rely_on() -> None:
+def test_a_line_whose_meaning_depends_on_the_line_before_has_no_opening() -> None:
     """A stamp alone on its line, the start of an entry, no line at all."""
     assert line_opening(b"x I0421 hit", 8, 11) is None
     for before in (b"a.py:1]", b'"message": "', b"blank "):

@@ -34,16 +34,16 @@ def test_lines_after_the_floored_end_count() -> None:
     assert math.isclose(0.7, math.fsum(phase.seconds for phase in phases), abs_tol=1e-6)
 
 
-def _phases(steady: float | None, kept: tuple[int, ...], **scene: object) -> dict[str, float]:
-    text = maxtext_log(**scene)  # type: ignore[arg-type]  # fields of MaxText
+def _phases(steady: float | None, kept: tuple[int, ...], **options: object) -> dict[str, float]:
+    text = maxtext_log(**options)  # type: ignore[arg-type]  # fields of MaxText
     (run,) = read_log([text.encode()], "x")
     return {phase.name: round(phase.seconds, 1) for phase in time_ledger(run, steady, kept)}
 
 
 def test_every_phase_of_an_ordinary_run_has_its_seconds() -> None:
     """Compilation, the stall and the final wait are what the writer put there."""
-    scene = {"eval_after": 4, "eval_seconds": 3.0, "stall": 9.0, "final_wait": 60.0, "noise": 0}
-    phases = _phases(0.2, (3, 4, 7, 8), **scene)
+    options = {"eval_after": 4, "eval_seconds": 3.0, "stall": 9.0, "final_wait": 60.0, "noise": 0}
+    phases = _phases(0.2, (3, 4, 7, 8), **options)
     assert {
         "start-up": 52.0, "compile": 28.3, "ramp": 0.7, "steady steps": 1.4, "checkpoint blocking": 0.6,
         "checkpoint stalls": 8.8, "eval": 3.0, "final checkpoint wait": 60.0,

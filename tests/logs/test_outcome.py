@@ -71,17 +71,19 @@ def test_the_save_on_completion_shows_how_many_steps_there_were() -> None:
 
 def test_a_preemption_save_is_no_save_on_completion() -> None:
     """A run that saved because it was told to go has not come to its last step."""
-    told = "{'step': 9, 'event_type': 'save', 'reached_preemption': True, 'synchronous': False}"
-    outcome = _outcome(maxtext_log(config=[told]))
+    preemption_save = "{'step': 9, 'event_type': 'save', 'reached_preemption': True, 'synchronous': False}"
+    outcome = _outcome(maxtext_log(config=[preemption_save]))
     assert (OutcomeState.STOPPED, None) == (outcome.state, outcome.expected_steps)
     assert outcome.failure is not None
     assert FailureClass.PREEMPTED == outcome.failure.kind
 
 
-@pytest.mark.parametrize("dress", [{}, {"flat": True}, {"prefix": "(f pid=1, ip=1.2.3.4) "}, {"crlf": True}])
-def test_a_traceback_names_the_innermost_frame_of_the_project(dress: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "options", [{}, {"flat": True}, {"prefix": "(f pid=1, ip=1.2.3.4) "}, {"crlf": True}]
+)
+def test_a_traceback_names_the_innermost_frame_of_the_project(options: dict[str, object]) -> None:
     """Neither the library's frame nor the interpreter's; on one line or many."""
-    failure = _failure(maxtext_log(steps=0, exit_code=1, failure=TRACEBACK, **dress))  # type: ignore[arg-type]  # one field of MaxText each
+    failure = _failure(maxtext_log(steps=0, exit_code=1, failure=TRACEBACK, **options))  # type: ignore[arg-type]  # one field of MaxText each
     assert ("code", "train_utils.py:217") == (failure.kind, failure.where)
     assert "NotImplementedError: Pure NNX support has not been implemented yet." == failure.error
 
@@ -102,7 +104,7 @@ def test_a_traceback_that_training_survived_is_no_cause() -> None:
     assert None is _outcome(maxtext_log(config=[caught])).failure
 
 
-def test_the_noise_of_a_healthy_start_is_no_cause() -> None:
+def test_cuda_errors_of_a_healthy_start_are_no_cause() -> None:
     """Every XPK log begins with CUDA's complaints."""
     noise = "2026-04-21 10:16:43: E cuda_platform.cc:51] failed call to cuInit: INTERNAL: CUDA error: UNKNOWN"
     outcome = _outcome(maxtext_log(config=[noise], exit_code=1))
@@ -110,14 +112,16 @@ def test_the_noise_of_a_healthy_start_is_no_cause() -> None:
     assert "" == outcome.failure.error
 
 
-def test_a_kill_without_a_word_is_nobodys_memory() -> None:
+def test_a_kill_without_a_message_is_not_out_of_memory() -> None:
     """SIGKILL is also eviction, preemption and deletion; only a line about memory makes it one of memory."""
-    bare, told = (_outcome(maxtext_log(exit_code=137, failure=text)) for text in ("", "Reason: OOMKilled"))
-    assert (OutcomeState.KILLED, OutcomeState.KILLED) == (bare.state, told.state)
-    assert bare.failure is not None
-    assert told.failure is not None
-    assert (FailureClass.TERMINATED, "") == (bare.failure.kind, bare.failure.error)
-    assert (FailureClass.HOST_OOM, "Reason: OOMKilled") == (told.failure.kind, told.failure.error)
+    unexplained, oom_killed = (
+        _outcome(maxtext_log(exit_code=137, failure=text)) for text in ("", "Reason: OOMKilled")
+    )
+    assert (OutcomeState.KILLED, OutcomeState.KILLED) == (unexplained.state, oom_killed.state)
+    assert unexplained.failure is not None
+    assert oom_killed.failure is not None
+    assert (FailureClass.TERMINATED, "") == (unexplained.failure.kind, unexplained.failure.error)
+    assert (FailureClass.HOST_OOM, "Reason: OOMKilled") == (oom_killed.failure.kind, oom_killed.failure.error)
 
 
 def test_the_step_of_a_loss_that_is_not_finite_is_named() -> None:

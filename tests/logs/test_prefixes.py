@@ -55,7 +55,7 @@ def _docker(at: datetime, text: str) -> str:
         "logfmt", "logfmt, quoted", "csv", "csv, last",
     ],
 )  # fmt: skip
-def test_the_moment_that_a_wrapper_adds_is_the_lines_own(wrap: Callable[[datetime, str], str]) -> None:
+def test_the_time_that_a_wrapper_adds_is_the_time_of_the_line(wrap: Callable[[datetime, str], str]) -> None:
     """Without it only the printed seconds would be left, which belong to other steps."""
     (run,) = read_log([_lines(wrap).encode()], "x")
     assert (STEPS[1:], 1) == (_gaps(run), run.hosts)
@@ -93,7 +93,7 @@ def test_a_date_that_is_no_cell_of_its_own_dates_nothing(line: str) -> None:
     assert [None] * 4 == [step.time for step in run.steps]
 
 
-def test_machines_of_one_journal_are_told_apart() -> None:
+def test_hosts_in_one_journal_are_distinguished() -> None:
     """Their names are in front of the program's."""
     wraps = (
         lambda at, text, n=n: f"{at:%Y-%m-%dT%H:%M:%S.%f}+0000 tpu-vm-{n} python3[8812]: {text}"

@@ -1,4 +1,4 @@
-"""The reader on whole logs: the facts of a run, in every dress a log comes in."""
+"""The reader on whole logs: the facts of a run, with any prefix and line end."""
 
 import pytest
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ def _run(text: str) -> RunLog:
 
 
 def _facts(run: RunLog) -> RunLog:
-    """The run without the places where things stood."""
+    """The run without offsets."""
     return replace(
         run,
         steps=tuple(replace(step, offset=0) for step in run.steps),
@@ -30,13 +30,29 @@ def _facts(run: RunLog) -> RunLog:
 def test_a_run_says_everything_that_its_lines_state() -> None:
     """Versions, device, mesh, names, memory, parameters, steps and marks of an ordinary XPK log."""
     run = _run(maxtext_log(process=4, commit="147168c3a0", steps=10))
-    said = run.environment
+    environment = run.environment
     assert ("maxtext", OutcomeState.SUCCEEDED, 0) == (run.format, run.outcome.state, run.outcome.exit_code)
-    assert ("0.9.2", "0.9.2", "cl/878335365", "0.11.34") == (said.jax, said.jaxlib, said.libtpu, said.orbax)
-    assert ("TPU v6 lite", 32, 13, 4) == (said.device_kind, said.devices, len(said.mesh or ()), said.process)
-    assert ("mt-03-dropout-e6fds", "147168c3a0", "bf16") == (said.workload, said.commit, said.dtype)
-    assert said.run_name == "linen_xpk_main_20260418_180002_03_dropout"
-    assert [("parameters", 301), ("step", 196)] == [(site.message, site.line) for site in said.call_sites]
+    assert ("0.9.2", "0.9.2", "cl/878335365", "0.11.34") == (
+        environment.jax,
+        environment.jaxlib,
+        environment.libtpu,
+        environment.orbax,
+    )
+    assert ("TPU v6 lite", 32, 13, 4) == (
+        environment.device_kind,
+        environment.devices,
+        len(environment.mesh or ()),
+        environment.process,
+    )
+    assert ("mt-03-dropout-e6fds", "147168c3a0", "bf16") == (
+        environment.workload,
+        environment.commit,
+        environment.dtype,
+    )
+    assert environment.run_name == "linen_xpk_main_20260418_180002_03_dropout"
+    assert [("parameters", 301), ("step", 196)] == [
+        (site.message, site.line) for site in environment.call_sites
+    ]
     assert (1.104, 13.59, 10, 9) == (
         run.parameters_billion, run.tflop_per_step, run.outcome.expected_steps, run.outcome.last_step,
     )  # fmt: skip
@@ -69,7 +85,7 @@ def test_compilation_is_the_gap_before_the_compiled_memory_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "dress",
+    "options",
     [
         {"flat": True}, {"crlf": True}, {"prefix": "# "}, {"prefix": "\x1b[32m"}, {"prefix": "^Bd"},
         {"prefix": "(train pid=78967, ip=10.130.0.11) "}, {"prefix": " 0: "}, {"prefix": "worker-0  | "},
@@ -79,11 +95,11 @@ def test_compilation_is_the_gap_before_the_compiled_memory_line() -> None:
         {"prefix": "\0"}, {"prefix": "12: ", "flat": True}, {"prefix": "� "},
     ],
 )  # fmt: skip
-def test_the_facts_do_not_depend_on_the_dress(dress: dict[str, object]) -> None:
+def test_the_facts_do_not_depend_on_prefix_or_line_ends(options: dict[str, object]) -> None:
     """One line or many, any line ending, any prefix: the same run."""
     plain = _facts(_run(maxtext_log(eval_after=4)))
-    dressed = _facts(_run(maxtext_log(eval_after=4, **dress)))  # type: ignore[arg-type]  # one field of MaxText each
-    assert plain == dressed
+    rewrapped = _facts(_run(maxtext_log(eval_after=4, **options)))  # type: ignore[arg-type]  # one field of MaxText each
+    assert plain == rewrapped
 
 
 @pytest.mark.parametrize("flat", [False, True])
@@ -92,14 +108,14 @@ def test_the_facts_do_not_depend_on_the_dress(dress: dict[str, object]) -> None:
     ["", " {host}: ", "[pod/w-slice-job-0-{host}-abcde/jax-tpu] ", "(f pid=7{host}, ip=10.0.0.{host}) "],
 )
 def test_interleaved_hosts_are_one_run_of_which_process_0_is_measured(label: str, flat: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """Hosts are told apart by label or thread; the numbers are those of the log of process 0 alone."""
+    """Label or thread distinguish hosts; the numbers are those of the log of process 0 alone."""
     alone, together = _run(maxtext_log()), _run(maxtext_log(hosts=4, host_prefix=label, flat=flat))
     assert (4, 0) == (together.hosts, together.environment.process)
     assert _facts(alone).steps == _facts(together).steps
     assert _facts(alone).memory == _facts(together).memory
 
 
-def test_missing_steps_of_process_0_are_said() -> None:
+def test_missing_steps_of_process_0_give_a_warning() -> None:
     """A collector that dropped lines of one host must not go unnoticed."""
     lines = maxtext_log(hosts=2, steps=30, host_prefix="[pod/w-slice-job-0-{host}-abcde/c] ").splitlines()
     kept = [line for line in lines if not ("job-0-0-" in line and "completed step: 11," in line)]
@@ -207,7 +223,7 @@ def test_errors_that_are_apart_are_all_read() -> None:
     assert _slow_path_count((trace + "." * 4_000 + "\n") * 1_000) >= 1_000
 
 
-def test_words_that_meant_nothing_ten_thousand_times_are_passed_over() -> None:
+def test_a_literal_without_meaning_is_skipped_after_ten_thousand_matches() -> None:
     """Where they stand glued; the next real line is read."""
     glued = "GiB(" * 100_000
     (run,) = read_log([(glued + "\n" + maxtext_log()).encode()], "x")

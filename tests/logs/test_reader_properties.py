@@ -15,7 +15,7 @@ from bot.logs.scanner import BLOCK_BYTES, BYTES_AFTER, BYTES_BEFORE
 from tests.log_writers.maxtext import TRACEBACK, maxtext_log
 from tests.log_writers.megatron import megatron_log
 
-SCENES: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+MAXTEXT_RUNS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {
         "steps": st.integers(0, 14),
         "step_seconds": st.floats(0.004, 30),
@@ -31,7 +31,9 @@ SCENES: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     }
 )
 
-LOGS = st.one_of(SCENES.map(lambda scene: maxtext_log(**scene)), st.just(megatron_log(fork="primus")))
+LOGS = st.one_of(
+    MAXTEXT_RUNS.map(lambda options: maxtext_log(**options)), st.just(megatron_log(fork="primus"))
+)
 
 FRAGMENTS = st.sampled_from(
     [
@@ -55,7 +57,7 @@ def _cut(content: bytes, sizes: list[int]) -> Iterator[bytes]:
     yield content[at:]
 
 
-def _without_places(runs: tuple[RunLog, ...]) -> list[str]:
+def _without_offsets(runs: tuple[RunLog, ...]) -> list[str]:
     """The runs without offsets and excerpts, as text, because NaN equals nothing."""
     found = []
     for run in runs:
@@ -83,8 +85,8 @@ def test_the_answer_does_not_depend_on_where_the_buffer_ends(lead: int, size: in
     noise = b"x" * (BLOCK_BYTES - 3000 + lead) + b"\n"
     content = noise + maxtext_log(eval_after=4).encode()
     pieces = [content[n : n + size] for n in range(0, len(content), size)]
-    plain = _without_places(read_log([maxtext_log(eval_after=4).encode()], "x"))
-    assert plain == _without_places(read_log(pieces, "x"))
+    plain = _without_offsets(read_log([maxtext_log(eval_after=4).encode()], "x"))
+    assert plain == _without_offsets(read_log(pieces, "x"))
 
 
 @given(LOGS)
@@ -94,13 +96,13 @@ def test_gzip_changes_nothing(log: str) -> None:
     assert repr(read_log([log.encode()], "x")) == repr(read_log([gzip.compress(log.encode())], "x"))
 
 
-@given(SCENES)
+@given(MAXTEXT_RUNS)
 @settings(max_examples=40, deadline=None)
-def test_a_pasted_log_says_what_the_file_said(scene: dict[str, Any]) -> None:
+def test_a_log_pasted_on_one_line_gives_the_same_facts(options: dict[str, Any]) -> None:
     """Line breaks that became blanks, or that a terminal doubled, lose nothing."""
-    many = _without_places(read_log([maxtext_log(**scene).encode()], "x"))
-    assert many == _without_places(read_log([maxtext_log(**scene, crlf=True).encode()], "x"))
-    flat = _without_places(read_log([maxtext_log(**scene, flat=True).encode()], "x"))
+    many = _without_offsets(read_log([maxtext_log(**options).encode()], "x"))
+    assert many == _without_offsets(read_log([maxtext_log(**options, crlf=True).encode()], "x"))
+    flat = _without_offsets(read_log([maxtext_log(**options, flat=True).encode()], "x"))
     assert many == flat
 
 
@@ -118,15 +120,15 @@ def test_no_bytes_raise(content: bytes, sizes: list[int]) -> None:
 @given(st.binary(max_size=400))
 @settings(max_examples=60, deadline=None)
 def test_no_gzip_raises(content: bytes) -> None:
-    """What only begins like gzip is damaged gzip, and is told so."""
+    """Data that only begins like gzip is damaged gzip."""
     assert read_log([b"\x1f\x8b\x08\x00", content], "x")
 
 
-@given(SCENES, st.floats(0.01, 5), st.sets(st.integers(0, 12)))
+@given(MAXTEXT_RUNS, st.floats(0.01, 5), st.sets(st.integers(0, 12)))
 @settings(max_examples=60, deadline=None)
-def test_the_ledger_adds_up_to_the_wall_time(scene: dict[str, Any], steady: float, kept: set[int]) -> None:
+def test_the_ledger_adds_up_to_the_wall_time(options: dict[str, Any], steady: float, kept: set[int]) -> None:
     """Every second of the run is in exactly one phase, and none is negative."""
-    (run,) = read_log([maxtext_log(**scene | {"framed": True}).encode()], "x")[:1]
+    (run,) = read_log([maxtext_log(**options | {"framed": True}).encode()], "x")[:1]
     phases = time_ledger(run, steady, tuple(sorted(kept)))
     times = [mark.time for mark in run.marks if mark.time is not None]
     times += [step.time for step in run.steps if step.time is not None]
@@ -136,7 +138,7 @@ def test_the_ledger_adds_up_to_the_wall_time(scene: dict[str, Any], steady: floa
         assert "residual" == phases[-1].name
 
 
-def test_the_work_grows_as_the_log_does() -> None:
+def test_the_work_is_linear_in_the_size_of_the_log() -> None:
     """No byte is searched twice but a margin, whatever the size of the chunks, on one line or many."""
     for size in (1000, 65_536, 1_000_000):
         reader = LogReader("x")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bot.logs import scanner
 from bot.logs.scanner import Scanner
 
-NEEDLES = [b"abc", b"bcd", b"ab", b"xyzzy", *(b"many%02d" % n for n in range(70))]
+LITERALS = [b"abc", b"bcd", b"ab", b"xyzzy", *(b"many%02d" % n for n in range(70))]
 """More than fit into one automaton; earlier ones win at the same place."""
 
 
@@ -21,11 +21,11 @@ def _small_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _found(chunks: list[bytes]) -> list[tuple[bytes, int, str, str]]:
-    scanner = Scanner(NEEDLES)
+    scanner = Scanner(LITERALS)
     hits = []
     for chunk in chunks:
-        hits += [(NEEDLES[h.literal], h.offset, h.before(30), h.after(60)) for h in scanner.feed(chunk)]
-    return hits + [(NEEDLES[h.literal], h.offset, h.before(30), h.after(60)) for h in scanner.close()]
+        hits += [(LITERALS[h.literal], h.offset, h.before(30), h.after(60)) for h in scanner.feed(chunk)]
+    return hits + [(LITERALS[h.literal], h.offset, h.before(30), h.after(60)) for h in scanner.close()]
 
 
 @given(st.text("abcdxyz m", max_size=3000), st.integers(1, 300))

@@ -14,7 +14,7 @@ def _readings(*used: float) -> bytes:
 
 
 def test_the_largest_later_reading_is_kept_beside_the_first() -> None:
-    """Growth can be told, wherever it was in the run."""
+    """It shows growth anywhere in the run."""
     (run,) = read_log([_readings(0.5, 0.9, 0.7)], "log")
     assert run.memory[0].used_gb == 0.44
     assert [(one.device, one.used_gb) for one in run.memory_most] == [(run.memory[0].device, 0.9)]

@@ -1,4 +1,4 @@
-"""What holds for the logs of every other trainer: the properties of the reader."""
+"""Properties that hold for the logs of every trainer but MaxText."""
 
 import gzip
 from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ WRITERS: tuple[Callable[[list[float]], str], ...] = (
 
 LOGS = st.builds(lambda write, losses: write(losses), st.sampled_from(WRITERS), LOSSES)
 
-UNCLOCKED = tuple(WRITERS[n] for n in (4, 5, 6, 7, 10))
+WRITERS_WITHOUT_TIMES = tuple(WRITERS[n] for n in (4, 5, 6, 7, 10))
 """Writers whose lines carry no time of their own: a prefix with one adds a fact."""
 
 FRAGMENTS = st.sampled_from(
@@ -76,10 +76,10 @@ def _cut(content: bytes, sizes: list[int]) -> Iterator[bytes]:
 
 def _facts(text: str) -> list[str]:
     """The runs without places, as text, because NaN equals nothing."""
-    return [repr(_placeless(run)) for run in read_log([text.encode()], "x")]
+    return [repr(_without_offsets(run)) for run in read_log([text.encode()], "x")]
 
 
-def _placeless(run: RunLog) -> RunLog:
+def _without_offsets(run: RunLog) -> RunLog:
     return replace(
         run,
         steps=tuple(replace(step, offset=0) for step in run.steps),
@@ -117,7 +117,7 @@ def test_packing_and_line_ends_change_nothing(log: str) -> None:
 
 @given(LOGS)
 @settings(max_examples=60, deadline=None)
-def test_a_pasted_log_says_what_the_file_said(log: str) -> None:
+def test_a_log_pasted_on_one_line_gives_the_same_facts(log: str) -> None:
     """Line breaks that became blanks lose nothing."""
     assert _facts(log) == _facts(log.replace("\n", " "))
 
@@ -139,7 +139,7 @@ def test_a_prefix_changes_nothing(log: str, prefix: str) -> None:
     assert _facts(log) == _facts(prefixed)
 
 
-@given(st.sampled_from(UNCLOCKED), LOSSES)
+@given(st.sampled_from(WRITERS_WITHOUT_TIMES), LOSSES)
 @settings(max_examples=30, deadline=None)
 def test_a_timestamp_in_front_is_the_lines_time(
     write: Callable[[list[float]], str], losses: list[float]

@@ -69,7 +69,7 @@ def test_an_evaluation_is_a_mark() -> None:
     assert [(MarkKind.EVAL_STARTED, None), (MarkKind.EVAL_ENDED, 2.1045)] == [(m.kind, m.loss) for m in marks]
 
 
-def test_values_that_are_no_numbers_are_passed_over() -> None:
+def test_values_that_are_no_numbers_are_skipped() -> None:
     """Text, lists and None."""
     text = "{'loss': 2.0, 'note': 'a b', 'lrs': [1, 2], 'best': None, 'epoch': 0.5}\n"
     assert (("epoch", 0.5),) == _run(text).steps[0].extras

@@ -76,7 +76,7 @@ def test_a_number_cut_by_the_end_of_the_log_is_not_a_fact() -> None:
 
 
 def test_a_long_run_keeps_its_start_and_its_end() -> None:
-    """Memory is bounded; what was dropped is counted and said."""
+    """Memory is bounded; a warning counts the dropped steps."""
     line = "completed step: {}, seconds: 0.500, loss: 2.000\n"
     run = read_log((line.format(n).encode() for n in range(60_000)), "long")[0]
     assert (60_000, 51_000) == (run.steps_seen, len(run.steps))
@@ -116,7 +116,7 @@ def test_the_number_of_steps_is_read_whole_or_not_at_all(digits: str, expected: 
     assert _run(text).outcome.expected_steps == expected
 
 
-def test_a_step_number_that_no_training_has_is_left_out_and_said() -> None:
+def test_a_step_number_that_no_training_has_is_left_out_with_a_warning() -> None:
     """The lines around it are read."""
     line = "completed step: {}, seconds: 0.100, loss: 2.000\n"
     run = _run(line.format(0) + line.format("9" * 5000) + line.format(1) + line.format(2))

@@ -66,7 +66,7 @@ def test_nemo_prints_steps_with_times_and_losses(version: int) -> None:
     ]
 
 
-def test_json_that_is_none_is_passed_over() -> None:
+def test_broken_json_is_skipped() -> None:
     """Whatever stands behind the literal."""
     assert (
         OutcomeState.NOT_A_TRAINING_LOG

@@ -63,7 +63,7 @@ def test_a_validation_repeats_a_step_and_is_none() -> None:
     assert () == run.warnings
 
 
-def test_ranks_are_told_apart() -> None:
+def test_ranks_are_distinguished() -> None:
     """All ranks print every line: rank 0 is measured."""
     run = _run(torchtitan_log(ranks=(1, 0, 3, 2)))
     assert (4, 0, 5) == (run.hosts, run.environment.process, len(run.steps))
