@@ -7,6 +7,8 @@ compared, and in place of ours they would keep ours from being started.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from msgspec import structs
+
 from bot.config import Suite
 from bot.domain.case_key import CaseKey, combine_keys
 from bot.domain.commit import same_commit
@@ -333,7 +335,9 @@ def _with_progress(
         now=now,
     )
     return tuple(
-        replace(one, progress=case_progress(runs_of_case(started, one.case, one.variant), started, known))
+        structs.replace(
+            one, progress=case_progress(runs_of_case(started, one.case, one.variant), started, known)
+        )
         for one in cases
     )
 

@@ -1,7 +1,8 @@
 """What a report says about the plan: price, waiting and reused runs, and why cases are skipped. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec import structs
 
 from bot.config import Suite
 from bot.domain.case_key import CaseKey, combine_keys
@@ -123,7 +124,7 @@ def without_skipped(report: Report, reasons: Mapping[CaseKey, str]) -> Report:
     skipped = (SkippedCase(case=row.case, variant=row.variant, why=reasons[row.key]) for row in empty)
     rows = tuple(row for row in report.rows if row not in empty)
     cases = {row.case for row in rows}
-    return replace(
+    return structs.replace(
         report,
         rows=rows,
         skipped=(*report.skipped, *skipped),

@@ -7,9 +7,10 @@ that of the worst row; a report is green only where every row is.
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import assert_never
+
+from msgspec import Struct, structs
 
 from bot.domain.commit import same_commit
 from bot.domain.price import is_budget_hold
@@ -57,8 +58,7 @@ class Severity(IntEnum):
     RED = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateWords:
+class StateWords(Struct, frozen=True, kw_only=True):
     """`rank` orders states, worst first when descending; `done` says that nothing more is awaited;
     `person` that somebody should look at the row."""
 
@@ -244,8 +244,7 @@ JUDGED_STATES = frozenset(
 EXTRA_NEWS_RANK = 75  # between the red states and the unfair comparisons
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowWords:
+class RowWords(Struct, frozen=True, kw_only=True):
     """`word` is of the row alone; `one` and `many` stand behind a count of rows. A larger `rank` is worse."""
 
     symbol: str
@@ -563,7 +562,7 @@ def acknowledgement_holds(acknowledgement: Acknowledgement, row: CaseReport) -> 
 def _with_acknowledgement(row: CaseReport, acknowledgement: Acknowledgement | None) -> CaseReport:
     if acknowledgement is None or not acknowledgement_holds(acknowledgement, row):
         return row
-    return replace(row, acknowledged=acknowledgement)
+    return structs.replace(row, acknowledged=acknowledgement)
 
 
 def _got_slower(row: CaseReport, then: AcknowledgedState, now: AcknowledgedState) -> bool:
@@ -613,12 +612,12 @@ def _without_pending(report: Report, state: RowState, note: str) -> Report | Non
     if not any(row.state in PENDING_STATES for row in report.rows):
         return None
     rows = tuple(_ended_row(row, state, note) if row.state in PENDING_STATES else row for row in report.rows)
-    return replace(report, rows=rows, plan=None)
+    return structs.replace(report, rows=rows, plan=None)
 
 
 def _ended_row(row: CaseReport, state: RowState, note: str) -> CaseReport:
     notes = "; ".join(part for part in (note, row.note) if part)
-    return replace(row, state=state, note=notes, progress=None)
+    return structs.replace(row, state=state, note=notes, progress=None)
 
 
 _REPORTED_AT_ONCE = frozenset({RowState.CANCELLED, RowState.WAITING_FOR_APPROVAL})
@@ -655,8 +654,7 @@ def carried_runs(report: Report, row: CaseReport) -> tuple[RunRecord, ...]:
     return tuple(run for run in row.head_runs if run.sha and not same_commit(run.sha, report.head_sha))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParityTally:
+class ParityTally(Struct, frozen=True, kw_only=True):
     """How many of the `known` cases pass in both variants on the head and on the baseline.
 
     Both figures are of the same cases, so that one can be set against the other: those that both sides tell

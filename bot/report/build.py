@@ -6,8 +6,9 @@ then the comparisons.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from bot.domain.case_key import CaseKey
 from bot.domain.run import BaselineChoice, RunRecord, RunState
@@ -37,8 +38,7 @@ TIMED_VERDICTS = frozenset({Verdict.SAME, Verdict.FASTER, Verdict.SLOWER, Verdic
 first run that decides would raise the error rate."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuiltReport:
+class BuiltReport(Struct, frozen=True, kw_only=True):
     """The report, and the looks it cost, by `case/variant`."""
 
     report: Report
@@ -199,8 +199,7 @@ class _SideResult(StrEnum):
 _PASSES_BY_RESULT = {_SideResult.PASSES: True, _SideResult.FAILS: False}
 
 
-@dataclass(frozen=True, slots=True)
-class _VariantPair:
+class _VariantPair(Struct, frozen=True):
     """One case in both variants."""
 
     one: CaseSides

@@ -5,9 +5,10 @@ so.
 """
 
 from collections import Counter
-from dataclasses import dataclass
 from functools import lru_cache
 from statistics import median
+
+from msgspec import Struct
 
 from bot.report.assess import (
     carried_runs,
@@ -55,8 +56,7 @@ CAVEATS_IN_A_CELL = 2
 LONGEST_PROGRESS = 120
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowCells:
+class RowCells(Struct, frozen=True, kw_only=True):
     """The cells of one row; `remarks` stand below the verdict, each on a line of its own."""
 
     case: Line
@@ -68,8 +68,7 @@ class RowCells:
     memory: Line
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DetailLevel:
+class DetailLevel(Struct, frozen=True, kw_only=True):
     """The most rows of each part. `columns`: at most so many rows of a folded part are table rows, the
     others are named in a list, `named` of them at most. `ledgers`: cases whose time ledger is shown.
     `name` and `error` are characters."""

@@ -5,8 +5,9 @@ It says what the comment says. What a merge queue makes of it stands in `CONCLUS
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from bot.domain.check import (
     MAX_SUMMARY_LENGTH,
@@ -50,8 +51,7 @@ class CheckOutcome(StrEnum):
     AWAITED = "awaited"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckConclusion:
+class CheckConclusion(Struct, frozen=True, kw_only=True):
     """How a check ends: by itself, and where the repository asks for a failure on a regression."""
 
     usual: Conclusion

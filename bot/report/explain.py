@@ -6,8 +6,10 @@ it, HTML escapes it by its template.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import assert_never
+
+from msgspec import Struct, structs, to_builtins
 
 from bot.logs.facts import OutcomeState
 from bot.report.assess import (
@@ -77,8 +79,7 @@ SHORT_UNITS = frozenset({"%", "GB", "MB", "billion"})
 CAVEAT_TITLES = {field.name: field.title for field in COMPARED_FIELDS}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaveatView:
+class CaveatView(Struct, frozen=True, kw_only=True):
     """One difference: what, how on both sides, and what follows."""
 
     what: str
@@ -88,8 +89,7 @@ class CaveatView:
     weight: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricView:
+class MetricView(Struct, frozen=True, kw_only=True):
     """One row of figures. `tone` is good, bad or empty; informational figures have none."""
 
     title: str
@@ -100,8 +100,7 @@ class MetricView:
     tone: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideFailureView:
+class SideFailureView(Struct, frozen=True, kw_only=True):
     """How one side failed, the first cause, and the next step."""
 
     side: str
@@ -112,16 +111,14 @@ class SideFailureView:
     excerpt: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplanationSection:
+class ExplanationSection(Struct, frozen=True, kw_only=True):
     """One question and its answer."""
 
     title: str
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonView:
+class ComparisonView(Struct, frozen=True, kw_only=True):
     """Everything, in reading order. `tone` is good, bad or odd."""
 
     symbol: str
@@ -695,7 +692,8 @@ def comparison_markdown(comparison: Comparison, *, render: Callable[[str, Mappin
 
 def markdown_values(view: ComparisonView) -> dict[str, object]:
     """`view` with every text redacted and escaped, but for our own."""
-    escaped = {name: _escape_all(value) for name, value in asdict(replace(view, method=())).items()}
+    texts = to_builtins(structs.replace(view, method=()))
+    escaped = {name: _escape_all(value) for name, value in texts.items()}
     method = tuple(markdown(one) for one in view.method)
     return {**escaped, "method": method, "symbol": view.symbol, "tone": view.tone}
 

@@ -5,7 +5,8 @@ Each fold has a summary that tells the result by itself, and a table (at most 6 
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from bot.domain.price import Price, PriceBasis, is_budget_hold
 from bot.domain.run import RunRecord
@@ -75,8 +76,7 @@ from bot.verdict.judgement import Caveat, CaveatKind, Comparison, MetricRow, Ver
 FEW_UNKNOWN = 5  # rows of a state in which nothing is known stand in the open table up to this number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommentTable:
+class CommentTable(Struct, frozen=True, kw_only=True):
     """A table. `align` has one letter per column: l, r or c."""
 
     columns: tuple[Line, ...]
@@ -84,8 +84,7 @@ class CommentTable:
     rows: tuple[tuple[Line, ...], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommentFold:
+class CommentFold(Struct, frozen=True, kw_only=True):
     """One folded part: its summary, then a table, names, sentences and a list, in this order."""
 
     summary: Line

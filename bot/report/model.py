@@ -1,8 +1,9 @@
 """The Report on one head commit, the one value that comment, check, page and JSON render, and its inputs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from bot.domain.case_key import CaseKey
 from bot.domain.price import Price
@@ -13,8 +14,7 @@ from bot.verdict.judgement import Comparison, Margins, MeasuredRun
 from bot.verdict.noise import NoiseHistory, PastRun
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedRuns:
+class PlannedRuns(Struct, frozen=True, kw_only=True):
     """Runs of one case and variant that have not ended yet, and what they cost together; None: not known."""
 
     case: str
@@ -24,16 +24,14 @@ class PlannedRuns:
     price: Price | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingCases:
+class WaitingCases(Struct, frozen=True, kw_only=True):
     """Cases whose runs may not start yet, and why in one clause."""
 
     keys: tuple[CaseKey, ...]
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     """The runs to start or under way, those used without being started here, and what that saved.
 
     `unpriced` counts runs whose price is not known. Where `proposed`, nobody asked for the runs: it is what
@@ -75,8 +73,7 @@ class RowState(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Baseline:
+class Baseline(Struct, frozen=True, kw_only=True):
     """The commit on the base branch whose runs are compared with.
 
     `distance` counts commits behind the merge base (0: the merge base itself), None where the commit of
@@ -89,8 +86,7 @@ class Baseline:
     newest_started: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseProgress:
+class CaseProgress(Struct, frozen=True, kw_only=True):
     """How far a case's runs are: steps done of steps expected, runs done of runs wanted; `words` say it of
     the run that tells most, `note` is what its cluster said (untrusted). `retrying`: the cluster failed it
     and it is tried again. `left`: how many seconds until all of its runs have ended, where that is known."""
@@ -115,8 +111,7 @@ class Novelty(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailureNovelty:
+class FailureNovelty(Struct, frozen=True, kw_only=True):
     """Where a failure is known from: the head's, or the baseline's where it is fixed.
 
     `pulls` are other open pull requests whose newest report has the same failure; `main_sha` is the commit
@@ -130,8 +125,7 @@ class FailureNovelty:
     main_sha: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AcknowledgedState:
+class AcknowledgedState(Struct, frozen=True, kw_only=True):
     """What was accepted with a verdict: its words, the change of step time and its band (log scale), the
     fingerprint of the failure, the loss verdict, and how much more memory (head over base, 1 for no more)."""
 
@@ -143,8 +137,7 @@ class AcknowledgedState:
     memory: float = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Acknowledgement:
+class Acknowledgement(Struct, frozen=True, kw_only=True):
     """`by` accepted a case's verdict on a head, for a `reason` that is untrusted text, at `made` (Unix
     seconds)."""
 
@@ -158,8 +151,7 @@ class Acknowledgement:
     grounds: AcknowledgedState
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseReport:
+class CaseReport(Struct, frozen=True, kw_only=True):
     """One row: a case in one variant. `past` names the main runs that its noise was measured from, `failure`
     where its failure is known from, `acknowledged` who accepted the verdict."""
 
@@ -196,8 +188,7 @@ class ParityTransition(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParityRow:
+class ParityRow(Struct, frozen=True, kw_only=True):
     """One case in two variants on the head commit: did it pass in each, did it on the baseline, and what
     became of it since. `comparison` is of the second variant against the first, both on the head.
 
@@ -219,8 +210,7 @@ class ParityRow:
     base_second_mixed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportedCommand:
+class ReportedCommand(Struct, frozen=True, kw_only=True):
     """A `/benchmark` command, or a label, and what came of it; `result` is one plain sentence."""
 
     text: str
@@ -230,8 +220,7 @@ class ReportedCommand:
     refused: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkippedCase:
+class SkippedCase(Struct, frozen=True, kw_only=True):
     """A case that was not run here, and why."""
 
     case: str
@@ -239,8 +228,7 @@ class SkippedCase:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Struct, frozen=True, kw_only=True):
     """Everything said about one head commit. Times are Unix seconds. `commands` are the last that were given,
     oldest first; `labels` are those that start runs; `approval` is the command that lets the head's code run,
     where it waits for that."""
@@ -281,16 +269,14 @@ class Report:
         return self.commands[-1] if self.commands else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InterimLook:
+class InterimLook(Struct, frozen=True, kw_only=True):
     """A look at a case's data: its number, and a digest of the runs that it saw."""
 
     look: int
     runs: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MainFailure:
+class MainFailure(Struct, frozen=True, kw_only=True):
     """A failed run on main: which one, at which commit, and how it failed."""
 
     run: str
@@ -298,8 +284,7 @@ class MainFailure:
     fingerprint: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseRuns:
+class CaseRuns(Struct, frozen=True, kw_only=True):
     """One case in one variant: its runs, main's newest runs that were measured as the baseline was (oldest
     first), main's failed ones (newest first), the look before this one, the runs that were started and have
     not ended, or were lost, and how many of the head's were `stopped`. `other_devices` says which runs of
@@ -328,8 +313,7 @@ class CaseRuns:
         return CaseKey(self.case, self.variant)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportRequest:
+class ReportRequest(Struct, frozen=True, kw_only=True):
     """What a report is made for and with; `made_at` in Unix seconds. A baseline is old where main has had no
     good run for `old_after_seconds`. `elsewhere` names, by fingerprint of a
     failure, the other open pull requests that have it.
@@ -356,8 +340,7 @@ class ReportRequest:
     old_after_seconds: float = 7 * 86_400.0
 
 
-@dataclass(frozen=True, slots=True)
-class CaseSides:
+class CaseSides(Struct, frozen=True):
     """One case with what was measured on both sides, and the look at it that this report is."""
 
     runs: CaseRuns

@@ -126,7 +126,7 @@ def newest(
         LOG.warning("a stored report cannot be read: %s", problem, extra={"pull": f"{repository}#{number}"})
         return None
     # A repository may have been renamed since.
-    return report if report.repository == repository else replace(report, repository=repository)
+    return report if report.repository == repository else structs.replace(report, repository=repository)
 
 
 def _decode_report(packed: bytes) -> Report:
@@ -179,12 +179,12 @@ def slim(report: Report) -> Report:
     """The report without step lines and marks: a page reads those from the run itself."""
     rows = tuple(_slim_row(row) for row in report.rows)
     parity = tuple(_slim_row(row) for row in report.parity)
-    return replace(report, rows=rows, parity=parity)
+    return structs.replace(report, rows=rows, parity=parity)
 
 
 def _slim_row(row: SlimmedRow) -> SlimmedRow:
     comparison = row.comparison
-    return replace(row, comparison=slim_comparison(comparison)) if comparison else row
+    return structs.replace(row, comparison=slim_comparison(comparison)) if comparison else row
 
 
 def slim_comparison(comparison: Comparison) -> Comparison:

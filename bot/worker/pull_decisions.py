@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import structs
+
 from bot.commands.active_requests import RequestLog, cancellations, launches_runs, requests_in_force
 from bot.commands.fork_approval import ApprovalNeeded, check_approval
 from bot.config import CompareMode, Suite
@@ -142,7 +144,7 @@ def report_request(
     )
     if suite is None:
         return asked
-    return replace(
+    return structs.replace(
         asked,
         margins=suite.margins,
         variants=suite.variant_names,
@@ -202,12 +204,12 @@ def with_conversation(
 ) -> ReportRequest:
     """The request for a report that says what was asked and what it waits for."""
     pull, kept, paths = request.pull, conversation.kept, facts.changed_paths
-    request = replace(
+    request = structs.replace(
         request, acknowledgements=conversation.acknowledgements, labels=tuple(suite.triggers.labels)
     )
     if not launches_runs(suite):
         return request
-    request = replace(
+    request = structs.replace(
         request,
         withdrawn={key: one.by for key, one in cancellations(kept, pull, suite, paths).items()},
     )
@@ -215,4 +217,4 @@ def with_conversation(
     if not isinstance(standing, ApprovalNeeded):
         return request
     asked = frozenset(key for ask in requests_in_force(kept, pull, suite, paths) for key in ask.keys)
-    return replace(request, waiting=asked, approval=standing.command if asked else "")
+    return structs.replace(request, waiting=asked, approval=standing.command if asked else "")

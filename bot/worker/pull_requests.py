@@ -6,10 +6,11 @@ branch, or gives it back, the branch becomes due too.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
+from msgspec import structs
 
 from bot.commands.labels import LabelMaker
 from bot.config import CONFIG_PATH, NO_CHECKS, CheckConfig, Suite
@@ -138,7 +139,7 @@ class PullStep:
         await fence()
         await self.database.write(runs.drop_wants, repository=row.repository, number=row.number)
         last = await self.database.read(reports.newest, row.repository, row.number, pull.head_sha)
-        ended = replace(closed_report(last) or last, commands=last_commands(row)) if last else None
+        ended = structs.replace(closed_report(last) or last, commands=last_commands(row)) if last else None
         if ended is None or ended == last:
             return await self.tell.close(repository, row, None, fence=fence)
         await self.database.write(reports.save, ended, headline=headline(ended))
@@ -161,7 +162,7 @@ class PullStep:
             await self.labels(subject.repository, read.suite)
         if edits:
             preview = await self.suites.preview(subject.repository, subject.pull.head_sha)
-            built = replace(built, report=replace(built.report, preview=preview))
+            built = structs.replace(built, report=structs.replace(built.report, preview=preview))
         checks = read.suite.checks if read.suite else NO_CHECKS
         due, values = await self._tell(subject, built, checks, facts.changed_paths)
         return due, {**values, "head_tree": facts.tree}
@@ -196,7 +197,7 @@ class PullStep:
         launched = await self.launch(subject.row, subject.pull, facts, suite, built)
         if launched.new:
             built = await self._choose(subject, facts, suite, problem)
-        return replace(built, report=launched.said_in(built.report))
+        return structs.replace(built, report=launched.said_in(built.report))
 
     async def _gather(self, subject: _CurrentPull, facts: HeadFacts, suite: Suite) -> str | None:
         """Read new runs; the problem where the store cannot be read, which the report then says."""
@@ -218,7 +219,7 @@ class PullStep:
             choose_runs, row=subject.row, pull=subject.pull, facts=facts, suite=suite, now=self.now()
         )
         asked = report_request(subject.row, subject.pull, suite=suite, problem=problem, now=self.now())
-        asked = replace(asked, merge_base=facts.merge_base.sha, elsewhere=chosen.elsewhere)
+        asked = structs.replace(asked, merge_base=facts.merge_base.sha, elsewhere=chosen.elsewhere)
         conversation = await load_conversation(self.database, subject.pull, facts)
         asked = with_conversation(asked, conversation, facts=facts, suite=suite)
         return build_report(asked, chosen.cases, chosen.measured)
@@ -226,7 +227,7 @@ class PullStep:
     async def _tell(
         self, subject: _CurrentPull, built: BuiltReport, checks: CheckConfig, changed_paths: Sequence[str]
     ) -> tuple[float | None, Mapping[str, Any]]:
-        report = replace(built.report, trouble=subject.row.trouble or "")
+        report = structs.replace(built.report, trouble=subject.row.trouble or "")
         await subject.fence()
         # Before the comment, so that its links lead somewhere from its first moment on.
         await self.database.write(reports.supersede, report)

@@ -7,6 +7,8 @@ stale are cancelled at once.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from msgspec import structs
+
 from bot.commands import active_requests
 from bot.commands.active_requests import launches_runs, suite_keys
 from bot.commands.fork_approval import ApprovalNeeded, check_approval
@@ -71,7 +73,7 @@ class PlanOutcome:
         report = without_skipped(report, self.left_out)
         if self.plan is None:
             return report
-        return replace(
+        return structs.replace(
             report,
             plan=self.plan,
             chip_hours_used=self.used_chip_hours,
@@ -116,14 +118,14 @@ class RunPlanner:
         if asked and not subject.asks:
             said = await self._proposed(subject, rows)
         else:
-            said = replace(await self._priced(subject, wishes, rows), asked=asked)
+            said = structs.replace(await self._priced(subject, wishes, rows), asked=asked)
         return PlanOutcome(new=new, plan=said, used_chip_hours=used, left_out=left_out)
 
     async def _proposed(self, subject: PlanInput, rows: Sequence[CaseReport]) -> Plan:
         """What would be started if somebody asked for everything, and might."""
         proposal = replace(subject, asks=(_request_for_everything(subject.suite),))
         said = await self._priced(proposal, plan_pull_request(proposal, rows), rows)
-        return replace(said, proposed=True, asked=True)
+        return structs.replace(said, proposed=True, asked=True)
 
     async def _subject(self, pull: Subject, facts: HeadFacts, suite: Suite) -> PlanInput | None:
         """Everything that the plan is made from."""

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from bot.commands.active_requests import suite_keys
 from bot.domain.run import RunRecord, RunState
 from bot.domain.run_request import RequestSource, RunRequest
@@ -66,7 +68,7 @@ SUBJECT = PlanInput(pull=PULL, facts=TREED, suite=SUITE, device=device(), asks=(
 def line(case: str, variant: str = "linen", **more: object) -> CaseReport:
     """A row without runs."""
     row = CaseReport(case=case, variant=variant, state=RowState.NO_RUN)
-    return replace(row, **more)  # type: ignore[arg-type]
+    return structs.replace(row, **more)
 
 
 LINES = tuple(line(*key) for key in KEYS)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from bot.clusters.interface import ClusterPlace
 from bot.commands.active_requests import suite_keys
@@ -126,7 +127,7 @@ def test_runs_under_way_are_let_go_of_where_the_verdict_no_longer_hangs_on_times
     failing = line(
         "03_dropout", state=RowState.NEW_FAILURE, base_runs=found(BASE, 2), head_runs=found(HEAD, 2)
     )
-    waiting = replace(failing, state=RowState.SAME)
+    waiting = structs.replace(failing, state=RowState.SAME)
     subject = replace(SUBJECT, started=records(started, RunState.RUNNING))
     assert (plan_lines(plan(subject, [failing])), plan_lines(plan(subject, [waiting]))) == ("", "bh")
 
@@ -168,7 +169,7 @@ def test_asking_afresh_measures_both_sides_anew() -> None:
         planned = plan(replace(SUBJECT, asks=(PUSHED, ask)), lines)
         assert plan_lines(planned) == "bh" * times
         started = replace(SUBJECT, asks=(PUSHED, ask), started=records(planned, RunState.RUNNING))
-        assert plan(started, [replace(lines[0], state=RowState.RUNNING)]) == planned
+        assert plan(started, [structs.replace(lines[0], state=RowState.RUNNING)]) == planned
 
 
 def test_a_fresh_measurement_is_charged_to_who_asked() -> None:

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from bot.commands.active_requests import suite_keys
 from bot.config import Suite
@@ -31,7 +32,7 @@ SUITE = suite(
 
 
 def _line(case: str, state: RowState = RowState.NO_RUN, **more: object) -> CaseReport:
-    return replace(CaseReport(case=case, variant="linen", state=state), **more)  # type: ignore[arg-type]
+    return structs.replace(CaseReport(case=case, variant="linen", state=state), **more)
 
 
 def _subject(with_suite: Suite = SUITE, *started: RunRecord, asks: tuple[RunRequest, ...] = ()) -> PlanInput:
@@ -98,7 +99,7 @@ def test_another_head_or_pull_request_has_runs_of_its_own(changed: dict[str, obj
 def test_variants_add_their_arguments_to_the_command() -> None:
     """Every variant runs the case's command with its own arguments."""
     both = suite(LAUNCHES)
-    lines = [replace(_line("04_int8"), variant=variant) for variant in both.variant_names]
+    lines = [structs.replace(_line("04_int8"), variant=variant) for variant in both.variant_names]
     commands = {one.job.variant: one.job.command for one in plan(_subject(both), *lines)}
     assert commands == {
         "linen": "python3 train.py run_name={run_name} quantization=int8",

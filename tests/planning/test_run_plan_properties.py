@@ -5,6 +5,7 @@ from itertools import permutations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from bot.domain.run import RunState
 from bot.domain.run_request import RequestSource, RunRequest
@@ -34,7 +35,8 @@ STATES = st.sampled_from([state for state in RunState if state is not RunState.C
 def test_the_order_of_asks_does_not_matter(asks: list[RunRequest], numbers: tuple[int, int]) -> None:
     """Deliveries come in any order; the same runs are wanted."""
     lines = [
-        replace(one, base_runs=found(BASE, numbers[0]), head_runs=found(HEAD, numbers[1])) for one in LINES
+        structs.replace(one, base_runs=found(BASE, numbers[0]), head_runs=found(HEAD, numbers[1]))
+        for one in LINES
     ]
     plans = {plan(replace(SUBJECT, asks=tuple(order)), lines) for order in list(permutations(asks))[:8]}
     assert len(plans) == 1
@@ -47,7 +49,7 @@ def test_planning_again_starts_nothing_new(
     """Whatever has become of the runs of a plan, no new one is named while their report is the same."""
     first = plan(replace(SUBJECT, asks=tuple(asks)))
     started = tuple(replace(one.record, state=state) for one, state in zip(first, states, strict=False))
-    lines = [replace(one, state=rows) for one in LINES]
+    lines = [structs.replace(one, state=rows) for one in LINES]
     again = plan(replace(SUBJECT, asks=tuple(asks), started=started), lines)
     assert {one.record.key for one in again} <= {one.record.key for one in first}
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from bot.config import CheckConfig, CheckKind
 from bot.domain.check import Conclusion, RenderedCheck
@@ -35,7 +36,7 @@ REPORT = Report(
     rows=(same("a"),),
 )
 
-RUNNING = replace(REPORT, rows=(case("a", RowState.RUNNING),))
+RUNNING = structs.replace(REPORT, rows=(case("a", RowState.RUNNING),))
 
 OTHER = "f" * 40
 
@@ -145,7 +146,7 @@ def test_a_pending_check_is_shown_where_that_is_fine_and_concluded_under_the_sam
     """Progress alone is not written; the conclusion goes to the same check run."""
     one, checks = scene(), CheckConfig(kind=CheckKind.CHECK, pending=True)
     one.check(RUNNING, checks)
-    one.check(replace(RUNNING, rows=(*RUNNING.rows, same("b"))), checks)
+    one.check(structs.replace(RUNNING, rows=(*RUNNING.rows, same("b"))), checks)
     one.check(REPORT, checks)
     assert [None, "success"] == one.wall.endings
     assert [None, 1] == [known for _, _, known in one.wall.written]
@@ -155,7 +156,7 @@ def test_the_pending_check_of_an_older_head_is_concluded(scene: Callable[[], Sce
     """Nobody waits for its answer any more, and a queue of merges must not."""
     one, checks = scene(), CheckConfig(kind=CheckKind.CHECK, pending=True)
     one.check(RUNNING, checks)
-    one.check(replace(RUNNING, head_sha=OTHER), checks)
+    one.check(structs.replace(RUNNING, head_sha=OTHER), checks)
     assert [(HEAD, None), (HEAD, "skipped"), (OTHER, None)] == [
         (sha, text.conclusion and text.conclusion.value) for sha, text, _ in one.wall.written
     ]
@@ -171,7 +172,7 @@ def test_a_head_that_is_not_measured_is_skipped_once(scene: Callable[[], Scene])
     one.check(RUNNING, checks)
     one.skip(OTHER)
     one.skip(OTHER)
-    one.check(replace(REPORT, head_sha=OTHER), checks)
+    one.check(structs.replace(REPORT, head_sha=OTHER), checks)
     assert [(HEAD, None), (HEAD, "skipped"), (OTHER, "skipped"), (OTHER, "success")] == [
         (sha, text.conclusion and text.conclusion.value) for sha, text, _ in one.wall.written
     ]
@@ -263,7 +264,8 @@ def test_a_regression_fails_only_where_that_is_asked_for(scene: Callable[[], Sce
     for gates, ending in ((True, "failure"), (False, "skipped")):
         one = scene()
         one.check(
-            replace(REPORT, rows=(slower("a"),)), CheckConfig(kind=CheckKind.CHECK, fail_on_regression=gates)
+            structs.replace(REPORT, rows=(slower("a"),)),
+            CheckConfig(kind=CheckKind.CHECK, fail_on_regression=gates),
         )
         assert [ending] == one.wall.endings
         assert "1 slower" in one.wall.written[0][1].title

@@ -3,6 +3,8 @@
 import asyncio
 from dataclasses import dataclass, field, replace
 
+from msgspec import structs
+
 from bot.domain.pull_request import PullRequest, SubjectKind
 from bot.domain.repository import Repository
 from bot.publish.comment import PROGRESS_SECONDS, CommentOutcome, CommentPublisher, RenderedComment
@@ -119,7 +121,7 @@ def test_a_branch_without_a_pull_request_has_no_place_for_a_comment() -> None:
 
     wall = scene.wall
     speaker = CommentPublisher(forge=forge, render=render, keep=wall.keep, doubt=wall.doubt, now=lambda: NOW)
-    said = asyncio.run(speaker(ACME, branch, replace(REPORT, number=-1), fence=_open))
+    said = asyncio.run(speaker(ACME, branch, structs.replace(REPORT, number=-1), fence=_open))
     assert said is not None
     assert (None, [], []) == (said.comment_id, wall.written, forge.asked)
 

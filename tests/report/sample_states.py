@@ -186,7 +186,7 @@ def accepted(row: CaseReport, reason: str = REASON) -> CaseReport:
         made=NOW,
         grounds=why,
     )
-    return replace(row, acknowledged=one)
+    return structs.replace(row, acknowledged=one)
 
 
 def row_in_state(state: RowState, name: str = "04_int8") -> CaseReport:
@@ -195,11 +195,11 @@ def row_in_state(state: RowState, name: str = "04_int8") -> CaseReport:
     made = {
         RowState.SLOWER: slower(name),
         RowState.NEW_FAILURE: failing(name),
-        RowState.FAILS_ON_BOTH: replace(failing(name), state=state),
+        RowState.FAILS_ON_BOTH: structs.replace(failing(name), state=state),
         RowState.NOT_LIKE_FOR_LIKE: unlike(name),
         RowState.INCONCLUSIVE: unsure(name),
         RowState.SAME: same(name),
-        RowState.CARRIED: replace(same(name), state=state),
+        RowState.CARRIED: structs.replace(same(name), state=state),
         RowState.FASTER: case(name, state, faster),
         RowState.FIXED: case(name, state, replace(faster, verdict=Verdict.FIXED)),
         RowState.DIVERGED: case(name, state, _diverged()),
@@ -272,10 +272,10 @@ def hostile() -> Report:
         caveats=(caveat,),
         reason=HOSTILE_TEXT,
     )
-    baseline = replace(MERGE_BASE, why=HOSTILE_TEXT)
+    baseline = structs.replace(MERGE_BASE, why=HOSTILE_TEXT)
     return report(
         failing("a|b`c @octocat <b>", "n|x", failure),
-        replace(
+        structs.replace(
             case("<img src=x>", RowState.NOT_COMPARABLE, comparison), baseline=baseline, note=HOSTILE_TEXT
         ),
         same("#12 @octocat | `x`"),

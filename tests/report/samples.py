@@ -7,6 +7,8 @@ from dataclasses import replace
 from math import log
 from typing import Any
 
+from msgspec import structs
+
 from bot.domain.run import RunRecord
 from bot.logs.facts import CallSite, Environment, Failure, OutcomeState, RunLog, RunOutcome, Step
 from bot.logs.ledger import Phase
@@ -337,7 +339,7 @@ def case(
         if _has_noise(comparison)
         else None,
     )
-    return replace(made, **more)
+    return structs.replace(made, **more)
 
 
 def _has_noise(comparison: Comparison | None) -> bool:
@@ -386,7 +388,7 @@ def failing_elsewhere(name: str = "11_offload") -> CaseReport:
     """A case that fails on the head as it does on two other pull requests and at main's tip."""
     row = failing(name, "linen")
     assert row.failure is not None
-    return replace(row, failure=replace(row.failure, pulls=(4266, 4271), main_sha=OLDER))
+    return structs.replace(row, failure=structs.replace(row.failure, pulls=(4266, 4271), main_sha=OLDER))
 
 
 def failing_otherwise(name: str = "12_ring") -> CaseReport:
@@ -438,7 +440,7 @@ def report(*cases: CaseReport, **more: Any) -> Report:
         chip_hours_used=7.9,
         chip_hours_saved=11.2,
     )
-    return replace(made, **more)
+    return structs.replace(made, **more)
 
 
 def several_same(count: int) -> tuple[CaseReport, ...]:

@@ -1,7 +1,5 @@
 """The check says what the comment says, within GitHub's limits, and blocks nobody unasked."""
 
-from dataclasses import replace
-
 import pytest
 from msgspec import structs
 
@@ -24,7 +22,7 @@ REPORTS = every_state()
 
 
 def _report(*rows: CaseReport, problem: str | None = None) -> Report:
-    return replace(next(iter(REPORTS.values())), rows=rows, problem=problem, skipped=())
+    return structs.replace(next(iter(REPORTS.values())), rows=rows, problem=problem, skipped=())
 
 
 OUTCOMES = {
@@ -88,7 +86,7 @@ def test_buttons_are_there_where_they_would_do_something() -> None:
     assert ["rerun", "rerun-failed", "acknowledge"] == [
         one.identifier for one in check_actions(_report(failing("a")))
     ]
-    assert () == check_actions(_report()) == check_actions(replace(_report(slower("a")), number=-1))
+    assert () == check_actions(_report()) == check_actions(structs.replace(_report(slower("a")), number=-1))
 
 
 def _failing(where: str, excerpt: str = "", error: str = "ValueError: 5") -> Report:

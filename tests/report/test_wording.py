@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from bot.domain.run import RunState
 from bot.errors import InternalError, TransientError, UserError
@@ -152,7 +153,9 @@ def _report(*odd: ImplausibleValue) -> Report:
     made = samples.report(samples.same("03_dropout"))
     (row,) = made.rows
     assert row.comparison is not None
-    return replace(made, rows=(replace(row, comparison=replace(row.comparison, head=(head,))),))
+    return structs.replace(
+        made, rows=(structs.replace(row, comparison=replace(row.comparison, head=(head,))),)
+    )
 
 
 def test_the_method_counts_what_was_struck_out_with_the_reason() -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 from sqlalchemy import Connection, Select, select
 
 from bot.domain.run_request import Approval
@@ -134,7 +135,7 @@ def test_a_reset_check_of_an_older_head_is_to_be_concluded(database: Database, n
     _open(database, "acme/maxtext", number)
     old, head = "a" * 40, "b" * 40
     for sha in (old, head):
-        report = replace(REPORT, number=number, head_sha=sha)
+        report = structs.replace(REPORT, number=number, head_sha=sha)
         database.now(reports.save, report, headline="x")
 
     def reset(kind: CheckOutput, sha: str) -> tuple[object, ...]:

@@ -47,7 +47,7 @@ def _row(words: Iterator[str]) -> CaseReport:
         reason=next(words),
     )
     made = case(next(words), RowState.NEW_FAILURE, comparison, note=next(words))
-    return replace(
+    return structs.replace(
         made,
         baseline=Baseline(sha=None, why="the merge base", distance=0),
         base_runs=_named(made.base_runs, "b"),
@@ -74,7 +74,7 @@ def _report(number: int, these: list[Canary]) -> Report:
     }
     next(words)
     rows = [_row(words) for _ in range(ROWS)]
-    return replace(report(*rows), repository=PUBLIC, number=number, variants=("linen",), **top)
+    return structs.replace(report(*rows), repository=PUBLIC, number=number, variants=("linen",), **top)
 
 
 def _reports() -> list[tuple[Report, list[Canary]]]:

@@ -164,7 +164,7 @@ def test_every_answer_carries_the_headers_of_safety(shop: SiteUnderTest, pages: 
 
 def private_pages(shop: SiteUnderTest) -> list[str]:
     """Addresses of a private repository."""
-    made = replace(samples.mixed(), repository=PRIVATE)
+    made = structs.replace(samples.mixed(), repository=PRIVATE)
     shop.report(made)
     shop.pull(4270, PRIVATE)
     shop.run("p", NASTY, measured=samples.measured(), repository=PRIVATE)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from bot.domain.case_key import CaseKey
 from bot.domain.command_origin import CommentOrigin
@@ -171,6 +172,6 @@ def test_a_head_that_was_pushed_over_another_waits_a_moment() -> None:
 
 def test_a_head_that_waits_is_looked_at_when_it_has_stood_long_enough() -> None:
     """Not a poll later."""
-    report = replace(_report(RowState.NO_RUN, made_at=NOW + 1), launches=True)
+    report = structs.replace(_report(RowState.NO_RUN, made_at=NOW + 1), launches=True)
     assert next_due(row(head_seen=NOW), report, 30.0) == NOW + DEBOUNCE_SECONDS
     assert next_due(row(head_seen=None), report, 30.0) == NOW + 31

@@ -32,7 +32,7 @@ def _look(database: Database, row_: PullRow = FIRST, pull_: PullRequest = PULL) 
     """Choose, report, launch: one look at a pull request whose head has the files of `TREED`."""
     chosen = database.now(choose_runs, row=row_, pull=pull_, facts=TREED, suite=SUITE, now=NOW)
     asked = report_request(row_, pull_, suite=SUITE, problem=None, now=NOW)
-    built: BuiltReport = build_report(replace(asked, merge_base=BASE), chosen.cases, chosen.measured)
+    built: BuiltReport = build_report(structs.replace(asked, merge_base=BASE), chosen.cases, chosen.measured)
     launcher = RunPlanner(database=database, now=lambda: NOW)
     launched = asyncio.run(launcher(row_, pull_, TREED, SUITE, built))
     return launched, launched.said_in(built.report)

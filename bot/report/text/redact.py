@@ -10,9 +10,10 @@ matches inside a word, so a word without its marks need not be shown to it.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from bot.logs.scanner import LiteralFinder
 
@@ -42,8 +43,7 @@ _PORT = r"\b(?![\w.-]*\w)(?::\d+)?"
 _NOT_OUR_EXAMPLE = r"(?!(?:my-(?:bench-)?)?bucket(?:/prefix|/object)?(?:[\s\"'`<>),;.\]]|$))"
 
 
-@dataclass(frozen=True, slots=True)
-class RedactionRule:
+class RedactionRule(Struct, frozen=True):
     """`marks`: letters, in lower case, of which each match has one in it. `tail`: how a match goes on from
     its mark; only a rule with a tail matches more than one word. Marks of such rules do not overlap."""
 

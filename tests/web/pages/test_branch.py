@@ -1,8 +1,7 @@
 """A branch that is watched without a pull request has a page of its own."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from bot.planning.lineage import Landing, LandingEvidence, LandingHead, MainCommit
 from bot.report.assess import headline
@@ -27,7 +26,7 @@ def watched(shop: SiteUnderTest) -> Report:
     number = shop.database.now(
         pull_requests.watch_branch, repository=PUBLIC, branch=BRANCH, installation=1, sha="c" * 40, now=NOW
     )
-    report = replace(samples.mixed(), number=number, head_branch=BRANCH)
+    report = structs.replace(samples.mixed(), number=number, head_branch=BRANCH)
     shop.report(report)
     return report
 

@@ -99,10 +99,10 @@ def _report() -> Report:
     """One case of two real runs, each with its record."""
     found = compare([measure(DROPOUT_MAIN)], [measure(DROPOUT_BRANCH)])
     report = samples.report(samples.same("03_dropout"))
-    row = replace(
+    row = structs.replace(
         report.rows[0], comparison=found, base_runs=(_record("main-1"),), head_runs=(_record("head-1"),)
     )
-    return replace(report, rows=(row,))
+    return structs.replace(report, rows=(row,))
 
 
 def test_a_case_says_why_below_a_fold(shop: SiteUnderTest) -> None:

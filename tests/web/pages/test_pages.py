@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from bot.logs.facts import OutcomeState
 from bot.report.assess import headline
@@ -88,7 +89,7 @@ def test_a_pull_request_without_a_report_says_so(shop: SiteUnderTest) -> None:
 def test_an_older_head_keeps_its_page(shop: SiteUnderTest) -> None:
     """`?head=` shows what was said about an older commit and says that it is not the newest."""
     shop.report(samples.mixed())
-    shop.report(replace(samples.mixed(), head_sha=samples.OLDER, made_at=samples.NOW + 60))
+    shop.report(structs.replace(samples.mixed(), head_sha=samples.OLDER, made_at=samples.NOW + 60))
     assert "1 slower" in shop.get(f"{PULL}?head={samples.HEAD[:7]}").text
     assert "newer commits may have reports" in shop.get(f"{PULL}?head={samples.HEAD}").text
     assert 404 == shop.get(f"{PULL}?head=0123456").status_code
@@ -157,7 +158,7 @@ def test_what_did_not_change_is_not_sent_again(shop: SiteUnderTest) -> None:
     shop.report(samples.mixed())
     tag = shop.get(PULL).headers["etag"]
     assert 304 == shop.get(PULL, if_none_match=tag).status_code
-    shop.report(replace(samples.mixed(), title="Another", made_at=samples.NOW + 1))
+    shop.report(structs.replace(samples.mixed(), title="Another", made_at=samples.NOW + 1))
     assert 200 == shop.get(PULL, if_none_match=tag).status_code
 
 
@@ -174,7 +175,7 @@ def test_an_open_page_asks_for_nothing_to_be_made(
         head.content,
     )
     assert 304 == shop.get(PULL, if_none_match=tag).status_code
-    shop.report(replace(samples.mixed(), made_at=samples.NOW + 1))
+    shop.report(structs.replace(samples.mixed(), made_at=samples.NOW + 1))
     assert tag != shop.get(PULL, "HEAD").headers["etag"]
 
 
