@@ -3,6 +3,7 @@
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -41,25 +42,29 @@ from bot.storage.pull_requests import CheckOutput, OutputState, PullRow
 from bot.storage.tables import DELIVERY, MAINLINE, MERGE_GROUP, METADATA, PULL_REQUEST, RUN
 from tests.peers.postgres import KINDS, Postgres
 from tests.storage.older import make_older, read_rows
+from tests.web.site_under_test import SiteUnderTest
 
 NAME = "acme/maxtext-next"
 LATER = 1_795_400_000.0
 """A day after the power failed."""
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def older(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+@contextmanager
+def _upgraded(kind: str, folder: Path, request: pytest.FixtureRequest) -> Iterator[Database]:
     """The database after this program has started on it."""
-    if request.param == "postgresql":
-        server: Postgres = request.getfixturevalue("postgres")
-        url = server.empty()
-    else:
-        url = f"sqlite:///{tmp_path_factory.mktemp('older') / 'maxview.sqlite'}"
-    database = Database(url)
+    server: Postgres | None = request.getfixturevalue("postgres") if kind == "postgresql" else None
+    database = Database(server.empty() if server else f"sqlite:///{folder / 'maxview.sqlite'}")
     database.now(make_older)
     database.migrate()
     yield database
     database.close()
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def older(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """One for all tests that change nothing."""
+    with _upgraded(request.param, tmp_path_factory.mktemp("older"), request) as database:
+        yield database
 
 
 def _rows(table: str) -> list[dict[str, Any]]:
@@ -251,6 +256,38 @@ def test_everything_that_was_due_is_worked_on(older: Database) -> None:
         assert len(due) == len(claimed)
         for held in claimed:
             assert older.now(queue.return_claim, held)
+
+
+PAGES = {
+    "/": NAME,
+    f"/{NAME}": "test_936672580",
+    f"/{NAME}/pull/1": "no verdict yet",
+    f"/{NAME}/pull/1?head=34e3615": "superseded",
+    f"/{NAME}/pull/2": "no verdict yet",
+    f"/{NAME}/pull/3": "No action needed",
+    f"/{NAME}/pull/4": "issue is locked",
+    f"/{NAME}/branch/test_2": "2 new failures",
+    f"/{NAME}/branch/test_936672580": "Make int8 faster",
+    f"/{NAME}/history?case=04_int8": "04_int8",
+    f"/{NAME}/compare/main...pr/3": "04_int8",
+    f"/{NAME}/parity/main": "04_int8",
+}
+"""What each page names."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_page_is_there(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Lists, reports of pull requests and branches, histories, comparisons, runs: as pages and as JSON."""
+    with _upgraded(kind, tmp_path, request) as database:
+        site = SiteUnderTest(folder=tmp_path, database=database, now=LATER)
+        for path, named in PAGES.items():
+            page = site.get(path)
+            assert (path, 200) == (path, page.status_code)
+            assert named in page.text, path
+            assert (path, 200) == (path, site.get(f"/api/v1{path}").status_code)
+        for row in _rows("run"):
+            assert 200 == site.get(f"/runs/{row['id']}").status_code
+            assert row["case"] == site.get(f"/api/v1/runs/{row['id']}").json()["case"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
