@@ -32,9 +32,10 @@ from bot.github.client import GitHubClient
 from bot.github.deliveries import DeliveryLog
 from bot.github.sign_in import SignInClient, github_site
 from bot.ingest.importer import RunImporter
-from bot.publish.check import GitHubChecks
-from bot.publish.outputs import GitHubOutputs
+from bot.publish.check import CheckOutput, GitHubChecks
+from bot.publish.comment import CommentOutput
 from bot.publish.publisher import Publisher
+from bot.publish.rendering import ReportRenderer
 from bot.settings import Settings
 from bot.storage import deliveries, queue
 from bot.storage.database import Database
@@ -247,14 +248,30 @@ def _worker(parts: AppParts, wake: Callable[[], None]) -> Worker:
     return Worker(parts.database, works, owner=parts.owner, now=time.time)
 
 
-def _outputs(parts: AppParts) -> GitHubOutputs:
-    return GitHubOutputs(
+def _renderer(parts: AppParts) -> ReportRenderer:
+    return ReportRenderer(
         database=parts.database,
-        github=parts.github,
         renderer=parts.renderer,
-        key=parts.key,
+        key_of=parts.key.key,
         public_url=parts.settings.public_url,
-        now=time.time,
+    )
+
+
+def _publisher(parts: AppParts) -> Publisher:
+    """Every output, in the order of publishing; a new one is one more line here."""
+    github, database, render = parts.github, parts.database, _renderer(parts).comment
+    return Publisher(
+        (
+            CommentOutput(
+                forge=github,
+                comments=github,
+                render=render,
+                database=database,
+                now=time.time,
+                busy=lambda repository: github.door.pace.used(repository.installation),
+            ),
+            CheckOutput(checks=GitHubChecks(github), render=render, database=database),
+        )
     )
 
 
@@ -262,23 +279,22 @@ def _merge_queue_step(parts: AppParts, suites: SuiteLoader) -> MergeQueueStep:
     return MergeQueueStep(
         database=parts.database,
         suites=suites,
-        keep=GitHubChecks(parts.github),
-        page=_outputs(parts).page,
+        checks=GitHubChecks(parts.github),
+        page_url=_renderer(parts).page_url,
         now=time.time,
     )
 
 
 def _pull_step(parts: AppParts, suites: SuiteLoader) -> PullStep:
-    speech = _outputs(parts)
     return PullStep(
         database=parts.database,
-        subjects=PullLoader(database=parts.database, forge=parts.github),
-        suites=suites,
+        pulls=PullLoader(database=parts.database, forge=parts.github),
         heads=HeadLoader(forge=parts.github),
-        gatherer=RunImporter(database=parts.database, now=time.time, shelf=LineIndexCache(parts.artifacts)),
-        tell=Publisher(say=speech.speaker(), check=speech.checker()),
-        launch=RunPlanner(database=parts.database, now=time.time),
+        suites=suites,
+        importer=RunImporter(database=parts.database, now=time.time, shelf=LineIndexCache(parts.artifacts)),
+        planner=RunPlanner(database=parts.database, now=time.time),
         labels=LabelMaker(database=parts.database, forge=parts.github),
+        publisher=_publisher(parts),
         poll_seconds=parts.settings.poll_seconds,
         now=time.time,
     )

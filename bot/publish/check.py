@@ -1,17 +1,16 @@
 """The check of a commit: a check run, or a commit status.
 
 A check is created when it can be concluded, or while runs are awaited if the repository wants pending
-checks. A
-check that GitHub reset, and one of an older head, are concluded at once: some repositories merge only if
-every
-check is. Before a check run is created it is looked up by our own key, so a lost answer leads to no second
-one.
+checks. A check that GitHub reset, and one of an older head, are concluded at once: some repositories merge
+only if every check is. Before a check run is created it is looked up by our own key, so a lost answer leads
+to no second one.
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Protocol, assert_never
+
+from msgspec import Struct
 
 from bot.config import CheckConfig, CheckKind
 from bot.domain.check import (
@@ -23,18 +22,26 @@ from bot.domain.check import (
     RenderedCheck,
     check_key,
 )
+from bot.domain.published import (
+    CheckRun,
+    CheckState,
+    CheckTarget,
+    CommitStatus,
+    DirtyCheck,
+    NoCheck,
+    PostedCheck,
+)
 from bot.domain.repository import Repository
 from bot.errors import NotFound
 from bot.github.client import GitHubClient, repository_path
 from bot.github.payload import JsonFields
-from bot.publish.comment import RenderedComment
-from bot.publish.lease_fence import Fence
-from bot.publish.publisher import CheckState
+from bot.publish.publisher import NewReport, NotMeasured, Publication, Published, PullClosed
+from bot.publish.rendering import RenderComment
 from bot.report.check import CheckOutcome, check_outcome, check_text, conclude
 from bot.report.model import Report
 from bot.storage import pull_requests
 from bot.storage.database import Database
-from bot.storage.pull_requests import CheckOutput, OutputState, PullRow
+from bot.storage.output_states import CheckForm, form_of
 
 ANNOTATIONS_AT_ONCE = 50
 """GitHub takes no more in one request."""
@@ -44,8 +51,7 @@ _HIGHEST_CODE_POINT = 0xFFFF
 Json = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class GitHubChecks:
+class GitHubChecks(Struct, frozen=True):
     """Writes check runs and statuses through one App's connection."""
 
     github: GitHubClient
@@ -196,9 +202,11 @@ def _status_description(text: str, limit: int) -> str:
 
 CHECKS_RECONFIGURED = "Nothing is awaited here any more: checks are configured otherwise by now"
 
+PULL_CLOSED = "Nothing is awaited any more: the pull request is closed"
 
-class CheckWriter(Protocol):
-    """Writes checks; each may be repeated."""
+
+class CheckApi(Protocol):
+    """Writes checks; each call may be repeated."""
 
     async def check(
         self, repository: Repository, head_sha: str, text: RenderedCheck, *, key: str, known_id: int | None
@@ -211,156 +219,130 @@ class CheckWriter(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckPublisher:
-    """Renders a report and keeps the check."""
+class CheckOutput(Struct, frozen=True, kw_only=True):
+    """Publishes reports as the check of the head."""
 
-    render: Callable[[Report], Awaitable[RenderedComment]]
-    keep: CheckWriter
+    render: RenderComment
+    checks: CheckApi
     database: Database
 
-    async def __call__(
-        self,
-        repository: Repository,
-        row: PullRow,
-        report: Report,
-        *,
-        checks: CheckConfig,
-        changed_paths: Sequence[str],
-        fence: Fence,
-    ) -> CheckState:
+    @property
+    def name(self) -> str:
+        """In messages."""
+        return "check"
+
+    async def publish(self, publication: Publication) -> Published:
         """Write what changed; at most one check besides that of an older head, which is concluded."""
-        row = await self._without_others(repository, row, report.head_sha, checks.kind, fence)
-        found = check_outcome(report)
-        if checks.kind is CheckKind.OFF or not is_check_wanted(row, report, found, checks):
-            return _check_state(row)
-        waits = found is CheckOutcome.AWAITED and checks.pending
-        text = await self._text(report, found, checks, changed_paths, waits=waits)
-        digest = _check_digest(text, report.head_sha, checks.kind)
-        if (row.check_head, row.check_hash) == (report.head_sha, digest):
-            return _check_state(row)
-        return await self._write(
-            repository, row, report.head_sha, text, digest=digest, kind=checks.kind, fence=fence
-        )
+        match publication.content:
+            case NewReport() as content:
+                state = await self._publish_report(publication, content)
+            case NotMeasured() as content:
+                state = await self._skip(publication, content)
+            case PullClosed():
+                state = await self._conclude(publication, publication.row.check, PULL_CLOSED)
+            case _:
+                assert_never(publication.content)
+        return Published(state=state)
 
-    async def skip(
-        self,
-        repository: Repository,
-        row: PullRow,
-        head_sha: str,
-        why: str,
-        *,
-        kind: CheckKind,
-        fence: Fence,
-    ) -> CheckState:
-        """Conclude the check of a head that is not measured: where it is required, it would be waited for in
-        vain."""
-        row = await self._without_others(repository, row, head_sha, kind, fence)
-        text = RenderedCheck(conclusion=Conclusion.SKIPPED, title=why, summary=f"{why}.", url="")
-        digest = _check_digest(text, head_sha, kind)
-        if kind is CheckKind.OFF or (row.check_head, row.check_hash) == (head_sha, digest):
-            return _check_state(row)
-        return await self._write(repository, row, head_sha, text, digest=digest, kind=kind, fence=fence)
-
-    async def close(self, repository: Repository, row: PullRow, why: str, fence: Fence) -> CheckState:
-        """Conclude a check of the row that is pending, that GitHub has reset, or of which we do not know what
-        it says; nobody waits for its answer any more."""
-        unknown = row.check_state is OutputState.CHANGED or (
-            row.check_state is OutputState.UNKNOWN and row.check_kind is CheckOutput.CHECK
-        )
-        if row.check_head is None or row.check_kind is None or not (row.check_pending or unknown):
-            return _check_state(row)
-        text = RenderedCheck(conclusion=Conclusion.SKIPPED, title=why, summary=why, url="")
-        kind = CheckKind(row.check_kind)
-        digest = _check_digest(text, row.check_head, kind)
-        return await self._write(repository, row, row.check_head, text, digest=digest, kind=kind, fence=fence)
-
-    async def _without_others(
-        self, repository: Repository, row: PullRow, head_sha: str, kind: CheckKind, fence: Fence
-    ) -> PullRow:
-        """The row once no check is pending that is not wanted any more."""
-        if not row.check_pending or (row.check_head == head_sha and kind.value == row.check_kind):
-            return row
-        why = (
-            CHECKS_RECONFIGURED
-            if row.check_head == head_sha
-            else f"Superseded: the head is {head_sha[:7]} by now"
-        )
-        return _with_check_state(row, await self.close(repository, row, why, fence))
-
-    async def _text(
-        self,
-        report: Report,
-        found: CheckOutcome,
-        checks: CheckConfig,
-        changed_paths: Sequence[str],
-        *,
-        waits: bool,
-    ) -> RenderedCheck:
-        said = await self.render(report)
-        return check_text(
+    async def _publish_report(self, publication: Publication, content: NewReport) -> CheckState:
+        report, config = content.report, publication.checks
+        state = await self._without_stale(publication, report.head_sha)
+        outcome = check_outcome(report)
+        if config.kind is CheckKind.OFF or not is_check_wanted(state, report, outcome, config):
+            return state
+        waits = outcome is CheckOutcome.AWAITED and config.pending
+        comment = await self.render(report)
+        check = check_text(
             report,
-            conclusion=None if waits else conclude(found, gates=checks.fail_on_regression),
-            body=said.body,
-            changed_paths=changed_paths,
-            url=said.url,
+            conclusion=None if waits else conclude(outcome, gates=config.fail_on_regression),
+            body=comment.body,
+            changed_paths=content.changed_paths,
+            url=comment.url,
         )
+        return await self._write(publication, state, report.head_sha, check, config.kind)
+
+    async def _skip(self, publication: Publication, content: NotMeasured) -> CheckState:
+        """Conclude the check of a head that is not measured: if it is required, it would be waited for in
+        vain."""
+        state = await self._without_stale(publication, content.head_sha)
+        if publication.checks.kind is CheckKind.OFF:
+            return state
+        check = RenderedCheck(
+            conclusion=Conclusion.SKIPPED, title=content.reason, summary=f"{content.reason}.", url=""
+        )
+        return await self._write(publication, state, content.head_sha, check, publication.checks.kind)
+
+    async def _conclude(self, publication: Publication, state: CheckState, reason: str) -> CheckState:
+        """Conclude a check that is pending or dirty; nobody waits for its answer any more."""
+        if isinstance(state, NoCheck) or not (state.pending or isinstance(state, DirtyCheck)):
+            return state
+        check = RenderedCheck(conclusion=Conclusion.SKIPPED, title=reason, summary=reason, url="")
+        return await self._write(publication, state, state.head_sha, check, CheckKind(form_of(state.target)))
+
+    async def _without_stale(self, publication: Publication, head_sha: str) -> CheckState:
+        """The state once no pending check is left that is not wanted any more."""
+        state = publication.row.check
+        if isinstance(state, NoCheck) or not state.pending:
+            return state
+        if state.head_sha != head_sha:
+            return await self._conclude(publication, state, f"Superseded: the head is {head_sha[:7]} by now")
+        if CheckKind(form_of(state.target)) is not publication.checks.kind:
+            return await self._conclude(publication, state, CHECKS_RECONFIGURED)
+        return state
 
     async def _write(
         self,
-        repository: Repository,
-        row: PullRow,
+        publication: Publication,
+        state: CheckState,
         head_sha: str,
-        text: RenderedCheck,
-        *,
-        digest: str,
+        check: RenderedCheck,
         kind: CheckKind,
-        fence: Fence,
     ) -> CheckState:
-        # A death between the write and its remembering must not leave an old digest that fits again later.
+        digest = _check_digest(check, head_sha, kind)
+        if isinstance(state, PostedCheck) and (state.head_sha, state.digest) == (head_sha, digest):
+            return state
+        repository, number = publication.repository, publication.row.number
+        # A death between the write and the release must not leave an old digest that fits again later.
         await self.database.write(
             pull_requests.mark_check_dirty,
             repository=repository.full_name,
-            number=row.number,
+            number=number,
             head_sha=head_sha,
-            kind=CheckOutput(kind),
+            kind=CheckForm(kind),
         )
-        await fence()
-        known_id = row.check_id if row.check_head == head_sha else None
+        await publication.fence()
+        target: CheckTarget = CommitStatus()
         if kind is CheckKind.STATUS:
-            await self.keep.status(repository, head_sha, text)
-            made = None
+            await self.checks.status(repository, head_sha, check)
         else:
-            key = check_key(row.number)
-            made = await self.keep.check(repository, head_sha, text, key=key, known_id=known_id)
-        return CheckState(
-            check_kind=CheckOutput(kind),
-            check_state=OutputState.WRITTEN,
-            check_id=made,
-            check_head=head_sha,
-            check_hash=digest,
-            check_pending=text.conclusion is None,
-        )
+            known_id = _known_id(state, head_sha)
+            target = CheckRun(
+                await self.checks.check(repository, head_sha, check, key=check_key(number), known_id=known_id)
+            )
+        return PostedCheck(head_sha=head_sha, target=target, digest=digest, pending=check.conclusion is None)
 
 
-def is_check_wanted(row: PullRow, report: Report, found: CheckOutcome, checks: CheckConfig) -> bool:
-    """Whether a check is to be written: there is an answer, pending is fine, or one stands undecided."""
-    if found is not CheckOutcome.AWAITED or checks.pending:
+def is_check_wanted(state: CheckState, report: Report, outcome: CheckOutcome, config: CheckConfig) -> bool:
+    """Whether to write a check: there is an answer, pending is fine, or one is there without a conclusion."""
+    if outcome is not CheckOutcome.AWAITED or config.pending:
         return True
-    return row.check_head == report.head_sha and (
-        row.check_state is not OutputState.WRITTEN or bool(row.check_pending)
-    )
+    if isinstance(state, NoCheck) or state.head_sha != report.head_sha:
+        return False
+    return state.pending or not isinstance(state, PostedCheck)
 
 
-def _check_digest(text: RenderedCheck, head_sha: str, kind: CheckKind) -> str:
+def _known_id(state: CheckState, head_sha: str) -> int | None:
+    """The id of this head's check run; None if it has to be looked up by its key."""
+    match state:
+        case PostedCheck(head_sha=head, target=CheckRun(id=known_id)) if head == head_sha:
+            return known_id
+        case DirtyCheck(head_sha=head, target=CheckRun(id=known_id)) if head == head_sha:
+            return known_id
+        case _:
+            return None
+
+
+def _check_digest(check: RenderedCheck, head_sha: str, kind: CheckKind) -> str:
     """Of what must be written, and how; progress alone is not worth a write."""
-    said = repr(text) if text.conclusion else "pending"
-    return hashlib.sha256(f"{kind}\n{head_sha}\n{said}".encode("utf-8", "backslashreplace")).hexdigest()
-
-
-def _check_state(row: PullRow) -> CheckState:
-    return CheckState(**{name: getattr(row, name) for name in CheckState.__dataclass_fields__})
-
-
-def _with_check_state(row: PullRow, checked: CheckState) -> PullRow:
-    return replace(row, **{name: getattr(checked, name) for name in CheckState.__dataclass_fields__})
+    text = repr(check) if check.conclusion else "pending"
+    return hashlib.sha256(f"{kind}\n{head_sha}\n{text}".encode("utf-8", "backslashreplace")).hexdigest()

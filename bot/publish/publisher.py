@@ -1,206 +1,134 @@
 """Publish a report to all outputs, and collect what kept us from any of them.
 
-What the people of a repository must fix (a missing permission, a locked conversation, an archived repository)
-does not fail the step. It is logged once, shown in the comment and on the page, and retried later.
+What the people of a repository must fix (a missing permission, a locked conversation, an archived
+repository) does not fail the step. It is logged once, shown in the comment and on the page, and retried
+later.
+
+A new output is one module with an `Output`, and one line where `bot.app` lists the outputs. Its state is
+stored with the pull request under its name.
 """
 
 import logging
-from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
-from bot.config import CheckConfig, CheckKind
+from msgspec import Struct
+
+from bot.config import NO_CHECKS, CheckConfig
 from bot.domain.repository import Repository
 from bot.errors import UserError
 from bot.publish.lease_fence import Fence
 from bot.report.model import Report
-from bot.storage.pull_requests import CheckOutput, OutputState, PullRow
+from bot.storage.pull_requests import PullRow, changed_output_values
 
 REFUSED_RETRY_SECONDS = 900.0
-"""How soon after a refusal the same is tried again."""
-
-MOST_DELETIONS = 2
-"""Who deletes the comment once may have meant something else; who does it again does not want it."""
-
-COMMENT_DELETED = (
-    "The comment was deleted twice, so it is not made again: what it would say stands on this page."
-)
+"""How soon a write that GitHub refused is tried again."""
 
 LOG = logging.getLogger(__name__)
 
-T = TypeVar("T")
+
+class NewReport(Struct, frozen=True, kw_only=True):
+    """The head has a new report; `changed_paths` are the files that the pull request touches."""
+
+    report: Report
+    changed_paths: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommentState:
-    """The comment as it stands now, to be remembered with the row."""
+class NotMeasured(Struct, frozen=True, kw_only=True):
+    """The head is not measured, for this reason."""
 
-    comment_id: int | None
-    comment_state: OutputState
-    comment_hash: str | None
-    comment_severity: int
-    comment_decided: str | None
-    comment_written: float | None
-    comment_lost: int = 0
+    head_sha: str
+    reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckState:
-    """The check as it stands now, to be remembered with the row."""
+class PullClosed(Struct, frozen=True):
+    """The pull request is closed. `report` is its last one, if that says something new."""
 
-    check_kind: CheckOutput | None = None
-    check_state: OutputState = OutputState.UNKNOWN
-    check_id: int | None = None
-    check_head: str | None = None
-    check_hash: str | None = None
-    check_pending: bool | None = None
+    report: Report | None = None
 
 
-class PublishComment(Protocol):
-    """Makes the comment say a report; None where the head has moved on, and nothing was written."""
+Content = NewReport | NotMeasured | PullClosed
 
-    async def __call__(
-        self, repository: Repository, row: PullRow, report: Report, *, fence: Fence
-    ) -> CommentState | None:
-        """Write at most once, and not at all where nothing changed."""
+
+class Publication(Struct, frozen=True, kw_only=True):
+    """What to publish, for which row, and how the repository wants it. `fence` raises if we lost the row."""
+
+    repository: Repository
+    row: PullRow
+    content: Content
+    fence: Fence
+    checks: CheckConfig = NO_CHECKS
+
+
+class Published(Struct, frozen=True, kw_only=True):
+    """The output's new state, None if it did not change, and what people should read in the other outputs."""
+
+    state: Struct | None = None
+    notice: str = ""
+
+
+class HeadMoved(Struct, frozen=True):
+    """The head has moved on, so the report is about another commit: nothing was written."""
+
+
+class Output(Protocol):
+    """One place where reports are published."""
+
+    @property
+    def name(self) -> str:
+        """A noun for messages: `The comment cannot be written`. The state is stored under it."""
+        ...
+
+    async def publish(self, publication: Publication) -> Published | HeadMoved:
+        """Write what changed, and only that. May be repeated, and may die anywhere; raises `UserError` if
+        GitHub refuses."""
         ...
 
 
-class PublishCheck(Protocol):
-    """Makes the check say a report."""
-
-    async def __call__(
-        self,
-        repository: Repository,
-        row: PullRow,
-        report: Report,
-        *,
-        checks: CheckConfig,
-        changed_paths: Sequence[str],
-        fence: Fence,
-    ) -> CheckState:
-        """Write what changed."""
-        ...
-
-    async def skip(
-        self,
-        repository: Repository,
-        row: PullRow,
-        head_sha: str,
-        why: str,
-        *,
-        kind: CheckKind,
-        fence: Fence,
-    ) -> CheckState:
-        """Conclude the check of a head that is not measured."""
-        ...
-
-    async def close(self, repository: Repository, row: PullRow, why: str, fence: Fence) -> CheckState:
-        """Conclude a check that is pending."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishResult:
-    """What to remember, whether there is trouble that was not there before, or no more, and whether GitHub
-    refused something."""
+class PublishResult(Struct, frozen=True, kw_only=True):
+    """What to store with the row, and when to publish again."""
 
     values: Mapping[str, Any]
-    news: bool
-    refused: bool
+    head_moved: bool = False
+    trouble_changed: bool = False
+    refused: bool = False
 
     def due(self, now: float, otherwise: float | None) -> float | None:
-        """At once where the trouble is news, since page and comment are to say it; later where it lasts."""
-        if self.news:
+        """At once if the trouble changed, since page and comment have to show that; later if it lasts."""
+        if self.head_moved or self.trouble_changed:
             return now
         return now + REFUSED_RETRY_SECONDS if self.refused else otherwise
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Publisher:
-    """Says a report in every place that the repository wants."""
+class Publisher(Struct, frozen=True):
+    """Publishes to every output, in this order: the comment comes first, since people read it."""
 
-    say: PublishComment
-    check: PublishCheck
+    outputs: Sequence[Output]
 
-    async def __call__(
-        self,
-        repository: Repository,
-        row: PullRow,
-        report: Report,
-        *,
-        checks: CheckConfig,
-        changed_paths: Sequence[str],
-        fence: Fence,
-    ) -> PublishResult | None:
-        """Comment first: it is what people read."""
-        trouble: list[str] = []
-        said = await _attempt(self.say(repository, row, report, fence=fence), "comment", trouble)
-        if said is None and not trouble:
-            return None
-        checked = await _attempt(
-            self.check(repository, row, report, checks=checks, changed_paths=changed_paths, fence=fence),
-            "check",
-            trouble,
-        )
-        refused = bool(trouble)
-        if said is not None and said.comment_lost >= MOST_DELETIONS:
-            trouble.append(COMMENT_DELETED)
-        after = " ".join(trouble) or None
-        if after and after != row.trouble:
-            LOG.warning("%s#%s: %s", row.repository, row.number, after)
+    async def publish(self, publication: Publication) -> PublishResult:
+        """One write to each output at most, and none where nothing changed."""
+        row, values = publication.row, dict[str, Any]()
+        refusals, notices = list[str](), list[str]()
+        for output in self.outputs:
+            try:
+                published = await output.publish(publication)
+            except UserError as error:
+                refusals.append(f"The {output.name} cannot be written: {error.text}.")
+                continue
+            if isinstance(published, HeadMoved):
+                return PublishResult(values=values, head_moved=True)
+            if published.state is not None:
+                values |= changed_output_values(row, output.name, published.state)
+            notices += [published.notice] if published.notice else []
+        if isinstance(publication.content, PullClosed):
+            return PublishResult(values=values)
+        trouble = " ".join((*refusals, *notices)) or None
+        if trouble != row.trouble:
+            values["trouble"] = trouble
+            if trouble:
+                LOG.warning("%s#%s: %s", row.repository, row.number, trouble)
         return PublishResult(
-            values=_changed_values(row, {**_state_values(said), **_state_values(checked), "trouble": after}),
-            news=after != row.trouble,
-            refused=refused,
+            values=values,
+            trouble_changed=isinstance(publication.content, NewReport) and trouble != row.trouble,
+            refused=bool(refusals),
         )
-
-    async def skip(
-        self,
-        repository: Repository,
-        row: PullRow,
-        head_sha: str,
-        why: str,
-        *,
-        kind: CheckKind,
-        fence: Fence,
-    ) -> PublishResult:
-        """Say beside the commit alone that it is not measured."""
-        trouble: list[str] = []
-        skipped = self.check.skip(repository, row, head_sha, why, kind=kind, fence=fence)
-        values = {
-            **_state_values(await _attempt(skipped, "check", trouble)),
-            "trouble": " ".join(trouble) or None,
-        }
-        if trouble and trouble != [row.trouble]:
-            LOG.warning("%s#%s: %s", row.repository, row.number, trouble[0])
-        return PublishResult(values=_changed_values(row, values), news=False, refused=bool(trouble))
-
-    async def close(
-        self, repository: Repository, row: PullRow, ended: Report | None, *, fence: Fence
-    ) -> Mapping[str, Any]:
-        """Leave nothing pending on a pull request that is closed; `ended` is its report where some was."""
-        trouble: list[str] = []
-        why = "Nothing is awaited any more: the pull request is closed"
-        said = None
-        if ended is not None and row.comment_id is not None:
-            said = await _attempt(self.say(repository, row, ended, fence=fence), "comment", trouble)
-        checked = await _attempt(self.check.close(repository, row, why, fence), "check", trouble)
-        return {**_state_values(said), **_state_values(checked)}
-
-
-async def _attempt(write: Awaitable[T], what: str, trouble: list[str]) -> T | None:
-    try:
-        return await write
-    except UserError as told:
-        trouble.append(f"The {what} cannot be written: {told.text}.")
-        return None
-
-
-def _state_values(value: CommentState | CheckState | None) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in value.__dataclass_fields__} if value else {}
-
-
-def _changed_values(row: PullRow, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what is as it was: deliveries write to the row too while it is worked on."""
-    return {name: value for name, value in values.items() if value != getattr(row, name)}

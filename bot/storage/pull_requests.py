@@ -7,7 +7,6 @@ differ from our last write.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -15,7 +14,26 @@ from sqlalchemy import Connection, Update, and_, case, exists, func, select, upd
 
 from bot.domain.case_key import CaseKey
 from bot.domain.command_origin import CommandOrigin, CommentOrigin, LabelOrigin
+from bot.domain.published import (
+    CheckState,
+    CommentState,
+    DirtyCheck,
+    DirtyComment,
+    NoCheck,
+    NoComment,
+    PostedCheck,
+    PostedComment,
+    RemovedComment,
+)
 from bot.domain.pull_request import SubjectKind
+from bot.storage.output_states import (
+    CheckForm,
+    OutputState,
+    check_state,
+    check_values,
+    comment_state,
+    comment_values,
+)
 from bot.storage.queue import Claim, release
 from bot.storage.sql import insert, json_decoder
 from bot.storage.tables import PULL_REQUEST, REPORT
@@ -57,22 +75,6 @@ def merge_records(kept: Sequence[CommandRecord], new: Sequence[CommandRecord]) -
     return tuple(sorted(by_key.values(), key=lambda one: one.order)[-KEPT_COMMANDS:])
 
 
-class CheckOutput(StrEnum):
-    """What stands beside a commit on GitHub: a check run, or a commit status, which has no id."""
-
-    CHECK = "check"
-    STATUS = "status"
-
-
-class OutputState(StrEnum):
-    """What we know of a comment or check on GitHub: nothing (it was never written, or a write may have been
-    cut off), that it is as we wrote it, or that somebody edited or deleted it or GitHub reset it."""
-
-    UNKNOWN = "unknown"
-    WRITTEN = "written"
-    CHANGED = "changed"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterimAnalyses:
     """How often a case's data was looked at, and a digest of the runs that the last look saw."""
@@ -83,7 +85,8 @@ class InterimAnalyses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRow:
-    """One remembered pull request. `head_seen` is when its head was first heard of (Unix seconds)."""
+    """One remembered pull request. `head_seen` is when its head was first heard of (Unix seconds). `outputs`
+    is the state of further outputs, by their names, as JSON."""
 
     repository: str
     number: int
@@ -95,28 +98,19 @@ class PullRow:
     head_branch: str | None
     head_seen: float | None
     wanted: int
-    comment_id: int | None
-    comment_hash: str | None
-    comment_severity: int
-    comment_decided: str | None
-    comment_written: float | None
     attempts: int
-    comment_state: OutputState = OutputState.UNKNOWN
-    check_kind: CheckOutput | None = None
-    check_state: OutputState = OutputState.UNKNOWN
-    check_id: int | None = None
-    check_head: str | None = None
-    check_hash: str | None = None
-    check_pending: bool | None = None
-    comment_lost: int = 0
+    comment: CommentState = NoComment()  # noqa: RUF009 - a value
+    check: CheckState = NoCheck()  # noqa: RUF009 - a value
+    outputs: Mapping[str, msgspec.Raw] = field(default_factory=dict)
     trouble: str | None = None
     commands: tuple[CommandRecord, ...] = ()
     looks: dict[CaseKey, InterimAnalyses] = field(default_factory=dict)
 
 
-_TYPED_COLUMNS = {"kind", "comment_state", "check_state", "check_kind", "commands", "looks"}
+_TYPED_COLUMNS = {"kind", "comment", "check", "outputs", "commands", "looks"}
 _PLAIN_COLUMNS = tuple(name for name in PullRow.__dataclass_fields__ if name not in _TYPED_COLUMNS)
 _COMMANDS, _INTERIM = json_decoder(tuple[CommandRecord, ...]), json_decoder(dict[str, InterimAnalyses])
+_OUTPUTS = json_decoder(dict[str, msgspec.Raw])
 
 
 def pull_row(row: Mapping[Any, Any]) -> PullRow:
@@ -124,12 +118,28 @@ def pull_row(row: Mapping[Any, Any]) -> PullRow:
     return PullRow(
         **{name: row[name] for name in _PLAIN_COLUMNS},
         kind=SubjectKind(row["kind"]),
-        comment_state=OutputState(row["comment_state"]),
-        check_state=OutputState(row["check_state"]),
-        check_kind=CheckOutput(row["check_kind"]) if row["check_kind"] else None,
+        comment=comment_state(row),
+        check=check_state(row),
+        outputs=_OUTPUTS(row["outputs"]),
         commands=_COMMANDS(row["commands"]),
         looks={CaseKey.parse(key): one for key, one in _INTERIM(row["looks"]).items()},
     )
+
+
+def changed_output_values(row: PullRow, name: str, state: msgspec.Struct) -> dict[str, Any]:
+    """The columns to write for an output's new state: only those that changed, since deliveries write to the
+    row too while it is worked on."""
+    match state:
+        case NoComment() | PostedComment() | DirtyComment() | RemovedComment():
+            before, after = comment_values(row.comment), comment_values(state)
+        case NoCheck() | PostedCheck() | DirtyCheck():
+            before, after = check_values(row.check), check_values(state)
+        case _:
+            encoded = msgspec.Raw(msgspec.json.encode(state))
+            if bytes(row.outputs.get(name, b"")) == bytes(encoded):
+                return {}
+            return {"outputs": _json({**row.outputs, name: encoded})}
+    return {column: value for column, value in after.items() if value != before[column]}
 
 
 def enqueue(
@@ -378,7 +388,7 @@ def mark_comment_dirty(connection: Connection, *, repository: str, number: int) 
 
 
 def mark_check_dirty(
-    connection: Connection, *, repository: str, number: int, head_sha: str, kind: CheckOutput
+    connection: Connection, *, repository: str, number: int, head_sha: str, kind: CheckForm
 ) -> None:
     """Forget what the check says, before one of this kind is written: if that ends unclear, the next one
     writes again."""
@@ -417,7 +427,7 @@ def mark_check_reset(
     was_head = select(REPORT.c.number).where(REPORT.c.repository == repository, REPORT.c.head_sha == head_sha)
     connection.execute(
         update(PULL_REQUEST)
-        .where(here, PULL_REQUEST.c.check_head != head_sha, PULL_REQUEST.c.check_kind == CheckOutput.CHECK)
+        .where(here, PULL_REQUEST.c.check_head != head_sha, PULL_REQUEST.c.check_kind == CheckForm.CHECK)
         .where(PULL_REQUEST.c.number.in_(was_head))
         .values(check_head=head_sha, check_id=None, check_pending=True, **again)
     )

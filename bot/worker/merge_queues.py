@@ -13,7 +13,7 @@ from bot.config.loader import SuiteLoader
 from bot.domain.check import MERGE_GROUP_KEY, RenderedCheck
 from bot.domain.repository import Repository
 from bot.errors import NotFound, UserError
-from bot.publish.check import CheckWriter
+from bot.publish.check import CheckApi
 from bot.publish.lease_fence import LeaseFence
 from bot.publish.publisher import REFUSED_RETRY_SECONDS
 from bot.report.check import CheckOutcome, conclude
@@ -31,13 +31,12 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeQueueStep:
-    """What the controller does with a merge queue's commit; `page` gives the address of a pull request's
-    page."""
+    """The worker's step for a merge queue's commit; `page_url` gives the address of a pull request's page."""
 
     database: Database
     suites: SuiteLoader
-    keep: CheckWriter
-    page: Callable[[str, int], Awaitable[str]]
+    checks: CheckApi
+    page_url: Callable[[str, int], Awaitable[str]]
     now: Callable[[], float]
 
     async def __call__(self, held: Claim) -> None:
@@ -73,16 +72,16 @@ class MergeQueueStep:
         self, repository: Repository, group: MergeGroup, text: RenderedCheck, kind: CheckKind
     ) -> None:
         if kind is CheckKind.STATUS:
-            await self.keep.status(repository, group.head_sha, text)
+            await self.checks.status(repository, group.head_sha, text)
         else:
-            await self.keep.check(repository, group.head_sha, text, key=MERGE_GROUP_KEY, known_id=None)
+            await self.checks.check(repository, group.head_sha, text, key=MERGE_GROUP_KEY, known_id=None)
 
     async def _text(self, group: MergeGroup, checks: CheckConfig) -> RenderedCheck:
         conclusion = conclude(CheckOutcome.NOTHING, gates=checks.fail_on_regression)
         if group.pull is None:
             title = "Not measured: this is a merge queue's commit; the heads of its pull requests are"
             return RenderedCheck(conclusion=conclusion, title=title, summary=f"{title}.", url="")
-        url = await self.page(group.repository, group.pull)
+        url = await self.page_url(group.repository, group.pull)
         title = f"Not measured: this is a merge queue's commit; the head of pull request {group.pull} is"
         return RenderedCheck(
             conclusion=conclusion, title=title, summary=f"{title}: [its page]({url}).", url=url

@@ -14,6 +14,7 @@ from bot.commands.fork_approval import ApprovalNeeded, check_approval
 from bot.config import CompareMode, Suite
 from bot.config.loader import LoadedSuite
 from bot.domain.head import HeadFacts
+from bot.domain.published import DirtyComment, PostedComment
 from bot.domain.pull_request import Branch, Subject, branch_slug
 from bot.domain.run_request import Approval, RequestSource, RunRequest
 from bot.ingest.collect import ImportQuery
@@ -66,7 +67,7 @@ def has_something_to_say(
 
 def wants_comment(suite: Suite, row: PullRow, pull: Subject, changed_paths: Sequence[str]) -> bool:
     """Whether there is anything to say: somebody asked, we spoke before, or the change touches a case."""
-    if row.comment_id is not None or row.commands:
+    if isinstance(row.comment, PostedComment | DirtyComment) or row.commands:
         return True
     triggers = suite.triggers
     if isinstance(pull, Branch):

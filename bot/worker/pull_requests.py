@@ -6,15 +6,14 @@ branch, or gives it back, the branch becomes due too.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct, structs
 
 from bot.commands.labels import LabelMaker
 from bot.config import CONFIG_PATH, NO_CHECKS, CheckConfig, Suite
-from bot.config.loader import SuiteLoader
+from bot.config.loader import LoadedSuite, SuiteLoader
 from bot.domain.head import HeadFacts
 from bot.domain.pull_request import Branch, Subject, SubjectKind
 from bot.domain.repository import Repository
@@ -22,7 +21,15 @@ from bot.errors import InternalError, NotFound, UserError
 from bot.ingest.importer import RunImporter
 from bot.ingest.report_runs import ChosenRuns, choose_runs
 from bot.publish.lease_fence import Fence, LeaseFence
-from bot.publish.publisher import Publisher
+from bot.publish.publisher import (
+    Content,
+    NewReport,
+    NotMeasured,
+    Publication,
+    Publisher,
+    PublishResult,
+    PullClosed,
+)
 from bot.report.assess import closed_report, headline
 from bot.report.build import BuiltReport, build_report
 from bot.report.wording import unreadable_runs_words
@@ -43,14 +50,14 @@ from bot.worker.pull_decisions import (
     with_conversation,
 )
 from bot.worker.pull_loader import HeadLoader, PullLoader
-from bot.worker.run_planner import PlanOutcome
+from bot.worker.run_planner import RunPlanner
 
 
 async def branch_with_new_owner(
     database: Database, suites: SuiteLoader, repository: Repository, row: PullRow, pull: Subject
 ) -> str | None:
-    """The branch that the pull request took over, or gives back: its own runs are withdrawn then, or wanted
-    again. None where nothing changed, or nobody watches such a branch."""
+    """The watched branch that the pull request took over or gives back: its own runs are cancelled then, or
+    wanted again. None if nothing changed, or nobody watches the branch."""
     began = pull.open and (row.head_branch != pull.head_branch or not row.open)
     ceased = row.open and not pull.open
     if isinstance(pull, Branch) or pull.from_fork or not (began or ceased):
@@ -59,7 +66,7 @@ async def branch_with_new_owner(
         return pull.head_branch
     if began or pull.merged:
         return None
-    # It was never pushed to without a pull request; from now on it stands for itself.
+    # It was never pushed to without a pull request; from now on it is watched for itself.
     suite = (await suites.read(repository)).suite
     return pull.head_branch if suite and suite.triggers.watches(pull.head_branch) else None
 
@@ -69,23 +76,8 @@ NO_CONFIGURATION = "The default branch has no .github/maxview.yml, so there is n
 LOG = logging.getLogger(__name__)
 
 
-class PlanRuns(Protocol):
-    """Plans what is still needed, where the repository's configuration says how runs are started."""
-
-    async def supersede(self, pull: Subject, facts: HeadFacts) -> None:
-        """Withdraw what was started for other heads of the pull request."""
-        ...
-
-    async def __call__(
-        self, row: PullRow, pull: Subject, facts: HeadFacts, suite: Suite, built: BuiltReport
-    ) -> PlanOutcome:
-        """Plan the missing runs; how many are new, and what the report says of the plan."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class _CurrentPull:
-    """One pull request while it is looked at."""
+class _CurrentPull(Struct, frozen=True, kw_only=True):
+    """One pull request or branch during one step."""
 
     repository: Repository
     row: PullRow
@@ -93,168 +85,170 @@ class _CurrentPull:
     fence: Fence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullStep:
-    """What the controller does with a pull request."""
+class _StepResult(Struct, frozen=True, kw_only=True):
+    """When to look again, and the values to store with the row."""
+
+    due: float | None
+    values: Mapping[str, Any]
+
+
+class PullStep(Struct, frozen=True, kw_only=True):
+    """The worker's step for a pull request or a watched branch."""
 
     database: Database
-    subjects: PullLoader
-    suites: SuiteLoader
+    pulls: PullLoader
     heads: HeadLoader
-    gatherer: RunImporter
-    tell: Publisher
-    launch: PlanRuns
+    suites: SuiteLoader
+    importer: RunImporter
+    planner: RunPlanner
     labels: LabelMaker
+    publisher: Publisher
     poll_seconds: float
     now: Callable[[], float]
 
-    async def __call__(self, held: Claim) -> None:
-        """Look, report, comment, and let go of the row."""
-        row = pull_requests.pull_row(held.row)
+    async def __call__(self, claim: Claim) -> None:
+        """Load, import, plan, report, publish, release."""
+        row = pull_requests.pull_row(claim.row)
         repository = Repository(full_name=row.repository, installation=row.installation)
-        fence = LeaseFence(database=self.database, held=held, now=self.now)
+        fence = LeaseFence(database=self.database, held=claim, now=self.now)
         try:
-            pull = await self.subjects.read(repository, row)
-        except NotFound as missing:
-            LOG.warning("%s#%s is let go of: %s", row.repository, row.number, missing.text)
+            pull = await self.pulls.read(repository, row)
+        except NotFound as error:
+            LOG.warning("%s#%s is let go of: %s", row.repository, row.number, error.text)
             await fence()
             await self.database.write(runs.drop_wants, repository=row.repository, number=row.number)
-            await self._let_go(held, None, {"open": False} if row.kind is SubjectKind.BRANCH else {})
+            await self._release(claim, None, {"open": False} if row.kind is SubjectKind.BRANCH else {})
             return
+        current = _CurrentPull(repository=repository, row=row, pull=pull, fence=fence)
         if not pull.open:
-            told = await self._close(repository, row, pull, fence)
-            await self._let_go(held, None, {**pull_values(pull), **told}, pull)
+            published = await self._close(current)
+            await self._release(claim, None, {**pull_values(pull), **published.values}, pull)
             return
-        subject = _CurrentPull(repository, at_current_head(row, pull, self.now()), pull, fence)
-        due, values = await self._look(subject)
-        await self._let_go(
-            held, due, {**pull_values(pull), "head_seen": subject.row.head_seen, **values}, pull
-        )
+        current = structs.replace(current, row=at_current_head(row, pull, self.now()))
+        result = await self._update(current)
+        values = {**pull_values(pull), "head_seen": current.row.head_seen, **result.values}
+        await self._release(claim, result.due, values, pull)
 
-    async def _close(
-        self, repository: Repository, row: PullRow, pull: Subject, fence: Fence
-    ) -> Mapping[str, Any]:
-        """Withdraw what runs for a pull request that is closed, leave nothing pending there, and answer who
-        commands it all the same."""
-        await fence()
+    async def _close(self, current: _CurrentPull) -> PublishResult:
+        """Cancel the runs of a closed pull request, leave nothing pending on it, and answer commands that
+        were given on it after all."""
+        row = current.row
+        await current.fence()
         await self.database.write(runs.drop_wants, repository=row.repository, number=row.number)
-        last = await self.database.read(reports.newest, row.repository, row.number, pull.head_sha)
-        ended = structs.replace(closed_report(last) or last, commands=last_commands(row)) if last else None
-        if ended is None or ended == last:
-            return await self.tell.close(repository, row, None, fence=fence)
-        await self.database.write(reports.save, ended, headline=headline(ended))
-        return await self.tell.close(repository, row, ended, fence=fence)
+        last = await self.database.read(reports.newest, row.repository, row.number, current.pull.head_sha)
+        final = structs.replace(closed_report(last) or last, commands=last_commands(row)) if last else None
+        if final is None or final == last:
+            return await self._publish(current, PullClosed(), NO_CHECKS)
+        await self.database.write(reports.save, final, headline=headline(final))
+        return await self._publish(current, PullClosed(final), NO_CHECKS)
 
-    async def _look(self, subject: _CurrentPull) -> tuple[float | None, Mapping[str, Any]]:
-        """Make the report and say it; when to look again, and what to remember."""
-        read = await self.suites.read(subject.repository)
-        facts = await self.heads.read(subject.repository, subject.pull)
-        edits = CONFIG_PATH in facts.changed_paths
-        if not (edits or has_something_to_say(read, subject.row, subject.pull, facts.changed_paths)):
-            due, values = await self._skip(subject, read.suite)
-            return due, {**values, "head_tree": facts.tree}
-        if read.suite is None:
-            problem = read.problem or NO_CONFIGURATION
-            asked = report_request(subject.row, subject.pull, suite=None, problem=problem, now=self.now())
-            built = build_report(asked, (), {})
+    async def _update(self, current: _CurrentPull) -> _StepResult:
+        """Make the report and publish it."""
+        loaded = await self.suites.read(current.repository)
+        facts = await self.heads.read(current.repository, current.pull)
+        edits_config = CONFIG_PATH in facts.changed_paths
+        if edits_config or has_something_to_say(loaded, current.row, current.pull, facts.changed_paths):
+            built = await self._build(current, facts, loaded)
+            if edits_config:
+                preview = await self.suites.preview(current.repository, current.pull.head_sha)
+                built = structs.replace(built, report=structs.replace(built.report, preview=preview))
+            config = loaded.suite.checks if loaded.suite else NO_CHECKS
+            result = await self._publish_report(current, built, config, facts.changed_paths)
         else:
-            built = await self._build(subject, facts, read.suite)
-            await self.labels(subject.repository, read.suite)
-        if edits:
-            preview = await self.suites.preview(subject.repository, subject.pull.head_sha)
-            built = structs.replace(built, report=structs.replace(built.report, preview=preview))
-        checks = read.suite.checks if read.suite else NO_CHECKS
-        due, values = await self._tell(subject, built, checks, facts.changed_paths)
-        return due, {**values, "head_tree": facts.tree}
+            result = await self._skip(current, loaded.suite)
+        return _StepResult(due=result.due, values={**result.values, "head_tree": facts.tree})
 
-    async def _skip(
-        self, subject: _CurrentPull, suite: Suite | None
-    ) -> tuple[float | None, Mapping[str, Any]]:
-        """No comment where there is nothing to say; a check, which may be required, is concluded."""
-        why = not_measured_reason(suite, subject.pull) if suite else None
-        if suite is None or why is None:
-            return None, {}
-        told = await self.tell.skip(
-            subject.repository,
-            subject.row,
-            subject.pull.head_sha,
-            why,
-            kind=suite.checks.kind,
-            fence=subject.fence,
-        )
-        return told.due(self.now(), None), told.values
+    async def _skip(self, current: _CurrentPull, suite: Suite | None) -> _StepResult:
+        """No comment if there is nothing to say; a check, which may be required, is concluded."""
+        reason = not_measured_reason(suite, current.pull) if suite else None
+        if suite is None or reason is None:
+            return _StepResult(due=None, values={})
+        content = NotMeasured(head_sha=current.pull.head_sha, reason=reason)
+        result = await self._publish(current, content, suite.checks)
+        return _StepResult(due=result.due(self.now(), None), values=result.values)
 
-    async def _build(self, subject: _CurrentPull, facts: HeadFacts, suite: Suite) -> BuiltReport:
-        # Before anything slow: what a push made stale holds a cluster. Who has lost the row meanwhile does
-        # not know any more what is stale, here and below.
-        await subject.fence()
-        await self.launch.supersede(subject.pull, facts)
-        problem = await self._gather(subject, facts, suite)
-        files = {subject.pull.head_sha: facts.tree, facts.merge_base.sha: facts.merge_base.tree}
-        await self.database.write(runs.save_trees, subject.pull.repository, files)
-        built = await self._choose(subject, facts, suite, problem)
-        await subject.fence()
-        launched = await self.launch(subject.row, subject.pull, facts, suite, built)
-        if launched.new:
-            built = await self._choose(subject, facts, suite, problem)
-        return structs.replace(built, report=launched.said_in(built.report))
+    async def _build(self, current: _CurrentPull, facts: HeadFacts, loaded: LoadedSuite) -> BuiltReport:
+        suite = loaded.suite
+        if suite is None:
+            problem = loaded.problem or NO_CONFIGURATION
+            request = report_request(current.row, current.pull, suite=None, problem=problem, now=self.now())
+            return build_report(request, (), {})
+        # Before anything slow: what a push made stale holds a cluster. A process that lost the row meanwhile
+        # no longer knows what is stale, here and below.
+        await current.fence()
+        await self.planner.supersede(current.pull, facts)
+        import_problem = await self._import_runs(current, facts, suite)
+        trees = {current.pull.head_sha: facts.tree, facts.merge_base.sha: facts.merge_base.tree}
+        await self.database.write(runs.save_trees, current.pull.repository, trees)
+        built = await self._choose_runs(current, facts, suite, import_problem)
+        await current.fence()
+        outcome = await self.planner(current.row, current.pull, facts, suite, built)
+        if outcome.new:
+            built = await self._choose_runs(current, facts, suite, import_problem)
+        built = structs.replace(built, report=outcome.said_in(built.report))
+        await self.labels(current.repository, suite)
+        return built
 
-    async def _gather(self, subject: _CurrentPull, facts: HeadFacts, suite: Suite) -> str | None:
-        """Read new runs; the problem where the store cannot be read, which the report then says."""
+    async def _import_runs(self, current: _CurrentPull, facts: HeadFacts, suite: Suite) -> str | None:
+        """Import new runs; the problem if the store cannot be read, which the report then says."""
         if suite.runs is None:
             return None
         try:
-            await self.gatherer.gather(
-                subject.pull.repository, suite.runs, import_queries(subject.pull, facts, suite)
+            await self.importer.gather(
+                current.pull.repository, suite.runs, import_queries(current.pull, facts, suite)
             )
-        except (UserError, InternalError) as problem:
-            LOG.warning("%s#%s: %s", subject.row.repository, subject.row.number, problem)
-            return unreadable_runs_words(problem)
+        except (UserError, InternalError) as error:
+            LOG.warning("%s#%s: %s", current.row.repository, current.row.number, error)
+            return unreadable_runs_words(error)
         return None
 
-    async def _choose(
-        self, subject: _CurrentPull, facts: HeadFacts, suite: Suite, problem: str | None
+    async def _choose_runs(
+        self, current: _CurrentPull, facts: HeadFacts, suite: Suite, problem: str | None
     ) -> BuiltReport:
         chosen: ChosenRuns = await self.database.read(
-            choose_runs, row=subject.row, pull=subject.pull, facts=facts, suite=suite, now=self.now()
+            choose_runs, row=current.row, pull=current.pull, facts=facts, suite=suite, now=self.now()
         )
-        asked = report_request(subject.row, subject.pull, suite=suite, problem=problem, now=self.now())
-        asked = structs.replace(asked, merge_base=facts.merge_base.sha, elsewhere=chosen.elsewhere)
-        conversation = await load_conversation(self.database, subject.pull, facts)
-        asked = with_conversation(asked, conversation, facts=facts, suite=suite)
-        return build_report(asked, chosen.cases, chosen.measured)
+        request = report_request(current.row, current.pull, suite=suite, problem=problem, now=self.now())
+        request = structs.replace(request, merge_base=facts.merge_base.sha, elsewhere=chosen.elsewhere)
+        conversation = await load_conversation(self.database, current.pull, facts)
+        request = with_conversation(request, conversation, facts=facts, suite=suite)
+        return build_report(request, chosen.cases, chosen.measured)
 
-    async def _tell(
-        self, subject: _CurrentPull, built: BuiltReport, checks: CheckConfig, changed_paths: Sequence[str]
-    ) -> tuple[float | None, Mapping[str, Any]]:
-        report = structs.replace(built.report, trouble=subject.row.trouble or "")
-        await subject.fence()
+    async def _publish_report(
+        self, current: _CurrentPull, built: BuiltReport, config: CheckConfig, changed_paths: Sequence[str]
+    ) -> _StepResult:
+        report = structs.replace(built.report, trouble=current.row.trouble or "")
+        await current.fence()
         # Before the comment, so that its links lead somewhere from its first moment on.
         await self.database.write(reports.supersede, report)
         await self.database.write(reports.save, report, headline=headline(report))
-        told = await self.tell(
-            subject.repository,
-            subject.row,
-            report,
-            checks=checks,
-            changed_paths=changed_paths,
-            fence=subject.fence,
-        )
-        if told is None:
-            return self.now(), {}
+        result = await self._publish(current, NewReport(report=report, changed_paths=changed_paths), config)
+        due = result.due(self.now(), next_due(current.row, report, self.poll_seconds))
+        if result.head_moved:
+            return _StepResult(due=due, values=result.values)
         looks = {str(key): InterimAnalyses(look=one.look, runs=one.runs) for key, one in built.looks.items()}
-        due = told.due(self.now(), next_due(subject.row, report, self.poll_seconds))
-        return due, {**told.values, "looks": msgspec.json.encode(looks).decode()}
+        return _StepResult(due=due, values={**result.values, "looks": msgspec.json.encode(looks).decode()})
 
-    async def _let_go(
-        self, held: Claim, due: float | None, values: Mapping[str, Any], pull: Subject | None = None
+    async def _publish(self, current: _CurrentPull, content: Content, config: CheckConfig) -> PublishResult:
+        return await self.publisher.publish(
+            Publication(
+                repository=current.repository,
+                row=current.row,
+                content=content,
+                fence=current.fence,
+                checks=config,
+            )
+        )
+
+    async def _release(
+        self, claim: Claim, due: float | None, values: Mapping[str, Any], pull: Subject | None = None
     ) -> None:
-        row = pull_requests.pull_row(held.row)
+        row = pull_requests.pull_row(claim.row)
         repository = Repository(full_name=row.repository, installation=row.installation)
         branch = (
             await branch_with_new_owner(self.database, self.suites, repository, row, pull) if pull else None
         )
         if not await self.database.write(
-            pull_requests.release_and_watch, held, now=self.now(), due=due, values=values, branch=branch
+            pull_requests.release_and_watch, claim, now=self.now(), due=due, values=values, branch=branch
         ):
             LOG.info("a pull request was taken over by another process; nothing was written")

@@ -11,10 +11,11 @@ import httpx
 import pytest
 
 from bot.demo.github.webhooks import sign_body
+from bot.domain.published import CommentState, NoComment, PostedComment
 from bot.domain.repository import Permission, Person, Repository
 from bot.errors import InternalError, NotFound
 from bot.github.client import GitHubClient
-from bot.publish.comment import CommentAction, write_comment
+from bot.publish.comment import CommentAction, WrittenComment, write_comment
 from bot.webhooks.events import Commented, PullAction, PullChanged, Pushed, read_event
 from tests.github.conftest import SECRET
 from tests.peers.emulate import APP_ID, INSTALLATION, KNOWN_VIOLATIONS, REPOSITORY, Emulate
@@ -127,9 +128,14 @@ async def test_permissions_are_asked(side: Side) -> None:
     assert [Permission.ADMIN, Permission.WRITE, Permission.NONE, Permission.NONE] == asked
 
 
+async def _hold() -> None:
+    """The row is ours."""
+
+
 async def test_the_one_comment_is_kept(side: Side) -> None:
     """Created, left, edited, and made anew for a worse verdict, by the App's own account."""
-    done, known = [], None
+    done: list[CommentAction] = []
+    state: CommentState = NoComment()
     side.emulate.comment(side.number, "mallory", f"{MARKER}\nforged")
     for text, worse in (("one", False), ("one", True), ("two", False), ("bad", True)):
         body = f"{MARKER}\n{text}"
@@ -138,13 +144,14 @@ async def test_the_one_comment_is_kept(side: Side) -> None:
             MAXTEXT,
             side.number,
             body=body,
-            known_id=known,
             marker=MARKER,
-            worse=worse,
-            certain=known is not None,
+            state=state,
+            notify=worse,
+            fence=_hold,
         )
-        known = kept.id
-        done.append(kept.done)
+        assert isinstance(kept, WrittenComment)
+        state = PostedComment(id=kept.id, digest="", severity=0, change_digest="", written_at=0.0)
+        done.append(kept.action)
     assert [
         CommentAction.CREATED,
         CommentAction.UNCHANGED,

@@ -9,11 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from bot.domain.published import (
+    MAX_COMMENT_DELETIONS,
+    CommentState,
+    DirtyComment,
+    NoComment,
+    PostedComment,
+)
 from bot.domain.pull_request import Comment
 from bot.domain.repository import Person, Repository
 from bot.errors import InternalError, TransientError
 from bot.github.errors import UncertainWrite
-from bot.publish.comment import CommentAction, WrittenComment, write_comment
+from bot.publish.comment import CommentAction, CommentGone, WrittenComment, write_comment
 from tests.github.conftest import APP_ID, Hub
 
 pytestmark = pytest.mark.anyio
@@ -26,32 +33,42 @@ Failing = tuple[str, str] | None
 """A kind of call, and whether it fails before or after it acts."""
 
 
-async def _keep(
-    hub: Hub,
-    body: str,
-    known_id: int | None,
-    *,
-    worse: bool = False,
-    certain: bool = False,
-    again: bool = True,
-) -> WrittenComment:
+def _state(known_id: int | None, *, certain: bool = False, deletions: int = 0) -> CommentState:
+    """What we know of our comment; `certain` that it says what we wrote last."""
+    if known_id is None:
+        return NoComment()
+    if not certain:
+        return DirtyComment(id=known_id, severity=0, deletions=deletions)
+    return PostedComment(
+        id=known_id, digest="", severity=0, change_digest="", written_at=0.0, deletions=deletions
+    )
+
+
+async def _hold() -> None:
+    """The row is ours."""
+
+
+async def _write(
+    hub: Hub, body: str, state: CommentState, *, notify: bool = False
+) -> WrittenComment | CommentGone:
     return await write_comment(
         hub.github,
         hub.repository,
         1,
         body=f"{MARKER}\n{body}",
-        known_id=known_id,
         marker=MARKER,
-        worse=worse,
-        certain=certain,
-        again=again,
+        state=state,
+        notify=notify,
+        fence=_hold,
     )
 
 
-def _id(kept: WrittenComment) -> int:
-    """The id of a comment that is there."""
-    assert kept.id is not None
-    return kept.id
+async def _keep(
+    hub: Hub, body: str, known_id: int | None, *, worse: bool = False, certain: bool = False
+) -> WrittenComment:
+    kept = await _write(hub, body, _state(known_id, certain=certain), notify=worse)
+    assert isinstance(kept, WrittenComment)
+    return kept
 
 
 def _texts(hub: Hub) -> list[str]:
@@ -69,7 +86,7 @@ async def test_it_is_created_once_and_then_edited_in_place(pulled: Hub) -> None:
     """The id stays."""
     made = await _keep(pulled, "one", None)
     edited = await _keep(pulled, "two", made.id)
-    assert (CommentAction.CREATED, CommentAction.EDITED, made.id) == (made.done, edited.done, edited.id)
+    assert (CommentAction.CREATED, CommentAction.EDITED, made.id) == (made.action, edited.action, edited.id)
     assert ["two"] == _texts(pulled)
 
 
@@ -79,15 +96,15 @@ async def test_nothing_is_written_when_nothing_changed(pulled: Hub) -> None:
     for worse in (False, True):
         before = len(pulled.stand_in.state.requests)
         kept = await _keep(pulled, "one", made.id, worse=worse, certain=True)
-        assert WrittenComment(id=made.id, done=CommentAction.UNCHANGED) == kept
+        assert WrittenComment(id=made.id, action=CommentAction.UNCHANGED) == kept
         assert [f"GET /repos/acme/maxtext/issues/comments/{made.id}"] == pulled.asked(before)
 
 
 async def test_line_ends_do_not_count_as_a_change(pulled: Hub) -> None:
     """GitHub may give a text back with other line ends."""
     made = await _keep(pulled, "one\ntwo", None)
-    pulled.stand_in.state.comments[_id(made)].body = f"{MARKER}\r\none\r\ntwo"
-    assert CommentAction.UNCHANGED == (await _keep(pulled, "one\ntwo\n", made.id)).done
+    pulled.stand_in.state.comments[made.id].body = f"{MARKER}\r\none\r\ntwo"
+    assert CommentAction.UNCHANGED == (await _keep(pulled, "one\ntwo\n", made.id)).action
 
 
 async def test_a_worse_verdict_comes_as_a_new_comment(pulled: Hub) -> None:
@@ -95,8 +112,8 @@ async def test_a_worse_verdict_comes_as_a_new_comment(pulled: Hub) -> None:
     made = await _keep(pulled, "fine", None)
     before = len(pulled.stand_in.state.requests)
     kept = await _keep(pulled, "slower", made.id, worse=True)
-    assert CommentAction.RECREATED == kept.done
-    assert (kept.id or 0) > _id(made)
+    assert CommentAction.RECREATED == kept.action
+    assert kept.id > made.id
     assert ["slower"] == _texts(pulled)
     assert ["GET", "GET", "POST", "DELETE"] == [one.partition(" ")[0] for one in pulled.asked(before)]
 
@@ -104,25 +121,25 @@ async def test_a_worse_verdict_comes_as_a_new_comment(pulled: Hub) -> None:
 async def test_a_deleted_comment_is_made_again(pulled: Hub) -> None:
     """Someone may delete it; it comes back with the next report."""
     made = await _keep(pulled, "one", None)
-    await pulled.github.delete_comment(pulled.repository, _id(made))
-    assert CommentAction.CREATED == (await _keep(pulled, "one", made.id)).done
+    await pulled.github.delete_comment(pulled.repository, made.id)
+    assert CommentAction.CREATED == (await _keep(pulled, "one", made.id)).action
     assert ["one"] == _texts(pulled)
 
 
 async def test_it_is_found_without_its_id(pulled: Hub) -> None:
     """After the loss of a database the comment that is there is taken over."""
     made = await _keep(pulled, "one", None)
-    assert WrittenComment(id=made.id, done=CommentAction.EDITED) == await _keep(
+    assert WrittenComment(id=made.id, action=CommentAction.EDITED) == await _keep(
         pulled, "two", None, worse=True
     )
-    assert WrittenComment(id=made.id, done=CommentAction.UNCHANGED) == await _keep(pulled, "two", None)
+    assert WrittenComment(id=made.id, action=CommentAction.UNCHANGED) == await _keep(pulled, "two", None)
 
 
 async def test_a_copied_marker_is_not_ours(pulled: Hub) -> None:
     """A person who quotes our comment, marker and all, keeps their own."""
     await pulled.stand_in.comment(1, "mallory", f"{MARKER}\nforged")
     made = await _keep(pulled, "one", None)
-    assert CommentAction.CREATED == made.done
+    assert CommentAction.CREATED == made.action
     await _keep(pulled, "two", made.id)
     assert ["forged", "two"] == _texts(pulled)
 
@@ -130,21 +147,21 @@ async def test_a_copied_marker_is_not_ours(pulled: Hub) -> None:
 async def test_another_bot_with_our_marker_is_not_ours(pulled: Hub) -> None:
     """An App that copies texts is not this App."""
     await pulled.stand_in.comment(1, "copycat[bot]", f"{MARKER}\ncopied")
-    assert CommentAction.CREATED == (await _keep(pulled, "one", None)).done
+    assert CommentAction.CREATED == (await _keep(pulled, "one", None)).action
     assert ["copied", "one"] == _texts(pulled)
 
 
 async def test_a_stored_id_of_someone_else_is_not_trusted(pulled: Hub) -> None:
     """An id that does not lead to a comment of ours is as good as none."""
     theirs = await pulled.stand_in.comment(1, "mallory", f"{MARKER}\ntheirs")
-    assert CommentAction.CREATED == (await _keep(pulled, "one", theirs)).done
+    assert CommentAction.CREATED == (await _keep(pulled, "one", theirs)).action
     assert ["theirs", "one"] == _texts(pulled)
 
 
 async def test_our_other_comments_stay(pulled: Hub) -> None:
     """Without the marker a comment of ours is not the report."""
     await pulled.github.create_comment(pulled.repository, 1, "welcome")
-    assert CommentAction.CREATED == (await _keep(pulled, "one", None)).done
+    assert CommentAction.CREATED == (await _keep(pulled, "one", None)).action
     assert ["welcome", "one"] == _texts(pulled)
 
 
@@ -154,7 +171,7 @@ async def test_an_unclear_creation_is_found_the_next_time(pulled: Hub) -> None:
     with pytest.raises(UncertainWrite):
         await _keep(pulled, "one", None)
     pulled.contract.violations.clear()
-    assert CommentAction.UNCHANGED == (await _keep(pulled, "one", None)).done
+    assert CommentAction.UNCHANGED == (await _keep(pulled, "one", None)).action
     assert ["one"] == _texts(pulled)
 
 
@@ -167,7 +184,7 @@ async def test_a_death_between_creating_and_deleting_leaves_one(pulled: Hub) -> 
     pulled.contract.violations.clear()
     assert ["fine", "slower"] == _texts(pulled)
     kept = await _keep(pulled, "slower", made.id, worse=True)
-    assert (CommentAction.UNCHANGED, ["slower"]) == (kept.done, _texts(pulled))
+    assert (CommentAction.UNCHANGED, ["slower"]) == (kept.action, _texts(pulled))
 
 
 async def test_it_is_found_behind_a_hundred_others(pulled: Hub) -> None:
@@ -175,7 +192,7 @@ async def test_it_is_found_behind_a_hundred_others(pulled: Hub) -> None:
     for at in range(120):
         await pulled.stand_in.comment(1, "alice", f"comment {at}")
     made = await _keep(pulled, "one", None)
-    assert WrittenComment(id=made.id, done=CommentAction.EDITED) == await _keep(pulled, "two", None)
+    assert WrittenComment(id=made.id, action=CommentAction.EDITED) == await _keep(pulled, "two", None)
 
 
 class Comments:
@@ -243,7 +260,7 @@ async def test_ours_is_found_among_thousands(pulled: Hub) -> None:
     last = replace(ours, id=ours.id + number)
     world.comments = {one.id: one for one in (*others, last)}
     before = len(world.requests)
-    assert CommentAction.UNCHANGED == (await _keep(pulled, "one", last.id, certain=True)).done
+    assert CommentAction.UNCHANGED == (await _keep(pulled, "one", last.id, certain=True)).action
     assert 2 >= len(pulled.asked(before))
     assert last.id == (await _keep(pulled, "two", made.id)).id
     assert ["two"] == [one.removeprefix(f"{MARKER}\n") for one in {last.body}]
@@ -252,16 +269,14 @@ async def test_ours_is_found_among_thousands(pulled: Hub) -> None:
 
 
 async def test_a_comment_that_somebody_deleted_is_made_again_where_that_is_wanted(pulled: Hub) -> None:
-    """The answer says that it was lost; with `again` off nothing is written."""
+    """The answer says that it was restored; after another deletion nothing is written."""
     made = await _keep(pulled, "one", None)
-    assert made.id is not None
     await pulled.github.delete_comment(pulled.repository, made.id)
     second = await _keep(pulled, "two", made.id)
-    assert (CommentAction.CREATED, True) == (second.done, second.lost)
-    assert second.id is not None
+    assert (CommentAction.CREATED, True) == (second.action, second.restored)
     await pulled.github.delete_comment(pulled.repository, second.id)
-    third = await _keep(pulled, "three", second.id, again=False)
-    assert (None, CommentAction.GONE, True, []) == (third.id, third.done, third.lost, _texts(pulled))
+    third = await _write(pulled, "three", _state(second.id, deletions=MAX_COMMENT_DELETIONS - 1))
+    assert (CommentGone(), []) == (third, _texts(pulled))
     pulled.contract.violations.clear()
 
 
@@ -279,7 +294,7 @@ async def test_a_known_comment_is_edited_without_a_listing(pulled: Hub) -> None:
     before = len(pulled.stand_in.state.requests)
     kept = await _keep(pulled, "two", known, certain=True)
     comment = f"/repos/acme/maxtext/issues/comments/{known}"
-    assert (CommentAction.EDITED, known) == (kept.done, kept.id)
+    assert (CommentAction.EDITED, known) == (kept.action, kept.id)
     assert [f"GET {comment}", f"PATCH {comment}"] == pulled.asked(before)
 
 
@@ -310,15 +325,16 @@ async def _through(steps: list[tuple[str, bool, Failing, str]]) -> list[str]:
                 repository,
                 1,
                 body=f"{MARKER}\n{verdict}",
-                known_id=known,
                 marker=MARKER,
-                worse=worse,
-                certain=certain,
+                state=_state(known, certain=certain),
+                notify=worse,
+                fence=_hold,
             )
+            assert isinstance(kept, WrittenComment)
         except TransientError:
             certain = False
             continue
         known, certain = (kept.id, True) if then == "store" else (known, False)
-        if then == "lose the comment" and kept.id is not None:
+        if then == "lose the comment":
             comments.kept.pop(kept.id)
     return [comment.body for comment in comments.kept.values()]

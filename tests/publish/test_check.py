@@ -4,21 +4,23 @@ import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 from msgspec import structs
 
-from bot.config import CheckConfig, CheckKind
+from bot.config import NO_CHECKS, CheckConfig, CheckKind
 from bot.domain.check import Conclusion, RenderedCheck
+from bot.domain.published import CheckState, DirtyCheck, PostedCheck, UnknownCheckRun
 from bot.domain.repository import Repository
-from bot.publish.check import CheckPublisher
-from bot.publish.comment import RenderedComment
-from bot.publish.lease_fence import LeaseLost
-from bot.publish.publisher import CheckState
+from bot.publish.check import CheckOutput
+from bot.publish.lease_fence import Fence, LeaseLost
+from bot.publish.publisher import Content, NewReport, NotMeasured, Publication, PullClosed
+from bot.publish.rendering import RenderedComment
 from bot.report.model import Report, RowState
 from bot.storage import pull_requests
 from bot.storage.database import Database
-from bot.storage.pull_requests import CheckOutput, OutputState, PullRow
+from bot.storage.pull_requests import PullRow
 from tests.report.samples import case, same, slower
 from tests.worker.samples import ACME, HEAD, NOW, row
 
@@ -77,37 +79,36 @@ class Scene:
 
     def check(self, report: Report, checks: CheckConfig = CHECK) -> None:
         """Say a report, and remember."""
-        self._remember(
-            asyncio.run(
-                self._checker()(
-                    ACME, self.row, report, checks=checks, changed_paths=("src/a.py",), fence=_open
-                )
-            )
-        )
+        self._publish(NewReport(report=report, changed_paths=("src/a.py",)), checks)
 
     def skip(self, head_sha: str, kind: CheckKind = CheckKind.CHECK) -> None:
         """The head is not measured."""
-        self._remember(
-            asyncio.run(
-                self._checker().skip(ACME, self.row, head_sha, "Not measured", kind=kind, fence=_open)
-            )
-        )
+        self._publish(NotMeasured(head_sha=head_sha, reason="Not measured"), CheckConfig(kind=kind))
 
     def close(self) -> None:
         """The pull request is closed."""
-        self._remember(asyncio.run(self._checker().close(ACME, self.row, "closed", _open)))
+        self._publish(PullClosed())
 
-    def _checker(self) -> CheckPublisher:
+    def make_dirty(self) -> None:
+        """GitHub has reset the check, or a process died while it wrote it."""
+        state = self.row.check
+        assert isinstance(state, PostedCheck)
+        dirty = DirtyCheck(head_sha=state.head_sha, target=state.target, pending=state.pending)
+        self.row = replace(self.row, check=dirty)
+
+    def _publish(self, content: Content, checks: CheckConfig = NO_CHECKS, fence: Fence | None = None) -> None:
         async def render(report: Report) -> RenderedComment:
             made = f"<!-- maxview:pull x -->\n## of {report.head_sha}\n"
-            return RenderedComment(body=made, marker="m", decided="d", severity=0, url="http://m/pull/7")
+            return RenderedComment(
+                body=made, marker="m", change_digest="d", severity=0, url="http://m/pull/7"
+            )
 
-        return CheckPublisher(render=render, keep=self.wall, database=self.database)
-
-    def _remember(self, checked: CheckState) -> None:
-        self.row = replace(
-            self.row, **{name: getattr(checked, name) for name in CheckState.__dataclass_fields__}
+        output = CheckOutput(render=render, checks=self.wall, database=self.database)
+        publication = Publication(
+            repository=ACME, row=self.row, content=content, fence=fence or _open, checks=checks
         )
+        published = asyncio.run(output.publish(publication))
+        self.row = replace(self.row, check=cast(CheckState, published.state))
 
 
 async def _open() -> None:
@@ -202,7 +203,7 @@ def test_a_check_that_github_reset_is_concluded_at_once(scene: Callable[[], Scen
     """Asking for a check again clears its conclusion: while fresh runs are awaited it says `skipped`."""
     one = scene()
     one.check(REPORT)
-    one.row = replace(one.row, check_state=OutputState.UNKNOWN, check_hash=None)
+    one.make_dirty()
     one.check(RUNNING)
     one.check(RUNNING)
     one.check(REPORT)
@@ -213,7 +214,7 @@ def test_a_reset_check_of_a_closed_pull_request_is_concluded(scene: Callable[[],
     """Once, under its id."""
     one = scene()
     one.check(REPORT)
-    one.row = replace(one.row, check_state=OutputState.CHANGED, check_hash=None)
+    one.make_dirty()
     one.close()
     one.close()
     assert ["success", "skipped"] == one.wall.endings
@@ -227,7 +228,7 @@ def test_a_closed_pull_requests_check_is_concluded_though_the_first_try_died(
     one = scene()
     one.check(REPORT)
     one.close()
-    one.row = replace(one.row, check_state=OutputState.UNKNOWN, check_hash=None)
+    one.make_dirty()
     one.close()
     one.close()
     assert ["success", "skipped"] == one.wall.endings
@@ -237,14 +238,8 @@ def test_a_reset_check_of_an_older_head_is_looked_for_and_concluded(scene: Calla
     """Its id is forgotten; the head's own check is found by its name after that."""
     one = scene()
     one.check(REPORT)
-    one.row = replace(
-        one.row,
-        check_state=OutputState.CHANGED,
-        check_hash=None,
-        check_head=OTHER,
-        check_id=None,
-        check_pending=True,
-    )
+    reset = DirtyCheck(head_sha=OTHER, target=UnknownCheckRun(), pending=True)
+    one.row = replace(one.row, check=reset)
     one.check(REPORT)
     assert [(HEAD, "success", None), (OTHER, "skipped", None), (HEAD, "success", None)] == [
         (sha, text.conclusion and text.conclusion.value, known) for sha, text, known in one.wall.written
@@ -307,13 +302,7 @@ def test_a_write_that_ends_unclear_is_written_again(scene: Callable[[], Scene]) 
     one.check(REPORT)
     kept = one.database.now(pull_requests.find_pull, "acme/maxtext", 7)
     assert kept is not None
-    assert (kept.check_head, kept.check_state, kept.check_kind, kept.check_hash, kept.check_id) == (
-        HEAD,
-        OutputState.UNKNOWN,
-        CheckOutput.CHECK,
-        None,
-        None,
-    )
+    assert DirtyCheck(head_sha=HEAD, target=UnknownCheckRun()) == kept.check
 
 
 def test_who_lost_the_row_writes_no_check(scene: Callable[[], Scene]) -> None:
@@ -324,5 +313,5 @@ def test_who_lost_the_row_writes_no_check(scene: Callable[[], Scene]) -> None:
         raise LeaseLost("lost")
 
     with pytest.raises(LeaseLost):
-        asyncio.run(one._checker()(ACME, one.row, REPORT, checks=CHECK, changed_paths=(), fence=shut))
+        one._publish(NewReport(report=REPORT), CHECK, shut)
     assert [] == one.wall.written

@@ -226,7 +226,7 @@ def test_commands_come_back_as_they_were_written(text: str, result: str, positio
         refused=True,
         position=position,
     )
-    row: dict[str, Any] = dict.fromkeys(PullRow.__dataclass_fields__)
+    row: dict[str, Any] = {**dict.fromkeys(PULL_REQUEST.c.keys()), "comment_lost": 0, "outputs": "{}"}
     row |= {"kind": "pull_request", "comment_state": "unknown", "check_state": "unknown"}
     read = pull_requests.pull_row({**row, "commands": pull_requests._json([command]), "looks": "{}"})
     assert read.commands == (command,)

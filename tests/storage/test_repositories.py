@@ -7,10 +7,20 @@ import pytest
 from msgspec import structs
 from sqlalchemy import Connection, Select, select
 
+from bot.domain.published import (
+    CheckRun,
+    CheckState,
+    CommitStatus,
+    DirtyCheck,
+    DirtyComment,
+    PostedCheck,
+    PostedComment,
+    UnknownCheckRun,
+)
 from bot.domain.run_request import Approval
 from bot.storage import main_branch, pull_requests, queue, reports, repositories, requests
 from bot.storage.database import Database
-from bot.storage.pull_requests import CheckOutput, OutputState
+from bot.storage.output_states import CheckForm, OutputState
 from bot.storage.repositories import RepositoryRow
 from bot.storage.tables import MAINLINE, PULL_REQUEST, WANT
 from tests.publish.test_check import REPORT
@@ -114,8 +124,7 @@ def test_only_our_comment_is_put_in_doubt(database: Database, comment_id: int, o
     assert ours is told
     row = database.now(pull_requests.find_pull, "acme/maxtext", 7)
     assert row is not None
-    expected = (OutputState.CHANGED, None) if ours else (OutputState.WRITTEN, "x")
-    assert expected == (row.comment_state, row.comment_hash)
+    assert isinstance(row.comment, DirtyComment if ours else PostedComment)
 
 
 def test_a_reset_check_is_written_again(database: Database) -> None:
@@ -138,9 +147,9 @@ def test_a_reset_check_of_an_older_head_is_to_be_concluded(database: Database, n
         report = structs.replace(REPORT, number=number, head_sha=sha)
         database.now(reports.save, report, headline="x")
 
-    def reset(kind: CheckOutput, sha: str) -> tuple[object, ...]:
+    def reset(kind: CheckForm, sha: str) -> CheckState:
         written = {"check_kind": kind, "check_state": OutputState.WRITTEN, "check_hash": "x"}
-        check_id = 5 if kind is CheckOutput.CHECK else None
+        check_id = 5 if kind is CheckForm.CHECK else None
         values = {**written, "check_head": head, "check_id": check_id, "check_pending": False}
         database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
         assert () == database.now(
@@ -148,11 +157,11 @@ def test_a_reset_check_of_an_older_head_is_to_be_concluded(database: Database, n
         )
         row = database.now(pull_requests.find_pull, "acme/maxtext", number)
         assert row is not None
-        return row.check_head, row.check_state, row.check_hash, row.check_id, row.check_pending
+        return row.check
 
-    assert (old, OutputState.CHANGED, None, None, True) == reset(CheckOutput.CHECK, old)
-    assert (head, OutputState.WRITTEN, "x", 5, False) == reset(CheckOutput.CHECK, "c" * 40)
-    assert (head, OutputState.WRITTEN, "x", None, False) == reset(CheckOutput.STATUS, old)
+    assert DirtyCheck(head_sha=old, target=UnknownCheckRun(), pending=True) == reset(CheckForm.CHECK, old)
+    assert PostedCheck(head_sha=head, target=CheckRun(5), digest="x") == reset(CheckForm.CHECK, "c" * 40)
+    assert PostedCheck(head_sha=head, target=CommitStatus(), digest="x") == reset(CheckForm.STATUS, old)
 
 
 def test_the_reset_check_of_a_closed_pull_request_is_written_again(database: Database) -> None:

@@ -15,6 +15,15 @@ from sqlalchemy import Connection, func, select, text
 
 from bot.domain.case_key import CaseKey
 from bot.domain.command_origin import ButtonOrigin, CommentOrigin, LabelOrigin
+from bot.domain.published import (
+    CheckRun,
+    DirtyCheck,
+    DirtyComment,
+    NoComment,
+    PostedCheck,
+    PostedComment,
+    UnknownCheckRun,
+)
 from bot.domain.pull_request import SubjectKind
 from bot.domain.run import RunState
 from bot.domain.run_request import Cancellation, RunRequest
@@ -38,7 +47,7 @@ from bot.storage import (
 )
 from bot.storage.database import Database
 from bot.storage.migrations import configuration
-from bot.storage.pull_requests import CheckOutput, OutputState, PullRow
+from bot.storage.pull_requests import PullRow
 from bot.storage.tables import DELIVERY, MAINLINE, MERGE_GROUP, METADATA, PULL_REQUEST, RUN
 from tests.peers.postgres import KINDS, Postgres
 from tests.storage.older import make_older, read_rows
@@ -122,18 +131,15 @@ def test_what_stands_on_github_is_a_state(older: Database) -> None:
     """A comment that somebody edited, a reset check of an older head whose id is unknown, and what is as we
     wrote it."""
     one, two, four, branch = _pull(older, 1), _pull(older, 2), _pull(older, 4), _pull(older, -1)
-    assert (OutputState.CHANGED, None, 1125) == (four.comment_state, four.comment_hash, four.comment_id)
-    assert (OutputState.WRITTEN, 1087) == (two.comment_state, two.comment_id)
-    assert two.comment_hash is not None
-    assert (OutputState.UNKNOWN, None) == (branch.comment_state, branch.comment_id)
-    assert (CheckOutput.CHECK, OutputState.CHANGED, None, None, True) == (
-        one.check_kind,
-        one.check_state,
-        one.check_id,
-        one.check_hash,
-        one.check_pending,
-    )
-    assert (CheckOutput.CHECK, OutputState.WRITTEN, 1089) == (two.check_kind, two.check_state, two.check_id)
+    assert isinstance(four.comment, DirtyComment)
+    assert 1125 == four.comment.id
+    assert isinstance(two.comment, PostedComment)
+    assert 1087 == two.comment.id
+    assert NoComment() == branch.comment
+    assert isinstance(one.check, DirtyCheck)
+    assert (UnknownCheckRun(), True) == (one.check.target, one.check.pending)
+    assert isinstance(two.check, PostedCheck)
+    assert CheckRun(1089) == two.check.target
 
 
 def test_commands_say_where_they_were_given(older: Database) -> None:

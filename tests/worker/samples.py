@@ -56,11 +56,6 @@ ROW = PullRow(
     head_seen=NOW,
     wanted=1,
     kind=SubjectKind.PULL_REQUEST,
-    comment_id=None,
-    comment_hash=None,
-    comment_severity=0,
-    comment_decided=None,
-    comment_written=None,
     attempts=0,
 )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from bot.commands.labels import LabelMaker
 from bot.config import Suite
@@ -87,15 +88,15 @@ def _sleepy(parley: WholeConversation, place: str, meanwhile: Meanwhile) -> Pull
     match place:
         case "subject":
             subjects = SleepySubjects(database=parley.database, forge=forge, meanwhile=meanwhile)
-            return replace(step, subjects=subjects)
+            return structs.replace(step, pulls=subjects)
         case "facts":
-            return replace(step, heads=SleepyReader(forge=forge, meanwhile=meanwhile))
+            return structs.replace(step, heads=SleepyReader(forge=forge, meanwhile=meanwhile))
         case "launch":
             launcher = SleepyLauncher(database=parley.database, now=step.now, meanwhile=meanwhile)
-            return replace(step, launch=launcher)
+            return structs.replace(step, planner=launcher)
         case _:
             labels = SleepyLabels(database=parley.database, forge=forge, meanwhile=meanwhile)
-            return replace(step, labels=labels)
+            return structs.replace(step, labels=labels)
 
 
 async def _sleep_over(parley: WholeConversation, place: str, meanwhile: Meanwhile) -> None:

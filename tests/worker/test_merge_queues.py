@@ -88,8 +88,8 @@ class Scene:
         return MergeQueueStep(
             database=self.database,
             suites=SuiteLoader(forge=self.forge, database=self.database, now=lambda: self.clock),
-            keep=self.wall,
-            page=page,
+            checks=self.wall,
+            page_url=page,
             now=lambda: self.clock,
         )
 

@@ -7,6 +7,7 @@ from msgspec import structs
 
 from bot.domain.case_key import CaseKey
 from bot.domain.command_origin import CommentOrigin
+from bot.domain.published import DirtyComment
 from bot.domain.run_request import RequestSource, RunRequest
 from bot.report.model import CaseReport, Report, RowState
 from bot.storage.pull_requests import CommandRecord, InterimAnalyses
@@ -80,7 +81,7 @@ def test_what_is_not_measured_says_why_where_somebody_may_wait() -> None:
 def test_who_was_spoken_to_or_asks_gets_an_answer() -> None:
     """A comment that stands is kept true, and a command is answered, whatever the triggers say."""
     silent = suite(triggers="{pull_request: false}")
-    assert wants_comment(silent, row(comment_id=5), PULL, [])
+    assert wants_comment(silent, row(comment=DirtyComment(id=5, severity=0)), PULL, [])
     assert wants_comment(silent, row(commands=(COMMAND,)), pull(draft=True), [])
 
 

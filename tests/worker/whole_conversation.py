@@ -23,8 +23,10 @@ from bot.demo.github.state import RecordedDelivery as Sent
 from bot.domain.delivery import Delivery
 from bot.github.client import GitHubClient
 from bot.ingest.importer import RunImporter
-from bot.publish.outputs import GitHubOutputs
+from bot.publish.check import CheckOutput, GitHubChecks
+from bot.publish.comment import CommentOutput
 from bot.publish.publisher import Publisher
+from bot.publish.rendering import ReportRenderer
 from bot.storage import deliveries, queue
 from bot.storage.database import Database
 from bot.storage.tables import DELIVERY, PULL_REQUEST, RUN
@@ -131,14 +133,16 @@ def _joined(
         return clock[0]
 
     suites = SuiteLoader(forge=github, database=database, now=now)
-    speech = GitHubOutputs(
+    renderer = ReportRenderer(
         database=database,
-        github=github,
         renderer=Renderer(),
-        key=LinkKey(SECRET),
+        key_of=LinkKey(SECRET).key,
         public_url="http://maxview.test",
-        now=now,
     )
+    comment = CommentOutput(
+        forge=github, comments=github, render=renderer.comment, database=database, now=now
+    )
+    check = CheckOutput(checks=GitHubChecks(github), render=renderer.comment, database=database)
     return WholeConversation(
         git=git,
         github=stand_in,
@@ -154,12 +158,12 @@ def _joined(
         ),
         pull=PullStep(
             database=database,
-            subjects=PullLoader(database=database, forge=github),
+            pulls=PullLoader(database=database, forge=github),
             suites=suites,
             heads=HeadLoader(forge=github),
-            gatherer=RunImporter(database=database, now=now),
-            tell=Publisher(say=speech.speaker(), check=speech.checker()),
-            launch=RunPlanner(database=database, now=now),
+            importer=RunImporter(database=database, now=now),
+            publisher=Publisher((comment, check)),
+            planner=RunPlanner(database=database, now=now),
             labels=LabelMaker(database=database, forge=github),
             poll_seconds=1.0,
             now=now,
