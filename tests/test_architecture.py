@@ -47,7 +47,7 @@ ALLOWED = {
         "verdict",
         "webhooks",
     },
-    "publish": {"config", "domain", "errors", "github", "report", "storage", "templating", "web"},
+    "publish": {"config", "domain", "errors", "github", "report", "storage", "templating"},
     "worker": {
         "artifacts",
         "clusters",
