@@ -293,7 +293,7 @@ def test_every_page_is_there(kind: str, tmp_path: Path, request: pytest.FixtureR
             assert (path, 200) == (path, site.get(f"/api/v1{path}").status_code)
         for row in _rows("run"):
             assert 200 == site.get(f"/runs/{row['id']}").status_code
-            assert row["case"] == site.get(f"/api/v1/runs/{row['id']}").json()["case"]
+            assert row["case"] in site.get(f"/api/v1/runs/{row['id']}").text
 
 
 @pytest.mark.parametrize("kind", KINDS)
