@@ -11,7 +11,8 @@ a steady step time, measured under the conditions and with the workload of base'
 import argparse
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bot.cli.sources import parse_source, read_runs
 from bot.cli.terminal import BAD, DIM, GOOD, WARN, Screen, forget_stdout, printable

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from bot.domain.delivery import Delivery, ListedDelivery
 from bot.github.client import GitHubClient
@@ -14,16 +15,14 @@ MAX_PAGES = 200
 """Of a hundred each: more than a busy installation is sent in the days that GitHub keeps."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryPage:
+class DeliveryPage(Struct, frozen=True, kw_only=True):
     """A part of the list; `tag` stands for what the list was when its first page was read."""
 
     deliveries: tuple[ListedDelivery, ...]
     tag: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryLog:
+class DeliveryLog(Struct, frozen=True):
     """Reads the list as the App."""
 
     github: GitHubClient

@@ -10,9 +10,9 @@ request is tried in growing intervals, and the others fail at once.
 
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 
 import httpx
+from msgspec import Struct, field
 
 from bot.errors import Outage
 from bot.github.errors import RateLimited
@@ -39,8 +39,7 @@ UsageExchange = Callable[[int, Sequence[UsageSlot], int], Awaitable[Sequence[Usa
 says what all others sent since; None where that cannot be had now."""
 
 
-@dataclass(slots=True)
-class _Usage:
+class _Usage(Struct):
     """Moments of writes, oldest first, and of every point of the last minute."""
 
     writes: deque[float] = field(default_factory=deque)

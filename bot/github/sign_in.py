@@ -4,10 +4,10 @@ No exception carries a code, a token or the secret. A token that GitHub refuses 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from urllib.parse import urlencode, urlsplit
 
 import httpx
+from msgspec import Struct
 
 from bot.errors import InternalError, InvalidToken, TransientError, UserError
 from bot.github.errors import RETRY_SECONDS, error_from_status
@@ -19,12 +19,14 @@ PUBLIC_API = "https://api.github.com"
 PUBLIC_SITE = "https://github.com"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserToken:
+class UserToken(Struct, frozen=True, kw_only=True):
     """A person's token; it never shows in `repr`. `seconds` is how long it is good for, where GitHub says."""
 
-    secret: str = field(repr=False)
+    secret: str
     seconds: float | None
+
+    def __repr__(self) -> str:
+        return f"UserToken(seconds={self.seconds})"
 
 
 class SignInClient:

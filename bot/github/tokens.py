@@ -9,10 +9,10 @@ import asyncio
 import importlib
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import httpx
+from msgspec import Struct
 
 from bot.github.limits import REQUEST_TIMEOUT
 
@@ -20,12 +20,14 @@ from bot.github.limits import REQUEST_TIMEOUT
 EXPIRY_MARGIN_SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstallationToken:
+class InstallationToken(Struct, frozen=True, kw_only=True):
     """An installation's token; it never shows in `repr`. `expires_at` is in Unix seconds."""
 
-    secret: str = field(repr=False)
+    secret: str
     expires_at: float
+
+    def __repr__(self) -> str:
+        return f"InstallationToken(expires_at={self.expires_at})"
 
 
 class TokenCache:

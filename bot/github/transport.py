@@ -9,11 +9,11 @@ import asyncio
 import importlib
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 from urllib.parse import quote
 
 import httpx
+from msgspec import Struct
 
 from bot.errors import InternalError, TransientError, UserError
 from bot.github.errors import RETRY_SECONDS, RateLimited, error_from_status
@@ -26,8 +26,7 @@ T = TypeVar("T")
 NOT_MODIFIED = 304
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiResponse:
+class ApiResponse(Struct, frozen=True, kw_only=True):
     """A good answer: its status, its JSON (None where it has none), the query of the next page, and the tag
     that stands for its content."""
 
@@ -93,8 +92,7 @@ _FAILED_BEFORE_SENDING = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTi
 JsonObject = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(Struct, frozen=True):
     """One request."""
 
     method: str

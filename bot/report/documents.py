@@ -8,10 +8,10 @@ log scale. Links are paths below the public address.
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
-from msgspec import UNSET, Struct, UnsetType, structs, to_builtins
+from msgspec import UNSET, Struct, UnsetType, to_builtins
+from msgspec.structs import replace
 
 from bot.domain.price import Price
 from bot.domain.run import RunRecord
@@ -171,7 +171,7 @@ def run_response(run: MeasuredRun) -> MeasuredRunResponse:
 def run_json(run: MeasuredRun) -> Iterator[str]:
     """The text of `run_response`, a step at a time: as one text a day of them is large."""
     stepless = replace(
-        run, log=structs.replace(run.log, steps=(), steps_seen=max(run.log.steps_seen, len(run.log.steps)))
+        run, log=replace(run.log, steps=(), steps_seen=max(run.log.steps_seen, len(run.log.steps)))
     )
     values = json_values(run_response(stepless))
     place = list(values).index("steps")

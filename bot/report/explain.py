@@ -6,7 +6,6 @@ it, HTML escapes it by its template.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import assert_never
 
 from msgspec import Struct, structs, to_builtins
@@ -166,7 +165,7 @@ def comparison_view(comparison: Comparison) -> ComparisonView:
 def _timing_to_show(comparison: Comparison) -> TimingDecision:
     """The timing without what is said already, and without more runs where they would settle nothing."""
     timing = comparison.timing
-    return replace(
+    return structs.replace(
         timing,
         reason="" if timing.reason == comparison.reason else timing.reason,
         more_runs=timing.more_runs if comparison.verdict is Verdict.INCONCLUSIVE else None,

@@ -6,7 +6,7 @@ What the comment said is what the page shows. Step lines are left out: they stay
 import logging
 import zlib
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
@@ -189,7 +189,7 @@ def _slim_row(row: SlimmedRow) -> SlimmedRow:
 
 def slim_comparison(comparison: Comparison) -> Comparison:
     """A comparison without its runs' step lines and marks."""
-    return replace(
+    return structs.replace(
         comparison,
         base=tuple(_slim_run(run) for run in comparison.base),
         head=tuple(_slim_run(run) for run in comparison.head),
@@ -197,4 +197,4 @@ def slim_comparison(comparison: Comparison) -> Comparison:
 
 
 def _slim_run(run: MeasuredRun) -> MeasuredRun:
-    return replace(run, log=structs.replace(run.log, steps=(), marks=()))
+    return structs.replace(run, log=structs.replace(run.log, steps=(), marks=()))

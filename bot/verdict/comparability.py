@@ -7,10 +7,10 @@ print disagrees: the `file.py:line` in front of a message is a fingerprint of th
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bot.logs.decoding import GzipDamage
@@ -27,8 +27,7 @@ CASE_IN_RUN_NAME = re.compile(r"_\d{8}_\d{6}_(?P<case>\w+)$")
 FieldReader = Callable[[MeasuredRun], object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedField:
+class ComparedField(Struct, frozen=True, kw_only=True):
     """Something both sides must, or had better, have in common.
 
     `way_out` completes the caveat; `needed` marks what the check cannot do without.
@@ -208,8 +207,7 @@ PRINTED_TFLOP_DIGIT = 0.01
 """The log's own TFLOP per step has two decimals, which is coarse for a small model."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkAmount:
+class WorkAmount(Struct, frozen=True, kw_only=True):
     """Work of one step on one device, and how far printing may have rounded it."""
 
     name: str
@@ -413,8 +411,7 @@ class ComparisonAxis(StrEnum):
     VARIANTS = "variants"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provenance:
+class Provenance(Struct, frozen=True, kw_only=True):
     """Whether both sides claim one commit, whether they then are the same code, and what to say about it."""
 
     same_claim: bool
@@ -456,8 +453,7 @@ def same_commit(one: str, other: str) -> bool:
     return len(shorter) >= MIN_SHA_DIGITS and longer.startswith(shorter)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodeDifference:
+class CodeDifference(Struct, frozen=True, kw_only=True):
     """A sign that different code ran."""
 
     base: str
@@ -595,8 +591,7 @@ class OutcomeClass(StrEnum):
     ABSENT = "absent"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideOutcome:
+class SideOutcome(Struct, frozen=True, kw_only=True):
     """One side of a comparison: its runs, those that can be measured, and the fate that stands for it.
 
     `telling` is the run that the fate was read from. `flaky` is set where runs of the same code passed and

@@ -5,8 +5,10 @@ ran in the same environment, what the loss says, what the clock says. Nothing is
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.logs.facts import OutcomeState
 from bot.verdict.comparability import (
@@ -51,8 +53,7 @@ LOSS_UNCHANGED = frozenset({LossVerdict.IDENTICAL, LossVerdict.WITHIN_TOLERANCE}
 LOSS_CHANGED = frozenset({LossVerdict.DIVERGED, LossVerdict.DRIFTED, LossVerdict.DIFFERENT_START})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseVerdict:
+class CaseVerdict(Struct, frozen=True, kw_only=True):
     """A verdict and its reason, one clause; `untimed` where a side has no run whose times may be compared."""
 
     verdict: Verdict

@@ -5,9 +5,10 @@ Every printed step line is either kept or dropped for one named reason.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from typing import assert_never
+
+from msgspec import Struct
 
 from bot.logs.facts import MarkKind, RunLog, Step, StepKind
 from bot.verdict.comparability import SideOutcome
@@ -182,8 +183,7 @@ def _kept_step_places(log: RunLog, kept: Sequence[int]) -> list[Place]:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionInputs:
+class DecisionInputs(Struct, frozen=True, kw_only=True):
     """What a comparison was given beside its runs."""
 
     family: DeviceFamily | None

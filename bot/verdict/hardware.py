@@ -1,8 +1,9 @@
 """Number formats, device families, and the peak rates of devices. An unknown device has none."""
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Precision(StrEnum):
@@ -39,8 +40,7 @@ class DeviceFamily(StrEnum):
     CPU = "CPU"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PeakRates:
+class PeakRates(Struct, frozen=True, kw_only=True):
     """Peak dense TFLOP/s of one device as JAX counts devices; `eight_bit` is int8 and fp8 alike."""
 
     name: re.Pattern[str]

@@ -1,7 +1,8 @@
 """The values of the room: what was measured of a run, what a comparison says, and why it says so."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from bot.logs.facts import RunLog
 from bot.logs.ledger import Phase
@@ -35,8 +36,7 @@ IMPLAUSIBLE_SHORT_TITLES: dict[ImplausibleReason, str] = {
 """For a narrow column of a table."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImplausibleValue:
+class ImplausibleValue(Struct, frozen=True, kw_only=True):
     """One value that no figure of ours may use.
 
     `field` is a field of `Step`, `value` what the line prints there, in that field's unit; for `time` it is
@@ -94,16 +94,14 @@ REASON_TITLES: dict[Reason, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dropped:
+class Dropped(Struct, frozen=True, kw_only=True):
     """The steps that were left out for one reason."""
 
     reason: Reason
     steps: StepSpans
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """Where something stands: the byte of the (inflated) log, and the step whose line it is, if it is one."""
 
     what: str
@@ -111,8 +109,7 @@ class Place:
     step: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainedRun:
+class ExplainedRun(Struct, frozen=True, kw_only=True):
     """One run: its steady step time (seconds, relative standard error) and the steps behind it.
 
     `used` says that it is in the comparison's mean; `bounds` are the shortest and longest interval kept,
@@ -134,8 +131,7 @@ class ExplainedRun:
     places: tuple[Place, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainedHistory:
+class ExplainedHistory(Struct, frozen=True, kw_only=True):
     """Main's runs: how many were `given`, how many lie `before_change`, are older than the newest that count,
     or were dropped as `glitches` (seconds); `used` is 0 where the rest are too few."""
 
@@ -146,8 +142,7 @@ class ExplainedHistory:
     glitches: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arithmetic:
+class Arithmetic(Struct, frozen=True, kw_only=True):
     """The decision on step time with its numbers filled in; changes and errors on the log scale.
 
     `n` counts what was weighed: `main` of base's are main's runs, by `standing`; where that is disputed, base
@@ -184,8 +179,7 @@ class Arithmetic:
     decision: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExactFigure:
+class ExactFigure(Struct, frozen=True, kw_only=True):
     """An exact metric: it has moved where it changed by `least` (in its unit) and `least_percent`."""
 
     key: str
@@ -197,8 +191,7 @@ class ExactFigure:
     direction: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+class Explanation(Struct, frozen=True, kw_only=True):
     """Everything that a comparison rests on; `arithmetic` is None where nothing could be decided."""
 
     base: tuple[ExplainedRun, ...] = ()
@@ -286,8 +279,7 @@ class NoiseSource(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SteadyStepTime:
+class SteadyStepTime(Struct, frozen=True, kw_only=True):
     """The steady step time of one run.
 
     `seconds` is the median of the kept intervals, `se` its relative within-run standard error, `resolution`
@@ -304,8 +296,7 @@ class SteadyStepTime:
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measurements:
+class Measurements(Struct, frozen=True, kw_only=True):
     """Everything computed from one `RunLog`; units are in the names, what cannot be had is None."""
 
     steady: SteadyStepTime = SteadyStepTime()
@@ -333,16 +324,14 @@ class Measurements:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredRun:
+class MeasuredRun(Struct, frozen=True, kw_only=True):
     """A run's log and what was measured from it."""
 
     log: RunLog
     measurements: Measurements
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caveat:
+class Caveat(Struct, frozen=True, kw_only=True):
     """One difference to know before believing a figure: `field` is what differs, `base` and `head` how."""
 
     kind: CaveatKind
@@ -353,8 +342,7 @@ class Caveat:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimingDecision:
+class TimingDecision(Struct, frozen=True, kw_only=True):
     """The decision on steady step time: `change` is ln(head/base), `band` the threshold T, `mde` the effect
     seen in 4 of 5 comparisons, `se` the standard error, all on the log scale (`percent()` makes it readable).
     `n` is runs of base and head; `main_runs` of main's runs stand beside base's in `base_seconds`, which is
@@ -380,8 +368,7 @@ class TimingDecision:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LossDecision:
+class LossDecision(Struct, frozen=True, kw_only=True):
     """The decision on the loss curves. `max_relative` is |head/base - 1| at its largest, at `worst_step`, and
     `allowed_relative` what is tolerated there; `digits` is what identity was checked on ("perplexity")."""
 
@@ -405,8 +392,7 @@ class Direction(StrEnum):
     DIFFERENT = "different"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricRow:
+class MetricRow(Struct, frozen=True, kw_only=True):
     """One metric on both sides: `key` is a row of `bot.verdict.metrics.METRICS`; `judged` metrics may be
     coloured by `direction`, the others never are."""
 
@@ -418,8 +404,7 @@ class MetricRow:
     direction: Direction = Direction.SAME
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(Struct, frozen=True, kw_only=True):
     """One case, base against head: the verdict and everything it rests on."""
 
     verdict: Verdict
@@ -433,8 +418,7 @@ class Comparison:
     explanation: Explanation | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Margins:
+class Margins(Struct, frozen=True, kw_only=True):
     """The thresholds a repository may raise, in percent."""
 
     practical_percent: float = 1.0

@@ -5,9 +5,10 @@ differently, and such differences grow about a hundredfold in 20 steps; the tole
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite, isnan, log
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from bot.logs.facts import RunLog, Step
 from bot.verdict.hardware import Precision, parse_precision
@@ -21,8 +22,7 @@ HALF_LOSS_DIGIT = 0.51
 """Half of the last digit, and a little for binary rounding."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LossCurve:
+class LossCurve(Struct, frozen=True, kw_only=True):
     """Step lines that state a loss, by step; `decimals` is how many the loss is printed with, `exact` holds
     the losses that their perplexities tell, where these belong to them."""
 
@@ -147,8 +147,7 @@ WEIGHTS_TOLERANCE = 1e-6
 """total_weights counts tokens: anything but print rounding is other data."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlignedCurves:
+class AlignedCurves(Struct, frozen=True, kw_only=True):
     """The pairs of all common steps, how far apart each may be, and remarks on how they were compared."""
 
     pairs: Sequence[LossPair]

@@ -4,10 +4,11 @@ Every figure that a comparison shows is a row here. An informational metric is n
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
 from typing import assert_never
+
+from msgspec import Struct
 
 from bot.verdict.judgement import Direction, MeasuredRun, MetricRow, TimingVerdict
 
@@ -36,8 +37,7 @@ class Aggregation(StrEnum):
     FIRST = "first"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class Metric(Struct, frozen=True, kw_only=True):
     """One row: `digits` are decimals shown, `how` is one sentence for readers, `read` takes it from a run.
 
     An exact metric has moved when it changed by at least `least` (in its unit) and `least_percent`.

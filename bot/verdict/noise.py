@@ -7,12 +7,13 @@ shifts. A CPU, or a device that the log does not name, gets no assumed noise.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import inf, isfinite, log, sqrt
 from statistics import fmean, median
 from typing import assert_never
+
+from msgspec import Struct
 
 from bot.verdict.hardware import DeviceFamily
 from bot.verdict.judgement import NoiseSource
@@ -144,8 +145,7 @@ that has lost its tail is too small: reports on GPU-like noise were flagged twic
 this case's runs are."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noise:
+class Noise(Struct, frozen=True, kw_only=True):
     """`sd` is of ln S between runs, None where unknown; `nu` its degrees of freedom, measured or not yet
     enough; `history` counts the main runs used."""
 
@@ -173,8 +173,7 @@ def run_to_run_noise(
     return Noise(sd=default, nu=nu, spread=spread)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SelectedHistory:
+class SelectedHistory(Struct, frozen=True, kw_only=True):
     """Places in a history, oldest first: of the runs `used`, and of the `glitches` that were set aside."""
 
     used: tuple[int, ...] = ()
@@ -235,8 +234,7 @@ def _default_sd(family: DeviceFamily | None) -> float | None:
             assert_never(family)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PastRun:
+class PastRun(Struct, frozen=True, kw_only=True):
     """One ended run on main: its steady step time, its commit, and when it began (Unix seconds)."""
 
     seconds: float
@@ -244,8 +242,7 @@ class PastRun:
     started: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LevelShift:
+class LevelShift(Struct, frozen=True, kw_only=True):
     """Main moved: `change` is ln(after/before) of the mean levels, `at` the commit of the first run on the
     new level and `before` that of the last run on the old one: the commits from `before` to `at` did it.
     `runs_before` and `runs_after` lie on these levels; `started` is when the first of the new ones began.
@@ -259,8 +256,7 @@ class LevelShift:
     started: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoiseHistory:
+class NoiseHistory(Struct, frozen=True, kw_only=True):
     """The main runs that a noise was measured from: how many, when the oldest began (Unix seconds), and
     the change of main's level that they follow, if there was one."""
 

@@ -11,13 +11,14 @@ same number and carries every digit, so lost digits are recovered from it.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import pairwise
 from math import hypot, inf, isfinite, sqrt
 from operator import itemgetter
 from statistics import median, stdev
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from bot.logs.facts import Mark, MarkKind, RunLog, Step, StepKind
 from bot.verdict.hardware import max_tflops
@@ -191,8 +192,7 @@ RECOVERY_TOLERANCE = 0.01
 """A recovered value this close to the printed one is the same number with more digits."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepWork:
+class StepWork(Struct, frozen=True, kw_only=True):
     """What one step does on one device: tokens and TFLOP, None where the lines do not tell."""
 
     tokens: float | None = None
@@ -315,8 +315,7 @@ COARSE_DIGIT = 0.01
 """A timestamp whose last digit is a larger share of a step than the practical margin cannot judge it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepIntervals:
+class StepIntervals(Struct, frozen=True, kw_only=True):
     """Intervals by step number, the seconds of their last digit (`digit`; `blur` is what it does to one of
     them: two stamps bound an interval), and the shortest that the device can do."""
 

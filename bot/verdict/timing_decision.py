@@ -17,9 +17,11 @@ for assessing treatment effects in clinical trials").
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from math import exp, log, log1p, sqrt
 from statistics import fmean
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.verdict.hardware import DeviceFamily
 from bot.verdict.judgement import (
@@ -62,8 +64,7 @@ WITHIN_DOMINATES = 9.0
 """A within-run variance this much above the measured one shows that the runs at hand were noisier."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimingEvidence:
+class TimingEvidence(Struct, frozen=True, kw_only=True):
     """`change` is ln(head/base), `n` the runs of each side, `within` its mean squared error of one run.
     `rounding` is how far the last printed digits alone may have moved the change, whatever the runs."""
 
@@ -73,8 +74,7 @@ class TimingEvidence:
     rounding: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionRules:
+class DecisionRules(Struct, frozen=True, kw_only=True):
     """What a decision is held to: margins on the log scale, cases of the report, and which look this is."""
 
     practical: float
@@ -83,8 +83,7 @@ class DecisionRules:
     look: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThresholdTest:
+class ThresholdTest(Struct, frozen=True, kw_only=True):
     """One application of the rules: verdict, threshold and standard error on the log scale, and the quantiles
     of the two tests."""
 
@@ -231,8 +230,7 @@ MIN_MAIN_RUNS = MIN_DEGREES_OF_FREEDOM + 1
 """Main runs up to base that must be there: fewer say neither where main stood nor how far base is from it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PooledBaseline:
+class PooledBaseline(Struct, frozen=True, kw_only=True):
     """`evidence` is what is judged, `level` the ln of base's seconds in it, `main` how many of main's runs
     stand in it. Where main's runs contradict base, `base_off` is ln(base/main), and `against_main` is head
     against main's and base's runs together. `glitches` are ln(run/level) of the main runs set aside."""

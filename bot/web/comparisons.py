@@ -4,7 +4,6 @@ The rules are a report's: the error rate is shared among the comparable cases, n
 default branch, margins are the repository's own.
 """
 
-import dataclasses
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -285,7 +284,7 @@ class ComparisonCache(Struct):
             row = pairing.rows[at]
             found = compare_case(row, pairing, measured, comparable, explained=at == chosen)
             made = case_report(row, found) if at == chosen else made
-            slim = dataclasses.replace(reports.slim_comparison(found), explanation=None)
+            slim = replace(reports.slim_comparison(found), explanation=None)
             known[at] = known[at] or self._keep(keys[at], case_report(row, slim))
         rows = [
             one if isinstance(one, CaseReport) else case_report(row, None)

@@ -1,7 +1,5 @@
 """A sample report for each state of the comment, and one whose every foreign text is hostile."""
 
-from dataclasses import replace
-
 from msgspec import structs
 
 from bot.report.assess import acknowledged_state
@@ -201,7 +199,7 @@ def row_in_state(state: RowState, name: str = "04_int8") -> CaseReport:
         RowState.SAME: same(name),
         RowState.CARRIED: structs.replace(same(name), state=state),
         RowState.FASTER: case(name, state, faster),
-        RowState.FIXED: case(name, state, replace(faster, verdict=Verdict.FIXED)),
+        RowState.FIXED: case(name, state, structs.replace(faster, verdict=Verdict.FIXED)),
         RowState.DIVERGED: case(name, state, _diverged()),
         RowState.NOT_COMPARABLE: case(name, state, _other_device()),
         RowState.NO_BASELINE: case(name, state, _alone()),

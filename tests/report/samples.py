@@ -3,7 +3,6 @@
 Figures are those of real v6e-32 runs where the documents give them; the rest is illustrative.
 """
 
-from dataclasses import replace
 from math import log
 from typing import Any
 
@@ -204,7 +203,7 @@ def timing(
         history=20,
         comparable_cases=12,
     )
-    return replace(made, **more)
+    return structs.replace(made, **more)
 
 
 IDENTICAL = LossDecision(
@@ -228,7 +227,7 @@ DIVERGED = LossDecision(
     compared_steps=10,
 )
 
-DRIFTED = replace(DIVERGED, verdict=LossVerdict.DRIFTED, first_outside_step=6, max_relative=0.021)
+DRIFTED = structs.replace(DIVERGED, verdict=LossVerdict.DRIFTED, first_outside_step=6, max_relative=0.021)
 
 NO_LOSS = LossDecision(verdict=LossVerdict.NOT_COMPARABLE, reason="a side has no steps")
 

@@ -1,7 +1,5 @@
 """What rows and reports amount to: headline, severity, failure novelty, acknowledgements, ended reports."""
 
-from dataclasses import replace
-
 import pytest
 from msgspec import structs
 
@@ -134,8 +132,8 @@ def test_a_changed_loss_is_news_beside_an_accepted_slowdown() -> None:
     """The same state for another reason."""
     row = _slower(6.1)
     assert row.comparison is not None
-    drifted = replace(row.comparison.loss, verdict=LossVerdict.DRIFTED)
-    changed = structs.replace(row, comparison=replace(row.comparison, loss=drifted))
+    drifted = structs.replace(row.comparison.loss, verdict=LossVerdict.DRIFTED)
+    changed = structs.replace(row, comparison=structs.replace(row.comparison, loss=drifted))
 
     assert not acknowledgement_holds(_acceptance(row), changed)
 

@@ -1,7 +1,5 @@
 """The cells of a row: what is running, what was judged, what it says beside its figures."""
 
-from dataclasses import replace
-
 import pytest
 from msgspec import structs
 
@@ -140,13 +138,13 @@ def test_what_one_side_does_not_state_is_no_difference() -> None:
     )
     comparison = same("a").comparison
     assert comparison is not None
-    row = structs.replace(same("a"), comparison=replace(comparison, caveats=(silent,)))
+    row = structs.replace(same("a"), comparison=structs.replace(comparison, caveats=(silent,)))
     fold = environment_fold(report(row), DETAIL_LEVELS[0])
     assert fold is not None
     assert fold.table is not None
     assert markdown(fold.summary) == "Environment: no difference · 1 not stated"
     assert tuple(map(markdown, fold.table.rows[0][1:3])) == ("TPU v6 lite", "not stated")
-    both = structs.replace(row, comparison=replace(comparison, caveats=(silent, *JAX_CAVEATS)))
+    both = structs.replace(row, comparison=structs.replace(comparison, caveats=(silent, *JAX_CAVEATS)))
     fold = environment_fold(report(both), DETAIL_LEVELS[0])
     assert fold is not None
     assert " · 1 not stated" in markdown(fold.summary)

@@ -2,10 +2,9 @@
 
 import json
 import math
-from dataclasses import replace
 from typing import Any
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.logs.facts import OutcomeState, RunLog, RunOutcome, Step
 from bot.report.documents import (
@@ -108,7 +107,7 @@ def test_a_run_is_written_as_the_contract_shows() -> None:
 def test_a_time_without_a_date_is_not_written() -> None:
     """Only differences mean anything in a log without a year."""
     run = measured()
-    document = run_values(replace(run, log=structs.replace(run.log, dated=False)))
+    document = run_values(replace(run, log=replace(run.log, dated=False)))
     steps = document["steps"]
     assert isinstance(steps, list)
     assert steps[0]["time"] is None
@@ -118,7 +117,7 @@ def test_a_loss_that_is_not_a_number_stays_valid_json_and_is_not_lost() -> None:
     """JSON has no NaN: the figure is null, the word is beside it."""
     run = replace(
         EMPTY,
-        log=structs.replace(EMPTY.log, steps=(Step(step=0, loss=math.nan), Step(step=1, loss=-math.inf))),
+        log=replace(EMPTY.log, steps=(Step(step=0, loss=math.nan), Step(step=1, loss=-math.inf))),
     )
     document = strict(run_values(run))
     assert isinstance(document, dict)

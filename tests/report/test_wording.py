@@ -149,12 +149,12 @@ ODD = (
 
 def _report(*odd: ImplausibleValue) -> Report:
     run = samples.measured()
-    head = replace(run, measurements=replace(run.measurements, implausible=odd))
+    head = structs.replace(run, measurements=structs.replace(run.measurements, implausible=odd))
     made = samples.report(samples.same("03_dropout"))
     (row,) = made.rows
     assert row.comparison is not None
     return structs.replace(
-        made, rows=(structs.replace(row, comparison=replace(row.comparison, head=(head,))),)
+        made, rows=(structs.replace(row, comparison=structs.replace(row.comparison, head=(head,))),)
     )
 
 

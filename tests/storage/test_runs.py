@@ -125,7 +125,7 @@ def test_any_measured_run_comes_back(losses: list[float], source: str) -> None:
     """Encoding loses nothing of any run, whatever numbers and texts its log held."""
     run = _measured(steps=4)
     steps = [structs.replace(step, loss=loss) for step, loss in zip(run.log.steps, losses, strict=True)]
-    run = replace(run, log=structs.replace(run.log, source=source, steps=tuple(steps)))
+    run = structs.replace(run, log=structs.replace(run.log, source=source, steps=tuple(steps)))
     assert repr(runs.decode_measured(runs.encode_measured(run))) == repr(run)
 
 
@@ -158,7 +158,7 @@ def test_figures_say_under_what_a_branchs_runs_were_measured(database: Database)
     timed, short = _measured(steps=12), _measured(steps=3)
     failure = Failure(kind="code", error="KeyError: 'x'", fingerprint="f00d")
     outcome = RunOutcome(state=OutcomeState.FAILED, exit_code=1, failure=failure)
-    failed = replace(short, log=structs.replace(short.log, outcome=outcome))
+    failed = structs.replace(short, log=structs.replace(short.log, outcome=outcome))
     for name, run in (("timed", timed), ("failed", failed)):
         database.now(runs.save, replace(FOUND, id=name), now=1.0, measured=run)
     database.now(runs.save, replace(FOUND, id="unread"), now=1.0)

@@ -193,7 +193,7 @@ def test_a_run_the_cluster_failed_does_not_make_a_head_flaky() -> None:
 def test_a_damaged_log_is_said_to_be_one(warning: str, said: str) -> None:
     """The run may have ended well: it is the file that has to be copied again."""
     cut = ended(OutcomeState.INCOMPLETE)
-    found = compare([run()], [replace(cut, log=structs.replace(cut.log, warnings=(warning,)))])
+    found = compare([run()], [structs.replace(cut, log=structs.replace(cut.log, warnings=(warning,)))])
     assert found.verdict is Verdict.NOT_COMPARABLE
     assert found.reason == (
         f"head has a damaged log: its gzip data is {said} after step 4 of 20 steps; "

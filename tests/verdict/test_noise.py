@@ -1,13 +1,13 @@
 """Where the noise between runs is taken from, and where main moved."""
 
 import random
-from dataclasses import replace
 from math import exp, log
 from statistics import stdev
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.verdict.hardware import DeviceFamily
 from bot.verdict.judgement import NoiseSource

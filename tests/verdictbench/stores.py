@@ -5,9 +5,11 @@ Promises: base and head of a comparison are played afresh; only history (and rep
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
+
+from msgspec.structs import replace
 
 from bot.logs.facts import RunLog
 from bot.verdict.judgement import MeasuredRun, SteadyStepTime

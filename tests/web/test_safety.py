@@ -43,7 +43,7 @@ def nasty_failure() -> MeasuredRun:
         samples.NNX_FAILURE, error=HOSTILE_TEXT, excerpt=NASTY.decode("utf-8", "replace")
     )
     run = samples.measured(None, end=samples.outcome(OutcomeState.FAILED, failure))
-    return replace(
+    return structs.replace(
         run, log=structs.replace(run.log, source="gs://secret-bucket/<b>.log", warnings=(HOSTILE_TEXT,))
     )
 

@@ -4,7 +4,6 @@ Shared by the pages of pull requests and comparisons. Pure; the overview row use
 table.
 """
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
@@ -186,7 +185,7 @@ def _as_judged(row: MetricRow, timing: TimingDecision) -> MetricRow:
     base, head = timing.base_seconds, timing.head_seconds
     if base is None or head is None or row.diff is None:
         return row
-    return dataclasses.replace(row, base=base, head=head, diff=head - base)
+    return replace(row, base=base, head=head, diff=head - base)
 
 
 def _rounds_to_zero(row: MetricRow, digits: int) -> bool:

@@ -1,11 +1,10 @@
 """Every text of a value goes through the rules, and nothing else is touched."""
 
-from dataclasses import replace
 from pathlib import PurePath
 
 import msgspec
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.report.model import Report
 from bot.report.text.redact import redacted
@@ -19,7 +18,7 @@ from tests.verdict.made_runs import run as made
 
 STRANGER = Access(repository="octo/maxtext", private=False, links=Links())
 
-READER = msgspec.structs.replace(STRANGER, private=True)
+READER = replace(STRANGER, private=True)
 
 STATES = every_state()
 
@@ -54,8 +53,8 @@ def test_a_report_is_shown_as_if_every_value_of_it_were_looked_at(name: str, vis
 def test_a_text_deep_in_a_run_is_redacted() -> None:
     """A name that a step line prints beside a number is a text from outside as any other."""
     run = made(Shape(steps=6))
-    step = structs.replace(run.log.steps[2], extras=((TOKEN, 1.0),))
-    told = replace(run, log=structs.replace(run.log, steps=(step, *run.log.steps)))
+    step = replace(run.log.steps[2], extras=((TOKEN, 1.0),))
+    told = replace(run, log=replace(run.log, steps=(step, *run.log.steps)))
     shown = for_page(told, STRANGER)
     assert TOKEN not in repr(shown)
     assert msgspec.convert(plainly(msgspec.to_builtins(told), private=False), type=MeasuredRun) == shown

@@ -1,8 +1,6 @@
 """One case in full: its figures agree with its verdict and each other, it says why, and what its runs
 cost."""
 
-from dataclasses import replace
-
 import pytest
 from msgspec import structs
 
@@ -32,7 +30,7 @@ def _line(key: str, base: float | str | None, head: float | str | None) -> tuple
 def test_a_run_of_a_small_price_is_not_free(hours: float, shown: str) -> None:
     """In the table of a case's runs."""
     its = measured()
-    run = replace(its, measurements=replace(its.measurements, chip_hours=hours))
+    run = structs.replace(its, measurements=structs.replace(its.measurements, chip_hours=hours))
     visit = Access(repository="octo/maxtext", private=False, links=Links())
     (line,) = run_lines((record("04_int8", "linen", HEAD, 0),), visit, (run,))
     assert shown == line.chip_hours

@@ -3,11 +3,10 @@
 import gzip
 import re
 import zlib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.artifacts import line_index
 from bot.domain.run import RunState
@@ -38,7 +37,7 @@ def read(text: str, error: str | None = None) -> MeasuredRun:
     failure = Failure(kind="python_exception", error=error, offset=text.index(error)) if error else None
     run = samples.measured(end=samples.outcome(OutcomeState.FAILED, failure) if failure else None)
     steps = tuple(Step(step=n, offset=at) for n, at in enumerate(places))
-    return replace(run, log=structs.replace(run.log, steps=steps))
+    return replace(run, log=replace(run.log, steps=steps))
 
 
 def marked(page: ParsedPage) -> list[str]:
