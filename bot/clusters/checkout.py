@@ -8,7 +8,6 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import mkdtemp
 
@@ -17,12 +16,12 @@ from dulwich.object_store import iter_tree_contents
 from dulwich.objects import Blob, Commit, ObjectID, Tree
 from dulwich.refs import Ref
 from dulwich.repo import Repo
+from msgspec import Struct
 
 from bot.errors import UserError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitCommit:
+class GitCommit(Struct, frozen=True, kw_only=True):
     """A commit as it stands in a repository; `at` is when it was made, in Unix seconds."""
 
     sha: str

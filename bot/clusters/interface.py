@@ -7,9 +7,10 @@ YAML without quotes, so nothing they allow means anything to either.
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
+
+from msgspec import Struct
 
 
 class JobState(StrEnum):
@@ -31,8 +32,7 @@ class ClusterFault(StrEnum):
     NOT_STARTED = "not_started"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterPlace:
+class ClusterPlace(Struct, frozen=True, kw_only=True):
     """An XPK cluster, and how its workloads are made there: each of so many `slices` of a device type."""
 
     project: str
@@ -48,8 +48,7 @@ class ClusterPlace:
         return f"{self.project}/{self.zone}/{self.cluster}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Struct, frozen=True, kw_only=True):
     """One execution of one case.
 
     `repository` is where the cluster reads the code from (a path for the local cluster), `sha` the exact
@@ -74,8 +73,7 @@ class Job:
     labels: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
+class Observation(Struct, frozen=True, kw_only=True):
     """A cluster's answer about one name.
 
     `exit_code` is None unless the job ended and the cluster saw how; `log_uri` names the log once there is

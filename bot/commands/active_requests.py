@@ -6,8 +6,9 @@ may run is decided in `bot.commands.fork_approval`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from bot.config import Suite
 from bot.domain.case_key import CaseKey, combine_keys

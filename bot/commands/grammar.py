@@ -22,9 +22,10 @@ too: phones insert them.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from enum import StrEnum
+
+from msgspec import Struct
 
 from bot.commands.prose import plain_lines
 
@@ -37,8 +38,7 @@ class Scope(StrEnum):
     ALL = "all"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCommand:
+class RunCommand(Struct, frozen=True, kw_only=True):
     """Measure these cases unless they are measured already. `words` are cases, globs, then variants."""
 
     text: str
@@ -46,8 +46,7 @@ class RunCommand:
     words: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RerunCommand:
+class RerunCommand(Struct, frozen=True, kw_only=True):
     """Measure these cases again. `words` are cases, globs, then variants; only variants unless NAMED."""
 
     text: str
@@ -55,8 +54,7 @@ class RerunCommand:
     words: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CancelCommand:
+class CancelCommand(Struct, frozen=True, kw_only=True):
     """Stop measuring these cases on this head. `words` are cases, globs, then variants."""
 
     text: str
@@ -64,38 +62,33 @@ class CancelCommand:
     words: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusCommand:
+class StatusCommand(Struct, frozen=True, kw_only=True):
     """Say again how things stand."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanCommand:
+class PlanCommand(Struct, frozen=True, kw_only=True):
     """Say what would run, and what it would cost."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineCommand:
+class BaselineCommand(Struct, frozen=True, kw_only=True):
     """Measure a commit of the base branch, to be compared with; no `ref` means the merge base."""
 
     text: str
     ref: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApproveCommand:
+class ApproveCommand(Struct, frozen=True, kw_only=True):
     """Let the code of a fork's head run; `sha` is how the head's commit begins, in lower case."""
 
     text: str
     sha: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AcknowledgeCommand:
+class AcknowledgeCommand(Struct, frozen=True, kw_only=True):
     """These cases' verdicts are known and accepted, for this reason. `words` name one case at least."""
 
     text: str
@@ -104,15 +97,13 @@ class AcknowledgeCommand:
     scope: Scope = Scope.NAMED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HelpCommand:
+class HelpCommand(Struct, frozen=True, kw_only=True):
     """Say which commands there are."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParseError:
+class ParseError(Struct, frozen=True, kw_only=True):
     """A command that is not understood: one sentence why, and the nearest valid spelling.
 
     `text`, `why` and `nearest` hold what the person wrote, so all are untrusted.
@@ -159,16 +150,14 @@ _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\u
 _ESCAPABLE = frozenset("\\\"'")
 
 
-@dataclass(frozen=True, slots=True)
-class SplitLine:
+class SplitLine(Struct, frozen=True):
     """The words of a line. `closed` is false where its last quote never ends."""
 
     words: tuple[str, ...]
     closed: bool
 
 
-@dataclass(slots=True)
-class _WordScanner:
+class _WordScanner(Struct):
     rest: str
     at: int = 0
     closed: bool = True

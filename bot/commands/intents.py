@@ -4,8 +4,9 @@ Pure. Whether the author may ask, and whether the facts still hold, is decided l
 answers.
 """
 
-from dataclasses import dataclass
 from typing import assert_never
+
+from msgspec import Struct
 
 from bot.commands import grammar
 from bot.commands.grammar import read_commands
@@ -26,8 +27,7 @@ from bot.webhooks.events import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchIntent:
+class WatchIntent(Struct, frozen=True, kw_only=True):
     """Keep this pull request's report true; `head_sha` is what the delivery saw."""
 
     repository: Repository
@@ -35,16 +35,14 @@ class WatchIntent:
     head_sha: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CloseIntent:
+class CloseIntent(Struct, frozen=True, kw_only=True):
     """Stop watching this pull request."""
 
     repository: Repository
     number: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandIntent:
+class CommandIntent(Struct, frozen=True, kw_only=True):
     """Somebody asks for something in a comment or by a button; nothing says yet that they may.
 
     Where `on_pull` is false, nothing says yet that `number` is a pull request and not an issue either.
@@ -59,8 +57,7 @@ class CommandIntent:
     on_pull: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelIntent:
+class LabelIntent(Struct, frozen=True, kw_only=True):
     """A label was put on a pull request or taken from it; nothing says yet that `by` may, or that the label
     means anything here. `at` is in Unix seconds."""
 
@@ -72,8 +69,7 @@ class LabelIntent:
     at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BranchIntent:
+class BranchIntent(Struct, frozen=True, kw_only=True):
     """A branch moved to `sha`, or was deleted. Whether it is watched, the repository's configuration says."""
 
     repository: Repository
@@ -83,8 +79,7 @@ class BranchIntent:
     deleted: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstallIntent:
+class InstallIntent(Struct, frozen=True, kw_only=True):
     """These repositories came to, or went from, an installation; `gone` when all of it ended or is paused."""
 
     installation: int
@@ -94,8 +89,7 @@ class InstallIntent:
     gone: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IgnoreIntent:
+class IgnoreIntent(Struct, frozen=True, kw_only=True):
     """Nothing is asked, and why."""
 
     why: str

@@ -1,12 +1,11 @@
 """Who may start runs: allowed, or denied with the reason to show."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from bot.domain.repository import Permission, Person
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuthorRights:
+class AuthorRights(Struct, frozen=True, kw_only=True):
     """What makes somebody one who may: the permission on the repository, a team that the configuration
     trusts, or (for a bot) being `listed` there by login, number and type."""
 
@@ -15,13 +14,11 @@ class AuthorRights:
     listed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allowed:
+class Allowed(Struct, frozen=True, kw_only=True):
     """The person may start runs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Denied:
+class Denied(Struct, frozen=True, kw_only=True):
     """The person may not; `why` is one plain sentence that names what is needed."""
 
     why: str

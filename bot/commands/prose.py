@@ -9,7 +9,8 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 # A line that opens a fence, perhaps inside list items:   - ```sh        ~~~~
 _FENCE = re.compile(r"^ {0,3}(?P<items>(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(?P<fence>`{3,}(?=[^`]*$)|~{3,})")
@@ -33,8 +34,7 @@ _QUOTE = re.compile(r"^ {0,3}>")
 _MASK_START = re.compile(r"\\.|`+|<", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class _Mask:
+class _Mask(Struct, frozen=True):
     """A stretch of a paragraph that is not prose."""
 
     begin: int

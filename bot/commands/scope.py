@@ -4,10 +4,11 @@ A word that names none of them gives a `ParseError` with the nearest name.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import assert_never
+
+from msgspec import Struct
 
 from bot.commands.grammar import (
     REASON_PREFIX,
@@ -23,8 +24,7 @@ from bot.commands.grammar import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResolvedScope:
+class ResolvedScope(Struct, frozen=True, kw_only=True):
     """The cases and variants that a command means, in the suite's order.
 
     Where `scope` is FAILED, only those of them that failed are meant.

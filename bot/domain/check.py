@@ -4,8 +4,9 @@ The limits are GitHub's: https://docs.github.com/en/rest/checks/runs#create-a-ch
 """
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 CHECK_NAME = "MaxView"
 
@@ -36,8 +37,7 @@ class AnnotationLevel(StrEnum):
     FAILURE = "failure"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Annotation:
+class Annotation(Struct, frozen=True, kw_only=True):
     """A remark at a line of a file; `path` is the repository's, `line` counts from 1."""
 
     path: str
@@ -47,8 +47,7 @@ class Annotation:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckAction:
+class CheckAction(Struct, frozen=True, kw_only=True):
     """A button under a check; `identifier` comes back when somebody presses it."""
 
     label: str
@@ -56,8 +55,7 @@ class CheckAction:
     identifier: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RenderedCheck:
+class RenderedCheck(Struct, frozen=True, kw_only=True):
     """A check as it should stand; without `conclusion` it is pending.
 
     `title` is plain text, `summary` Markdown, `url` the page with everything, empty where there is none."""

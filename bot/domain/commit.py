@@ -1,10 +1,9 @@
 """Commits, and when two spellings of a SHA name the same one."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
+class Commit(Struct, frozen=True, kw_only=True):
     """One commit; `committed_at` is the committer's date, which a rebase renews. `tree` is the hash of its
     files, and `parents` the commits it was made on, where the answer says them."""
 

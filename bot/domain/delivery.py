@@ -1,10 +1,9 @@
 """A webhook delivery, as it arrived and as GitHub's own list of deliveries names it."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
+class Delivery(Struct, frozen=True, kw_only=True):
     """One delivery that is who it says it is.
 
     `id` is GitHub's, the same when it redelivers; `payload` is the raw body; `received` is in Unix seconds.
@@ -16,8 +15,7 @@ class Delivery:
     received: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedDelivery:
+class ListedDelivery(Struct, frozen=True, kw_only=True):
     """A delivery as GitHub's own list of them names it: `id` is of this attempt, `guid` the same for each.
 
     `at` is when it was sent, in Unix seconds.

@@ -1,12 +1,11 @@
 """What GitHub says about the head of a pull request or branch."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from bot.domain.commit import Commit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeadFacts:
+class HeadFacts(Struct, frozen=True, kw_only=True):
     """Where a head left its base, what it touches, the commits behind that, the head's own date, and the
     hash of its files."""
 

@@ -1,7 +1,8 @@
 """What a run costs in chip-hours, and how well that is known."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class PriceBasis(StrEnum):
@@ -11,8 +12,7 @@ class PriceBasis(StrEnum):
     LIMIT = "limit"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class Price(Struct, frozen=True, kw_only=True):
     """Chip-hours of one run or of several: the usual, the least and the most seen, from `runs` runs.
 
     Where `basis` is LIMIT, all three are an upper bound: devices times the time limit.

@@ -4,14 +4,14 @@ Times are Unix seconds, UTC. A commit is named by its full SHA: 40 hexadecimal d
 """
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from bot.domain.repository import GHOST, Person
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullRequest:
+class PullRequest(Struct, frozen=True, kw_only=True):
     """A pull request on GitHub. `head_repository` is None where the fork was deleted, `labels` where they are
     not known."""
 
@@ -41,8 +41,7 @@ class PullRequest:
         return self.number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Branch:
+class Branch(Struct, frozen=True, kw_only=True):
     """A branch of the repository that is watched without a pull request: it has no conversation.
 
     `row_number` is the number that storage keeps it by. `title` is the first line of its newest commit's
@@ -91,8 +90,7 @@ def subject_kind(row_number: int) -> SubjectKind:
     return SubjectKind.PULL_REQUEST if row_number > 0 else SubjectKind.BRANCH
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comment:
+class Comment(Struct, frozen=True, kw_only=True):
     """One comment of a pull request. `app_id` is the App that wrote it, where one did."""
 
     id: int

@@ -1,11 +1,11 @@
 """A repository, the people who work with it, and what they may do there."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repository:
+
+class Repository(Struct, frozen=True, kw_only=True):
     """A repository as one installation of the App sees it; `full_name` is `owner/name`."""
 
     full_name: str
@@ -15,8 +15,7 @@ class Repository:
     id: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
+class Person(Struct, frozen=True, kw_only=True):
     """An account. A deleted one is `ghost` with the id 0."""
 
     login: str

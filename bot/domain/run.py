@@ -1,7 +1,8 @@
 """One run of one case, as we store it, and the log files it was found by."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from bot.domain.case_key import CaseKey
 from bot.domain.commit import same_commit
@@ -32,8 +33,7 @@ def comparable_across_days(origin: str, place: str | None) -> bool:
     return origin == RunOrigin.FOUND or place is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogFile:
+class LogFile(Struct, frozen=True, kw_only=True):
     """One file of a store. `name` is relative to the store's root; `updated` is in Unix seconds;
     `generation` changes whenever the content does."""
 
@@ -43,8 +43,7 @@ class LogFile:
     generation: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundRun:
+class FoundRun(Struct, frozen=True, kw_only=True):
     """The log files of one run folder, and what its path says. `started` comes from date and time, UTC."""
 
     folder: str
@@ -56,8 +55,7 @@ class FoundRun:
     sha: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRecord:
+class RunRecord(Struct, frozen=True, kw_only=True):
     """One run of one case and variant on one commit.
 
     `branch` is the slug of the branch it ran on. `sha` has at least 7 digits, or is None where nothing
@@ -95,8 +93,7 @@ class RunRecord:
         return comparable_across_days(self.origin, self.place)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeadChoice:
+class HeadChoice(Struct, frozen=True, kw_only=True):
     """The runs of the head commit, newest first, and those of other commits of its branch.
 
     Where `commit_recorded` is False, the one run is taken for the head's because it is the newest that began
@@ -114,8 +111,7 @@ class HeadChoice:
         return others[0] if others and len(others) == len(self.runs) else head_sha
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineChoice:
+class BaselineChoice(Struct, frozen=True, kw_only=True):
     """The runs compared with, newest first. `distance` counts commits behind the merge base, None where
     their commit is not recorded. `why` completes "compared with … because it is …"; where there are no runs
     it is a clause of its own."""

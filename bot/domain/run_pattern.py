@@ -9,8 +9,9 @@ paths are compared with what known branches, variants and cases give, so `main` 
 import difflib
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct
 
 from bot.domain.commit import MIN_SHA_LENGTH
 
@@ -35,8 +36,7 @@ _VALUE_REGEX = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathFacts:
+class PathFacts(Struct, frozen=True, kw_only=True):
     """What a file's name says about its run. `started` is in Unix seconds, from date and time in UTC."""
 
     case: str
@@ -49,8 +49,7 @@ class PathFacts:
 PathReader = Callable[[str], PathFacts | None]
 
 
-@dataclass(frozen=True, slots=True)
-class RunPattern:
+class RunPattern(Struct, frozen=True):
     """A checked `runs.pattern`. Raises ValueError saying what is wrong with the text, and where."""
 
     text: str

@@ -1,7 +1,8 @@
 """What people and rules request to have measured, what they cancel, and which commits they approve."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from bot.domain.case_key import CaseKey
 
@@ -17,8 +18,7 @@ class RequestSource(StrEnum):
     SCHEDULE = "schedule"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRequest:
+class RunRequest(Struct, frozen=True, kw_only=True):
     """One wish: these cases, in these variants, measured; `fresh` counts how often anew.
 
     `name` tells asks of one source apart (the label, the comment's id). `by` is
@@ -40,8 +40,7 @@ class RunRequest:
         return _request_order(self.made, self.name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cancellation:
+class Cancellation(Struct, frozen=True, kw_only=True):
     """What was asked before is not wanted any more: these cases, on this head, until somebody asks again."""
 
     name: str
@@ -61,8 +60,7 @@ def _request_order(made: float, name: str) -> RequestOrder:
     return made, len(name), name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approval:
+class Approval(Struct, frozen=True, kw_only=True):
     """`by` has looked at a commit and lets its code run; `tree` is the hash of the commit's files."""
 
     head_sha: str

@@ -9,8 +9,9 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
+
+from msgspec import Struct, field
 
 from bot.artifacts.line_index import MIN_INDEXED_BYTES, LineIndexBuilder, LineIndexCache, content_identity
 from bot.artifacts.store import GZIP_MAGIC, ArtifactStore
@@ -22,8 +23,7 @@ from bot.verdict.judgement import MeasuredRun
 from bot.verdict.measure import measure
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportQuery:
+class ImportQuery(Struct, frozen=True, kw_only=True):
     """What to look for: a branch's slug, or the commits where the pattern names no branch; `since` is the
     earliest start (Unix seconds) worth listing."""
 
@@ -34,8 +34,7 @@ class ImportQuery:
     since: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportedRun:
+class ImportedRun(Struct, frozen=True, kw_only=True):
     """One run, read: the record to keep, and what was measured of it."""
 
     record: RunRecord
@@ -64,8 +63,7 @@ def logs_generation(found: FoundRun) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestReader:
+class ManifestReader(Struct, frozen=True):
     """What the small files beside runs record; each is asked for once, since many runs share a folder."""
 
     store: ArtifactStore

@@ -4,7 +4,7 @@ What is used includes what is reserved for runs under way, so the sum never pass
 at most what was reserved for it, so what is spent never does either.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 DAY_SECONDS = 86_400.0
 
@@ -20,8 +20,7 @@ _ROUNDING = 1e-9
 CONFIG_FILE = ".github/maxview.yml"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetLimits:
+class BudgetLimits(Struct, frozen=True, kw_only=True):
     """The most that may be used; None is no limit of that kind. Chip-hours, and runs at one place."""
 
     concurrent_runs: int
@@ -30,8 +29,7 @@ class BudgetLimits:
     chip_hours_per_pull_request: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetUse:
+class BudgetUse(Struct, frozen=True, kw_only=True):
     """What is used or set aside: runs at the place, and chip-hours of the repository's day, of the person's
     day, and of the pull request."""
 
@@ -41,8 +39,7 @@ class BudgetUse:
     pull: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetHold:
+class BudgetHold(Struct, frozen=True, kw_only=True):
     """A run that may not start yet: ask again at `until` (Unix seconds)."""
 
     until: float

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from msgspec import structs
+
 from bot.clusters.interface import ClusterPlace, Job
 from bot.config import ClusterKind, LaunchConfig, LocalConfig, Suite, XpkConfig
 from bot.domain.case_key import CaseKey
@@ -164,7 +166,7 @@ def job_of_attempt(first: Job, record: RunRecord, run: RunStatus) -> Job:
         key=record.key or record.id,
         attempt=run.attempt,
     )
-    return replace(first, name=run.name, run_name=run_name)
+    return structs.replace(first, name=run.name, run_name=run_name)
 
 
 def run_key(one: RequiredRun, order: JobContext) -> str:

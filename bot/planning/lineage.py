@@ -9,8 +9,9 @@ is never relied on.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
+
+from msgspec import Struct
 
 # PiperOrigin-RevId: 936672580
 _CHANGE_TRAILER = re.compile(r"^PiperOrigin-RevId: *(?P<change>[1-9][0-9]{0,17}) *$", re.MULTILINE)
@@ -33,8 +34,7 @@ _SQUASH_TITLE = re.compile(r"^.*\S \(#(?P<number>[1-9][0-9]{0,9})\)$")
 _EXPORTED_BRANCH = re.compile(r"^(?:test|exported_pr)_(?P<change>[1-9][0-9]{0,17})$")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trailers:
+class Trailers(Struct, frozen=True, kw_only=True):
     """What a message says of where its commit comes from. `change` is the number of the change list, `pull`
     the pull request that was imported, merged or squashed, `imported` the head of it that was taken."""
 
@@ -79,8 +79,7 @@ LandingSign = tuple[LandingEvidence, str | int | None]
 """A sign, and the very commit, files, change or pull request that it is of."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MainCommit:
+class MainCommit(Struct, frozen=True, kw_only=True):
     """A commit of main, newest knowledge of it: `tree` is the hash of its files."""
 
     sha: str
@@ -89,8 +88,7 @@ class MainCommit:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LandingHead:
+class LandingHead(Struct, frozen=True, kw_only=True):
     """A branch or pull request (`number`) as it last stood."""
 
     sha: str
@@ -100,8 +98,7 @@ class LandingHead:
     change: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Landing:
+class Landing(Struct, frozen=True, kw_only=True):
     """`head` became `commit` on main. Its runs are main's only where the very same files landed."""
 
     head: LandingHead

@@ -5,9 +5,10 @@ one to cancel. Times are Unix seconds, days are UTC.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 from bot.clusters.interface import Job
 from bot.domain.case_key import CaseKey
@@ -34,8 +35,7 @@ class ComparisonSide(StrEnum):
     CANDIDATE = "candidate"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideCommit:
+class SideCommit(Struct, frozen=True, kw_only=True):
     """One side's commit. `tree` is the hash of its files, where known."""
 
     side: ComparisonSide
@@ -48,8 +48,7 @@ class SideCommit:
         return self.tree or self.sha
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequiredRun:
+class RequiredRun(Struct, frozen=True, kw_only=True):
     """One run to have. `repeat` counts the runs of the same commit, case and variant from 1; `fresh` counts
     the times that people asked for a new measurement, whose runs are repeats of their own."""
 
@@ -65,8 +64,7 @@ class RequiredRun:
         return CaseKey(self.case, self.variant)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseNeed:
+class CaseNeed(Struct, frozen=True, kw_only=True):
     """How many runs of a case and variant to name for each side, and how many more for each time that a
     fresh measurement was asked for."""
 
@@ -164,8 +162,7 @@ def next_daily_time(now: float, daily_at: int) -> float:
     return now + SECONDS_PER_DAY - since
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedRun:
+class PlannedRun(Struct, frozen=True, kw_only=True):
     """A run to be started: its record, and the job that executes it.
 
     `price` is what it may cost, in chip-hours, None where nobody knows; `charged_to` is the person who asked

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.config import Suite
 from bot.domain.case_key import CaseKey, combine_keys
@@ -124,7 +124,7 @@ def without_skipped(report: Report, reasons: Mapping[CaseKey, str]) -> Report:
     skipped = (SkippedCase(case=row.case, variant=row.variant, why=reasons[row.key]) for row in empty)
     rows = tuple(row for row in report.rows if row not in empty)
     cases = {row.case for row in rows}
-    return structs.replace(
+    return replace(
         report,
         rows=rows,
         skipped=(*report.skipped, *skipped),

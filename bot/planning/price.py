@@ -1,8 +1,9 @@
 """What a run costs in chip-hours: estimated from earlier runs before it starts, measured afterwards."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from statistics import median
+
+from msgspec import Struct
 
 from bot.domain.price import Price, PriceBasis
 
@@ -47,8 +48,7 @@ def chip_hours(chips: int, seconds: float) -> float:
     return chips * seconds / 3600
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCost:
+class RunCost(Struct, frozen=True, kw_only=True):
     """What is known of a launched or found run: the pull request it was charged to, what it was thought to
     cost and what it did, in chip-hours, how it stands, and why it waits."""
 

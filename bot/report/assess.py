@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import assert_never
 
-from msgspec import Struct, structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.domain.commit import same_commit
 from bot.domain.price import is_budget_hold
@@ -562,7 +563,7 @@ def acknowledgement_holds(acknowledgement: Acknowledgement, row: CaseReport) -> 
 def _with_acknowledgement(row: CaseReport, acknowledgement: Acknowledgement | None) -> CaseReport:
     if acknowledgement is None or not acknowledgement_holds(acknowledgement, row):
         return row
-    return structs.replace(row, acknowledged=acknowledgement)
+    return replace(row, acknowledged=acknowledgement)
 
 
 def _got_slower(row: CaseReport, then: AcknowledgedState, now: AcknowledgedState) -> bool:
@@ -612,12 +613,12 @@ def _without_pending(report: Report, state: RowState, note: str) -> Report | Non
     if not any(row.state in PENDING_STATES for row in report.rows):
         return None
     rows = tuple(_ended_row(row, state, note) if row.state in PENDING_STATES else row for row in report.rows)
-    return structs.replace(report, rows=rows, plan=None)
+    return replace(report, rows=rows, plan=None)
 
 
 def _ended_row(row: CaseReport, state: RowState, note: str) -> CaseReport:
     notes = "; ".join(part for part in (note, row.note) if part)
-    return structs.replace(row, state=state, note=notes, progress=None)
+    return replace(row, state=state, note=notes, progress=None)
 
 
 _REPORTED_AT_ONCE = frozenset({RowState.CANCELLED, RowState.WAITING_FOR_APPROVAL})

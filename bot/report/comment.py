@@ -8,7 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from msgspec import Struct, structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.logs.facts import Failure
 from bot.report.assess import (
@@ -267,7 +268,7 @@ def compared_commits(report: Report) -> Line:
 
 def _without_age(baseline: Baseline) -> Baseline:
     """The baseline without the age of its runs, by which the cases of one commit differ."""
-    return structs.replace(baseline, newest_started=None)
+    return replace(baseline, newest_started=None)
 
 
 def _baseline_words(report: Report, place: Baseline) -> Line:
@@ -278,7 +279,7 @@ def _baseline_words(report: Report, place: Baseline) -> Line:
         least, most = min(numbers), max(numbers)
         runs = counted(most, "run") if least == most else f"{least} to {most} runs a case"
     started = [row.baseline.newest_started for row in here if row.baseline and row.baseline.newest_started]
-    newest = structs.replace(place, newest_started=max(started, default=None))
+    newest = replace(place, newest_started=max(started, default=None))
     parts = (foreign(place.why, 160), line(runs), line(_baseline_age(report, newest)))
     return joined(", ", [part for part in parts if part])
 

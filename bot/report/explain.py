@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
-from msgspec import Struct, structs, to_builtins
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from bot.logs.facts import OutcomeState
 from bot.report.assess import (
@@ -165,7 +166,7 @@ def comparison_view(comparison: Comparison) -> ComparisonView:
 def _timing_to_show(comparison: Comparison) -> TimingDecision:
     """The timing without what is said already, and without more runs where they would settle nothing."""
     timing = comparison.timing
-    return structs.replace(
+    return replace(
         timing,
         reason="" if timing.reason == comparison.reason else timing.reason,
         more_runs=timing.more_runs if comparison.verdict is Verdict.INCONCLUSIVE else None,
@@ -691,7 +692,7 @@ def comparison_markdown(comparison: Comparison, *, render: Callable[[str, Mappin
 
 def markdown_values(view: ComparisonView) -> dict[str, object]:
     """`view` with every text redacted and escaped, but for our own."""
-    texts = to_builtins(structs.replace(view, method=()))
+    texts = to_builtins(replace(view, method=()))
     escaped = {name: _escape_all(value) for name, value in texts.items()}
     method = tuple(markdown(one) for one in view.method)
     return {**escaped, "method": method, "symbol": view.symbol, "tone": view.tone}

@@ -4,8 +4,9 @@ None where nothing is known; nothing is guessed.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from bot.domain.run import RunState
 from bot.runs.run_status import RunStatus
@@ -17,8 +18,7 @@ SILENT_STEPS = 20
 """A job whose steps take long may be silent for this many of them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DurationRange:
+class DurationRange(Struct, frozen=True, kw_only=True):
     """From `low` to `high` seconds."""
 
     low: float

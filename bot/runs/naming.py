@@ -7,7 +7,8 @@ The same run has the same names in every process and after every restart.
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from bot.clusters.interface import JOB_PREFIX
 
@@ -24,8 +25,7 @@ _NOT_IN_A_JOB_NAME = re.compile(r"[^a-z0-9]+")
 _NOT_IN_A_RUN_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunIdentity:
+class RunIdentity(Struct, frozen=True, kw_only=True):
     """What makes two launches the same run.
 
     `code` is the tree's hash where it is known, so that a rebased commit with the same files needs no new

@@ -1,6 +1,6 @@
 """Persisted run status, and the timeouts of each kind of cluster."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from bot.clusters.interface import ClusterFault, ClusterPlace
 from bot.domain.run import RunState
@@ -11,8 +11,7 @@ KEPT_SIGHTINGS = 12
 """Newest moments at which a later step was seen: enough for a range of the pace, few enough for one row."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunTimeouts:
+class RunTimeouts(Struct, frozen=True, kw_only=True):
     """How often to look and how long to believe, in seconds. The defaults suit a shared cluster.
 
     `unseen` is how long a job may be missing: a cluster's listing lags behind its launches. `queue` is how
@@ -54,8 +53,7 @@ def timeouts_for(place: ClusterPlace | None) -> RunTimeouts:
     return LOCAL_TIMEOUTS if place is None else SHARED_TIMEOUTS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PastAttempt:
+class PastAttempt(Struct, frozen=True, kw_only=True):
     """An attempt that is over and was followed by another. `began` is when it was first seen running, None
     where it never was, `ended` when we gave it up (Unix seconds); `why` is one clause in our words, `note`
     the cluster's own (untrusted). `kept` is where its log is kept."""
@@ -70,16 +68,14 @@ class PastAttempt:
     kept: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepSighting:
+class StepSighting(Struct, frozen=True, kw_only=True):
     """A step that was seen in the log, and when it was written or first seen (Unix seconds)."""
 
     step: int
     at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunStatus:
+class RunStatus(Struct, frozen=True, kw_only=True):
     """A run in our books. `name` is the job of the attempt that counts, numbered from 1.
 
     `since` is when it came into its state, `spent` how many seconds of that we looked on, the last time at

@@ -11,9 +11,11 @@ between costs a repetition and nothing else. A terminal status has no effects.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.clusters.interface import ClusterFault, JobState, Observation
 from bot.domain.run import RunState
@@ -30,33 +32,27 @@ from bot.runs.run_status import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchJob:
+class LaunchJob(Struct, frozen=True):
     """Ask the cluster for the job, if the limits admit it."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteJob:
+class DeleteJob(Struct, frozen=True):
     """End the job and forget its name on the cluster."""
 
 
-@dataclass(frozen=True, slots=True)
-class CollectLog:
+class CollectLog(Struct, frozen=True):
     """Read what the job left: its log."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeepLog:
+class KeepLog(Struct, frozen=True):
     """Keep the log of a job that is given up, for people to read; nothing is measured."""
 
 
-@dataclass(frozen=True, slots=True)
-class SettleAttempt:
+class SettleAttempt(Struct, frozen=True):
     """Say that this attempt is over, and what it cost."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckAgain:
+class CheckAgain(Struct, frozen=True):
     """Look again at `until`, in Unix seconds."""
 
     until: float

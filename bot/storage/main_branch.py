@@ -193,7 +193,7 @@ def adopt_runs(connection: Connection, repository: str, branch: str, now: float)
 
 def _adopt_run(connection: Connection, row: RowMapping, landed: LandedHead, now: float) -> int:
     adopted = _existing_adoption(connection, row, landed) or _adopted_id(row, landed)
-    values = {name: row[name] for name in RunRecord.__dataclass_fields__} | {
+    values = {name: row[name] for name in RunRecord.__struct_fields__} | {
         "id": adopted,
         "branch": branch_slug(landed.branch),
         "sha": landed.main_sha,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import structs
+from msgspec.structs import replace
 from sqlalchemy import Connection, Select, and_, select
 
 from bot.domain.case_key import CaseKey
@@ -126,7 +126,7 @@ def newest(
         LOG.warning("a stored report cannot be read: %s", problem, extra={"pull": f"{repository}#{number}"})
         return None
     # A repository may have been renamed since.
-    return report if report.repository == repository else structs.replace(report, repository=repository)
+    return report if report.repository == repository else replace(report, repository=repository)
 
 
 def _decode_report(packed: bytes) -> Report:
@@ -179,17 +179,17 @@ def slim(report: Report) -> Report:
     """The report without step lines and marks: a page reads those from the run itself."""
     rows = tuple(_slim_row(row) for row in report.rows)
     parity = tuple(_slim_row(row) for row in report.parity)
-    return structs.replace(report, rows=rows, parity=parity)
+    return replace(report, rows=rows, parity=parity)
 
 
 def _slim_row(row: SlimmedRow) -> SlimmedRow:
     comparison = row.comparison
-    return structs.replace(row, comparison=slim_comparison(comparison)) if comparison else row
+    return replace(row, comparison=slim_comparison(comparison)) if comparison else row
 
 
 def slim_comparison(comparison: Comparison) -> Comparison:
     """A comparison without its runs' step lines and marks."""
-    return structs.replace(
+    return replace(
         comparison,
         base=tuple(_slim_run(run) for run in comparison.base),
         head=tuple(_slim_run(run) for run in comparison.head),
@@ -197,4 +197,4 @@ def slim_comparison(comparison: Comparison) -> Comparison:
 
 
 def _slim_run(run: MeasuredRun) -> MeasuredRun:
-    return structs.replace(run, log=structs.replace(run.log, steps=(), marks=()))
+    return replace(run, log=replace(run.log, steps=(), marks=()))

@@ -80,7 +80,7 @@ def _read_request(row: Any) -> RunRequest | Cancellation:
     return RunRequest(source=RequestSource(row["source"]), keys=keys, fresh=row["fresh"], **said)
 
 
-_APPROVAL_FIELDS = tuple(Approval.__dataclass_fields__)
+_APPROVAL_FIELDS = tuple(Approval.__struct_fields__)
 
 
 def save_approval(connection: Connection, repository: str, number: int, approval: Approval) -> None:

@@ -173,7 +173,7 @@ def backfill_summaries(
     return len(rows)
 
 
-_RECORD_FIELDS = tuple(RunRecord.__dataclass_fields__)
+_RECORD_FIELDS = tuple(RunRecord.__struct_fields__)
 
 _DECODE_RECORD, _DECODE_JOB, _DECODE_MEASURED = (
     column_decoder(RunRecord),
@@ -454,7 +454,7 @@ def run_conditions(connection: Connection, ids: Collection[str]) -> dict[str, st
     return found
 
 
-_REUSED_FIELDS = tuple(RunRecord.__dataclass_fields__)
+_REUSED_FIELDS = tuple(RunRecord.__struct_fields__)
 
 
 def runs_of_trees(connection: Connection, repository: str, trees: Collection[str]) -> tuple[RunRecord, ...]:

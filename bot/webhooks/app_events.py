@@ -6,8 +6,9 @@ The facts may be old when they are read.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from bot.domain.check import MERGE_GROUP_KEY, PULL_KEY, ButtonAction
 from bot.domain.repository import Person, Repository
@@ -27,8 +28,7 @@ class RepositoryChange(StrEnum):
     EDITED = "edited"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckRequested:
+class CheckRequested(Struct, frozen=True, kw_only=True):
     """`by` pressed a button, or asked for our checks of a commit again, which took their conclusion away.
 
     `number` is the pull request that the check was made for, below zero for a branch without one; None where
@@ -42,16 +42,14 @@ class CheckRequested:
     reset: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepositoryChanged:
+class RepositoryChanged(Struct, frozen=True, kw_only=True):
     """A repository got another name or owner, was closed or opened to the public, archived or deleted."""
 
     repository: Repository
     fate: RepositoryChange
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BotCommentChanged:
+class BotCommentChanged(Struct, frozen=True, kw_only=True):
     """A bot's comment, maybe ours, was deleted or edited by somebody else."""
 
     repository: Repository
@@ -59,16 +57,14 @@ class BotCommentChanged:
     comment_id: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConversationUnlocked:
+class ConversationUnlocked(Struct, frozen=True, kw_only=True):
     """A conversation may be written to again."""
 
     repository: Repository
     number: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeGroupCreated:
+class MergeGroupCreated(Struct, frozen=True, kw_only=True):
     """A merge queue made a commit and waits for its checks; `pull` is the last pull request in it, where the
     name of its branch says so."""
 

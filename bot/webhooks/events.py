@@ -6,8 +6,9 @@ may be old: they say where to look, not what is true.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from bot.domain.repository import Person, Repository
 from bot.github.payload import JsonFields, read_person, read_repository
@@ -44,8 +45,7 @@ class InstallationAction(StrEnum):
     REMOVED = "removed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullChanged:
+class PullChanged(Struct, frozen=True, kw_only=True):
     """A pull request got a new head, opened or closed. `by` caused it."""
 
     repository: Repository
@@ -60,8 +60,7 @@ class PullChanged:
     by: Person
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Labelled:
+class Labelled(Struct, frozen=True, kw_only=True):
     """A label was put on a pull request or taken from it, by `by`, at `at` (Unix seconds)."""
 
     repository: Repository
@@ -72,8 +71,7 @@ class Labelled:
     at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commented:
+class Commented(Struct, frozen=True, kw_only=True):
     """Somebody wrote a new comment. `body` is untrusted.
 
     `on_pull` says that the delivery marks the issue as a pull request. GitHub marks every one; a GitHub in a
@@ -89,8 +87,7 @@ class Commented:
     on_pull: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pushed:
+class Pushed(Struct, frozen=True, kw_only=True):
     """A branch moved from `before` to `after`; for a new branch `before` is all zeros."""
 
     repository: Repository
@@ -101,8 +98,7 @@ class Pushed:
     pushed_at: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstallationChanged:
+class InstallationChanged(Struct, frozen=True, kw_only=True):
     """The App was installed, removed, or given other repositories. `account` owns the installation."""
 
     installation: int
@@ -112,13 +108,11 @@ class InstallationChanged:
     removed: tuple[Repository, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ping:
+class Ping(Struct, frozen=True, kw_only=True):
     """GitHub tries out the address."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IgnoredEvent:
+class IgnoredEvent(Struct, frozen=True, kw_only=True):
     """A delivery that asks nothing of us, and why."""
 
     why: str

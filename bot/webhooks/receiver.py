@@ -13,7 +13,8 @@ import queue
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from bot.domain.delivery import Delivery
 from bot.errors import InternalError
@@ -35,8 +36,7 @@ WARNING_INTERVAL_SECONDS = 60.0
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookResponse:
+class WebhookResponse(Struct, frozen=True, kw_only=True):
     """An HTTP status and the JSON that goes with it."""
 
     status: int

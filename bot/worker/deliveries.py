@@ -8,8 +8,10 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from bot.commands import intents
 from bot.commands.grammar import read_commands

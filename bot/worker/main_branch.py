@@ -5,7 +5,9 @@ Level-triggered: it names every run of main that should exist, so repeating it p
 
 import logging
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from bot.commands.active_requests import suite_keys
 from bot.config import Suite

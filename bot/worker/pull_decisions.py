@@ -104,7 +104,7 @@ def import_queries(pull: Subject, facts: HeadFacts, suite: Suite) -> tuple[Impor
         cases=suite.case_names,
     )
     since = facts.merge_base.committed_at - BASELINE_WINDOW_SECONDS
-    base = replace(
+    base = structs.replace(
         head, slug=branch_slug(pull.base_branch), shas=facts.ancestors[:LISTED_COMMITS], since=since
     )
     return head, base

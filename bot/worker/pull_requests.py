@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.commands.labels import LabelMaker
 from bot.config import CONFIG_PATH, NO_CHECKS, CheckConfig, Suite
@@ -124,7 +125,7 @@ class PullStep(Struct, frozen=True, kw_only=True):
             published = await self._close(current)
             await self._release(claim, None, {**pull_values(pull), **published.values}, pull)
             return
-        current = structs.replace(current, row=at_current_head(row, pull, self.now()))
+        current = replace(current, row=at_current_head(row, pull, self.now()))
         result = await self._update(current)
         values = {**pull_values(pull), "head_seen": current.row.head_seen, **result.values}
         await self._release(claim, result.due, values, pull)
@@ -136,7 +137,7 @@ class PullStep(Struct, frozen=True, kw_only=True):
         await current.fence()
         await self.database.write(runs.drop_wants, repository=row.repository, number=row.number)
         last = await self.database.read(reports.newest, row.repository, row.number, current.pull.head_sha)
-        final = structs.replace(closed_report(last) or last, commands=last_commands(row)) if last else None
+        final = replace(closed_report(last) or last, commands=last_commands(row)) if last else None
         if final is None or final == last:
             return await self._publish(current, PullClosed(), NO_CHECKS)
         await self.database.write(reports.save, final, headline=headline(final))
@@ -151,7 +152,7 @@ class PullStep(Struct, frozen=True, kw_only=True):
             built = await self._build(current, facts, loaded)
             if edits_config:
                 preview = await self.suites.preview(current.repository, current.pull.head_sha)
-                built = structs.replace(built, report=structs.replace(built.report, preview=preview))
+                built = replace(built, report=replace(built.report, preview=preview))
             config = loaded.suite.checks if loaded.suite else NO_CHECKS
             result = await self._publish_report(current, built, config, facts.changed_paths)
         else:
@@ -185,7 +186,7 @@ class PullStep(Struct, frozen=True, kw_only=True):
         outcome = await self.planner(current.row, current.pull, facts, suite, built)
         if outcome.new:
             built = await self._choose_runs(current, facts, suite, import_problem)
-        built = structs.replace(built, report=outcome.said_in(built.report))
+        built = replace(built, report=outcome.said_in(built.report))
         await self.labels(current.repository, suite)
         return built
 
@@ -209,7 +210,7 @@ class PullStep(Struct, frozen=True, kw_only=True):
             choose_runs, row=current.row, pull=current.pull, facts=facts, suite=suite, now=self.now()
         )
         request = report_request(current.row, current.pull, suite=suite, problem=problem, now=self.now())
-        request = structs.replace(request, merge_base=facts.merge_base.sha, elsewhere=chosen.elsewhere)
+        request = replace(request, merge_base=facts.merge_base.sha, elsewhere=chosen.elsewhere)
         conversation = await load_conversation(self.database, current.pull, facts)
         request = with_conversation(request, conversation, facts=facts, suite=suite)
         return build_report(request, chosen.cases, chosen.measured)
@@ -217,7 +218,7 @@ class PullStep(Struct, frozen=True, kw_only=True):
     async def _publish_report(
         self, current: _CurrentPull, built: BuiltReport, config: CheckConfig, changed_paths: Sequence[str]
     ) -> _StepResult:
-        report = structs.replace(built.report, trouble=current.row.trouble or "")
+        report = replace(built.report, trouble=current.row.trouble or "")
         await current.fence()
         # Before the comment, so that its links lead somewhere from its first moment on.
         await self.database.write(reports.supersede, report)

@@ -8,8 +8,10 @@ job.
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from bot.artifacts.store import ArtifactStore
 from bot.clusters.interface import Cluster, ClusterPlace, Clusters, Job

@@ -4,10 +4,10 @@ In:  a log, an empty folder, a free port. Out: the run's pages at `/runs/big`, u
 """
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import uvicorn
+from msgspec.structs import replace
 
 from bot.storage.database import Database
 from tests.web.site_under_test import SiteUnderTest

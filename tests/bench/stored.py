@@ -118,7 +118,7 @@ def _rows(record: RunRecord, run: MeasuredRun) -> Rows:
             "made": 1.0,
             **runs.summary_columns(run),
         }
-    values = {name: getattr(record, name) for name in RunRecord.__dataclass_fields__}
+    values = {name: getattr(record, name) for name in RunRecord.__struct_fields__}
     lease = {"seen": 0.0, "lease_until": 0.0, "token": 0, "attempts": 0}
     return {**values, **lease}, {"run": record.id, **_KNOWN[id(run)]}
 

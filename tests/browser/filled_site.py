@@ -3,7 +3,7 @@
 In:  an empty shop. Out: `PAGES`, the paths worth looking at; their data in the shop.
 """
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.logs.reader import LogReader
 from bot.storage import pull_requests
@@ -67,7 +67,7 @@ def fill_every_page(shop: SiteUnderTest) -> None:
         sha=samples.HEAD,
         now=samples.NOW,
     )
-    shop.report(structs.replace(samples.report(samples.failing()), number=number, head_branch=BRANCH))
+    shop.report(replace(samples.report(samples.failing()), number=number, head_branch=BRANCH))
     failed = maxtext_log(steps=6) + CHATTER + HOSTILE + COLOURS + "\nValueError: the cause\nEXIT_CODE=1\n"
     _keep(shop, "failed", failed)
     long = "".join(

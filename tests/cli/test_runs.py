@@ -1,11 +1,11 @@
 """`maxview runs`: what an operator sees of launched runs, and what comes of what they ask for."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import alembic.command
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import create_engine
 
 from bot.artifacts.sources import open_store

@@ -5,9 +5,11 @@ In:  what people do. Out: what is remembered of it, and the reactions.
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
+
+from msgspec.structs import replace
 
 from bot.commands import intents
 from bot.commands.active_requests import cancellations, requests_in_force

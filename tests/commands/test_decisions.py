@@ -1,10 +1,9 @@
 """What comes of a comment's commands: a sentence for each, and what is asked, approved and accepted."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.commands.context import CommandContext
 from bot.commands.fork_approval import FORK_REASON, ApprovalNeeded

@@ -1,6 +1,6 @@
 """What deliveries ask of us, and who may ask."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bot.commands import grammar
 from bot.commands.intents import (

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from bot.config import CONFIG_PATH
 from bot.config.loader import CACHE_SECONDS, LoadedSuite, SuiteLoader

@@ -21,7 +21,7 @@ TEXT = RenderedCheck(
 
 
 def _text(**changed: object) -> RenderedCheck:
-    values = {name: getattr(TEXT, name) for name in RenderedCheck.__dataclass_fields__}
+    values = {name: getattr(TEXT, name) for name in RenderedCheck.__struct_fields__}
     return RenderedCheck(**{**values, **changed})
 
 

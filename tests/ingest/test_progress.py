@@ -1,6 +1,6 @@
 """How far the runs of a case are, and when all of them will have ended."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bot.domain.run import RunRecord, RunState
 from bot.ingest.progress import ProgressFacts, case_progress
@@ -19,7 +19,7 @@ PAST = PastAttempt(number=1, name="mv-a", ended=NOW, why="it was preempted")
 def _run(key: str, state: RunState, **standing: object) -> tuple[RunRecord, RunStatus]:
     record = replace(planned_run(key=key).record, state=state)
     begun = RunStatus(name=f"mv-{key}", timeout_seconds=600, state=state)
-    return record, replace(begun, **standing)  # type: ignore[arg-type]
+    return record, replace(begun, **standing)
 
 
 def _progress(

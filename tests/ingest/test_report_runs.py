@@ -1,10 +1,9 @@
 """What a report is made from, chosen from what the database keeps."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.domain.head import HeadFacts
 from bot.domain.pull_request import PullRequest
@@ -48,14 +47,14 @@ def _keep(
 
 
 def _run(jax: str = "0.9.2") -> MeasuredRun:
-    return measure(run_log(Shape(steps=12), environment=structs.replace(TPU, jax=jax)))
+    return measure(run_log(Shape(steps=12), environment=replace(TPU, jax=jax)))
 
 
 def _failed(fingerprint: str) -> MeasuredRun:
     log = run_log()
     failure = Failure(kind="code", error="KeyError: 'x'", fingerprint=fingerprint)
-    outcome = structs.replace(log.outcome, state=OutcomeState.FAILED, exit_code=1, failure=failure)
-    return measure(structs.replace(log, outcome=outcome, steps=(), steps_seen=0))
+    outcome = replace(log.outcome, state=OutcomeState.FAILED, exit_code=1, failure=failure)
+    return measure(replace(log, outcome=outcome, steps=(), steps_seen=0))
 
 
 def _failing_pull(database: Database, number: int, fingerprint: str) -> None:
@@ -142,7 +141,7 @@ def _shown(database: Database, text: str = XPK) -> CaseRuns:
 
 
 def _on(kind: str | None, devices: int | None) -> MeasuredRun:
-    return measure(run_log(environment=structs.replace(TPU, device_kind=kind, devices=devices)))
+    return measure(run_log(environment=replace(TPU, device_kind=kind, devices=devices)))
 
 
 def test_a_run_on_other_devices_is_not_the_one_that_the_configuration_asks_for(database: Database) -> None:

@@ -1,9 +1,8 @@
 """A suite that launches on a TPU, a pull request of it, and its plan, for the tests of planning."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.commands.active_requests import suite_keys
 from bot.domain.run import RunRecord, RunState
@@ -68,7 +67,7 @@ SUBJECT = PlanInput(pull=PULL, facts=TREED, suite=SUITE, device=device(), asks=(
 def line(case: str, variant: str = "linen", **more: object) -> CaseReport:
     """A row without runs."""
     row = CaseReport(case=case, variant=variant, state=RowState.NO_RUN)
-    return structs.replace(row, **more)
+    return replace(row, **more)
 
 
 LINES = tuple(line(*key) for key in KEYS)
@@ -89,7 +88,7 @@ def plan_lines(planned: Sequence[PlannedRun], case: str = "03_dropout", variant:
 def found(sha: str, number: int = 1, **more: object) -> tuple[RunRecord, ...]:
     """So many found runs of a commit."""
     run = RunRecord(id="f", repository=PULL.repository, case="03_dropout", variant="linen", sha=sha)
-    return tuple(replace(run, id=f"f{n}", **more) for n in range(number))  # type: ignore[arg-type]
+    return tuple(replace(run, id=f"f{n}", **more) for n in range(number))
 
 
 def records(planned: Sequence[PlannedRun], state: RunState) -> tuple[RunRecord, ...]:

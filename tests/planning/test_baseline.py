@@ -1,9 +1,8 @@
 """Which runs stand for the head, and which for what it is compared with."""
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.domain.commit import same_commit
 from bot.domain.run import BaselineChoice, HeadChoice, RunRecord, RunState

@@ -1,11 +1,11 @@
 """Which runs a comparison needs, and when main's daily runs are due."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.domain.run import RunOrigin, RunRecord, RunState
 from bot.planning.plan import (

@@ -1,7 +1,7 @@
 """Cases that nobody asked for are named with the reason."""
 
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.commands.active_requests import requests_in_force
 from bot.domain.case_key import CaseKey
@@ -92,8 +92,6 @@ def test_only_rows_without_runs_are_left_out() -> None:
     assert [row.case for row in made.parity] == ["b"]
     assert without_skipped(REPORT, {}) == REPORT
     assert (
-        without_skipped(
-            structs.replace(REPORT, rows=REPORT.rows[1:]), {CaseKey("a", "linen"): NOT_REQUESTED}
-        ).skipped
+        without_skipped(replace(REPORT, rows=REPORT.rows[1:]), {CaseKey("a", "linen"): NOT_REQUESTED}).skipped
         == ()
     )

@@ -55,7 +55,9 @@ def test_a_job_for_xpk_holds_all_that_the_cluster_needs() -> None:
     [
         replace(SUBJECT, pull=pull(number=8)),
         replace(SUBJECT, pull=pull(head_sha="d" * 40, head_branch="other")),
-        replace(SUBJECT, facts=replace(TREED, merge_base=replace(TREED.merge_base, sha="e" * 40))),
+        replace(
+            SUBJECT, facts=structs.replace(TREED, merge_base=structs.replace(TREED.merge_base, sha="e" * 40))
+        ),
     ],
     ids=["another pull request", "another commit and branch", "another merge base"],
 )
@@ -80,7 +82,7 @@ def test_another_device_image_or_command_is_another_run(changed: str) -> None:
     assert other.launch is not None
     device = device_of(other.launch)
     assert device is not None
-    asks = (replace(PUSHED, keys=suite_keys(other)),)
+    asks = (structs.replace(PUSHED, keys=suite_keys(other)),)
     lines = [line(case, variant) for case in other.case_names for variant in other.variant_names]
     planned = plan(replace(SUBJECT, suite=other, device=device, asks=asks), lines)
     assert not {one.record.key for one in planned} & {one.record.key for one in plan()}
@@ -202,7 +204,9 @@ def test_what_is_asked_no_more_is_stopped_and_what_ended_is_kept() -> None:
     """A cancelled case loses the runs under way, not its results."""
     first = plan(lines=[line("03_dropout")])
     states = (RunState.ENDED, RunState.RUNNING)
-    started = tuple(replace(one.record, state=state) for one, state in zip(first, states, strict=True))
+    started = tuple(
+        structs.replace(one.record, state=state) for one, state in zip(first, states, strict=True)
+    )
     silent = replace(SUBJECT, asks=(), started=started)
     kept = plan(silent, [line("03_dropout", state=RowState.RUNNING)])
     assert [one.record.key for one in kept] == [first[0].record.key]

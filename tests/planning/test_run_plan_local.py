@@ -55,7 +55,7 @@ def _counts(planned: tuple[PlannedRun, ...]) -> Counter[tuple[str, str]]:
 
 
 def _records(planned: tuple[PlannedRun, ...], state: RunState) -> tuple[RunRecord, ...]:
-    return tuple(replace(one.record, state=state) for one in planned)
+    return tuple(structs.replace(one.record, state=state) for one in planned)
 
 
 def _judged(verdict: Verdict, timing: TimingVerdict, more_runs: int | None = None) -> Comparison:
@@ -173,7 +173,9 @@ def test_each_rerun_adds_a_round_up_to_the_most(times: int, expected: int) -> No
     started = _records(FIRST, RunState.ENDED)
     slower = _judged(Verdict.SLOWER, TimingVerdict.SLOWER)
     lines = [_ended("03_dropout", RowState.SLOWER, slower), _ended("04_int8", RowState.SLOWER, slower)]
-    asks = tuple(replace(_rerun(CaseKey("03_dropout", "linen")), name=f"1:{n:02}") for n in range(times))
+    asks = tuple(
+        structs.replace(_rerun(CaseKey("03_dropout", "linen")), name=f"1:{n:02}") for n in range(times)
+    )
     counts = _counts(plan(_subject(SUITE, *started, asks=asks), *lines))
     assert (counts["03_dropout", "a"], counts["03_dropout", "b"]) == (expected, expected)
     assert counts["04_int8", "a"] == 3
@@ -189,6 +191,6 @@ def test_runs_that_were_found_need_not_be_started() -> None:
         sha=BASE,
         origin=RunOrigin.FOUND,
     )
-    line = _line("03_dropout", base_runs=(found, replace(found, id="g")))
+    line = _line("03_dropout", base_runs=(found, structs.replace(found, id="g")))
     counts = _counts(plan(_subject(), line))
     assert counts == {("03_dropout", "b"): 1, ("03_dropout", "a"): 3}

@@ -48,7 +48,9 @@ def test_planning_again_starts_nothing_new(
 ) -> None:
     """Whatever has become of the runs of a plan, no new one is named while their report is the same."""
     first = plan(replace(SUBJECT, asks=tuple(asks)))
-    started = tuple(replace(one.record, state=state) for one, state in zip(first, states, strict=False))
+    started = tuple(
+        structs.replace(one.record, state=state) for one, state in zip(first, states, strict=False)
+    )
     lines = [structs.replace(one, state=rows) for one in LINES]
     again = plan(replace(SUBJECT, asks=tuple(asks), started=started), lines)
     assert {one.record.key for one in again} <= {one.record.key for one in first}

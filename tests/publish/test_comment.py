@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, cast
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.domain.published import (
     CommentState,
@@ -195,7 +195,7 @@ def test_a_worse_verdict_is_told_as_worse() -> None:
     state = scene.say()
     for severity, worse in ((3, True), (3, False), (0, False)):
         text = f"m {severity}{worse}"
-        scene.text = structs.replace(scene.text, body=text, change_digest=text, severity=severity)
+        scene.text = replace(scene.text, body=text, change_digest=text, severity=severity)
         made = scene.comments.made
         state = scene.say(state)
         assert (scene.comments.made > made) is worse
@@ -207,9 +207,9 @@ def test_every_writing_is_announced_before_it_is_begun() -> None:
     scene = Scene()
     state = scene.say()
     assert isinstance(state, PostedComment)
-    scene.text = structs.replace(scene.text, body="m two", change_digest="other")
+    scene.text = replace(scene.text, body="m two", change_digest="other")
     scene.say(DirtyComment(id=state.id, severity=state.severity))
-    scene.text = structs.replace(scene.text, body="m three")
+    scene.text = replace(scene.text, body="m three")
     scene.say(state)
     assert scene.comments.calls == [
         *("mark dirty", "list", "create m one"),
@@ -222,12 +222,12 @@ def test_progress_is_written_once_a_minute_and_decisions_at_once() -> None:
     """A text that only tells progress waits; one that decides something does not."""
     scene = Scene()
     state = scene.say()
-    scene.text = structs.replace(scene.text, body="m step 2")
+    scene.text = replace(scene.text, body="m step 2")
     scene.now += PROGRESS_SECONDS / 2
     assert scene.say(state) == state
     scene.now += PROGRESS_SECONDS
     state = scene.say(state)
-    scene.text = structs.replace(scene.text, body="m done", change_digest="other")
+    scene.text = replace(scene.text, body="m done", change_digest="other")
     scene.say(state)
     assert scene.comments.writes()[1::2] == ["create m one", "edit m step 2", "edit m done"]
 
@@ -236,10 +236,10 @@ def test_progress_makes_room_for_decisions_where_writes_are_scarce() -> None:
     """Half of the hour's writes are used up: progress waits, a decision does not."""
     scene = Scene(busy=0.6)
     state = scene.say()
-    scene.text = structs.replace(scene.text, body="m step 2")
+    scene.text = replace(scene.text, body="m step 2")
     scene.now += 2 * PROGRESS_SECONDS
     assert scene.say(state) == state
-    scene.text = structs.replace(scene.text, body="m done", change_digest="other")
+    scene.text = replace(scene.text, body="m done", change_digest="other")
     scene.say(state)
     assert scene.comments.writes()[1::2] == ["create m one", "edit m done"]
 
@@ -258,7 +258,7 @@ def test_a_deleted_comment_is_made_again_once_and_then_respected() -> None:
     state = scene.say()
     for body in ("m two", "m three", "m four"):
         scene.comments.there.clear()
-        scene.text = structs.replace(scene.text, body=body, change_digest=body, severity=len(body))
+        scene.text = replace(scene.text, body=body, change_digest=body, severity=len(body))
         state = scene.say(state)
     assert RemovedComment() == state
     assert ["create m one", "create m two"] == [one for one in scene.comments.writes() if one != "mark dirty"]
@@ -278,11 +278,11 @@ def test_a_closed_pull_requests_comment_is_brought_up_to_date_but_not_created() 
     scene = Scene()
     assert Published() == scene.publish(NoComment(), PullClosed(REPORT))
     state = scene.say()
-    scene.text = structs.replace(scene.text, body="m closed", change_digest="closed")
+    scene.text = replace(scene.text, body="m closed", change_digest="closed")
     assert Published() == scene.publish(state, PullClosed())
     scene.publish(state, PullClosed(REPORT))
     assert ["m closed"] == list(scene.comments.there.values())
     scene.pull = replace(PULL, head_sha="f" * 40)
-    scene.text = structs.replace(scene.text, body="m later", change_digest="later")
+    scene.text = replace(scene.text, body="m later", change_digest="later")
     assert Published() == scene.publish(state, PullClosed(REPORT))
     assert ["m closed"] == list(scene.comments.there.values())

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from msgspec import Struct, structs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.domain.published import CommitStatus, NoCheck, PostedCheck
 from bot.errors import UserError
@@ -153,7 +154,7 @@ def test_a_new_output_is_one_class_and_one_line(database: Database) -> None:
     assert {1: headline(REPORT)} == room
     pull.publish(NewReport(report=REPORT))
     assert {} == pull.results[-1].values
-    ended = structs.replace(REPORT, rows=(same("a"),))
+    ended = replace(REPORT, rows=(same("a"),))
     kept = pull.publish(NewReport(report=ended))
     assert {1: headline(ended)} == room
     assert headline(REPORT) != headline(ended)

@@ -1,6 +1,6 @@
 """A sample report for each state of the comment, and one whose every foreign text is hostile."""
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.report.assess import acknowledged_state
 from bot.report.model import (
@@ -184,7 +184,7 @@ def accepted(row: CaseReport, reason: str = REASON) -> CaseReport:
         made=NOW,
         grounds=why,
     )
-    return structs.replace(row, acknowledged=one)
+    return replace(row, acknowledged=one)
 
 
 def row_in_state(state: RowState, name: str = "04_int8") -> CaseReport:
@@ -193,13 +193,13 @@ def row_in_state(state: RowState, name: str = "04_int8") -> CaseReport:
     made = {
         RowState.SLOWER: slower(name),
         RowState.NEW_FAILURE: failing(name),
-        RowState.FAILS_ON_BOTH: structs.replace(failing(name), state=state),
+        RowState.FAILS_ON_BOTH: replace(failing(name), state=state),
         RowState.NOT_LIKE_FOR_LIKE: unlike(name),
         RowState.INCONCLUSIVE: unsure(name),
         RowState.SAME: same(name),
-        RowState.CARRIED: structs.replace(same(name), state=state),
+        RowState.CARRIED: replace(same(name), state=state),
         RowState.FASTER: case(name, state, faster),
-        RowState.FIXED: case(name, state, structs.replace(faster, verdict=Verdict.FIXED)),
+        RowState.FIXED: case(name, state, replace(faster, verdict=Verdict.FIXED)),
         RowState.DIVERGED: case(name, state, _diverged()),
         RowState.NOT_COMPARABLE: case(name, state, _other_device()),
         RowState.NO_BASELINE: case(name, state, _alone()),
@@ -254,7 +254,7 @@ HOSTILE_TEXT = (
 
 def hostile() -> Report:
     """Every text that comes from outside tries to do something."""
-    failure = structs.replace(NNX_FAILURE, error=HOSTILE_TEXT, where="a|b`.py:1")
+    failure = replace(NNX_FAILURE, error=HOSTILE_TEXT, where="a|b`.py:1")
     caveat = Caveat(
         kind=CaveatKind.WORKLOAD,
         field="x|y<b>",
@@ -270,10 +270,10 @@ def hostile() -> Report:
         caveats=(caveat,),
         reason=HOSTILE_TEXT,
     )
-    baseline = structs.replace(MERGE_BASE, why=HOSTILE_TEXT)
+    baseline = replace(MERGE_BASE, why=HOSTILE_TEXT)
     return report(
         failing("a|b`c @octocat <b>", "n|x", failure),
-        structs.replace(
+        replace(
             case("<img src=x>", RowState.NOT_COMPARABLE, comparison), baseline=baseline, note=HOSTILE_TEXT
         ),
         same("#12 @octocat | `x`"),

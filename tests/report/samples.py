@@ -6,7 +6,7 @@ Figures are those of real v6e-32 runs where the documents give them; the rest is
 from math import log
 from typing import Any
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.domain.run import RunRecord
 from bot.logs.facts import CallSite, Environment, Failure, OutcomeState, RunLog, RunOutcome, Step
@@ -203,7 +203,7 @@ def timing(
         history=20,
         comparable_cases=12,
     )
-    return structs.replace(made, **more)
+    return replace(made, **more)
 
 
 IDENTICAL = LossDecision(
@@ -227,7 +227,7 @@ DIVERGED = LossDecision(
     compared_steps=10,
 )
 
-DRIFTED = structs.replace(DIVERGED, verdict=LossVerdict.DRIFTED, first_outside_step=6, max_relative=0.021)
+DRIFTED = replace(DIVERGED, verdict=LossVerdict.DRIFTED, first_outside_step=6, max_relative=0.021)
 
 NO_LOSS = LossDecision(verdict=LossVerdict.NOT_COMPARABLE, reason="a side has no steps")
 
@@ -338,7 +338,7 @@ def case(
         if _has_noise(comparison)
         else None,
     )
-    return structs.replace(made, **more)
+    return replace(made, **more)
 
 
 def _has_noise(comparison: Comparison | None) -> bool:
@@ -387,7 +387,7 @@ def failing_elsewhere(name: str = "11_offload") -> CaseReport:
     """A case that fails on the head as it does on two other pull requests and at main's tip."""
     row = failing(name, "linen")
     assert row.failure is not None
-    return structs.replace(row, failure=structs.replace(row.failure, pulls=(4266, 4271), main_sha=OLDER))
+    return replace(row, failure=replace(row.failure, pulls=(4266, 4271), main_sha=OLDER))
 
 
 def failing_otherwise(name: str = "12_ring") -> CaseReport:
@@ -439,7 +439,7 @@ def report(*cases: CaseReport, **more: Any) -> Report:
         chip_hours_used=7.9,
         chip_hours_saved=11.2,
     )
-    return structs.replace(made, **more)
+    return replace(made, **more)
 
 
 def several_same(count: int) -> tuple[CaseReport, ...]:

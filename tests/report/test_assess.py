@@ -1,7 +1,7 @@
 """What rows and reports amount to: headline, severity, failure novelty, acknowledgements, ended reports."""
 
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.domain.run import BaselineChoice, HeadChoice, RunRecord
 from bot.logs.facts import Failure, OutcomeState
@@ -120,7 +120,7 @@ def test_another_verdict_is_not_what_was_accepted() -> None:
     """Slower is not failing, a failure is not another failure, and diverged is worse than slower."""
     other = failing()
     assert other.failure is not None
-    differently = structs.replace(other, failure=structs.replace(other.failure, fingerprint="other"))
+    differently = replace(other, failure=replace(other.failure, fingerprint="other"))
 
     assert acknowledgement_holds(_acceptance(failing()), failing())
     assert not acknowledgement_holds(_acceptance(failing()), differently)
@@ -132,8 +132,8 @@ def test_a_changed_loss_is_news_beside_an_accepted_slowdown() -> None:
     """The same state for another reason."""
     row = _slower(6.1)
     assert row.comparison is not None
-    drifted = structs.replace(row.comparison.loss, verdict=LossVerdict.DRIFTED)
-    changed = structs.replace(row, comparison=structs.replace(row.comparison, loss=drifted))
+    drifted = replace(row.comparison.loss, verdict=LossVerdict.DRIFTED)
+    changed = replace(row, comparison=replace(row.comparison, loss=drifted))
 
     assert not acknowledgement_holds(_acceptance(row), changed)
 
@@ -149,10 +149,10 @@ def test_the_newest_acceptance_of_a_case_counts() -> None:
     """An older one of the same case is replaced, one of another case is not its."""
     old, new = (
         _acceptance(_slower(20.0)),
-        structs.replace(_acceptance(_slower(6.1)), made=9e9, reason="newer"),
+        replace(_acceptance(_slower(6.1)), made=9e9, reason="newer"),
     )
     (row,) = with_acknowledgements([_slower(6.0)], [new, old])
-    (other,) = with_acknowledgements([_slower(6.0)], [structs.replace(old, variant="nnx")])
+    (other,) = with_acknowledgements([_slower(6.0)], [replace(old, variant="nnx")])
 
     assert row.acknowledged is not None
     assert ("newer", None) == (row.acknowledged.reason, other.acknowledged)
@@ -232,8 +232,8 @@ def _failing_run(
 ) -> MeasuredRun:
     log = run_log()
     failure = Failure(kind=kind, error="KeyError: 'x'", fingerprint=fingerprint)
-    outcome = structs.replace(log.outcome, state=state, exit_code=1, failure=failure)
-    return measure(structs.replace(log, outcome=outcome, steps=(), steps_seen=0))
+    outcome = replace(log.outcome, state=state, exit_code=1, failure=failure)
+    return measure(replace(log, outcome=outcome, steps=(), steps_seen=0))
 
 
 PASS, FAIL, OTHER = measure(run_log()), _failing_run("f1"), _failing_run("f2")
@@ -368,4 +368,4 @@ def test_a_report_that_was_done_stays_as_it_is() -> None:
     """Nothing is written anew where nothing was pending."""
     done = report(slower(), same("05_x"))
     assert (closed_report(done), superseded_report(done, "a" * 40)) == (None, None)
-    assert closed_report(structs.replace(done, rows=())) is None
+    assert closed_report(replace(done, rows=())) is None

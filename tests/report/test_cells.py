@@ -1,7 +1,7 @@
 """The cells of a row: what is running, what was judged, what it says beside its figures."""
 
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.report.assess import change_digest
 from bot.report.cells import row_cells, verdict_cell
@@ -44,7 +44,7 @@ def _report(*rows: CaseReport) -> Report:
 
 def test_the_second_line_says_how_long_it_will_take() -> None:
     """As a range, of the row that takes longest."""
-    later = structs.replace(RUNNING, left=DurationRange(low=100, high=900))
+    later = replace(RUNNING, left=DurationRange(low=100, high=900))
     report = _report(_row("a", RowState.RUNNING, RUNNING), _row("b", RowState.RUNNING, later))
     assert markdown(action_line(report)).endswith("⏳ 2 left, 7–15 min")
 
@@ -81,7 +81,7 @@ def test_the_row_says_how_far_its_case_is(state: RowState, progress: CaseProgres
 def test_progress_decides_nothing() -> None:
     """So that it is written once a minute at the most, while a decision is written at once."""
     before = _report(_row("a", RowState.RUNNING, RUNNING))
-    after = _report(_row("a", RowState.RUNNING, structs.replace(RUNNING, step=7, words="step 7 of 10")))
+    after = _report(_row("a", RowState.RUNNING, replace(RUNNING, step=7, words="step 7 of 10")))
     queued = _report(_row("a", RowState.RETRYING, QUEUED))
     assert change_digest(before) == change_digest(after) == change_digest(queued)
     assert change_digest(before) != change_digest(_report(_row("a", RowState.NO_BASELINE, None)))
@@ -138,13 +138,13 @@ def test_what_one_side_does_not_state_is_no_difference() -> None:
     )
     comparison = same("a").comparison
     assert comparison is not None
-    row = structs.replace(same("a"), comparison=structs.replace(comparison, caveats=(silent,)))
+    row = replace(same("a"), comparison=replace(comparison, caveats=(silent,)))
     fold = environment_fold(report(row), DETAIL_LEVELS[0])
     assert fold is not None
     assert fold.table is not None
     assert markdown(fold.summary) == "Environment: no difference · 1 not stated"
     assert tuple(map(markdown, fold.table.rows[0][1:3])) == ("TPU v6 lite", "not stated")
-    both = structs.replace(row, comparison=structs.replace(comparison, caveats=(silent, *JAX_CAVEATS)))
+    both = replace(row, comparison=replace(comparison, caveats=(silent, *JAX_CAVEATS)))
     fold = environment_fold(report(both), DETAIL_LEVELS[0])
     assert fold is not None
     assert " · 1 not stated" in markdown(fold.summary)

@@ -1,7 +1,7 @@
 """The check says what the comment says, within GitHub's limits, and blocks nobody unasked."""
 
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.domain.check import MAX_ACTION_LENGTHS, MAX_ACTIONS, MAX_SUMMARY_LENGTH, AnnotationLevel, Conclusion
 from bot.logs.facts import Failure
@@ -22,7 +22,7 @@ REPORTS = every_state()
 
 
 def _report(*rows: CaseReport, problem: str | None = None) -> Report:
-    return structs.replace(next(iter(REPORTS.values())), rows=rows, problem=problem, skipped=())
+    return replace(next(iter(REPORTS.values())), rows=rows, problem=problem, skipped=())
 
 
 OUTCOMES = {
@@ -86,11 +86,11 @@ def test_buttons_are_there_where_they_would_do_something() -> None:
     assert ["rerun", "rerun-failed", "acknowledge"] == [
         one.identifier for one in check_actions(_report(failing("a")))
     ]
-    assert () == check_actions(_report()) == check_actions(structs.replace(_report(slower("a")), number=-1))
+    assert () == check_actions(_report()) == check_actions(replace(_report(slower("a")), number=-1))
 
 
 def _failing(where: str, excerpt: str = "", error: str = "ValueError: 5") -> Report:
-    failure = structs.replace(NNX_FAILURE, where=where, excerpt=excerpt, error=error)
+    failure = replace(NNX_FAILURE, where=where, excerpt=excerpt, error=error)
     return _report(failing("a", failure=failure), failing("b", failure=failure))
 
 
@@ -129,5 +129,5 @@ def test_one_remark_names_all_cases_that_end_there() -> None:
 @pytest.mark.parametrize("where", [None, "", "x.py", "x.py:", "x.py:0", ":3", "x.py:abc", "(unknown):1"])
 def test_an_odd_place_makes_no_remark(where: str | None) -> None:
     """A frame without a line is nowhere."""
-    failure: Failure = structs.replace(NNX_FAILURE, where=where)
+    failure: Failure = replace(NNX_FAILURE, where=where)
     assert () == annotations(_report(failing("a", failure=failure)), ["src/x.py"])

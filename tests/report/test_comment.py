@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.report.comment import LONGEST_BODY, comment_body, head_marker, pull_marker
 from bot.report.model import Report, RowState
@@ -77,7 +77,7 @@ def test_hostile_text_neither_mentions_nor_refers_nor_leaks() -> None:
 def test_the_same_report_gives_the_same_text_at_any_time() -> None:
     """Nothing is written to GitHub when only time has passed."""
     said = STATES["mixed"]
-    assert body(said) == body(structs.replace(said, made_at=said.made_at + 86_400))
+    assert body(said) == body(replace(said, made_at=said.made_at + 86_400))
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=NO_SHRINKING)

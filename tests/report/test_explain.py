@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.report.documents import comparison_response, json_text
 from bot.report.explain import explanation_sections, history_words, step_spans_words
@@ -77,7 +77,7 @@ def test_a_kept_report_still_explains_itself_in_json() -> None:
     found = compare([measure(DROPOUT_MAIN)], [measure(DROPOUT_BRANCH)])
     report = samples.report(samples.same("03_dropout"))
     row = report.rows[0]
-    kept = slim(structs.replace(report, rows=(structs.replace(row, comparison=found),))).rows[0].comparison
+    kept = slim(replace(report, rows=(replace(row, comparison=found),))).rows[0].comparison
     assert kept is not None
     assert kept.explanation == found.explanation
     document = json.loads(json_text(comparison_response(kept)))

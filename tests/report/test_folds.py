@@ -1,7 +1,7 @@
 """The plan, its price, and the other folded parts of the comment."""
 
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.domain.case_key import CaseKey
 from bot.domain.price import Price, PriceBasis
@@ -66,7 +66,7 @@ def test_a_budget_that_holds_runs_is_said_before_the_table() -> None:
 
 def test_a_plan_that_was_asked_for_is_open_and_starts_nothing() -> None:
     """It is shown even where nothing is to come, and says how the runs are started."""
-    asked = structs.replace(PLAN, asked=True, proposed=True)
+    asked = replace(PLAN, asked=True, proposed=True)
     fold = plan_fold(report(slower(), plan=asked), DETAIL_LEVELS[0])
     assert fold is not None
     assert (fold.opened, markdown(fold.items[0])) == (
@@ -130,7 +130,7 @@ def test_results_of_another_commit_are_said_to_be_so_and_dated() -> None:
 
 def test_a_carried_result_is_marked_where_its_verdict_stands() -> None:
     """A reader who opens nothing still sees it."""
-    row = structs.replace(slower(), head_runs=_carried(3, 0).head_runs)
+    row = replace(slower(), head_runs=_carried(3, 0).head_runs)
     assert "🔴 slower<br>↩️ carried from `e4e574c`" in _body(report(row))
 
 

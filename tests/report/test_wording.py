@@ -1,9 +1,7 @@
 """Figures, times, run status and caveats about the data in words."""
 
-from dataclasses import replace
-
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.domain.run import RunState
 from bot.errors import InternalError, TransientError, UserError
@@ -84,7 +82,7 @@ WORDS = [
 @pytest.mark.parametrize(("changes", "words"), WORDS, ids=[words or "nothing" for _, words in WORDS])
 def test_one_clause_says_how_a_run_stands(changes: dict[str, object], words: str) -> None:
     """Every state, as the comment, the page and the terminal say it."""
-    assert run_status_words(replace(RUN, **changes), NOW) == words  # type: ignore[arg-type]
+    assert run_status_words(replace(RUN, **changes), NOW) == words
 
 
 @pytest.mark.parametrize(
@@ -149,13 +147,11 @@ ODD = (
 
 def _report(*odd: ImplausibleValue) -> Report:
     run = samples.measured()
-    head = structs.replace(run, measurements=structs.replace(run.measurements, implausible=odd))
+    head = replace(run, measurements=replace(run.measurements, implausible=odd))
     made = samples.report(samples.same("03_dropout"))
     (row,) = made.rows
     assert row.comparison is not None
-    return structs.replace(
-        made, rows=(structs.replace(row, comparison=structs.replace(row.comparison, head=(head,))),)
-    )
+    return replace(made, rows=(replace(row, comparison=replace(row.comparison, head=(head,))),))
 
 
 def test_the_method_counts_what_was_struck_out_with_the_reason() -> None:

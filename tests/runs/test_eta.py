@@ -1,10 +1,9 @@
 """How long a run will still take: a range of what was seen, or nothing."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.domain.run import RunState
 from bot.runs.eta import DurationRange, remaining_time, silent_for, typical_duration

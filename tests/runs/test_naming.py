@@ -1,11 +1,11 @@
 """Names of keys, jobs and runs."""
 
 import re
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.runs.naming import MAX_JOB_NAME_LENGTH, RunIdentity, job_name, run_key, run_name, settings_hash
 

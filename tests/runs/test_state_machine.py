@@ -1,9 +1,9 @@
 """What is done next about a launched run."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from bot.clusters.interface import ClusterFault, JobState, Observation
 from bot.domain.run import RunState

@@ -58,8 +58,8 @@ def test_without_a_measured_baseline_there_is_no_history() -> None:
 
 def test_a_run_of_this_machine_is_no_history() -> None:
     """It took turns with a pull request's runs; what we started on a cluster counts as if it was found."""
-    ours = replace(RUNS[0], origin=RunOrigin.LAUNCHED)
-    there = replace(RUNS[1], origin=RunOrigin.LAUNCHED, place="p/z/c")
+    ours = structs.replace(RUNS[0], origin=RunOrigin.LAUNCHED)
+    there = structs.replace(RUNS[1], origin=RunOrigin.LAUNCHED, place="p/z/c")
     known = {"r0": V6E, "r1": V6E}
     assert comparable_main_runs((ours, there), known, like=[ours]) == (_past(1),)
 
@@ -70,7 +70,7 @@ def test_the_rule_is_the_same_in_questions_and_in_values(
     origin: RunOrigin, place: str | None, database: Database
 ) -> None:
     """Which runs keep their pace is said once for values, once as an expression, once as text."""
-    run = replace(RUNS[0], origin=origin, place=place)
+    run = structs.replace(RUNS[0], origin=origin, place=place)
     database.now(runs.save, run, now=1.0)
 
     def meets(connection: Connection, condition: ColumnElement[bool] | TextClause) -> bool:
@@ -82,7 +82,7 @@ def test_the_rule_is_the_same_in_questions_and_in_values(
 
 def test_runs_that_have_not_ended_are_no_history() -> None:
     """A run that is still printing may be anything."""
-    runs = (replace(RUNS[0], state=RunState.RUNNING), RUNS[1])
+    runs = (structs.replace(RUNS[0], state=RunState.RUNNING), RUNS[1])
     assert comparable_main_runs(runs, {"r0": V6E, "r1": V6E}, like=[RUNS[1]]) == (_past(1),)
 
 
@@ -97,15 +97,15 @@ def test_a_series_is_of_the_newest_runs_conditions(database: Database) -> None:
     new, old = _measured(), _measured("0.8.1")
     seconds = new.measurements.steady.seconds
     assert seconds is not None
-    kept = [replace(run, branch="main") for run in RUNS]
+    kept = [structs.replace(run, branch="main") for run in RUNS]
     for run, measured in (
         (kept[0], new),
         (kept[1], old),
-        (replace(kept[2], origin=RunOrigin.LAUNCHED, place="p/z/c"), new),
-        (replace(kept[3], branch="feat"), new),
-        (replace(kept[4], origin=RunOrigin.LAUNCHED), new),
-        (replace(kept[5], case="b", variant="nnx"), old),
-        (replace(kept[5], id="unread"), None),
+        (structs.replace(kept[2], origin=RunOrigin.LAUNCHED, place="p/z/c"), new),
+        (structs.replace(kept[3], branch="feat"), new),
+        (structs.replace(kept[4], origin=RunOrigin.LAUNCHED), new),
+        (structs.replace(kept[5], case="b", variant="nnx"), old),
+        (structs.replace(kept[5], id="unread"), None),
     ):
         database.now(runs.save, run, now=1.0, measured=measured)
     assert database.now(branch_series, "acme/x", "main") == (
@@ -122,7 +122,7 @@ def test_a_history_goes_up_to_a_moment_and_begins_with_what_has_none(database: D
     room; what no run is like has no history."""
     measured = _measured()
     for number, started in enumerate((None, 10.0, 20.0, 30.0)):
-        run = replace(RUNS[0], id=f"m{number}", branch="main", sha=f"{number}" * 40, started=started)
+        run = structs.replace(RUNS[0], id=f"m{number}", branch="main", sha=f"{number}" * 40, started=started)
         database.now(runs.save, run, now=1.0, measured=measured)
     under, key = conditions_text(measured), (RUNS[0].case, RUNS[0].variant)
 
@@ -137,6 +137,6 @@ def test_a_history_goes_up_to_a_moment_and_begins_with_what_has_none(database: D
     other = HistoryQuery(key=key, under="another device", until=None)
     assert [[None, 10.0, 20.0, 30.0], [None, 10.0, 20.0], []] == known(whole, earlier, other)
     for number in range(HISTORY_RUNS):
-        run = replace(RUNS[0], id=f"more{number}", branch="main", started=15.0)
+        run = structs.replace(RUNS[0], id=f"more{number}", branch="main", started=15.0)
         database.now(runs.save, run, now=1.0, measured=measured)
     assert [[15.0] * (HISTORY_RUNS - 1) + [20.0]] == known(earlier)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from bot.domain.run import RunOrigin, RunRecord, RunState
 from bot.planning.lineage import Landing, LandingEvidence, LandingHead, MainCommit
@@ -48,8 +49,8 @@ def test_what_was_seen_of_main_is_remembered_under_every_name_of_its_repository(
 def test_only_the_branchs_own_runs_follow_it(database: Database) -> None:
     """With the cases that it has; twice told is once done. Who compares with it looks again, once."""
     elsewhere = (
-        replace(MASTER_RUN, id="r2", branch="feat_x", case="b"),
-        replace(MASTER_RUN, id="r3", repository=ELSEWHERE, case="c"),
+        structs.replace(MASTER_RUN, id="r2", branch="feat_x", case="b"),
+        structs.replace(MASTER_RUN, id="r3", repository=ELSEWHERE, case="c"),
     )
     _keep(database, MASTER_RUN, *elsewhere)
     database.now(pull_requests.enqueue, repository=HERE, number=8, installation=1, now=1.0)
@@ -63,7 +64,7 @@ def test_only_the_branchs_own_runs_follow_it(database: Database) -> None:
     assert before is not None
     assert after is not None
     assert before.wanted + 1 == after.wanted
-    assert database.now(runs.branch_runs, HERE, "main") == (replace(MASTER_RUN, branch="main"),)
+    assert database.now(runs.branch_runs, HERE, "main") == (structs.replace(MASTER_RUN, branch="main"),)
     assert summaries_of(database, HERE) == {"feat_x": (("b", "v"),), "main": (("a", "v"),)}
     assert summaries_of(database, ELSEWHERE) == {"master": (("c", "v"),)}
 
@@ -88,7 +89,7 @@ def summaries_of(database: Database, repository: str) -> dict[str, tuple[tuple[s
 
 def test_a_name_that_is_spelt_alike_in_a_bucket_keeps_its_runs(database: Database) -> None:
     """`main-line` and `main/line` are one name there; nothing is lost on the way."""
-    run = replace(MASTER_RUN, branch="main_line")
+    run = structs.replace(MASTER_RUN, branch="main_line")
     _keep(database, run)
     database.now(main_branch.rename_default_branch, HERE, old="main-line", new="main/line", now=10.0)
     assert database.now(runs.branch_runs, HERE, "main_line") == (run,)
@@ -101,8 +102,8 @@ def test_a_run_that_was_adopted_under_the_old_name_counts_once(database: Databas
     landing = Landing(head=head, commit=commit, known=LandingEvidence.SAME_FILES)
     _keep(
         database,
-        replace(MASTER_RUN, branch="test_5", sha=head.sha),
-        replace(MASTER_RUN, id="r2", branch="test_5", sha=head.sha, started=6.0),
+        structs.replace(MASTER_RUN, branch="test_5", sha=head.sha),
+        structs.replace(MASTER_RUN, id="r2", branch="test_5", sha=head.sha, started=6.0),
     )
     for branch in ("master", "main"):
         database.now(main_branch.save_landings, HERE, branch, [landing], 10.0)
@@ -142,7 +143,7 @@ def _landed(database: Database, landing: Landing, *kept: RunRecord) -> tuple[Run
 def test_runs_of_a_head_that_landed_unchanged_are_mains(database: Database) -> None:
     """With main's commit, the head they were measured on, and the same measurement; once."""
     (run,) = _landed(database, SAME_FILES, FOUND)
-    assert run == replace(FOUND, id=run.id, branch="main", sha=MAIN_SHA, measured_sha=HEAD_SHA)
+    assert run == structs.replace(FOUND, id=run.id, branch="main", sha=MAIN_SHA, measured_sha=HEAD_SHA)
     measured = database.now(runs.measured, ["r1", run.id])
     assert measured["r1"] == measured[run.id]
     assert [FOUND] == list(database.now(runs.branch_runs, REPOSITORY, "test_5"))
@@ -170,10 +171,10 @@ def test_what_landed_on_another_branch_is_not_mains(database: Database) -> None:
 
 def test_a_change_that_landed_twice_has_its_runs_once(database: Database) -> None:
     """Rolled back and landed again: they are of the newer commit, and count once in main's history."""
-    again = replace(SAME_FILES, commit=replace(COMMIT, sha="c" * 40))
+    again = structs.replace(SAME_FILES, commit=structs.replace(COMMIT, sha="c" * 40))
     (first,) = _landed(database, SAME_FILES, FOUND)
     (second,) = _landed(database, again, FOUND)
-    assert second == replace(first, sha="c" * 40)
+    assert second == structs.replace(first, sha="c" * 40)
     assert {second.id} == set(database.now(runs.measured, [second.id]))
 
 
@@ -205,7 +206,7 @@ def test_branches_are_looked_for_however_many_pull_requests_there_are(
 
 def test_a_run_that_names_its_commit_in_short_is_found(database: Database) -> None:
     """As the names of logs do."""
-    (run,) = _landed(database, SAME_FILES, replace(FOUND, sha=HEAD_SHA[:7]))
+    (run,) = _landed(database, SAME_FILES, structs.replace(FOUND, sha=HEAD_SHA[:7]))
     assert (MAIN_SHA, HEAD_SHA) == (run.sha, run.measured_sha)
 
 
@@ -217,7 +218,7 @@ def test_a_run_found_after_the_landing_is_mains_too(database: Database) -> None:
 
 def test_runs_of_a_head_that_changed_while_landing_stay_its_own(database: Database) -> None:
     """Other files came with it: what was measured is not what stands on main."""
-    rebased = Landing(head=HEAD, commit=replace(COMMIT, tree="t2"), known=LandingEvidence.SAME_CHANGE)
+    rebased = Landing(head=HEAD, commit=structs.replace(COMMIT, tree="t2"), known=LandingEvidence.SAME_CHANGE)
     assert () == _landed(database, rebased, FOUND)
     became = Became(head_sha=HEAD_SHA, branch="main", main_sha=MAIN_SHA, same_files=False)
     assert became == database.now(main_branch.find_landing, REPOSITORY, HEAD_SHA)
@@ -225,13 +226,13 @@ def test_runs_of_a_head_that_changed_while_landing_stay_its_own(database: Databa
 
 def test_only_evidence_is_adopted(database: Database) -> None:
     """Not runs of other commits, unfinished ones, nor those we started here; those of a cluster are."""
-    launched = replace(FOUND, origin=RunOrigin.LAUNCHED)
+    launched = structs.replace(FOUND, origin=RunOrigin.LAUNCHED)
     kept = (
-        replace(FOUND, id="other", sha="c" * 40),
-        replace(FOUND, id="running", state=RunState.RUNNING),
-        replace(launched, id="here", key="k1"),
-        replace(launched, id="there", key="k2", place="p/z/c"),
-        replace(FOUND, id="unrecorded", sha=None),
+        structs.replace(FOUND, id="other", sha="c" * 40),
+        structs.replace(FOUND, id="running", state=RunState.RUNNING),
+        structs.replace(launched, id="here", key="k1"),
+        structs.replace(launched, id="there", key="k2", place="p/z/c"),
+        structs.replace(FOUND, id="unrecorded", sha=None),
     )
     (run,) = _landed(database, SAME_FILES, *kept)
     assert ("p/z/c", None) == (run.place, run.key)
@@ -240,7 +241,7 @@ def test_only_evidence_is_adopted(database: Database) -> None:
 def test_a_surer_sign_replaces_a_weaker_one_and_never_the_other_way(database: Database) -> None:
     """Deliveries come in any order."""
     weak = Landing(
-        head=HEAD, commit=replace(COMMIT, sha="d" * 40, tree="t9"), known=LandingEvidence.SAME_PULL
+        head=HEAD, commit=structs.replace(COMMIT, sha="d" * 40, tree="t9"), known=LandingEvidence.SAME_PULL
     )
     for order in ((weak, SAME_FILES), (SAME_FILES, weak)):
         for landing in order:

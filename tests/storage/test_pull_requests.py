@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import structs
+from msgspec.structs import replace
 from sqlalchemy import Connection, Row, select
 
 from bot.domain.case_key import CaseKey
@@ -115,7 +115,7 @@ def test_a_head_that_comes_late_forgets_no_looks(database: Database) -> None:
     """Deliveries come out of order: a commit that has a report was the head before. Whether it is again, only
     GitHub can tell, so the pull request is looked at."""
     _want(database, 10.0, head_sha="b" * 40)
-    old = structs.replace(REPORT, number=7, head_sha="a" * 40)
+    old = replace(REPORT, number=7, head_sha="a" * 40)
     database.now(reports.save, old, headline="x")
     looks = '{"x/y":{"look":2,"runs":"abc"}}'
     values = {"head_sha": "b" * 40, "head_seen": 5.0, "looks": looks, "head_branch": "feat/x"}

@@ -1,8 +1,7 @@
 """What names stand for, and the runs that stand for names, in both databases."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.run import RunOrigin, RunRecord, RunState
 from bot.storage import histories, pull_requests, refs, runs
@@ -26,7 +25,7 @@ GOOD, BAD = made(Shape(steps=12)), failed(error="ValueError: x")
 
 def _keep(database: Database, name: str, measured: MeasuredRun | None = GOOD, **values: object) -> RunRecord:
     record = RunRecord(id=name, repository=HERE, case="a", variant="", branch="main", started=1.0)
-    record = replace(record, **values)  # type: ignore[arg-type]
+    record = replace(record, **values)
     database.now(runs.save, record, now=5.0, measured=measured)
     return record
 

@@ -5,7 +5,7 @@ The failures of pull requests' newest reports, found by fingerprint."""
 import zlib
 
 import msgspec
-from msgspec import structs
+from msgspec.structs import replace
 from sqlalchemy import Connection, select, update
 
 from bot.domain.delivery import Delivery
@@ -68,7 +68,7 @@ def test_a_report_comes_back_without_its_step_lines(database: Database) -> None:
 def test_a_report_of_the_same_head_replaces_the_one_before(database: Database) -> None:
     """Each head has one report, its newest."""
     database.now(reports.save, _report(), headline="first")
-    later = structs.replace(_report(), title="Renamed", made_at=20.0)
+    later = replace(_report(), title="Renamed", made_at=20.0)
     database.now(reports.save, later, headline="second")
     assert database.now(reports.newest, "acme/maxtext", 7) == slim(later)
 
@@ -118,13 +118,13 @@ def test_work_and_failures_are_counted(database: Database) -> None:
 def test_a_new_head_leaves_nothing_pending_on_the_one_before(database: Database) -> None:
     """The page of the old head says that it was pushed over; a report of the same head changes nothing."""
     going = CaseReport(case="y", variant="linen", state=RowState.RUNNING)
-    old = structs.replace(_report("1" * 40), rows=(going,))
+    old = replace(_report("1" * 40), rows=(going,))
     database.now(reports.save, old, headline="x")
-    database.now(reports.supersede, structs.replace(old, made_at=old.made_at + 1))
+    database.now(reports.supersede, replace(old, made_at=old.made_at + 1))
     kept = database.now(reports.newest, old.repository, old.number)
     assert kept is not None
     assert kept.rows[0].state is RowState.RUNNING
-    database.now(reports.supersede, structs.replace(old, head_sha="2" * 40))
+    database.now(reports.supersede, replace(old, head_sha="2" * 40))
     kept = database.now(reports.newest, old.repository, old.number, "1" * 40)
     assert kept is not None
     assert (kept.rows[0].state, kept.made_at) == (RowState.SUPERSEDED, old.made_at)
@@ -210,12 +210,12 @@ def _elsewhere(database: Database, *prints: str, number: int = 7) -> dict[str, t
 
 def test_other_open_pull_requests_with_the_failure_are_found(database: Database) -> None:
     """Each once, by number, whatever the case it fails; neither this one nor another repository's."""
-    other = structs.replace(CRASH, fingerprint="f2")
+    other = replace(CRASH, fingerprint="f2")
     for report in (
         _report_with_failures(7, CRASH),
         _report_with_failures(15, CRASH, CRASH),
         _report_with_failures(12, None, CRASH, other),
-        structs.replace(_report_with_failures(13, CRASH), repository="octo/net"),
+        replace(_report_with_failures(13, CRASH), repository="octo/net"),
     ):
         _said(database, report)
     assert _elsewhere(database, "f1", "f2", "f3") == {"f1": (12, 15), "f2": (12,)}
@@ -228,7 +228,7 @@ def test_only_the_newest_report_of_a_pull_request_counts(database: Database) -> 
     _said(database, _report_with_failures(12, CRASH))
     _said(
         database,
-        _report_with_failures(12, structs.replace(CRASH, kinship=Novelty.FIXED), made=20.0, head="c" * 40),
+        _report_with_failures(12, replace(CRASH, kinship=Novelty.FIXED), made=20.0, head="c" * 40),
     )
     assert _elsewhere(database, "f1") == {}
 

@@ -6,13 +6,12 @@ What runs were measured under, asked for many at once."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.clusters.interface import Job
 from bot.domain.case_key import CaseKey
@@ -124,8 +123,8 @@ def test_losses_that_are_no_numbers_survive(database: Database) -> None:
 def test_any_measured_run_comes_back(losses: list[float], source: str) -> None:
     """Encoding loses nothing of any run, whatever numbers and texts its log held."""
     run = _measured(steps=4)
-    steps = [structs.replace(step, loss=loss) for step, loss in zip(run.log.steps, losses, strict=True)]
-    run = structs.replace(run, log=structs.replace(run.log, source=source, steps=tuple(steps)))
+    steps = [replace(step, loss=loss) for step, loss in zip(run.log.steps, losses, strict=True)]
+    run = replace(run, log=replace(run.log, source=source, steps=tuple(steps)))
     assert repr(runs.decode_measured(runs.encode_measured(run))) == repr(run)
 
 
@@ -158,7 +157,7 @@ def test_figures_say_under_what_a_branchs_runs_were_measured(database: Database)
     timed, short = _measured(steps=12), _measured(steps=3)
     failure = Failure(kind="code", error="KeyError: 'x'", fingerprint="f00d")
     outcome = RunOutcome(state=OutcomeState.FAILED, exit_code=1, failure=failure)
-    failed = structs.replace(short, log=structs.replace(short.log, outcome=outcome))
+    failed = replace(short, log=replace(short.log, outcome=outcome))
     for name, run in (("timed", timed), ("failed", failed)):
         database.now(runs.save, replace(FOUND, id=name), now=1.0, measured=run)
     database.now(runs.save, replace(FOUND, id="unread"), now=1.0)
@@ -265,7 +264,10 @@ def _planned_run(name: str) -> PlannedRun:
 def test_runs_are_found_by_the_files_they_measured(database: Database) -> None:
     """On whatever branch and commit, in this repository only, newest first."""
     newer = replace(REUSED, id="f2", sha="c" * 40, branch="feat_x", started=200.0)
-    others = replace(REUSED, id="f3", tree="2" * 40), replace(REUSED, id="f4", repository="acme/other")
+    others = (
+        replace(REUSED, id="f3", tree="2" * 40),
+        replace(REUSED, id="f4", repository="acme/other"),
+    )
     for run in (REUSED, newer, *others):
         database.now(runs.save, run, now=1.0)
     assert database.now(runs.runs_of_trees, REPOSITORY, {TREE}) == (newer, REUSED)

@@ -6,12 +6,13 @@ In:  reports, runs and logs to show. Out: answers, and what a page is made of.
 import asyncio
 import gzip
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote
 
 import httpx
+from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
@@ -140,7 +141,7 @@ class SiteUnderTest:
 
     def change(self, record: RunRecord, **values: object) -> None:
         """Keep a run with other values."""
-        self.database.now(runs.save, replace(record, **values), now=NOW)  # type: ignore[arg-type]
+        self.database.now(runs.save, replace(record, **values), now=NOW)
 
     def get(self, path: str, method: str = "GET", *, fails: bool = False, **headers: str) -> httpx.Response:
         """What a visitor is answered; a fault of the program is raised here, unless it `fails` on purpose."""

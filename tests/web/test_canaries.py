@@ -3,12 +3,11 @@
 import html
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.domain.check import Conclusion
 from bot.domain.run import RunRecord
@@ -26,7 +25,7 @@ ROWS, A_ROW, OF_A_REPORT = 24, 8, 10
 
 
 def _row(words: Iterator[str]) -> CaseReport:
-    failure = structs.replace(
+    failure = replace(
         NNX_FAILURE, error=next(words), excerpt=next(words), where=f"{next(words).split()[0]}.py:3"
     )
     comparison = compared(
@@ -47,7 +46,7 @@ def _row(words: Iterator[str]) -> CaseReport:
         reason=next(words),
     )
     made = case(next(words), RowState.NEW_FAILURE, comparison, note=next(words))
-    return structs.replace(
+    return replace(
         made,
         baseline=Baseline(sha=None, why="the merge base", distance=0),
         base_runs=_named(made.base_runs, "b"),
@@ -74,7 +73,7 @@ def _report(number: int, these: list[Canary]) -> Report:
     }
     next(words)
     rows = [_row(words) for _ in range(ROWS)]
-    return structs.replace(report(*rows), repository=PUBLIC, number=number, variants=("linen",), **top)
+    return replace(report(*rows), repository=PUBLIC, number=number, variants=("linen",), **top)
 
 
 def _reports() -> list[tuple[Report, list[Canary]]]:

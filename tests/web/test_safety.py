@@ -1,11 +1,10 @@
 """Nothing that comes from outside can act on a page, and no page tells more than its visitor may know."""
 
 import re
-from dataclasses import replace
 from urllib.parse import urlencode
 
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.logs.facts import OutcomeState
 from bot.storage import runs
@@ -39,13 +38,9 @@ the end
 
 def nasty_failure() -> MeasuredRun:
     """A run whose log tries to do something wherever it is shown."""
-    failure = structs.replace(
-        samples.NNX_FAILURE, error=HOSTILE_TEXT, excerpt=NASTY.decode("utf-8", "replace")
-    )
+    failure = replace(samples.NNX_FAILURE, error=HOSTILE_TEXT, excerpt=NASTY.decode("utf-8", "replace"))
     run = samples.measured(None, end=samples.outcome(OutcomeState.FAILED, failure))
-    return structs.replace(
-        run, log=structs.replace(run.log, source="gs://secret-bucket/<b>.log", warnings=(HOSTILE_TEXT,))
-    )
+    return replace(run, log=replace(run.log, source="gs://secret-bucket/<b>.log", warnings=(HOSTILE_TEXT,)))
 
 
 @pytest.fixture
@@ -164,7 +159,7 @@ def test_every_answer_carries_the_headers_of_safety(shop: SiteUnderTest, pages: 
 
 def private_pages(shop: SiteUnderTest) -> list[str]:
     """Addresses of a private repository."""
-    made = structs.replace(samples.mixed(), repository=PRIVATE)
+    made = replace(samples.mixed(), repository=PRIVATE)
     shop.report(made)
     shop.pull(4270, PRIVATE)
     shop.run("p", NASTY, measured=samples.measured(), repository=PRIVATE)

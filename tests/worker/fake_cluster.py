@@ -6,7 +6,9 @@ In:  jobs. Out: observations; what was started, how often, and what lives.
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from bot.artifacts.store import ArtifactStore
 from bot.clusters.interface import Cluster, ClusterFault, ClusterPlace, Job, JobState, Observation
@@ -92,7 +94,7 @@ class FakeCluster:
 
     def runs_on(self, name: str, **seen: object) -> None:
         """The job's turn has come."""
-        self.jobs[name] = replace(Observation(state=JobState.RUNNING), **seen)  # type: ignore[arg-type]
+        self.jobs[name] = replace(Observation(state=JobState.RUNNING), **seen)
 
     def ends(self, name: str, exit_code: int = 0, log: str = LOG) -> None:
         """The job ended by itself and left a log."""

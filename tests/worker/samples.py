@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from bot.config import Suite, read_suite
 from bot.domain.commit import Commit
 from bot.domain.head import HeadFacts
@@ -95,7 +97,7 @@ def row(**changed: Any) -> PullRow:
 
 def pull(**changed: Any) -> PullRequest:
     """The pull request with these changes."""
-    return replace(PULL, **changed)
+    return structs.replace(PULL, **changed)
 
 
 WRITE, READ = Permission.WRITE, Permission.READ

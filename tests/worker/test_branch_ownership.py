@@ -1,9 +1,10 @@
 """A branch and its pull request: whoever speaks for it, the other is looked at when that changes."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
+from msgspec.structs import replace
 
 from bot.config.loader import SuiteLoader
 from bot.domain.commit import Commit

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from bot.clusters.interface import ClusterPlace
 from bot.config import CONFIG_PATH
@@ -122,7 +123,7 @@ def test_what_an_attempt_took_is_the_more_of_what_is_known(
 def test_what_nobody_can_say_is_not_called_nothing() -> None:
     """A device whose chips are not known, and a log that does not say."""
     place = ClusterPlace(project="p", zone="z", cluster="c", device_type="n2-standard-32-2", priority="low")
-    odd = replace(HEAD.job, place=place)
+    odd = structs.replace(HEAD.job, place=place)
     assert chip_hours_taken(odd, chip_hours=None, ran_seconds=900.0) is None
     assert chip_hours_taken(odd, chip_hours=2.0, ran_seconds=900.0) == 2.0
-    assert chip_hours_taken(replace(HEAD.job, place=None), chip_hours=None, ran_seconds=900.0) == 0.25
+    assert chip_hours_taken(structs.replace(HEAD.job, place=None), chip_hours=None, ran_seconds=900.0) == 0.25

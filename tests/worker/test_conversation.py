@@ -1,6 +1,6 @@
 """What a report is told of the conversation on its pull request."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from bot.domain.case_key import CaseKey
 from bot.domain.pull_request import PullRequest

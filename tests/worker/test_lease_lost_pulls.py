@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.commands.labels import LabelMaker
 from bot.config import Suite
@@ -88,15 +88,15 @@ def _sleepy(parley: WholeConversation, place: str, meanwhile: Meanwhile) -> Pull
     match place:
         case "subject":
             subjects = SleepySubjects(database=parley.database, forge=forge, meanwhile=meanwhile)
-            return structs.replace(step, pulls=subjects)
+            return replace(step, pulls=subjects)
         case "facts":
-            return structs.replace(step, heads=SleepyReader(forge=forge, meanwhile=meanwhile))
+            return replace(step, heads=SleepyReader(forge=forge, meanwhile=meanwhile))
         case "launch":
             launcher = SleepyLauncher(database=parley.database, now=step.now, meanwhile=meanwhile)
-            return structs.replace(step, planner=launcher)
+            return replace(step, planner=launcher)
         case _:
             labels = SleepyLabels(database=parley.database, forge=forge, meanwhile=meanwhile)
-            return structs.replace(step, labels=labels)
+            return replace(step, labels=labels)
 
 
 async def _sleep_over(parley: WholeConversation, place: str, meanwhile: Meanwhile) -> None:

@@ -1,11 +1,12 @@
 """Main is measured by the clock and on demand, and takes over what landed on it."""
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
 from bot.commands.handler import CommandHandler
 from bot.config.loader import SuiteLoader

@@ -1,7 +1,5 @@
 """Whether to speak, what to look for, and when to look again."""
 
-from dataclasses import replace
-
 import pytest
 from msgspec import structs
 
@@ -166,7 +164,9 @@ def test_a_head_that_was_pushed_over_another_waits_a_moment() -> None:
     assert may_start_runs(pushed, (), NOW + DEBOUNCE_SECONDS)
     assert may_start_runs(pushed, (ask,), NOW + 2)
     assert not may_start_runs(
-        pushed, (replace(ask, made=NOW - 60), replace(ask, source=RequestSource.LABEL)), NOW + 2
+        pushed,
+        (structs.replace(ask, made=NOW - 60), structs.replace(ask, source=RequestSource.LABEL)),
+        NOW + 2,
     )
     assert may_start_runs(pushed, (), NOW - 3600)
 

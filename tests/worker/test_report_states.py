@@ -1,10 +1,9 @@
 """The state of each row of a report, from the runs of both sides and what they measured."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.config import Suite
 from bot.domain.case_key import CaseKey
@@ -30,11 +29,11 @@ def _run(seed: int, seconds: float = 0.147) -> MeasuredRun:
 def _failed() -> MeasuredRun:
     log = run_log()
     return measure(
-        structs.replace(
+        replace(
             log,
             steps=(),
             steps_seen=0,
-            outcome=structs.replace(log.outcome, state=OutcomeState.FAILED, exit_code=1),
+            outcome=replace(log.outcome, state=OutcomeState.FAILED, exit_code=1),
         )
     )
 
@@ -58,11 +57,11 @@ def _build(
     *cases: CaseRuns, of: Suite | None = None, measured: Mapping[str, MeasuredRun] | None = None
 ) -> BuiltReport:
     asked = report_request(ROW, PULL, suite=of or suite(), problem=None, now=NOW)
-    return build_report(structs.replace(asked, merge_base=BASE), cases, measured or {})
+    return build_report(replace(asked, merge_base=BASE), cases, measured or {})
 
 
 def _case(head: HeadChoice, base: BaselineChoice, **more: object) -> CaseRuns:
-    return structs.replace(CaseRuns(case="x", variant="linen", head=head, base=base), **more)
+    return replace(CaseRuns(case="x", variant="linen", head=head, base=base), **more)
 
 
 RUNS = {
@@ -166,9 +165,9 @@ def test_the_error_rate_is_shared_by_the_cases_that_can_be_compared() -> None:
     runs = {**RUNS, "cpu": measure(run_log(environment=CPU))}
     cases = [
         _case(HEADS, BASES),
-        structs.replace(_case(SLOWER, BASES), case="y"),
-        structs.replace(_case(HeadChoice(), BASES), case="z"),
-        structs.replace(_case(_head("cpu"), BASES), case="w"),
+        replace(_case(SLOWER, BASES), case="y"),
+        replace(_case(HeadChoice(), BASES), case="z"),
+        replace(_case(_head("cpu"), BASES), case="w"),
     ]
     rows = _build(*cases, measured=runs).report.rows
     counted = [row.comparison.timing.comparable_cases for row in rows if row.comparison]
@@ -201,7 +200,7 @@ def test_the_baseline_carries_its_reason_and_age() -> None:
 
 def test_variants_are_held_against_each_other_on_the_head() -> None:
     """A case that passes in the first variant and fails in the second is one parity row."""
-    cases = [_case(HEADS, BASES), structs.replace(_case(_head("failed"), BASES), variant="nnx")]
+    cases = [_case(HEADS, BASES), replace(_case(_head("failed"), BASES), variant="nnx")]
     (line,) = _build(*cases, of=suite(compare="[ref, variant]"), measured=RUNS).report.parity
     assert (line.first_passes, line.second_passes, line.base_second_passes) == (True, False, True)
     assert _build(*cases, of=suite(compare="[ref]"), measured=RUNS).report.parity == ()
@@ -216,7 +215,7 @@ def test_a_problem_makes_a_report_without_rows() -> None:
 
 def _heard(*cases: CaseRuns, **more: object) -> RowState:
     asked = report_request(ROW, PULL, suite=suite(), problem=None, now=NOW)
-    built = build_report(structs.replace(asked, merge_base=BASE, **more), cases, RUNS)
+    built = build_report(replace(asked, merge_base=BASE, **more), cases, RUNS)
     (line,) = built.report.rows
     return line.state
 
@@ -245,7 +244,7 @@ def test_what_was_cancelled_half_way_has_no_verdict_on_time(case: CaseRuns, expe
 
 def test_who_cancelled_a_case_is_said_with_it() -> None:
     """In its row."""
-    asked = structs.replace(report_request(ROW, PULL, suite=suite(), problem=None, now=NOW), **CANCELLED)
+    asked = replace(report_request(ROW, PULL, suite=suite(), problem=None, now=NOW), **CANCELLED)
     (line,) = build_report(asked, [_case(HeadChoice(), NOTHING)], {}).report.rows
     assert "cancelled by bob on this commit" == line.note
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from bot.config import Suite
 from bot.domain.case_key import CaseKey
@@ -90,7 +91,7 @@ def _plan(launched: PlanOutcome) -> Plan:
 
 def _pushed(head: str, seen: float, **more: Any) -> tuple[PullRow, PullRequest, HeadFacts]:
     """A head that took another's place."""
-    facts = replace(TREED, tree=head[0] * 40)
+    facts = structs.replace(TREED, tree=head[0] * 40)
     return row(head_sha=head, head_seen=seen), pull(head_sha=head, **more), facts
 
 
@@ -153,7 +154,7 @@ def test_a_push_of_the_same_files_withdraws_nothing_and_starts_nothing(world: Wo
 def test_a_baseline_that_two_share_survives_the_closing_of_one(world: World) -> None:
     """The runs of the merge base are started once, and go on as long as anybody wants them."""
     world.launch()
-    other = replace(TREED, tree="9" * 40)
+    other = structs.replace(TREED, tree="9" * 40)
     second = world.launch(row(number=8, head_seen=None), pull(number=8, head_sha="9" * 40), other)
     assert second.new == CASES
     world.database.now(runs.drop_wants, repository=PULL.repository, number=7)

@@ -40,7 +40,7 @@ def _look(database: Database, row_: PullRow = FIRST, pull_: PullRequest = PULL) 
 
 def _end(database: Database, record: RunRecord, seed: int) -> None:
     """The run has ended, and was measured."""
-    ended = replace(record, state=RunState.ENDED, started=NOW - 7200, log_uri="file:/log")
+    ended = structs.replace(record, state=RunState.ENDED, started=NOW - 7200, log_uri="file:/log")
     measured = measure(run_log(Shape(seed=seed, step_seconds=0.147)))
     database.now(runs.save, ended, now=NOW, measured=measured)
 

@@ -15,16 +15,16 @@ a process number, which another process may carry by now.
 """
 
 import fcntl
-import json
 import os
 import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+
+import msgspec
+from msgspec import Struct
 
 from bot.clusters.interface import Job
 
@@ -42,8 +42,7 @@ class FolderState(StrEnum):
     ABANDONED = "abandoned"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobOrder:
+class JobOrder(Struct, frozen=True, kw_only=True):
     """What a supervisor has to do. `turn` orders the queue; `commit` is the folder of the commit's files."""
 
     job: Job
@@ -52,8 +51,10 @@ class JobOrder:
     grace_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class JobFolder:
+_DECODE_ORDER = msgspec.json.Decoder(JobOrder).decode
+
+
+class JobFolder(Struct, frozen=True):
     """The files of one job. The name must match `NAME`."""
 
     root: Path
@@ -78,16 +79,12 @@ class JobFolder:
         """Make the folder with its order, in one stroke."""
         fresh = self.path.with_name(f".{self.name}.{os.getpid()}")
         fresh.mkdir(parents=True, exist_ok=True)
-        (fresh / "job.json").write_text(json.dumps(asdict(order)), encoding="utf-8")
+        (fresh / "job.json").write_bytes(msgspec.json.encode(order))
         fresh.rename(self.path)
 
     def read_order(self) -> JobOrder:
         """What the folder was made for."""
-        order: dict[str, Any] = json.loads((self.path / "job.json").read_text(encoding="utf-8"))
-        job = order.pop("job")
-        for pairs in ("environment", "labels"):
-            job[pairs] = tuple((name, value) for name, value in job[pairs])
-        return JobOrder(job=Job(**job), **order)
+        return _DECODE_ORDER((self.path / "job.json").read_bytes())
 
     def write(self, name: str, text: str) -> None:
         """Put a small file into the folder, whole."""

@@ -16,8 +16,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from bot.clusters import job_log
 from bot.clusters.command import argument_list
@@ -63,8 +64,7 @@ class _SignalWaiter:
         return frozenset(os.read(self._reading, 64)) if ready else frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class _Program:
+class _Program(Struct, frozen=True):
     """A started program and the process group that it and its children are in."""
 
     process: subprocess.Popen[bytes]

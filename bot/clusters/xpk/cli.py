@@ -20,10 +20,11 @@ import signal
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from msgspec import Struct
 
 from bot.clusters import interface
 from bot.clusters.command import argument_list
@@ -189,8 +190,7 @@ class Endpoint(StrEnum):
     ADDRESS = "address"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _CallResult:
+class _CallResult(Struct, frozen=True, kw_only=True):
     """`out` is the end of what it printed, `said` its last words for people."""
 
     code: int

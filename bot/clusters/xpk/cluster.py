@@ -8,7 +8,9 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.clusters import interface
 from bot.clusters.command import expected_steps
@@ -169,8 +171,7 @@ JOBSET_API = "/apis/jobset.x-k8s.io/v1alpha2"
 KUEUE_API = "/apis/kueue.x-k8s.io"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenCluster:
+class OpenCluster(Struct, frozen=True, kw_only=True):
     """A cluster that answers; `at` is since when (Unix seconds)."""
 
     api: KubernetesApi

@@ -11,11 +11,12 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import chain
 from typing import Any
+
+from msgspec import Struct
 
 from bot.clusters.interface import ClusterPlace
 from bot.clusters.job_log import STEP_LINE, last_step
@@ -33,8 +34,7 @@ MAX_OTHER_PROCESSES = 16
 """Processes read besides the first, where its log is not enough: slices have up to thousands."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobProgress:
+class JobProgress(Struct, frozen=True, kw_only=True):
     """What a job last said: its newest step, and when it wrote its last line (Unix seconds)."""
 
     last_step: int | None = None
@@ -77,8 +77,7 @@ class ProcessGroup(StrEnum):
     OTHERS = "others"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CloudLog:
+class CloudLog(Struct, frozen=True, kw_only=True):
     """The log of one job; `url` is where another Cloud Logging is."""
 
     place: ClusterPlace

@@ -8,8 +8,9 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+from msgspec import Struct, field
 
 from bot.clusters.xpk import workload_status
 from bot.clusters.xpk.api import Json, KubernetesApi, WatchExpired
@@ -40,8 +41,7 @@ PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterSnapshot:
+class ClusterSnapshot(Struct, frozen=True, kw_only=True):
     """What the cluster holds: by name, and the pods of each job."""
 
     jobs: Mapping[str, JobSet]
@@ -61,8 +61,7 @@ class ClusterSnapshot:
         )
 
 
-@dataclass(slots=True, kw_only=True)
-class _WatchedKind(Generic[T]):
+class _WatchedKind(Struct, Generic[T], kw_only=True):
     """One kind of object: where it is listed, what we keep of it, and when the server last spoke. Names of
     JobSets and their pods begin alike."""
 

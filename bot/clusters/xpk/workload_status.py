@@ -9,9 +9,10 @@ that resumes from the first one's checkpoint, and no measurement.
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from bot.clusters.interface import ClusterFault, JobState, Observation
 
@@ -38,8 +39,7 @@ APP_VARIABLE = "MAXVIEW_APP"
 APP_LABEL = "maxview/app"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
+class Condition(Struct, frozen=True, kw_only=True):
     """One of an object's conditions that holds. `since` is in Unix seconds."""
 
     type: str
@@ -51,8 +51,7 @@ class Condition:
 Conditions = Mapping[str, Condition]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobSet:
+class JobSet(Struct, frozen=True, kw_only=True):
     """A workload as XPK made it. `app` is the installation that had it made, "" where no MaxView did."""
 
     name: str
@@ -65,8 +64,7 @@ class JobSet:
     conditions: Conditions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
+class Workload(Struct, frozen=True, kw_only=True):
     """The same job in Kueue's queue. `evictions` counts how often it was thrown out while it ran;
     `waits_because` is why it has no quota yet."""
 
@@ -80,8 +78,7 @@ class Workload:
     conditions: Conditions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pod:
+class Pod(Struct, frozen=True, kw_only=True):
     """One process of a job. `exit_code`, `ended` and `died_of` speak of the container that runs the command;
     `waits_for` is why it does not run yet."""
 
@@ -257,8 +254,7 @@ _NODE_LOST_REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobObjects:
+class JobObjects(Struct, frozen=True, kw_only=True):
     """All that the cluster shows of one job."""
 
     job: JobSet

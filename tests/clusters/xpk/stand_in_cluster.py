@@ -8,10 +8,11 @@ import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from bot.clusters.interface import ClusterPlace, Job, JobState, Observation
 from bot.clusters.xpk.cli import XpkCli

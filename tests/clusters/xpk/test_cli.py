@@ -7,11 +7,11 @@ import json
 import os
 import shlex
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bot.clusters.xpk import cli
 from bot.clusters.xpk.cli import (
@@ -95,7 +95,7 @@ def test_nothing_is_ever_overwritten_and_only_one_workload_deleted() -> None:
 def test_a_place_that_a_shell_could_read_is_refused(part: str, value: str) -> None:
     """xpk pastes these into commands that a shell runs."""
     with pytest.raises(UserError, match=rf"launch\.xpk\.{part.replace('_', '-')} is"):
-        check_place(replace(PLACE, **{part: value}))  # type: ignore[arg-type]  # single fields of it
+        check_place(replace(PLACE, **{part: value}))
 
 
 @pytest.mark.parametrize(

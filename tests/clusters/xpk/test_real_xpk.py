@@ -5,12 +5,12 @@ import json
 import os
 import re
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from bot.clusters.interface import ClusterPlace, Job, JobState
 from bot.clusters.xpk import workload_status

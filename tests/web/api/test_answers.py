@@ -1,7 +1,7 @@
 """The pages as JSON."""
 
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
 from tests.report import samples
 from tests.web.site_under_test import KEY, PRIVATE, PUBLIC, URL, SiteUnderTest
@@ -85,7 +85,7 @@ def test_what_does_not_exist_is_said_in_json(path: str, shop: SiteUnderTest) -> 
 
 def test_links_of_a_private_repository_carry_its_key(shop: SiteUnderTest) -> None:
     """Who was let in can follow the links."""
-    shop.report(structs.replace(samples.mixed(), repository=PRIVATE))
+    shop.report(replace(samples.mixed(), repository=PRIVATE))
     shop.run("p", b"x\n", repository=PRIVATE)
     key = KEY.key(PRIVATE)
     record = shop.get(f"/api/v1/runs/p?key={key}").json()["record"]

@@ -1,7 +1,7 @@
 """A branch that is watched without a pull request has a page of its own."""
 
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.planning.lineage import Landing, LandingEvidence, LandingHead, MainCommit
 from bot.report.assess import headline
@@ -26,7 +26,7 @@ def watched(shop: SiteUnderTest) -> Report:
     number = shop.database.now(
         pull_requests.watch_branch, repository=PUBLIC, branch=BRANCH, installation=1, sha="c" * 40, now=NOW
     )
-    report = structs.replace(samples.mixed(), number=number, head_branch=BRANCH)
+    report = replace(samples.mixed(), number=number, head_branch=BRANCH)
     shop.report(report)
     return report
 

@@ -2,7 +2,7 @@
 cost."""
 
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
 from bot.domain.run import RunRecord
 from bot.report.model import Report
@@ -30,7 +30,7 @@ def _line(key: str, base: float | str | None, head: float | str | None) -> tuple
 def test_a_run_of_a_small_price_is_not_free(hours: float, shown: str) -> None:
     """In the table of a case's runs."""
     its = measured()
-    run = structs.replace(its, measurements=structs.replace(its.measurements, chip_hours=hours))
+    run = replace(its, measurements=replace(its.measurements, chip_hours=hours))
     visit = Access(repository="octo/maxtext", private=False, links=Links())
     (line,) = run_lines((record("04_int8", "linen", HEAD, 0),), visit, (run,))
     assert shown == line.chip_hours
@@ -97,10 +97,10 @@ def _report() -> Report:
     """One case of two real runs, each with its record."""
     found = compare([measure(DROPOUT_MAIN)], [measure(DROPOUT_BRANCH)])
     report = samples.report(samples.same("03_dropout"))
-    row = structs.replace(
+    row = replace(
         report.rows[0], comparison=found, base_runs=(_record("main-1"),), head_runs=(_record("head-1"),)
     )
-    return structs.replace(report, rows=(row,))
+    return replace(report, rows=(row,))
 
 
 def test_a_case_says_why_below_a_fold(shop: SiteUnderTest) -> None:
@@ -142,11 +142,9 @@ def test_each_run_has_its_price(shop: SiteUnderTest) -> None:
 
 def test_a_runs_page_marks_what_cannot_be_true(shop: SiteUnderTest) -> None:
     """Beside the step, and beside the figures that the old page makes of it."""
-    log = structs.replace(
+    log = replace(
         DROPOUT_MAIN,
-        steps=tuple(
-            structs.replace(one, seconds=0.0) if one.step == 5 else one for one in DROPOUT_MAIN.steps
-        ),
+        steps=tuple(replace(one, seconds=0.0) if one.step == 5 else one for one in DROPOUT_MAIN.steps),
     )
     shop.run("odd", b"a log\n", measured=measure(log))
     text = ParsedPage(shop.get("/runs/odd").text).text

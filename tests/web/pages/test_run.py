@@ -1,10 +1,10 @@
 """What the page of a launched run says of its life."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import Connection, update
 
 from bot.domain.run import RunState
@@ -74,7 +74,7 @@ def test_the_page_says_how_a_run_stands_now(
 ) -> None:
     """Read when it is asked for, whatever the comment said last."""
     standing = RunStatus(name="mv-a", timeout_seconds=600)
-    page = _run_page(shop, replace(standing, **changes))  # type: ignore[arg-type]
+    page = _run_page(shop, replace(standing, **changes))
     assert words in page
 
 

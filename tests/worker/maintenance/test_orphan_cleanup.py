@@ -3,10 +3,10 @@
 import asyncio
 import shutil
 from collections.abc import Collection
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import Connection, update
 
 from bot.artifacts.sources import open_store

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.pull_request import PullRequest
 from bot.domain.repository import Repository

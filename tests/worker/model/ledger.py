@@ -9,7 +9,7 @@ functions write; `tests/storage` and `tests/controller` hold those against both 
 # ruff: noqa: ARG002 - the arguments are those of the real calls
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -30,7 +30,7 @@ LEASE = 30.0
 
 LIMIT = 2
 
-_RECORD = tuple(field.name for field in fields(RunRecord))
+_RECORD = RunRecord.__struct_fields__
 
 
 class YieldOnce:

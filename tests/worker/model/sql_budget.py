@@ -3,8 +3,9 @@
 In:  attempts to admit and to settle. Out: what `bot.storage.spend` decides.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from msgspec.structs import replace
 from sqlalchemy import Connection, Engine, create_engine, func, select, update
 from sqlalchemy.pool import StaticPool
 

@@ -6,10 +6,11 @@ The processes execute the real `RunStep` and `Sweeper`, one call to the outside 
 """
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from bot.artifacts.store import ArtifactStore
 from bot.clusters.interface import ClusterFault, JobState, Observation
