@@ -20,7 +20,7 @@ PIPED_COLUMNS = 80  # where the output is no terminal
 UNBROKEN_CHARACTERS = 12  # a name of up to so many characters in the first column is never broken
 MAX_COLUMNS = 110  # wider tables are hard to read across
 
-GOOD, BAD, WARN, DIM, PLAIN, STRONG = "green", "red", "yellow", "dim", "default", "bold"
+GOOD, BAD, WARN, DIM, PLAIN = "green", "red", "yellow", "dim", "default"
 
 
 class BarRow(Struct, frozen=True, kw_only=True):

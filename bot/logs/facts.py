@@ -46,7 +46,7 @@ class Step(Struct, frozen=True):
     """One step line. `bot.logs.fast_path` gives the fields by position, for speed.
 
     `seconds`, `tflops_per_device` (TFLOP/s) and `tokens_per_device` (tokens/s) are as printed;
-    `time` is the line's own timestamp; `offset` is the byte of the (inflated) source it stands at.
+    `time` is the line's own timestamp; `offset` is its first byte in the (inflated) source.
     `extras` holds the other numbers of the line under the names it prints, in its order.
     """
 

@@ -110,7 +110,7 @@ def advice(kind: FailureClass) -> Advice:
 
 
 class FailureSignature(Struct, frozen=True, kw_only=True):
-    """How a failure class shows in a message. `echo`: the message reports somebody else's failure."""
+    """How a failure class shows in a message. `echo`: the message reports a failure elsewhere."""
 
     kind: FailureClass
     pattern: re.Pattern[str]

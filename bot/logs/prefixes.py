@@ -237,7 +237,7 @@ class LinePrefix(Struct, frozen=True, kw_only=True):
 
 
 class LeadPatterns(Struct, frozen=True):
-    """What may stand between a prefix and a literal: patterns that end where the literal begins, with and
+    """The text between a prefix and a literal: patterns that end where the literal begins, with and
     without a glog stamp. `limit`: the most characters that `bare` covers."""
 
     stamped: re.Pattern[str]

@@ -193,7 +193,7 @@ class LiteralRule(Struct, frozen=True, kw_only=True):
     layout: Callable[[str], StepLayout | None] | None = None
 
     def lead_patterns(self) -> LeadPatterns:
-        """The patterns of what may stand in front of the literal."""
+        """The patterns of the text in front of the literal."""
         return lead_patterns(self.lead, self.lead_limit)
 
 
@@ -292,7 +292,7 @@ def without_terminal_codes(text: str) -> str:
 class LogFormat(Struct, frozen=True, kw_only=True):
     """One format of training logs.
 
-    `per_host`: every host prints every step, so hosts must be told apart. `first_step` is the number of a
+    `per_host`: every host prints every step, so hosts must be distinguished. `first_step` is the number of a
     fresh run's first step. `correct_steps` corrects steps by the whole series. `stateful_reader` makes a
     `StatefulReader` for each host. `library`: its lines also occur in the logs of other trainers, whose own
     lines say more.

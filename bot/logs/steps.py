@@ -176,7 +176,7 @@ class StepSeries:
 
     @property
     def newest_first(self) -> bool:
-        """Whether each line stands before the one it followed: an export that begins with the newest line."""
+        """Whether the lines run backwards: an export that begins with the newest line."""
         first, last = self.first, self.last
         if first is None or last is None or first.time is None or last.time is None:
             return False

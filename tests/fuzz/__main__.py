@@ -1,6 +1,6 @@
-"""Fuzzes the reader: `python -m tests.fuzz [libFuzzer's options]`, ten minutes unless told otherwise.
+"""Fuzz the reader: `python -m tests.fuzz [libFuzzer's options]`, ten minutes by default.
 
-In:  a folder for what is found, `.cache/fuzz`. Out: libFuzzer's report; exit status 77 on a finding.
+Findings go to `.cache/fuzz`. The exit status is 77 on a finding.
 """
 
 import sys

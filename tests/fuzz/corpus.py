@@ -1,7 +1,4 @@
-"""What the fuzzer begins with: a short log of every format, and the words that readers look for.
-
-In:  nothing. Out: logs by name; the dictionary of literals in libFuzzer's syntax.
-"""
+"""The fuzzer's corpus: a short log of every format, and the literals of all rules in libFuzzer's syntax."""
 
 import gzip
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,4 @@
-"""What must hold for any bytes that are taken for a log.
-
-In:  bytes; the first says how the rest is cut into pieces. Out: nothing; raises where a promise is broken.
-"""
+"""What must hold for any bytes that are read as a log. The first byte is the size of the chunks."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,7 @@
 """Logs of Megatron-LM and its forks (Megatron-DeepSpeed, Primus).
 
 Iterations count from 1; their times are printed in milliseconds and stated in seconds. Only one rank prints
-the iterations, so hosts are not told apart. Some forks print each iteration twice.
+the iterations, so hosts are not distinguished. Some forks print each iteration twice.
 """
 
 import re

@@ -41,9 +41,8 @@ _MAX_REACHED = re.compile(r"`Trainer\.fit` stopped: `max_(?P<what>\w{1,12})=(?P<
 
 
 def _step_line(match: Match) -> Iterator[Statement]:
-    begins = max(
-        match.front.rfind("Training epoch "), 0
-    )  # in a pasted log the record before it stands in front
+    # A pasted log has the record before this one in front of it.
+    begins = max(match.front.rfind("Training epoch "), 0)
     line, bar = _STEP_LINE.search(match.front, begins), _PROGRESS_BAR.search(match.front)
     head = line or bar
     if head is None:
