@@ -44,16 +44,16 @@ class Responsibility(StrEnum):
 
 
 class Advice(Struct, frozen=True, kw_only=True):
-    """`retry`: the same run may well succeed when it is run again. `next_step` is one plain sentence."""
+    """What to do about a failure. `retry`: the same run may succeed if repeated. `next_step` is one sentence."""
 
-    fault: Responsibility
+    responsibility: Responsibility
     retry: bool
     next_step: str
 
 
 _ADVICE: dict[FailureClass, Advice] = {
-    kind: Advice(fault=fault, retry=retry, next_step=text)
-    for kind, fault, retry, text in (
+    kind: Advice(responsibility=responsibility, retry=retry, next_step=text)
+    for kind, responsibility, retry, text in (
         (FailureClass.CODE, Responsibility.CHANGE, False,
          "Read the traceback and fix the code it points at."),
         (FailureClass.CONFIG, Responsibility.CONFIGURATION, False,

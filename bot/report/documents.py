@@ -533,7 +533,7 @@ def _failure(news: FailureNovelty) -> FailureResponse:
     return FailureResponse(
         kinship=news.kinship,
         class_=news.kind,
-        fault=known.fault if known else None,
+        fault=known.responsibility if known else None,
         retry=known.retry if known else None,
         next_step=known.next_step if known else None,
         fingerprint=news.fingerprint,

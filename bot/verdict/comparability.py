@@ -663,7 +663,7 @@ def classify_outcome(log: RunLog) -> OutcomeClass:
 
 def is_cluster_fault(failure: Failure | None) -> bool:
     """Tell whether a failure is the cluster's, so that a rerun is the remedy."""
-    return failure is not None and advice(_failure_class(failure)).fault is Responsibility.CLUSTER
+    return failure is not None and advice(_failure_class(failure)).responsibility is Responsibility.CLUSTER
 
 
 def killed_without_error(log: RunLog) -> bool:

@@ -41,13 +41,15 @@ def test_every_class_says_what_to_do(kind: FailureClass) -> None:
     found = advice(kind)
     assert found.next_step.endswith(".")
     assert "!" not in found.next_step
-    assert found.fault in Responsibility
+    assert found.responsibility in Responsibility
 
 
 def test_only_failures_of_the_cluster_or_of_unknown_origin_are_retried() -> None:
     """Running the author's mistake again spends chips on the same answer."""
     blamed = [kind for kind in FailureClass if advice(kind).retry]
-    assert all(advice(kind).fault in (Responsibility.CLUSTER, Responsibility.UNKNOWN) for kind in blamed)
+    assert all(
+        advice(kind).responsibility in (Responsibility.CLUSTER, Responsibility.UNKNOWN) for kind in blamed
+    )
 
 
 def test_a_fingerprint_ignores_the_day_the_host_and_the_line() -> None:
@@ -137,7 +139,7 @@ def test_every_class_has_a_log() -> None:
 def test_a_class_says_who_has_to_act_and_whether_to_retry(kind: FailureClass) -> None:
     """A failure by a change or a setting happens again."""
     known = advice(kind)
-    assert kind in CLASSES_BY_RESPONSIBILITY[known.fault]
+    assert kind in CLASSES_BY_RESPONSIBILITY[known.responsibility]
     assert known.retry == (kind in RETRIED_CLASSES)
 
 

@@ -2,12 +2,14 @@
 
 import gzip
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from bot.logs.facts import RunLog
+from bot.logs.formats import registry
 from bot.logs.ledger import time_ledger
 from bot.logs.reader import read_log
 from tests.log_writers.deepspeed import deepspeed_chat_log, deepspeed_log
@@ -87,6 +89,15 @@ def _without_offsets(run: RunLog) -> RunLog:
         memory=tuple(replace(device, offset=0) for device in run.memory),
         memory_most=tuple(replace(device, offset=0) for device in run.memory_most),
     )
+
+
+def test_a_format_is_one_module_and_one_row() -> None:
+    """Each module of the folder has a row, and the rules of a row come from one module."""
+    folder = Path(registry.__file__).parent
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "registry", "errors", "xpk"}
+    rows = [{rule.read.__module__.rpartition(".")[2] for rule in row.rules} for row in registry.FORMATS]
+    assert all(len(row) == 1 for row in rows)
+    assert modules == set().union(*rows)
 
 
 @given(LOGS)
