@@ -44,7 +44,7 @@ class Responsibility(StrEnum):
 
 
 class Advice(Struct, frozen=True, kw_only=True):
-    """What to do about a failure. `retry`: the same run may succeed if repeated. `next_step` is one sentence."""
+    """Who has to act on a failure, whether a repeated run may succeed, one sentence on what to do next."""
 
     responsibility: Responsibility
     retry: bool
