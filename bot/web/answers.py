@@ -38,7 +38,7 @@ SECURITY_HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 
-# Always asked again, and answered 304 where nothing changed; a private page is kept by its reader only.
+# Browsers revalidate every time and get 304 if nothing changed; private pages stay in the reader's browser.
 CACHE_PUBLIC = "no-cache"
 
 CACHE_PRIVATE = "private, no-cache"
@@ -53,22 +53,22 @@ TEXT = "text/plain; charset=utf-8"
 
 
 def redirect_without_slash(request: Request) -> Response | None:
-    """An address that ends in a slash leads to the one without, which is the page's; None where it does not.
+    """A redirect to the address without its trailing slash; None if it has none.
 
-    The aim is a path of this site whatever was asked for: it begins with one slash.
+    The target is always a path of this site: it starts with exactly one slash.
     """
     path = request.scope["path"]
     if not path.endswith("/") or not path.strip("/"):
         return None
-    aim = "/" + quote(path.strip("/"), safe="/:@!$&'()*+,;=~")
+    target = "/" + quote(path.strip("/"), safe="/:@!$&'()*+,;=~")
     query = f"?{request.url.query}" if request.url.query else ""
     return with_security_headers(
-        RedirectResponse(aim + query, status_code=308, headers={"Cache-Control": NO_STORE})
+        RedirectResponse(target + query, status_code=308, headers={"Cache-Control": NO_STORE})
     )
 
 
 def with_security_headers(response: Response) -> Response:
-    """The response with the headers that every answer carries."""
+    """Add the security headers that every answer carries."""
     for name, value in SECURITY_HEADERS.items():
         response.headers.setdefault(name, value)
     return response
@@ -84,7 +84,7 @@ def etag_answer(
     headers: dict[str, str] | None = None,
     tag: str | None = None,
 ) -> Response:
-    """`body`, or 304 where the visitor already has it; `tag` where it is known without the body."""
+    """`body`, or 304 if the ETag matches; pass `tag` if it is known without the body."""
     tag = tag or make_etag(body)
     shared = {"ETag": tag, "Cache-Control": cache, **(headers or {})}
     if status == 200 and _matches_etag(request.headers.get("if-none-match", ""), tag):
@@ -93,7 +93,7 @@ def etag_answer(
 
 
 def make_etag(*parts: object) -> str:
-    """A tag that changes with any of these parts."""
+    """An ETag that changes with any of these parts."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part if isinstance(part, bytes) else repr(part).encode() + b"\0")
@@ -101,7 +101,7 @@ def make_etag(*parts: object) -> str:
 
 
 def not_modified(request: Request, tag: str, *, cache: str) -> Response | None:
-    """The answer to who has what this tag names, or asks for the tag alone; None where the body is wanted."""
+    """304 if the ETag matches, headers alone for HEAD; None if the body is needed."""
     shared = {"ETag": tag, "Cache-Control": cache}
     if _matches_etag(request.headers.get("if-none-match", ""), tag):
         return with_security_headers(Response(status_code=304, headers=shared))
@@ -111,7 +111,7 @@ def not_modified(request: Request, tag: str, *, cache: str) -> Response | None:
 
 
 def head_answer(kind: str, status: int, headers: dict[str, str]) -> Response:
-    """The answer to HEAD where the body is not made for it: its length is not said, unless it is known."""
+    """The answer to HEAD without building the body; its length is left out unless it is known."""
     answer = with_security_headers(Response(status_code=status, media_type=kind, headers=headers))
     if "Content-Length" not in headers:
         del answer.headers["Content-Length"]
@@ -126,7 +126,7 @@ def json_answer(
     status: int = 200,
     headers: dict[str, str] | None = None,
 ) -> Response:
-    """The document as JSON, indented, because people read it too."""
+    """A Struct or document as indented JSON, since people read it too."""
     body = msgspec.json.format(msgspec.json.encode(document)) + b"\n"
     return etag_answer(request, body, kind=JSON, cache=cache, status=status, headers=headers)
 
@@ -139,11 +139,11 @@ def _matches_etag(named: str, tag: str) -> bool:
 CSV = "text/csv; charset=utf-8"
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "＝", "＋", "－", "＠")
-"""What begins a formula, or a command, in one spreadsheet or another."""
+"""The first characters of formulas and commands in spreadsheets."""
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """The table; what is None is an empty field."""
+    """The table as CSV; None is an empty field."""
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\r\n")
     writer.writerow(header)
@@ -152,7 +152,7 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def csv_field(value: object) -> object:
-    """A value as a field."""
+    """A value that no spreadsheet runs as a formula."""
     if not isinstance(value, str):
         return value
     plain = value.replace("\x00", "")
@@ -166,7 +166,7 @@ def csv_field(value: object) -> object:
 def csv_answer(
     request: Request, name: str, header: Sequence[str], rows: Iterable[Sequence[object]], *, cache: str
 ) -> Response:
-    """The table as a file of this name."""
+    """The table as a CSV download."""
     safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name)
     headers = {
         "Content-Disposition": f'attachment; filename="{safe.encode("ascii", "replace").decode()}.csv"'
@@ -176,5 +176,5 @@ def csv_answer(
 
 
 def wants_csv(request: Request) -> bool:
-    """Whether `?format=csv` was asked for."""
+    """Whether the request asks for `?format=csv`."""
     return request.query_params.get("format") == "csv"

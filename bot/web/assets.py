@@ -27,13 +27,13 @@ CACHE_FOREVER = "public, max-age=31536000, immutable"
 
 
 class Assets(Struct, frozen=True):
-    """The files by the name they are served under, and those names by the file's own."""
+    """The files by the name they are served under, and their addresses by file name."""
 
     files: dict[str, bytes]
     addresses: dict[str, str]
 
     def route(self) -> Route:
-        """Serves `/static/{name}`."""
+        """The route of `/static/{name}`."""
 
         async def serve(request: Request) -> Response:
             name = request.path_params["name"]
@@ -52,17 +52,17 @@ class Assets(Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def program_digest() -> str:
-    """What changes with every file that a page is made from: the program's own, and its templates."""
+    """A digest of the program and its templates: it changes with everything that a page is made from."""
     package = Path(bot.__file__).parent
-    made_from = [*package.rglob("*.py"), *package.rglob("*.j2"), *(package.parent / "templates").glob("*.j2")]
+    sources = [*package.rglob("*.py"), *package.rglob("*.j2"), *(package.parent / "templates").glob("*.j2")]
     digest = hashlib.sha256()
-    for path in sorted(made_from):
+    for path in sorted(sources):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
 def read_assets() -> Assets:
-    """Read every file once; they are small and belong to the program."""
+    """Read every file once; they are small and part of the program."""
     files, addresses = {}, {}
     for path in sorted(STATIC_FOLDER.iterdir()):
         if path.suffix in MEDIA_TYPES:

@@ -28,14 +28,14 @@ from bot.web.auth.access import UnknownName
 
 
 class ComparisonEnd(Struct, frozen=True, kw_only=True):
-    """One end of a comparison: a name, and the one variant that was asked for, or None for every one."""
+    """One end of a comparison: a ref, and one of its variants or None for all."""
 
     ref: Ref
     variant: str | None = None
 
 
 class PairedCase(Struct, frozen=True, kw_only=True):
-    """One row: the runs of both ends, and main's of the same case and conditions, oldest first."""
+    """One case of a comparison: the runs of both ends, and main's under the same conditions, oldest first."""
 
     case: str
     variants: tuple[str, str]
@@ -45,16 +45,16 @@ class PairedCase(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What tells this row's evidence from any other."""
+        """Identifies this case's runs."""
         return (refs.fingerprint_of(self.base), refs.fingerprint_of(self.head))
 
     @property
-    def past_key(self) -> tuple[object, ...]:
-        """What tells this history from any other: plain values, which are compared quickly."""
+    def history_key(self) -> tuple[object, ...]:
+        """Identifies this history, in plain values that compare quickly."""
         return tuple((run.seconds, run.sha, run.started) for run in self.history)
 
     @property
-    def whole(self) -> bool:
+    def has_both_ends(self) -> bool:
         """Whether both ends have runs."""
         return bool(self.base and self.head)
 
@@ -65,7 +65,7 @@ class PairedCase(Struct, frozen=True, kw_only=True):
 
 
 class Pairing(Struct, frozen=True, kw_only=True):
-    """Two ends and their rows, by case and variant; `known` are the variants that each end has runs of."""
+    """Two ends and their cases; `known_variants` are the variants of which each end has runs."""
 
     repository: str
     base: ComparisonEnd
@@ -73,18 +73,18 @@ class Pairing(Struct, frozen=True, kw_only=True):
     branch: str
     habits: ReportDefaults
     rows: tuple[PairedCase, ...]
-    known: tuple[frozenset[str], frozenset[str]]
+    known_variants: tuple[frozenset[str], frozenset[str]]
 
     @property
     def across(self) -> ComparisonAxis:
-        """Whether it is two commits or two variants that are compared."""
+        """Whether two commits or two variants are compared."""
         if self.base.variant == self.head.variant:
             return ComparisonAxis.COMMITS
         return ComparisonAxis.VARIANTS if _same_ref(self.base.ref, self.head.ref) else ComparisonAxis.UNSTATED
 
     @property
     def commits(self) -> tuple[str | None, str | None]:
-        """The commits that the names themselves stand for; a branch stands for those of its runs."""
+        """The commits that the refs themselves name; a branch stands for those of its runs."""
         base, head = (
             ref.sha if ref.kind is not RefKind.BRANCH else None for ref in (self.base.ref, self.head.ref)
         )
@@ -98,7 +98,7 @@ def _same_ref(base: Ref, head: Ref) -> bool:
 def pair_cases(
     connection: Connection, repository: str, branch: str, base: ComparisonEnd, head: ComparisonEnd
 ) -> Pairing:
-    """Read which runs stand for both ends; `branch` is the default branch, whose runs tell the noise."""
+    """Find the runs of both ends; `branch` is the default branch, on which noise is measured."""
     first = refs.runs_of(connection, repository, base.ref)
     second = first if base.ref == head.ref else refs.runs_of(connection, repository, head.ref)
     rows = [
@@ -117,14 +117,17 @@ def pair_cases(
         branch=branch,
         habits=reports.report_defaults(connection, repository),
         rows=_with_histories(connection, repository, branch_slug(branch), rows),
-        known=(frozenset(variant for _, variant in first), frozenset(variant for _, variant in second)),
+        known_variants=(
+            frozenset(variant for _, variant in first),
+            frozenset(variant for _, variant in second),
+        ),
     )
 
 
 def _case_keys(
     first: RunsByCase, second: RunsByCase, base: ComparisonEnd, head: ComparisonEnd
 ) -> list[tuple[str, tuple[str, str]]]:
-    """The rows: every case and variant that either end has; with one variant an end, every case."""
+    """Every case and variant that either end has; with one variant an end, every case."""
     if base.variant is None and head.variant is None:
         return [(case, (variant, variant)) for case, variant in sorted({*first, *second})]
     ones = [case for case, variant in first if variant == base.variant or base.variant is None]
@@ -136,19 +139,20 @@ def _case_keys(
 def _with_histories(
     connection: Connection, repository: str, branch: str, rows: Sequence[PairedCase]
 ) -> tuple[PairedCase, ...]:
-    """The rows with main's runs before their bases; none where a base is of another branch, whose level they
-    do not tell."""
-    places = [at for at, row in enumerate(rows) if row.whole and row.base[0].record.branch == branch]
+    """The cases with main's runs before their base; empty if the base is of another branch."""
+    places = [
+        index for index, row in enumerate(rows) if row.has_both_ends and row.base[0].record.branch == branch
+    ]
     wanted = [
         HistoryQuery(
-            key=(rows[at].case, rows[at].variants[0]),
-            under=rows[at].base[0].conditions,
-            until=rows[at].base[0].record.started,
+            key=(rows[index].case, rows[index].variants[0]),
+            under=rows[index].base[0].conditions,
+            until=rows[index].base[0].record.started,
         )
-        for at in places
+        for index in places
     ]
     known = dict(zip(places, histories.query_histories(connection, repository, branch, wanted), strict=True))
-    return tuple(replace(row, history=known.get(at, ())) for at, row in enumerate(rows))
+    return tuple(replace(row, history=known.get(index, ())) for index, row in enumerate(rows))
 
 
 HOW_TO_NAME = (
@@ -158,18 +162,18 @@ HOW_TO_NAME = (
 )
 
 MAX_REF_LENGTH = 250
-"""Characters of a name: GitHub's branches end there."""
+"""The longest ref: GitHub's longest branch name."""
 
 
 class RequestedEnd(Struct, frozen=True, kw_only=True):
-    """One end as it was spelt."""
+    """One end as the address spells it."""
 
     name: str
     variant: str | None
 
 
 def parse_ends(text: str) -> tuple[RequestedEnd, RequestedEnd]:
-    """The two ends of `base...head`; `Unclear` where there are not two."""
+    """Split `base...head`; raises `UnknownName` unless there are two ends."""
     base, dots, head = text.partition("...")
     if not dots or not base or not head or max(len(base), len(head)) > MAX_REF_LENGTH:
         raise UnknownName("Two names are needed", HOW_TO_NAME)
@@ -177,7 +181,7 @@ def parse_ends(text: str) -> tuple[RequestedEnd, RequestedEnd]:
 
 
 def resolve_end(connection: Connection, repository: str, asked: RequestedEnd) -> ComparisonEnd:
-    """The end by what is stored; `Unclear` where nothing is known by its name."""
+    """Look the ref up; raises `UnknownName` if nothing has that name."""
     ref = refs.resolve(connection, repository, asked.name)
     if ref is None:
         near = refs.suggestions(connection, repository, asked.name)
@@ -186,14 +190,14 @@ def resolve_end(connection: Connection, repository: str, asked: RequestedEnd) ->
 
 
 def require_runs(pairing: Pairing) -> Pairing:
-    """The pairing; `Unclear` where an end has no run, or none in the variant that was asked for."""
+    """The pairing; raises `UnknownName` if an end has no run, or none in the requested variant."""
     if not pairing.rows:
         names = " and ".join(dict.fromkeys((pairing.base.ref.text, pairing.head.ref.text)))
         raise UnknownName(
             f"No measured run of {names} is known",
             "A run appears here as soon as its log was found and read.",
         )
-    for end, known in ((pairing.base, pairing.known[0]), (pairing.head, pairing.known[1])):
+    for end, known in ((pairing.base, pairing.known_variants[0]), (pairing.head, pairing.known_variants[1])):
         if end.variant is not None and end.variant not in known:
             raise UnknownName(
                 f"{end.ref.text} has no run in the variant {end.variant}",
@@ -204,7 +208,8 @@ def require_runs(pairing: Pairing) -> Pairing:
 
 
 def find_row(pairing: Pairing, case: str | None, variant: str | None) -> int | None:
-    """The place of the row that was asked for, None for none; `Unclear` where there is no such row."""
+    """The index of the requested case, None if none was requested; raises `UnknownName` if there is no
+    such case."""
     if not case:
         return None
     places = [place for place, row in enumerate(pairing.rows) if row.case == case]
@@ -237,55 +242,59 @@ def _parse_end(text: str) -> RequestedEnd:
 
 
 MAX_CACHED = 4_000
-"""Comparisons remembered: pages of 25 cases for 160 pairs, some 20 MB without their step lines."""
+"""Cached comparisons: pages of 25 cases for 160 pairs of refs, some 20 MB without step lines."""
 
 MeasuredRuns = Mapping[str, MeasuredRun]
 
 
 class ComparedCases(Struct, frozen=True, kw_only=True):
-    """The rows of a comparison, and the runs of the one that was chosen, by id."""
+    """The cases of a comparison, and the measured runs of the chosen one by id."""
 
     rows: tuple[CaseReport, ...]
     measured: MeasuredRuns = field(default_factory=dict)
 
 
 class _MeasuredReader(Struct):
-    """What was measured, each run read once."""
+    """Reads measured runs, each once."""
 
     connection: Connection
-    known: dict[str, MeasuredRun] = field(default_factory=dict)
+    cache: dict[str, MeasuredRun] = field(default_factory=dict)
 
     def of(self, ids: Collection[str]) -> MeasuredRuns:
-        """These runs, where they are known, and others read before."""
-        if missing := [run for run in ids if run not in self.known]:
-            self.known |= runs.measured(self.connection, missing)
-        return self.known
+        """These runs, if measured, and all read before."""
+        if missing := [run for run in ids if run not in self.cache]:
+            self.cache |= runs.measured(self.connection, missing)
+        return self.cache
 
 
 class ComparisonCache(Struct):
-    """Compares, and remembers the latest comparisons without their step lines."""
+    """Compares, and caches the latest comparisons without their step lines."""
 
-    _known: OrderedDict[tuple[object, ...], object] = field(default_factory=OrderedDict)
+    _cache: OrderedDict[tuple[object, ...], object] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
     def rows(self, connection: Connection, pairing: Pairing, chosen: int | None = None) -> ComparedCases:
-        """Every row with its verdict, the chosen one with its explanation and its runs' step lines; only what
-        is not remembered is read and compared, and each run at most once."""
+        """Every case with its verdict; the chosen one with explanation and step lines.
+
+        Only cases that are not cached are read and compared, and each run is read at most once.
+        """
         stored = _MeasuredReader(connection)
         comparable = self._comparable(stored, pairing)
-        keys = [(row.key, row.past_key, _rules_key(pairing), comparable) for row in pairing.rows]
+        keys = [(row.key, row.history_key, _rules_key(pairing), comparable) for row in pairing.rows]
         known = [self._get(key) for key in keys]
         wanted = [
-            at for at, row in enumerate(pairing.rows) if row.whole and (known[at] is None or at == chosen)
+            index
+            for index, row in enumerate(pairing.rows)
+            if row.has_both_ends and (known[index] is None or index == chosen)
         ]
-        measured = stored.of({run for at in wanted for run in pairing.rows[at].ids})
+        measured = stored.of({run for index in wanted for run in pairing.rows[index].ids})
         made: CaseReport | None = None
-        for at in wanted:
-            row = pairing.rows[at]
-            found = compare_case(row, pairing, measured, comparable, explained=at == chosen)
-            made = case_report(row, found) if at == chosen else made
+        for index in wanted:
+            row = pairing.rows[index]
+            found = compare_case(row, pairing, measured, comparable, explained=index == chosen)
+            made = case_report(row, found) if index == chosen else made
             slim = replace(reports.slim_comparison(found), explanation=None)
-            known[at] = known[at] or self._keep(keys[at], case_report(row, slim))
+            known[index] = known[index] or self._keep(keys[index], case_report(row, slim))
         rows = [
             one if isinstance(one, CaseReport) else case_report(row, None)
             for row, one in zip(pairing.rows, known, strict=True)
@@ -299,34 +308,34 @@ class ComparisonCache(Struct):
         )
 
     def _comparable(self, stored: "_MeasuredReader", pairing: Pairing) -> int:
-        """How many rows share the error rate of the comparison."""
-        whole = [row for row in pairing.rows if row.whole]
+        """How many cases share the error rate of the comparison."""
+        whole = [row for row in pairing.rows if row.has_both_ends]
         known = [self._get(row.key) for row in whole]
-        fresh = [at for at, one in enumerate(known) if one is None]
-        measured = stored.of({run for at in fresh for run in whole[at].ids})
-        for at in fresh:
-            base, head = (_measured_of(kept, measured) for kept in (whole[at].base, whole[at].head))
-            known[at] = self._keep(whole[at].key, is_comparable(base, head))
+        fresh = [index for index, one in enumerate(known) if one is None]
+        measured = stored.of({run for index in fresh for run in whole[index].ids})
+        for index in fresh:
+            base, head = (_measured_of(kept, measured) for kept in (whole[index].base, whole[index].head))
+            known[index] = self._keep(whole[index].key, is_comparable(base, head))
         return max(1, sum(map(bool, known)))
 
     def _get(self, key: tuple[object, ...]) -> object:
         with self._lock:
-            if key in self._known:
-                self._known.move_to_end(key)
-            return self._known.get(key)
+            if key in self._cache:
+                self._cache.move_to_end(key)
+            return self._cache.get(key)
 
     def _keep(self, key: tuple[object, ...], value: object) -> object:
         with self._lock:
-            self._known[key] = value
-            if len(self._known) > MAX_CACHED:
-                self._known.popitem(last=False)
+            self._cache[key] = value
+            if len(self._cache) > MAX_CACHED:
+                self._cache.popitem(last=False)
         return value
 
 
 def compare_case(
     row: PairedCase, pairing: Pairing, measured: MeasuredRuns, comparable: int, *, explained: bool
 ) -> Comparison:
-    """Compare one row's ends; `comparable` rows share the error rate."""
+    """Compare the two ends of one case; `comparable` cases share the error rate."""
     base_commit, head_commit = pairing.commits
     return compare(
         _measured_of(row.base, measured),
@@ -354,7 +363,7 @@ def _measured_of(kept: Sequence[MeasuredRecord], measured: MeasuredRuns) -> tupl
 
 
 def case_report(row: PairedCase, comparison: Comparison | None) -> CaseReport:
-    """The row in the words of a report; a missing end is no verdict."""
+    """The case as a report's row; without runs on both ends there is no verdict."""
     state = RowState.NO_BASELINE if row.head else RowState.NO_RUN
     return CaseReport(
         case=row.case,
@@ -368,6 +377,6 @@ def case_report(row: PairedCase, comparison: Comparison | None) -> CaseReport:
 
 
 def spell_end(end: ComparisonEnd) -> str:
-    """The end as an address spells it; a full commit by twelve digits."""
+    """The end as addresses spell it; a full commit by twelve digits."""
     name = end.ref.sha[:12] if end.ref.kind is RefKind.COMMIT and end.ref.sha else end.ref.text
     return f"{name}:{end.variant}" if end.variant else name

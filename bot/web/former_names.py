@@ -18,42 +18,42 @@ from bot.storage.database import Database, DatabaseUnavailable
 from bot.web.auth.keys import LinkKey
 
 CACHE_SECONDS = 30.0
-"""A repository is renamed once in years."""
+"""Repositories are renamed rarely."""
 
 API_PARTS = ("api", "v1")
 
 
 class FormerNames(Struct, kw_only=True):
-    """Former names, read from the database now and then."""
+    """Former names, cached for `CACHE_SECONDS`."""
 
     database: Database
     key: LinkKey
     now: Callable[[], float]
-    _known: Mapping[str, str] = field(default_factory=dict)
-    _read: float = 0.0
+    _cache: Mapping[str, str] = field(default_factory=dict)
+    _read_at: float = 0.0
 
     async def find(self, name: str) -> str | None:
-        """The name that a repository has now; None where this is no former one."""
-        if self.now() - self._read > CACHE_SECONDS:
-            self._known = await self.database.read(repositories.former_names)
-            self._read = self.now()
-        return self._known.get(name)
+        """The present name of a repository; None if `name` is no former one."""
+        if self.now() - self._read_at > CACHE_SECONDS:
+            self._cache = await self.database.read(repositories.former_names)
+            self._read_at = self.now()
+        return self._cache.get(name)
 
     async def is_public(self, full_name: str) -> bool:
-        """Whether anybody may know of a repository."""
+        """Whether the repository is known and public."""
         row = await self.database.read(repositories.find_repository, full_name)
         return row is not None and not row.private
 
 
 class FormerNameRedirect:
-    """Stands in front of the site."""
+    """ASGI middleware in front of the site."""
 
     def __init__(self, app: ASGIApp, names: FormerNames) -> None:
         self._app = app
         self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Redirect, or pass on; while the database is away the site itself says so."""
+        """Redirect or pass on; while the database is down the site itself reports it."""
         try:
             address = await self._new_address(Request(scope)) if _may_be_former(scope) else None
         except DatabaseUnavailable:
@@ -62,19 +62,19 @@ class FormerNameRedirect:
         await answer(scope, receive, send)
 
     async def _new_address(self, request: Request) -> str | None:
-        parts = request.scope["path"].strip("/").split("/")
-        first = len(API_PARTS) if tuple(parts[: len(API_PARTS)]) == API_PARTS else 0
-        former = "/".join(parts[first : first + 2])
+        segments = request.scope["path"].strip("/").split("/")
+        first = len(API_PARTS) if tuple(segments[: len(API_PARTS)]) == API_PARTS else 0
+        former = "/".join(segments[first : first + 2])
         current = await self._names.find(former)
         if current is None:
             return None
         key = request.query_params.get("key", "")
-        knows = self._names.key.opens(former, key)
-        if not knows and not await self._names.is_public(current):
+        has_key = self._names.key.opens(former, key)
+        if not has_key and not await self._names.is_public(current):
             return None
-        path = "/".join([*parts[:first], current, *parts[first + 2 :]])
+        path = "/".join([*segments[:first], current, *segments[first + 2 :]])
         query = dict(request.query_params)
-        query |= {"key": self._names.key.key(current)} if knows else {}
+        query |= {"key": self._names.key.key(current)} if has_key else {}
         return f"/{quote(path)}" + (f"?{QueryParams(query)}" if query else "")
 
 

@@ -16,27 +16,27 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Struct, UnsetType, structs
 
-# A terminal's colours and cursor moves: ESC [ 31 m, ESC ] 0 ; title BEL
+# Terminal colours and cursor moves: ESC [ 31 m, ESC ] 0 ; title BEL
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 
-# Controls, and what changes the direction or the joining of its neighbours.
+# Control characters, and characters that change the direction or joining of their neighbours.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
 
 
 def sanitize(text: str) -> str:
-    """`text` as it can be shown; line ends and tabs stay."""
+    """`text` safe to show; line ends and tabs stay."""
     return _INVISIBLE.sub(_visible_name, _ANSI.sub("", text))
 
 
 def strip_ansi(text: str) -> str:
-    """`text` without a terminal's codes, and otherwise as it is."""
+    """`text` without terminal codes, otherwise unchanged."""
     return _ANSI.sub("", text) if "\x1b" in text else text
 
 
 def _visible_name(found: re.Match[str]) -> str:
-    """A control picture, or the code point of a character that would change how its neighbours read."""
+    """A control picture, or the code point and name of a character that would reorder its neighbours."""
     code = ord(found[0])
     if code == 0x0D:
         return " "
@@ -53,8 +53,10 @@ TEXTLESS_TYPES = frozenset({int, float, bool, type(None), UnsetType})
 
 
 def map_texts(value: Value, text: TextFunction, named: Mapping[str, TextFunction] | None = None) -> Value:
-    """`value` with `text` of each of its texts; those in a field or under a key that is `named` go through
-    that function afterwards. Keys stay."""
+    """Apply `text` to every text inside `value`.
+
+    A text in a field or under a key in `named` goes through that function afterwards. Keys stay as they are.
+    """
     known: dict[str, str] = {}
 
     def remembered(given: str) -> str:
@@ -108,7 +110,7 @@ def _map_named(name: object, value: Any, text: TextFunction, named: Mapping[str,
 
 @lru_cache(maxsize=256)
 def _text_fields(kind: Any) -> tuple[str, ...]:
-    """The fields that may hold text."""
+    """The fields that can hold text."""
     hints = get_type_hints(kind)
     names = kind.__struct_fields__ if issubclass(kind, Struct) else [field.name for field in fields(kind)]
     return tuple(name for name in names if not _holds_no_text(hints[name]))

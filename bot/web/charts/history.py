@@ -17,40 +17,44 @@ from bot.verdict.noise import LevelShift, PastRun, level_shifts
 from bot.web.charts.plots import DRAW_LIMIT, MAX_BINS, WIDTH, AxisLabels, HoverArea, Plot, Stroke, thin_points
 
 MIN_LEVEL_RUNS = 4
-"""Points from which a band is drawn: fewer say nothing of noise."""
+"""Fewest runs of a level with a band: fewer show no noise."""
 
 MAD_TO_SD = 1.4826
-"""Median absolute deviations in a standard deviation of normal noise."""
+"""Converts a median absolute deviation to a standard deviation of normal noise."""
 
 BAND_SDS = 2.0
 
 ACKNOWLEDGEMENT_SECONDS = 30 * 86_400.0
-"""How long before main moved a pull request's acknowledgement may lie to be taken for its cause."""
+"""Longest time between an acknowledgement on a pull request and the change on main that it may have
+caused."""
 
 
 class HistoryLevel(Struct, frozen=True, kw_only=True):
-    """The points from place `first` to `last`, their median, and half the band that most of them lie in."""
+    """A level: the points from index `first` to `last`, their median, and half the width of its noise
+    band."""
 
     first: int
     last: int
-    middle: float
-    half: float | None
+    median: float
+    half_band: float | None
 
 
 class LevelChange(Struct, frozen=True, kw_only=True):
-    """A change of level at a place; `known` is who took note of it, `certain` whether of this very commit.
+    """A change of level at index `place`.
 
-    Where the devices or versions changed with it, `conditions` says from what to what."""
+    `acknowledgement` is `certain` if it is of this very commit. `conditions` holds old and new if
+    devices or versions changed with it.
+    """
 
-    place: int
+    index: int
     shift: LevelShift
-    known: AcknowledgedVerdict | None = None
+    acknowledgement: AcknowledgedVerdict | None = None
     certain: bool = False
     conditions: tuple[str, str] | None = None
 
 
 def counts_for_levels(point: HistoryPoint) -> bool:
-    """Whether a point counts for levels: it keeps its pace, and has a figure that has a logarithm."""
+    """Whether a point counts for levels: not slowed by other runs, with a figure that has a logarithm."""
     return point.keeps_pace and point.value is not None and isfinite(point.value) and point.value > 0
 
 
@@ -70,9 +74,11 @@ def level_changes(
     return tuple(found)
 
 
-def history_levels(points: Sequence[HistoryPoint], moved: Sequence[LevelChange]) -> tuple[HistoryLevel, ...]:
-    """The stretches between the changes."""
-    bounds = [0, *(move.place for move in moved), len(points)]
+def history_levels(
+    points: Sequence[HistoryPoint], changes: Sequence[LevelChange]
+) -> tuple[HistoryLevel, ...]:
+    """The levels between the changes."""
+    bounds = [0, *(move.index for move in changes), len(points)]
     return tuple(
         level for first, end in pairwise(bounds) if (level := _make_level(points, first, end)) is not None
     )
@@ -87,7 +93,7 @@ def _make_level(points: Sequence[HistoryPoint], first: int, end: int) -> History
     middle = median(values)
     deviation = median(abs(value - middle) for value in values)
     half = BAND_SDS * MAD_TO_SD * deviation if len(values) >= MIN_LEVEL_RUNS else None
-    return HistoryLevel(first=first, last=end - 1, middle=middle, half=half)
+    return HistoryLevel(first=first, last=end - 1, median=middle, half_band=half)
 
 
 def _changes_within(
@@ -98,8 +104,10 @@ def _changes_within(
     at = 0
     for shift in level_shifts(runs):
         at += shift.runs_before
-        known, certain = _find_acknowledgement(shift, acknowledged)
-        found.append(LevelChange(place=stretch[at][0], shift=shift, known=known, certain=certain))
+        acknowledgement, certain = _find_acknowledgement(shift, acknowledged)
+        found.append(
+            LevelChange(index=stretch[at][0], shift=shift, acknowledgement=acknowledgement, certain=certain)
+        )
     return found
 
 
@@ -109,7 +117,7 @@ def _conditions_change(
     old, new = (median(point.value or 0.0 for _, point in side) for side in (before, after))
     last, first = before[-1][1], after[0]
     return LevelChange(
-        place=first[0],
+        index=first[0],
         shift=LevelShift(
             change=log(new / old),
             at=first[1].sha,
@@ -125,7 +133,7 @@ def _conditions_change(
 def _find_acknowledgement(
     shift: LevelShift, acknowledged: Sequence[AcknowledgedVerdict]
 ) -> tuple[AcknowledgedVerdict | None, bool]:
-    """Who took note: of this commit for certain, or of a like change on a pull request shortly before."""
+    """The acknowledgement of this commit, or of a similar change on a pull request shortly before."""
     for one in reversed(acknowledged):
         if shift.at and one.head_sha.startswith(shift.at[:7]):
             return one, True
@@ -149,42 +157,42 @@ MAX_HOVER_AREAS = 120
 
 
 class _Axes(Struct, frozen=True):
-    """Places from left to right; values from `low` at the bottom to `high` at the top."""
+    """Indexes from left to right; values from `low` at the bottom to `high` at the top."""
 
     count: int
     low: float
     high: float
 
     def x(self, place: float) -> float:
-        """Where a place stands."""
+        """The x coordinate of an index."""
         return round((place + 0.5) / self.count * WIDTH, 1)
 
     def y(self, value: float) -> float:
-        """Where a value stands; one outside stands at the edge."""
+        """The y coordinate of a value; one outside is drawn at the edge."""
         within = min(max(value, self.low), self.high)
         return round(PLOT_BOTTOM - (within - self.low) / (self.high - self.low) * (PLOT_BOTTOM - PLOT_TOP), 1)
 
 
 def history_plot(
     points: Sequence[HistoryPoint],
-    drawn: Sequence[HistoryLevel],
-    moved: Sequence[LevelChange],
+    levels: Sequence[HistoryLevel],
+    changes: Sequence[LevelChange],
     *,
     title: str,
     unit: str,
 ) -> Plot | None:
-    """The drawing; None where no point has a figure."""
+    """The chart; None if no point has a figure."""
     values = [point.value for point in points if point.value is not None and isfinite(point.value)]
     if not values:
         return None
-    frame = _axes(len(points), values)
+    axes = _axes(len(points), values)
     strokes = [
-        *_level_strokes(drawn, frame),
-        *_change_strokes(moved, frame),
-        Stroke(style="dots-head", path=_run_dots(points, frame), name="run"),
-        Stroke(style="dots-bad", path=_failure_marks(points, frame), name="run without a figure"),
+        *_level_strokes(levels, axes),
+        *_change_strokes(changes, axes),
+        Stroke(style="dots-head", path=_run_dots(points, axes), name="run"),
+        Stroke(style="dots-bad", path=_failure_marks(points, axes), name="run without a figure"),
     ]
-    words = _plot_words(points, drawn, moved, title, unit)
+    words = _plot_words(points, levels, changes, title, unit)
     return Plot(
         title=title,
         words=words,
@@ -192,10 +200,10 @@ def history_plot(
         rules=(PLOT_TOP, PLOT_BOTTOM),
         strokes=tuple(stroke for stroke in strokes if stroke.path),
         notes=(),
-        hits=tuple(_hover_areas(points, frame, unit)),
+        hits=tuple(_hover_areas(points, axes, unit)),
         edges=AxisLabels(
-            high=f"{significant(frame.high, 4)}{unit}",
-            low=f"{significant(frame.low, 4)}{unit}",
+            high=f"{significant(axes.high, 4)}{unit}",
+            low=f"{significant(axes.low, 4)}{unit}",
             first=_date_of(points[0]),
             last=_date_of(points[-1]),
         ),
@@ -208,14 +216,14 @@ def _axes(count: int, values: Sequence[float]) -> _Axes:
     return _Axes(count, low - room, high + room)
 
 
-def _level_strokes(drawn: Sequence[HistoryLevel], frame: _Axes) -> list[Stroke]:
-    """The noise of each level as an area, its median as a line."""
+def _level_strokes(levels: Sequence[HistoryLevel], axes: _Axes) -> list[Stroke]:
+    """The noise band of each level as an area, its median as a line."""
     areas, lines = [], []
-    for level in drawn:
-        left, right = frame.x(level.first - 0.5), frame.x(level.last + 0.5)
-        lines.append(f"M{left} {frame.y(level.middle)}H{right}")
-        if level.half is not None:
-            top, bottom = frame.y(level.middle + level.half), frame.y(level.middle - level.half)
+    for level in levels:
+        left, right = axes.x(level.first - 0.5), axes.x(level.last + 0.5)
+        lines.append(f"M{left} {axes.y(level.median)}H{right}")
+        if level.half_band is not None:
+            top, bottom = axes.y(level.median + level.half_band), axes.y(level.median - level.half_band)
             areas.append(f"M{left} {top}H{right}V{bottom}H{left}Z")
     return [
         Stroke(style="band", path="".join(areas), name="noise of the level"),
@@ -223,14 +231,14 @@ def _level_strokes(drawn: Sequence[HistoryLevel], frame: _Axes) -> list[Stroke]:
     ]
 
 
-def _change_strokes(moved: Sequence[LevelChange], frame: _Axes) -> list[Stroke]:
-    """One rule at each change: of the level, and of the conditions."""
-    own = [move for move in moved if move.conditions is None]
-    other = [move for move in moved if move.conditions is not None]
+def _change_strokes(changes: Sequence[LevelChange], axes: _Axes) -> list[Stroke]:
+    """A vertical line at each change of level or of conditions."""
+    own = [move for move in changes if move.conditions is None]
+    other = [move for move in changes if move.conditions is not None]
     return [
         Stroke(
             style=style,
-            path="".join(f"M{frame.x(one.place - 0.5)} {PLOT_TOP}V{PLOT_FOOT}" for one in some),
+            path="".join(f"M{axes.x(one.index - 0.5)} {PLOT_TOP}V{PLOT_FOOT}" for one in some),
             name=name,
         )
         for style, some, name in (
@@ -240,28 +248,28 @@ def _change_strokes(moved: Sequence[LevelChange], frame: _Axes) -> list[Stroke]:
     ]
 
 
-def _run_dots(points: Sequence[HistoryPoint], frame: _Axes) -> str:
-    known = [(place, point.value) for place, point in enumerate(points) if point.value is not None]
-    finite = [(place, value) for place, value in known if isfinite(value)]
+def _run_dots(points: Sequence[HistoryPoint], axes: _Axes) -> str:
+    with_value = [(place, point.value) for place, point in enumerate(points) if point.value is not None]
+    finite = [(place, value) for place, value in with_value if isfinite(value)]
     return "".join(
-        f"M{frame.x(place)} {frame.y(value)}h0" for place, value in thin_points(finite, 0, len(points))
+        f"M{axes.x(place)} {axes.y(value)}h0" for place, value in thin_points(finite, 0, len(points))
     )
 
 
-def _failure_marks(points: Sequence[HistoryPoint], frame: _Axes) -> str:
+def _failure_marks(points: Sequence[HistoryPoint], axes: _Axes) -> str:
     places = [place for place, point in enumerate(points) if point.value is None]
-    spots = dict.fromkeys(frame.x(place) for place in places)
+    spots = dict.fromkeys(axes.x(place) for place in places)
     if len(spots) > MAX_BINS:
-        spots = dict.fromkeys(frame.x(place) for place in places[:: -(-len(places) // MAX_BINS)])
+        spots = dict.fromkeys(axes.x(place) for place in places[:: -(-len(places) // MAX_BINS)])
     return "".join(f"M{x} {PLOT_FOOT - 6}v6" for x in spots)
 
 
-def _hover_areas(points: Sequence[HistoryPoint], frame: _Axes, unit: str) -> list[HoverArea]:
+def _hover_areas(points: Sequence[HistoryPoint], axes: _Axes, unit: str) -> list[HoverArea]:
     size_of = -(-len(points) // MAX_HOVER_AREAS)
     found = []
     for at in range(0, len(points), size_of):
         group = points[at : at + size_of]
-        left, right = frame.x(at - 0.5), frame.x(at + len(group) - 0.5)
+        left, right = axes.x(at - 0.5), axes.x(at + len(group) - 0.5)
         found.append(HoverArea(x=left, width=round(right - left, 1), words=_hover_text(group, unit)))
     return found
 
@@ -286,17 +294,21 @@ def _date_of(point: HistoryPoint) -> str:
 
 def _plot_words(
     points: Sequence[HistoryPoint],
-    drawn: Sequence[HistoryLevel],
-    moved: Sequence[LevelChange],
+    levels: Sequence[HistoryLevel],
+    changes: Sequence[LevelChange],
     title: str,
     unit: str,
 ) -> str:
-    newest = drawn[-1] if drawn else None
+    newest = levels[-1] if levels else None
     said = [f"{title}: {counted(len(points), 'run')}, {_date_of(points[0])} to {_date_of(points[-1])}."]
     if newest is not None:
-        noise = f", most within ±{significant(newest.half / newest.middle * 100, 2)} %" if newest.half else ""
-        said.append(f"Newest level {significant(newest.middle, 4)}{unit}{noise}.")
-    own = [move for move in moved if move.conditions is None]
+        noise = (
+            f", most within ±{significant(newest.half_band / newest.median * 100, 2)} %"
+            if newest.half_band
+            else ""
+        )
+        said.append(f"Newest level {significant(newest.median, 4)}{unit}{noise}.")
+    own = [move for move in changes if move.conditions is None]
     said.append(f"{counted(len(own), 'change')} of level." if own else "No change of level.")
     return " ".join(said)
 
@@ -305,7 +317,7 @@ SPARK_WIDTH, SPARK_HEIGHT = 120.0, 24.0
 
 
 class Sparkline(Struct, frozen=True, kw_only=True):
-    """A small drawing: the line, a dot at its newest value, strokes where a run has no figure."""
+    """A sparkline: the line, a dot at the newest value, ticks for runs without a figure."""
 
     path: str
     newest: str
@@ -320,31 +332,35 @@ def newest_step_time(points: Sequence[HistoryPoint]) -> str:
 
 
 def trend(points: Sequence[HistoryPoint]) -> str:
-    """`level`, or the newest change of level: `+2.1 % on 2026-04-21`."""
+    """`level`, or the newest change of level: `+2.1 % at 574ad3f`."""
     own = [move.shift for move in level_changes(points, ()) if move.conditions is None]
     if own:
         at = own[-1].at
         return f"{signed_percent(own[-1].change)} at {at[:7] if at else 'an unrecorded commit'}"
-    known = [point for point in points if point.value is not None]
-    if not known:
+    with_value = [point for point in points if point.value is not None]
+    if not with_value:
         return NO_VALUE
-    return "level" if len(known) >= 2 * MIN_LEVEL_RUNS else "too few runs to tell"
+    return "level" if len(with_value) >= 2 * MIN_LEVEL_RUNS else "too few runs to tell"
 
 
 def sparkline(points: Sequence[HistoryPoint]) -> Sparkline:
-    """The drawing of these points; what is no figure is a stroke at the foot."""
-    known = [(at, it.value) for at, it in enumerate(points) if it.value is not None and isfinite(it.value)]
+    """The sparkline of these points; a run without a figure is a tick at the bottom."""
+    with_value = [
+        (at, it.value) for at, it in enumerate(points) if it.value is not None and isfinite(it.value)
+    ]
     steps = max(len(points) - 1, 1)
-    if not known:
+    if not with_value:
         strokes = "".join(f"M{_spark_x(at, steps)} {SPARK_HEIGHT - 3}v3" for at in range(len(points)))
         return Sparkline(path="", newest="", gaps=strokes, words="no run with a steady step time")
-    low, high = min(value for _, value in known), max(value for _, value in known)
+    low, high = min(value for _, value in with_value), max(value for _, value in with_value)
     scale = (SPARK_HEIGHT - 10) / ((high - low) or abs(high) or 1.0)
-    spots = [f"{_spark_x(at, steps)} {SPARK_HEIGHT - 6 - (value - low) * scale:.1f}" for at, value in known]
-    gaps = sorted(set(range(len(points))) - {at for at, _ in known})
-    drawn = history_levels(points, level_changes(points, ()))
+    spots = [
+        f"{_spark_x(at, steps)} {SPARK_HEIGHT - 6 - (value - low) * scale:.1f}" for at, value in with_value
+    ]
+    gaps = sorted(set(range(len(points))) - {at for at, _ in with_value})
+    levels = history_levels(points, level_changes(points, ()))
     missing = f", {len(gaps)} without a figure" if gaps else ""
-    middle = f", newest level {significant(drawn[-1].middle, 4)} s" if drawn else ""
+    middle = f", newest level {significant(levels[-1].median, 4)} s" if levels else ""
     return Sparkline(
         path="M" + "L".join(spots) if len(spots) > 1 else "",
         newest=f"M{spots[-1]}h0",
@@ -358,5 +374,5 @@ def _spark_x(place: int, steps: int) -> str:
 
 
 def is_failed(point: HistoryPoint) -> bool:
-    """Whether the run did not end well; an old one is told by its missing figure."""
+    """Whether the run did not end well; an old record without an outcome failed if it has no figure."""
     return point.outcome != "succeeded" if point.outcome is not None else point.value is None

@@ -22,16 +22,16 @@ from bot.verdict.timing import MAX_INTERVAL_MEDIANS, MIN_INTERVAL_MEDIANS, last_
 WIDTH = 1000.0
 
 MAX_HOVER_AREAS = 60
-"""Stretches that can still be told apart with a finger on a phone, and a page's worth of words."""
+"""As many areas as a finger on a phone can tell apart."""
 
 Points = Sequence[tuple[int, float]]
 
 HoverNote = Callable[[str, int], str]
-"""What to say of a line's figure at a step, by the line's name; nothing is an empty text."""
+"""Words about a line's value at a step, by the line's name; empty for none."""
 
 
 class HoverArea(Struct, frozen=True, kw_only=True):
-    """A stretch of the drawing, and what it says."""
+    """An area of the chart and the text shown on hover."""
 
     x: float
     width: float
@@ -45,8 +45,10 @@ def hover_areas(
     digits: int = 4,
     remark: HoverNote | None = None,
 ) -> tuple[HoverArea, ...]:
-    """One for each step, or for as many equal stretches as can be told apart; `remark` tells what stands
-    behind a line's figure at a step that has a stretch of its own, from the line's name and the step."""
+    """One area for each step, or equal groups of steps if there are too many.
+
+    `remark` adds words to a line's value at a step that has an area of its own.
+    """
     steps = sorted({step for line in lines.values() for step, _ in line})
     if len(steps) < 2:
         return ()
@@ -97,7 +99,7 @@ def _hover_text(
 
 
 def _value_range(values: Sequence[float], shown: Callable[[float], str]) -> str:
-    """The figure, or the lowest and the highest; what is no number is said as it is."""
+    """The value, or the lowest and highest; a value that is no number is given as it is."""
     odd = next((value for value in values if not isfinite(value)), None)
     if odd is not None:
         return shown(odd)
@@ -106,7 +108,7 @@ def _value_range(values: Sequence[float], shown: Callable[[float], str]) -> str:
 
 
 class Stroke(Struct, frozen=True, kw_only=True):
-    """One path and its style; `name` stands in the legend where it is not empty."""
+    """One SVG path and its style; `name` appears in the legend unless empty."""
 
     style: str
     path: str
@@ -114,7 +116,7 @@ class Stroke(Struct, frozen=True, kw_only=True):
 
 
 class AxisLabels(Struct, frozen=True, kw_only=True):
-    """What stands at the edges of a drawing: its highest and lowest value, and where it begins and ends."""
+    """The labels of the axes: highest and lowest value, first and last step."""
 
     high: str
     low: str
@@ -123,8 +125,11 @@ class AxisLabels(Struct, frozen=True, kw_only=True):
 
 
 class Plot(Struct, frozen=True, kw_only=True):
-    """A drawing `height` high; `rules` are the heights of its frame lines, `words` say it to those who do not
-    see it, `notes` give the scales."""
+    """A chart `height` high.
+
+    `rules` are the heights of its grid lines, `words` describe it for screen readers, `notes` give the
+    scales.
+    """
 
     title: str
     words: str
@@ -137,11 +142,11 @@ class Plot(Struct, frozen=True, kw_only=True):
 
 
 FILL_COUNT = 10
-"""The stylesheet has so many fills, ordered so that neighbours differ in lightness too."""
+"""Fills in the stylesheet, ordered so that neighbours differ in lightness too."""
 
 
 class BarSegment(Struct, frozen=True, kw_only=True):
-    """One phase of a bar: its place, its fill and its words."""
+    """One phase of a bar: position, fill and words."""
 
     x: float
     width: float
@@ -150,7 +155,7 @@ class BarSegment(Struct, frozen=True, kw_only=True):
 
 
 class TimeBar(Struct, frozen=True, kw_only=True):
-    """A run's time as one bar; `words` say it to those who do not see it."""
+    """A run's time ledger as a bar; `words` describe it for screen readers."""
 
     name: str
     words: str
@@ -158,19 +163,19 @@ class TimeBar(Struct, frozen=True, kw_only=True):
 
 
 def phase_fills(names: Sequence[str]) -> dict[str, str]:
-    """A fill for every phase, the same on both sides; the residual is always the hatched one."""
+    """A fill for every phase, the same on both sides; the residual is hatched."""
     plain = [name for name in names if not is_residual(name)]
     chosen = {name: f"fill-{index % FILL_COUNT}" for index, name in enumerate(plain)}
     return {**chosen, **{name: "fill-rest" for name in names if is_residual(name)}}
 
 
 def is_residual(name: str) -> bool:
-    """Whether a phase is what the others leave over."""
+    """Whether a phase is the rest that no other phase explains."""
     return name.lower() in {"residual", "rest", "unexplained", "other", "unaccounted"}
 
 
 def time_bar(name: str, ledger: Sequence[Phase], *, longest: float, fill: dict[str, str]) -> TimeBar:
-    """The ledger of one side, drawn to the scale in which `longest` seconds are the whole width."""
+    """The ledger of one side as a bar; `longest` seconds are the full width."""
     blocks, x = [], 0.0
     for phase in ledger:
         width = max(phase.seconds, 0.0) / longest * WIDTH if longest > 0 else 0.0
@@ -186,12 +191,14 @@ def time_bar(name: str, ledger: Sequence[Phase], *, longest: float, fill: dict[s
 
 
 MAX_BINS = 500
-"""Stretches drawn apart: each by its lowest and highest value."""
+"""Stretches of a thinned line, each drawn by its lowest and highest value."""
 
 
 def thin_points(line: Points, first: int, span: int) -> Points:
-    """At most two points of each of `MOST_BINS` stretches of the `span` places from `first` on: the lowest
-    and the highest; one that is no number where none other is."""
+    """At most two points of each of `MAX_BINS` stretches of `span` steps: the lowest and the highest.
+
+    A value that is no number is kept where its stretch has no other.
+    """
     if len(line) <= 2 * MAX_BINS:
         return line
     bins: list[list[tuple[int, float]]] = [[] for _ in range(MAX_BINS)]
@@ -207,14 +214,14 @@ def thin_points(line: Points, first: int, span: int) -> Points:
 _value_of = itemgetter(1)
 
 KEPT_STEP, LEFT_OUT = "kept", "left out"
-"""What became of a step on the way to the steady step time."""
+"""What happened to a step in the steady step time."""
 
 DRAW_LIMIT = 1e300
-"""Values beyond are drawn at the edge: their differences would overflow."""
+"""Larger values are drawn at the edge: their differences would overflow."""
 
 
 class _Panel(Struct, frozen=True):
-    """A panel: the steps from left to right, the values from `low` at the bottom to `high` at the top."""
+    """A panel of a chart: steps from left to right, values from `low` to `high` upwards."""
 
     first: int
     last: int
@@ -232,12 +239,12 @@ class _Panel(Struct, frozen=True):
 
 
 def plots(sides: Mapping[str, MeasuredRun]) -> tuple[Plot, ...]:
-    """Every plot that there is something to draw in."""
+    """Every chart that has something to show."""
     return tuple(drawn for drawn in (loss_plot(sides), step_plot(sides)) if drawn is not None)
 
 
 def loss_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
-    """The loss curves of one or two sides, by name; of two also the relative difference, head to base."""
+    """The loss curves of one or two sides, by name; for two also the relative difference, head to base."""
     curves = {name: read_loss_curve(run.log) for name, run in sides.items()}
     lines = {name: line for name, its in curves.items() if (line := _loss_points(its))}
     numbers = [value for line in lines.values() for _, value in line if isfinite(value)]
@@ -278,7 +285,7 @@ def loss_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
 
 
 def step_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
-    """The step times of one or two sides, by name; the steps that the steady step time rests on are dots."""
+    """The step times of one or two sides, by name; the steps behind the steady step time are dots."""
     lines = {name: _step_times(run) for name, run in sides.items()}
     lines = {name: line for name, line in lines.items() if len(line) > 1}
     if not lines:
@@ -327,7 +334,7 @@ def step_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
 
 
 def _loss_difference(base: LossCurve, head: LossCurve) -> Points:
-    """The relative difference at every step that both sides state a finite loss for."""
+    """The relative difference at every step where both sides state a finite loss."""
     pairs = [loss_pair(base, head, step) for step in sorted(base.points.keys() & head.points.keys())]
     ratios = [(it.step, it.head / it.base - 1) for it in pairs if it.finite and it.base]
     return [point for point in ratios if isfinite(point[1])]
@@ -349,7 +356,7 @@ def _difference_note(apart: Points, name: str) -> HoverNote:
 
 
 def _side_styles(sides: Iterable[str]) -> dict[str, str]:
-    """The base is drawn dashed where there is one."""
+    """The base is dashed if there is one."""
     names = list(sides)
     return dict(zip(names, ("base", "head")[-len(names) :], strict=True))
 
@@ -359,7 +366,7 @@ def _loss_points(its: LossCurve) -> Points:
 
 
 def _step_times(run: MeasuredRun) -> Points:
-    """Seconds between the lines of consecutive steps; as printed where the lines carry no time."""
+    """Seconds between the lines of consecutive steps; the printed ones if the lines have no timestamps."""
     steps = last_attempt_steps(run.log.steps)
     measured = sorted(line_gaps(steps).items())
     return measured or [(step.step, step.seconds) for step in steps if step.seconds is not None]
@@ -376,7 +383,7 @@ def _panel(steps: Sequence[int], values: Sequence[float], top: float, bottom: fl
 
 
 def _path(frame: _Panel, line: Points) -> str:
-    """A line through the points; where one is no number it begins anew."""
+    """A line through the points, interrupted where a value is no number."""
     parts, pen = [], "M"
     for step, value in _thin(line):
         if isfinite(value):
@@ -425,7 +432,7 @@ def _time_words(name: str, line: Points, kept: Points, frame: _Panel) -> str:
 
 
 def _outside_range(outside: Sequence[float], frame: _Panel) -> str:
-    """How far what is not drawn lies off."""
+    """How far the values outside the chart are off."""
     low, high = min(outside), max(outside)
     if low > frame.high:
         return f"up to {duration_words(high)}"

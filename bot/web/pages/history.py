@@ -178,8 +178,12 @@ def _change_line(move: LevelChange, metric: Metric, access: Access) -> ChangeLin
         started=moment(shift.started),
         runs=f"{counted(shift.runs_before, 'run')} before, {shift.runs_after} after",
         what=access.text(_changed_conditions(*move.conditions)) if move.conditions else "",
-        note=access.text(_acknowledgement_words(move.known, certain=move.certain)) if move.known else "",
-        note_link=access.links.pull(access.repository, move.known.number) if move.known else None,
+        note=access.text(_acknowledgement_words(move.acknowledgement, certain=move.certain))
+        if move.acknowledgement
+        else "",
+        note_link=access.links.pull(access.repository, move.acknowledgement.number)
+        if move.acknowledgement
+        else None,
     )
 
 
@@ -221,9 +225,9 @@ def _history_run_lines(
 
 
 def _versus_median(point: HistoryPoint, level: HistoryLevel | None) -> str:
-    if point.value is None or level is None or not level.middle:
+    if point.value is None or level is None or not level.median:
         return NO_VALUE
-    apart = (point.value / level.middle - 1) * 100
+    apart = (point.value / level.median - 1) * 100
     return f"{'+' if apart > 0 else ''}{significant(apart, 2)} %"
 
 
@@ -277,13 +281,13 @@ def _level_response(level: HistoryLevel, points: Sequence[HistoryPoint]) -> Leve
     return LevelResponse(
         first_run=points[level.first].run,
         last_run=points[level.last].run,
-        median=json_number(level.middle),
-        half_band=json_number(level.half),
+        median=json_number(level.median),
+        half_band=json_number(level.half_band),
     )
 
 
 def _change_response(change: LevelChange) -> ChangeResponse:
-    shift, known = change.shift, change.known
+    shift, known = change.shift, change.acknowledgement
     return ChangeResponse(
         change_percent=percent_of_log(shift.change),
         before=shift.before,

@@ -64,7 +64,7 @@ def test_an_acknowledgement_of_another_commit_is_only_perhaps_meant() -> None:
     one = AcknowledgedVerdict(
         number=7, verdict="slower", head_sha="f" * 40, by="x", reason="y", made=(points[12].started or 0) - 60
     )
-    assert [(one, False)] == [(move.known, move.certain) for move in level_changes(points, [one])]
+    assert [(one, False)] == [(move.acknowledgement, move.certain) for move in level_changes(points, [one])]
 
 
 def test_other_devices_are_another_level_and_no_change_of_the_code() -> None:
@@ -72,7 +72,7 @@ def test_other_devices_are_another_level_and_no_change_of_the_code() -> None:
     points = [_point(n, 0.2 + n * 1e-5) for n in range(8)]
     points += [_point(n, 0.1 + n * 1e-5, "TPU v7 · 32") for n in range(8, 16)]
     (move,) = level_changes(points, ())
-    assert (8, ("TPU · 32", "TPU v7 · 32")) == (move.place, move.conditions)
+    assert (8, ("TPU · 32", "TPU v7 · 32")) == (move.index, move.conditions)
     assert [(0, 7), (8, 15)] == [(level.first, level.last) for level in history_levels(points, [move])]
 
 
@@ -179,7 +179,7 @@ def test_odd_figures_are_no_levels() -> None:
     """Infinite, negative and absent values are drawn or left out, and never averaged."""
     points = [_point(n, value) for n, value in enumerate([0.2, inf, nan, -1.0, None, 0.2, 0.2, 0.2])]
     (level,) = history_levels(points, level_changes(points, ()))
-    assert (0.2, 0.0) == (level.middle, level.half)
+    assert (0.2, 0.0) == (level.median, level.half_band)
 
 
 def test_a_small_image_stands_alone(stocked: SiteUnderTest) -> None:
