@@ -9,11 +9,10 @@ from msgspec.structs import replace
 
 from bot.config import CONFIG_PATH
 from bot.config.loader import CACHE_SECONDS, LoadedSuite, SuiteLoader
-from bot.domain.repository import Repository
 from bot.storage import pull_requests, queue, repositories
 from bot.storage.database import Database
 from bot.storage.tables import PULL_REQUEST
-from tests.worker.fake_forge import FakeForge
+from tests.github.plain_github import PlainGitHub
 from tests.worker.samples import ACME, FETCHES, HEAD, NOW
 
 CHECKED = FETCHES + "checks: check\n"
@@ -24,7 +23,7 @@ class Scene:
     """A repository that is known, with one open pull request; several processes over one database."""
 
     database: Database
-    forge: FakeForge = field(default_factory=lambda: FakeForge(files={CONFIG_PATH: FETCHES}))
+    forge: PlainGitHub = field(default_factory=lambda: PlainGitHub(files={CONFIG_PATH: FETCHES}))
     clock: float = NOW
 
     def __post_init__(self) -> None:
@@ -44,7 +43,7 @@ class Scene:
         """Something is pushed to main, and a process hears of it; whether it says that everything is looked
         at."""
         if text is not None:
-            self.forge.files[CONFIG_PATH] = text
+            self.forge.history.files[CONFIG_PATH] = text
         return asyncio.run(suites.renew(ACME))
 
     def look(self) -> bool:
@@ -66,7 +65,7 @@ def preview(database: Database) -> Callable[[dict[str, str]], str]:
     """What is said of an edited configuration."""
 
     def said(files: dict[str, str]) -> str:
-        suites = SuiteLoader(forge=FakeForge(files=files), database=database, now=lambda: 0.0)
+        suites = SuiteLoader(forge=PlainGitHub(files=files), database=database, now=lambda: 0.0)
         return asyncio.run(suites.preview(ACME, HEAD))
 
     return said
@@ -124,7 +123,8 @@ def test_a_configuration_is_asked_for_once_a_minute(scene: Scene) -> None:
     for seconds in (0.0, CACHE_SECONDS / 2, CACHE_SECONDS + 1):
         scene.clock = NOW + seconds
         scene.read(suites)
-    assert ["file", "facts", "file"] == [one.split()[0] for one in scene.forge.asked]
+    file, facts = f"GET /repos/acme/maxtext/contents/{CONFIG_PATH}", "GET /repos/acme/maxtext"
+    assert [file, facts, file] == scene.forge.requests
 
 
 def test_what_was_pushed_to_main_is_read_at_once_and_compared(scene: Scene) -> None:
@@ -151,7 +151,7 @@ def test_a_change_whose_push_nobody_heard_of_is_seen_by_whoever_reads_next(scene
     suites = scene.process()
     scene.read(suites)
     scene.look()
-    scene.forge.files[CONFIG_PATH] = CHECKED
+    scene.forge.history.files[CONFIG_PATH] = CHECKED
     assert not scene.look()
     scene.clock += CACHE_SECONDS
     scene.read(suites)
@@ -164,7 +164,7 @@ def test_a_change_that_is_taken_back_before_it_is_heard_of_leaves_nothing_behind
     suites = scene.process()
     scene.push(suites)
     scene.look()
-    scene.forge.files[CONFIG_PATH] = CHECKED
+    scene.forge.history.files[CONFIG_PATH] = CHECKED
     passing = scene.process()
     scene.read(passing)
     scene.look()
@@ -177,17 +177,12 @@ def test_a_reading_that_a_push_overtakes_is_neither_kept_nor_told(scene: Scene) 
     """GitHub answered it with what was there before the push, which another process heard of meanwhile."""
     other = scene.process()
 
-    class Pushed(FakeForge):
-        async def file(self, repository: Repository, path: str, ref: str) -> str | None:
-            text = await super().file(repository, path, ref)
-            if self.files == {CONFIG_PATH: FETCHES}:
-                self.files[CONFIG_PATH] = scene.forge.files[CONFIG_PATH] = CHECKED
-                await other.renew(ACME)
-            return text
+    async def push() -> None:
+        scene.forge.history.files[CONFIG_PATH] = CHECKED
+        await other.renew(ACME)
 
-    overtaken = SuiteLoader(
-        forge=Pushed(files={CONFIG_PATH: FETCHES}), database=scene.database, now=lambda: NOW
-    )
+    scene.forge.stand_in.interrupt_next("GET", CONFIG_PATH, push, after=True)
+    overtaken = scene.process()
     assert scene.read(overtaken) == scene.read(other)
     assert not scene.push(other)
 
@@ -197,7 +192,7 @@ def test_a_late_delivery_that_names_another_default_branch_is_not_believed(scene
     suites = scene.process()
     right = scene.read(suites)
     scene.look()
-    scene.forge.files[f"master:{CONFIG_PATH}"] = CHECKED
+    scene.forge.history.files[f"master:{CONFIG_PATH}"] = CHECKED
     assert not asyncio.run(suites.renew(replace(ACME, default_branch="master")))
     assert right == scene.read(suites)
     assert not scene.look()
@@ -207,6 +202,6 @@ def test_an_edited_repository_has_every_process_read_anew(scene: Scene) -> None:
     """Its default branch may be another one, whose configuration nobody pushed."""
     here, there = scene.process(), scene.process()
     old = scene.read(there)
-    scene.forge.files[CONFIG_PATH] = CHECKED
+    scene.forge.history.files[CONFIG_PATH] = CHECKED
     asyncio.run(here.doubt(ACME))
     assert old != scene.read(there)

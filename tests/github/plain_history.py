@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from bot.demo.github.git import ChangedFile, CommitSignature, GitFile, HistoryCommit
 from bot.domain.commit import Commit
 
-NO_TREE = "0" * 40
-
 
 @dataclass(slots=True, kw_only=True)
 class PlainHistory:
@@ -62,7 +60,7 @@ def _git_commit(commit: Commit) -> HistoryCommit:
     who = CommitSignature(name="Somebody", email="somebody@example.org", time=commit.committed_at)
     return HistoryCommit(
         sha=commit.sha,
-        tree=commit.tree or NO_TREE,
+        tree=commit.tree or commit.sha,
         parents=commit.parents,
         author=who,
         committer=who,

@@ -14,7 +14,7 @@ from bot.storage.database import Database
 from bot.storage.tables import PULL_REQUEST
 from bot.worker.pull_loader import PullLoader
 from bot.worker.pull_requests import branch_with_new_owner
-from tests.worker.fake_forge import FakeForge
+from tests.github.plain_github import PlainGitHub
 from tests.worker.samples import ACME, FETCHES, HEAD, NOW, PULL
 
 NAME = PULL.repository
@@ -31,7 +31,7 @@ class Scene:
     """A repository whose configuration watches Copybara's branches, and one pull request of such a branch."""
 
     database: Database
-    forge: FakeForge
+    forge: PlainGitHub
 
     def is_seen(self, pull: PullRequest) -> str | None:
         """The pull request's step ends; the branch that is looked at because of it."""
@@ -74,7 +74,7 @@ class Scene:
 def scene(database: Database) -> Scene:
     """Nothing has happened yet."""
     commits = (Commit(sha=HEAD, committed_at=NOW, message="Fast"),)
-    forge = FakeForge(files={".github/maxview.yml": FETCHES}, commits=commits)
+    forge = PlainGitHub(files={".github/maxview.yml": FETCHES}, commits=commits)
     return Scene(database=database, forge=forge)
 
 

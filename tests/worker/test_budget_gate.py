@@ -23,8 +23,8 @@ from bot.worker.budget_gate import (
     chip_hours_taken,
     most_chip_hours,
 )
+from tests.github.plain_github import PlainGitHub
 from tests.planning.samples import SUBJECT, XPK, line, plan
-from tests.worker.fake_forge import FakeForge
 from tests.worker.samples import NOW, PULL, suite
 
 BUDGET = "budget: {chip_hours_per_day: 40, concurrent_runs: 1}\n"
@@ -40,7 +40,7 @@ def _purse(database: Database, text: str = XPK + BUDGET) -> BudgetGate:
     )
     database.now(repositories.save_repository, row)
     database.now(runs.plan_runs, [BASE, HEAD], repository=PULL.repository, number=7, now=NOW)
-    forge = FakeForge(files={CONFIG_PATH: text})
+    forge = PlainGitHub(files={CONFIG_PATH: text})
     suites = SuiteLoader(forge=forge, database=database, now=lambda: NOW)
     return BudgetGate(database=database, suites=suites, now=lambda: NOW)
 

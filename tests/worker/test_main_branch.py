@@ -16,7 +16,6 @@ from bot.domain.pull_request import MAIN_ROW_NUMBER
 from bot.domain.repository import Repository
 from bot.domain.run import RunOrigin, RunRecord, RunState
 from bot.domain.run_request import RequestSource, RunRequest
-from bot.errors import NotFound
 from bot.storage import main_branch, pull_requests, queue, repositories, requests, runs
 from bot.storage.database import Database
 from bot.storage.repositories import RepositoryRow
@@ -25,8 +24,9 @@ from bot.verdict.measure import measure
 from bot.webhooks.app_events import RepositoryChange, RepositoryChanged
 from bot.worker.deliveries import AppEventHandler
 from bot.worker.main_branch import POLL_SECONDS, MainBranchStep
+from tests.github.plain_github import PlainGitHub
+from tests.github.plain_history import PlainHistory
 from tests.verdict.made_runs import Shape, run_log
-from tests.worker.fake_forge import FakeForge
 from tests.worker.samples import HEAD, LAUNCHES
 
 NAME = "acme/maxtext"
@@ -57,16 +57,16 @@ class Scene:
     """A main with one commit, looked at whenever a test says so."""
 
     database: Database
-    forge: FakeForge = field(default_factory=FakeForge)
+    forge: PlainGitHub = field(default_factory=PlainGitHub)
     now: float = NOON
     woken: int = 0
 
     def look(self, text: str | None = AT_THREE) -> float | None:
         """Look at main with this configuration, whose push was heard; when it is due again."""
-        self.forge.files = {".github/maxview.yml": text} if text else {}
+        self.forge.history.files = {".github/maxview.yml": text} if text else {}
         suites = SuiteLoader(forge=self.forge, database=self.database, now=lambda: self.now)
         asyncio.run(suites.renew(Repository(full_name=NAME, installation=1, default_branch="main")))
-        self.forge.asked.clear()
+        self.forge.stand_in.state.requests.clear()
         self.database.now(main_branch.enqueue_main, repository=NAME, installation=1, now=self.now)
         held = self.database.now(queue.claim, MAINLINE, owner="me", now=self.now, lease=30.0)
         assert held is not None
@@ -105,7 +105,7 @@ def scene(database: Database) -> Scene:
     row = RepositoryRow(full_name=NAME, installation=1, default_branch="main", private=False, active=True)
     database.now(repositories.save_repository, row)
     made = Scene(database=database)
-    made.forge.commits = (Commit(sha=MAIN_SHA, committed_at=NOON - 60, message="Newest", tree=TREE),)
+    made.forge.history.commits = (Commit(sha=MAIN_SHA, committed_at=NOON - 60, message="Newest", tree=TREE),)
     return made
 
 
@@ -199,15 +199,11 @@ def test_a_schedule_is_answered_when_all_of_its_runs_have_ended(scene: Scene) ->
 def test_a_wish_that_arrives_during_a_look_is_not_lost(scene: Scene) -> None:
     """A push that is heard while main is read has it read again at once."""
 
-    class Pushed(FakeForge):
-        async def ancestors(self, repository: Repository, sha: str, limit: int = 100) -> tuple[Commit, ...]:
-            await scene.database.write(
-                main_branch.enqueue_main, repository=NAME, installation=1, now=scene.now
-            )
-            return await FakeForge.ancestors(self, repository, sha, limit)
+    async def push() -> None:
+        await scene.database.write(main_branch.enqueue_main, repository=NAME, installation=1, now=scene.now)
 
     quiet = scene.look(None)
-    scene.forge = Pushed(commits=scene.forge.commits)
+    scene.forge.stand_in.interrupt_next("GET", "/commits", push)
     assert (quiet, scene.look(None)) == (NOON + POLL_SECONDS, NOON)
 
 
@@ -292,27 +288,27 @@ def test_what_landed_during_an_absence_is_adopted_however_many_commits_followed(
     """Main is read back to the last commit known; before any is, a week of it is enough."""
     line = _line(600)
     _closed(scene.database, "t450")
-    scene.forge.commits = line
+    scene.forge.history.commits = line
     scene.look(None)
     assert _of(scene, "main") == []
-    scene.forge.commits = line[500:]
+    scene.forge.history.commits = line[500:]
     scene.look(None)
-    scene.forge.commits = line
+    scene.forge.history.commits = line
     scene.look(None)
     assert _of(scene, "main") == [(line[450].sha, HEAD)]
     scene.look(None)
-    assert scene.forge.asked.count(f"ancestors {NAME} main") == 1
+    assert scene.forge.requests.count(f"GET /repos/{NAME}/commits") == 1
 
 
 def test_a_default_branch_that_is_renamed_keeps_its_history(scene: Scene) -> None:
     """Its runs follow it, once, with what landed; who compares looks again."""
     _closed(scene.database, TREE)
-    scene.forge.default_branch = "master"
+    scene.forge.stand_in.state.default_branch = "master"
     scene.look(None)
     assert _of(scene, "master") == [(MAIN_SHA, HEAD)]
     scene.database.now(pull_requests.enqueue, repository=NAME, number=8, installation=1, now=NOON)
     before = scene.woken
-    scene.forge.default_branch = "main"
+    scene.forge.stand_in.state.default_branch = "main"
     for _ in range(2):
         scene.look(None)
         assert (_of(scene, "main"), _of(scene, "master")) == ([(MAIN_SHA, HEAD)], [])
@@ -324,9 +320,10 @@ def test_a_default_branch_of_another_line_begins_a_history_of_its_own(
 ) -> None:
     """Whose commits are others, its runs are others too; that is said."""
     _closed(scene.database, TREE)
-    scene.forge.default_branch = "master"
+    scene.forge.stand_in.state.default_branch = "master"
     scene.look(None)
-    scene.forge.default_branch, scene.forge.commits = "next", _line(3)
+    scene.forge.stand_in.state.default_branch = "next"
+    scene.forge.history.commits = _line(3)
     with caplog.at_level("INFO"):
         scene.look(None)
     assert (_of(scene, "next"), _of(scene, "master")) == ([], [(MAIN_SHA, HEAD)])
@@ -334,16 +331,14 @@ def test_a_default_branch_of_another_line_begins_a_history_of_its_own(
 
 
 @dataclass(slots=True, kw_only=True)
-class Comparing(FakeForge):
+class Diverged(PlainHistory):
     """Two branches left each other at `base`; None where one of them is gone."""
 
     base: str | None = None
 
-    async def merge_base(self, repository: Repository, base: str, head: str) -> Commit:  # noqa: ARG002 - as the Protocol
+    def merge_base(self, one: str, other: str) -> str | None:  # noqa: ARG002 - as the Protocol
         """That commit."""
-        if self.base is None:
-            raise NotFound("there is no such commit")
-        return Commit(sha=self.base, committed_at=NOON, message="")
+        return self.base
 
 
 @pytest.mark.parametrize(("base", "followed"), [(MAIN_SHA, 1), ("f" * 40, 0), (None, 0)])
@@ -352,10 +347,11 @@ def test_a_new_name_far_ahead_is_asked_whether_it_holds_the_old_head(
 ) -> None:
     """Where the commits that are read do not tell; a commit that is gone is not held."""
     _closed(scene.database, TREE)
-    forge = Comparing(commits=scene.forge.commits, default_branch="master", base=base)
-    scene.forge = forge
+    scene.forge = PlainGitHub(history=Diverged(commits=scene.forge.history.commits, base=base))
+    scene.forge.stand_in.state.default_branch = "master"
     scene.look(None)
-    forge.default_branch, forge.commits = "main", _line(3)
+    scene.forge.stand_in.state.default_branch = "main"
+    scene.forge.history.commits = _line(3)
     scene.look(None)
     assert len(_of(scene, "main")) == followed
 
@@ -378,4 +374,4 @@ def test_a_repository_that_left_is_let_alone(scene: Scene) -> None:
     """Nothing is asked of GitHub."""
     scene.database.now(repositories.deactivate, installation=1)
     assert scene.look() is None
-    assert [] == scene.forge.asked
+    assert [] == scene.forge.requests

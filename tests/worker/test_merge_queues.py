@@ -16,7 +16,7 @@ from bot.storage.database import Database
 from bot.storage.main_branch import MERGE_GROUP_KEPT_SECONDS, MergeGroup
 from bot.storage.tables import MERGE_GROUP
 from bot.worker.merge_queues import LONGEST_WAIT_SECONDS, MergeQueueStep
-from tests.worker.fake_forge import FakeForge
+from tests.github.plain_github import PlainGitHub
 from tests.worker.samples import ACME, FETCHES, HEAD, NOW
 
 NAME = "acme/maxtext"
@@ -58,7 +58,7 @@ class Scene:
 
     database: Database
     wall: Wall = field(default_factory=Wall)
-    forge: FakeForge = field(default_factory=FakeForge)
+    forge: PlainGitHub = field(default_factory=PlainGitHub)
     clock: float = NOW
 
     def __post_init__(self) -> None:
@@ -68,7 +68,7 @@ class Scene:
 
     def configure(self, checks: str) -> None:
         """What the default branch says."""
-        self.forge.files = {CONFIG_PATH: f"{FETCHES}checks: {checks}\n"}
+        self.forge.history.files = {CONFIG_PATH: f"{FETCHES}checks: {checks}\n"}
 
     def ask(self, group: MergeGroup = GROUP) -> None:
         """The queue waits."""

@@ -16,7 +16,7 @@ from bot.storage.pull_requests import PullRow
 from bot.storage.tables import MAINLINE, PULL_REQUEST
 from bot.worker.deliveries import PushHandler
 from bot.worker.pull_loader import PullLoader
-from tests.worker.fake_forge import FakeForge
+from tests.github.plain_github import PlainGitHub
 from tests.worker.samples import ACME, FETCHES, HEAD, NOW
 
 NAME = "acme/maxtext"
@@ -31,8 +31,8 @@ class Scene:
     """A repository whose configuration watches Copybara's branches."""
 
     database: Database
-    forge: FakeForge = field(
-        default_factory=lambda: FakeForge(
+    forge: PlainGitHub = field(
+        default_factory=lambda: PlainGitHub(
             files={".github/maxview.yml": FETCHES},
             commits=(Commit(sha=HEAD, committed_at=NOW, message="Fast\n\nPiperOrigin-RevId: 936672580"),),
         )
@@ -141,7 +141,7 @@ def test_a_deleted_branch_is_looked_at_once_more_and_found_gone(scene: Scene) ->
     row = scene.row()
     assert row is not None
     assert 2 == row.wanted
-    scene.forge.commits = ()
+    scene.forge.history.commits = ()
     with pytest.raises(NotFound, match="the branch test_936672580 of acme/maxtext is gone"):
         scene.subject()
     scene.push("test_5", "0" * 40, deleted=True)

@@ -50,21 +50,29 @@ class RestGate:
 
         async def answer(request: Request) -> Response:
             self._github.requests.append(f"{request.method} {request.url.path}")
-            self._interrupt(request)
-            if self._github.away:
-                return _error_response(502, "Bad Gateway")
-            fault = self._next_fault(request)
-            if fault is not None and not fault.after:
-                return _fault_response(fault)
-            try:
-                response = await endpoint(request)
-            except HttpError as error:
-                response = _error_response(error.status, error.message)
-                response.headers.update(error.headers)
-                return response
-            return response if fault is None else _fault_response(fault)
+            interruption = self._next_interruption(request)
+            if interruption is not None and not interruption.after:
+                await interruption.act()
+            response = await self._answer(request, endpoint)
+            if interruption is not None and interruption.after:
+                await interruption.act()
+            return response
 
         return Route(path, answer, methods=[method])
+
+    async def _answer(self, request: Request, endpoint: Endpoint) -> Response:
+        if self._github.away:
+            return _error_response(502, "Bad Gateway")
+        fault = self._next_fault(request)
+        if fault is not None and not fault.after:
+            return _fault_response(fault)
+        try:
+            response = await endpoint(request)
+        except HttpError as error:
+            response = _error_response(error.status, error.message)
+            response.headers.update(error.headers)
+            return response
+        return response if fault is None else _fault_response(fault)
 
     def require_write(self, permission: str) -> None:
         """Refuse where the App was not given this permission to write."""
@@ -103,11 +111,12 @@ class RestGate:
         """Whose token the request carries; None for the App's own."""
         return self._github.user_tokens.get(_authorization(request)[1])
 
-    def _interrupt(self, request: Request) -> None:
-        for interruption in tuple(self._github.interruptions):
+    def _next_interruption(self, request: Request) -> Interruption | None:
+        for interruption in self._github.interruptions:
             if _matches(interruption, request):
                 self._github.interruptions.remove(interruption)
-                interruption.act()
+                return interruption
+        return None
 
     def _next_fault(self, request: Request) -> InjectedFault | None:
         for fault in self._github.faults:

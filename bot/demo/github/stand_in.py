@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -348,9 +348,12 @@ class StandInGitHub:
             )
         )
 
-    def before_next(self, method: str, ending: str, act: Callable[[], None]) -> None:
-        """Do something right before the next request whose path ends so is answered."""
-        self.state.interruptions.append(Interruption(method=method, ending=ending, act=act))
+    def interrupt_next(
+        self, method: str, ending: str, act: Callable[[], Awaitable[None]], *, after: bool = False
+    ) -> None:
+        """Do something right before the next request whose path ends so is read, or `after` that and before
+        its answer arrives."""
+        self.state.interruptions.append(Interruption(method=method, ending=ending, act=act, after=after))
 
     def revoke_tokens(self) -> None:
         """Refuse every token of the installation created so far."""

@@ -1,6 +1,6 @@
 """The mutable state of the stand-in GitHub. Times are Unix seconds."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from itertools import count
 
 from msgspec import Struct, field
@@ -123,11 +123,13 @@ class InjectedFault(Struct, kw_only=True):
 
 
 class Interruption(Struct, frozen=True, kw_only=True):
-    """What happens on GitHub right before the next matching request is answered."""
+    """What happens right before the next matching request is read, or `after` it was and before its answer
+    arrives."""
 
     method: str
     ending: str
-    act: Callable[[], None]
+    act: Callable[[], Awaitable[None]]
+    after: bool
 
 
 class SignInCode(Struct, frozen=True, kw_only=True):
