@@ -1,4 +1,4 @@
-"""A place to be heard: a database, a GitHub of plain values, a clock; people who write and put labels.
+"""A place to be heard: a database, a GitHub with plain values, a clock; people who write and put labels.
 
 In:  what people do. Out: what is remembered of it, and the reactions.
 """
@@ -28,7 +28,7 @@ from bot.storage import pull_requests, requests
 from bot.storage.database import Database
 from bot.storage.pull_requests import CommandRecord
 from bot.webhooks.events import LabelChange
-from tests.worker.fake_forge import FakeForge
+from tests.github.plain_github import PlainGitHub
 from tests.worker.samples import ACME, FACTS, HEAD, LAUNCHES, NOW, PULL
 
 PEOPLE = {"alice": Permission.ADMIN, "bob": Permission.WRITE, "eve": Permission.READ}
@@ -41,7 +41,7 @@ class PullWithPeople:
     """One pull request, and everybody who speaks there."""
 
     database: Database
-    forge: FakeForge
+    forge: PlainGitHub
     now: float = NOW
     configuration: str = LAUNCHES
     hearing: CommandHandler = field(init=False)
@@ -49,8 +49,9 @@ class PullWithPeople:
 
     def __post_init__(self) -> None:
         """Open it."""
-        self.forge.permissions |= PEOPLE
-        self.forge.files[".github/maxview.yml"] = self.configuration
+        for login, permission in PEOPLE.items():
+            self.forge.permit(person(login), permission)
+        self.forge.history.files[".github/maxview.yml"] = self.configuration
         self.push(HEAD, "1")
         self.open_again()
 
@@ -71,16 +72,17 @@ class PullWithPeople:
 
     def push(self, sha: str, tree: str) -> None:
         """A commit with the files of that name becomes the head."""
-        self.forge.pulls[7] = replace(self.forge.pulls.get(7, PULL), head_sha=sha, updated_at=self.now)
-        self.forge.commits = (Commit(sha=sha, committed_at=self.now, message="x", tree=tree * 40),)
+        self.forge.show(replace(self.forge.pulls.get(7, PULL), head_sha=sha, updated_at=self.now))
+        self.forge.history.commits = (Commit(sha=sha, committed_at=self.now, message="x", tree=tree * 40),)
 
     def from_fork(self) -> None:
         """The head is a stranger's."""
-        self.forge.pulls[7] = replace(self.pull, head_repository="mallory/maxtext")
+        self.forge.show(replace(self.pull, head_repository="mallory/maxtext"))
 
     def say(self, text: str, who: str = "bob", **more: Any) -> int:
         """Somebody comments; the comment's number."""
         number = next(self.comments)
+        self.forge.add_comment(number)
         self._run(self.hearing.command(self.told(text, who, number, **more)))
         return number
 
@@ -101,7 +103,7 @@ class PullWithPeople:
         """Somebody puts a label, or takes it away."""
         before = set(self.pull.labels or ())
         after = before | {name} if change is LabelChange.PUT else before - {name}
-        self.forge.pulls[7] = replace(self.pull, labels=tuple(sorted(after)))
+        self.forge.show(replace(self.pull, labels=tuple(sorted(after))))
         made = intents.LabelIntent(
             repository=ACME, number=7, label=name, change=change, by=person(who), at=self.now
         )
@@ -125,12 +127,12 @@ class PullWithPeople:
 
     def facts(self) -> HeadFacts:
         """What GitHub says of the head."""
-        return replace(FACTS, tree=self.forge.commits[0].tree)
+        return replace(FACTS, tree=self.forge.history.commits[0].tree)
 
     def may_run(self) -> bool:
         """Whether the head's code may run."""
         approval = self.database.now(requests.newest_approval, "acme/maxtext", 7)
-        return isinstance(check_approval(self.pull, self.forge.commits[0].tree, approval), RunAllowed)
+        return isinstance(check_approval(self.pull, self.forge.history.commits[0].tree, approval), RunAllowed)
 
     def _run(self, doing: Coroutine[Any, Any, str]) -> str:
         return asyncio.run(doing)

@@ -8,14 +8,13 @@ from bot.commands.permission_lookup import CACHE_SECONDS
 from bot.domain.case_key import CaseKey
 from bot.domain.command_origin import CommentOrigin
 from bot.domain.repository import Permission, Person, Repository
-from bot.errors import UserError
 from bot.storage import pull_requests, requests
 from bot.storage.database import Database, DatabaseUnavailable
 from bot.storage.rate_limit import MAX_COMMANDS, WINDOW_SECONDS
 from bot.webhooks.events import LabelChange
 from bot.worker.pull_decisions import current_approval
 from tests.commands.pull_with_people import PullWithPeople, person
-from tests.worker.fake_forge import FakeForge
+from tests.github.plain_github import PlainGitHub
 from tests.worker.samples import HEAD, LAUNCHES
 
 ALL = frozenset(CaseKey(case, variant) for case in ("03_dropout", "04_int8") for variant in ("linen", "nnx"))
@@ -30,7 +29,7 @@ OTHER = "d" * 40
 @pytest.fixture
 def hall(database: Database) -> PullWithPeople:
     """A repository that starts runs only where somebody asks."""
-    return PullWithPeople(database=database, forge=FakeForge(), configuration=ONLY_ASKED)
+    return PullWithPeople(database=database, forge=PlainGitHub(), configuration=ONLY_ASKED)
 
 
 @pytest.fixture
@@ -202,7 +201,7 @@ def test_a_label_that_means_nothing_any_more_can_still_be_taken_away(hall: PullW
     look. A bot that is not answered does it without a word."""
     hall.label("benchmark:03_*")
     hall.label("benchmark")
-    hall.forge.files[".github/maxview.yml"] = LAUNCHES + "triggers: {labels: {perf: all}}\n"
+    hall.forge.history.files[".github/maxview.yml"] = LAUNCHES + "triggers: {labels: {perf: all}}\n"
     hall.open_again()
     row = hall.database.now(pull_requests.find_pull, "acme/maxtext", 7)
     for place, who in enumerate(("eve", "dependabot[bot]")):
@@ -268,7 +267,7 @@ def test_a_label_that_means_nothing_here_is_not_answered(hall: PullWithPeople) -
     hall.label("bug")
     hall.label("benchmarking")
 
-    assert ((), []) == (hall.records(), [one for one in hall.forge.asked if "permission" in one])
+    assert ((), []) == (hall.records(), [one for one in hall.forge.requests if one.endswith("/permission")])
 
 
 def test_a_label_of_no_case_says_so(hall: PullWithPeople) -> None:
@@ -308,7 +307,7 @@ def test_a_bot_is_listed_by_both_login_and_number(hall: PullWithPeople, author: 
 def test_the_app_does_not_answer_itself_even_where_it_is_listed(database: Database) -> None:
     """A loop would have no end."""
     listed = ONLY_ASKED + 'trust: {bots: [{login: "maxview[bot]", id: 42}]}\n'
-    hall = PullWithPeople(database=database, forge=FakeForge(), configuration=listed)
+    hall = PullWithPeople(database=database, forge=PlainGitHub(), configuration=listed)
     hall.say("/benchmark run", "maxview[bot]")
     assert ((), []) == (hall.records(), hall.forge.reactions)
 
@@ -317,8 +316,9 @@ def test_a_member_of_a_trusted_team_may_ask(database: Database) -> None:
     """Without write on the repository; a team that cannot be read trusts nobody."""
     text = ONLY_ASKED + "trust: {teams: [acme/secret, acme/perf]}\n"
     hall = PullWithPeople(
-        database=database, forge=FakeForge(teams={"acme/perf": {"eve"}}), configuration=text
+        database=database, forge=PlainGitHub(teams={"acme/perf": {"eve"}}), configuration=text
     )
+    hall.forge.stand_in.fail_next("GET", "/teams/secret/memberships/eve", status=403)
     hall.say("/benchmark run 03_dropout", "eve")
     hall.say("/benchmark run", "mallory")
     assert DROPOUT == hall.asked()
@@ -328,9 +328,8 @@ def test_a_login_that_a_trusted_member_has_by_now_is_not_the_person(database: Da
     """Teams are asked by login: mallory commented and gave the login away before the comment was heard."""
     text = ONLY_ASKED + "trust: {teams: [acme/perf]}\n"
     hall = PullWithPeople(
-        database=database, forge=FakeForge(teams={"acme/perf": {"eve"}}), configuration=text
+        database=database, forge=PlainGitHub(teams={"acme/perf": {"eve"}}), configuration=text
     )
-    hall.forge.numbers["eve"] = person("eve").id
     hall.say("/benchmark run", author=Person(login="eve", id=666))
     assert frozenset() == hall.asked()
     hall.say("/benchmark run", "eve")
@@ -340,7 +339,7 @@ def test_a_login_that_a_trusted_member_has_by_now_is_not_the_person(database: Da
 def test_permissions_are_remembered_for_a_minute(hall: PullWithPeople) -> None:
     """One conversation asks once; who was removed is soon refused."""
     hall.say("/benchmark status")
-    hall.forge.permissions["bob"] = Permission.READ
+    hall.forge.permit(person("bob"), Permission.READ)
     hall.say("/benchmark run")
     assert ALL == hall.asked()
 
@@ -352,7 +351,7 @@ def test_permissions_are_remembered_for_a_minute(hall: PullWithPeople) -> None:
 def test_who_takes_over_a_login_is_asked_about_anew(hall: PullWithPeople) -> None:
     """What was remembered is of another account; GitHub's answer is then refused by its number."""
     hall.say("/benchmark status")
-    hall.forge.permissions["bob"] = Permission.NONE
+    hall.forge.permit(Person(login="bob", id=666), Permission.NONE)
     hall.say("/benchmark run", author=Person(login="bob", id=666))
 
     assert frozenset() == hall.asked()
@@ -361,8 +360,9 @@ def test_who_takes_over_a_login_is_asked_about_anew(hall: PullWithPeople) -> Non
 def test_a_renamed_person_is_asked_about_anew(hall: PullWithPeople) -> None:
     """By the name they have now."""
     hall.say("/benchmark status")
-    hall.forge.permissions |= {"robert": Permission.READ}
-    hall.say("/benchmark run", author=Person(login="robert", id=person("bob").id))
+    robert = Person(login="robert", id=person("bob").id)
+    hall.forge.permit(robert, Permission.READ)
+    hall.say("/benchmark run", author=robert)
 
     assert frozenset() == hall.asked()
 
@@ -371,9 +371,10 @@ def test_a_repository_that_was_transferred_is_asked_about_anew(hall: PullWithPeo
     """Who may in one may not in the other, and what was approved there is not approved here."""
     hall.say("/benchmark status")
     there = Repository(full_name="umbrella/maxtext", installation=1, default_branch="main")
+    hall.forge.stand_in.state.full_name = there.full_name
     asyncio.run(hall.hearing.command(hall.told("/benchmark run", "bob", 900, repository=there)))
 
-    assert "permission umbrella/maxtext bob" in hall.forge.asked
+    assert "GET /repos/umbrella/maxtext/collaborators/bob/permission" in hall.forge.requests
 
 
 def test_a_person_may_give_twenty_commands_an_hour(hall: PullWithPeople) -> None:
@@ -383,7 +384,7 @@ def test_a_person_may_give_twenty_commands_an_hour(hall: PullWithPeople) -> None
         hall.say("/benchmark status")
         hall.now += 1
         hall.open_again()
-    before = len(hall.forge.asked)
+    before = len(hall.forge.requests)
     comments = [hall.say("/benchmark run") for _ in range(3)]
     hall.say("/benchmark run 03_dropout", "alice")
 
@@ -394,8 +395,8 @@ def test_a_person_may_give_twenty_commands_an_hour(hall: PullWithPeople) -> None
         in told[0].result
     )
     assert [["eyes", "-1"]] * 3 == [_reactions(hall, comment) for comment in comments]
-    assert ["permission acme/maxtext alice"] == [
-        one for one in hall.forge.asked[before:] if "permission" in one
+    assert ["GET /repos/acme/maxtext/collaborators/alice/permission"] == [
+        one for one in hall.forge.requests[before:] if one.endswith("/permission")
     ]
     assert DROPOUT == hall.asked()
 
@@ -424,27 +425,27 @@ def test_labels_count_as_commands(hall: PullWithPeople) -> None:
     assert 1 == sum(one.refused for one in hall.records())
 
 
-class Silent(FakeForge):
-    """A GitHub that does not let the App see pull requests."""
-
-    async def permission(self, repository: Repository, person: Person) -> Permission:
-        """Refuse."""
-        raise UserError(f"the App may not ask what {person.login} may do in {repository.full_name}")
+def _without_permission_to_ask(database: Database) -> PullWithPeople:
+    """The App may not ask what people may do."""
+    hall = PullWithPeople(database=database, forge=PlainGitHub(), configuration=ONLY_ASKED)
+    refused = "Resource not accessible by integration"
+    hall.forge.stand_in.fail_next("GET", "/permission", status=403, message=refused)
+    return hall
 
 
 def test_a_label_that_cannot_be_judged_is_told(database: Database) -> None:
     """And asks for nothing."""
-    hall = PullWithPeople(database=database, forge=Silent(), configuration=ONLY_ASKED)
+    hall = _without_permission_to_ask(database)
     hall.label("benchmark")
 
     assert frozenset() == hall.asked()
-    assert hall.records()[0].result.startswith("Refused: the App may not ask")
+    assert hall.records()[0].result.startswith("Refused: GitHub answered 403 to GET")
 
 
 def test_what_cannot_be_carried_out_is_told(database: Database) -> None:
     """Nobody is left with eyes alone."""
-    hall = PullWithPeople(database=database, forge=Silent(), configuration=ONLY_ASKED)
+    hall = _without_permission_to_ask(database)
     comment = hall.say("/benchmark run")
 
     assert ["eyes", "confused"] == _reactions(hall, comment)
-    assert hall.records()[0].result.startswith("Not carried out: the App may not ask")
+    assert hall.records()[0].result.startswith("Not carried out: GitHub answered 403 to GET")

@@ -7,10 +7,8 @@ import pytest
 
 from bot.commands.labels import LONGEST_LABEL, MOST_CASE_LABELS, LabelMaker, keys_of_label, labels_to_make
 from bot.domain.case_key import CaseKey
-from bot.domain.repository import Repository
-from bot.errors import UserError
 from bot.storage.database import Database
-from tests.worker.fake_forge import FakeForge
+from tests.github.plain_github import PlainGitHub
 from tests.worker.samples import ACME, FETCHES, LAUNCHES, suite
 
 ALL = frozenset(CaseKey(case, variant) for case in ("03_dropout", "04_int8") for variant in ("linen", "nnx"))
@@ -71,7 +69,7 @@ def test_a_large_suite_does_not_flood_the_list_of_labels() -> None:
     assert all(len(one.name) <= LONGEST_LABEL for one in made)
 
 
-async def _make(database: Database, forge: FakeForge, text: str) -> None:
+async def _make(database: Database, forge: PlainGitHub, text: str) -> None:
     await LabelMaker(database=database, forge=forge)(ACME, suite(text))
 
 
@@ -79,32 +77,25 @@ def test_labels_are_made_once(tmp_path: Path) -> None:
     """What people delete afterwards stays deleted, until the configuration names others."""
     database = Database(f"sqlite:///{tmp_path / 'labels.sqlite'}")
     database.migrate()
-    forge = FakeForge()
+    forge = PlainGitHub()
     for _ in range(2):
         asyncio.run(_make(database, forge, LAUNCHES))
-    assert 3 == len([one for one in forge.asked if one.startswith("label ")])
+    assert 3 == forge.requests.count("POST /repos/acme/maxtext/labels")
 
     asyncio.run(_make(database, forge, LAUNCHES + "triggers: {labels: {perf: all}}\n"))
-    asyncio.run(_make(database, FakeForge(), FETCHES))
-    assert "1d76db MaxView: benchmark every case" == forge.labels["perf"]
+    asyncio.run(_make(database, PlainGitHub(), FETCHES))
+    made = forge.stand_in.state.labels["perf"]
+    assert ("1d76db", "MaxView: benchmark every case") == (made.colour, made.description)
     database.close()
-
-
-class NoLabels(FakeForge):
-    """A GitHub that does not let the App make labels."""
-
-    async def make_label(self, repository: Repository, name: str, *, colour: str, description: str) -> None:
-        """Refuse."""
-        await super().make_label(repository, name, colour=colour, description=description)
-        raise UserError("the App may not make labels")
 
 
 def test_where_labels_may_not_be_made_all_else_goes_on(tmp_path: Path) -> None:
     """The log says why, once."""
     database = Database(f"sqlite:///{tmp_path / 'labels.sqlite'}")
     database.migrate()
-    forge = NoLabels()
+    forge = PlainGitHub()
+    forge.stand_in.state.permissions["pull_requests"] = "read"
     for _ in range(2):
         asyncio.run(_make(database, forge, LAUNCHES))
-    assert 1 == len(forge.asked)
+    assert 1 == forge.requests.count("POST /repos/acme/maxtext/labels")
     database.close()

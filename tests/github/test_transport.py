@@ -25,7 +25,7 @@ Answering = Callable[[httpx.Request], httpx.Response]
 
 
 class Wire(httpx.AsyncBaseTransport):
-    """A GitHub of one answer, which mints tokens that end when they say."""
+    """A connection that answers every request alike, but creates tokens with the given end."""
 
     def __init__(self, answer: Answering, expires: str = "2030-01-01T00:00:00Z") -> None:
         self.answer = answer

@@ -30,7 +30,7 @@ from bot.publish.rendering import RenderedComment
 from bot.report.model import Report
 from bot.storage import pull_requests
 from bot.storage.database import Database
-from tests.worker.fake_forge import FakeForge
+from tests.github.plain_github import PlainGitHub
 from tests.worker.samples import ACME, HEAD, NOW, PULL, row
 
 REPORT = Report(
@@ -130,7 +130,7 @@ class Scene:
     now: float = NOW
     busy: float = 0.0
     kind: SubjectKind = SubjectKind.PULL_REQUEST
-    forge: FakeForge = field(default_factory=FakeForge)
+    forge: PlainGitHub = field(default_factory=PlainGitHub)
 
     def publish(self, state: CommentState, content: Content) -> Published | HeadMoved:
         """Publish; `state` is what the row holds."""
@@ -138,7 +138,7 @@ class Scene:
         async def render(_report: Report) -> RenderedComment:
             return self.text
 
-        self.forge.pulls = {7: self.pull}
+        self.forge.show(self.pull)
         output = CommentOutput(
             forge=self.forge,
             comments=self.comments,
@@ -167,7 +167,7 @@ async def _hold() -> None:
 def test_a_branch_without_a_pull_request_has_no_place_for_a_comment() -> None:
     """Nothing is written, and GitHub is not asked."""
     scene = Scene(kind=SubjectKind.BRANCH)
-    assert (NoComment(), [], []) == (scene.say(), scene.comments.calls, scene.forge.asked)
+    assert (NoComment(), [], []) == (scene.say(), scene.comments.calls, scene.forge.requests)
 
 
 def test_the_first_report_is_written() -> None:

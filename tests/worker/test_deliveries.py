@@ -12,13 +12,13 @@ from bot.commands.handler import make_command_handler
 from bot.config.loader import SuiteLoader
 from bot.domain.command_origin import CommentOrigin
 from bot.domain.delivery import Delivery
-from bot.domain.repository import Permission, Repository
-from bot.errors import NotFound, TransientError
+from bot.domain.repository import Permission, Person
+from bot.errors import TransientError
 from bot.storage import deliveries, pull_requests, queue, repositories
 from bot.storage.database import Database
 from bot.storage.tables import DELIVERY, PULL_REQUEST
 from bot.worker.deliveries import DeliveryStep
-from tests.worker.fake_forge import FakeForge
+from tests.github.plain_github import PlainGitHub
 from tests.worker.samples import FETCHES, HEAD, NOW, PULL
 
 WHO = {"login": "bob", "id": 8, "type": "User"}
@@ -28,20 +28,12 @@ WHERE = {"full_name": "acme/maxtext", "private": False, "default_branch": "main"
 INSTALLATION = {"id": 1}
 
 
-class NoReactions(FakeForge):
-    """A GitHub that knows no reactions."""
-
-    async def react(self, repository: Repository, comment_id: int, content: str) -> None:
-        """Refuse."""
-        raise NotFound(f"{repository.full_name} has no reactions for {comment_id}: {content}")
-
-
 @dataclass(slots=True, kw_only=True)
 class Scene:
     """A delivery step over a database and a forge."""
 
     database: Database
-    forge: FakeForge
+    forge: PlainGitHub
     woken: int = 0
 
     def take(self, event: str, payload: dict[str, Any], *, name: str = "d1") -> tuple[str, str]:
@@ -80,11 +72,10 @@ def _outcome(connection: Connection, name: str) -> tuple[str, str]:
 @pytest.fixture
 def scene(database: Database) -> Scene:
     """A repository with a configuration, a writer and a stranger."""
-    forge = FakeForge(
-        pulls={7: PULL},
-        files={".github/maxview.yml": FETCHES},
-        permissions={"bob": Permission.WRITE, "eve": Permission.READ},
-    )
+    forge = PlainGitHub(pulls=[PULL], files={".github/maxview.yml": FETCHES})
+    forge.permit(Person(login="bob", id=8), Permission.WRITE)
+    forge.permit(Person(login="eve", id=8), Permission.READ)
+    forge.add_comment(99)
     return Scene(database=database, forge=forge)
 
 
@@ -186,7 +177,8 @@ def test_a_refused_command_is_acknowledged_as_such(scene: Scene) -> None:
 
 def test_a_command_is_carried_out_where_reactions_cannot_be_had(database: Database) -> None:
     """A server without reactions does not stop a command."""
-    forge = NoReactions(pulls={7: PULL}, permissions={"bob": Permission.WRITE})
+    forge = PlainGitHub(pulls=[PULL])
+    forge.permit(Person(login="bob", id=8), Permission.WRITE)
     scene = Scene(database=database, forge=forge)
     assert scene.take("issue_comment", _comment("/benchmark status"))[0] == "done"
     assert scene.wanted() == 1
@@ -206,7 +198,7 @@ def test_an_installation_that_lists_nothing_is_asked_for_its_repositories(scene:
     """After unsuspending GitHub names no repository: they are asked for, and active again."""
     payload = {"action": "unsuspend", "installation": {"id": 1, "account": {"login": "acme"}}, "sender": WHO}
     scene.take("installation", payload)
-    assert "repositories 1" in scene.forge.asked
+    assert "GET /installation/repositories" in scene.forge.requests
     kept = scene.database.now(repositories.find_repository, "acme/maxtext")
     assert kept is not None
     assert kept.active
