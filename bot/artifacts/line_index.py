@@ -11,7 +11,8 @@ import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from bot.artifacts.store import ArtifactStore
 from bot.errors import InternalError, UserError
@@ -33,8 +34,7 @@ _MAX_INDEX_BYTES = 8 << 20  # an index of a log of terabytes
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class LineIndex:
+class LineIndex(Struct, frozen=True):
     """`size` is the log's length in bytes, `ends[k]` how many lines end in its first `(k + 1) * STRIDE`;
     the last entry counts all of them."""
 
@@ -122,8 +122,7 @@ def build_index(pieces: Iterable[bytes]) -> LineIndex:
     return counter.index()
 
 
-@dataclass(frozen=True, slots=True)
-class LineIndexCache:
+class LineIndexCache(Struct, frozen=True):
     """Keeps indexes in our own store; without one they are made anew after a start."""
 
     store: ArtifactStore | None = None

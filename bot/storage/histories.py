@@ -1,9 +1,9 @@
 """The runs of each case on a branch over time, with one metric of each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import inf
 
+from msgspec import Struct
 from sqlalchemy import Connection, select
 
 from bot.domain.pull_request import branch_slug
@@ -23,8 +23,7 @@ STRIP_POINTS = 60
 STEP_TIME = "steady_step_seconds"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryPoint:
+class HistoryPoint(Struct, frozen=True, kw_only=True):
     """One run. `value` is None where the run has no such figure; `outcome` is how its log ended. `found` says
     that we did not start it, `keeps_pace` that it may stand beside runs of other days."""
 
@@ -38,8 +37,7 @@ class HistoryPoint:
     keeps_pace: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AcknowledgedVerdict:
+class AcknowledgedVerdict(Struct, frozen=True, kw_only=True):
     """A verdict on a case that somebody took note of, and why."""
 
     number: int
@@ -50,8 +48,7 @@ class AcknowledgedVerdict:
     made: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseHistory:
+class CaseHistory(Struct, frozen=True, kw_only=True):
     """The newest runs of a case and variant, oldest first, with their steady step times."""
 
     case: str
@@ -116,7 +113,7 @@ def acknowledged_verdicts(
     """What was acknowledged of a case and variant, oldest first."""
     table = ACKNOWLEDGEMENT.c
     rows = connection.execute(
-        select(*(table[name] for name in AcknowledgedVerdict.__dataclass_fields__))
+        select(*(table[name] for name in AcknowledgedVerdict.__struct_fields__))
         .where(table.repository == repository, table.case == key[0], table.variant == key[1])
         .order_by(table.made)
     )
@@ -128,8 +125,7 @@ def _metric_value(stored: bytes | None, metric: str) -> float | None:
     return known.figures.get(metric) if known else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparableSeries:
+class ComparableSeries(Struct, frozen=True, kw_only=True):
     """A case and variant on main under the conditions of its newest run; `runs` oldest first."""
 
     case: str
@@ -155,8 +151,7 @@ def comparable_main_runs(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryQuery:
+class HistoryQuery(Struct, frozen=True, kw_only=True):
     """What a history is to be like: a case and variant, measured under these conditions, begun up to a moment
     (Unix seconds; None: any)."""
 

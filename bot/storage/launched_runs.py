@@ -5,11 +5,11 @@ only changes rows; the worker carries it out.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -191,8 +191,7 @@ def _enqueue_by(connection: Connection, repository: str, number: int, by: float)
 RETRY_REASON = "an operator had it run again"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchedRun:
+class LaunchedRun(Struct, frozen=True, kw_only=True):
     """A run that we launched or will: its record, job and standing, which pull requests want it (repository
     and number) and which branches by themselves, what an operator asked for, and the error of the last step
     that failed."""

@@ -6,10 +6,10 @@ on raises `wanted`, so that it is due again at once.
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 from sqlalchemy import Connection, RowMapping, Select, case, delete, literal, select, update
 
 from bot.domain.commit import MIN_SHA_LENGTH
@@ -63,8 +63,7 @@ def release_main(
     return release(connection, held, due=None, values={**values, "due": again})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenDefaultBranch:
+class SeenDefaultBranch(Struct, frozen=True, kw_only=True):
     """The default branch, and the newest commit of it whose landings are known."""
 
     branch: str
@@ -121,8 +120,7 @@ MAX_HEADS = 1000
 """Pull requests of a repository whose heads are looked for on main, the newest ones, and as many branches."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LandedHead:
+class LandedHead(Struct, frozen=True, kw_only=True):
     """A head that became a commit of `branch`; `same_files` where nothing else came with it."""
 
     head_sha: str
@@ -268,7 +266,7 @@ def known_heads(connection: Connection, repository: str) -> tuple[LandingHead, .
 
 
 def _landing_query(repository: str) -> Select[tuple[str, str, str, bool]]:
-    columns = (LANDING.c[name] for name in LandedHead.__dataclass_fields__)
+    columns = (LANDING.c[name] for name in LandedHead.__struct_fields__)
     return select(*columns).where(LANDING.c.repository == repository)
 
 
@@ -276,8 +274,7 @@ MERGE_GROUP_KEPT_SECONDS = 7 * 86_400.0
 """After this time nobody asks for the check of such a commit again: its queue has long gone on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeGroup:
+class MergeGroup(Struct, frozen=True, kw_only=True):
     """A commit that a merge queue made of pull requests, `pull` the last of them where its name says so;
     `asked` is when its checks were asked for (Unix seconds)."""
 
@@ -290,7 +287,7 @@ class MergeGroup:
 
 def merge_group(row: Mapping[Any, Any]) -> MergeGroup:
     """The row as values."""
-    return MergeGroup(**{name: row[name] for name in MergeGroup.__dataclass_fields__})
+    return MergeGroup(**{name: row[name] for name in MergeGroup.__struct_fields__})
 
 
 def enqueue_merge_group(connection: Connection, one: MergeGroup) -> None:
@@ -298,7 +295,7 @@ def enqueue_merge_group(connection: Connection, one: MergeGroup) -> None:
     of_repository = MERGE_GROUP.c.repository == one.repository
     old = MERGE_GROUP.c.asked < one.asked - MERGE_GROUP_KEPT_SECONDS
     connection.execute(delete(MERGE_GROUP).where(of_repository, old, MERGE_GROUP.c.due.is_(None)))
-    values = {name: getattr(one, name) for name in MergeGroup.__dataclass_fields__}
+    values = {name: getattr(one, name) for name in MergeGroup.__struct_fields__}
     first = {**values, "wanted": 0, "due": one.asked, "lease_until": 0.0, "token": 0, "attempts": 0}
     again = {
         "wanted": MERGE_GROUP.c.wanted + 1,

@@ -6,9 +6,9 @@ ended and another process took the row) writes nothing.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, and_, case, func, select, update
 from sqlalchemy import Table as Table  # noqa: PLC0414 - named by those who work through here
 
@@ -19,8 +19,7 @@ _NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
 """Characters that JSON may carry and that PostgreSQL, or UTF-8, cannot."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Struct, frozen=True, kw_only=True):
     """A row held until `lease_until`; `row` is what it said when it was claimed."""
 
     table: Table
@@ -140,8 +139,7 @@ def schedule_jobs(connection: Connection, names: Sequence[str], *, now: float) -
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueCounts:
+class QueueCounts(Struct, frozen=True, kw_only=True):
     """Deliveries by state; by table, the rows that wait for a time, and those whose last step failed; open
     pull requests on which GitHub refuses what we would say."""
 

@@ -5,9 +5,9 @@ changes nothing.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import Connection, and_, delete, func, select
 
 from bot.storage.database import Database, DatabaseUnavailable
@@ -21,8 +21,7 @@ and all that 25 people can write stays below GitHub's 500 writes an hour."""
 WINDOW_SECONDS = 3600.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RateDecision:
+class RateDecision(Struct, frozen=True, kw_only=True):
     """Whether it may be carried out. Where it may not: when the next one may (Unix seconds), and whether
     this is the `first` that is refused, which is told; the others get a reaction alone."""
 

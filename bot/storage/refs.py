@@ -5,11 +5,11 @@ Nothing outside the database is asked. A commit that is too short to be unique i
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, and_, select
 
 from bot.domain.commit import MIN_SHA_LENGTH, same_commit
@@ -41,8 +41,7 @@ class RefKind(StrEnum):
     PULL = "pull"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ref:
+class Ref(Struct, frozen=True, kw_only=True):
     """A name that is known: a branch by its slug, a commit by its longest known spelling, or a pull request
     with its head commit. `text` is how it was asked for."""
 
@@ -53,8 +52,7 @@ class Ref:
     number: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredRecord:
+class MeasuredRecord(Struct, frozen=True, kw_only=True):
     """A run and what of its measurement is needed to tell it from another: when it was made, and under which
     conditions."""
 
@@ -143,8 +141,7 @@ def _same_commits(shas: Sequence[str]) -> bool:
     return bool(shas) and all(same_commit(sha, shas[-1]) for sha in shas)
 
 
-@dataclass(frozen=True, slots=True)
-class _NewestRow:
+class _NewestRow(Struct, frozen=True):
     """A row that is not a run yet: of most of them only the commit and where they ran are looked at."""
 
     row: Sequence[Any]

@@ -6,10 +6,10 @@ What the comment said is what the page shows. Step lines are left out: they stay
 import logging
 import zlib
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 from sqlalchemy import Connection, Select, and_, select
 
@@ -72,8 +72,7 @@ _DECODE_REPORT, _READ_REPORT = msgpack_decoder(Report), column_decoder(Report)
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportListing:
+class ReportListing(Struct, frozen=True, kw_only=True):
     """One line of a list of reports."""
 
     repository: str
@@ -148,8 +147,7 @@ def _newest_report(query: Select[Any], repository: str, number: int, head_sha: s
     return query.order_by(REPORT.c.made.desc()).limit(1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportDefaults:
+class ReportDefaults(Struct, frozen=True, kw_only=True):
     """What a repository's newest report was made with: its margins, and its variants in their order."""
 
     practical_percent: float = 1.0
@@ -170,7 +168,7 @@ def report_defaults(connection: Connection, repository: str) -> ReportDefaults:
 
 def headlines(connection: Connection, repository: str) -> dict[int, ReportListing]:
     """The newest headline of every pull request of a repository, by number."""
-    names = [REPORT.c[name] for name in ReportListing.__dataclass_fields__]
+    names = [REPORT.c[name] for name in ReportListing.__struct_fields__]
     rows = connection.execute(select(*names).where(REPORT.c.repository == repository).order_by(REPORT.c.made))
     return {row["number"]: ReportListing(**row) for row in rows.mappings()}
 

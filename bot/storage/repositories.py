@@ -5,8 +5,8 @@ process has seen something else meanwhile.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from sqlalchemy import Connection, and_, delete, func, select, update
 
 from bot.domain.repository import Repository
@@ -15,8 +15,7 @@ from bot.storage.sql import insert
 from bot.storage.tables import APPROVAL, FORMER_NAME, METADATA, PULL_REQUEST, REPOSITORY
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepositoryRow:
+class RepositoryRow(Struct, frozen=True, kw_only=True):
     """A repository that the App is, or was, installed on. `id` is GitHub's, the same under every name;
     `first_name` is the name it was first known by here, of which the ids of its found runs are made."""
 
@@ -29,7 +28,7 @@ class RepositoryRow:
     first_name: str | None = None
 
 
-_COLUMNS = tuple(REPOSITORY.c[name] for name in RepositoryRow.__dataclass_fields__)
+_COLUMNS = tuple(REPOSITORY.c[name] for name in RepositoryRow.__struct_fields__)
 
 
 def save_repository(connection: Connection, row: RepositoryRow) -> None:
@@ -40,7 +39,7 @@ def save_repository(connection: Connection, row: RepositoryRow) -> None:
         for name in connection.execute(known).scalars().all():
             if name != row.full_name:
                 rename_repository(connection, name, row.full_name)
-    values = {name: getattr(row, name) for name in RepositoryRow.__dataclass_fields__}
+    values = {name: getattr(row, name) for name in RepositoryRow.__struct_fields__}
     changed = {name: value for name, value in values.items() if value is not None and name != "full_name"}
     connection.execute(
         insert(connection, REPOSITORY)
@@ -156,8 +155,7 @@ def repository_row(repository: Repository) -> RepositoryRow:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenConfiguration:
+class SeenConfiguration(Struct, frozen=True, kw_only=True):
     """A digest of what was seen last, None where nothing was; and how often it was another than before."""
 
     digest: str | None

@@ -4,10 +4,10 @@ All effects of one comment or label are written in one transaction, and the pull
 Writing a request twice changes nothing: its name says which comment and line, or which label, it came from.
 """
 
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 import msgspec
+from msgspec import Struct
 from sqlalchemy import Connection, and_, delete, select
 
 from bot.domain.case_key import CaseKey
@@ -155,8 +155,7 @@ def list_acknowledgements(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandEffects:
+class CommandEffects(Struct, frozen=True, kw_only=True):
     """Everything that is to be remembered. `baselines` are asked of the base branch, not of a head."""
 
     records: tuple[CommandRecord, ...] = ()

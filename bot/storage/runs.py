@@ -10,12 +10,12 @@ import threading
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 from sqlalchemy import Connection, Select, TextClause, and_, or_, select, text
 
 from bot.clusters.interface import Job
@@ -79,8 +79,7 @@ BACKFILL_BATCH = 500
 """Rows of one transaction: writers wait for it, so it stays well below a second."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSummary:
+class RunSummary(Struct, frozen=True, kw_only=True):
     """How a run ended, and every numeric metric of it by its key (`bot.verdict.metrics`)."""
 
     version: int
@@ -241,8 +240,7 @@ def branch_runs(connection: Connection, repository: str, branch: str) -> tuple[R
     return tuple(record_of(row) for row in sorted(rows, key=_newest_first))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFigures:
+class RunFigures(Struct, frozen=True, kw_only=True):
     """What of a measurement can be asked of many runs at once: the steady step time in seconds, what it was
     measured under (see `bot.verdict.comparability`), and the fingerprint of its failure."""
 
@@ -253,7 +251,7 @@ class RunFigures:
 
 def branch_figures(connection: Connection, repository: str, branch: str) -> dict[str, RunFigures]:
     """The figures of every measured run that `of_branch` names, by run id."""
-    columns = (MEASUREMENT.c[name] for name in RunFigures.__dataclass_fields__)
+    columns = (MEASUREMENT.c[name] for name in RunFigures.__struct_fields__)
     query = select(MEASUREMENT.c.run, *columns).join(RUN, RUN.c.id == MEASUREMENT.c.run)
     return {
         row.pop("run"): RunFigures(**row)

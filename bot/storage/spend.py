@@ -5,8 +5,8 @@ because writers queue up, on PostgreSQL by a lock that the transaction holds to 
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, case, func, select, text, true
 
 from bot.domain.case_key import CaseKey
@@ -27,8 +27,7 @@ MAX_WOKEN = 4
 _TERMINAL = (RunState.ENDED, RunState.LOST, RunState.CANCELLED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdmissionRequest:
+class AdmissionRequest(Struct, frozen=True, kw_only=True):
     """An attempt of a run to be admitted at a place, empty for this machine; `shown` names it for people.
     `most` is what the attempt can take at most, in chip-hours; None: only what such runs took is known."""
 

@@ -1,7 +1,5 @@
 """Which of main's runs tell the noise of a case."""
 
-from dataclasses import replace
-
 import pytest
 from msgspec import structs
 from sqlalchemy import ColumnElement, Connection, TextClause, select, text
@@ -40,11 +38,11 @@ def _past(n: int, seconds: float = 0.2) -> PastRun:
 def test_only_runs_under_the_baselines_conditions_count() -> None:
     """Other devices and versions, runs without a steady state and runs not read are left out."""
     figures = {
-        "r0": replace(V6E, steady_seconds=0.19),
-        "r1": replace(V6E, conditions="TPU v6 lite · 32 · 0.8.1"),
+        "r0": structs.replace(V6E, steady_seconds=0.19),
+        "r1": structs.replace(V6E, conditions="TPU v6 lite · 32 · 0.8.1"),
         "r2": V6E,
-        "r3": replace(V6E, conditions="TPU v5p · 32 · 0.9.2"),
-        "r4": replace(V6E, steady_seconds=None),
+        "r3": structs.replace(V6E, conditions="TPU v5p · 32 · 0.9.2"),
+        "r4": structs.replace(V6E, steady_seconds=None),
     }
     assert comparable_main_runs(RUNS, figures, like=[RUNS[5], RUNS[2]]) == (_past(0, 0.19), _past(2))
     assert comparable_main_runs(RUNS, figures, like=[RUNS[3]]) == (_past(3),)

@@ -2,7 +2,6 @@
 
 When a change lands unchanged, its runs become main's."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -40,10 +39,10 @@ def test_what_was_seen_of_main_is_remembered_under_every_name_of_its_repository(
     database.now(repositories.save_repository, row)
     assert database.now(main_branch.seen_default_branch, HERE) is None
     database.now(main_branch.save_default_branch, HERE, SEEN)
-    database.now(main_branch.save_default_branch, ELSEWHERE, replace(SEEN, branch="trunk"))
-    database.now(repositories.save_repository, replace(row, full_name="acme/z"))
+    database.now(main_branch.save_default_branch, ELSEWHERE, structs.replace(SEEN, branch="trunk"))
+    database.now(repositories.save_repository, structs.replace(row, full_name="acme/z"))
     assert database.now(main_branch.seen_default_branch, "acme/z") == SEEN
-    assert database.now(main_branch.seen_default_branch, ELSEWHERE) == replace(SEEN, branch="trunk")
+    assert database.now(main_branch.seen_default_branch, ELSEWHERE) == structs.replace(SEEN, branch="trunk")
 
 
 def test_only_the_branchs_own_runs_follow_it(database: Database) -> None:

@@ -1,6 +1,5 @@
 """A repository is known by GitHub's number: everything follows it to another name."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -31,7 +30,7 @@ ACME = RepositoryRow(
 
 NOW = 1_000.0
 
-NAMED = replace(ACME, id=9)
+NAMED = structs.replace(ACME, id=9)
 
 
 def _open(database: Database, repository: str, number: int = 7) -> None:
@@ -47,7 +46,7 @@ def test_a_renamed_repository_takes_its_pull_requests_along(database: Database) 
     database.now(repositories.save_repository, NAMED)
     _open(database, "acme/maxtext")
     for name in ("acme/second", "else/third"):
-        database.now(repositories.save_repository, replace(NAMED, full_name=name))
+        database.now(repositories.save_repository, structs.replace(NAMED, full_name=name))
     assert [7] == _numbers(database, "else/third")
     assert {"acme/maxtext": "else/third", "acme/second": "else/third"} == database.now(
         repositories.former_names
@@ -59,7 +58,7 @@ def test_a_renamed_repository_takes_its_pull_requests_along(database: Database) 
 def test_a_repository_that_gets_its_name_back_has_it(database: Database) -> None:
     """No name leads away from where something is."""
     for name in ("acme/maxtext", "acme/second", "acme/maxtext"):
-        database.now(repositories.save_repository, replace(NAMED, full_name=name))
+        database.now(repositories.save_repository, structs.replace(NAMED, full_name=name))
     _open(database, "acme/maxtext")
     assert {"acme/second": "acme/maxtext"} == database.now(repositories.former_names)
 
@@ -68,7 +67,7 @@ def test_a_name_that_is_given_out_again_starts_anew(database: Database) -> None:
     """What was known of the other repository is put aside: its runs are nobody's evidence."""
     database.now(repositories.save_repository, NAMED)
     _open(database, "acme/maxtext")
-    database.now(repositories.save_repository, replace(NAMED, id=10))
+    database.now(repositories.save_repository, structs.replace(NAMED, id=10))
     assert [] == _numbers(database, "acme/maxtext")
     rows = {one.full_name: (one.id, one.active) for one in database.now(repositories.list_repositories)}
     assert {"acme/maxtext": (10, True), "acme/maxtext~9": (9, False)} == rows
@@ -82,7 +81,7 @@ def test_what_was_noted_under_the_new_name_gives_way(database: Database) -> None
     _open(database, "acme/maxtext")
     _open(database, "acme/second")
     database.now(pull_requests.mark_comment_dirty, repository="acme/maxtext", number=7)
-    database.now(repositories.save_repository, replace(NAMED, full_name="acme/second"))
+    database.now(repositories.save_repository, structs.replace(NAMED, full_name="acme/second"))
     assert [7] == _numbers(database, "acme/second")
     assert [] == _numbers(database, "acme/maxtext")
 
@@ -91,7 +90,7 @@ def test_every_table_that_names_a_repository_follows(database: Database) -> None
     """A new table cannot be forgotten: they are found by their column."""
     database.now(repositories.save_repository, NAMED)
     database.now(main_branch.enqueue_main, repository="acme/maxtext", installation=1, now=NOW)
-    database.now(repositories.save_repository, replace(NAMED, full_name="acme/second"))
+    database.now(repositories.save_repository, structs.replace(NAMED, full_name="acme/second"))
     for table in (MAINLINE, WANT):
         left = select(table.c.repository).where(table.c.repository == "acme/maxtext")
         assert [] == database.now(_scalars, left)
@@ -191,7 +190,7 @@ def test_who_looks_while_its_repository_leaves_keeps_nothing_due(database: Datab
 
 def test_a_row_without_a_number_of_github_is_found_by_its_name(database: Database) -> None:
     """What was remembered before numbers were has no other."""
-    database.now(repositories.save_repository, replace(NAMED, id=None))
+    database.now(repositories.save_repository, structs.replace(NAMED, id=None))
     database.now(repositories.save_repository, NAMED)
     (kept,) = database.now(repositories.list_repositories)
     assert 9 == kept.id
@@ -203,9 +202,9 @@ def test_approvals_stay_with_the_owner_whose_people_gave_them(database: Database
     database.now(repositories.save_repository, NAMED)
     database.now(requests.save_approval, "acme/maxtext", 7, approval)
 
-    database.now(repositories.save_repository, replace(NAMED, full_name="acme/second"))
+    database.now(repositories.save_repository, structs.replace(NAMED, full_name="acme/second"))
     assert approval == database.now(requests.newest_approval, "acme/second", 7)
-    database.now(repositories.save_repository, replace(NAMED, full_name="else/third"))
+    database.now(repositories.save_repository, structs.replace(NAMED, full_name="else/third"))
     assert database.now(requests.newest_approval, "else/third", 7) is None
 
 

@@ -1,9 +1,10 @@
 """A merge queue's commit gets one concluded check, where the repository has checks."""
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
+from msgspec import structs
 
 from bot.config import CONFIG_PATH
 from bot.config.loader import SuiteLoader
@@ -112,7 +113,7 @@ def test_the_check_is_skipped_and_says_where_the_answer_stands(scene: Scene) -> 
 
 def test_a_group_that_names_no_pull_request_gets_its_check_too(scene: Scene) -> None:
     """How its branch is called is GitHub's affair."""
-    scene.ask(replace(GROUP, pull=None))
+    scene.ask(structs.replace(GROUP, pull=None))
     scene.work()
     (said,) = scene.wall.checks.values()
     assert (Conclusion.SKIPPED, "") == (said.conclusion, said.url)
@@ -125,7 +126,7 @@ def test_a_repository_with_statuses_gets_a_status_and_one_without_checks_nothing
     scene.work()
     scene.configure("off")
     scene.clock += 3600
-    scene.ask(replace(GROUP, asked=scene.clock))
+    scene.ask(structs.replace(GROUP, asked=scene.clock))
     assert scene.work()
     assert ({}, 1) == (scene.wall.checks, len(scene.wall.statuses))
 
@@ -168,5 +169,5 @@ def test_groups_of_last_week_are_forgotten(scene: Scene) -> None:
     """A busy queue makes thousands."""
     scene.ask()
     scene.work()
-    scene.ask(replace(GROUP, head_sha="c" * 40, asked=NOW + MERGE_GROUP_KEPT_SECONDS + 1))
+    scene.ask(structs.replace(GROUP, head_sha="c" * 40, asked=NOW + MERGE_GROUP_KEPT_SECONDS + 1))
     assert not scene.database.now(main_branch.touch_merge_group, repository=NAME, head_sha=HEAD, now=NOW)
