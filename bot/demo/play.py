@@ -97,7 +97,7 @@ def _scenario_progress(
 ) -> ScenarioProgress:
     rows: Sequence[Mapping[str, Any]] = report["rows"] if report else ()
     counted = [row["progress"] for row in rows if row["progress"]]
-    settled = bool(rows) and all(STATES[RowState(row["state"])].done for row in rows)
+    settled = bool(rows) and all(STATES[RowState(row["state"])].is_done for row in rows)
     return ScenarioProgress(
         number=number,
         title=title,

@@ -25,6 +25,10 @@ class Price(Struct, frozen=True, kw_only=True):
     runs: int = 0
 
 
-def is_budget_hold(why: str) -> bool:
-    """Whether the reason of a `Hold` is a budget that is used up, and not a place that will get free."""
-    return why.startswith("chip_hours_per_")
+def exhausted_budget(why: str) -> str:
+    """The limit that is used up, by the stored reason of a run that waits; empty where it waits for a place.
+
+    `chip_hours_per_day: 200 does not cover 198.4 + at most 6.4`
+    """
+    limit, colon, _ = why.partition(":")
+    return limit if colon and limit.startswith("chip_hours_per_") else ""

@@ -271,7 +271,7 @@ def _case_runs(
         base=base,
         history=comparable_main_runs(kept.of_base, kept.figures, like=base.runs),
         main_failures=_base_failures(kept),
-        looked=InterimLook(look=looked.look, runs=looked.runs) if looked else None,
+        last_look=InterimLook(look=looked.look, runs=looked.runs) if looked else None,
         unfinished=tuple(run for run in kept.launched if run.state in UNFINISHED_STATES),
         stopped=len(kept.stopped),
         lost=tuple(run for run in kept.launched if run.state is RunState.LOST),

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from bot.config import Suite
 from bot.domain.case_key import CaseKey, combine_keys
-from bot.domain.price import Price
+from bot.domain.price import Price, exhausted_budget
 from bot.domain.pull_request import PullRequest, Subject
 from bot.domain.run import RunRecord, RunState
 from bot.domain.run_request import RunRequest
@@ -60,7 +60,10 @@ def _waiting(ahead: Sequence[PlannedRun], bills: Bills) -> tuple[WaitingCases, .
         bill = bills.get(one.record.id)
         if bill is not None and bill.state == RunState.PLANNED and bill.waiting:
             reasons.setdefault(bill.waiting, []).append(one.record.case_key)
-    return tuple(WaitingCases(keys=tuple(dict.fromkeys(keys)), why=why) for why, keys in reasons.items())
+    return tuple(
+        WaitingCases(keys=tuple(dict.fromkeys(keys)), why=why, budget=exhausted_budget(why))
+        for why, keys in reasons.items()
+    )
 
 
 def _reused(row: CaseReport, subject: PlanInput, wishes: RunPlan, bills: Bills) -> list[float | None]:

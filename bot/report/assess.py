@@ -6,7 +6,7 @@ that of the worst row; a report is green only where every row is.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import assert_never
 
@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bot.domain.commit import same_commit
-from bot.domain.price import is_budget_hold
+from bot.domain.price import exhausted_budget
 from bot.domain.run import RunRecord
 from bot.logs.facts import Failure, OutcomeState, RunOutcome
 from bot.logs.failures import FailureClass, advice
@@ -26,13 +26,14 @@ from bot.report.model import (
     FailureNovelty,
     Novelty,
     ParityRow,
+    ProblemKind,
     Report,
     ReportRequest,
     RowState,
 )
 from bot.report.text.escape import plain_name
 from bot.report.text.pieces import Line, code, foreign, line
-from bot.report.wording import counted, listed, percent_ceiling
+from bot.report.wording import RUNS_UNREADABLE, counted, listed, percent_ceiling
 from bot.verdict.comparability import OutcomeClass, SideOutcome, classify_outcome, side_outcome
 from bot.verdict.judgement import (
     Caveat,
@@ -51,7 +52,7 @@ WARNING = "⚠️"  # news that the state of a row does not tell
 
 
 class Severity(IntEnum):
-    """How bad news is; the comment is posted anew only when the worst tier rises."""
+    """How bad news is; the comment is posted again only when the worst severity rises."""
 
     QUIET = 0
     UNSETTLED = 1
@@ -60,20 +61,25 @@ class Severity(IntEnum):
 
 
 class StateWords(Struct, frozen=True, kw_only=True):
-    """`rank` orders states, worst first when descending; `done` says that nothing more is awaited;
-    `person` that somebody should look at the row."""
+    """`rank` orders states, worst first when descending; `is_done`: nothing more is awaited; `needs_person`:
+    somebody should look at the row."""
 
     symbol: str
     word: str
     rank: int
-    tier: Severity
-    done: bool
-    person: bool
+    severity: Severity
+    is_done: bool
+    needs_person: bool
 
 
-def _state(symbol: str, word: str, rank: int, tier: Severity, *traits: str) -> StateWords:
+def _state(symbol: str, word: str, rank: int, severity: Severity, *traits: str) -> StateWords:
     return StateWords(
-        symbol=symbol, word=word, rank=rank, tier=tier, done="done" in traits, person="person" in traits
+        symbol=symbol,
+        word=word,
+        rank=rank,
+        severity=severity,
+        is_done="done" in traits,
+        needs_person="person" in traits,
     )
 
 
@@ -139,7 +145,7 @@ def head_failure(row: CaseReport) -> Failure | None:
 
 def fails_differently(row: CaseReport) -> bool:
     """Whether the head fails in another way than the base: a failure that the base's own hides."""
-    return row.failure is not None and row.failure.kinship is Novelty.OTHER_ON_BASE
+    return row.failure is not None and row.failure.novelty is Novelty.OTHER_ON_BASE
 
 
 def failed_runs(runs: tuple[MeasuredRun, ...], fingerprint: str | None = None) -> tuple[int, int]:
@@ -155,7 +161,7 @@ def failed_runs(runs: tuple[MeasuredRun, ...], fingerprint: str | None = None) -
 
 def flaky_on_base(row: CaseReport) -> tuple[int, int] | None:
     """In how many of the baseline's runs the head's failure is met, where that is not all of them."""
-    if row.failure is None or row.failure.kinship is not Novelty.SAME_ON_BASE or row.comparison is None:
+    if row.failure is None or row.failure.novelty is not Novelty.SAME_ON_BASE or row.comparison is None:
         return None
     failed, told = failed_runs(row.comparison.base, row.failure.fingerprint)
     return (failed, told) if 0 < failed < told else None
@@ -261,7 +267,7 @@ def row_words(row: CaseReport, base_branch: str) -> RowWords:
     single, many, alone = _row_word_forms(row, base_branch)
     news = has_extra_news(row)
     return RowWords(
-        symbol=WARNING if news and state.tier < Severity.UNFAIR else state.symbol,
+        symbol=WARNING if news and state.severity < Severity.UNFAIR else state.symbol,
         word=alone or single,
         one=single,
         many=many,
@@ -324,7 +330,7 @@ def headline(report: Report) -> str:
 def severity(report: Report) -> int:
     """How bad the news is, larger is worse. What is still awaited, or was acknowledged, counts as no news."""
     rows = [row for row in report.rows if row.acknowledged is None]
-    tiers = [STATES[row.state].tier for row in rows]
+    tiers = [STATES[row.state].severity for row in rows]
     quiet = {*GREEN_STATES, RowState.FAILS_ON_BOTH}
     tiers += [Severity.UNFAIR for row in rows if has_extra_news(row) and row.state in quiet]
     tiers += [Severity.UNFAIR] if report.problem else []
@@ -352,7 +358,7 @@ def headline_symbol(report: Report) -> str:
     if report.problem or not report.rows:
         return WARNING if report.problem else "⚪"
     worst = max(states, key=lambda state: STATES[state].rank)
-    if STATES[worst].tier < Severity.UNFAIR and any(has_extra_news(row) for row in report.rows):
+    if STATES[worst].severity < Severity.UNFAIR and any(has_extra_news(row) for row in report.rows):
         return WARNING
     return STATES[worst].symbol
 
@@ -385,7 +391,7 @@ def _uniform_words(report: Report, states: set[RowState]) -> str | None:
 
 
 def _mixed_words(report: Report) -> str:
-    done = sum(STATES[row.state].done for row in report.rows)
+    done = sum(STATES[row.state].is_done for row in report.rows)
     return f"{_state_counts(report)} ({done} of {counted(len(report.rows), 'case')} done)"
 
 
@@ -438,12 +444,12 @@ def failure_novelty(sides: CaseSides, request: ReportRequest) -> FailureNovelty 
     shown = {run.id for run in sides.runs.base.runs}
     others = (one for one in sides.runs.main_failures if one.run not in shown)
     alike = next((one for one in others if one.fingerprint == failure.fingerprint), None)
-    kinship = _novelty(base, failure)
+    novelty = _novelty(base, failure)
     return _known_failure(
-        kinship,
+        novelty,
         failure,
-        pulls=request.elsewhere.get(failure.fingerprint, ()),
-        main_sha=alike.sha if alike and kinship is not Novelty.SAME_ON_BASE else None,
+        pulls=request.pulls_by_fingerprint.get(failure.fingerprint, ()),
+        main_sha=alike.sha if alike and novelty is not Novelty.SAME_ON_BASE else None,
     )
 
 
@@ -479,10 +485,10 @@ def _side_failure(its: SideOutcome) -> Failure | None:
 
 
 def _known_failure(
-    kinship: Novelty, failure: Failure, *, pulls: tuple[int, ...] = (), main_sha: str | None = None
+    novelty: Novelty, failure: Failure, *, pulls: tuple[int, ...] = (), main_sha: str | None = None
 ) -> FailureNovelty:
     return FailureNovelty(
-        kinship=kinship,
+        novelty=novelty,
         kind=failure.kind,
         fingerprint=failure.fingerprint,
         pulls=pulls,
@@ -491,7 +497,7 @@ def _known_failure(
 
 
 def _novelty_clause(row: CaseReport, news: FailureNovelty, branch: Line) -> Line:
-    match news.kinship:
+    match news.novelty:
         case Novelty.NEW | Novelty.UNKNOWN if news.main_sha:
             return line("not in the baseline, but ", branch, " fails the same at ", code(news.main_sha[:7]))
         case Novelty.NEW:
@@ -507,7 +513,7 @@ def _novelty_clause(row: CaseReport, news: FailureNovelty, branch: Line) -> Line
         case Novelty.UNKNOWN:
             return line(branch, " has no run that tells whether it is new")
         case _:
-            assert_never(news.kinship)
+            assert_never(news.novelty)
 
 
 def _base_error(row: CaseReport) -> Line:
@@ -529,7 +535,9 @@ MEMORY_SLACK = 0.005
 def acknowledged_state(row: CaseReport) -> AcknowledgedState | None:
     """What accepting this row accepts; None where there is nothing to accept."""
     news = has_extra_news(row)
-    asks = STATES[row.state].done and STATES[row.state].person and row.state is not RowState.NO_BASELINE
+    asks = (
+        STATES[row.state].is_done and STATES[row.state].needs_person and row.state is not RowState.NO_BASELINE
+    )
     if not (asks or news):
         return None
     comparison = row.comparison
@@ -593,32 +601,45 @@ CLOSED_NOTE = "the pull request was closed before its runs had ended"
 
 
 def superseded_report(report: Report, head_sha: str) -> Report | None:
-    """The report of a head that another head took the place of."""
-    return _without_pending(
-        report, RowState.SUPERSEDED, f"superseded by {head_sha[:7]} before its runs had ended"
-    )
+    """The report of a head that another head took the place of; None where nothing was pending."""
+    note = f"superseded by {head_sha[:7]} before its runs had ended"
+    return _without_pending(report, lambda row: _ended_row(row, RowState.SUPERSEDED, note))
 
 
 def closed_report(report: Report) -> Report | None:
-    """The report of a pull request that was closed or merged."""
-    return _without_pending(report, RowState.CANCELLED, CLOSED_NOTE)
+    """The report of a pull request that was closed or merged; None where nothing was pending."""
+    return _without_pending(
+        report, lambda row: replace(_ended_row(row, RowState.CANCELLED, CLOSED_NOTE), closed=True)
+    )
 
 
-def is_cancelled_by_close(row: CaseReport) -> bool:
-    """Whether the row was cancelled because its pull request was closed."""
-    return row.state is RowState.CANCELLED and row.note.startswith(CLOSED_NOTE)
-
-
-def _without_pending(report: Report, state: RowState, note: str) -> Report | None:
+def _without_pending(report: Report, ended: Callable[[CaseReport], CaseReport]) -> Report | None:
     if not any(row.state in PENDING_STATES for row in report.rows):
         return None
-    rows = tuple(_ended_row(row, state, note) if row.state in PENDING_STATES else row for row in report.rows)
+    rows = tuple(ended(row) if row.state in PENDING_STATES else row for row in report.rows)
     return replace(report, rows=rows, plan=None)
 
 
 def _ended_row(row: CaseReport, state: RowState, note: str) -> CaseReport:
     notes = "; ".join(part for part in (note, row.note) if part)
     return replace(row, state=state, note=notes, progress=None)
+
+
+def with_kinds(report: Report) -> Report:
+    """A stored report with the kinds of its problem, rows and waits; older reports have only their texts."""
+    rows = tuple(
+        replace(row, closed=True)
+        if row.state is RowState.CANCELLED and row.note.startswith(CLOSED_NOTE) and not row.closed
+        else row
+        for row in report.rows
+    )
+    passes = (report.problem or "").startswith(RUNS_UNREADABLE)
+    plan = report.plan
+    if plan is not None:
+        waiting = tuple(replace(one, budget=one.budget or exhausted_budget(one.why)) for one in plan.waiting)
+        plan = replace(plan, waiting=waiting)
+    kind = ProblemKind.PASSES if passes else report.problem_kind
+    return replace(report, rows=rows, plan=plan, problem_kind=kind)
 
 
 _REPORTED_AT_ONCE = frozenset({RowState.CANCELLED, RowState.WAITING_FOR_APPROVAL})
@@ -628,7 +649,7 @@ _REPORTED_AT_ONCE = frozenset({RowState.CANCELLED, RowState.WAITING_FOR_APPROVAL
 def change_digest(report: Report) -> str:
     """A digest of the names, the problem, what hinders us, the commands, the rows that nothing more is
     awaited for, and the budgets that hold runs."""
-    rows = [row for row in report.rows if STATES[row.state].done or row.state in _REPORTED_AT_ONCE]
+    rows = [row for row in report.rows if STATES[row.state].is_done or row.state in _REPORTED_AT_ONCE]
     settled = [(row.case, row.variant, str(row.state), row.acknowledged) for row in rows]
     said = (
         report.repository,
@@ -647,7 +668,7 @@ def change_digest(report: Report) -> str:
 def _exhausted_budgets(report: Report) -> list[str]:
     """The names of the budgets; how much of each is used changes with every run."""
     waiting = report.plan.waiting if report.plan else ()
-    return sorted({one.why.partition(":")[0] for one in waiting if is_budget_hold(one.why)})
+    return sorted({one.budget for one in waiting if one.budget})
 
 
 def carried_runs(report: Report, row: CaseReport) -> tuple[RunRecord, ...]:

@@ -70,17 +70,18 @@ def build_report(
         labels=request.labels,
         approval=request.approval,
         problem=request.problem,
+        problem_kind=request.problem_kind,
         launches=request.launches,
         variants=request.variants,
         chip_hours_used=_head_chip_hours(sides),
         practical_percent=request.margins.practical_percent,
         equivalence_percent=request.margins.equivalence_percent,
     )
-    return BuiltReport(report=report, looks={one.runs.key: one.looked for one in sides if _has_look(one)})
+    return BuiltReport(report=report, looks={one.runs.key: one.look for one in sides if _has_look(one)})
 
 
 def _has_look(sides: CaseSides) -> bool:
-    return bool(sides.runs.looked or (sides.head and sides.base and not sides.runs.unfinished))
+    return bool(sides.runs.last_look or (sides.head and sides.base and not sides.runs.unfinished))
 
 
 def _case_row(sides: CaseSides, request: ReportRequest, comparable: int) -> CaseReport:
@@ -95,7 +96,7 @@ def _case_row(sides: CaseSides, request: ReportRequest, comparable: int) -> Case
             margins=request.margins,
             base_commit=runs.base.sha,
             head_commit=runs.head.commit(request.pull.head_sha),
-            look=sides.looked.look,
+            look=sides.look.look,
             across=ComparisonAxis.COMMITS,
         )
     failure = failure_novelty(sides, request) if comparison else None
@@ -111,13 +112,13 @@ def _case_row(sides: CaseSides, request: ReportRequest, comparable: int) -> Case
         progress=runs.progress,
         note=_row_note(sides, request),
         failure=failure,
-        past=noise_history(runs.history) if comparison and comparison.timing.history else None,
+        noise_history=noise_history(runs.history) if comparison and comparison.timing.history else None,
     )
 
 
 def _row_state(sides: CaseSides, comparison: Comparison | None, request: ReportRequest) -> RowState:
     unfinished, key = sides.runs.unfinished, sides.runs.key
-    cancelled = key in request.withdrawn
+    cancelled = key in request.cancelled_by
     half = bool(unfinished) or (cancelled and sides.runs.stopped > 0)
     if comparison is not None and sides.base and not (half and comparison.verdict in TIMED_VERDICTS):
         return RowState(comparison.verdict)
@@ -154,7 +155,7 @@ def _reported_baseline(choice: BaselineChoice) -> Baseline:
 def _row_note(sides: CaseSides, request: ReportRequest) -> str:
     """What a person must know of the runs themselves before reading the verdict."""
     head = sides.runs.head
-    by = request.withdrawn.get(sides.runs.key)
+    by = request.cancelled_by.get(sides.runs.key)
     notes = [f"cancelled by {by} on this commit"] if by else []
     if head.runs and not head.commit_recorded:
         after = sides.runs.began_after
@@ -286,7 +287,7 @@ def _transition(sides: CaseSides, request: ReportRequest) -> ParityTransition:
 
 def _failing_transition(base: _SideResult, news: FailureNovelty | None) -> ParityTransition:
     """A case that fails on the head; a failure of which the log says nothing is told by the fates alone."""
-    match news.kinship if news else None:
+    match news.novelty if news else None:
         case Novelty.SAME_ON_BASE:
             return ParityTransition.FAILS_THE_SAME
         case Novelty.OTHER_ON_BASE:
@@ -316,7 +317,7 @@ def _next_look(case: CaseRuns, runs: str) -> InterimLook:
 
     While runs are under way nothing is read from the times, so that no look is spent.
     """
-    before = case.looked
+    before = case.last_look
     if before is None:
         return InterimLook(look=1, runs=runs)
     if case.unfinished or before.runs == runs:

@@ -114,13 +114,13 @@ def _outcome_without_red(rows: Sequence[CaseReport]) -> CheckOutcome:
     rest = [row for row in rows if row.acknowledged is None]
     if all(row.state is RowState.FAILS_ON_BOTH and not has_extra_news(row) for row in rest):
         return CheckOutcome.ACKNOWLEDGED if len(rest) < len(rows) else CheckOutcome.NOT_JUDGED
-    unfair = any(STATES[row.state].tier is Severity.UNFAIR or has_extra_news(row) for row in rest)
+    unfair = any(STATES[row.state].severity is Severity.UNFAIR or has_extra_news(row) for row in rest)
     return CheckOutcome.NOT_JUDGED if unfair else CheckOutcome.UNDECIDED
 
 
 def is_regression(row: CaseReport) -> bool:
     """Whether a row is red, and nobody accepted it: slower, diverged, or a new failure."""
-    return STATES[row.state].tier is Severity.RED and row.acknowledged is None
+    return STATES[row.state].severity is Severity.RED and row.acknowledged is None
 
 
 def conclude(found: CheckOutcome, *, gates: bool) -> Conclusion:

@@ -22,7 +22,6 @@ from bot.report.assess import (
     flaky_on_base,
     has_extra_news,
     headline,
-    is_cancelled_by_close,
     is_green,
     loss_changed,
     loss_words,
@@ -53,7 +52,7 @@ from bot.report.folds import (
     rows_by_note,
 )
 from bot.report.links import absolute, json_path, log_path, page_path
-from bot.report.model import Baseline, CaseReport, Report, ReportedCommand, RowState
+from bot.report.model import Baseline, CaseReport, ProblemKind, Report, ReportedCommand, RowState
 from bot.report.text.pieces import (
     LONGEST_ERROR,
     Line,
@@ -70,7 +69,6 @@ from bot.report.text.pieces import (
 )
 from bot.report.text.redact import redacted
 from bot.report.wording import (
-    RUNS_UNREADABLE,
     age_words,
     counted,
     moment_words,
@@ -236,7 +234,7 @@ def _comment_folds(report: Report, detail: DetailLevel, public_url: str) -> list
 
 def _commands_fold(report: Report) -> FoldMarkdown:
     cases = tuple(dict.fromkeys(row.case for row in report.rows))
-    asked = any(command.text.lower().split()[1:2] == ["help"] for command in recent_commands(report))
+    asked = any(command.asks_for_help for command in recent_commands(report))
     text = help_text(cases=cases, variants=report.variants, launches=report.launches, labels=report.labels)
     return FoldMarkdown(summary="Commands", lines=(text,), opened=asked)
 
@@ -295,11 +293,11 @@ def _baseline_age(report: Report, baseline: Baseline) -> str:
 
 def _what_to_do(report: Report) -> Line:
     if report.problem:
-        return _problem_words(report.problem)
+        return _problem_words(report.problem, report.problem_kind)
     urgent = [
         row
         for row in _unacknowledged(report)
-        if STATES[row.state].tier is Severity.RED or has_extra_news(row)
+        if STATES[row.state].severity is Severity.RED or has_extra_news(row)
     ]
     if urgent:
         return line(bold(f"Act on {len(urgent)}:"), " ", _clauses(report, urgent), ".")
@@ -308,11 +306,11 @@ def _what_to_do(report: Report) -> Line:
     return _nothing_urgent(report)
 
 
-def _problem_words(problem: str) -> Line:
-    """The problem as a sentence with its end; what passes by itself is nobody's to put right."""
+def _problem_words(problem: str, kind: ProblemKind) -> Line:
+    """The problem as a sentence with its end."""
     text = foreign(problem, LONGEST_ERROR)
     sentence = line(text, "" if plain_text(text).endswith((".", "?", "!", "…")) else ".")
-    return sentence if problem.startswith(RUNS_UNREADABLE) else line(bold("To put right:"), " ", sentence)
+    return sentence if kind is ProblemKind.PASSES else line(bold("To put right:"), " ", sentence)
 
 
 def _nothing_urgent(report: Report) -> Line:
@@ -332,7 +330,7 @@ def _asked_by_state(report: Report, state: RowState | None, rows: list[CaseRepor
     match state:
         case RowState.WAITING_FOR_APPROVAL:
             asked = _approval_words(report, names)
-        case RowState.CANCELLED if all(map(is_cancelled_by_close, rows)):
+        case RowState.CANCELLED if all(row.closed for row in rows):
             asked = line(names, ": not measured to the end, since the pull request was closed.")
         case RowState.CANCELLED:
             asked = line(names, ": cancelled on this commit; ", code("/benchmark run"), " measures again.")
@@ -440,8 +438,8 @@ def _labels(report: Report, rows: list[CaseReport]) -> Line:
     return listed_lines(names, MOST_CASES_NAMED)
 
 
-def _of_severity(report: Report, tier: Severity) -> list[CaseReport]:
-    return [row for row in _unacknowledged(report) if STATES[row.state].tier is tier]
+def _of_severity(report: Report, severity: Severity) -> list[CaseReport]:
+    return [row for row in _unacknowledged(report) if STATES[row.state].severity is severity]
 
 
 def _awaited_words(report: Report) -> Line:

@@ -487,7 +487,7 @@ def _row(report: Report, row: CaseReport) -> RowResponse:
         state=row.state,
         note=row.note,
         baseline=_baseline(row.baseline) if row.baseline else None,
-        history=_noise_history(row.past) if row.past else None,
+        history=_noise_history(row.noise_history) if row.noise_history else None,
         base_runs=tuple(run_line(run) for run in row.base_runs),
         head_runs=tuple(run_line(run) for run in row.head_runs),
         stale_runs=tuple(run_line(run) for run in row.stale_runs),
@@ -531,7 +531,7 @@ def _progress(progress: CaseProgress) -> ProgressResponse:
 def _failure(news: FailureNovelty) -> FailureResponse:
     known = advice(FailureClass(news.kind)) if news.kind in set(FailureClass) else None
     return FailureResponse(
-        kinship=news.kinship,
+        novelty=news.novelty,
         class_=news.kind,
         fault=known.responsibility if known else None,
         retry=known.retry if known else None,

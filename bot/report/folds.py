@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from bot.domain.price import Price, PriceBasis, is_budget_hold
+from bot.domain.price import Price, PriceBasis
 from bot.domain.run import RunRecord
 from bot.report.assess import (
     STATES,
@@ -117,7 +117,7 @@ def open_rows(report: Report) -> list[CaseReport]:
     crowded = {
         state for state in _UNKNOWN_STATES if sum(row.state is state for row in report.rows) > FEW_UNKNOWN
     }
-    rows = [row for row in report.rows if STATES[row.state].person or has_extra_news(row)]
+    rows = [row for row in report.rows if STATES[row.state].needs_person or has_extra_news(row)]
     rows = [row for row in rows if row.state not in crowded]
     return sorted(rows, key=lambda row: -row_words(row, report.base_branch).rank)
 
@@ -467,7 +467,7 @@ def plan_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
 def budget_wait_lines(report: Report) -> list[Line]:
     """Runs that a budget keeps from starting: a person may have to act."""
     plan = report.plan
-    waiting = [one for one in plan.waiting if is_budget_hold(one.why)] if plan else []
+    waiting = [one for one in plan.waiting if one.budget] if plan else []
     return [
         line(f"⏸ {counted(len(one.keys), 'case')} {_wait_verb(one)}: ", foreign(one.why, LONGEST_ERROR), ".")
         for one in waiting
@@ -498,7 +498,7 @@ def _plan_summary(plan: Plan) -> str:
     parts[0] += f", {_total_price(plan)}" if count else ""
     if plan.reused:
         parts.append(f"{counted(plan.reused, 'run')} reused{_saved_words(plan)}")
-    held = {key for one in plan.waiting if is_budget_hold(one.why) for key in one.keys}
+    held = {key for one in plan.waiting if one.budget for key in one.keys}
     parts += [f"{counted(len(held), 'case')} held by a budget"] if held else []
     return " · ".join(parts)
 
@@ -716,15 +716,15 @@ def method_fold(report: Report) -> CommentFold:
 
 def _noise_history_line(report: Report) -> Line:
     """Which runs of the base branch the noise was measured from, over all cases; empty where from none."""
-    rows = [row for row in report.rows if row.past and row.past.runs]
+    rows = [row for row in report.rows if row.noise_history and row.noise_history.runs]
     if not rows:
         return ()
-    numbers = sorted(row.past.runs for row in rows if row.past)
+    numbers = sorted(row.noise_history.runs for row in rows if row.noise_history)
     least, most = numbers[0], numbers[-1]
     runs = counted(most, "run") if least == most else f"{least} to {most} runs a case"
     oldest = max((older for row in rows if (older := noise_history_age(row)) is not None), default=None)
     when = f", the oldest {days_words(oldest)} before the head's" if oldest is not None else ""
-    cut = sum(row.past.follows is not None for row in rows if row.past)
+    cut = sum(row.noise_history.follows is not None for row in rows if row.noise_history)
     after = f"; in {counted(cut, 'case')} only those since the last change of its level" if cut else ""
     branch = foreign(report.base_branch, 40)
     return line(f"Noise from {runs} on ", branch, f" on the same devices, mesh and versions{when}{after}.")

@@ -25,10 +25,12 @@ class PlannedRuns(Struct, frozen=True, kw_only=True):
 
 
 class WaitingCases(Struct, frozen=True, kw_only=True):
-    """Cases whose runs may not start yet, and why in one clause."""
+    """Cases whose runs may not start yet, and why in one clause; `budget` is the limit that is used up, empty
+    where a free place is awaited."""
 
     keys: tuple[CaseKey, ...]
     why: str
+    budget: str = ""
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -118,7 +120,7 @@ class FailureNovelty(Struct, frozen=True, kw_only=True):
     of main's newest run outside the baseline that fails in the same way.
     """
 
-    kinship: Novelty
+    novelty: Novelty = field(name="kinship")
     kind: str
     fingerprint: str
     pulls: tuple[int, ...] = ()
@@ -152,8 +154,9 @@ class Acknowledgement(Struct, frozen=True, kw_only=True):
 
 
 class CaseReport(Struct, frozen=True, kw_only=True):
-    """One row: a case in one variant. `past` names the main runs that its noise was measured from, `failure`
-    where its failure is known from, `acknowledged` who accepted the verdict."""
+    """One row: a case in one variant. `noise_history` is the main runs that its noise was measured from,
+    `failure` where its failure is known from, `acknowledged` who accepted the verdict. `closed`: its pull
+    request was closed before its runs had ended."""
 
     case: str
     variant: str
@@ -165,9 +168,10 @@ class CaseReport(Struct, frozen=True, kw_only=True):
     stale_runs: tuple[RunRecord, ...] = ()
     progress: CaseProgress | None = None
     note: str = ""
-    past: NoiseHistory | None = None
+    noise_history: NoiseHistory | None = field(name="past", default=None)
     failure: FailureNovelty | None = None
     acknowledged: Acknowledgement | None = None
+    closed: bool = False
 
     @property
     def key(self) -> CaseKey:
@@ -211,13 +215,15 @@ class ParityRow(Struct, frozen=True, kw_only=True):
 
 
 class ReportedCommand(Struct, frozen=True, kw_only=True):
-    """A `/benchmark` command, or a label, and what came of it; `result` is one plain sentence."""
+    """A `/benchmark` command, or a label, and what came of it; `result` is one plain sentence.
+    `asks_for_help`: the list of commands is the answer."""
 
     text: str
     by: str
     at: float
     result: str
     refused: bool = False
+    asks_for_help: bool = False
 
 
 class SkippedCase(Struct, frozen=True, kw_only=True):
@@ -228,10 +234,18 @@ class SkippedCase(Struct, frozen=True, kw_only=True):
     why: str
 
 
+class ProblemKind(StrEnum):
+    """Who ends a problem."""
+
+    TO_FIX = "to_fix"
+    PASSES = "passes"
+
+
 class Report(Struct, frozen=True, kw_only=True):
     """Everything said about one head commit. Times are Unix seconds. `commands` are the last that were given,
     oldest first; `labels` are those that start runs; `approval` is the command that lets the head's code run,
-    where it waits for that."""
+    where it waits for that. `preview` is what a change of the configuration would do, `trouble` what keeps us
+    from writing on GitHub."""
 
     repository: str
     number: int
@@ -248,6 +262,7 @@ class Report(Struct, frozen=True, kw_only=True):
     labels: tuple[str, ...] = ()
     approval: str = ""
     problem: str | None = None
+    problem_kind: ProblemKind = ProblemKind.TO_FIX
     preview: str = ""
     trouble: str = ""
     launches: bool = False
@@ -285,11 +300,15 @@ class MainFailure(Struct, frozen=True, kw_only=True):
 
 
 class CaseRuns(Struct, frozen=True, kw_only=True):
-    """One case in one variant: its runs, main's newest runs that were measured as the baseline was (oldest
-    first), main's failed ones (newest first), the look before this one, the runs that were started and have
-    not ended, or were lost, and how many of the head's were `stopped`. `other_devices` says which runs of
-    either side are not used, because of what they ran on. `last_good` is when main's newest run
-    with a steady step time began (Unix seconds), None where it has none."""
+    """One case in one variant, and its runs.
+
+    `history`: main's newest runs that were measured as the baseline was, oldest first. `main_failures`:
+    main's failed runs, newest first. `unfinished`: runs that were started and have not ended; `lost` by the
+    cluster; `stopped` counts the head's runs that were cancelled. `began_after` says since when a run without
+    a commit counts as the head's. `left_out` and `other_devices` say which runs are not used, and why.
+    `last_good` is when main's newest run with a steady step time began (Unix seconds), None where there is
+    none.
+    """
 
     case: str
     variant: str
@@ -297,7 +316,7 @@ class CaseRuns(Struct, frozen=True, kw_only=True):
     base: BaselineChoice
     history: tuple[PastRun, ...] = ()
     main_failures: tuple[MainFailure, ...] = ()
-    looked: InterimLook | None = None
+    last_look: InterimLook | None = None
     unfinished: tuple[RunRecord, ...] = ()
     stopped: int = 0
     lost: tuple[RunRecord, ...] = ()
@@ -314,12 +333,13 @@ class CaseRuns(Struct, frozen=True, kw_only=True):
 
 
 class ReportRequest(Struct, frozen=True, kw_only=True):
-    """What a report is made for and with; `made_at` in Unix seconds. A baseline is old where main has had no
-    good run for `old_after_seconds`. `elsewhere` names, by fingerprint of a
-    failure, the other open pull requests that have it.
+    """What a report is made for and with; `made_at` in Unix seconds.
 
-    `labels` are those that start runs. `approval` is the command that lets the cases of `waiting` run,
-    `withdrawn` says by whom a case was cancelled on this head."""
+    `labels` are those that start runs. `approval` is the command that lets the cases of `waiting` run.
+    `cancelled_by` says by whom a case was cancelled on this head. `pulls_by_fingerprint` names the other open
+    pull requests that have a failure. A baseline is old where main has had no good run for
+    `old_after_seconds`.
+    """
 
     pull: Subject
     merge_base: str | None
@@ -332,18 +352,19 @@ class ReportRequest(Struct, frozen=True, kw_only=True):
     labels: tuple[str, ...] = ()
     approval: str = ""
     waiting: frozenset[CaseKey] = frozenset()
-    withdrawn: Mapping[CaseKey, str] = field(default_factory=dict)
+    cancelled_by: Mapping[CaseKey, str] = field(default_factory=dict)
     acknowledgements: tuple[Acknowledgement, ...] = ()
     problem: str | None = None
+    problem_kind: ProblemKind = ProblemKind.TO_FIX
     skipped: tuple[SkippedCase, ...] = ()
-    elsewhere: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    pulls_by_fingerprint: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     old_after_seconds: float = 7 * 86_400.0
 
 
 class CaseSides(Struct, frozen=True):
-    """One case with what was measured on both sides, and the look at it that this report is."""
+    """One case with what was measured on both sides; `look` counts this look at its data."""
 
     runs: CaseRuns
     base: tuple[MeasuredRun, ...]
     head: tuple[MeasuredRun, ...]
-    looked: InterimLook
+    look: InterimLook

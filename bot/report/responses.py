@@ -323,7 +323,7 @@ class ProgressResponse(Struct, frozen=True, kw_only=True):
 class FailureResponse(Struct, frozen=True, kw_only=True):
     """Where its failure is known from."""
 
-    kinship: Novelty
+    novelty: Novelty = field(name="kinship")
     class_: str = field(name="class")
     fault: Responsibility | None
     retry: Annotated[bool | None, Meta(description="Whether a retry may help.")]

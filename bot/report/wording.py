@@ -216,20 +216,20 @@ DAY_SECONDS = 86_400.0
 
 def noise_history_words(row: CaseReport, branch: str) -> str:
     """`Noise from 20 runs on main, the oldest 9 days before the head's.`; empty where that is not so."""
-    if row.past is None or not row.past.runs:
+    if row.noise_history is None or not row.noise_history.runs:
         return ""
     older = noise_history_age(row)
-    words = f"Noise from {counted(row.past.runs, 'run')} on {branch}"
+    words = f"Noise from {counted(row.noise_history.runs, 'run')} on {branch}"
     words += f", the oldest {days_words(older)} before the head's" if older is not None else ""
-    return f"{words}{_level_change_words(row.past.follows)}."
+    return f"{words}{_level_change_words(row.noise_history.follows)}."
 
 
 def noise_history_age(row: CaseReport) -> float | None:
     """Seconds from the start of the oldest run used to that of the head's newest."""
     started = [run.started for run in row.head_runs if run.started is not None]
-    if row.past is None or row.past.oldest_started is None or not started:
+    if row.noise_history is None or row.noise_history.oldest_started is None or not started:
         return None
-    older = max(started) - row.past.oldest_started
+    older = max(started) - row.noise_history.oldest_started
     return older if older >= 0 else None
 
 

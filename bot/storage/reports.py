@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Select, and_, select
 from bot.domain.case_key import CaseKey
 from bot.domain.pull_request import SubjectKind
 from bot.report.assess import headline as headline_of
-from bot.report.assess import superseded_report
+from bot.report.assess import superseded_report, with_kinds
 from bot.report.model import CaseReport, Novelty, ParityRow, Report
 from bot.storage.sql import column_decoder, insert, msgpack_decoder
 from bot.storage.tables import FAILURE, PULL_REQUEST, REPORT
@@ -30,7 +30,7 @@ def save_failures(connection: Connection, report: Report) -> None:
         FAILURE.delete().where(FAILURE.c.repository == report.repository, FAILURE.c.number == report.number)
     )
     for row in report.rows:
-        if row.failure and row.failure.fingerprint and row.failure.kinship is not Novelty.FIXED:
+        if row.failure and row.failure.fingerprint and row.failure.novelty is not Novelty.FIXED:
             values = {"case": row.case, "variant": row.variant, "fingerprint": row.failure.fingerprint}
             connection.execute(insert(connection, FAILURE).values(**here, **values).on_conflict_do_nothing())
 
@@ -120,7 +120,7 @@ def newest(
     if document is None:
         return None
     try:
-        report = _decode_report(zlib.decompress(document))
+        report = with_kinds(_decode_report(zlib.decompress(document)))
     except (msgspec.DecodeError, zlib.error) as problem:
         LOG.warning("a stored report cannot be read: %s", problem, extra={"pull": f"{repository}#{number}"})
         return None

@@ -10,7 +10,7 @@ from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, case, func, select, text, true
 
 from bot.domain.case_key import CaseKey
-from bot.domain.price import is_budget_hold
+from bot.domain.price import exhausted_budget
 from bot.domain.run import RunState
 from bot.logs.facts import OutcomeState
 from bot.planning.budget import BudgetHold, BudgetLimits, BudgetUse, budget_hold, day_start
@@ -172,7 +172,7 @@ def _save_waiting_reason(connection: Connection, run: RowMapping, why: str | Non
     if run["waiting"] == why:
         return
     connection.execute(RUN.update().where(RUN.c.id == run["id"]).values(waiting=why))
-    if not any(is_budget_hold(one) for one in (why, run["waiting"]) if one):
+    if not any(exhausted_budget(one) for one in (why, run["waiting"]) if one):
         return
     wanted = select(WANT.c.number).where(WANT.c.run == run["id"], WANT.c.repository == run["repository"])
     connection.execute(

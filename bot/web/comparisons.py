@@ -372,7 +372,7 @@ def case_report(row: PairedCase, comparison: Comparison | None) -> CaseReport:
         comparison=comparison,
         base_runs=tuple(kept.record for kept in row.base),
         head_runs=tuple(kept.record for kept in row.head),
-        past=noise_history(row.history) if comparison and comparison.timing.history else None,
+        noise_history=noise_history(row.history) if comparison and comparison.timing.history else None,
     )
 
 

@@ -11,6 +11,7 @@ from msgspec import structs
 
 from bot.commands.active_requests import RequestLog, cancellations, launches_runs, requests_in_force
 from bot.commands.fork_approval import ApprovalNeeded, check_approval
+from bot.commands.grammar import HelpCommand, read_commands
 from bot.config import CompareMode, Suite
 from bot.config.loader import LoadedSuite
 from bot.domain.head import HeadFacts
@@ -18,7 +19,7 @@ from bot.domain.published import DirtyComment, PostedComment
 from bot.domain.pull_request import Branch, Subject, branch_slug
 from bot.domain.run_request import Approval, RequestSource, RunRequest
 from bot.ingest.collect import ImportQuery
-from bot.report.model import Acknowledgement, Report, ReportedCommand, ReportRequest, RowState
+from bot.report.model import Acknowledgement, ProblemKind, Report, ReportedCommand, ReportRequest, RowState
 from bot.storage import requests
 from bot.storage.database import Database
 from bot.storage.pull_requests import CommandRecord, PullRow
@@ -147,6 +148,7 @@ def report_request(
         return asked
     return structs.replace(
         asked,
+        problem_kind=ProblemKind.PASSES,
         margins=suite.margins,
         variants=suite.variant_names,
         compares_variants=CompareMode.VARIANT in suite.compare,
@@ -162,7 +164,12 @@ def last_commands(row: PullRow) -> tuple[ReportedCommand, ...]:
 
 def _last_command(record: CommandRecord) -> ReportedCommand:
     return ReportedCommand(
-        text=record.text, by=record.by, at=record.at, result=record.result, refused=record.refused
+        text=record.text,
+        by=record.by,
+        at=record.at,
+        result=record.result,
+        refused=record.refused,
+        asks_for_help=any(isinstance(one, HelpCommand) for one in read_commands(record.text)),
     )
 
 
@@ -212,7 +219,7 @@ def with_conversation(
         return request
     request = structs.replace(
         request,
-        withdrawn={key: one.by for key, one in cancellations(kept, pull, suite, paths).items()},
+        cancelled_by={key: one.by for key, one in cancellations(kept, pull, suite, paths).items()},
     )
     standing = check_approval(pull, facts.tree, conversation.approval)
     if not isinstance(standing, ApprovalNeeded):

@@ -58,7 +58,7 @@ def _failed(fingerprint: str) -> MeasuredRun:
 
 
 def _failing_pull(database: Database, number: int, fingerprint: str) -> None:
-    news = FailureNovelty(kinship=Novelty.NEW, kind="code", fingerprint=fingerprint)
+    news = FailureNovelty(novelty=Novelty.NEW, kind="code", fingerprint=fingerprint)
     row = CaseReport(case=CASE, variant="linen", state=RowState.NEW_FAILURE, failure=news)
     report = Report(
         repository=ACME.full_name,

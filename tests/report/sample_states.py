@@ -114,7 +114,11 @@ def every_state() -> dict[str, Report]:
             same("04_int8"),
             commands=(
                 ReportedCommand(
-                    text="/benchmark help", by="ada", at=NOW, result="the commands are listed below."
+                    text="/benchmark help",
+                    by="ada",
+                    at=NOW,
+                    result="the commands are listed below.",
+                    asks_for_help=True,
                 ),
             ),
         ),
@@ -164,7 +168,14 @@ def every_state() -> dict[str, Report]:
 
 def said(text: str, result: str, *, age: float = 0.0, by: str = "ada") -> ReportedCommand:
     """A command that was given `age` seconds ago."""
-    return ReportedCommand(text=text, by=by, at=NOW - age, result=result, refused=result.startswith("Not "))
+    return ReportedCommand(
+        text=text,
+        by=by,
+        at=NOW - age,
+        result=result,
+        refused=result.startswith("Not "),
+        asks_for_help=text == "/benchmark help",
+    )
 
 
 REASON = "known: int8 kernel swap"

@@ -334,7 +334,7 @@ def case(
         baseline=MERGE_BASE if based else None,
         base_runs=tuple(record(name, variant, BASE, n, age=15) for n in range(6)) if based else (),
         head_runs=tuple(record(name, variant, HEAD, n) for n in range(3)) if ran else (),
-        past=NoiseHistory(runs=20, oldest_started=NOW - 9 * 24 * HOUR - HOUR)
+        noise_history=NoiseHistory(runs=20, oldest_started=NOW - 9 * 24 * HOUR - HOUR)
         if _has_noise(comparison)
         else None,
     )
@@ -379,7 +379,7 @@ def failing(name: str = "11_offload", variant: str = "nnx", failure: Failure = N
         ),
         reason="the head fails",
     )
-    news = FailureNovelty(kinship=Novelty.NEW, kind=failure.kind, fingerprint=failure.fingerprint)
+    news = FailureNovelty(novelty=Novelty.NEW, kind=failure.kind, fingerprint=failure.fingerprint)
     return case(name, RowState.NEW_FAILURE, comparison, variant=variant, failure=news)
 
 
@@ -397,7 +397,7 @@ def failing_otherwise(name: str = "12_ring") -> CaseReport:
     head = measured(None, end=outcome(OutcomeState.FAILED, NNX_FAILURE))
     withheld = timing(TimingVerdict.WITHHELD, None)
     both = compared(Verdict.FAILS_ON_BOTH, withheld, NO_LOSS, base=base, head=head, metrics=())
-    news = FailureNovelty(kinship=Novelty.OTHER_ON_BASE, kind="code", fingerprint=NNX_FAILURE.fingerprint)
+    news = FailureNovelty(novelty=Novelty.OTHER_ON_BASE, kind="code", fingerprint=NNX_FAILURE.fingerprint)
     return case(name, RowState.FAILS_ON_BOTH, both, failure=news)
 
 

@@ -18,6 +18,7 @@ from bot.report.assess import (
     severity,
     superseded_report,
     with_acknowledgements,
+    with_kinds,
 )
 from bot.report.comment import comment_body
 from bot.report.documents import report_document
@@ -33,9 +34,11 @@ from bot.report.model import (
     Novelty,
     Plan,
     PlannedRuns,
+    ProblemKind,
     Report,
     ReportRequest,
     RowState,
+    WaitingCases,
 )
 from bot.report.text.pieces import markdown
 from bot.templating import Renderer
@@ -222,7 +225,9 @@ def test_a_report_of_no_case_is_not_green() -> None:
     assert headline(empty) == "⚪ MaxView: nothing measured yet"
 
 
-NOVELTY_REQUEST = ReportRequest(pull=PULL, merge_base="b" * 40, made_at=0.0, elsewhere={"f1": (12, 15)})
+NOVELTY_REQUEST = ReportRequest(
+    pull=PULL, merge_base="b" * 40, made_at=0.0, pulls_by_fingerprint={"f1": (12, 15)}
+)
 
 RUN_OF_BASE = RunRecord(id="b0", repository="acme/x", case="a", variant="", sha="b" * 40)
 
@@ -274,7 +279,7 @@ def test_a_failure_is_related_to_the_baseline_by_its_fingerprint(
 ) -> None:
     """New only where the baseline passed; what the cluster failed says nothing about the change."""
     found = _novelty_of(base, head)
-    assert (found.kinship if found else None) == expected
+    assert (found.novelty if found else None) == expected
 
 
 def test_other_pull_requests_with_the_same_failure_are_named() -> None:
@@ -301,7 +306,7 @@ def test_main_may_fail_the_same_way_elsewhere_than_in_the_baseline() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kinship", "words"),
+    ("novelty", "words"),
     [
         (Novelty.NEW, "new: succeeds on main"),
         (Novelty.SAME_ON_BASE, "the same on main"),
@@ -310,9 +315,9 @@ def test_main_may_fail_the_same_way_elsewhere_than_in_the_baseline() -> None:
         (Novelty.UNKNOWN, "main has no run that tells whether it is new"),
     ],
 )
-def test_every_relation_has_its_words(kinship: Novelty, words: str) -> None:
+def test_every_relation_has_its_words(novelty: Novelty, words: str) -> None:
     """Short enough to stand in the quote of a row."""
-    news = FailureNovelty(kinship=kinship, kind="code", fingerprint="f1", pulls=(12,))
+    news = FailureNovelty(novelty=novelty, kind="code", fingerprint="f1", pulls=(12,))
     row = CaseReport(case="a", variant="", state=RowState.NEW_FAILURE, failure=news)
     assert markdown(novelty_words(row, "main")) == f"{words} · also on pull request 12"
 
@@ -369,3 +374,23 @@ def test_a_report_that_was_done_stays_as_it_is() -> None:
     done = report(slower(), same("05_x"))
     assert (closed_report(done), superseded_report(done, "a" * 40)) == (None, None)
     assert closed_report(replace(done, rows=())) is None
+
+
+def test_a_stored_report_of_an_older_version_gets_its_kinds() -> None:
+    """Its texts said what is a kind now: a problem that passes, a closed pull request, a used-up budget."""
+    ended = closed_report(report(*PENDING_ROWS))
+    assert ended is not None
+    why = "chip_hours_per_day: 200 does not cover 201"
+    older = replace(
+        ended,
+        rows=tuple(replace(row, closed=False) for row in ended.rows),
+        problem="The runs could not be read; MaxView tries again by itself.",
+        plan=Plan(waiting=(WaitingCases(keys=(), why=why), WaitingCases(keys=(), why="concurrent_runs: 4"))),
+    )
+    read = with_kinds(older)
+    assert read.plan is not None
+    assert read.rows == ended.rows
+    assert read.problem_kind is ProblemKind.PASSES
+    assert [one.budget for one in read.plan.waiting] == ["chip_hours_per_day", ""]
+    plain = report(same("04_int8"), problem="no such key")
+    assert with_kinds(plain) == plain

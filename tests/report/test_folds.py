@@ -30,7 +30,7 @@ PLAN = Plan(
     reused=3,
     saved_chip_hours=19.2,
     waiting=(
-        WaitingCases(keys=(CaseKey("04_int8", "linen"),), why=BUDGET),
+        WaitingCases(keys=(CaseKey("04_int8", "linen"),), why=BUDGET, budget="chip_hours_per_day"),
         WaitingCases(keys=(CaseKey("05_new", "nnx"),), why="concurrent_runs: 4 of 4 runs are on p/z/c"),
     ),
 )
@@ -182,7 +182,6 @@ def test_a_budget_that_is_used_up_is_told_at_once() -> None:
     none, more = change_digest(report(plan=Plan())), BUDGET.replace("198.4", "199.9")
     held = change_digest(report(plan=PLAN))
     assert held != none
-    assert held == change_digest(
-        report(plan=Plan(waiting=(WaitingCases(keys=(CaseKey("x", "linen"),), why=more),)))
-    )
+    waiting = WaitingCases(keys=(CaseKey("x", "linen"),), why=more, budget="chip_hours_per_day")
+    assert held == change_digest(report(plan=Plan(waiting=(waiting,))))
     assert none == change_digest(report(plan=Plan(waiting=PLAN.waiting[1:])))

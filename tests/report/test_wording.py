@@ -7,7 +7,7 @@ from bot.domain.run import RunState
 from bot.errors import InternalError, TransientError, UserError
 from bot.report.cells import progress_words
 from bot.report.comment import action_line, comment_body
-from bot.report.model import CaseProgress, Report
+from bot.report.model import CaseProgress, ProblemKind, Report
 from bot.report.text.pieces import markdown
 from bot.report.wording import (
     duration_words,
@@ -227,7 +227,7 @@ def test_the_trouble_is_one_sentence_without_the_servers_own_names(
 def test_the_second_line_says_it_as_a_sentence_and_goes_on() -> None:
     """What follows the trouble does not run into it, and nobody is told to put right what passes."""
     away = unreadable_runs_words(InternalError("gs://b: away"))
-    line = markdown(action_line(report(same("a"), problem=away)))
+    line = markdown(action_line(report(same("a"), problem=away, problem_kind=ProblemKind.PASSES)))
     assert line.startswith(f"{AWAY} `cdc765a` vs main")
     line = markdown(action_line(report(problem=".github/maxview.yml line 7: no such key")))
     assert line.startswith("**To put right:** .github/maxview.yml line 7: no such key. `cdc765a`")

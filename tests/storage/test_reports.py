@@ -171,7 +171,7 @@ def _document(connection: Connection) -> bytes:
 
 ACME = "acme/maxtext"
 
-CRASH = FailureNovelty(kinship=Novelty.NEW, kind="code", fingerprint="f1")
+CRASH = FailureNovelty(novelty=Novelty.NEW, kind="code", fingerprint="f1")
 
 
 def _report_with_failures(
@@ -228,7 +228,7 @@ def test_only_the_newest_report_of_a_pull_request_counts(database: Database) -> 
     _said(database, _report_with_failures(12, CRASH))
     _said(
         database,
-        _report_with_failures(12, replace(CRASH, kinship=Novelty.FIXED), made=20.0, head="c" * 40),
+        _report_with_failures(12, replace(CRASH, novelty=Novelty.FIXED), made=20.0, head="c" * 40),
     )
     assert _elsewhere(database, "f1") == {}
 

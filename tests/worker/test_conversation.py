@@ -48,7 +48,7 @@ def test_what_was_cancelled_says_by_whom_and_waits_for_nothing() -> None:
     """Nobody has to approve what nobody wants."""
     heard = _heard(Conversation(kept=(CANCEL,)), FORKED)
 
-    assert (dict.fromkeys(ALL, "bob"), frozenset()) == (heard.withdrawn, heard.waiting)
+    assert (dict.fromkeys(ALL, "bob"), frozenset()) == (heard.cancelled_by, heard.waiting)
 
 
 def test_help_knows_the_labels() -> None:

@@ -151,9 +151,9 @@ def test_a_look_is_spent_when_new_runs_are_seen() -> None:
     """The first look, the same again on the same runs, the next one on more runs."""
     first = _build(_case(HEADS, BASES), measured=RUNS).looks[CaseKey("x", "linen")]
     assert first.look == 1
-    assert _build(_case(HEADS, BASES, looked=first), measured=RUNS).looks[CaseKey("x", "linen")] == first
+    assert _build(_case(HEADS, BASES, last_look=first), measured=RUNS).looks[CaseKey("x", "linen")] == first
     others = InterimLook(look=4, runs="as many, but other runs")
-    again = _build(_case(HEADS, BASES, looked=others), measured=RUNS)
+    again = _build(_case(HEADS, BASES, last_look=others), measured=RUNS)
     assert again.looks[CaseKey("x", "linen")] == InterimLook(look=5, runs=first.runs)
     comparison = again.report.rows[0].comparison
     assert comparison is not None

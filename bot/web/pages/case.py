@@ -88,11 +88,11 @@ class RowLine(Struct, frozen=True, kw_only=True):
 def row_tone(row: CaseReport) -> str:
     """The colour of a row; the words say the same."""
     state = STATES[row.state]
-    if has_extra_news(row) and state.tier < Severity.RED:
+    if has_extra_news(row) and state.severity < Severity.RED:
         return "unfair"
-    if state.tier is Severity.QUIET:
-        return "good" if state.done and not state.person and state.rank < 20 else "quiet"
-    return state.tier.name.lower()
+    if state.severity is Severity.QUIET:
+        return "good" if state.is_done and not state.needs_person and state.rank < 20 else "quiet"
+    return state.severity.name.lower()
 
 
 def row_line(report: Report, row: CaseReport, anchor: str) -> RowLine:
@@ -474,7 +474,7 @@ def case_view(
         name=case_label(report, row.case, row.variant),
         symbol=words.symbol,
         word=words.word,
-        person=STATES[row.state].person or has_extra_news(row),
+        person=STATES[row.state].needs_person or has_extra_news(row),
         reason=_reason(row, ended),
         sentences=case_sentences(row, report.base_branch),
         rerun=plain_text(rerun_command(report, row)),
