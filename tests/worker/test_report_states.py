@@ -220,7 +220,7 @@ def _heard(*cases: CaseRuns, **more: object) -> RowState:
     return line.state
 
 
-CANCELLED = {"withdrawn": {CaseKey("x", "linen"): "bob"}}
+CANCELLED = {"cancelled_by": {CaseKey("x", "linen"): "bob"}}
 
 RUNNING = (_record("r", state=RunState.RUNNING),)
 
