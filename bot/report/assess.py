@@ -435,11 +435,11 @@ MOST_PULLS_NAMED = 5
 def failure_novelty(sides: CaseSides, request: ReportRequest) -> FailureNovelty | None:
     """Where the head's failure is known from; None where the head did not fail and nothing is fixed."""
     head, base = side_outcome("head", sides.head), side_outcome("base", sides.base)
-    if head.fate is OutcomeClass.PASSED and not head.flaky:
-        failure = _side_failure(base) if base.fate is OutcomeClass.FAILED else None
+    if head.outcome is OutcomeClass.PASSED and not head.flaky:
+        failure = _side_failure(base) if base.outcome is OutcomeClass.FAILED else None
         return _known_failure(Novelty.FIXED, failure) if failure else None
     failure = _side_failure(head)
-    if failure is None or (head.fate is not OutcomeClass.FAILED and not head.flaky):
+    if failure is None or (head.outcome is not OutcomeClass.FAILED and not head.flaky):
         return None
     shown = {run.id for run in sides.runs.base.runs}
     others = (one for one in sides.runs.main_failures if one.run not in shown)
@@ -469,7 +469,7 @@ def novelty_words(row: CaseReport, branch: str) -> Line:
 
 
 def _novelty(base: SideOutcome, failure: Failure) -> Novelty:
-    match base.fate:
+    match base.outcome:
         case OutcomeClass.PASSED | OutcomeClass.FAILED if failure.fingerprint in base.fingerprints:
             return Novelty.SAME_ON_BASE
         case OutcomeClass.PASSED:
@@ -481,7 +481,7 @@ def _novelty(base: SideOutcome, failure: Failure) -> Novelty:
 
 
 def _side_failure(its: SideOutcome) -> Failure | None:
-    return its.telling.log.outcome.failure if its.telling else None
+    return its.decisive_run.log.outcome.failure if its.decisive_run else None
 
 
 def _known_failure(

@@ -263,11 +263,11 @@ def _parity_row(pair: _VariantPair, request: ReportRequest, comparable: int) -> 
 def _side_result(runs: Sequence[MeasuredRun]) -> _SideResult:
     """How a side's runs stand; unknown where none could pass, or the cluster failed them."""
     its = side_outcome("", runs)
-    if its.fate not in {OutcomeClass.PASSED, OutcomeClass.FAILED}:
+    if its.outcome not in {OutcomeClass.PASSED, OutcomeClass.FAILED}:
         return _SideResult.UNKNOWN
     if its.flaky:
         return _SideResult.MIXED
-    return _SideResult.PASSES if its.fate is OutcomeClass.PASSED else _SideResult.FAILS
+    return _SideResult.PASSES if its.outcome is OutcomeClass.PASSED else _SideResult.FAILS
 
 
 def _transition(sides: CaseSides, request: ReportRequest) -> ParityTransition:

@@ -592,49 +592,50 @@ class OutcomeClass(StrEnum):
 
 
 class SideOutcome(Struct, frozen=True, kw_only=True):
-    """One side of a comparison: its runs, those that can be measured, and the fate that stands for it.
+    """One side of a comparison: its runs, those that can be measured, and the outcome that decides.
 
-    `telling` is the run that the fate was read from. `flaky` is set where runs of the same code passed and
-    failed, the cluster's failures not counted; a kill that nobody explains is not known to be one of those.
+    `decisive_run` is the run that the outcome was read from. `flaky` is set where runs of the same code
+    passed and failed; the cluster's failures do not count, and an unexplained kill may be one of those.
     """
 
     name: str
     runs: Sequence[MeasuredRun]
     usable: Sequence[MeasuredRun]
-    fate: OutcomeClass
-    telling: MeasuredRun | None
+    outcome: OutcomeClass
+    decisive_run: MeasuredRun | None
     flaky: bool
-    goes_bad: bool
+    nonfinite_loss: bool
 
     @property
     def fingerprints(self) -> frozenset[str]:
-        """Those of every failure of its runs that has one."""
-        ends = [run.log.outcome.failure for run in self.runs]
-        return frozenset(end.fingerprint for end in ends if end is not None and end.fingerprint)
+        """The fingerprints of all failures of its runs."""
+        failures = [run.log.outcome.failure for run in self.runs]
+        return frozenset(it.fingerprint for it in failures if it is not None and it.fingerprint)
 
     @property
     def fingerprint(self) -> str | None:
-        """That of the failure that stands for the side."""
-        end = self.telling.log.outcome.failure if self.telling else None
-        return end.fingerprint if end is not None and end.fingerprint else None
+        """The fingerprint of the decisive run's failure."""
+        failure = self.decisive_run.log.outcome.failure if self.decisive_run else None
+        return failure.fingerprint if failure is not None and failure.fingerprint else None
 
 
 def side_outcome(name: str, runs: Sequence[MeasuredRun]) -> SideOutcome:
     """Sum up the runs of one side."""
-    fates = [classify_outcome(run.log) for run in runs]
-    passed = [run for run, its in zip(runs, fates, strict=True) if its is OutcomeClass.PASSED]
-    overall = next((candidate for candidate in OutcomeClass if candidate in fates), OutcomeClass.ABSENT)
-    pairs = zip(runs, fates, strict=True)
-    failed = [run for run, its in pairs if its is OutcomeClass.FAILED or killed_without_error(run.log)]
-    first = next((run for run, its in zip(runs, fates, strict=True) if its is overall), None)
+    classes = [classify_outcome(run.log) for run in runs]
+    best = next((candidate for candidate in OutcomeClass if candidate in classes), OutcomeClass.ABSENT)
+    of_run = list(zip(runs, classes, strict=True))
+    passed = [run for run, its in of_run if its is OutcomeClass.PASSED]
+    failed = [run for run, its in of_run if its is OutcomeClass.FAILED or killed_without_error(run.log)]
     return SideOutcome(
         name=name,
         runs=runs,
         usable=passed or runs,
-        fate=overall,
-        telling=failed[0] if passed and failed else first,
+        outcome=best,
+        decisive_run=failed[0]
+        if passed and failed
+        else next((run for run, its in of_run if its is best), None),
         flaky=bool(passed) and bool(failed),
-        goes_bad=any(has_nonfinite_loss(run.log) for run in runs),
+        nonfinite_loss=any(has_nonfinite_loss(run.log) for run in runs),
     )
 
 

@@ -5,14 +5,10 @@ Every printed step line is either kept or dropped for one named reason.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from math import isfinite
 from typing import assert_never
-
-from msgspec import Struct
 
 from bot.logs.facts import MarkKind, RunLog, Step, StepKind
 from bot.verdict.comparability import SideOutcome
-from bot.verdict.hardware import DeviceFamily
 from bot.verdict.judgement import (
     Arithmetic,
     Comparison,
@@ -30,8 +26,8 @@ from bot.verdict.judgement import (
     StepClock,
     StepSpans,
 )
-from bot.verdict.metrics import METRICS_BY_KEY, Judging
-from bot.verdict.noise import MAX_HISTORY, run_to_run_noise, select_history, since_last_change
+from bot.verdict.metrics import METRICS_BY_KEY, Judging, percent_apart
+from bot.verdict.noise import select_history
 from bot.verdict.plausibility import implausible_steps
 from bot.verdict.timing import (
     WARM_UP_STEPS,
@@ -42,14 +38,7 @@ from bot.verdict.timing import (
     step_intervals,
     steps_spanning_eval,
 )
-from bot.verdict.timing_decision import (
-    POWER_Z,
-    DecisionRules,
-    apply_threshold,
-    change_variances,
-    pooled_baseline,
-    report_alpha,
-)
+from bot.verdict.timing_decision import TimingWorking, report_alpha
 
 
 def explain_run(run: MeasuredRun, *, usable: bool = True) -> ExplainedRun:
@@ -183,39 +172,28 @@ def _kept_step_places(log: RunLog, kept: Sequence[int]) -> list[Place]:
     ]
 
 
-class DecisionInputs(Struct, frozen=True, kw_only=True):
-    """What a comparison was given beside its runs."""
-
-    family: DeviceFamily | None
-    history: Sequence[float]
-    rules: DecisionRules
-
-
-def explain(base: SideOutcome, head: SideOutcome, given: DecisionInputs, found: Comparison) -> Explanation:
-    """Return why the comparison of two sides says what it says."""
+def explain(
+    base: SideOutcome, head: SideOutcome, history: Sequence[float], working: TimingWorking, found: Comparison
+) -> Explanation:
+    """Return why the comparison of two sides says what it says, from the working of its timing decision."""
     return Explanation(
         base=_explain_runs(base),
         head=_explain_runs(head),
-        history=explain_history(given.history),
-        arithmetic=None
-        if found.timing.change is None
-        else _decision_arithmetic(base.usable, head.usable, given),
-        exact=tuple(one for row in found.rows if (one := _exact_figure(row)) is not None),
+        history=explain_history(history),
+        arithmetic=None if found.timing.change is None else _arithmetic(working),
+        exact=tuple(figure for row in found.rows if (figure := _exact_figure(row)) is not None),
     )
 
 
 def explain_history(history: Sequence[float]) -> ExplainedHistory:
     """Return what became of main's runs (steady seconds, oldest first) on their way to the noise."""
-    usable = [place for place, seconds in enumerate(history) if isfinite(seconds) and seconds > 0]
-    level_now = since_last_change([history[place] for place in usable])
-    newest = usable[len(usable) - len(level_now) :][-MAX_HISTORY:]
-    sifted = select_history(history)
+    selected = select_history(history)
     return ExplainedHistory(
         given=len(history),
-        used=len(sifted.used),
-        before_change=len(usable) - len(level_now),
-        older=len(level_now) - len(newest),
-        glitches=tuple(history[place] for place in sifted.glitches),
+        used=len(selected.used),
+        before_change=selected.before_change,
+        older=selected.older,
+        glitches=tuple(history[place] for place in selected.glitches),
     )
 
 
@@ -224,46 +202,37 @@ def _explain_runs(side: SideOutcome) -> tuple[ExplainedRun, ...]:
     return tuple(explain_run(run, usable=id(run) in usable) for run in side.runs)
 
 
-def _decision_arithmetic(
-    base: Sequence[MeasuredRun], head: Sequence[MeasuredRun], given: DecisionInputs
-) -> Arithmetic | None:
+def _arithmetic(working: TimingWorking) -> Arithmetic | None:
     """Return the decision's numbers; None where a side has no steady step time, or the noise is unknown."""
-    sides = [[run.measurements.steady for run in runs] for runs in (base, head)]
-    times = [[one.seconds for one in side if one.seconds is not None and one.seconds > 0] for side in sides]
-    if not all(times):
+    rules, noise, baseline, test = working.rules, working.noise, working.baseline, working.test
+    if noise is None or noise.sd is None or baseline is None or test is None:
         return None
-    noise = run_to_run_noise(times[0], times[1], given.history, given.family)
-    ground = pooled_baseline(sides[0], sides[1], given.history, noise)
-    evidence = ground.evidence
-    ruling = apply_threshold(evidence, noise, given.rules)
-    if ruling is None or noise.sd is None:
-        return None
-    between, within = change_variances(evidence, noise.sd)
+    evidence = baseline.evidence
     return Arithmetic(
         change=evidence.change,
         n=evidence.n,
         spread=noise.spread.value,
         sd=noise.sd,
         nu=noise.nu,
-        between=between,
-        within=within,
+        between=test.between,
+        within=test.within,
         summed=noise.spread is not NoiseSource.MEASURED,
-        se=ruling.se,
-        standing=ground.standing.value,
-        main=ground.main,
-        base_off=ground.base_off,
-        level=report_alpha(noise, given.rules.look),
-        first_level=report_alpha(noise, 1),
-        look=given.rules.look,
-        cases=given.rules.cases,
-        quantile=ruling.quantile,
-        z=ruling.z,
-        practical=given.rules.practical,
-        equivalence=given.rules.equivalence,
+        se=test.se,
+        standing=baseline.source.value,
+        main=baseline.main_runs,
+        base_off=baseline.base_off,
+        level=test.alpha,
+        first_level=report_alpha(noise, look=1),
+        look=rules.look,
+        cases=rules.cases,
+        quantile=test.quantile,
+        z=test.z,
+        practical=rules.practical,
+        equivalence=rules.equivalence,
         rounding=evidence.rounding,
-        band=ruling.band,
-        mde=ruling.band + POWER_Z * ruling.se,
-        decision=ruling.verdict.value,
+        band=test.band,
+        mde=test.mde,
+        decision=test.verdict.value,
     )
 
 
@@ -273,12 +242,11 @@ def _exact_figure(row: MetricRow) -> ExactFigure | None:
         return None
     if not isinstance(row.base, float | int) or not isinstance(row.head, float | int):
         return None
-    smaller = min(abs(row.base), abs(row.head))
     return ExactFigure(
         key=row.key,
         base=row.base,
         head=row.head,
-        percent=100 * abs(row.head - row.base) / smaller if smaller else None,
+        percent=percent_apart(row.base, row.head),
         least=metric.least,
         least_percent=metric.least_percent,
         direction=row.direction.value,

@@ -362,9 +362,10 @@ def _timing_direction(timing: TimingVerdict) -> Direction | None:
 
 def _exact_direction(metric: Metric, base: float, head: float) -> Direction:
     """Judge a figure that is the same on every run of a program; 1e-9 forgives binary rounding."""
-    change = head - base
-    share = 100 * abs(change) / min(abs(base), abs(head)) if base and head else float("inf")
-    if change == 0 or abs(change) < metric.least - 1e-9 or share < metric.least_percent - 1e-9:
+    change, percent = head - base, percent_apart(base, head)
+    if change == 0 or abs(change) < metric.least - 1e-9:
+        return Direction.SAME
+    if percent is not None and percent < metric.least_percent - 1e-9:
         return Direction.SAME
     match metric.better:
         case Better.LOWER:
@@ -375,3 +376,9 @@ def _exact_direction(metric: Metric, base: float, head: float) -> Direction:
             return Direction.DIFFERENT
         case _:
             assert_never(metric.better)
+
+
+def percent_apart(base: float, head: float) -> float | None:
+    """Return the difference in percent of the smaller figure, None where that is 0."""
+    smaller = min(abs(base), abs(head))
+    return 100 * abs(head - base) / smaller if smaller else None

@@ -174,10 +174,16 @@ def run_to_run_noise(
 
 
 class SelectedHistory(Struct, frozen=True, kw_only=True):
-    """Places in a history, oldest first: of the runs `used`, and of the `glitches` that were set aside."""
+    """Which of main's runs tell today's noise, by their places in the history, oldest first.
+
+    `used` and `glitches` are empty where too few runs are left. `before_change` runs lie before the last
+    change of level, `older` are older than the newest that count.
+    """
 
     used: tuple[int, ...] = ()
     glitches: tuple[int, ...] = ()
+    before_change: int = 0
+    older: int = 0
 
 
 def clean_history(history: Sequence[float]) -> Sequence[float]:
@@ -192,16 +198,20 @@ def select_history(history: Sequence[float]) -> SelectedHistory:
 
 @lru_cache(maxsize=1024)
 def _select_history(history: Sequence[float]) -> SelectedHistory:
-    """Sift; remembered, since one comparison asks for its history half a dozen times."""
+    """Select; remembered, since one comparison asks for its history half a dozen times."""
     usable = [place for place, seconds in enumerate(history) if isfinite(seconds) and seconds > 0]
-    level = since_last_change([history[place] for place in usable])
-    recent = usable[len(usable) - len(level) :][-MAX_HISTORY:]
+    before_change = len(usable) - len(since_last_change([history[place] for place in usable]))
+    level = usable[before_change:]
+    recent = level[-MAX_HISTORY:]
+    older = len(level) - len(recent)
     if len(recent) < MIN_HISTORY:
-        return SelectedHistory()
+        return SelectedHistory(before_change=before_change, older=older)
     glitch = _grubbs_outlier({place: log(history[place]) for place in recent})
     return SelectedHistory(
         used=tuple(place for place in recent if place != glitch),
         glitches=() if glitch is None else (glitch,),
+        before_change=before_change,
+        older=older,
     )
 
 

@@ -40,8 +40,8 @@ REPORT_ALPHA = 0.05
 
 REPORT_ALPHA_WITH_HISTORY = 0.005
 """The same where main's history tells the noise of the case: 1 report in 100 is what is promised there, and
-half of it is kept back for noise that is not quite normal. The device's defaults stay at `ALPHA`: they are
-the worst case's noise, so that reports are flagged far less often than the level says."""
+half of it is kept back for noise that is not quite normal. The device's defaults stay at `REPORT_ALPHA`: they
+are the worst case's noise, so that reports are flagged far less often than the level says."""
 
 EQUIVALENCE_ALPHA = 0.05
 """Chance that a change as large as the equivalence margin is called the same: TOST at z = 1.645."""
@@ -84,14 +84,25 @@ class DecisionRules(Struct, frozen=True, kw_only=True):
 
 
 class ThresholdTest(Struct, frozen=True, kw_only=True):
-    """One application of the rules: verdict, threshold and standard error on the log scale, and the quantiles
-    of the two tests."""
+    """One application of the rules, on the log scale, with its working.
+
+    `between` and `within` are the variances of the change between runs and within them, `alpha` is what this
+    look may spend, `quantile` and `z` are the quantiles of the threshold and of the equivalence test.
+    """
 
     verdict: TimingVerdict
     band: float
     se: float
+    between: float
+    within: float
+    alpha: float
     quantile: float
     z: float
+
+    @property
+    def mde(self) -> float:
+        """The change that 4 of 5 comparisons detect."""
+        return self.band + POWER_Z * self.se
 
 
 def as_percent(log_ratio: float) -> float:
@@ -127,8 +138,10 @@ def apply_threshold(evidence: TimingEvidence, noise: Noise, rules: DecisionRules
     """Apply the rules once; None where the noise between runs is unknown."""
     if noise.sd is None:
         return None
-    se = _standard_error(evidence, noise, noise.sd)
-    p = 1 - report_alpha(noise, rules.look) / (2 * rules.cases)
+    between, within = _change_variances(evidence, noise.sd)
+    se = _standard_error(noise, between, within)
+    alpha = report_alpha(noise, rules.look)
+    p = 1 - alpha / (2 * rules.cases)
     measured = noise.spread is NoiseSource.MEASURED
     quantile = t_quantile(p, noise.nu) if measured else normal_quantile(p)
     band = max(rules.practical, quantile * se, evidence.rounding)
@@ -140,7 +153,16 @@ def apply_threshold(evidence: TimingEvidence, noise: Noise, rules: DecisionRules
         verdict = TimingVerdict.SAME
     else:
         verdict = TimingVerdict.INCONCLUSIVE
-    return ThresholdTest(verdict=verdict, band=band, se=se, quantile=quantile, z=z)
+    return ThresholdTest(
+        verdict=verdict,
+        band=band,
+        se=se,
+        between=between,
+        within=within,
+        alpha=alpha,
+        quantile=quantile,
+        z=z,
+    )
 
 
 def _equivalence_quantile(noise: Noise, rules: DecisionRules) -> float:
@@ -157,7 +179,7 @@ def _equivalence_quantile(noise: Noise, rules: DecisionRules) -> float:
 def runs_to_settle(evidence: TimingEvidence, noise: Noise, rules: DecisionRules) -> int | None:
     """Return the fewest further runs a side that would settle it, were change and noise to stay as they are.
 
-    None where no number up to `MOST_MORE_RUNS` would. With unknown noise: what it takes to measure it.
+    None where no number up to `MAX_MORE_RUNS` would. With unknown noise: what it takes to measure it.
     """
     later = replace(rules, look=rules.look + 1)
     for more in range(1, MAX_MORE_RUNS + 1):
@@ -167,25 +189,25 @@ def runs_to_settle(evidence: TimingEvidence, noise: Noise, rules: DecisionRules)
                 return more
             continue
         grown = replace(evidence, n=(evidence.n[0] + more, evidence.n[1] + more))
-        ruling = apply_threshold(grown, replace(noise, nu=nu), later)
-        if ruling is not None and ruling.verdict is not TimingVerdict.INCONCLUSIVE:
+        test = apply_threshold(grown, replace(noise, nu=nu), later)
+        if test is not None and test.verdict is not TimingVerdict.INCONCLUSIVE:
             return more
     return None
 
 
-def _standard_error(evidence: TimingEvidence, noise: Noise, sd: float) -> float:
-    """Return the standard error of the change: between runs, and within them where that adds or dwarfs."""
-    between, within = change_variances(evidence, sd)
-    if noise.spread is NoiseSource.MEASURED:  # a measured spread between runs already holds that within them
-        return sqrt(within if within > WITHIN_DOMINATES * between else between)
-    return sqrt(between + within)
-
-
-def change_variances(evidence: TimingEvidence, sd: float) -> tuple[float, float]:
+def _change_variances(evidence: TimingEvidence, sd: float) -> tuple[float, float]:
     """Return the variance of the change between runs, and within them."""
     between = sd**2 * sum(1 / n for n in evidence.n)
     within = sum(square / n for square, n in zip(evidence.within, evidence.n, strict=True))
     return between, within
+
+
+def _standard_error(noise: Noise, between: float, within: float) -> float:
+    """Return the standard error of the change. A measured spread between runs already holds that within them,
+    unless the runs at hand were far noisier."""
+    if noise.spread is NoiseSource.MEASURED:
+        return sqrt(within if within > WITHIN_DOMINATES * between else between)
+    return sqrt(between + within)
 
 
 def weigh_evidence(
@@ -231,14 +253,17 @@ MIN_MAIN_RUNS = MIN_DEGREES_OF_FREEDOM + 1
 
 
 class PooledBaseline(Struct, frozen=True, kw_only=True):
-    """`evidence` is what is judged, `level` the ln of base's seconds in it, `main` how many of main's runs
-    stand in it. Where main's runs contradict base, `base_off` is ln(base/main), and `against_main` is head
-    against main's and base's runs together. `glitches` are ln(run/level) of the main runs set aside."""
+    """What head is compared with: base's runs, and main's beside them where the two agree.
 
-    standing: BaselineSource
+    `evidence` is what is judged, `level` the ln of base's seconds in it, `main_runs` how many of main's runs
+    are in it. Where main's runs contradict base, `base_off` is ln(base/main), and `against_main` is head
+    against main's and base's runs together. `glitches` are ln(run/level) of the main runs set aside.
+    """
+
+    source: BaselineSource
     evidence: TimingEvidence
     level: float
-    main: int = 0
+    main_runs: int = 0
     base_off: float = 0.0
     against_main: TimingEvidence | None = None
     glitches: tuple[float, ...] = ()
@@ -247,29 +272,28 @@ class PooledBaseline(Struct, frozen=True, kw_only=True):
 def pooled_baseline(
     base: Sequence[SteadyStepTime], head: Sequence[SteadyStepTime], history: Sequence[float], noise: Noise
 ) -> PooledBaseline:
-    """Return what head is held against; both sides have a steady step time."""
+    """Return what head is compared with; both sides have a steady step time."""
     own, alone = steady_seconds(base), weigh_evidence(base, head)
+    level = _mean_log_seconds(own)
     if not noise.history:
-        return PooledBaseline(standing=BaselineSource.BASE, evidence=alone, level=_mean_log_seconds(own))
+        return PooledBaseline(source=BaselineSource.BASE, evidence=alone, level=level)
     main, glitches = _main_before_base(own, history)
     if len(main) < MIN_MAIN_RUNS:
-        return PooledBaseline(
-            standing=BaselineSource.BASE, evidence=alone, level=_mean_log_seconds(own), glitches=glitches
-        )
+        return PooledBaseline(source=BaselineSource.BASE, evidence=alone, level=level, glitches=glitches)
     together = weigh_evidence(base, head, main)
     if _base_agrees(own, main):
         return PooledBaseline(
-            standing=BaselineSource.MAIN,
+            source=BaselineSource.MAIN,
             evidence=together,
             level=_mean_log_seconds([*own, *main]),
-            main=len(main),
+            main_runs=len(main),
             glitches=glitches,
         )
     return PooledBaseline(
-        standing=BaselineSource.DISPUTED,
+        source=BaselineSource.DISPUTED,
         evidence=alone,
-        level=_mean_log_seconds(own),
-        base_off=_mean_log_seconds(own) - _mean_log_seconds(main),
+        level=level,
+        base_off=level - _mean_log_seconds(main),
         against_main=together,
         glitches=glitches,
     )
@@ -283,12 +307,12 @@ def _main_before_base(
     Where base's runs are among main's, only those before them are taken: what main became afterwards says
     nothing of base.
     """
-    sifted = select_history(history)
+    selected = select_history(history)
     places = [place for place, seconds in enumerate(history) if seconds in own]
     end = min(places, default=len(history))
-    level = _mean_log_seconds([history[place] for place in sifted.used])
-    glitches = (log(history[place]) - level for place in sifted.glitches if place not in places)
-    return [history[place] for place in sifted.used if place < end], tuple(glitches)
+    level = _mean_log_seconds([history[place] for place in selected.used])
+    glitches = (log(history[place]) - level for place in selected.glitches if place not in places)
+    return [history[place] for place in selected.used if place < end], tuple(glitches)
 
 
 def _base_agrees(own: Sequence[float], main: Sequence[float]) -> bool:
@@ -308,54 +332,68 @@ FLAGGED = frozenset({TimingVerdict.SLOWER, TimingVerdict.FASTER})
 
 
 def outlier_guard(
-    ground: PooledBaseline,
-    ruling: ThresholdTest,
+    baseline: PooledBaseline,
+    test: ThresholdTest,
     head: Sequence[SteadyStepTime],
     noise: Noise,
     rules: DecisionRules,
 ) -> str:
-    """Return why the flag of a ruling is not believed, one clause; empty where it is, or where there is none.
+    """Return why the flag of a test is not believed, one clause; empty where it is, or where there is none.
 
     More runs settle it either way: of base where main contradicts it, of head where main has glitches.
     """
-    if ruling.verdict not in FLAGGED:
+    if test.verdict not in FLAGGED:
         return ""
-    return _guard_base(ground, ruling, noise, rules) or _guard_head(ground, ruling, head)
+    return _guard_base(baseline, test, noise, rules) or _guard_head(baseline, test, head)
 
 
-def _guard_base(ground: PooledBaseline, ruling: ThresholdTest, noise: Noise, rules: DecisionRules) -> str:
+def _guard_base(baseline: PooledBaseline, test: ThresholdTest, noise: Noise, rules: DecisionRules) -> str:
     """One run of base that main's runs contradict is either a glitch or the first of a new level."""
-    if ground.against_main is None or ground.evidence.n[0] > 1:
+    if baseline.against_main is None or baseline.evidence.n[0] > 1:
         return ""
-    other = apply_threshold(ground.against_main, noise, rules)
-    if other is not None and other.verdict is ruling.verdict:
+    other = apply_threshold(baseline.against_main, noise, rules)
+    if other is not None and other.verdict is test.verdict:
         return ""
     return (
-        f"the only run of base is {_off_by(ground.base_off)} than main's runs before it, and against those "
-        f"head is not {ruling.verdict.value}: another run of base tells whether main moved or it was off"
+        f"the only run of base is {_off_by(baseline.base_off)} than main's runs before it, and against those "
+        f"head is not {test.verdict.value}: another run of base tells whether main moved or it was off"
     )
 
 
-def _guard_head(ground: PooledBaseline, ruling: ThresholdTest, head: Sequence[SteadyStepTime]) -> str:
+def _guard_head(baseline: PooledBaseline, test: ThresholdTest, head: Sequence[SteadyStepTime]) -> str:
     """Where one of main's runs was as far off, one of head's is no news.
 
     Unchanged code gave such a run once in about twenty: by exchangeability of runs that is the chance of
     another, far above any level. Every run of a head that really changed is off, so a second one tells.
     """
-    side = 1 if ruling.verdict is TimingVerdict.SLOWER else -1
-    worst = max((side * glitch for glitch in ground.glitches), default=0.0)
-    nearest = min(side * (log(seconds) - ground.level) for seconds in steady_seconds(head))
-    needed = ruling.band + (worst if ground.evidence.n[1] == 1 else 0.0)
+    sign = 1 if test.verdict is TimingVerdict.SLOWER else -1
+    worst = max((sign * glitch for glitch in baseline.glitches), default=0.0)
+    nearest = min(sign * (log(seconds) - baseline.level) for seconds in steady_seconds(head))
+    needed = test.band + (worst if baseline.evidence.n[1] == 1 else 0.0)
     if worst <= 0 or nearest >= needed:
         return ""
-    shown = f"one of main's runs was {_off_by(side * worst)} than the others without a change"
-    if ground.evidence.n[1] == 1:
+    shown = f"one of main's runs was {_off_by(sign * worst)} than the others without a change"
+    if baseline.evidence.n[1] == 1:
         return f"{shown}, so that head's only run may be such a one: another run of head tells"
-    return f"{shown}, and not every run of head is {ruling.verdict.value}: one of them may be such a one"
+    return f"{shown}, and not every run of head is {test.verdict.value}: one of them may be such a one"
 
 
 def _off_by(log_ratio: float) -> str:
     return f"{as_percent(abs(log_ratio)):.2g} % {'slower' if log_ratio > 0 else 'faster'}"
+
+
+class TimingWorking(Struct, frozen=True, kw_only=True):
+    """A decision with the numbers behind it, for `bot.verdict.explanation` to show.
+
+    `noise` and `baseline` are None where a side has no steady step time, `test` also where the noise is
+    unknown.
+    """
+
+    decision: TimingDecision
+    rules: DecisionRules
+    noise: Noise | None = None
+    baseline: PooledBaseline | None = None
+    test: ThresholdTest | None = None
 
 
 def decide_timing(
@@ -367,72 +405,65 @@ def decide_timing(
     comparable_cases: int = 1,
     margins: Margins = Margins(),
     look: int = 1,
-) -> TimingDecision:
-    """Return the timing decision; runs without a steady state do not count.
+) -> TimingWorking:
+    """Return the timing decision with its working; runs without a steady state do not count.
 
     `history` holds the steady seconds of main's runs of this case, oldest first, base's among them or not.
     """
     rules = decision_rules(margins, comparable_cases, look)
     base_times, head_times = steady_seconds(base), steady_seconds(head)
-    known = TimingDecision(
+    decision = TimingDecision(
         verdict=TimingVerdict.INCONCLUSIVE,
         n=(len(base_times), len(head_times)),
-        base_seconds=exp(fmean(map(log, base_times))) if base_times else None,
-        head_seconds=exp(fmean(map(log, head_times))) if head_times else None,
+        base_seconds=exp(_mean_log_seconds(base_times)) if base_times else None,
+        head_seconds=exp(_mean_log_seconds(head_times)) if head_times else None,
         look=rules.look,
         comparable_cases=rules.cases,
     )
     if not base_times or not head_times:
-        return replace(known, reason=_missing_side_reason(base, base_times, head))
+        name, side = ("head", head) if base_times else ("base", base)
+        problem = next((run.problem for run in side if run.problem), "it has no run that can be timed")
+        reason = f"no steady step time on {name}: {problem}"
+        return TimingWorking(decision=replace(decision, reason=reason), rules=rules)
     noise = run_to_run_noise(base_times, head_times, history, family)
-    ground = pooled_baseline(base, head, history, noise)
-    known = replace(
-        known,
-        change=ground.evidence.change,
-        base_seconds=exp(ground.level),
+    baseline = pooled_baseline(base, head, history, noise)
+    test = apply_threshold(baseline.evidence, noise, rules)
+    decision = replace(
+        decision,
+        change=baseline.evidence.change,
+        base_seconds=exp(baseline.level),
         spread=noise.spread,
         degrees_of_freedom=noise.nu,
         history=noise.history,
-        standing=ground.standing,
-        main_runs=ground.main,
+        standing=baseline.source,
+        main_runs=baseline.main_runs,
     )
-    return _complete_decision(known, ground, head, noise, rules)
+    if test is None:
+        more = runs_to_settle(baseline.evidence, noise, rules)
+        decision = replace(decision, more_runs=more, reason=_unknown_noise_reason(more))
+    else:
+        decision = _apply_test(decision, test, baseline=baseline, head=head, noise=noise, rules=rules)
+    return TimingWorking(decision=decision, rules=rules, noise=noise, baseline=baseline, test=test)
 
 
-def _complete_decision(
-    known: TimingDecision,
-    ground: PooledBaseline,
+def _apply_test(
+    decision: TimingDecision,
+    test: ThresholdTest,
+    *,
+    baseline: PooledBaseline,
     head: Sequence[SteadyStepTime],
     noise: Noise,
     rules: DecisionRules,
 ) -> TimingDecision:
-    """Complete a timing whose noise is known, or say how many runs would make it known."""
-    ruling = apply_threshold(ground.evidence, noise, rules)
-    if ruling is None:
-        more = runs_to_settle(ground.evidence, noise, rules)
-        return replace(known, more_runs=more, reason=_unknown_noise_reason(more))
-    known = replace(
-        known,
-        verdict=ruling.verdict,
-        band=ruling.band,
-        mde=ruling.band + POWER_Z * ruling.se,
-        se=ruling.se,
-    )
-    doubted = outlier_guard(ground, ruling, head, noise, rules)
-    if doubted:
-        return replace(known, verdict=TimingVerdict.INCONCLUSIVE, more_runs=1, reason=doubted)
-    if ruling.verdict is TimingVerdict.INCONCLUSIVE:
-        more = runs_to_settle(ground.evidence, noise, rules)
-        return replace(known, more_runs=more, reason=_inconclusive_reason(ruling, rules, more))
-    return known
-
-
-def _missing_side_reason(
-    base: Sequence[SteadyStepTime], base_times: Sequence[float], head: Sequence[SteadyStepTime]
-) -> str:
-    name, side = ("head", head) if base_times else ("base", base)
-    problem = next((one.problem for one in side if one.problem), "it has no run that can be timed")
-    return f"no steady step time on {name}: {problem}"
+    """Take the test's verdict, unless main's runs put its flag in doubt, and say what would settle it."""
+    decision = replace(decision, verdict=test.verdict, band=test.band, mde=test.mde, se=test.se)
+    doubt = outlier_guard(baseline, test, head, noise, rules)
+    if doubt:
+        return replace(decision, verdict=TimingVerdict.INCONCLUSIVE, more_runs=1, reason=doubt)
+    if test.verdict is TimingVerdict.INCONCLUSIVE:
+        more = runs_to_settle(baseline.evidence, noise, rules)
+        return replace(decision, more_runs=more, reason=_inconclusive_reason(test, rules, more))
+    return decision
 
 
 def _unknown_noise_reason(more: int | None) -> str:
@@ -440,9 +471,9 @@ def _unknown_noise_reason(more: int | None) -> str:
     return text if more is None else f"{text}: {more} more {_run_or_runs(more)} a side would measure it"
 
 
-def _inconclusive_reason(ruling: ThresholdTest, rules: DecisionRules, more: int | None) -> str:
+def _inconclusive_reason(test: ThresholdTest, rules: DecisionRules, more: int | None) -> str:
     text = (
-        f"inside the band of ±{as_percent(ruling.band):.2g} %, "
+        f"inside the band of ±{as_percent(test.band):.2g} %, "
         f"but the noise is too large to rule out a change of {as_percent(rules.equivalence):.3g} %"
     )
     if rules.look > 1:

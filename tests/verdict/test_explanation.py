@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.logs.facts import Environment, RunLog, Step, StepKind
+from bot.logs.facts import DeviceMemory, Environment, RunLog, Step, StepKind
 from bot.verdict.compare import compare
 from bot.verdict.explanation import explain_history, explain_run, step_spans
 from bot.verdict.judgement import (
@@ -80,6 +80,20 @@ def test_the_runs_of_seed_002_carry_their_figures() -> None:
         Place(what="first kept step", offset=3000, step=3),
         Place(what="last kept step", offset=8000, step=8),
     )
+
+
+def test_memory_is_found_where_the_log_states_it() -> None:
+    """The first device listed has the line; the reader of another format tells no place."""
+    first, second = (
+        DeviceMemory(device=f"TPU_{n}", used_gb=0.44, limit_gb=31.25, percent=1.408, offset=4000 + n)
+        for n in range(2)
+    )
+    found = explain_run(measure(replace(run_log(), memory=(first, second))))
+    assert [one for one in found.places if "memory" in one.what] == [
+        Place(what="memory in use, TPU_0", offset=4000)
+    ]
+    unplaced = explain_run(measure(replace(run_log(), memory=(replace(first, offset=0), second))))
+    assert not [one for one in unplaced.places if "memory" in one.what]
 
 
 def test_the_arithmetic_of_seed_002_is_the_documents() -> None:

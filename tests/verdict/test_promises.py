@@ -55,7 +55,9 @@ def _simulate(*, sd: float, within: float, true_percent: float, past: int, runs:
             ]
             for a, b, factor in ((past, past + runs, 1.0), (past + runs, per_case, 1 + true_percent / 100))
         ]
-        found = decide_timing(*sides, family=DeviceFamily.TPU, history=times[:past], comparable_cases=CASES)
+        found = decide_timing(
+            *sides, family=DeviceFamily.TPU, history=times[:past], comparable_cases=CASES
+        ).decision
         seen[found.verdict] += 1
     return seen
 

@@ -36,7 +36,7 @@ def _decide(
     """Decide one run a side; `change` in percent."""
     return decide_timing(
         [_steady_time(1.0, se)], [_steady_time(1.0 + change / 100, se)], family=family, comparable_cases=cases
-    )
+    ).decision
 
 
 @pytest.mark.parametrize(("cases", "band"), [(1, 1.11), (10, 1.60), (25, 1.76), (100, 1.99)])
@@ -74,7 +74,7 @@ def test_the_runs_asked_for_do_settle_it() -> None:
     """With that many more, under the same noise, at the next look."""
     found = _decide(1.4, se=0.02)
     sides = [[_steady_time(value, 0.02)] * (1 + (found.more_runs or 0)) for value in (1.0, 1.014)]
-    again = decide_timing(*sides, family=DeviceFamily.TPU, look=2)
+    again = decide_timing(*sides, family=DeviceFamily.TPU, look=2).decision
     assert again.spread is NoiseSource.MEASURED
     assert again.verdict is not TimingVerdict.INCONCLUSIVE
 
@@ -96,7 +96,7 @@ def test_a_side_without_a_steady_time_says_why() -> None:
     """The figures of the other side are kept."""
     found = decide_timing(
         [_steady_time(0.1)], [SteadyStepTime(problem="too few clean steps")], family=DeviceFamily.TPU
-    )
+    ).decision
     assert (found.verdict, found.n, found.more_runs) == (TimingVerdict.INCONCLUSIVE, (1, 0), None)
     assert found.base_seconds == pytest.approx(0.1)
     assert found.reason == "no steady step time on head: too few clean steps"
@@ -106,7 +106,9 @@ def test_measured_noise_already_holds_the_noise_within_runs() -> None:
     """Unless that dwarfs it, which shows that these runs were noisier than the past."""
     past = [exp(0.0015 * z) for z in normals(20, 5)]
     quiet, noisy = (
-        decide_timing([_steady_time(1.0, se)], [_steady_time(1.0, se)], family=DeviceFamily.TPU, history=past)
+        decide_timing(
+            [_steady_time(1.0, se)], [_steady_time(1.0, se)], family=DeviceFamily.TPU, history=past
+        ).decision
         for se in (0.002, 0.02)
     )
     assert quiet.se == pytest.approx(0.0015 * (1 + 1 / 21) ** 0.5, rel=0.3)
@@ -120,7 +122,7 @@ def test_margins_raise_the_thresholds() -> None:
         [_steady_time(1.04)],
         family=DeviceFamily.TPU,
         margins=Margins(practical_percent=5, equivalence_percent=8),
-    )
+    ).decision
     assert (found.verdict, round(as_percent(found.band or 0), 6)) == (TimingVerdict.SAME, 5.0)
 
 
@@ -134,7 +136,7 @@ def test_all_later_looks_spend_one_point_together() -> None:
 def test_a_later_look_needs_more() -> None:
     """A change that the first look would call is not called by the second."""
     first, second = (
-        decide_timing([_steady_time(1.0)], [_steady_time(1.013)], family=DeviceFamily.TPU, look=look)
+        decide_timing([_steady_time(1.0)], [_steady_time(1.013)], family=DeviceFamily.TPU, look=look).decision
         for look in (1, 2)
     )
     assert (first.verdict, second.verdict) == (TimingVerdict.SLOWER, TimingVerdict.SAME)
@@ -157,8 +159,8 @@ def test_swapping_the_sides_mirrors_the_decision(
     base: list[SteadyStepTime], head: list[SteadyStepTime], family: DeviceFamily | None, cases: int, look: int
 ) -> None:
     """Slower one way is faster the other, by the negated change, in the same band."""
-    there = decide_timing(base, head, family=family, comparable_cases=cases, look=look)
-    back = decide_timing(head, base, family=family, comparable_cases=cases, look=look)
+    there = decide_timing(base, head, family=family, comparable_cases=cases, look=look).decision
+    back = decide_timing(head, base, family=family, comparable_cases=cases, look=look).decision
     assert back.verdict is MIRROR.get(there.verdict, there.verdict)
     assert (back.change is None) == (there.change is None)
     assert (back.change or 0) == pytest.approx(-(there.change or 0), abs=1e-12)
@@ -177,7 +179,10 @@ def test_scaling_both_sides_changes_nothing(
         ]
         for side in (base, head)
     ]
-    there, again = decide_timing(base, head, family=family), decide_timing(*scaled, family=family)
+    there, again = (
+        decide_timing(base, head, family=family).decision,
+        decide_timing(*scaled, family=family).decision,
+    )
     assert (again.change or 0) == pytest.approx(there.change or 0, abs=1e-9)
     if (
         there.band is None
@@ -191,7 +196,7 @@ def test_same_is_never_said_without_evidence(
     base: list[SteadyStepTime], head: list[SteadyStepTime], family: DeviceFamily | None
 ) -> None:
     """It takes a time on both sides, a known noise, and a change whose bound is below 5 %."""
-    found = decide_timing(base, head, family=family)
+    found = decide_timing(base, head, family=family).decision
     if found.verdict is TimingVerdict.SAME:
         assert min(found.n) >= 1
         assert found.se is not None
@@ -211,7 +216,9 @@ def _steady_times(*percents: float) -> list[SteadyStepTime]:
 def _decide_on_gpu(
     base: list[SteadyStepTime], head: list[SteadyStepTime], history: list[float], look: int = 1
 ) -> TimingDecision:
-    return decide_timing(base, head, family=DeviceFamily.GPU, history=history, comparable_cases=25, look=look)
+    return decide_timing(
+        base, head, family=DeviceFamily.GPU, history=history, comparable_cases=25, look=look
+    ).decision
 
 
 def test_mains_runs_stand_beside_a_base_that_agrees_with_them() -> None:
@@ -359,7 +366,7 @@ def test_the_band_is_never_below_the_last_digits() -> None:
     sides = [
         [SteadyStepTime(seconds=seconds, se=0.0, resolution=0.001 / seconds)] for seconds in (0.031, 0.032)
     ]
-    found = decide_timing(*sides, family=DeviceFamily.GPU, history=[0.031] * 20)
+    found = decide_timing(*sides, family=DeviceFamily.GPU, history=[0.031] * 20).decision
     assert as_percent(found.band or 0) == pytest.approx(as_percent(0.0005 / 0.031 + 0.0005 / 0.032))
     assert found.verdict is TimingVerdict.INCONCLUSIVE or abs(found.change or 0) < log(1.05)
     assert found.verdict is not TimingVerdict.SLOWER

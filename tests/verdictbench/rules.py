@@ -65,7 +65,7 @@ def judge_times(
     return _call_of(
         decide_timing(
             base, head, family=noise_family(kind), history=past, comparable_cases=CASES_OF_A_REPORT, look=look
-        )
+        ).decision
     )
 
 

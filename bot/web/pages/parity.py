@@ -136,11 +136,11 @@ def _make_cell(head: Sequence[MeasuredRun], main: Sequence[MeasuredRun], first: 
 
 def _side_parity(runs: Sequence[MeasuredRun]) -> ParityOutcome:
     its = side_outcome("", runs)
-    if its.fate not in {OutcomeClass.PASSED, OutcomeClass.FAILED}:
+    if its.outcome not in {OutcomeClass.PASSED, OutcomeClass.FAILED}:
         return ParityOutcome.UNKNOWN
     if its.flaky:
         return ParityOutcome.MIXED
-    return ParityOutcome.PASSES if its.fate is OutcomeClass.PASSED else ParityOutcome.FAILS
+    return ParityOutcome.PASSES if its.outcome is OutcomeClass.PASSED else ParityOutcome.FAILS
 
 
 def _failed_log(runs: Sequence[MeasuredRun]) -> RunLog | None:
