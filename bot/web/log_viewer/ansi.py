@@ -20,7 +20,7 @@ GRAY = "gray"
 # ESC [ 1 ; 31 m   ESC [ 38:5:208 m
 _SGR = re.compile(r"\x1b\[([0-9;:]{0,60})m")
 
-# Black and white are what the page's own ink is; bright black is what terminals show as gray.
+# Black and white become the page's own text colour; bright black is the gray of terminals.
 _BASIC_HUES: tuple[str | None, ...] = (None, "0", "4", "2", "7", "10", "6", None)
 
 _ATTRIBUTES = {1: "bold", 2: "dim", 3: "italic", 4: "under", 7: "turned", 9: "struck"}
@@ -29,7 +29,7 @@ _ATTRIBUTE_ENDS = {22: ("bold", "dim"), 23: ("italic",), 24: ("under",), 27: ("t
 
 
 class StyledSpan(Struct, frozen=True, kw_only=True):
-    """Characters from `start` to `end` of a line, and the classes they are shown in."""
+    """Characters `start` to `end` of a line and their CSS classes."""
 
     start: int
     end: int
@@ -37,19 +37,19 @@ class StyledSpan(Struct, frozen=True, kw_only=True):
 
 
 class _Style(Struct, frozen=True):
-    ink: str | None = None
-    paper: str | None = None
+    foreground: str | None = None
+    background: str | None = None
     attributes: frozenset[str] = frozenset()
 
     @property
     def classes(self) -> str:
-        colours = [f"c-{self.ink}"] if self.ink else []
-        colours += [f"b-{self.paper}"] if self.paper else []
+        colours = [f"c-{self.foreground}"] if self.foreground else []
+        colours += [f"b-{self.background}"] if self.background else []
         return " ".join([*colours, *(f"t-{name}" for name in sorted(self.attributes))])
 
 
 class AnsiReader:
-    """Reads one text after the other, as a terminal does: a colour holds until it is changed."""
+    """Reads one text after the other, as a terminal does: a style holds until it is changed."""
 
     def __init__(self, before: str = "") -> None:
         self._style = _Style()
@@ -57,20 +57,20 @@ class AnsiReader:
             self._turn(found[1])
 
     def read(self, text: str) -> tuple[str, tuple[StyledSpan, ...]]:
-        """The text as it can be shown, and where it is coloured."""
+        """The sanitized text and its styled spans."""
         if "\x1b" not in text and not self._style.classes:
             return sanitize(text), ()
-        shown, length, runs, at = [], 0, [], 0
+        shown, length, spans, at = [], 0, [], 0
         for found in [*_SGR.finditer(text), None]:
             part = sanitize(text[at : found.start() if found else None])
             if part and (style := self._style.classes):
-                runs.append(StyledSpan(start=length, end=length + len(part), style=style))
+                spans.append(StyledSpan(start=length, end=length + len(part), style=style))
             shown.append(part)
             length += len(part)
             if found:
                 at = found.end()
                 self._turn(found[1])
-        return "".join(shown), tuple(runs)
+        return "".join(shown), tuple(spans)
 
     def _turn(self, codes: str) -> None:
         rest = [int(code) if code else 0 for code in re.split("[;:]", codes[:60])]
@@ -78,7 +78,7 @@ class AnsiReader:
             rest = self._take(rest)
 
     def _take(self, codes: list[int]) -> list[int]:
-        """Follow the first code; what is left."""
+        """Apply the first code; returns the codes left."""
         code, style = codes[0], self._style
         match code:
             case 0:
@@ -89,37 +89,39 @@ class AnsiReader:
                 self._style = replace(style, attributes=style.attributes - {*_ATTRIBUTE_ENDS[code]})
             case 38 | 48:
                 colour, rest = _extended_hue(codes[1:])
-                self._style = replace(style, ink=colour) if code == 38 else replace(style, paper=colour)
+                self._style = (
+                    replace(style, foreground=colour) if code == 38 else replace(style, background=colour)
+                )
                 return rest
             case _ if 30 <= code <= 39 or 90 <= code <= 97:
-                self._style = replace(style, ink=_basic_hue(code % 10, bright=code >= 90))
+                self._style = replace(style, foreground=_basic_hue(code % 10, bright=code >= 90))
             case _ if 40 <= code <= 49 or 100 <= code <= 107:
-                self._style = replace(style, paper=_basic_hue(code % 10, bright=code >= 100))
+                self._style = replace(style, background=_basic_hue(code % 10, bright=code >= 100))
             case _:
                 pass
         return codes[1:]
 
 
-def shift_spans(runs: Sequence[StyledSpan], before: str, after: str) -> tuple[StyledSpan, ...]:
-    """The runs of a text after some of it was replaced: what stands behind the replacement moves along."""
-    if before == after or not runs:
-        return tuple(runs)
+def shift_spans(spans: Sequence[StyledSpan], before: str, after: str) -> tuple[StyledSpan, ...]:
+    """The spans after some of the text was replaced: spans behind the replacement move along."""
+    if before == after or not spans:
+        return tuple(spans)
     front = _common_prefix(before, after)
     most = min(len(before), len(after)) - front
     back = min(_common_prefix(before[::-1], after[::-1]), most)
     moved = len(after) - len(before)
-    kept = [replace(run, end=min(run.end, front)) for run in runs if run.start < front]
+    kept = [replace(span, end=min(span.end, front)) for span in spans if span.start < front]
     behind = len(before) - back
     kept += [
-        replace(run, start=max(run.start, behind) + moved, end=run.end + moved)
-        for run in runs
-        if run.end > behind
+        replace(span, start=max(span.start, behind) + moved, end=span.end + moved)
+        for span in spans
+        if span.end > behind
     ]
     return tuple(kept)
 
 
 def _common_prefix(one: str, other: str) -> int:
-    """How many characters both begin with."""
+    """The length of the common prefix."""
     for at, (a, b) in enumerate(zip(one, other, strict=False)):
         if a != b:
             return at
@@ -131,7 +133,7 @@ def _basic_hue(digit: int, *, bright: bool) -> str | None:
 
 
 def _extended_hue(codes: list[int]) -> tuple[str | None, list[int]]:
-    """`5;n` of the 256, or `2;r;g;b`; and the codes behind it."""
+    """`5;n` (256 colours) or `2;r;g;b`; and the codes behind it."""
     match codes:
         case [5, number, *rest]:
             return _hue_of_256(number), rest

@@ -26,7 +26,8 @@ ERROR_MARK = "error"
 
 
 class LogSection(Struct, frozen=True, kw_only=True):
-    """From the line of an event, which byte `begin` is in, to the line of the next; the last has no `end`."""
+    """From the line of an event, which contains byte `begin`, to the line of the next; the last has no
+    `end`."""
 
     words: str
     begin: int
@@ -34,7 +35,7 @@ class LogSection(Struct, frozen=True, kw_only=True):
 
 
 class SectionPair(Struct, frozen=True, kw_only=True):
-    """The same event in both logs, or in one."""
+    """The same event in both logs, or in one of them."""
 
     words: str
     base: LogSection | None
@@ -42,7 +43,7 @@ class SectionPair(Struct, frozen=True, kw_only=True):
 
 
 def log_sections(run: MeasuredRun) -> tuple[LogSection, ...]:
-    """The sections of a log. Where steps are repeated after a restart, each has its number."""
+    """The sections of a log; repeated steps (after a restart) are numbered."""
     events: list[tuple[int, str]] = [(0, OPENING)]
     seen: Counter[str] = Counter()
     for mark in log_marks(run):
@@ -59,7 +60,7 @@ def log_sections(run: MeasuredRun) -> tuple[LogSection, ...]:
 
 
 def pair_sections(base: Sequence[LogSection], head: Sequence[LogSection]) -> tuple[SectionPair, ...]:
-    """The sections of both by their events, in the order in which they happened."""
+    """The sections of both logs matched by their events, in order."""
     found: list[SectionPair] = []
     matcher = SequenceMatcher(None, [one.words for one in base], [one.words for one in head], autojunk=False)
     for kind, base_begin, base_end, head_begin, head_end in matcher.get_opcodes():
@@ -73,11 +74,11 @@ def pair_sections(base: Sequence[LogSection], head: Sequence[LogSection]) -> tup
 
 
 CONTEXT_ROWS = 2
-"""Lines that are the same and shown around those that are not."""
+"""Equal lines shown around those that differ."""
 
 
 class RowKind(StrEnum):
-    """How two lines stand to each other."""
+    """How two lines relate."""
 
     SAME = "same"
     FIGURES = "figures"
@@ -85,16 +86,16 @@ class RowKind(StrEnum):
 
 
 class SideLine(Struct, frozen=True, kw_only=True):
-    """One line of one log: what is shown, what counts, its number, and seconds since the log's start."""
+    """One line of one log: the text shown, the text compared, its number, seconds since the log's start."""
 
     text: str
-    counts: str
+    compared: str
     number: int
     seconds: float | None
 
 
 class LineRow(Struct, frozen=True, kw_only=True):
-    """Two lines, or one alone; or so many lines that are the `same` and are not shown."""
+    """Two lines, one line alone, or a count of equal lines that are not shown (`same`)."""
 
     kind: RowKind
     base: SideLine | None = None
@@ -103,9 +104,9 @@ class LineRow(Struct, frozen=True, kw_only=True):
 
 
 def pair_lines(base: Sequence[SideLine], head: Sequence[SideLine]) -> tuple[LineRow, ...]:
-    """The lines beside each other, in their order."""
+    """The lines of both sides matched, in order."""
     matcher = SequenceMatcher(
-        None, [line.counts for line in base], [line.counts for line in head], autojunk=False
+        None, [line.compared for line in base], [line.compared for line in head], autojunk=False
     )
     found: list[LineRow] = []
     for kind, base_begin, base_end, head_begin, head_end in matcher.get_opcodes():
@@ -118,7 +119,7 @@ def pair_lines(base: Sequence[SideLine], head: Sequence[SideLine]) -> tuple[Line
 
 
 def fold_equal_rows(found: Sequence[LineRow]) -> tuple[LineRow, ...]:
-    """Long stretches that are the same as one row, but for the lines next to what is not."""
+    """Replace long stretches of equal lines by their count, but for `CONTEXT_ROWS` next to differences."""
     shown: list[LineRow] = []
     at = 0
     while at < len(found):
@@ -139,9 +140,9 @@ def fold_equal_rows(found: Sequence[LineRow]) -> tuple[LineRow, ...]:
 
 
 def _pair_unequal(base: Sequence[SideLine], head: Sequence[SideLine]) -> list[LineRow]:
-    """Lines that say the same with other figures are put beside each other first."""
+    """Match lines that differ only in numbers first."""
     matcher = SequenceMatcher(
-        None, [mask(line.counts) for line in base], [mask(line.counts) for line in head], autojunk=False
+        None, [mask(line.compared) for line in base], [mask(line.compared) for line in head], autojunk=False
     )
     found: list[LineRow] = []
     for kind, base_begin, base_end, head_begin, head_end in matcher.get_opcodes():
@@ -152,21 +153,21 @@ def _pair_unequal(base: Sequence[SideLine], head: Sequence[SideLine]) -> list[Li
 
 
 SECTION_BYTES = 48 << 10
-"""Bytes of a section that are compared: some hundred lines; the rest is said, and stands in the logs."""
+"""Bytes of a section that are compared: some hundred lines; the page says that the rest is in the logs."""
 
 SECTION_LINES = 400
-"""Lines of a section that are compared: the time this takes grows with their square."""
+"""Lines of a section that are compared: the time grows with their square."""
 
 SECTIONS_PER_PAGE = 40
 """Sections on one page."""
 
 CONFIG_BYTES = 2 << 20
-"""Bytes at the begin of a log in which the configuration is looked for: trainers print it first."""
+"""Bytes at the start of a log that are searched for settings: trainers print them first."""
 
 MAX_SETTINGS = 4_000
 
 MAX_OPEN_SECTIONS = 6
-"""Sections that are open when the page comes: the first of those that are apart."""
+"""Sections that are open at first: the first ones with lines that differ."""
 
 ENVIRONMENT_FIELDS = ("jax", "jaxlib", "libtpu", "orbax", "device_kind", "devices", "mesh", "dtype", "commit")
 
@@ -175,7 +176,7 @@ _SETTING = re.compile(rb"Config param ([A-Za-z_][\w.]{0,80}): ([^\r\n]{0,400})")
 
 
 class LogSide(Struct, frozen=True, kw_only=True):
-    """One of the two: its log, what was measured from it, and the names that are its own."""
+    """One of the two logs, with its measurements and the names that belong to its run."""
 
     source: LogSource
     run: MeasuredRun
@@ -184,7 +185,7 @@ class LogSide(Struct, frozen=True, kw_only=True):
 
 
 class SettingDifference(Struct, frozen=True, kw_only=True):
-    """A setting that is not the same on both sides; None where a side does not state it."""
+    """A setting that differs; None if a side does not state it."""
 
     name: str
     base: str | None
@@ -192,20 +193,20 @@ class SettingDifference(Struct, frozen=True, kw_only=True):
 
 
 class SectionView(Struct, frozen=True, kw_only=True):
-    """A section of both logs. `more` says that the section is longer than what is compared of it."""
+    """A section of both logs; `truncated` if it is longer than what is compared."""
 
     words: str
     rows: tuple[LineRow, ...]
     apart: int
     figures: int
     same: int
-    alone: str | None
-    more: bool
+    only_in: str | None
+    truncated: bool
     open: bool
 
 
 class LogComparison(Struct, frozen=True, kw_only=True):
-    """One page of it: the sections from `first` on, of `count`."""
+    """One page of a comparison: the sections from `first` on, of `count`."""
 
     settings: tuple[SettingDifference, ...]
     sections: tuple[SectionView, ...]
@@ -214,7 +215,7 @@ class LogComparison(Struct, frozen=True, kw_only=True):
 
 
 def compare_logs(base: LogSide, head: LogSide, logs: Logs, first: int) -> LogComparison:
-    """The configuration, where the first page is asked for, and the sections of the page."""
+    """The settings (for the first page only) and the sections of the page."""
     found = pair_sections(log_sections(base.run), log_sections(head.run))
     shown: list[SectionView] = []
     for pair in found[first : first + SECTIONS_PER_PAGE]:
@@ -260,9 +261,9 @@ def _settings(side: LogSide) -> dict[str, str]:
 def _section_view(
     pair: SectionPair, base: LogSide, head: LogSide, logs: Logs, *, may_open: bool
 ) -> SectionView:
-    left, left_more = _section_lines(base, pair.base, logs)
-    right, right_more = _section_lines(head, pair.head, logs)
-    alone = None if pair.base and pair.head else "base" if pair.base else "head"
+    left, left_truncated = _section_lines(base, pair.base, logs)
+    right, right_truncated = _section_lines(head, pair.head, logs)
+    only_in = None if pair.base and pair.head else "base" if pair.base else "head"
     found = pair_lines(left, right)
     counts = {kind: sum(row.kind is kind for row in found) for kind in RowKind}
     return SectionView(
@@ -271,9 +272,9 @@ def _section_view(
         apart=counts[RowKind.APART],
         figures=counts[RowKind.FIGURES],
         same=counts[RowKind.SAME],
-        alone=alone,
-        more=left_more or right_more,
-        open=may_open and alone is None and counts[RowKind.APART] > 0,
+        only_in=only_in,
+        truncated=left_truncated or right_truncated,
+        open=may_open and only_in is None and counts[RowKind.APART] > 0,
     )
 
 
@@ -288,7 +289,7 @@ def _section_lines(side: LogSide, section: LogSection | None, logs: Logs) -> tup
     shown = tuple(log_lines(span, (), first, before))
     if side.redacts:
         shown = redacted_lines(shown, before, span)
-    # The line in which the next event stands belongs to the next section.
+    # The line that contains the next event belongs to the next section.
     ends = [*(line.offset for line in shown[1:]), span.end]
     kept = [line for line, end in zip(shown, ends, strict=True) if end <= wanted or section.end is None]
     names, start = names_pattern(*side.names), _log_start(side.run)
@@ -297,7 +298,7 @@ def _section_lines(side: LogSide, section: LogSection | None, logs: Logs) -> tup
     return [
         SideLine(
             text=without_stamp(line.text),
-            counts=without_volatile(line.text, names),
+            compared=without_volatile(line.text, names),
             number=line.number,
             seconds=_seconds_since(printed_at(line.text, year), start),
         )

@@ -20,7 +20,7 @@ _ISO = re.compile(
 )
 
 _STAMP_WITHIN = 200
-"""Characters in which a stamp begins: a label of the cluster may stand in front of it."""
+"""Characters in which a timestamp begins: a label of the cluster may come first."""
 
 _VOLATILE = (
     (re.compile(r"\b0x[0-9a-fA-F]+\b"), "…"),
@@ -45,12 +45,12 @@ _LIST = re.compile(r"#(?:[, ]+#)+")
 
 
 def message(text: str) -> str:
-    """The begin of the line without its stamp."""
+    """The beginning of the line without its timestamp."""
     return without_stamp(text[:MAX_CHARACTERS])
 
 
 def without_stamp(text: str) -> str:
-    """The line without its stamp: from the place in the program on, where it names one."""
+    """The line without its timestamp: from the source location on, if it names one."""
     if found := _GLOG.search(text, 0, _STAMP_WITHIN + 60):
         return found["file"] + text[found.end() :]
     if found := _ISO.search(text, 0, _STAMP_WITHIN):
@@ -59,12 +59,12 @@ def without_stamp(text: str) -> str:
 
 
 def mask(text: str) -> str:
-    """What lines that say the same share: no stamp, no numbers, nothing that belongs to one run."""
+    """What similar lines share: no timestamp, no numbers, nothing that belongs to one run."""
     return _LIST.sub("#", _NUMBER.sub("#", without_volatile(text))).strip()
 
 
 def without_volatile(text: str, names: "re.Pattern[str] | None" = None) -> str:
-    """The message without its volatile parts, with its figures; `names` are those of the run itself."""
+    """The message without its volatile parts, numbers kept; `names` matches the run's own names."""
     said = message(text)
     if names is not None:
         said = names.sub("…", said)
@@ -74,7 +74,7 @@ def without_volatile(text: str, names: "re.Pattern[str] | None" = None) -> str:
 
 
 def printed_at(text: str, year: int) -> float | None:
-    """When the line was printed, in Unix seconds; None where it does not say."""
+    """When the line was printed, in Unix seconds; None if it does not say."""
     if found := _GLOG.search(text, 0, _STAMP_WITHIN + 60):
         return _unix_seconds(f"{year}-{found['month']}-{found['day']}", found["clock"], found["part"])
     if found := _ISO.search(text, 0, _STAMP_WITHIN):
@@ -83,7 +83,7 @@ def printed_at(text: str, year: int) -> float | None:
 
 
 def names_pattern(*names: str | None) -> "re.Pattern[str] | None":
-    """A pattern of the names that belong to one run: its run name, its workload, its id."""
+    """A pattern of the names that belong to one run: run name, workload, id."""
     telling = sorted({name for name in names if name and len(name) >= 4}, key=len, reverse=True)
     return re.compile("|".join(map(re.escape, telling))) if telling else None
 

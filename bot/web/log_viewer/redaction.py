@@ -12,12 +12,12 @@ from bot.report.text.redact import redacted
 from bot.web.sanitize import strip_ansi
 
 BLOCK_BYTES = 16_000
-"""Bytes given to the rules at once: below the most they look at."""
+"""Bytes given to the rules at once: less than they examine at most."""
 
 HIDDEN = "[secret]"
 
 LEAD_CHARACTERS = 400
-"""Characters in front of a part that are read with it: a name, or the begin of a token."""
+"""Characters before a part that are read with it: a name, or the beginning of a token."""
 
 _KEY_BEGINS = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")
 
@@ -27,7 +27,7 @@ _REST_OF_WORD = re.compile(r"[^\s\"'`,;&)]*")
 
 
 class Redaction:
-    """Redacts one part after the other; `before` is what stands before the first."""
+    """Redacts one part after the other; `before` is the text before the first."""
 
     def __init__(self, before: str = "") -> None:
         self._in_key = _opens_key(before)
@@ -35,11 +35,11 @@ class Redaction:
         self._in_value = False
 
     def text(self, part: str) -> str:
-        """The next part, without what must not be shown."""
+        """The next part, redacted."""
         return self.parts([part])[0]
 
     def lines(self, texts: Sequence[str], continues: Sequence[bool] = ()) -> Iterator[str]:
-        """The lines of a window. `continues[n]` says that a text is of one line with the text before it."""
+        """The lines of a window, redacted; `continues[n]` says that text n continues the line before it."""
         joined = [*continues, *[False] * (len(texts) - len(continues))]
         cuts = [_cut_text(text) for text in texts]
         pieces = [piece for cut in cuts for piece in cut]
@@ -57,7 +57,7 @@ class Redaction:
             at += len(cut)
 
     def parts(self, texts: Sequence[str], continues: Sequence[bool] = ()) -> list[str]:
-        """Some texts that are looked at together; where nothing is in them that is ten times as fast."""
+        """Texts redacted together; without a match this is ten times as fast."""
         joined = [*continues, *[False] * (len(texts) - len(continues))]
         together = _joined(texts, joined)
         if self._in_key or _KEY_BEGINS.search(together):
@@ -72,7 +72,7 @@ class Redaction:
         return shown
 
     def stream(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
-        """A whole log, as it can be sent on; bytes that are no text are kept as they are."""
+        """A whole log, redacted piece by piece; bytes that are no text are kept."""
         kept = b""
         for piece in pieces:
             kept += piece
@@ -85,7 +85,7 @@ class Redaction:
         yield self._encoded(kept)
 
     def whole(self, text: bytes, after: bytes = b"") -> bytes:
-        """A text that is at hand; `after` is some of what follows."""
+        """One text, redacted; `after` is some of what follows."""
         ends = text.endswith(b"\n")
         parts = text.removesuffix(b"\n").decode("utf-8", "surrogateescape").split("\n")
         plain = [strip_ansi(part) for part in parts]
@@ -101,7 +101,7 @@ class Redaction:
         plain = [strip_ansi(line) for line in lines]
         inside = self._lead != "" and not self._lead.endswith("\n")
         shown = self.parts(plain, [inside, *[False] * (len(plain) - 1)])
-        # Colours stay where nothing was taken out; a name and its value are often coloured apart.
+        # Colours stay where nothing is redacted; a name and its value often have different colours.
         kept = [line if text == bare else text for line, bare, text in zip(lines, plain, shown, strict=True)]
         return "\n".join(kept).encode("utf-8", "surrogateescape")
 
@@ -117,7 +117,7 @@ class Redaction:
         return redacted(rest)
 
     def _goes_on(self, text: str, full: str, joined: bool) -> bool:  # noqa: FBT001 - a state, not a choice
-        """Whether the parts end within a value that was taken out: its rest is hidden with it."""
+        """Whether the parts end inside a redacted value, whose rest is then hidden too."""
         if self._in_value and joined and _rest_of_word(text) == len(text):
             return True
         return text[-1:].strip() != "" and full.endswith("]") and not text.endswith("]")
@@ -135,8 +135,11 @@ class Redaction:
 
 
 def _shares(texts: Sequence[str], continues: Sequence[bool], full: str) -> list[str]:
-    """What of the redacted whole each text shows, line by line: the line as it is redacted alone, where the
-    whole holds that too; else it is part of a secret that spans lines, and hidden."""
+    """The share of each text in the redacted whole, line by line.
+
+    A line that the whole contains as it is redacted alone stays so; any other line is part of a secret that
+    spans lines, and hidden.
+    """
     begins = [n for n, joins in enumerate(continues) if n == 0 or not joins]
     shown: list[str] = []
     for begin, end in zip(begins, [*begins[1:], len(texts)], strict=True):
@@ -150,8 +153,10 @@ def _shares(texts: Sequence[str], continues: Sequence[bool], full: str) -> list[
 
 
 def _split_line(pieces: Sequence[str], line: str) -> list[str]:
-    """A redacted line cut where its pieces were cut. A piece that stands in it as it was is taken as it is;
-    what was replaced across pieces is given to the first of them."""
+    """A redacted line cut where its pieces were cut.
+
+    A piece that appears in it unchanged is kept; what was replaced across pieces goes to the first of them.
+    """
     waiting: list[int] = []
     shown, at = [""] * len(pieces), 0
     for n, piece in enumerate(pieces):
@@ -181,18 +186,18 @@ def _rest_of_word(text: str) -> int:
 
 
 def _cut_text(text: str) -> list[str]:
-    """A text in pieces that the rules look at as a whole."""
+    """The text in pieces that the rules examine as a whole."""
     return [text[at : at + BLOCK_BYTES // 2] for at in range(0, len(text), BLOCK_BYTES // 2)] or [""]
 
 
 def _opens_key(text: str) -> bool:
-    """Whether a private key begins in `text` and does not end there."""
+    """Whether a private key begins in `text` without ending there."""
     begins = [found.end() for found in _KEY_BEGINS.finditer(text)]
     return bool(begins) and _KEY_ENDS.search(text, begins[-1]) is None
 
 
 def _blocks(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """From which text to which one: as many at a time as the rules look at."""
+    """Ranges of texts that the rules examine together."""
     begin = size = 0
     for n, text in enumerate(texts):
         if n > begin and size + len(text) + 1 > BLOCK_BYTES:

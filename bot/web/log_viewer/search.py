@@ -23,18 +23,18 @@ from bot.web.log_viewer.window import LOOK_BACK, LogLine, LogSpan, log_lines
 MAX_QUERY_LENGTH = 200
 
 MAX_PATTERN_MEMORY = 1 << 18
-"""Bytes of an expression's machine: some thousand states, far more than a log's lines ask for."""
+"""Memory of an expression's automaton: some thousand states, far more than a search in logs needs."""
 
 MULTILINE_FLAG = "(?m)"
-"""Makes ^ and $ the ends of a line."""
+"""Lets ^ and $ match at the ends of lines."""
 
 
 class InvalidQuery(UserError):
-    """A text is no regular expression that can be searched for; the message says why."""
+    """An expression that cannot be searched for; the message says why."""
 
 
 class LogQuery(Struct, frozen=True, kw_only=True):
-    """Words. `cased` says that A is not a, `regular` that they are a regular expression."""
+    """The text to search for, case-sensitive if `cased`, an RE2 expression if `regular`."""
 
     words: str
     cased: bool
@@ -42,15 +42,15 @@ class LogQuery(Struct, frozen=True, kw_only=True):
 
     @property
     def needle(self) -> bytes:
-        """What to look for in a block that `folded` returned, where it is no expression."""
+        """The bytes to search in a chunk that `folded` returned, unless it is an expression."""
         return (self.words if self.cased else self.words.lower()).encode("utf-8", "replace")
 
     def folded(self, block: bytes) -> bytes:
-        """The block as it is searched; of words, letters beyond ASCII are told apart by case."""
+        """The chunk as it is searched; for literal words only ASCII letters fold case."""
         return block if self.cased or self.regular else block.lower()
 
     def spot(self, block: bytes, begin: int, end: int) -> tuple[int, int] | None:
-        """The first place in a folded block that begins between two bytes of it."""
+        """The first match in a folded chunk that begins between two of its bytes."""
         if not self.regular:
             needle = self.needle
             at = block.find(needle, begin, end + len(needle) - 1)
@@ -59,7 +59,7 @@ class LogQuery(Struct, frozen=True, kw_only=True):
         return _require_not_empty(found.span()) if found else None
 
     def places(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where it stands in a text that is shown."""
+        """The matches in a text as shown."""
         if self.regular:
             found = compile_pattern(self.words, cased=self.cased).finditer(text)
             yield from (_require_not_empty(one.span()) for one in found)
@@ -75,7 +75,7 @@ class LogQuery(Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=64)
 def compile_pattern(words: str, *, cased: bool) -> "re2._Regexp":
-    """The expression, for bytes and for texts; `NotSearchable` where it cannot be searched for."""
+    """The compiled expression, for bytes and text; raises `InvalidQuery` if it cannot be searched for."""
     options = re2.Options()
     options.log_errors = False
     options.never_nl = True
@@ -91,7 +91,7 @@ def compile_pattern(words: str, *, cased: bool) -> "re2._Regexp":
 
 
 def _re2_message(problem: Exception) -> str:
-    """What RE2 says, which is bytes, as `missing ) at “(a”`."""
+    """RE2's message (bytes) as `missing ) at “(a”`."""
     said = problem.args[0].decode("utf-8", "replace") if problem.args else "it cannot be read"
     what, _, place = said.partition(": ")
     return f"{what} at “{place.replace(MULTILINE_FLAG, '', 1)}”" if place else what
@@ -110,14 +110,14 @@ CHUNK_BYTES = 4 << 20
 
 
 class LogPlace(Struct, frozen=True, kw_only=True):
-    """A byte of a log, and the number of the line that holds it."""
+    """A byte of a log and the number of its line."""
 
     offset: int = 0
     line: int = 1
 
 
 class LogChunk(Struct, frozen=True):
-    """Text from byte `at` on, of which hits up to `limit` are taken: the rest is what stands behind them."""
+    """Text from byte `at` on. Hits up to `limit` are reported; the rest is context behind them."""
 
     at: int
     text: bytes
@@ -125,13 +125,13 @@ class LogChunk(Struct, frozen=True):
     ends: bool
 
     def place(self, offset: int, known: LogPlace) -> LogPlace:
-        """This byte with its line, counted from a place of the block that is known."""
+        """This byte with its line number, counted from a known place of the chunk."""
         passed = self.text.count(b"\n", known.offset - self.at, offset - self.at)
         return LogPlace(offset=offset, line=known.line + passed)
 
 
 def overlapping_chunks(source: LogSource, start: int) -> Iterator[LogChunk]:
-    """The log in overlapping blocks, so that every hit has the text around it at hand."""
+    """The log in overlapping chunks, so that every hit has its context at hand."""
     base = max(start - LOOK_BACK, 0)
     kept, at = b"", base
     waiting: bytes | None = None
@@ -148,7 +148,7 @@ def overlapping_chunks(source: LogSource, start: int) -> Iterator[LogChunk]:
 
 
 def _gather_pieces(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Pieces of at least `BLOCK` bytes, but for the last: each is longer than what is read ahead."""
+    """Pieces of at least `CHUNK_BYTES`, but for the last: each is longer than the look-ahead."""
     parts: list[bytes] = []
     size = 0
     for piece in pieces:
@@ -164,29 +164,29 @@ def _gather_pieces(pieces: Iterator[bytes]) -> Iterator[bytes]:
 MAX_HITS = 50
 
 MAX_SECONDS = 2.0
-"""After which a page is given with what was found: a reader waits that long, and goes on where it ended."""
+"""A request ends after this time with what it found; the reader continues where it ended."""
 
 CONTEXT_LINES = 2
-"""Lines shown on either side of a hit."""
+"""Lines shown before and after a hit."""
 
 SEARCH_STRIDE = 8 << 10
-"""Bytes that an expression is looked for in at once."""
+"""Bytes that an expression is matched against at once."""
 
 CONTEXT_BYTES = 800
-"""Bytes of a longer line that are shown on either side of a hit: together with it one piece of a line."""
+"""Bytes of a long line shown before and after a hit; with the hit they are one piece of a line."""
 
 
 class LogHit(Struct, frozen=True, kw_only=True):
-    """A line that holds the words, with its neighbours; `lit` are its parts, the words marked."""
+    """A line with a match and its neighbours; `text_parts` is its text, matches flagged."""
 
     line: LogLine
     before: tuple[LogLine, ...]
     after: tuple[LogLine, ...]
-    lit: tuple[tuple[bool, str], ...]
+    text_parts: tuple[tuple[bool, str], ...]
 
 
 class SearchResult(Struct, frozen=True, kw_only=True):
-    """The hits from byte `begin` to byte `end`; `following` is where to go on, None at the log's end."""
+    """The hits from byte `begin` to `end`; `following` is where to continue, None at the log's end."""
 
     hits: tuple[LogHit, ...]
     begin: int
@@ -202,7 +202,7 @@ def search_log(
     redacts: bool,
     clock: Callable[[], float] = time.monotonic,
 ) -> SearchResult:
-    """What stands in the log from a place on, as far as one request goes."""
+    """Search the log from a place on, as far as one request goes."""
     until = clock() + MAX_SECONDS
     hits: list[LogHit] = []
     at = begin
@@ -223,8 +223,11 @@ def search_log(
 def _stored_hits(
     block: LogChunk, query: LogQuery, begin: LogPlace, *, redacts: bool
 ) -> Iterator[tuple[LogHit | None, LogPlace]]:
-    """The hits of a block from a place on, each with the place behind it: one for each line, or for each
-    stretch of a line of megabytes; None for what its readers may not see."""
+    """The hits of a chunk from a place on, each with the place behind it.
+
+    One hit for each line, or for each stretch of a line of megabytes; None for one that its readers may
+    not see.
+    """
     text, known = query.folded(block.text), begin
     at, limit = begin.offset - block.at, block.limit - block.at
     while at < limit:
@@ -248,8 +251,11 @@ def _stored_hits(
 def _redacted_hits(
     block: LogChunk, query: LogQuery, begin: LogPlace
 ) -> Iterator[tuple[LogHit | None, LogPlace]]:
-    """The hits of an expression in what strangers are shown. The log itself is not looked through: one that
-    stands for a guess or for the sign in a secret's place would be found there where the guess is right."""
+    """The hits of an expression in the redacted text.
+
+    The stored text is not searched: an expression that matches both a guess and the sign in a secret's place
+    would confirm the guess.
+    """
     known = begin
     at, limit = begin.offset - block.at, block.limit - block.at
     while at < limit:
@@ -272,7 +278,7 @@ def _redacted_hits(
 def _hits_in_redacted(
     block: LogChunk, query: LogQuery, at: int, stop: int, number: int
 ) -> Iterator[tuple[LogHit, int]]:
-    """The hits among the lines from one place of a block to another, each with the byte behind it."""
+    """The hits between two offsets of a chunk, each with the byte behind it."""
     start = _context_start(block.text, at)
     above = _visible_lines(block, start, at, number - block.text.count(b"\n", start, at), redacts=True)
     here = _visible_lines(block, at, stop, number, redacts=True)
@@ -281,21 +287,23 @@ def _hits_in_redacted(
     near = (*above, *here, *below)
     ends = [*(line.offset for line in here[1:]), block.at + stop]
     for n, line in enumerate(here, len(above)):
-        if (lit := _highlighted(line.text, query)) is not None:
+        if (text_parts := _highlighted(line.text, query)) is not None:
             yield (
                 LogHit(
                     line=line,
                     before=near[max(n - CONTEXT_LINES, 0) : n],
                     after=near[n + 1 : n + 1 + CONTEXT_LINES],
-                    lit=lit,
+                    text_parts=text_parts,
                 ),
                 ends[n - len(above)],
             )
 
 
 def _search_end(text: bytes, at: int) -> int:
-    """The end of a line some `STRIDE` bytes on: as far as an expression is looked for before the clock is.
-    A longer line is looked through piece by piece, so that no match is longer than a piece."""
+    """The end of a line some `SEARCH_STRIDE` bytes on: the clock is checked there.
+
+    A longer line is searched piece by piece, so no match is longer than a piece.
+    """
     end = text.find(b"\n", at + SEARCH_STRIDE, at + 8 * SEARCH_STRIDE) + 1
     return end or min(at + 8 * SEARCH_STRIDE, len(text))
 
@@ -303,25 +311,25 @@ def _search_end(text: bytes, at: int) -> int:
 def _visible_hit(
     block: LogChunk, query: LogQuery, spot: tuple[int, int], number: int, *, redacts: bool
 ) -> LogHit | None:
-    """The hit as its readers may see it; None where what they see does not hold the words."""
+    """The hit as its readers may see it; None if the visible text does not match."""
     at, last = spot
     start, end = _context_start(block.text, at), _context_end(block.text, last)
     first = number - block.text.count(b"\n", start, at)
     near = _visible_lines(block, start, end, first, redacts=redacts)
     n = _line_holding(near, block.at + at)
-    lit = _highlighted(near[n].text, query)
-    if lit is None and query.regular and not redacts:
-        lit = ((False, near[n].text),)  # of a long line not all that was found is shown
-    if lit is None:
+    text_parts = _highlighted(near[n].text, query)
+    if text_parts is None and query.regular and not redacts:
+        text_parts = ((False, near[n].text),)  # of a long line not all that was found is shown
+    if text_parts is None:
         return None
     sides = slice(max(n - CONTEXT_LINES, 0), n), slice(n + 1, n + 1 + CONTEXT_LINES)
-    return LogHit(line=near[n], before=near[sides[0]], after=near[sides[1]], lit=lit)
+    return LogHit(line=near[n], before=near[sides[0]], after=near[sides[1]], text_parts=text_parts)
 
 
 def _visible_lines(
     block: LogChunk, start: int, end: int, number: int, *, redacts: bool
 ) -> tuple[LogLine, ...]:
-    """The lines between two places of a block, the first with its number, as their readers may see them."""
+    """The lines between two offsets of a chunk, as their readers may see them."""
     before = block.text[max(start - LOOK_BACK, 0) : start].decode("utf-8", "replace")
     after = block.text[end : end + LEAD_CHARACTERS]
     span = LogSpan(at=block.at + start, text=block.text[start:end], ends=False, after=after)
@@ -343,7 +351,7 @@ def _highlighted(text: str, query: LogQuery) -> tuple[tuple[bool, str], ...] | N
 
 
 def _context_start(text: bytes, at: int) -> int:
-    """The begin of the lines shown before a hit; within a line of megabytes, of a word before it."""
+    """The start of the lines shown before a hit; within a line of megabytes, of a word before it."""
     start = text.rfind(b"\n", max(at - CONTEXT_BYTES, 0), at) + 1
     if not start and at > CONTEXT_BYTES:
         return text.find(b" ", at - CONTEXT_BYTES, at) + 1 or at - CONTEXT_BYTES
@@ -354,7 +362,7 @@ def _context_start(text: bytes, at: int) -> int:
 
 
 def _context_end(text: bytes, at: int) -> int:
-    """The end of the lines shown behind a hit; within a line of megabytes, of a word behind it."""
+    """The end of the lines shown after a hit; within a line of megabytes, of a word after it."""
     end = text.find(b"\n", at, at + CONTEXT_BYTES) + 1
     if not end:
         return (
@@ -371,29 +379,29 @@ HighlightedText = tuple[tuple[bool, str], ...]
 
 
 class HitGroup(Struct, frozen=True, kw_only=True):
-    """Lines that stand together in a log, each with its parts, the words marked, where it is a hit."""
+    """Adjacent lines of a log, each with its highlighted text if it is a hit."""
 
     lines: tuple[tuple[LogLine, HighlightedText | None], ...]
 
     @property
     def words(self) -> str:
-        """What the block is, to those who do not see it."""
+        """The group's label for screen readers."""
         first, last = self.lines[0][0].number, self.lines[-1][0].number
         return f"Line {first}" if first == last else f"Lines {first} to {last}"
 
 
 def group_hits(hits: Sequence[LogHit]) -> tuple[HitGroup, ...]:
-    """The hits; one that shares a line with the block before it is a part of that."""
+    """Merge hits that share lines into groups."""
     found: list[dict[int, tuple[LogLine, HighlightedText | None]]] = []
     for hit in hits:
         around = {line.offset: (line, None) for line in (*hit.before, *hit.after)}
         its: dict[int, tuple[LogLine, HighlightedText | None]] = {
             **around,
-            hit.line.offset: (hit.line, hit.lit),
+            hit.line.offset: (hit.line, hit.text_parts),
         }
         if not found or not found[-1].keys() & its.keys():
             found.append({})
-        for offset, (line, lit) in its.items():
+        for offset, (line, text_parts) in its.items():
             known = found[-1].get(offset)
-            found[-1][offset] = known if known and known[1] else (line, lit)
+            found[-1][offset] = known if known and known[1] else (line, text_parts)
     return tuple(HitGroup(lines=tuple(block[offset] for offset in sorted(block))) for block in found)

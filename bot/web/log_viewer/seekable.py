@@ -21,20 +21,20 @@ GZIP_SPACING = 16 << 20
 """Bytes of text between two remembered states: inflated in some 30 ms; 4 GB make 256 states, or 11 MB."""
 
 STORED_STRIDE = 1 << 20
-"""Stored bytes asked for at once."""
+"""Stored bytes read at once."""
 
 PORTION_BYTES = 512
-"""Stored bytes inflated at once near a damage; a state is copied for each of them, some 40 KB."""
+"""Stored bytes inflated at once near a damage; each copies a state of some 40 KB."""
 
 GZIP_WBITS = 31  # zlib's number for a gzip frame
 
 
 class DamagedGzip(UserError):
-    """The rest of a compressed log cannot be inflated, today or later."""
+    """The rest of a compressed log is damaged and cannot be inflated."""
 
 
 class _InflaterState(Struct, frozen=True):
-    """Text from `text` on comes from stored bytes from `stored` on, through (a copy of) `inflate`."""
+    """Byte `text` of the text comes from byte `stored` of the file, through (a copy of) `inflate`."""
 
     text: int
     stored: int
@@ -42,7 +42,7 @@ class _InflaterState(Struct, frozen=True):
 
 
 class GzipText:
-    """The text of one content of one compressed log; `size` is known once somebody read to its end."""
+    """The text of one version of a gzip log; `size` is known once somebody read to its end."""
 
     def __init__(self, store: ArtifactStore, name: str, stored: int) -> None:
         self._store = store
@@ -53,7 +53,7 @@ class GzipText:
         self.size: int | None = None
 
     def pieces_from(self, start: int) -> Iterator[bytes]:
-        """The text from a byte on, piece by piece; `Damaged` behind the last byte that can be read."""
+        """The text from a byte on, piece by piece; raises `DamagedGzip` behind the last readable byte."""
         at, inflated = self._nearest(start)
         for piece in inflated:
             if at + len(piece) > start:
@@ -75,7 +75,7 @@ class GzipText:
         return state.text, self._inflated(state, inflate)
 
     def _inflated(self, state: _InflaterState, inflate: "zlib._Decompress") -> Iterator[bytes]:
-        """The text from a state on, of all members of the gzip; one that is cut gives what it holds."""
+        """The text from a state on, of all members of the gzip; a truncated one yields what it has."""
         at, stored = state.text, state.stored
         while stored < self._stored:
             waiting = self._store.read_range(self._name, stored, STORED_STRIDE)
@@ -115,8 +115,11 @@ def _inflate(inflate: "zlib._Decompress", waiting: bytes) -> bytes:
 
 
 def _inflate_before_damage(inflate: "zlib._Decompress", waiting: bytes) -> Iterator[bytes]:
-    """What stands before the damage: zlib keeps to itself what it made in the call that found it, so the
-    same is asked for again in small portions, and the last of them byte by byte."""
+    """The text before the damage.
+
+    zlib keeps what it produced in the call that failed, so the input is repeated in small portions, the
+    last of them byte by byte.
+    """
     for start in range(0, len(waiting), PORTION_BYTES):
         spare, portion = inflate.copy(), waiting[start : start + PORTION_BYTES]
         try:
@@ -133,13 +136,13 @@ def _inflate_bytewise(inflate: "zlib._Decompress", portion: bytes) -> Iterator[b
 
 
 RECODED_SPACING = 4 << 20
-"""Bytes of UTF-8 between two remembered places."""
+"""Bytes of UTF-8 between two remembered states."""
 
 ReadFrom = Callable[[int], Iterator[bytes]]
 
 
 class _TranscoderState(Struct, frozen=True):
-    """Text from `text` on comes from stored bytes from `stored` on, through (a copy of) `transcoder`."""
+    """Byte `text` of the text comes from byte `stored` of the file, through (a copy of) `transcoder`."""
 
     text: int
     stored: int
@@ -147,7 +150,7 @@ class _TranscoderState(Struct, frozen=True):
 
 
 class RecodedText:
-    """The text of one content of one log; `size` is known once somebody read to its end."""
+    """The text of one version of a UTF-16 log, in UTF-8; `size` is known once somebody read to its end."""
 
     def __init__(self, stored: ReadFrom) -> None:
         self._stored = stored

@@ -23,26 +23,28 @@ from bot.report.text.redact import redacted
 from bot.web.log_viewer.seekable import DamagedGzip, GzipText, RecodedText
 
 INFLATED_LIMIT = 4 << 30
-"""Bytes of text that are inflated for a page, some seconds of work; a small file may hold any amount."""
+"""Bytes of text inflated for a page at most, some seconds of work: a small file may expand to any size."""
 
 READ_STRIDE = 4 << 20
-"""Bytes per request when many are read: the latency of a bucket does not count then."""
+"""Bytes per request when many are read, so that the bucket's latency does not matter."""
 
 CachedValue = TypeVar("CachedValue")
 
 MAX_CACHED_INDEXES = 64
 
 MAX_CACHED_GZIPS = 6
-"""Compressed logs whose inflater's states are kept, some 10 MB each at the most."""
+"""Compressed logs whose inflater states are cached, some 10 MB each at most."""
 
 
 class OffsetTooFar(UserError):
-    """The wanted place of a compressed log lies behind what is inflated for a page."""
+    """The requested place of a compressed log is behind `INFLATED_LIMIT`."""
 
 
 class LogSource(Struct, frozen=True, kw_only=True):
-    """One content of one log. `identity` names both; `gzip` is there where it is compressed, `recoded` where
-    it is UTF-16."""
+    """One version of one log; `identity` names both.
+
+    `gzip` is set if it is stored compressed, `recoded` if it is UTF-16.
+    """
 
     store: ArtifactStore
     name: str
@@ -53,21 +55,21 @@ class LogSource(Struct, frozen=True, kw_only=True):
 
     @property
     def size(self) -> int | None:
-        """The length of its text in bytes; None where that is not known yet, because it is not stored so."""
+        """Bytes of its text; None if not known yet because it is stored encoded."""
         return self.stored if self._made is None else self._made.size
 
     @property
     def _made(self) -> GzipText | RecodedText | None:
-        """What makes the text, where it is not stored as it is."""
+        """The decoder, unless the text is stored as it is."""
         return self.recoded or self.gzip
 
     @property
     def zipped(self) -> bool:
-        """Whether it is kept as a gzip."""
+        """Whether it is stored as a gzip."""
         return self.gzip is not None
 
     def read(self, start: int, length: int) -> bytes:
-        """The text's bytes from `start`, at most `length` of them, fewer at the end."""
+        """At most `length` bytes of the text from `start`, fewer at the end."""
         if self._made is None:
             return self.store.read_range(self.name, start, length)
         return b"".join(self.pieces_from(start, start + length))
@@ -103,7 +105,7 @@ class LogSource(Struct, frozen=True, kw_only=True):
 
 
 def _up_to_limit(text: GzipText | RecodedText, start: int) -> Iterator[bytes]:
-    """The text from a byte on, as far as a page goes; `TooFar` there."""
+    """The text from a byte on; raises `OffsetTooFar` at `INFLATED_LIMIT`."""
     at = start
     if at <= INFLATED_LIMIT:
         for piece in text.pieces_from(start):
@@ -120,7 +122,7 @@ def _up_to_limit(text: GzipText | RecodedText, start: int) -> Iterator[bytes]:
 
 
 class Logs:
-    """Opens logs, and remembers where their lines stand; safe to use from several threads."""
+    """Opens logs and caches their line indexes and decoder states; thread-safe."""
 
     def __init__(self, shelf: LineIndexCache | None = None) -> None:
         self._shelf = shelf or LineIndexCache()
@@ -131,7 +133,7 @@ class Logs:
         self._lock = Lock()
 
     def open(self, address: str) -> LogSource:
-        """The log at `file:…` or `gs://…`; asks its store once whether it is there and what it is."""
+        """The log at `file:…` or `gs://…`; asks its store once whether it exists and what it is."""
         store, name = _store_and_name(address)
         file = store.describe(name)
         named = content_identity(address, file.generation)
@@ -142,7 +144,7 @@ class Logs:
         return source if recoded is None else replace(source, recoded=recoded, identity=f"{named} in UTF-8")
 
     def index(self, source: LogSource) -> LineIndex:
-        """Where the lines of this log stand; read through once for that, where nobody did before."""
+        """The line index of this log; the first caller reads the whole log for it."""
         with self._lock:
             making = self._making.setdefault(source.identity, Lock())
         with making:
@@ -156,7 +158,7 @@ class Logs:
         return index
 
     def number_at(self, source: LogSource, offset: int) -> int:
-        """The number of the line that holds this byte."""
+        """The number of the line that contains this byte."""
         if offset < STRIDE:
             at, number = 0, 1
         else:
@@ -164,7 +166,7 @@ class Logs:
         return number + sum(piece.count(b"\n") for piece in source.pieces_from(at, offset))
 
     def place_of(self, source: LogSource, line: int) -> int | None:
-        """The byte at which a line begins; None where the log has no such line."""
+        """The offset at which a line begins; None if the log has no such line."""
         if line <= 1:
             return 0
         known = self.index(source).block_of(line)
@@ -180,7 +182,7 @@ class Logs:
         return None
 
     def _recoding(self, source: LogSource) -> RecodedText | None:
-        """What makes UTF-8 of it; None where it is no UTF-16, which is looked up once."""
+        """The UTF-16 decoder, None for other logs; determined once."""
         name, known = source.identity, self._recoded
         with self._lock:
             if name in known:
@@ -195,7 +197,7 @@ class Logs:
 
 
 def open_log(address: str) -> LogSource:
-    """A log that nothing is remembered of."""
+    """Open a log without a cache."""
     return Logs().open(address)
 
 
@@ -210,7 +212,7 @@ def _cache(
 
 
 def _after_line_ends(text: bytes, count: int) -> int:
-    """The place behind so many line ends."""
+    """The offset behind `count` line ends."""
     place = 0
     for _ in range(count):
         place = text.index(b"\n", place) + 1
@@ -218,7 +220,7 @@ def _after_line_ends(text: bytes, count: int) -> int:
 
 
 def _store_and_name(address: str) -> tuple[ArtifactStore, str]:
-    """The store, and the log's name in it: a folder for a file, the bucket for an object."""
+    """The store and the log's name in it: the folder of a file, the bucket of an object."""
     if address.startswith("gs://"):
         bucket, _, name = address.removeprefix("gs://").partition("/")
         return open_store(f"gs://{bucket}"), name
@@ -227,7 +229,7 @@ def _store_and_name(address: str) -> tuple[ArtifactStore, str]:
 
 
 class LogUnavailable(Exception):
-    """A log cannot be shown: with which status, what is the matter, and what to do."""
+    """A log cannot be shown: HTTP status, what is the matter, and what to do."""
 
     def __init__(self, status: int, what: str, why: str) -> None:
         super().__init__(what)
@@ -237,7 +239,7 @@ class LogUnavailable(Exception):
 
 
 def log_unavailable(problem: UserError | InternalError, address: str) -> LogUnavailable:
-    """What is said of a log that its store does not give; the store's address is not for strangers."""
+    """The failure of a store in words; its address is redacted for strangers."""
     cause = problem.__cause__
     if isinstance(problem, DamagedGzip):
         return LogUnavailable(
@@ -262,7 +264,7 @@ def log_unavailable(problem: UserError | InternalError, address: str) -> LogUnav
 
 
 def open_run_log(logs: Logs, record: RunRecord) -> LogSource:
-    """The log of a run; `LogAway` where there is none to be had."""
+    """The log of a run; raises `LogUnavailable` if there is none."""
     if not record.log_uri:
         raise LogUnavailable(404, "This run has no log yet", "It appears here when the run has written one.")
     try:

@@ -28,13 +28,13 @@ from bot.web.log_viewer.window import (
 )
 
 MIN_ALIKE = 5
-"""Lines of a window that must share a mask before it is chatter."""
+"""Lines of a window that must share a mask to be repetitive."""
 
 MIN_FOLD_LINES = 8
-"""Lines in a row that are worth folding: fewer are read as fast as the words that would stand for them."""
+"""Shortest fold: fewer lines are read as fast as the summary that would replace them."""
 
 MAX_FOLD_MASKS = 3
-"""Masks that a fold names."""
+"""Masks listed by a fold."""
 
 _IMPORTANT = re.compile(
     r"^[EF]\d{4} |\b(?:error|exception|traceback|fatal|fail(?:ed|ure)?|warning|warn|abort(?:ed)?|killed"
@@ -42,7 +42,7 @@ _IMPORTANT = re.compile(
     re.IGNORECASE,
 )
 
-# What the programs we know are chatting about, in the order in which it is looked for.
+# What repetitive lines of known programs are about; the first match wins.
 _SUBJECTS = (
     (re.compile(r"Logical:|Physical:|[Ss]harding|nnx_wrappers"), "sharding chatter"),
     (re.compile(r"checkpoint|orbax|ocdbt|array_metadata|tensorstore", re.IGNORECASE), "checkpoint chatter"),
@@ -54,7 +54,7 @@ _SUBJECTS = (
 
 
 class LogFold(Struct, frozen=True, kw_only=True):
-    """Lines from `begin` to `end` of the window, what they are about, and their most frequent masks."""
+    """Lines `begin` to `end` of the window, their subject, and their most frequent masks."""
 
     begin: int
     end: int
@@ -63,12 +63,12 @@ class LogFold(Struct, frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """How many lines it holds."""
+        """The number of lines."""
         return self.end - self.begin
 
 
 def fold_lines(lines: Sequence[LogLine]) -> tuple[LogFold, ...]:
-    """The folds of a window in its order; they do not overlap."""
+    """The folds of a window in order; they do not overlap."""
     masks = [None if _is_important(line) else mask(line.text) for line in lines]
     counts = Counter(found for found in masks if found)
     found, begin = [], 0
@@ -99,7 +99,7 @@ def _is_important(line: LogLine) -> bool:
 
 
 class LogView(Struct, frozen=True, kw_only=True):
-    """A window of a log; `folds` are the parts of its lines that read alike."""
+    """A window of a log; `folds` are its stretches of repetitive lines."""
 
     lines: tuple[LogLine, ...]
     folds: tuple[LogFold, ...]
@@ -111,7 +111,7 @@ class LogView(Struct, frozen=True, kw_only=True):
 
     @property
     def previous(self) -> int | None:
-        """Where the window before this one begins, about: its lines are taken to be as long as these."""
+        """The approximate start of the window before: its lines are taken to be as long as these."""
         if not self.start:
             return None
         line = (self.end - self.start) / max(len(self.lines), 1)
@@ -119,12 +119,12 @@ class LogView(Struct, frozen=True, kw_only=True):
 
     @property
     def following(self) -> int | None:
-        """Where the next window begins."""
+        """The start of the next window."""
         return None if self.ends else self.end
 
     @property
     def parts(self) -> Iterator[tuple[LogFold | None, tuple[LogLine, ...]]]:
-        """The lines in their order, those of a fold together with it."""
+        """The lines in order, those of a fold together with it."""
         at = 0
         for fold in self.folds:
             if fold.begin > at:
@@ -136,7 +136,7 @@ class LogView(Struct, frozen=True, kw_only=True):
 
 
 def read_span(source: LogSource, wanted: int, most: int = WINDOW_BYTES) -> tuple[LogSpan, str]:
-    """The bytes shown for place `wanted`, and the text before them (in which a private key may begin)."""
+    """The bytes shown for offset `wanted`, and the text before them (a private key may begin in it)."""
     if source.size is not None:
         wanted = min(wanted, max(source.size - 1, 0))
     base = max(wanted - LOOK_BACK, 0)
@@ -152,7 +152,7 @@ def read_span(source: LogSource, wanted: int, most: int = WINDOW_BYTES) -> tuple
 def log_view(
     source: LogSource, *, wanted: int, marks: Sequence[LogMark], logs: Logs, redacts: bool
 ) -> LogView:
-    """The window that holds byte `wanted`."""
+    """The window that contains byte `wanted`."""
     span, before = read_span(source, wanted)
     shown = tuple(log_lines(span, marks, logs.number_at(source, span.at), before))
     if redacts:
@@ -169,10 +169,12 @@ def log_view(
 
 
 def redacted_lines(shown: Sequence[LogLine], before: str, span: LogSpan) -> tuple[LogLine, ...]:
-    """The lines of a span as strangers may read them; `before` is what stands in front of it."""
+    """The lines of a span, redacted; `before` is the text before it."""
     texts = [*(line.text for line in shown), readable(span.after)]
     continues = [*(line.continues for line in shown), not span.text.endswith(b"\n")]
     return tuple(
-        line if text == line.text else replace(line, text=text, runs=shift_spans(line.runs, line.text, text))
+        line
+        if text == line.text
+        else replace(line, text=text, spans=shift_spans(line.spans, line.text, text))
         for line, text in zip(shown, Redaction(before).lines(texts, continues), strict=False)
     )

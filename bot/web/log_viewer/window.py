@@ -18,32 +18,32 @@ from bot.web.log_viewer.ansi import AnsiReader, StyledSpan
 from bot.web.sanitize import sanitize
 
 WINDOW_BYTES = 256 << 10
-"""Bytes on one page: some thousand lines, which a browser shows at once."""
+"""Bytes of one page: some thousand lines, which a browser shows at once."""
 
 MAX_LINES = 5_000
-"""Lines on one page: a browser lays these out in a moment, however short they are."""
+"""Lines of one page: a browser lays these out in a moment, however short they are."""
 
 LOOK_BACK = 16 << 10
-"""Bytes before the place asked for in which the begin of its line is looked for."""
+"""Bytes before the requested place that are searched for the start of its line."""
 
 MAX_PIECE_BYTES = 2_000
-"""Bytes of one line shown in one piece: some screens of text, so that a line of megabytes stays readable."""
+"""Bytes of a line shown in one piece: some screens of text, so a line of megabytes stays readable."""
 
 FOLD_BACK = 300
-"""A piece ends at a space, where one stands this close before its longest end."""
+"""A piece ends at a space if there is one this close before its longest end."""
 
 # I0421 10:17:39.824857 136682829195072 metric_logger.py:196] …
 _STAMP = re.compile(rb"(?<![^\s])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} ")
 
 STAMP_REACH = 160
-"""Bytes behind a stamp that belong to it: a mark there needs no piece of its own."""
+"""Bytes behind a timestamp that belong to it: a mark there needs no piece of its own."""
 
-# What belongs to the word behind it: `token = …`, `Authorization: Bearer …`
+# Words that belong to the word behind them: `token = …`, `Authorization: Bearer …`
 _BINDS_NEXT = re.compile(rb"(?:[=:]|bearer|basic)\Z", re.IGNORECASE)
 
 
 class LogMark(Struct, frozen=True, kw_only=True):
-    """A place of the log worth finding: `anchor` is its HTML id, `words` what stands there."""
+    """A notable place of the log: `anchor` is its HTML id, `words` its label."""
 
     offset: int
     anchor: str
@@ -52,9 +52,10 @@ class LogMark(Struct, frozen=True, kw_only=True):
 
 
 class LogLine(Struct, frozen=True, kw_only=True):
-    """One line, or a piece of a long one: `continues` says that its begin stands in the piece before.
+    """One line, or a piece of a long one: `continues` if it began in the piece before.
 
-    `mark` leads; `also` are the anchors of further marks that stand in it. `runs` are coloured."""
+    `mark` is the first mark in it, `also` are the anchors of further ones. `spans` are its styled spans.
+    """
 
     number: int
     offset: int
@@ -62,26 +63,28 @@ class LogLine(Struct, frozen=True, kw_only=True):
     continues: bool = False
     mark: LogMark | None = None
     also: tuple[str, ...] = ()
-    runs: tuple[StyledSpan, ...] = ()
+    spans: tuple[StyledSpan, ...] = ()
 
     @property
     def anchor(self) -> str:
-        """Its id in the page."""
+        """Its HTML id."""
         return f"B{self.offset}" if self.continues else f"L{self.number}"
 
     @property
-    def coloured(self) -> tuple[tuple[str, str], ...]:
-        """Classes and text, part by part."""
+    def styled_parts(self) -> tuple[tuple[str, str], ...]:
+        """CSS classes and text, part by part."""
         parts, at = [], 0
-        for run in self.runs:
+        for run in self.spans:
             parts += [("", self.text[at : run.start]), (run.style, self.text[run.start : run.end])]
             at = run.end
         return tuple(part for part in (*parts, ("", self.text[at:])) if part[1])
 
 
 class LogSpan(Struct, frozen=True, kw_only=True):
-    """The bytes a window shows: `at` of the log is `text[0]`; `ends` says that the log ends with it. `after`
-    is some of what follows: a token that the end cuts in two is known by it."""
+    """The bytes of a window: byte `at` of the log is `text[0]`; `ends` if the log ends with it.
+
+    `after` is some of what follows, to recognize a token that the end cuts in two.
+    """
 
     at: int
     text: bytes
@@ -90,12 +93,12 @@ class LogSpan(Struct, frozen=True, kw_only=True):
 
     @property
     def end(self) -> int:
-        """The first byte after it."""
+        """The first byte behind it."""
         return self.at + len(self.text)
 
 
 def cut_window(around: bytes, *, base: int, wanted: int, most: int = WINDOW_BYTES, ends: bool) -> LogSpan:
-    """The whole lines from the one that holds byte `wanted`; `around` begins at byte `base` of the log."""
+    """The whole lines from the one that contains byte `wanted`; `around` begins at byte `base` of the log."""
     start = _line_start(around, wanted - base)
     if base == 0 and wanted <= 0:
         start = 0
@@ -111,14 +114,14 @@ def cut_window(around: bytes, *, base: int, wanted: int, most: int = WINDOW_BYTE
 def log_lines(
     span: LogSpan, marks: Sequence[LogMark], first_number: int, before: str = ""
 ) -> Iterator[LogLine]:
-    """The span line by line; `marks` in the order of their offsets, `before` the text in front of it."""
+    """The span line by line; `marks` in the order of their offsets, `before` the text before it."""
     colours = AnsiReader(before)
     inside = bool(before) and not before.endswith("\n")
     number, begin = first_number, span.at
     for line in span.text.removesuffix(b"\n").split(b"\n") if span.text else ():
         for piece in _line_pieces(line.rstrip(b"\r"), begin, number, marks):
             text, runs = colours.read(piece.text)
-            yield replace(piece, text=text, runs=runs, continues=piece.continues or inside)
+            yield replace(piece, text=text, spans=runs, continues=piece.continues or inside)
             inside = False
         number += 1
         begin += len(line) + 1
@@ -145,7 +148,7 @@ def _mark_offset(mark: LogMark) -> int:
 
 
 def _piece_starts(line: bytes, marked: Sequence[int]) -> list[int]:
-    """Where the pieces of a line begin: at its stamps and marks, and where a piece would be too long."""
+    """Where the pieces of a line begin: at timestamps and marks, and where a piece would be too long."""
     breaks = [0]
     for end in [*_break_places(line, marked), len(line)]:
         while end - breaks[-1] > MAX_PIECE_BYTES:
@@ -156,7 +159,7 @@ def _piece_starts(line: bytes, marked: Sequence[int]) -> list[int]:
 
 
 def _break_places(line: bytes, marked: Sequence[int]) -> list[int]:
-    """The stamps of a long line, where it was many lines once, and the marks that stand far from one."""
+    """The timestamps of a long line (once many lines), and the marks that are far from one."""
     if len(line) <= MAX_PIECE_BYTES:
         return []
     stamps = [found.start() for found in _STAMP.finditer(line)]
@@ -170,7 +173,7 @@ def _break_places(line: bytes, marked: Sequence[int]) -> list[int]:
 
 
 def _soft_break(line: bytes, start: int) -> int:
-    """A space near the longest end, but not one between a name and its value: they are read together."""
+    """A space near the longest end, but not one between a name and its value: they are redacted together."""
     end = start + MAX_PIECE_BYTES
     near = [place for place in range(end - 1, end - FOLD_BACK, -1) if line[place] in b" \r"]
     space = next((place for place in near if not _BINDS_NEXT.search(line[max(place - 16, 0) : place])), None)
@@ -178,7 +181,7 @@ def _soft_break(line: bytes, start: int) -> int:
 
 
 def _line_start(around: bytes, place: int) -> int:
-    """The begin of the line that holds `place`; of its word, where the line begins too far before."""
+    """The start of the line that contains `place`, or of its word if the line began too far before."""
     place = min(max(place, 0), len(around))
     for sign in (b"\n", b" "):
         if (before := around.rfind(sign, 0, place)) >= 0:
@@ -194,7 +197,7 @@ def _window_end(whole: bytes) -> int:
 
 
 def _character_start(text: bytes, place: int) -> int:
-    """`place`, or the begin of the UTF-8 character it stands in."""
+    """`place`, or the start of the UTF-8 character that contains it."""
     for back in range(4):
         if place - back >= 0 and text[place - back] & 0xC0 != 0x80:
             return place - back
@@ -202,7 +205,7 @@ def _character_start(text: bytes, place: int) -> int:
 
 
 def readable(text: bytes) -> str:
-    """The bytes as text that shows what it holds: no terminal codes, and a sign for what cannot be seen."""
+    """The bytes as sanitized text."""
     return sanitize(text.decode("utf-8", errors="replace"))
 
 
@@ -219,14 +222,14 @@ MARK_WORDS = {
 }
 
 FIRST_PAGE_BYTES = 100_000
-"""Bytes of a log that its first page shows, unless its lines are shorter than 20 bytes on average."""
+"""Bytes of a log on its first page, unless its lines are shorter than 20 bytes on average."""
 
 BYTES_BEFORE_LINK = 20_000
 """Bytes shown before the place that a link leads to."""
 
 
 def log_marks(run: MeasuredRun | None) -> tuple[LogMark, ...]:
-    """The marks in the order of the log; where two stand at one place the first error, then a step, leads."""
+    """The marks in the order of the log; at one place the first error comes first, then a step."""
     if run is None:
         return ()
     places: list[tuple[int, int, str, str, str]] = []
@@ -245,7 +248,7 @@ def _mark_words(kind: MarkKind, step: int | None) -> str:
 
 
 def _with_unique_anchors(places: list[tuple[int, int, str, str, str]]) -> list[LogMark]:
-    """An anchor that comes again (steps repeated after a restart) carries its number."""
+    """Number repeated anchors (steps repeated after a restart)."""
     counts: dict[str, int] = {}
     marks = []
     for offset, _, anchor, words, kind in places:
@@ -256,5 +259,5 @@ def _with_unique_anchors(places: list[tuple[int, int, str, str, str]]) -> list[L
 
 
 def window_start(offset: int) -> int | None:
-    """Where a log page begins that shows the byte at `offset`: at the start of the log, if it can."""
+    """The start of the log page that shows the byte at `offset`: the log's start, if possible."""
     return None if offset < FIRST_PAGE_BYTES else offset - BYTES_BEFORE_LINK

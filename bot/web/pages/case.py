@@ -67,11 +67,11 @@ FULL_DETAIL = DetailLevel(
     name=200,
     error=2_000,
 )
-"""A page has room for everything; what is long is folded by the browser, not cut."""
+"""A page has room for everything; the browser folds what is long, nothing is cut."""
 
 
 class RowLine(Struct, frozen=True, kw_only=True):
-    """One row of the overview."""
+    """One row of the overview table."""
 
     anchor: str
     name: str
@@ -86,7 +86,7 @@ class RowLine(Struct, frozen=True, kw_only=True):
 
 
 def row_tone(row: CaseReport) -> str:
-    """The colour of a row; the words say the same."""
+    """The CSS class of a row's colour; its words say the same."""
     state = STATES[row.state]
     if has_extra_news(row) and state.severity < Severity.RED:
         return "unfair"
@@ -96,7 +96,7 @@ def row_tone(row: CaseReport) -> str:
 
 
 def row_line(report: Report, row: CaseReport, anchor: str) -> RowLine:
-    """One row of the overview, in the words of the comment's table."""
+    """One row of the overview table, in the words of the comment's table."""
     cells = row_cells(report, row, public_url="", detail=FULL_DETAIL)
     words = row_words(row, report.base_branch)
     return RowLine(
@@ -119,7 +119,7 @@ DIRECTION_WORDS = {Direction.WORSE: "worse", Direction.BETTER: "better", Directi
 
 
 class FigureLine(Struct, frozen=True, kw_only=True):
-    """One metric on both sides; `word` is its verdict, and `moved` whether it is judged to have moved."""
+    """One metric on both sides; `word` is its verdict, `moved` whether it changed significantly."""
 
     title: str
     how: str
@@ -133,7 +133,7 @@ class FigureLine(Struct, frozen=True, kw_only=True):
 
 
 class CaveatLine(Struct, frozen=True, kw_only=True):
-    """What differs besides the code: what, how on both sides, what follows, and whether it decided."""
+    """A difference besides the code: what, its value on both sides, its effect, whether it decided."""
 
     what: str
     base: str
@@ -143,7 +143,7 @@ class CaveatLine(Struct, frozen=True, kw_only=True):
 
 
 def caveat_lines(comparison: Comparison) -> tuple[CaveatLine, ...]:
-    """Every difference, those that decided first."""
+    """Every difference, deciding ones first."""
     order = [CaveatWeight.NOT_COMPARABLE, CaveatWeight.NOT_LIKE_FOR_LIKE, CaveatWeight.NOTED]
     ranked = sorted(comparison.caveats, key=lambda caveat: order.index(caveat.weight))
     return tuple(
@@ -160,7 +160,7 @@ def caveat_lines(comparison: Comparison) -> tuple[CaveatLine, ...]:
 
 
 def figure_line(row: MetricRow, timing: TimingDecision) -> FigureLine:
-    """One metric in words; `timing` is the decision on the one that is judged against noise."""
+    """One metric in words; `timing` is the decision on the steady step time."""
     metric = METRICS_BY_KEY.get(row.key)
     digits, unit = (metric.digits, metric.unit) if metric else (3, "")
     row = _as_judged(row, timing) if row.key == STEADY else row
@@ -180,8 +180,10 @@ def figure_line(row: MetricRow, timing: TimingDecision) -> FigureLine:
 
 
 def _as_judged(row: MetricRow, timing: TimingDecision) -> MetricRow:
-    """The steady step times that were held against each other, which the overview shows too: the mean over a
-    side's runs, for base with main's where they stand beside it."""
+    """The row with the step times that were compared, as in the overview.
+
+    They are means over a side's runs; the base's includes main's runs if they are pooled with it.
+    """
     base, head = timing.base_seconds, timing.head_seconds
     if base is None or head is None or row.diff is None:
         return row
@@ -189,13 +191,13 @@ def _as_judged(row: MetricRow, timing: TimingDecision) -> MetricRow:
 
 
 def _rounds_to_zero(row: MetricRow, digits: int) -> bool:
-    """Whether a figure that is not 0 would read as 0."""
+    """Whether a value other than 0 would be shown as 0."""
     numbers = [value for value in (row.base, row.head) if isinstance(value, float | int)]
     return any(value and not round(value, digits) for value in numbers)
 
 
 def _two_digits(value: float | str | None, digits: int, *, sign: str = "") -> str:
-    """A figure that is too small for its metric's digits: by its own first two."""
+    """A value that is too small for its metric's digits, with its first two digits."""
     if not isinstance(value, float | int) or not value:
         return _fixed_digits(value, digits)
     return ("+" if sign and value > 0 else "") + significant(value, 2)
@@ -210,13 +212,13 @@ def _verdict_word(row: MetricRow, timing: TimingDecision) -> str:
 
 
 def figure_lines(comparison: Comparison) -> tuple[FigureLine, ...]:
-    """Every metric, what the verdict rests on first: the steady step time, then what else is judged."""
+    """Every metric: the steady step time, then the other judged ones, then the rest."""
     ordered = sorted(comparison.rows, key=lambda row: (row.key != STEADY, not row.judged))
     return tuple(figure_line(row, comparison.timing) for row in ordered)
 
 
 def _band_words(timing: TimingDecision) -> str:
-    """`+6.1 %, counts from ±1.6 %`, of the one figure that is judged against noise."""
+    """`+6.1 %, counts from ±1.6 %` for the steady step time."""
     if timing.change is None:
         return ""
     from_on = f", counts from ±{unsigned_percent(timing.band)}" if timing.band is not None else ""
@@ -230,7 +232,7 @@ def _fixed_digits(value: float | str | None, digits: int, *, sign: str = "") -> 
 
 
 def case_sentences(row: CaseReport, branch: str = "main") -> tuple[str, ...]:
-    """Step time, the bound on its change, its noise, the loss curve, and what to know of the runs."""
+    """Sentences on step time, the bound of its change, its noise, the loss curve and the runs."""
     comparison = row.comparison
     if comparison is None:
         return ()
@@ -286,7 +288,7 @@ CHIP_HOURS = METRICS_BY_KEY["chip_hours"]
 
 
 class RunLine(Struct, frozen=True, kw_only=True):
-    """One run with its links and its price."""
+    """One run with its links and price."""
 
     id: str
     commit: str
@@ -299,7 +301,7 @@ class RunLine(Struct, frozen=True, kw_only=True):
 
 
 class LogReference(Struct, frozen=True, kw_only=True):
-    """A place in a log, in words, with its link."""
+    """A link to a place in a log."""
 
     words: str
     link: str
@@ -308,7 +310,7 @@ class LogReference(Struct, frozen=True, kw_only=True):
 def run_lines(
     records: Sequence[RunRecord], access: Access, measured: Sequence[MeasuredRun] = ()
 ) -> tuple[RunLine, ...]:
-    """The runs in their order; their price where every one of them was measured."""
+    """The runs in order; with prices if every one of them was measured."""
     whole = len(measured) == len(records)
     prices = [_chip_hours(run) for run in measured] if whole else [NO_VALUE] * len(records)
     return tuple(
@@ -329,7 +331,7 @@ def run_lines(
 def log_references(
     side: str, explained: Sequence[ExplainedRun], records: Sequence[RunRecord], access: Access
 ) -> tuple[LogReference, ...]:
-    """The places of a side's logs; none where it is not known which log is whose."""
+    """Links to the places in a side's logs; empty if it is unknown which log belongs to which run."""
     if len(explained) != len(records):
         return ()
     several = len(records) > 1
@@ -356,7 +358,7 @@ def _chip_hours(run: MeasuredRun) -> str:
 
 
 class SideNames(Struct, frozen=True, kw_only=True):
-    """What the two sides are called."""
+    """The names of the two sides."""
 
     base: str
     head: str
@@ -379,7 +381,7 @@ class FailedSide(Struct, frozen=True, kw_only=True):
 def failed_sides(
     report: Report, row: CaseReport, access: Access, names: SideNames | None
 ) -> tuple[FailedSide, ...]:
-    """The bad ends of both sides, the head's first, with what is known of the head's elsewhere."""
+    """The failures of both sides, the head's first, with where else that one is known."""
     if row.comparison is None:
         return ()
     head = names.head if names else f"This change ({report.head_sha[:7]})"
@@ -419,14 +421,14 @@ def _failed_side(
 
 
 class LedgerView(Struct, frozen=True, kw_only=True):
-    """The time ledger of both sides: two bars to one scale, and the figures."""
+    """The time ledger of both sides: two bars to one scale, and the numbers."""
 
     bars: tuple[TimeBar, ...]
     lines: tuple[tuple[str, str, str, str, str], ...]
 
 
 class CaseView(Struct, frozen=True, kw_only=True):
-    """A case; `person` says that somebody should look at it, so it stands open."""
+    """One case in full; it starts open if a `person` should look at it."""
 
     names: SideNames
     anchor: str
@@ -461,8 +463,11 @@ def case_view(
     measured: Mapping[str, MeasuredRun] | None = None,
     names: SideNames | None = None,
 ) -> CaseView:
-    """Everything about one row; `measured` holds runs with their step lines, by id; the sides are called the
-    base branch and this change, unless they have other `names`."""
+    """Everything about one case.
+
+    `measured` holds runs with step lines by id. The sides are called the base branch and this change unless
+    `names` says otherwise.
+    """
     comparison = row.comparison
     baseline = row.baseline
     words = row_words(row, report.base_branch)
@@ -495,7 +500,7 @@ def case_view(
 
 
 def _compare_logs_link(report: Report, row: CaseReport, access: Access) -> str | None:
-    """The newest logs of both sides, next to each other; None where one side has none."""
+    """The link that compares the newest logs of both sides; None if one side has none."""
     ends = [next((run.id for run in runs if run.log_uri), None) for runs in (row.base_runs, row.head_runs)]
     if ends[0] is None or ends[1] is None:
         return None
@@ -503,7 +508,7 @@ def _compare_logs_link(report: Report, row: CaseReport, access: Access) -> str |
 
 
 def _reason(row: CaseReport, ended: Sequence[FailedSide]) -> str:
-    """Why the verdict is what it is; nothing where it only names an error that stands below it."""
+    """The reason of the verdict; empty if it only names an error shown below."""
     reason = (row.comparison.reason if row.comparison else "") or row.note
     return "" if any(trouble.error and trouble.error in reason for trouble in ended) else reason
 
@@ -520,7 +525,7 @@ def _commit_link(access: Access, repository: str, sha: str | None) -> str | None
 def _runs_to_draw(
     row: CaseReport, measured: Mapping[str, MeasuredRun], names: SideNames
 ) -> dict[str, MeasuredRun]:
-    """The run that stands for each side in the loss verdict, by the side's name."""
+    """The run of each side that the loss verdict used, by the side's name."""
     if row.comparison is None:
         return {}
     chosen: dict[str, MeasuredRun] = {}
@@ -558,7 +563,7 @@ def _ledger_view(comparison: Comparison, names: SideNames) -> LedgerView | None:
 
 
 def ledger_phases(spent: Mapping[str, float]) -> list[Phase]:
-    """Seconds by phase as phases."""
+    """Seconds by phase as ledger phases."""
     return [Phase(name=name, seconds=seconds) for name, seconds in spent.items()]
 
 

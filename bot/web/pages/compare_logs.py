@@ -47,7 +47,7 @@ NOT_READ_WHY = (
 
 
 async def compare_logs_page(context: WebContext, request: Request) -> Response:
-    """The sections from `?section=` on."""
+    """The page of sections from `?section=` on."""
     access = await context.repository_access(request)
     try:
         records, found = await _requested_comparison(context, request, access)
@@ -98,11 +98,11 @@ def _run_response(record: RunRecord) -> ComparedRunResponse:
 def _section_response(section: SectionView) -> LogSectionResponse:
     return LogSectionResponse(
         name=section.words,
-        only_in=section.alone,
+        only_in=section.only_in,
         apart=section.apart,
         figures=section.figures,
         same=section.same,
-        cut=section.more,
+        cut=section.truncated,
         rows=tuple(
             LineRowResponse(
                 kind=row.kind,
@@ -124,7 +124,7 @@ def _side_line(line: SideLine | None) -> SideLineResponse | None:
 async def _requested_comparison(
     context: WebContext, request: Request, access: Access
 ) -> tuple[list[RunRecord], LogComparison]:
-    """The runs and the sections that an address asks for."""
+    """The requested runs and sections."""
     records = [
         await _read_record(context, access, request.query_params.get(name, "")) for name in ("base", "head")
     ]
@@ -142,7 +142,7 @@ def _next_section(found: LogComparison) -> int | None:
 
 
 def time_since_start(seconds: float | None) -> str:
-    """Time since the start of a log: `+0:01:20.825`; nothing where the line states none."""
+    """Time since the start of a log: `+0:01:20.825`; empty if the line states none."""
     if seconds is None:
         return ""
     sign, whole = "-" if seconds < 0 else "+", abs(seconds)

@@ -53,11 +53,11 @@ ACROSS_VARIANTS = {
     RowState.FIXED: "passes in {head}, fails in {base}",
     RowState.FAILS_ON_BOTH: "fails in both",
 }
-"""Two variants of one commit are not before and after."""
+"""Words for two variants of one commit, which are not before and after."""
 
 
 class EndView(Struct, frozen=True, kw_only=True):
-    """One end: its name, what of it is compared, and where it is on GitHub."""
+    """One end: its name, which runs are compared, its link on GitHub."""
 
     name: str
     what: str
@@ -65,7 +65,7 @@ class EndView(Struct, frozen=True, kw_only=True):
 
 
 class CaseLink(Struct, frozen=True, kw_only=True):
-    """A row of the overview and its own page."""
+    """An overview row and the link to its case."""
 
     line: RowLine
     link: str
@@ -73,8 +73,7 @@ class CaseLink(Struct, frozen=True, kw_only=True):
 
 
 class CompareView(Struct, frozen=True, kw_only=True):
-    """The page; `case` is the one shown in full, `place` its number among all, `before` and `after` its
-    neighbours."""
+    """The page; `case` is shown in full, `place` is its number, `before` and `after` are its neighbours."""
 
     headline: str
     base: EndView
@@ -96,7 +95,7 @@ def compare_view(
     chosen: int | None = None,
     measured: Mapping[str, MeasuredRun] | None = None,
 ) -> CompareView:
-    """The page's words; `rows` stand beside the pairing's, and the chosen one has its whole comparison."""
+    """Build the page; `rows` match the pairing's, and the chosen one has its whole comparison."""
     report = as_report(pairing, rows)
     order = reading_order(rows)
     lines = [
@@ -129,7 +128,7 @@ def _with_case(
     chosen: int,
     measured: Mapping[str, MeasuredRun] | None,
 ) -> CompareView:
-    """The page of one of its cases."""
+    """The page with one case in full."""
     one = for_page(as_report(pairing, [rows[chosen]]), access)
     case = case_view(
         one, one.rows[0], access, anchor="case", measured=measured, names=side_names(pairing, access)
@@ -149,7 +148,7 @@ def _with_case(
 
 
 def _headline(report: Report, pairing: Pairing, lines: Sequence[RowLine]) -> str:
-    """The report's own; of two variants the words of the rows, which are not before and after."""
+    """The report's headline; for two variants the rows' words, since they are not before and after."""
     if pairing.across is not ComparisonAxis.VARIANTS:
         return headline(report).replace("MaxView: ", "")
     numbers = Counter(line.word for line in lines)
@@ -163,7 +162,7 @@ def _neighbours(chosen: int, by_name: Sequence[CaseLink]) -> tuple[CaseLink | No
 
 
 def as_report(pairing: Pairing, rows: Sequence[CaseReport]) -> Report:
-    """The rows as a report, which has the words for them."""
+    """The rows as a report, to use its wording."""
     return Report(
         repository=pairing.repository,
         number=pairing.head.ref.number or 0,
@@ -181,7 +180,7 @@ def as_report(pairing: Pairing, rows: Sequence[CaseReport]) -> Report:
 
 
 def reading_order(rows: Sequence[CaseReport]) -> list[int]:
-    """The places of the rows, those that need a person first."""
+    """The indexes of the rows, those that need a person first."""
     return sorted(
         range(len(rows)),
         key=lambda place: (-row_words(rows[place], "").rank, rows[place].case, rows[place].variant),
@@ -189,7 +188,7 @@ def reading_order(rows: Sequence[CaseReport]) -> list[int]:
 
 
 def side_names(pairing: Pairing, access: Access) -> SideNames:
-    """What the sides of a case are called: the variants, where those are all that differs."""
+    """The names of the sides: the variants if only those differ."""
     if pairing.across is ComparisonAxis.VARIANTS:
         return SideNames(
             base=access.text(pairing.base.variant or ""), head=access.text(pairing.head.variant or "")
@@ -198,7 +197,7 @@ def side_names(pairing: Pairing, access: Access) -> SideNames:
 
 
 def case_link(pairing: Pairing, place: int, access: Access) -> str:
-    """The page of one row."""
+    """The address of one case's page."""
     row = pairing.rows[place]
     variant = row.variants[1] if row.variants[0] == row.variants[1] else None
     return access.links.compare(
@@ -288,7 +287,7 @@ def _chosen_case(row: CaseReport, pair: PairedCase) -> ChosenCaseResponse:
 
 
 class FoundComparison(Struct, frozen=True, kw_only=True):
-    """A comparison as far as it was asked for: all rows, and the runs of the one that was chosen."""
+    """The requested comparison: all rows, and the measured runs of the chosen one."""
 
     pairing: Pairing
     rows: tuple[CaseReport, ...]
@@ -297,7 +296,7 @@ class FoundComparison(Struct, frozen=True, kw_only=True):
 
 
 async def compare_page(context: WebContext, request: Request) -> Response:
-    """Two names case by case, or one case of them in full."""
+    """The page of two refs case by case, or of one case in full."""
     access = await context.repository_access(request)
     found = await _requested_comparison(context, request, access)
     view = await run_in_threadpool(
@@ -338,7 +337,7 @@ def read_comparison(
     ends: tuple[RequestedEnd, RequestedEnd],
     row: tuple[str | None, str | None],
 ) -> FoundComparison:
-    """Read and compare what an address asks for."""
+    """Read and compare the requested ends."""
     base, head = (resolve_end(connection, repository, end) for end in ends)
     pairing = require_runs(pair_cases(connection, repository, branch, base, head))
     chosen = find_row(pairing, *row)

@@ -21,11 +21,11 @@ Render = Callable[[str, Mapping[str, object]], str]
 SIDES = SideNames(base="base", head="head")
 
 FULL_ACCESS = Access(repository="", private=True, links=Links())
-"""Who makes the file has the logs: nothing is hidden from them, and there are no pages to link to."""
+"""Whoever makes the file has the logs: nothing is redacted, and there are no pages to link to."""
 
 
 def export_page(comparison: Comparison, *, render: Render) -> str:
-    """The file's text."""
+    """The file's HTML."""
     view = comparison_view(comparison)
     style = (STATIC_FOLDER / "page.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()

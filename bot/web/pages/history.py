@@ -50,13 +50,13 @@ from bot.web.layout import WebContext
 from bot.web.moments import Moment, moment
 
 MAX_TABLE_RUNS = 100
-"""Runs in the table; the CSV has all."""
+"""Runs in the table; the CSV has all of them."""
 
 NUMERIC_METRICS = tuple(metric for metric in METRICS if metric.key != "jax")
 
 
 class Timeline(Struct, frozen=True, kw_only=True):
-    """A metric of a case and variant on a branch: its points, oldest first, and what was acknowledged."""
+    """A metric of a case and variant on a branch: its points, oldest first, and acknowledgements."""
 
     branch: str
     case: str
@@ -67,7 +67,7 @@ class Timeline(Struct, frozen=True, kw_only=True):
 
 
 class ChangeLine(Struct, frozen=True, kw_only=True):
-    """One change: by how much, at which commits, under which circumstances, and who took note."""
+    """One change: size, commits, conditions, acknowledgement."""
 
     change: str
     word: str
@@ -83,7 +83,7 @@ class ChangeLine(Struct, frozen=True, kw_only=True):
 
 
 class HistoryRunLine(Struct, frozen=True, kw_only=True):
-    """One run."""
+    """One run in the table."""
 
     run: str
     page: str
@@ -98,7 +98,7 @@ class HistoryRunLine(Struct, frozen=True, kw_only=True):
 
 
 class MetricLink(Struct, frozen=True, kw_only=True):
-    """Something else that can be looked at."""
+    """A link to another metric."""
 
     name: str
     link: str
@@ -106,7 +106,7 @@ class MetricLink(Struct, frozen=True, kw_only=True):
 
 
 class HistoryView(Struct, frozen=True, kw_only=True):
-    """The page; `older` runs are not in the table."""
+    """The page; `older` counts runs that are not in the table."""
 
     name: str
     branch: str
@@ -122,7 +122,7 @@ class HistoryView(Struct, frozen=True, kw_only=True):
 
 
 def history_view(line: Timeline, access: Access) -> HistoryView:
-    """The page's words."""
+    """Build the page."""
     metric = METRICS_BY_KEY[line.metric]
     moved = level_changes(line.points, line.acknowledged)
     drawn = history_levels(line.points, moved)
@@ -188,7 +188,7 @@ def _change_line(move: LevelChange, metric: Metric, access: Access) -> ChangeLin
 
 
 def _changed_conditions(old: str, new: str) -> str:
-    """What changed: `TPU v5 · 16 → TPU v6 · 32`, only the parts that differ."""
+    """The conditions that changed: `TPU v5 → TPU v6, 16 → 32`."""
     pairs = list(zip(old.split(" · "), new.split(" · "), strict=False))
     return ", ".join(f"{one} → {two}" for one, two in pairs if one != two) or "other devices or versions"
 
@@ -312,7 +312,7 @@ CSV_HEADER = ("run", "commit", "started", "outcome", "origin", "conditions")
 
 
 async def history_page(context: WebContext, request: Request) -> Response:
-    """One metric of one case over time; without a case every case in a small drawing."""
+    """The page of one metric of one case over time, or of every case in a sparkline."""
     access = await context.repository_access(request)
     branch = await _requested_branch(context, request, access)
     line = await _requested_timeline(context, request, access, branch)
@@ -380,7 +380,7 @@ async def _requested_timeline(
 def read_timeline(
     connection: Connection, repository: str, branch: str, *, case: str, variant: str | None, metric: str
 ) -> Timeline:
-    """The history of a case; `Unclear` where there is none."""
+    """The history of a case; raises `UnknownName` if there is none."""
     keys = runs.case_keys(connection, repository, branch_slug(branch))
     variants = [known for name, known in keys if name == case]
     if not variants:
@@ -432,7 +432,7 @@ def _history_csv(request: Request, line: Timeline, access: Access) -> Response:
 SVG_TYPE = "image/svg+xml"
 
 CACHE_FIVE_MINUTES = "public, max-age=300"
-"""An image may be five minutes old; a private one is kept by its reader only."""
+"""An image may be five minutes old; a private one stays in its reader's browser."""
 
 SPARK_STYLE = (
     "path{fill:none;stroke:#0b5cad;stroke-width:1.5;stroke-linejoin:round;stroke-linecap:round}"
@@ -442,7 +442,7 @@ SPARK_STYLE = (
 
 
 async def spark_image(context: WebContext, request: Request) -> Response:
-    """The newest runs of `?case=` (and `?variant=`) on the default branch."""
+    """The sparkline of `?case=` (and `?variant=`) on the default branch, as SVG."""
     access = await context.repository_access(request)
     branch = branch_slug(await context.default_branch(access.repository))
     asked = request.query_params.get("case") or "", request.query_params.get("variant")
@@ -480,7 +480,7 @@ def _spark_svg(drawn: Sparkline, name: str) -> str:
 
 
 class HistoryLine(Struct, frozen=True, kw_only=True):
-    """One case: its newest figure, what moved it last, and the drawing."""
+    """One case: its newest value, its trend, its sparkline."""
 
     name: str
     link: str

@@ -30,11 +30,11 @@ LOG = logging.getLogger(__name__)
 STORE_STOPPED = "The place where this log is kept stopped answering, and its rest was not sent"
 
 BYTES_BEFORE_LINE = 1_000
-"""Bytes shown before a line that was asked for, so that it does not stand at the very top."""
+"""Bytes shown before a requested line, so that it is not at the very top."""
 
 
 async def log_page(context: WebContext, request: Request) -> Response:
-    """A window of the log: from line `?from=` on, with the lines up to `?to=` lit, or from byte `?at=` on."""
+    """A window of the log: from line `?from=` (highlighted up to `?to=`) or byte `?at=` on."""
     access, record = await context.run_access(request)
     measured = (await context.database.read(runs.measured, [record.id])).get(record.id)
     marks = log_marks(measured)
@@ -47,7 +47,7 @@ async def log_page(context: WebContext, request: Request) -> Response:
 
 
 async def raw_log(context: WebContext, request: Request) -> Response:
-    """The whole log, inflated: to be read, or with `?download=` to be kept."""
+    """The whole log as text, or with `?download=` as a download."""
     access, record = await context.run_access(request)
     kept = "attachment" if request.query_params.get("download") else "inline"
     headers = {
@@ -76,7 +76,7 @@ async def raw_log(context: WebContext, request: Request) -> Response:
 
 
 def until_unreadable(pieces: Iterator[bytes], run: str) -> Iterator[bytes]:
-    """The text up to where it cannot be read further, then a line that says so, as the server's log does."""
+    """The text up to where it can be read, then a line that says so; the server's log does too."""
     sent = 0
     try:
         for piece in pieces:
@@ -89,9 +89,9 @@ def until_unreadable(pieces: Iterator[bytes], run: str) -> Iterator[bytes]:
 
 
 def requested_range(header: str, size: int | None) -> tuple[int, int, int]:
-    """From which byte to which one, and the status: 206 for a part, 416 for one that is not there.
+    """The first byte, the end, and the status: 206 for a part, 416 for one that does not exist.
 
-    Several ranges, other units and a log of unknown length are answered with the whole, as RFC 9110 allows.
+    Several ranges, other units and a log of unknown length get the whole log, as RFC 9110 allows.
     """
     found = re.fullmatch(r"bytes=(\d{0,15})-(\d{0,15})", header.strip())
     if size is None or found is None or not (found[1] or found[2]):
@@ -104,20 +104,24 @@ def requested_range(header: str, size: int | None) -> tuple[int, int, int]:
 
 
 def download_name(record: RunRecord) -> str:
-    """A name for the download that every system takes."""
+    """A file name for the download that is valid on every system."""
     words = "-".join(part for part in (record.case, record.variant, record.id) if part)
     return (re.sub(r"[^A-Za-z0-9._-]+", "-", words).strip("-.")[:120] or "run") + ".log"
 
 
 class LogPageView(Struct, frozen=True, kw_only=True):
-    """What a page of a log shows. `lit` are the lines that the address names, `gone` the one that is not
-    there; `marks` stand on the page, `away` elsewhere; `before` and `after` are the nearest outside it."""
+    """What a page of a log shows.
+
+    `highlighted` are the lines that the address names, `missing_line` one that does not exist. `marks`
+    are on the page, `elsewhere` are notable ones outside it, `before` and `after` the nearest outside
+    it.
+    """
 
     view: LogView
-    lit: range
-    gone: int | None
+    highlighted: range
+    missing_line: int | None
     marks: tuple[LogMark, ...]
-    away: tuple[LogMark, ...]
+    elsewhere: tuple[LogMark, ...]
     before: LogMark | None
     after: LogMark | None
     folded: bool
@@ -126,7 +130,7 @@ class LogPageView(Struct, frozen=True, kw_only=True):
 def _log_page_view(
     context: WebContext, request: Request, access: Access, record: RunRecord, marks: tuple[LogMark, ...]
 ) -> LogPageView:
-    """The window that the address asks for."""
+    """The requested window."""
     source = open_run_log(context.logs, record)
     line, last = query_number(request, "from"), query_number(request, "to")
     try:
@@ -137,19 +141,21 @@ def _log_page_view(
         raise LogUnavailable(404, "This part of the log is too far in to be shown", far.text) from far
     except (UserError, InternalError) as problem:
         raise log_unavailable(problem, record.log_uri or "") from problem
-    lit = range(line, max(last or line, line) + 1) if line is not None and place is not None else range(0)
+    highlighted = (
+        range(line, max(last or line, line) + 1) if line is not None and place is not None else range(0)
+    )
     return LogPageView(
         view=view,
-        lit=lit,
-        gone=line if line is not None and place is None else None,
+        highlighted=highlighted,
+        missing_line=line if line is not None and place is None else None,
         folded=request.query_params.get("fold") != "no",
         **_marks_around(marks, view),
     )
 
 
 def _marks_around(marks: tuple[LogMark, ...], view: LogView) -> dict[str, Any]:
-    """The marks on the page, the nearest before and behind it, and those outside that a reader looks for
-    first: the error, the first and the last step."""
+    """The marks on the page, the nearest outside it, and the error and first and last step if they are
+    outside."""
     end = max(view.end, view.start + 1)
     before = [mark for mark in marks if mark.offset < view.start]
     after = [mark for mark in marks if mark.offset >= end]
@@ -157,7 +163,7 @@ def _marks_around(marks: tuple[LogMark, ...], view: LogView) -> dict[str, Any]:
     steps = [mark for mark in (*before, *after) if mark.kind == "step"]
     return {
         "marks": tuple(mark for mark in marks if view.start <= mark.offset < end),
-        "away": tuple(dict.fromkeys((*errors, *steps[:1], *steps[-1:]))),
+        "elsewhere": tuple(dict.fromkeys((*errors, *steps[:1], *steps[-1:]))),
         "before": before[-1] if before else None,
         "after": after[0] if after else None,
     }
@@ -172,11 +178,11 @@ def _stream_answer(request: Request, body: Iterator[bytes], status: int, headers
 
 
 MAX_PART_BYTES = 512 << 10
-"""Bytes of a log in one answer; the next part is linked."""
+"""Bytes of a log in one answer; it links to the next part."""
 
 
 async def log_text(context: WebContext, request: Request) -> Response:
-    """The log's text from byte `?at=` on, at most `?length=` bytes, in whole lines where there are any."""
+    """At most `?length=` bytes of the log's text from byte `?at=`, in whole lines if there are any."""
     access, record = await context.run_access(request)
     span, text = await run_in_threadpool(_read_part, context, request, access, record)
     headers = {"X-Log-From": str(span.at), "X-Log-To": str(span.end)}

@@ -28,7 +28,7 @@ from bot.web.sanitize import sanitize
 
 
 async def log_search_page(context: WebContext, request: Request) -> Response:
-    """The next hits, from `?at=` on."""
+    """The page of hits from `?at=` on."""
     access, record = await context.run_access(request)
     query, begin = _requested_search(request)
     unclear, found, size = None, None, None
@@ -92,7 +92,7 @@ def _line_response(line: LogLine) -> LogLineResponse:
 def _search_link(
     access: Access, record: RunRecord, query: LogQuery, at: LogPlace | None, *, above: str = ""
 ) -> str | None:
-    """The search from a place on; None where there is nothing to go on to."""
+    """The link that continues the search at a place; None at the end."""
     if at is None:
         return None
     return access.links.log_search(
@@ -131,5 +131,5 @@ def _run_search(
 
 
 def _percent_searched(found: SearchResult | None, size: int | None) -> int | None:
-    """How much of the log has been looked at, in percent; None where its length is not known."""
+    """Percent of the log searched so far; None if its length is unknown."""
     return None if found is None or not size else min(round(100 * found.end / size), 100)

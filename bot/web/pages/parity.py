@@ -49,7 +49,7 @@ TRANSITION_WORDS = {
 
 
 class ParityCell(Struct, frozen=True, kw_only=True):
-    """One case in one variant: how it stands, what became of it since main, and how fast it is."""
+    """One case in one variant: its outcome here and on main, the transition, and its step time."""
 
     outcome: ParityOutcome
     on_main: ParityOutcome
@@ -61,7 +61,7 @@ class ParityCell(Struct, frozen=True, kw_only=True):
 
 
 class ParityMatrix(Struct, frozen=True, kw_only=True):
-    """Cases by variants. `cells` has one for each variant, in their order, for each case."""
+    """Cells by case, one for each variant in order."""
 
     variants: tuple[str, ...]
     cells: Mapping[str, tuple[ParityCell, ...]]
@@ -69,7 +69,7 @@ class ParityMatrix(Struct, frozen=True, kw_only=True):
 
 
 class ParityCellView(Struct, frozen=True, kw_only=True):
-    """One cell in words."""
+    """One cell as shown."""
 
     symbol: str
     word: str
@@ -81,7 +81,7 @@ class ParityCellView(Struct, frozen=True, kw_only=True):
 
 
 class ParityRowView(Struct, frozen=True, kw_only=True):
-    """One case."""
+    """One row of the table."""
 
     name: str
     link: str | None
@@ -98,7 +98,7 @@ class ParityView(Struct, frozen=True, kw_only=True):
 
 
 def parity_matrix(head: MeasuredByCase, main: MeasuredByCase | None, *, order: Sequence[str]) -> ParityMatrix:
-    """The cells; `main` is None where the name is main itself. `order` is the variants' usual one."""
+    """Build the matrix; `main` is None if the ref is main itself, `order` the usual order of variants."""
     found = dict.fromkeys(variant for _, variant in sorted(head))
     variants = [one for one in order if one in found] + [one for one in found if one not in order]
     cases = dict.fromkeys(case for case, _ in sorted(head))
@@ -175,7 +175,7 @@ def _median_seconds(runs: Sequence[MeasuredRun]) -> float | None:
 
 
 def parity_view(found: ParityMatrix, access: Access, ref: str) -> ParityView:
-    """The page's words."""
+    """Build the page."""
     return ParityView(
         tallies=tuple(_tally(found, place, access) for place in range(len(found.variants))),
         variants=tuple(access.text(variant) or "no variant" for variant in found.variants),
@@ -228,7 +228,7 @@ CSV_HEADER = ("case", "variant", "standing", "on_main", "transition", "steady_st
 
 
 class FoundParity(Struct, frozen=True, kw_only=True):
-    """A matrix, and the name it is of."""
+    """The requested matrix and its ref."""
 
     ref: Ref
     branch: str
@@ -236,12 +236,12 @@ class FoundParity(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The name as an address spells it."""
+        """The ref as addresses spell it."""
         return spell_end(ComparisonEnd(ref=self.ref))
 
 
 async def parity_page(context: WebContext, request: Request) -> Response:
-    """Every case in every variant."""
+    """The page of every case in every variant."""
     access = await context.repository_access(request)
     found = await _requested_parity(context, request, access)
     if wants_csv(request):
@@ -275,7 +275,7 @@ async def _requested_parity(context: WebContext, request: Request, access: Acces
 
 
 def read_parity(connection: Connection, repository: str, branch: str, name: str) -> FoundParity:
-    """Read the runs of a name, and main's; `Unclear` where nothing is known by that name."""
+    """Read the runs of a ref and of main; raises `UnknownName` if nothing has that name."""
     ref = resolve_end(connection, repository, RequestedEnd(name=name, variant=None)).ref
     head = _runs_by_case(connection, refs.runs_of(connection, repository, ref))
     if not head:

@@ -59,8 +59,11 @@ NOT_WATCHED = (
 
 
 class RequestedReport(Struct, frozen=True, kw_only=True):
-    """One report. `number` is below zero for a `branch`, `head` an older head commit that is asked for, and
-    `ref` how a comparison names it."""
+    """The requested report.
+
+    `number` is the key of its row, `branch` is set if it is a watched branch's, `head` is an older head
+    commit if one is requested, `ref` its name in comparisons.
+    """
 
     number: int
     head: str | None
@@ -72,14 +75,14 @@ class RequestedReport(Struct, frozen=True, kw_only=True):
     notice: str = ""
 
     def document(self, access: Access, head: str | None) -> str:
-        """The address of a head's report as JSON."""
+        """The address of the report as JSON."""
         if self.branch is not None:
             return access.links.branch_json(access.repository, self.branch, head)
         return access.links.pull_json(access.repository, self.number, head)
 
 
 async def requested_report(request: Request, database: Database, access: Access) -> RequestedReport:
-    """What is asked for; `Absent` where it can be nothing, `Unclear` where the branch is not known."""
+    """The requested report; raises `PageNotFound` or, for an unknown branch, `UnknownName`."""
     head = request.query_params.get("head") or None
     if head and not SHA_PATTERN.fullmatch(head):
         raise PageNotFound
@@ -125,14 +128,14 @@ ALIGN = {"l": "left", "r": "right", "c": "middle"}
 
 
 class SheetCell(Struct, frozen=True, kw_only=True):
-    """One cell and the side its text keeps to."""
+    """One cell and its alignment."""
 
     pieces: tuple[StyledText, ...]
     align: str
 
 
 class Sheet(Struct, frozen=True, kw_only=True):
-    """A table under its title, with the sentences below it."""
+    """A table with its title and notes."""
 
     anchor: str
     title: str
@@ -142,7 +145,7 @@ class Sheet(Struct, frozen=True, kw_only=True):
 
 
 def sheets(report: Report, detail: DetailLevel) -> tuple[Sheet, ...]:
-    """The tables that have something to say."""
+    """The tables that are not empty."""
     folds = (
         ("plan", plan_fold(report, detail)),
         ("parity", parity_fold(report, detail)),
@@ -170,7 +173,7 @@ def _sheet_cells(row: tuple[Line, ...], align: list[str]) -> tuple[SheetCell, ..
 
 
 class PullView(Struct, frozen=True, kw_only=True):
-    """The page: `settled` says that nothing more is awaited, so that it need not be looked at again."""
+    """The page; once `settled` it need not be refreshed."""
 
     report: Report
     headline: str
@@ -182,8 +185,10 @@ class PullView(Struct, frozen=True, kw_only=True):
 
 
 def pull_view(report: Report, access: Access, measured: Mapping[str, MeasuredRun] | None = None) -> PullView:
-    """The page's words. `report` is as this visitor may read it; `measured` holds its runs with their step
-    lines, by id, of which only figures are drawn."""
+    """Build the page from the report as this visitor may read it.
+
+    `measured` holds its runs with step lines by id, for the charts.
+    """
     ordered = sorted(
         report.rows, key=lambda row: (-row_words(row, report.base_branch).rank, row.case, row.variant)
     )
@@ -203,7 +208,7 @@ def pull_view(report: Report, access: Access, measured: Mapping[str, MeasuredRun
 
 
 def _row_anchors(rows: list[CaseReport]) -> Mapping[tuple[str, str], str]:
-    """An id for every row, the comment's own; names that differ only in odd characters get a number."""
+    """An HTML id for every row, the comment's own; ids that collide are numbered."""
     anchors: dict[tuple[str, str], str] = {}
     for row in rows:
         wanted, count = case_anchor(row.case, row.variant), 1
@@ -214,20 +219,20 @@ def _row_anchors(rows: list[CaseReport]) -> Mapping[tuple[str, str], str]:
 
 
 REFRESH_SECONDS = 15
-"""How often an unfinished report is looked at again by an open page; most runs take minutes."""
+"""Seconds after which an open page of an unfinished report refreshes; most runs take minutes."""
 
 MAX_DRAWN_CASES = 60
-"""Cases with curves on one page; the pages of the runs draw every one."""
+"""Cases with charts on one page; the pages of the runs have all of them."""
 
 RUNS_PER_SIDE = 3
-"""Looked through for one that passed; the first that did is drawn, as the loss verdict reads it."""
+"""Runs of a side that are examined for one that passed; the first is drawn, as in the loss verdict."""
 
 
 async def pull_page(context: WebContext, request: Request) -> Response:
-    """The report of the newest head of a pull request or watched branch, or of `?head=`.
+    """The page of the report of the newest head, or of `?head=`.
 
-    An open page asks every few seconds whether it changed: that is told from what the page is made from, and
-    nothing is rendered for it.
+    An open page asks every few seconds whether it changed: the ETag comes from the page's inputs, so
+    that nothing is rendered for it.
     """
     access = await context.repository_access(request)
     asked = await requested_report(request, context.database, access)
@@ -255,7 +260,7 @@ async def pull_page(context: WebContext, request: Request) -> Response:
 
 
 async def pull_json(context: WebContext, request: Request) -> Response:
-    """The report of the newest head of a pull request or watched branch, or of `?head=`."""
+    """The same report as JSON."""
     access = await context.repository_access(request)
     asked = await requested_report(request, context.database, access)
     report = await context.database.read(reports.newest, access.repository, asked.number, asked.head)
@@ -270,14 +275,14 @@ def _report_for_reader(report: Report, access: Access) -> object:
 
 
 async def _read_landing(context: WebContext, access: Access, row: PullRow | None) -> LandedHead | None:
-    """What became of the newest head on main."""
+    """What became of the newest head on main, if it landed."""
     if row is None or row.head_sha is None:
         return None
     return await context.database.read(main_branch.find_landing, access.repository, row.head_sha)
 
 
 def landing_words(landed: LandedHead) -> str:
-    """`It landed on main as abc1234 …`, and whose its runs are."""
+    """`abc1234 landed on main as def5678 …`, and which runs count."""
     where = f"{landed.head_sha[:7]} landed on {landed.branch} as {landed.main_sha[:7]}"
     if landed.same_files:
         return f"{where} with the same files: its runs count as runs of {landed.branch}."
@@ -285,7 +290,7 @@ def landing_words(landed: LandedHead) -> str:
 
 
 def runs_to_draw(report: Report) -> tuple[str, ...]:
-    """The runs whose curves the page draws: the newest of each side first, and few enough to read at once."""
+    """The runs whose charts the page shows: the newest of each side, few enough to read at once."""
     rows = [row for row in report.rows if row.comparison][:MAX_DRAWN_CASES]
     sides = [records for row in rows for records in (row.base_runs, row.head_runs)]
     return tuple(run.id for records in sides for run in records[:RUNS_PER_SIDE])
@@ -312,7 +317,7 @@ def _page_values(
 
 
 def _notices(row: PullRow | None, report: Report, asked: RequestedReport) -> Sequence[str]:
-    """What to know before believing that this report is about the pull request as it is now."""
+    """Notices that the report is not about the pull request as it is now."""
     said, now = report.head_sha[:7], row.head_sha if row is not None else None
     if asked.notice:
         return (asked.notice,)
@@ -325,12 +330,12 @@ def _notices(row: PullRow | None, report: Report, asked: RequestedReport) -> Seq
 
 
 def _trouble_notice(row: PullRow | None, head: str | None) -> Sequence[str]:
-    """What keeps the comment or the check from saying this."""
+    """Notice that GitHub refuses the comment or check."""
     return (row.trouble,) if row is not None and row.trouble and not head else ()
 
 
 def _refresh_seconds(row: PullRow | None, report: Report | None, head: str | None) -> int | None:
-    """How soon an open page looks again; None where nothing more is awaited."""
+    """Seconds until an open page refreshes; None once nothing more is expected."""
     if head or (row is not None and not row.open):
         return None
     stale = report is not None and row is not None and row.head_sha not in {None, report.head_sha}

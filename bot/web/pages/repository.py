@@ -37,8 +37,7 @@ NOT_YET = "nothing measured yet"
 
 
 class PullLine(Struct, frozen=True, kw_only=True):
-    """One pull request, or one branch that is watched without. `outdated` says that its head has changed
-    since the report."""
+    """One pull request or watched branch; `outdated` if its head changed after the report."""
 
     number: int
     branch: str
@@ -56,7 +55,7 @@ class PullLine(Struct, frozen=True, kw_only=True):
 def pull_lines(
     rows: Iterable[PullRow], headlines: Mapping[int, ReportListing], access: Access, now: float
 ) -> tuple[PullLine, ...]:
-    """Open pull requests, then closed ones; in both the newest number first."""
+    """Open ones, then closed ones; in both the newest number first."""
     ordered = sorted(rows, key=lambda row: (not row.open, -row.number))
     return tuple(_pull_line(row, headlines.get(row.number), access, now) for row in ordered)
 
@@ -85,7 +84,7 @@ def _pull_link(row: PullRow, access: Access) -> str:
 
 
 class MainChangeLine(Struct, frozen=True, kw_only=True):
-    """`04_int8 +2.1 %` at a commit; `between` links the commits that may have done it."""
+    """`04_int8 +2.1 %` at a commit; `between` links to the commits that may have caused it."""
 
     name: str
     change: str
@@ -98,7 +97,7 @@ class MainChangeLine(Struct, frozen=True, kw_only=True):
 
 
 def main_change_lines(series: Sequence[ComparableSeries], access: Access) -> tuple[MainChangeLine, ...]:
-    """The newest shift of every case and variant that moved, the most recent first."""
+    """The newest change of every case and variant, the most recent first."""
     moved = [(one, found[-1]) for one in series if (found := level_shifts(one.runs))]
     moved.sort(key=lambda pair: -(pair[1].started or 0.0))
     return tuple(_main_change_line(one, shift, access) for one, shift in moved)
@@ -137,11 +136,11 @@ def _main_change_line(series: ComparableSeries, shift: LevelShift, access: Acces
 
 
 STALE_BASELINE_SECONDS = 3 * 86_400.0
-"""Past this a baseline is called old: a daily run may well miss a weekend, not more."""
+"""A baseline is stale after this time: a daily run may miss a weekend, not more."""
 
 
 class HealthLine(Struct, frozen=True, kw_only=True):
-    """One case and variant on main. `trouble` is what a person should know, empty where all is well."""
+    """One case and variant on main; `trouble` is what a person should know, else empty."""
 
     name: str
     link: str
@@ -185,7 +184,7 @@ def last_good(points: Sequence[HistoryPoint]) -> HistoryPoint | None:
 
 
 def health_problem(strip: CaseHistory, branch: str, now: float) -> str:
-    """`main has had no good run of 04_int8 for 9 days`; empty where its newest good run is recent."""
+    """`main has had no good run of 04_int8 for 9 days`; empty if its newest good run is recent."""
     good = last_good(strip.points)
     name = f"{strip.case} · {strip.variant}" if strip.variant else strip.case
     if good is None:
@@ -230,7 +229,7 @@ def _brief_run(point: HistoryPoint) -> BriefRunResponse:
 
 
 async def home_page(context: WebContext, request: Request) -> Response:
-    """The public repositories that the App is installed on."""
+    """The page of the public repositories."""
     rows = await context.database.read(repositories.list_repositories)
     listed = [row for row in rows if row.active and not row.private]
     known = await context.database.read(pull_requests.count_open_pulls)
@@ -239,7 +238,7 @@ async def home_page(context: WebContext, request: Request) -> Response:
 
 
 async def repository_page(context: WebContext, request: Request) -> Response:
-    """The pull requests of a repository, open ones first, with their headlines; where main itself moved."""
+    """The page of a repository: its pull requests, open ones first, and main's health and changes."""
     access = await context.repository_access(request)
     rows = await context.database.read(pull_requests.list_pulls, access.repository)
     headlines = await context.database.read(reports.headlines, access.repository)

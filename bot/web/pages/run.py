@@ -39,7 +39,7 @@ from bot.web.moments import Moment, moment
 from bot.web.pages.case import ledger_phases
 
 MAX_TABLE_STEPS = 1_000
-"""Steps in the table, some 200 KB: more than anybody reads, and a browser sets them at once."""
+"""Steps in the table, some 200 KB: more than anybody reads, and a browser lays them out at once."""
 
 ENVIRONMENT_TITLES = {
     "jax": "JAX",
@@ -68,8 +68,7 @@ class Fact(Struct, frozen=True, kw_only=True):
 
 
 class StepLine(Struct, frozen=True, kw_only=True):
-    """One printed step. `use` says whether its interval was used for the steady step time, `odd` what of its
-    line cannot be true."""
+    """One printed step; `use` is its role in the steady step time, `odd` what of it is implausible."""
 
     step: int
     seconds: str
@@ -83,7 +82,7 @@ class StepLine(Struct, frozen=True, kw_only=True):
 
 
 class RunView(Struct, frozen=True, kw_only=True):
-    """The page; `measured` is false where nothing was read from a log yet."""
+    """The page; `measured` is false if no log was read yet."""
 
     record: RunRecord
     commit_link: str | None
@@ -109,7 +108,7 @@ class RunView(Struct, frozen=True, kw_only=True):
 
 
 def run_view(record: RunRecord, run: MeasuredRun | None, access: Access) -> RunView:
-    """The page's words. `run` is as this visitor may read it."""
+    """Build the page; `run` is as this visitor may read it."""
     link = access.links.commit_on_github(record.repository, record.sha) if record.sha else None
     started = moment(record.started)
     if run is None:
@@ -222,7 +221,7 @@ def _step_lines(record: RunRecord, run: MeasuredRun, access: Access) -> tuple[St
 
 
 def _first_and_last(steps: Sequence[Step]) -> Sequence[Step]:
-    """As many steps as one reads: the first and the last of thousands."""
+    """The first and last steps, if there are thousands."""
     return (
         steps
         if len(steps) <= MAX_TABLE_STEPS
@@ -241,7 +240,7 @@ def _number_words(value: float | None, digits: int) -> str:
 
 
 class AttemptLine(Struct, frozen=True, kw_only=True):
-    """An attempt that was given up: when it began and ended, how far it came, why, the cluster's words."""
+    """An attempt that was given up: times, progress, reason, the cluster's words."""
 
     number: int
     job: str
@@ -254,7 +253,7 @@ class AttemptLine(Struct, frozen=True, kw_only=True):
 
 
 class RunStatusView(Struct, frozen=True, kw_only=True):
-    """`words` say how it stands, `note` what its cluster says of it."""
+    """The run's status in words; `note` is what its cluster says."""
 
     words: str
     note: str
@@ -262,7 +261,7 @@ class RunStatusView(Struct, frozen=True, kw_only=True):
 
 
 def run_status_view(run: RunStatus, now: float) -> RunStatusView:
-    """The section of the page."""
+    """Build the section of the page."""
     return RunStatusView(
         words=run_status_words(run, now),
         note=run.note,
@@ -283,7 +282,7 @@ def run_status_view(run: RunStatus, now: float) -> RunStatusView:
 
 
 async def run_page(context: WebContext, request: Request) -> Response:
-    """Everything known of a run."""
+    """The page of a run."""
     access, record = await context.run_access(request)
     measured = (await context.database.read(runs.measured, [record.id])).get(record.id)
     shown = for_page(measured, access) if measured else None
@@ -298,7 +297,7 @@ async def run_page(context: WebContext, request: Request) -> Response:
 
 
 async def run_json(context: WebContext, request: Request) -> Response:
-    """Everything known of a run: its record, and what was measured from its log."""
+    """The same as JSON: its record, and what was measured from its log."""
     access, record = await context.run_access(request)
     measured = (await context.database.read(runs.measured, [record.id])).get(record.id)
     response: RunResponse | UnmeasuredRunResponse

@@ -99,7 +99,7 @@ def test_a_hit_shows_the_lines_around_it(tmp_path: Path) -> None:
     (hit,) = search_log(source, LogQuery(words="line 50", cased=True), LogPlace(), redacts=False).hits
     shown = [line.text for line in (*hit.before, hit.line, *hit.after)]
     assert [f"line {n}" for n in (48, 49, 50, 51, 52)] == shown
-    assert ((True, "line 50"),) == hit.lit
+    assert ((True, "line 50"),) == hit.text_parts
 
 
 def test_a_line_of_megabytes_is_searched_in_pieces(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_every_line_with_an_expression_is_found_once(lines: list[str], pattern: 
         hits = [hit for hit, _ in log_search._stored_hits(block, query, LogPlace(), redacts=False) if hit]
     expected = [n for n, line in enumerate(lines, 1) if re.search(pattern, line)]
     assert expected == [one.line.number for one in hits]
-    assert all(any(marked for marked, _ in one.lit) for one in hits)
+    assert all(any(marked for marked, _ in one.text_parts) for one in hits)
 
 
 def test_an_expression_is_found_over_the_edges_of_blocks(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_a_long_match_of_a_private_log_is_shown_as_far_as_there_is_room(tmp_path
         source, LogQuery(words="begin.*end", cased=True, regular=True), LogPlace(), redacts=False
     ).hits
     assert hit.line.number == 1
-    assert sum(len(text) for _, text in hit.lit) < 10_000
+    assert sum(len(text) for _, text in hit.text_parts) < 10_000
 
 
 def test_the_form_keeps_what_was_asked(shop: SiteUnderTest) -> None:

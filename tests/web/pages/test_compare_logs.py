@@ -185,14 +185,14 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "step 1", "step 2", ""]), max_s
 def test_every_line_of_both_stands_in_its_order(base: list[str], head: list[str]) -> None:
     """Nothing is lost or moved; what is called the same is the same; folding hides only that."""
     left, right = (
-        [SideLine(text=text, counts=text, number=n, seconds=None) for n, text in enumerate(one, 1)]
+        [SideLine(text=text, compared=text, number=n, seconds=None) for n, text in enumerate(one, 1)]
         for one in (base, head)
     )
     found = pair_lines(left, right)
     assert left == [row.base for row in found if row.base]
     assert right == [row.head for row in found if row.head]
     assert all(
-        row.base and row.head and row.base.counts == row.head.counts
+        row.base and row.head and row.base.compared == row.head.compared
         for row in found
         if row.kind is RowKind.SAME
     )
