@@ -1,11 +1,9 @@
 """The `maxview` command line.
 
-In:  the program's arguments.
-Out: an exit status: 0 done, 1 a verdict that is red (where it was asked for), 2 bad use or bad input, 3 our
-     own failure.
+Exit status: 0 done, 1 a red verdict (where requested), 2 bad use or bad input, 3 our own failure.
 
-A command is a module of `bot.cli` with `add_arguments(parser)` and `main(args)`; only the one that was asked
-for is imported. Whatever goes wrong is one line on standard error; `MAXVIEW_DEBUG=1` adds the traceback.
+A command is a module of `bot.cli` with `add_arguments(parser)` and `main(args)`; only the requested one is
+imported. Every failure is one line on standard error; `MAXVIEW_DEBUG=1` adds the traceback.
 """
 
 import argparse

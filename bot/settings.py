@@ -14,13 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from bot.errors import UserError
 
 
 def read_pem(text: str) -> tuple[str, str]:
-    """The key as PEM text with a line end, and a clause that says what is wrong, empty where nothing is.
+    """The App's private key as PEM text with a line end, and its problem as a clause, empty if there is none.
 
-    `text` is PEM, with real or written line ends, or all of that in base64.
+    `text` is PEM, with real or escaped line ends, or all of that in base64.
     """
     pem = text.strip().replace("\\n", "\n")
     if "PRIVATE KEY" not in pem:
@@ -41,7 +43,7 @@ def _decode_base64(text: str) -> str:
 
 
 def _is_rsa_key(pem: str) -> bool:
-    """Whether it is a whole RSA key: GitHub's are, and it takes signatures of no other."""
+    """Whether it is a whole RSA key: GitHub makes those, and accepts no other signatures."""
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - only a server needs these
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey  # noqa: PLC0415
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
@@ -55,14 +57,14 @@ def _is_rsa_key(pem: str) -> bool:
 GITHUB_API = "https://api.github.com"
 
 POLL_LIMITS = (0.1, 86_400.0)
-"""Seconds: more often is never needed, and once a day is as good as never."""
+"""Seconds: more often is never needed, and less than once a day is as good as never."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)  # no Struct: those show every field in their repr
 class Settings:
     """A complete, checked set of settings; `artifacts_url` and `database_url` are always full addresses.
 
-    `pulls_only` says that no webhook arrives: deliveries are read from GitHub's own list.
+    `pulls_only`: no webhook arrives, so deliveries are read from GitHub's own list.
     """
 
     app_id: int
@@ -84,8 +86,7 @@ class Settings:
     xpk_command: tuple[str, ...] = ("xpk",)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(Struct, frozen=True, kw_only=True):
     """One environment variable: what it is for, its default in words, and whether `serve` needs it."""
 
     name: str
@@ -153,7 +154,7 @@ SETTINGS: tuple[Setting, ...] = (
 
 
 class _SettingsReader:
-    """Reads variables one by one and collects what is wrong with them."""
+    """Reads variables one by one and collects their problems."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -168,8 +169,8 @@ class _SettingsReader:
             self.problems.append(f"{name} is missing: {_meaning_of(name)}")
         return value
 
-    def together(self, first: str, second: str) -> tuple[str, str]:
-        """Two settings of which neither is of use alone."""
+    def pair(self, first: str, second: str) -> tuple[str, str]:
+        """Two settings that are only useful together."""
         values = self.text(first), self.text(second)
         if any(values) and not all(values):
             missing, given = (first, second) if values[1] else (second, first)
@@ -230,7 +231,7 @@ class _SettingsReader:
 
 
 def _derived_session_secret(private_key: str) -> str:
-    """A secret of this installation, the same after a start and in all its processes."""
+    """A secret of this installation, the same after a restart and in all its processes."""
     return hmac.new(private_key.encode(), b"maxview session secret 1", hashlib.sha256).hexdigest()
 
 
@@ -243,41 +244,41 @@ def _default_of(name: str) -> str:
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
-    """Read and check every setting; raises `Told` with one line for each problem."""
-    reading = _SettingsReader(environ)
-    app_id = reading.required("GITHUB_APP_ID")
+    """Read and check every setting; raises `UserError` with one line for each problem."""
+    reader = _SettingsReader(environ)
+    app_id = reader.required("GITHUB_APP_ID")
     if app_id and not app_id.isdigit():
-        reading.problems.append(f"GITHUB_APP_ID is {app_id!r}: give the App's number")
-    host = reading.text("HOST", "127.0.0.1")
-    port = int(reading.number("PORT", int, (1, 65535), "a port between 1 and 65535"))
-    data_dir = Path(reading.text("DATA_DIR", ".data")).absolute()
-    log_format = reading.text("LOG_FORMAT", "text")
+        reader.problems.append(f"GITHUB_APP_ID is {app_id!r}: give the App's number")
+    host = reader.text("HOST", "127.0.0.1")
+    port = int(reader.number("PORT", int, (1, 65535), "a port between 1 and 65535"))
+    data_dir = Path(reader.text("DATA_DIR", ".data")).absolute()
+    log_format = reader.text("LOG_FORMAT", "text")
     if log_format not in {"text", "json"}:
-        reading.problems.append(f"LOG_FORMAT is {log_format!r}: give text or json")
-    private_key = reading.private_key()
-    client_id, client_secret = reading.together("GITHUB_CLIENT_ID", "GITHUB_CLIENT_SECRET")
+        reader.problems.append(f"LOG_FORMAT is {log_format!r}: give text or json")
+    private_key = reader.private_key()
+    client_id, client_secret = reader.pair("GITHUB_CLIENT_ID", "GITHUB_CLIENT_SECRET")
     settings = Settings(
         app_id=int(app_id) if app_id.isdigit() else 0,
         private_key=private_key,
-        webhook_secret=reading.required("GITHUB_WEBHOOK_SECRET"),
+        webhook_secret=reader.required("GITHUB_WEBHOOK_SECRET"),
         client_id=client_id,
         client_secret=client_secret,
-        session_secret=reading.text("SESSION_SECRET") or _derived_session_secret(private_key),
-        api_url=reading.url("GITHUB_API_URL", GITHUB_API, ("https", "http")),
-        public_url=reading.url("PUBLIC_URL", f"http://{host}:{port}", ("https", "http")),
-        database_url=reading.url(
+        session_secret=reader.text("SESSION_SECRET") or _derived_session_secret(private_key),
+        api_url=reader.url("GITHUB_API_URL", GITHUB_API, ("https", "http")),
+        public_url=reader.url("PUBLIC_URL", f"http://{host}:{port}", ("https", "http")),
+        database_url=reader.url(
             "DATABASE_URL", f"sqlite:///{data_dir / 'maxview.sqlite'}", ("sqlite", "postgresql", "postgres")
         ),
-        artifacts_url=reading.url("ARTIFACTS_URL", f"file:{data_dir / 'artifacts'}", ("file", "gs")),
+        artifacts_url=reader.url("ARTIFACTS_URL", f"file:{data_dir / 'artifacts'}", ("file", "gs")),
         host=host,
         port=port,
         data_dir=data_dir,
         log_format=log_format,
-        xpk_command=reading.words("XPK_COMMAND"),
-        poll_seconds=reading.number("POLL_SECONDS", float, POLL_LIMITS, "a number of seconds above 0"),
+        xpk_command=reader.words("XPK_COMMAND"),
+        poll_seconds=reader.number("POLL_SECONDS", float, POLL_LIMITS, "a number of seconds above 0"),
     )
-    if reading.problems:
+    if reader.problems:
         raise UserError(
-            "settings are missing or wrong:\n" + "\n".join(f"  {line}" for line in reading.problems)
+            "settings are missing or wrong:\n" + "\n".join(f"  {line}" for line in reader.problems)
         )
     return settings

@@ -13,7 +13,7 @@ TEMPLATE_FOLDERS = (_HERE / "templates", _HERE.parent / "templates")  # as insta
 
 
 class Renderer:
-    """All templates of the program, compiled once. Build one and keep it."""
+    """All templates of the program, each compiled once. Create one and keep it."""
 
     def __init__(self) -> None:
         import jinja2  # noqa: PLC0415 - 60 ms that the command line does not always need
@@ -28,5 +28,5 @@ class Renderer:
         )
 
     def render(self, template: str, values: Mapping[str, object]) -> str:
-        """The text of `template`, a name below `templates/`, with `values` filled in."""
+        """Render `template`, a name below `templates/`, with `values`."""
         return self._environment.get_template(template).render(values)

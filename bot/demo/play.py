@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import httpx
+from msgspec import Struct
 
 from bot.demo.stage import FULL_NAME, Stage
 from bot.errors import UserError
@@ -18,12 +18,11 @@ AUTHOR = "alice"
 POLL_SECONDS = 0.5
 
 TIMEOUT_SECONDS = 600.0
-"""Far more than the demonstration takes anywhere: a machine that cannot finish is told so."""
+"""Far more than the demo takes on any machine that can finish it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScenarioProgress:
-    """How far one pull request is: runs that have ended of those wanted, and whether it is answered."""
+class ScenarioProgress(Struct, frozen=True, kw_only=True):
+    """How far one pull request is: runs that have ended of those wanted, and whether its report is final."""
 
     number: int
     title: str
@@ -33,9 +32,8 @@ class ScenarioProgress:
     headline: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScenarioResult:
-    """One pull request's final answer; `verdict` is the worst of its cases in the words of `compare`."""
+class ScenarioResult(Struct, frozen=True, kw_only=True):
+    """One pull request's final comment; `verdict` is the worst of its cases, in the words of `compare`."""
 
     number: int
     title: str
@@ -48,15 +46,16 @@ class ScenarioResult:
 OnProgress = Callable[[Sequence[ScenarioProgress]], None]
 
 
-async def play(stage: Stage, watch: OnProgress) -> tuple[ScenarioResult, ...]:
-    """Open every pull request, then wait until each is answered; `watch` is told how far they are."""
+async def play(stage: Stage, on_progress: OnProgress) -> tuple[ScenarioResult, ...]:
+    """Open every pull request and wait for its report; `on_progress` gets how far they are."""
     await stage.github.install()
     titles: dict[int, str] = {}
     expected: dict[int, str] = {}
     for branch in stage.repository.branches:
-        number = await stage.github.open_pull(branch.pull.branch, branch.pull.title, AUTHOR)
-        titles[number], expected[number] = branch.pull.title, branch.pull.expected
-    reports = await _wait_for_reports(stage, titles, watch)
+        scenario = branch.scenario
+        number = await stage.github.open_pull(scenario.branch, scenario.title, AUTHOR)
+        titles[number], expected[number] = scenario.title, scenario.expected
+    reports = await _wait_for_reports(stage, titles, on_progress)
     return tuple(
         ScenarioResult(
             number=number,
@@ -71,9 +70,9 @@ async def play(stage: Stage, watch: OnProgress) -> tuple[ScenarioResult, ...]:
 
 
 async def _wait_for_reports(
-    stage: Stage, titles: Mapping[int, str], watch: OnProgress
+    stage: Stage, titles: Mapping[int, str], on_progress: OnProgress
 ) -> dict[int, Mapping[str, Any]]:
-    """Poll the server's own JSON until every report is settled and its comment is there."""
+    """Poll the server's JSON until every report is final and its comment is there."""
     reports: dict[int, Mapping[str, Any]] = {}
     async with asyncio.timeout(TIMEOUT_SECONDS), httpx.AsyncClient() as client:
         while True:
@@ -86,7 +85,7 @@ async def _wait_for_reports(
             progress = [
                 _scenario_progress(stage, number, titles[number], reports.get(number)) for number in titles
             ]
-            watch(progress)
+            on_progress(progress)
             if all(one.answered for one in progress):
                 return reports
             await asyncio.sleep(POLL_SECONDS)
@@ -97,13 +96,13 @@ def _scenario_progress(
 ) -> ScenarioProgress:
     rows: Sequence[Mapping[str, Any]] = report["rows"] if report else ()
     counted = [row["progress"] for row in rows if row["progress"]]
-    settled = bool(rows) and all(STATES[RowState(row["state"])].is_done for row in rows)
+    final = bool(rows) and all(STATES[RowState(row["state"])].is_done for row in rows)
     return ScenarioProgress(
         number=number,
         title=title,
         done=sum(one["runs_done"] for one in counted),
         wanted=sum(one["runs_wanted"] for one in counted),
-        answered=settled and bool(stage.github.comments_of(number)),
+        answered=final and bool(stage.github.comments_of(number)),
         headline=report["headline"] if report else "",
     )
 

@@ -7,10 +7,11 @@ import json
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+
+from msgspec import Struct
 
 from bot.clusters.checkout import GitCommit, create_repository, write_commit
 from bot.demo.scenarios import Scenario, scenarios
@@ -22,7 +23,7 @@ CASES = ("01_base", "02_wide")
 # A fixed moment in the past (2025-06-02 09:00 UTC): the same files give the same commits every time.
 FIRST_COMMIT_TIME = 1_748_854_800
 
-# Files of the package that stand outside of `training/` in the repository.
+# Files of the package that are outside of `training/` in the repository.
 _TOP_LEVEL_FILES = ("requirements.txt", "configs")
 
 _README = """# A small trainer
@@ -32,18 +33,16 @@ in a demonstration of MaxView: its pull requests make it slower, break it, or le
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DemoBranch:
-    """A pull request with its commit. `files` maps a path to its content, for changed files only."""
+class DemoBranch(Struct, frozen=True, kw_only=True):
+    """A scenario with its commit. `files` maps a path to its content, for changed files only."""
 
-    pull: Scenario
+    scenario: Scenario
     commit: GitCommit
     files: Mapping[str, bytes]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DemoRepository:
-    """A repository on disk. `main` is the newest commit of its default branch, `files` what it holds; every
+class DemoRepository(Struct, frozen=True, kw_only=True):
+    """A repository on disk. `main` is the newest commit of its default branch, `files` are its files; every
     branch has one commit of its own, on top of `main`."""
 
     path: Path
@@ -60,7 +59,7 @@ class DemoRepository:
 def make_repository(path: Path) -> DemoRepository:
     """Make the repository at `path`, which must not exist yet."""
     create_repository(path)
-    begun = write_commit(
+    first = write_commit(
         path,
         branch="main",
         files={"README.md": _README.encode()},
@@ -77,34 +76,34 @@ def make_repository(path: Path) -> DemoRepository:
         message="A small trainer, and two cases that measure it\n",
         author=AUTHOR,
         at=FIRST_COMMIT_TIME + 3600,
-        parents=[begun.sha],
+        parents=[first.sha],
     )
     branches = tuple(
-        _branch(path, pull, main=main, content=content, at=FIRST_COMMIT_TIME + 3600 * (number + 2))
-        for number, pull in enumerate(scenarios())
+        _branch(path, scenario, main=main, content=content, at=FIRST_COMMIT_TIME + 3600 * (number + 2))
+        for number, scenario in enumerate(scenarios())
     )
-    return DemoRepository(path=path, history=(begun, main), files=content, branches=branches)
+    return DemoRepository(path=path, history=(first, main), files=content, branches=branches)
 
 
 def _branch(
-    path: Path, pull: Scenario, *, main: GitCommit, content: Mapping[str, bytes], at: int
+    path: Path, scenario: Scenario, *, main: GitCommit, content: Mapping[str, bytes], at: int
 ) -> DemoBranch:
     changed: dict[str, bytes] = {}
-    for edit in pull.edits:
+    for edit in scenario.edits:
         before = changed.get(edit.file, content[edit.file]).decode()
         if before.count(edit.old) != 1:
-            raise ValueError(f"{edit.file} does not hold the place that {pull.branch} edits exactly once")
+            raise ValueError(f"{edit.file} does not hold the place that {scenario.branch} edits exactly once")
         changed[edit.file] = before.replace(edit.old, edit.new).encode()
     commit = write_commit(
         path,
-        branch=pull.branch,
+        branch=scenario.branch,
         files={**content, **changed},
-        message=f"{pull.title}\n\n{pull.body}\n",
+        message=f"{scenario.title}\n\n{scenario.body}\n",
         author=AUTHOR,
         at=at,
         parents=[main.sha],
     )
-    return DemoBranch(pull=pull, commit=commit, files=changed)
+    return DemoBranch(scenario=scenario, commit=commit, files=changed)
 
 
 def _program_files() -> dict[str, bytes]:

@@ -4,23 +4,21 @@ Each is a real change of the training program's files. The expected verdict is o
 nothing else reads it.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from bot.verdict.judgement import Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
-    """One place of one file: `old` stands there exactly once and becomes `new`."""
+class Edit(Struct, frozen=True, kw_only=True):
+    """One edit of one file: `old` occurs exactly once and becomes `new`."""
 
     file: str
     old: str
     new: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
-    """A pull request of the demonstration. `expected` is the worst verdict of its cases."""
+class Scenario(Struct, frozen=True, kw_only=True):
+    """A pull request of the demo. `expected` is the worst verdict of its cases."""
 
     branch: str
     title: str
@@ -30,7 +28,7 @@ class Scenario:
 
 
 def scenarios() -> tuple[Scenario, ...]:
-    """All of them, in the order they are opened."""
+    """All scenarios, in the order they are opened."""
     return (_NO_CHANGE, _SLOWDOWN, _CRASH, _LOSS_CURVE, _ENVIRONMENT)
 
 

@@ -11,13 +11,13 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 import uvicorn
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from msgspec import Struct
 
 from bot.demo.github.git import GitHistory
 from bot.demo.github.stand_in import StandInGitHub
@@ -36,9 +36,8 @@ START_SECONDS = 30.0
 STOP_SECONDS = 12.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """What stands: the stand-in GitHub, the repository in it, and the server's address and process."""
+class Stage(Struct, frozen=True, kw_only=True):
+    """The running demo: the stand-in GitHub, its repository, and the server's address, process and log."""
 
     github: StandInGitHub
     repository: DemoRepository
@@ -49,7 +48,7 @@ class Stage:
 
 @asynccontextmanager
 async def running_stage(folder: Path) -> AsyncIterator[Stage]:
-    """Set everything up below `folder`, and take it down again."""
+    """Start everything below `folder`, and stop it afterwards."""
     repository = await asyncio.to_thread(make_repository, folder / "repository.git")
     github_port, server_port = _free_port(), _free_port()
     url, secret = f"http://{HOST}:{server_port}", secrets.token_hex(16)
@@ -116,7 +115,7 @@ def _start_server(environment: Mapping[str, str], log: Path) -> subprocess.Popen
 
 
 def _without_maxview_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what a real installation is set up by: its database is not for the stage."""
+    """The environment without the settings of a real installation: the demo must not use its database."""
     names = {setting.name for setting in SETTINGS}
     return {name: value for name, value in environ.items() if name not in names}
 

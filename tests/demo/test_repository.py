@@ -42,7 +42,7 @@ def trained(repository: DemoRepository, sha: str, into: Path, case: str = "02_wi
 
 def branch_sha(repository: DemoRepository, expected: Verdict) -> str:
     """The commit of the pull request that earns this verdict."""
-    return next(branch.commit.sha for branch in repository.branches if branch.pull.expected is expected)
+    return next(branch.commit.sha for branch in repository.branches if branch.scenario.expected is expected)
 
 
 def test_every_kind_of_answer_has_a_pull_request() -> None:

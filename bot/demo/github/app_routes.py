@@ -14,7 +14,7 @@ TOKEN_SECONDS = 3600
 
 
 class AppRoutes:
-    """Routes of the App. `redeliver` repeats a delivery by its id and says whether there is one."""
+    """Routes of the App. `redeliver` repeats a delivery by its id and returns whether it exists."""
 
     def __init__(self, github: GitHubState, redeliver: Callable[[int], Awaitable[bool]]) -> None:
         self._github = github
@@ -27,10 +27,10 @@ class AppRoutes:
         return [
             route("GET", "/app", self._app),
             route("GET", "/app/installations", self._installations),
-            route("POST", "/app/installations/{id:int}/access_tokens", self._mint),
+            route("POST", "/app/installations/{id:int}/access_tokens", self._create_token),
             route("GET", "/app/hook/deliveries", self._deliveries),
             route("GET", "/app/hook/deliveries/{id:int}", self._delivery),
-            route("POST", "/app/hook/deliveries/{id:int}/attempts", self._attempt),
+            route("POST", "/app/hook/deliveries/{id:int}/attempts", self._redeliver_one),
             route("GET", "/installation/repositories", self._repositories),
             route("GET", REPOSITORY_PATH, self._repository),
             route("GET", f"{REPOSITORY_PATH}/collaborators/{{login}}/permission", self._permission),
@@ -42,7 +42,7 @@ class AppRoutes:
     async def _installations(self, request: Request) -> Response:
         return self._gate.page(request, [payloads.installation_json(self._github)])
 
-    async def _mint(self, request: Request) -> Response:
+    async def _create_token(self, request: Request) -> Response:
         if request.path_params["id"] != self._github.installation:
             raise HttpError(404, "Not Found")
         if self._github.suspended_at is not None:
@@ -65,7 +65,7 @@ class AppRoutes:
                 return JSONResponse(payloads.full_delivery_json(self._github, one))
         raise HttpError(422, "No such delivery")
 
-    async def _attempt(self, request: Request) -> Response:
+    async def _redeliver_one(self, request: Request) -> Response:
         if not await self._redeliver(request.path_params["id"]):
             raise HttpError(422, "No such delivery")
         return JSONResponse({}, status_code=202)

@@ -32,10 +32,10 @@ class CheckRoutes:
         return [
             route("POST", f"{REPOSITORY_PATH}/check-runs", self._create),
             route("PATCH", f"{REPOSITORY_PATH}/check-runs/{{id:int}}", self._update),
-            route("GET", f"{REPOSITORY_PATH}/check-runs/{{id:int}}/annotations", self._annotations),
-            route("GET", f"{commit}/check-runs", self._of_commit),
-            route("GET", f"{commit}/statuses", self._statuses),
-            route("POST", f"{REPOSITORY_PATH}/statuses/{{sha}}", self._say),
+            route("GET", f"{REPOSITORY_PATH}/check-runs/{{id:int}}/annotations", self._list_annotations),
+            route("GET", f"{commit}/check-runs", self._list_checks),
+            route("GET", f"{commit}/statuses", self._list_statuses),
+            route("POST", f"{REPOSITORY_PATH}/statuses/{{sha}}", self._create_status),
         ]
 
     async def _create(self, request: Request) -> Response:
@@ -54,17 +54,17 @@ class CheckRoutes:
             started_at=self._github.now(),
             completed_at=None,
         )
-        self._write(check, body)
+        self._apply(check, body)
         self._github.checks[check.id] = check
         return JSONResponse(payloads.check_run_json(self._github, check), status_code=201)
 
     async def _update(self, request: Request) -> Response:
         self._gate.require_write("checks")
-        check = self._named(request)
-        self._write(check, _json_object(await request.body()))
+        check = self._find_check(request)
+        self._apply(check, _json_object(await request.body()))
         return JSONResponse(payloads.check_run_json(self._github, check))
 
-    def _write(self, check: GitHubCheck, body: Mapping[str, object]) -> None:
+    def _apply(self, check: GitHubCheck, body: Mapping[str, object]) -> None:
         output = body.get("output") or {}
         actions = body.get("actions") or []
         if not isinstance(output, dict) or not isinstance(actions, list):
@@ -81,12 +81,12 @@ class CheckRoutes:
         check.annotations += annotations
         check.actions = list(actions)
 
-    async def _annotations(self, request: Request) -> Response:
-        check = self._named(request)
-        said = [payloads.annotation_json(self._github, check, one) for one in check.annotations]
-        return self._gate.page(request, said)
+    async def _list_annotations(self, request: Request) -> Response:
+        check = self._find_check(request)
+        annotations = [payloads.annotation_json(self._github, check, one) for one in check.annotations]
+        return self._gate.page(request, annotations)
 
-    async def _of_commit(self, request: Request) -> Response:
+    async def _list_checks(self, request: Request) -> Response:
         name = request.query_params.get("check_name")
         found = [
             payloads.check_run_json(self._github, one)
@@ -95,15 +95,15 @@ class CheckRoutes:
         ]
         return self._gate.page(request, found, within="check_runs")
 
-    async def _statuses(self, request: Request) -> Response:
+    async def _list_statuses(self, request: Request) -> Response:
         sha = request.path_params["sha"]
         found = [one for one in reversed(self._github.statuses) if one.sha == sha]
         return self._gate.page(request, [payloads.status_json(self._github, one) for one in found])
 
-    async def _say(self, request: Request) -> Response:
+    async def _create_status(self, request: Request) -> Response:
         self._gate.require_write("statuses")
         body = _json_object(await request.body())
-        said = StatusState(
+        status = StatusState(
             id=next(self._github.ids),
             sha=request.path_params["sha"],
             state=_required_text(body, "state"),
@@ -112,12 +112,12 @@ class CheckRoutes:
             target_url=str(body.get("target_url") or "") or None,
             created_at=self._github.now(),
         )
-        if said.state not in STATUS_STATES or len(said.description or "") > payloads.LONGEST_DESCRIPTION:
+        if status.state not in STATUS_STATES or len(status.description or "") > payloads.LONGEST_DESCRIPTION:
             raise HttpError(422, "Validation Failed: state or description")
-        self._github.statuses.append(said)
-        return JSONResponse(payloads.status_json(self._github, said), status_code=201)
+        self._github.statuses.append(status)
+        return JSONResponse(payloads.status_json(self._github, status), status_code=201)
 
-    def _named(self, request: Request) -> GitHubCheck:
+    def _find_check(self, request: Request) -> GitHubCheck:
         check = self._github.checks.get(request.path_params["id"])
         if check is None:
             raise HttpError(404, "Not Found")

@@ -19,7 +19,7 @@ REACTION_NAMES = {"+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", 
 
 
 class CommentRoutes:
-    """Routes over the comments of the stand-in. `announce` is told what happened to which comment."""
+    """Routes over the comments of the stand-in. `announce` sends the webhook of a change."""
 
     def __init__(self, github: GitHubState, announce: Callable[[str, GitHubComment], None]) -> None:
         self._github = github
@@ -43,15 +43,15 @@ class CommentRoutes:
         ]
 
     async def _list(self, request: Request) -> Response:
-        comments = self._github.comments_of(self._number(request))
+        comments = self._github.comments_of(self._pull_number(request))
         return self._gate.page(request, [payloads.comment_json(self._github, one) for one in comments])
 
     async def _create(self, request: Request) -> Response:
-        self._refuse_locked(self._number(request))
+        self._refuse_locked(self._pull_number(request))
         now = self._github.now()
         comment = GitHubComment(
             id=next(self._github.ids),
-            number=self._number(request),
+            number=self._pull_number(request),
             author=self._github.bot(),
             body=_comment_body(await request.body()),
             by_app=True,
@@ -63,10 +63,10 @@ class CommentRoutes:
         return JSONResponse(payloads.comment_json(self._github, comment), status_code=201)
 
     async def _show(self, request: Request) -> Response:
-        return JSONResponse(payloads.comment_json(self._github, self._named(request)))
+        return JSONResponse(payloads.comment_json(self._github, self._find_comment(request)))
 
     async def _edit(self, request: Request) -> Response:
-        comment = self._named(request)
+        comment = self._find_comment(request)
         if not comment.by_app:
             raise HttpError(403, "Resource not accessible by integration")
         self._refuse_locked(comment.number)
@@ -76,7 +76,7 @@ class CommentRoutes:
         return JSONResponse(payloads.comment_json(self._github, comment))
 
     async def _delete(self, request: Request) -> Response:
-        comment = self._named(request)
+        comment = self._find_comment(request)
         del self._github.comments[comment.id]
         self._announce("deleted", comment)
         return Response(status_code=204)
@@ -85,20 +85,20 @@ class CommentRoutes:
         content = _required_text(await request.body(), "content")
         if content not in REACTION_NAMES:
             raise HttpError(422, "Validation Failed")
-        comment, bot = self._named(request), self._github.bot()
-        given = comment.reactions.setdefault(content, [])
-        new = bot not in given
-        given += [bot] if new else []
+        comment, bot = self._find_comment(request), self._github.bot()
+        reacted = comment.reactions.setdefault(content, [])
+        new = bot not in reacted
+        reacted += [bot] if new else []
         shape = payloads.reaction_json(self._github, next(self._github.ids), bot, content)
         return JSONResponse(shape, status_code=201 if new else 200)
 
-    def _named(self, request: Request) -> GitHubComment:
+    def _find_comment(self, request: Request) -> GitHubComment:
         comment = self._github.comments.get(request.path_params["id"])
         if comment is None:
             raise HttpError(404, "Not Found")
         return comment
 
-    def _number(self, request: Request) -> int:
+    def _pull_number(self, request: Request) -> int:
         number: int = request.path_params["number"]
         if number not in self._github.pulls:
             raise HttpError(404, "Not Found")
@@ -154,12 +154,12 @@ class LabelRoutes:
 
     async def _create(self, request: Request) -> Response:
         self._gate.require_write("pull_requests")
-        asked = json.loads(await request.body())
+        body = json.loads(await request.body())
         label = LabelState(
             id=next(self._github.ids),
-            name=asked["name"],
-            colour=asked["color"],
-            description=asked.get("description", ""),
+            name=body["name"],
+            colour=body["color"],
+            description=body.get("description", ""),
         )
         long = len(label.name) > LONGEST_LABEL_NAME or len(label.description) > LONGEST_LABEL_DESCRIPTION
         if long or label.name.lower() in self._github.labels:

@@ -15,7 +15,7 @@ from bot.templating import Renderer
 PULL_PATH = "/{owner}/{repo}/pull/{number:int}"
 
 LONGEST_COMMENT = 65_536
-"""GitHub takes no longer comment."""
+"""GitHub refuses longer comments."""
 
 REACTION_EMOJI = {
     "+1": "👍",
@@ -41,7 +41,7 @@ PostComment = Callable[[int, str, str], Awaitable[int]]
 
 
 class PageRoutes:
-    """Pages of the stand-in; `comment` is what a form that is sent does."""
+    """Pages of the stand-in; `comment` posts what somebody wrote into the form."""
 
     def __init__(self, github: GitHubState, comment: PostComment) -> None:
         self._github = github
@@ -53,54 +53,58 @@ class PageRoutes:
         return (
             Route("/{owner}/{repo}/pulls", self._pulls),
             Route(PULL_PATH, self._pull),
-            Route(PULL_PATH, self._take, methods=["POST"]),
+            Route(PULL_PATH, self._post_comment, methods=["POST"]),
             Route(f"{PULL_PATH}/conversation", self._conversation),
         )
 
     def missing(self, request: Request) -> Response:
-        """What a browser is told of an address that the stand-in does not have."""
+        """The page for an address that does not exist."""
         return self._page("demo_missing.html.j2", path=request.url.path, status=404)
 
     async def _pulls(self, request: Request) -> Response:
-        if not self._is_here(request):
+        if not self._is_our_repository(request):
             return self.missing(request)
         return self._page("demo_pulls.html.j2", pulls=tuple(self._github.pulls.values()))
 
     async def _pull(self, request: Request) -> Response:
-        state = self._state(request)
-        if state is None:
+        pull = self._find_pull(request)
+        if pull is None:
             return self.missing(request)
         people = [account for account in self._github.accounts.values() if not account.is_bot]
-        return self._page("demo_pull.html.j2", pull=state, people=people, talk=self._talk(state))
+        return self._page("demo_pull.html.j2", pull=pull, people=people, talk=self._conversation_html(pull))
 
     async def _conversation(self, request: Request) -> Response:
-        state = self._state(request)
-        if state is None:
+        pull = self._find_pull(request)
+        if pull is None:
             return self.missing(request)
-        return HTMLResponse(self._talk(state), headers=HEADERS)
+        return HTMLResponse(self._conversation_html(pull), headers=HEADERS)
 
-    async def _take(self, request: Request) -> Response:
-        """Hear the form; a page of another site cannot send it."""
-        state = self._state(request)
+    async def _post_comment(self, request: Request) -> Response:
+        """Post the form's comment; forms of other sites are refused."""
+        pull = self._find_pull(request)
         own = f"{request.url.scheme}://{request.url.netloc}"
-        if state is None or request.headers.get("origin", own) != own:
+        if pull is None or request.headers.get("origin", own) != own:
             return self.missing(request)
         form = parse_qs((await request.body()).decode("utf-8", "replace"))
         who, body = (form.get(name, [""])[0] for name in ("who", "body"))
         if who in self._github.accounts and body.strip():
-            await self._comment(state.number, who, body[:LONGEST_COMMENT])
+            await self._comment(pull.number, who, body[:LONGEST_COMMENT])
         return RedirectResponse(f"{request.url.path}#new", status_code=303)
 
-    def _is_here(self, request: Request) -> bool:
+    def _is_our_repository(self, request: Request) -> bool:
         return "{owner}/{repo}".format(**request.path_params) == self._github.full_name
 
-    def _state(self, request: Request) -> PullState | None:
-        return self._github.pulls.get(request.path_params["number"]) if self._is_here(request) else None
+    def _find_pull(self, request: Request) -> PullState | None:
+        return (
+            self._github.pulls.get(request.path_params["number"])
+            if self._is_our_repository(request)
+            else None
+        )
 
-    def _talk(self, state: PullState) -> str:
-        said = [one for one in self._github.comments.values() if one.number == state.number]
-        checks = [check for check in self._github.checks.values() if check.head_sha == state.head_sha]
-        values = {"pull": state, "comments": [*map(_rendered_comment, said)], "checks": checks}
+    def _conversation_html(self, pull: PullState) -> str:
+        comments = [one for one in self._github.comments.values() if one.number == pull.number]
+        checks = [check for check in self._github.checks.values() if check.head_sha == pull.head_sha]
+        values = {"pull": pull, "comments": [*map(_rendered_comment, comments)], "checks": checks}
         return self._render("demo_conversation.html.j2", values)
 
     def _page(self, template: str, *, status: int = 200, **values: object) -> Response:
@@ -109,7 +113,7 @@ class PageRoutes:
 
 
 def _rendered_comment(comment: GitHubComment) -> dict[str, object]:
-    """A comment as GitHub's own Markdown makes it; HTML of people is left out, the App's is shown."""
+    """A comment as GitHub's own Markdown makes it; HTML of people is left out, HTML of the App is kept."""
     options = Options.CMARK_OPT_UNSAFE if comment.by_app else 0
     return {
         "author": comment.author,
