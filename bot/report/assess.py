@@ -34,7 +34,13 @@ from bot.report.model import (
 from bot.report.text.escape import plain_name
 from bot.report.text.pieces import Line, code, foreign, line
 from bot.report.wording import RUNS_UNREADABLE, counted, listed, percent_ceiling
-from bot.verdict.comparability import OutcomeClass, SideOutcome, classify_outcome, side_outcome
+from bot.verdict.comparability import (
+    COMPARED_FIELDS,
+    OutcomeClass,
+    SideOutcome,
+    classify_outcome,
+    side_outcome,
+)
 from bot.verdict.judgement import (
     Caveat,
     CaveatWeight,
@@ -208,6 +214,9 @@ def is_memory_metric(row: MetricRow) -> bool:
     """Whether a metric says exactly how much memory is used: the exact ones of which less is better."""
     metric = METRICS_BY_KEY.get(row.key)
     return metric is not None and metric.judging is Judging.EXACT and metric.better is Better.LOWER
+
+
+CAVEAT_TITLES = {field.name: field.title for field in COMPARED_FIELDS}
 
 
 def deciding_caveats(comparison: Comparison | None) -> tuple[Caveat, ...]:
@@ -555,8 +564,8 @@ def with_acknowledgements(
     rows: Iterable[CaseReport], acknowledgements: Sequence[Acknowledgement]
 ) -> tuple[CaseReport, ...]:
     """The rows, each with the newest acknowledgement that holds for it."""
-    newest = {(one.case, one.variant): one for one in sorted(acknowledgements, key=lambda one: one.made)}
-    return tuple(_with_acknowledgement(row, newest.get((row.case, row.variant))) for row in rows)
+    newest = {one.key: one for one in sorted(acknowledgements, key=lambda one: one.made)}
+    return tuple(_with_acknowledgement(row, newest.get(row.key)) for row in rows)
 
 
 def acknowledgement_holds(acknowledgement: Acknowledgement, row: CaseReport) -> bool:

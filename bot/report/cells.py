@@ -10,7 +10,9 @@ from statistics import median
 
 from msgspec import Struct
 
+from bot.domain.case_key import CaseKey
 from bot.report.assess import (
+    CAVEAT_TITLES,
     carried_runs,
     change_bound_percent,
     deciding_caveats,
@@ -36,7 +38,6 @@ from bot.report.wording import (
     significant_pair,
     unsigned_percent,
 )
-from bot.verdict.comparability import COMPARED_FIELDS
 from bot.verdict.judgement import (
     Caveat,
     Comparison,
@@ -48,8 +49,6 @@ from bot.verdict.judgement import (
     Verdict,
 )
 from bot.verdict.metrics import METRICS_BY_KEY
-
-FIELD_TITLES = {field.name: field.title for field in COMPARED_FIELDS}
 
 CAVEATS_IN_A_CELL = 2
 
@@ -96,33 +95,35 @@ def row_cells(report: Report, row: CaseReport, *, public_url: str, detail: Detai
     )
 
 
-def case_label(report: Report, case: str, variant: str) -> str:
+def case_label(report: Report, key: CaseKey) -> str:
     """A case by its name, with the variant unless it is the usual one and the case's only one: plain text."""
-    usual = report.variants[0] if report.variants else variant
-    return (
-        f"{case} · {variant}"
-        if variant and (variant != usual or case in _cases_with_variants(report))
-        else case
-    )
+    usual = report.variants[0] if report.variants else key.variant
+    if key.variant == usual and key.case not in _cases_in_several_variants(report):
+        return key.case
+    return f"{key.case} · {key.variant}" if key.variant else key.case
 
 
-def _cases_with_variants(report: Report) -> frozenset[str]:
-    """The cases that this report has in more than one variant."""
-    return _cases_named_twice(tuple((row.case, row.variant) for row in report.rows))
+def _cases_in_several_variants(report: Report) -> frozenset[str]:
+    return _repeated_cases(tuple((row.case, row.variant) for row in report.rows))
 
 
 @lru_cache(maxsize=16)
-def _cases_named_twice(rows: tuple[tuple[str, str], ...]) -> frozenset[str]:
+def _repeated_cases(rows: tuple[tuple[str, str], ...]) -> frozenset[str]:
     variants = Counter(case for case, _ in dict.fromkeys(rows))
     return frozenset(case for case, count in variants.items() if count > 1)
 
 
+def case_name(report: Report, key: CaseKey, limit: int) -> Line:
+    """The label of a case, at most so long."""
+    return foreign(case_label(report, key), limit)
+
+
 def case_cell(report: Report, row: CaseReport, *, public_url: str, detail: DetailLevel) -> Line:
     """The case, linked to its row on the page."""
-    name = foreign(case_label(report, row.case, row.variant), detail.name)
+    name = case_name(report, row.key, detail.name)
     if not detail.links:
         return name
-    return line(link(absolute(public_url, case_path(report, row.case, row.variant)), name))
+    return line(link(absolute(public_url, case_path(report, row.key)), name))
 
 
 def verdict_cell(report: Report, row: CaseReport) -> Line:
@@ -193,7 +194,7 @@ def caveat_words(caveat: Caveat, limit: int = 60) -> Line:
 
 def field_name(field: str) -> Line:
     """The name of a caveat's field as people say it."""
-    title = FIELD_TITLES.get(field)
+    title = CAVEAT_TITLES.get(field)
     return line(title) if title else foreign(field.replace("_", " "))
 
 
@@ -273,7 +274,7 @@ def metric_side(key: str, value: float | str | None) -> Line:
 
 def rerun_command(report: Report, row: CaseReport) -> Line:
     """The command that measures this row again, as code."""
-    variant = f" {row.variant}" if case_label(report, row.case, row.variant) != row.case else ""
+    variant = f" {row.variant}" if case_label(report, row.key) != row.case else ""
     return code(f"/benchmark rerun {row.case}{variant}", 200)
 
 

@@ -202,7 +202,7 @@ def _annotated_failure(row: CaseReport) -> Failure | None:
 
 
 def _annotation(report: Report, path: str, line: int, error: str, rows: Sequence[CaseReport]) -> Annotation:
-    names = ", ".join(case_label(report, row.case, row.variant) for row in rows)
+    names = ", ".join(case_label(report, row.key) for row in rows)
     new = any(row.state is RowState.NEW_FAILURE for row in rows)
     return Annotation(
         path=path,

@@ -32,7 +32,7 @@ from bot.report.assess import (
     row_words,
     unsuccessful_outcome,
 )
-from bot.report.cells import DetailLevel, case_label, caveat_words, rerun_command
+from bot.report.cells import DetailLevel, case_label, case_name, caveat_words, rerun_command
 from bot.report.folds import (
     CommentFold,
     CommentTable,
@@ -392,7 +392,7 @@ def _clauses(report: Report, rows: list[CaseReport]) -> Line:
 
 
 def _clause(report: Report, row: CaseReport) -> Line:
-    name = code(case_label(report, row.case, row.variant), 60)
+    name = code(case_label(report, row.key), 60)
     comparison = row.comparison
     match row.state:
         case RowState.SLOWER if comparison:
@@ -434,7 +434,7 @@ def _runs_needed(row: CaseReport) -> str:
 
 
 def _labels(report: Report, rows: list[CaseReport]) -> Line:
-    names = [code(case_label(report, row.case, row.variant), 60) for row in rows]
+    names = [code(case_label(report, row.key), 60) for row in rows]
     return listed_lines(names, MOST_CASES_NAMED)
 
 
@@ -458,7 +458,7 @@ def row_quote(report: Report, row: CaseReport, *, public_url: str, detail: Detai
     text = _quote_text(report, row, detail)
     if not text:
         return ()
-    name = foreign(case_label(report, row.case, row.variant), detail.name)
+    name = case_name(report, row.key, detail.name)
     log = log_link(row, public_url) if detail.links else ()
     parts = [part for part in (text, log, rerun_command(report, row)) if part]
     symbol = row_words(row, report.base_branch).symbol

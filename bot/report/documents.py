@@ -496,7 +496,7 @@ def _row(report: Report, row: CaseReport) -> RowResponse:
         acknowledged=_acknowledgement(row.acknowledged) if row.acknowledged else None,
         carried=tuple(run.id for run in carried_runs(report, row)),
         comparison=comparison_response(row.comparison) if row.comparison else None,
-        links=CaseLinksResponse(page=case_path(report, row.case, row.variant)),
+        links=CaseLinksResponse(page=case_path(report, row.key)),
     )
 
 

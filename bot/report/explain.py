@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from bot.logs.facts import OutcomeState
 from bot.report.assess import (
+    CAVEAT_TITLES,
     STATES,
     WARNING,
     change_bound_percent,
@@ -36,7 +37,6 @@ from bot.report.wording import (
     significant,
     unsigned_percent,
 )
-from bot.verdict.comparability import COMPARED_FIELDS
 from bot.verdict.judgement import (
     REASON_TITLES,
     Arithmetic,
@@ -75,8 +75,6 @@ RED_VERDICTS = frozenset({Verdict.SLOWER, Verdict.DIVERGED, Verdict.NEW_FAILURE}
 GREEN_VERDICTS = frozenset({Verdict.SAME, Verdict.FASTER, Verdict.FIXED})
 
 SHORT_UNITS = frozenset({"%", "GB", "MB", "billion"})
-
-CAVEAT_TITLES = {field.name: field.title for field in COMPARED_FIELDS}
 
 
 class CaveatView(Struct, frozen=True, kw_only=True):

@@ -24,6 +24,7 @@ from bot.report.cells import (
     carried_words,
     case_cell,
     case_label,
+    case_name,
     change_words,
     field_name,
     loss_cell,
@@ -190,7 +191,7 @@ def _quiet_cells(report: Report, row: CaseReport, detail: DetailLevel, public_ur
 
 
 def _name_with_change(report: Report, row: CaseReport, detail: DetailLevel) -> Line:
-    name = foreign(case_label(report, row.case, row.variant), detail.name)
+    name = case_name(report, row.key, detail.name)
     timing = row.comparison.timing if row.comparison else None
     if timing is None or timing.change is None or row.state not in TIMED_STATES:
         return name
@@ -254,7 +255,7 @@ def _coverage_cells(
     report: Report, row: CaseReport, detail: DetailLevel, public_url: str
 ) -> tuple[Line, ...]:
     return (
-        foreign(case_label(report, row.case, row.variant), detail.name),
+        case_name(report, row.key, detail.name),
         _runs_cell(row.head_runs, detail, public_url),
         _runs_cell(row.base_runs, detail, public_url),
         _baseline_cell(row),
@@ -299,7 +300,7 @@ def _coverage_cases(report: Report, rows: list[CaseReport], detail: DetailLevel)
     if len(rows) == len(report.rows) and len(rows) > 1:
         return line(f"all {len(rows)} cases")
     limit = min(detail.name, 40)
-    return listed_lines([foreign(case_label(report, row.case, row.variant), limit) for row in rows], 4)
+    return listed_lines([case_name(report, row.key, limit) for row in rows], 4)
 
 
 def _carried_notes(report: Report, detail: DetailLevel) -> list[Line]:
@@ -318,7 +319,7 @@ def _carried_notes(report: Report, detail: DetailLevel) -> list[Line]:
 def _skipped_notes(report: Report, detail: DetailLevel) -> list[Line]:
     reasons: dict[str, list[Line]] = {}
     for one in report.skipped:
-        name = foreign(case_label(report, one.case, one.variant), detail.name)
+        name = case_name(report, one.key, detail.name)
         reasons.setdefault(one.why, []).append(name)
     grouped = list(reasons.items())[: max(detail.quotes, 1)]
     return [
@@ -450,7 +451,7 @@ def plan_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
         return None
     full = plan.runs[: detail.columns]
     rows = tuple(_plan_cells(report, one, detail) for one in full)
-    rest = [foreign(case_label(report, one.case, one.variant), detail.name) for one in plan.runs[len(full) :]]
+    rest = [case_name(report, one.key, detail.name) for one in plan.runs[len(full) :]]
     return CommentFold(
         summary=line(f"Plan: {_plan_summary(plan)}"),
         table=CommentTable(
@@ -515,14 +516,14 @@ def _saved_words(plan: Plan) -> str:
 
 
 def _plan_cells(report: Report, one: PlannedRuns, detail: DetailLevel) -> tuple[Line, ...]:
-    name = foreign(case_label(report, one.case, one.variant), detail.name)
+    name = case_name(report, one.key, detail.name)
     return name, line(str(one.base)), line(str(one.head)), line(price_words(one.price))
 
 
 def _plan_items(report: Report, plan: Plan, detail: DetailLevel) -> list[Line]:
     items = [_how_to_start(report)] if plan.proposed else []
     for one in plan.waiting:
-        names = [foreign(case_label(report, key.case, key.variant), min(detail.name, 40)) for key in one.keys]
+        names = [case_name(report, key, min(detail.name, 40)) for key in one.keys]
         why = foreign(one.why, LONGEST_ERROR)
         items.append(line(listed_lines(names, 4), f" {_wait_verb(one)}: ", why))
     if any(one.price is not None for one in plan.runs):
@@ -620,7 +621,7 @@ def _ledger_cells(
 ) -> list[tuple[Line, ...]]:
     base = comparison.base[0] if comparison.base else None
     head = comparison.head[0] if comparison.head else None
-    name = foreign(case_label(report, row.case, row.variant), detail.name)
+    name = case_name(report, row.key, detail.name)
     return [
         (name if number == 0 else (), foreign(phase), *(line(seconds) for seconds in rest))
         for number, (phase, *rest) in enumerate(ledger_lines(base, head))
@@ -632,7 +633,7 @@ def _raw_metric_cells(
 ) -> tuple[Line, ...]:
     figures = {one.key: one for one in comparison.rows}
     cells = (_raw_metric_cell(figures.get(key)) for _, key in RAW_METRICS)
-    return (foreign(case_label(report, row.case, row.variant), detail.name), *cells)
+    return (case_name(report, row.key, detail.name), *cells)
 
 
 def _raw_metric_cell(row: MetricRow | None) -> Line:
@@ -654,7 +655,7 @@ def environment_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
     cases: dict[tuple[str, str, str, str, bool], list[str]] = {}
     for row in report.rows:
         for caveat in row.comparison.caveats if row.comparison else ():
-            cases.setdefault(_caveat_key(caveat), []).append(case_label(report, row.case, row.variant))
+            cases.setdefault(_caveat_key(caveat), []).append(case_label(report, row.key))
     if not cases:
         return None
     most = max(detail.columns, FEWEST_DIFFERENCES)

@@ -3,6 +3,7 @@
 import re
 from urllib.parse import quote
 
+from bot.domain.case_key import CaseKey
 from bot.report.model import Report
 from bot.report.text.redact import redacted
 
@@ -32,9 +33,9 @@ def json_path(report: Report) -> str:
     return "/api/v1" + page_path(report)
 
 
-def case_path(report: Report, case: str, variant: str) -> str:
+def case_path(report: Report, key: CaseKey) -> str:
     """The row of one case on the pull request's page."""
-    return f"{page_path(report)}#{case_anchor(case, variant)}"
+    return f"{page_path(report)}#{case_anchor(key)}"
 
 
 def log_path(run_id: str) -> str:
@@ -42,9 +43,9 @@ def log_path(run_id: str) -> str:
     return f"/runs/{_quoted_part(run_id)}/log"
 
 
-def case_anchor(case: str, variant: str) -> str:
+def case_anchor(key: CaseKey) -> str:
     """The HTML id of a row: letters, digits, dots and underscores, joined by dashes."""
-    return "-".join(part for part in (_anchor_part(case), _anchor_part(variant)) if part) or "case"
+    return "-".join(part for part in (_anchor_part(key.case), _anchor_part(key.variant)) if part) or "case"
 
 
 def _quoted_part(value: str) -> str:

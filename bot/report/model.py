@@ -23,6 +23,11 @@ class PlannedRuns(Struct, frozen=True, kw_only=True):
     head: int
     price: Price | None = None
 
+    @property
+    def key(self) -> CaseKey:
+        """The case and variant."""
+        return CaseKey(self.case, self.variant)
+
 
 class WaitingCases(Struct, frozen=True, kw_only=True):
     """Cases whose runs may not start yet, and why in one clause; `budget` is the limit that is used up, empty
@@ -152,6 +157,11 @@ class Acknowledgement(Struct, frozen=True, kw_only=True):
     made: float
     grounds: AcknowledgedState
 
+    @property
+    def key(self) -> CaseKey:
+        """The case and variant."""
+        return CaseKey(self.case, self.variant)
+
 
 class CaseReport(Struct, frozen=True, kw_only=True):
     """One row: a case in one variant. `noise_history` is the main runs that its noise was measured from,
@@ -232,6 +242,11 @@ class SkippedCase(Struct, frozen=True, kw_only=True):
     case: str
     variant: str
     why: str
+
+    @property
+    def key(self) -> CaseKey:
+        """The case and variant."""
+        return CaseKey(self.case, self.variant)
 
 
 class ProblemKind(StrEnum):

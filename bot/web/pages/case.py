@@ -101,7 +101,7 @@ def row_line(report: Report, row: CaseReport, anchor: str) -> RowLine:
     words = row_words(row, report.base_branch)
     return RowLine(
         anchor=anchor,
-        name=case_label(report, row.case, row.variant),
+        name=case_label(report, row.key),
         symbol=words.symbol,
         word=plain_text(cells.verdict).removeprefix(words.symbol).strip() or words.word,
         tone=row_tone(row),
@@ -476,7 +476,7 @@ def case_view(
     return CaseView(
         names=called,
         anchor=anchor,
-        name=case_label(report, row.case, row.variant),
+        name=case_label(report, row.key),
         symbol=words.symbol,
         word=words.word,
         person=STATES[row.state].needs_person or has_extra_news(row),

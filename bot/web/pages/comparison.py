@@ -206,7 +206,7 @@ def case_link(pairing: Pairing, place: int, access: Access) -> str:
 
 
 def _overview_row(report: Report, row: CaseReport, pairing: Pairing, access: Access) -> RowLine:
-    line = row_line(report, row, case_anchor(row.case, row.variant))
+    line = row_line(report, row, case_anchor(row.key))
     words = _variant_words(pairing, row.state)
     return replace(line, name=access.text(line.name), word=words or line.word)
 

@@ -211,7 +211,7 @@ def _row_anchors(rows: list[CaseReport]) -> Mapping[tuple[str, str], str]:
     """An HTML id for every row, the comment's own; ids that collide are numbered."""
     anchors: dict[tuple[str, str], str] = {}
     for row in rows:
-        wanted, count = case_anchor(row.case, row.variant), 1
+        wanted, count = case_anchor(row.key), 1
         while (anchor := wanted if count == 1 else f"{wanted}-{count}") in anchors.values():
             count += 1
         anchors[row.case, row.variant] = anchor
