@@ -70,6 +70,11 @@ FULL_DETAIL = DetailLevel(
 """A page has room for everything; the browser folds what is long, nothing is cut."""
 
 
+def case_title(case: str, variant: str) -> str:
+    """`04_int8 · linen`; without a variant the case alone."""
+    return f"{case} · {variant}" if variant else case
+
+
 class RowLine(Struct, frozen=True, kw_only=True):
     """One row of the overview table."""
 

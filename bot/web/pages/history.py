@@ -48,6 +48,7 @@ from bot.web.charts.history import (
 from bot.web.charts.plots import Plot
 from bot.web.layout import WebContext
 from bot.web.moments import Moment, moment
+from bot.web.pages.case import case_title
 
 MAX_TABLE_RUNS = 100
 """Runs in the table; the CSV has all of them."""
@@ -77,7 +78,7 @@ class ChangeLine(Struct, frozen=True, kw_only=True):
     between: str | None
     started: Moment | None
     runs: str
-    what: str
+    conditions: str
     note: str
     note_link: str | None
 
@@ -91,7 +92,7 @@ class HistoryRunLine(Struct, frozen=True, kw_only=True):
     commit_link: str | None
     started: Moment | None
     value: str
-    apart: str
+    versus_median: str
     outcome: str
     failed: bool
     keeps_pace: bool
@@ -114,7 +115,7 @@ class HistoryView(Struct, frozen=True, kw_only=True):
     how: str
     metrics: tuple[MetricLink, ...]
     plot: Plot | None
-    moves: tuple[ChangeLine, ...]
+    changes: tuple[ChangeLine, ...]
     points: tuple[HistoryRunLine, ...]
     older: int
     count: int
@@ -124,9 +125,9 @@ class HistoryView(Struct, frozen=True, kw_only=True):
 def history_view(line: Timeline, access: Access) -> HistoryView:
     """Build the page."""
     metric = METRICS_BY_KEY[line.metric]
-    moved = level_changes(line.points, line.acknowledged)
-    drawn = history_levels(line.points, moved)
-    name = f"{line.case} · {line.variant}" if line.variant else line.case
+    changes = level_changes(line.points, line.acknowledged)
+    levels = history_levels(line.points, changes)
+    name = case_title(line.case, line.variant)
     title = (
         f"{metric.title}, {metric.unit}" if metric.unit and metric.unit not in metric.title else metric.title
     )
@@ -137,9 +138,9 @@ def history_view(line: Timeline, access: Access) -> HistoryView:
         title=title,
         how=metric.how,
         metrics=_metric_links(line, access),
-        plot=history_plot(line.points, drawn, moved, title=title, unit=unit) if line.points else None,
-        moves=tuple(_change_line(move, metric, access) for move in reversed(moved)),
-        points=tuple(_history_run_lines(line.points, drawn, metric, access)),
+        plot=history_plot(line.points, levels, changes, title=title, unit=unit) if line.points else None,
+        changes=tuple(_change_line(change, metric, access) for change in reversed(changes)),
+        points=tuple(_history_run_lines(line.points, levels, metric, access)),
         older=max(len(line.points) - MAX_TABLE_RUNS, 0),
         count=len(line.points),
         failed=sum(is_failed(point) for point in line.points),
@@ -159,10 +160,10 @@ def _metric_links(line: Timeline, access: Access) -> tuple[MetricLink, ...]:
     )
 
 
-def _change_line(move: LevelChange, metric: Metric, access: Access) -> ChangeLine:
-    shift = move.shift
+def _change_line(change: LevelChange, metric: Metric, access: Access) -> ChangeLine:
+    shift = change.shift
     between = shift.before is not None and shift.at is not None and shift.before != shift.at
-    judged = metric.key == STEP_TIME and move.conditions is None
+    judged = metric.key == STEP_TIME and change.conditions is None
     slower = shift.change > 0
     return ChangeLine(
         change=signed_percent(shift.change),
@@ -177,12 +178,12 @@ def _change_line(move: LevelChange, metric: Metric, access: Access) -> ChangeLin
         else None,
         started=moment(shift.started),
         runs=f"{counted(shift.runs_before, 'run')} before, {shift.runs_after} after",
-        what=access.text(_changed_conditions(*move.conditions)) if move.conditions else "",
-        note=access.text(_acknowledgement_words(move.acknowledgement, certain=move.certain))
-        if move.acknowledgement
+        conditions=access.text(_changed_conditions(*change.conditions)) if change.conditions else "",
+        note=access.text(_acknowledgement_words(change.acknowledgement, certain=change.certain))
+        if change.acknowledgement
         else "",
-        note_link=access.links.pull(access.repository, move.acknowledgement.number)
-        if move.acknowledgement
+        note_link=access.links.pull(access.repository, change.acknowledgement.number)
+        if change.acknowledgement
         else None,
     )
 
@@ -199,12 +200,12 @@ def _acknowledgement_words(known: AcknowledgedVerdict, *, certain: bool) -> str:
 
 
 def _history_run_lines(
-    points: Sequence[HistoryPoint], drawn: Sequence[HistoryLevel], metric: Metric, access: Access
+    points: Sequence[HistoryPoint], levels: Sequence[HistoryLevel], metric: Metric, access: Access
 ) -> list[HistoryRunLine]:
     lines = []
     for place in range(len(points) - 1, max(len(points) - MAX_TABLE_RUNS, 0) - 1, -1):
         point = points[place]
-        level = next((one for one in reversed(drawn) if one.first <= place <= one.last), None)
+        level = next((one for one in reversed(levels) if one.first <= place <= one.last), None)
         lines.append(
             HistoryRunLine(
                 run=access.text(point.run),
@@ -215,7 +216,7 @@ def _history_run_lines(
                 else None,
                 started=moment(point.started),
                 value=NO_VALUE if point.value is None else f"{point.value:.{metric.digits}f}",
-                apart=_versus_median(point, level),
+                versus_median=_versus_median(point, level),
                 outcome=(point.outcome or "ended").replace("_", " "),
                 failed=is_failed(point),
                 keeps_pace=point.keeps_pace,
@@ -229,6 +230,34 @@ def _versus_median(point: HistoryPoint, level: HistoryLevel | None) -> str:
         return NO_VALUE
     apart = (point.value / level.median - 1) * 100
     return f"{'+' if apart > 0 else ''}{significant(apart, 2)} %"
+
+
+class HistoryLine(Struct, frozen=True, kw_only=True):
+    """One case: its newest value, its trend, its sparkline."""
+
+    name: str
+    link: str
+    newest: str
+    trend: str
+    spark: Sparkline
+    runs: int
+
+
+def history_lines(known: Sequence[CaseHistory], access: Access) -> tuple[HistoryLine, ...]:
+    """One line for each case and variant, by name."""
+    return tuple(_history_line(history, access) for history in known)
+
+
+def _history_line(history: CaseHistory, access: Access) -> HistoryLine:
+    name = case_title(history.case, history.variant)
+    return HistoryLine(
+        name=access.text(name),
+        link=access.links.history(access.repository, history.case, history.variant),
+        newest=newest_step_time(history.points),
+        trend=trend(history.points),
+        spark=sparkline(history.points),
+        runs=len(history.points),
+    )
 
 
 def history_response(repository: str, line: Timeline) -> HistoryResponse:
@@ -351,29 +380,34 @@ async def history_json(context: WebContext, request: Request) -> Response:
 
 
 async def _requested_branch(context: WebContext, request: Request, access: Access) -> str:
-    asked = request.query_params.get("branch")
-    if not asked:
+    requested = request.query_params.get("branch")
+    if not requested:
         return await context.default_branch(access.repository)
-    if not await context.database.read(runs.has_runs_on, access.repository, branch_slug(asked)):
+    if not await context.database.read(runs.has_runs_on, access.repository, branch_slug(requested)):
         raise UnknownName(
-            f"No measured run of the branch {asked} is known", "Leave ?branch= out for the default."
+            f"No measured run of the branch {requested} is known", "Leave ?branch= out for the default."
         )
-    return asked
+    return requested
 
 
 async def _requested_timeline(
     context: WebContext, request: Request, access: Access, branch: str
 ) -> Timeline | None:
-    asked = {name: request.query_params.get(name) for name in ("case", "variant", "metric")}
-    if not asked["case"]:
+    requested = {name: request.query_params.get(name) for name in ("case", "variant", "metric")}
+    if not requested["case"]:
         return None
-    metric = asked["metric"] or STEP_TIME
+    metric = requested["metric"] or STEP_TIME
     if metric not in {one.key for one in NUMERIC_METRICS}:
         near = get_close_matches(metric, [one.key for one in NUMERIC_METRICS], cutoff=0.3)
         names = " or ".join(near or [one.key for one in NUMERIC_METRICS])
         raise UnknownName(f"There is no metric {metric}", f"Did you mean {names}?")
     return await context.database.read(
-        read_timeline, access.repository, branch, case=asked["case"], variant=asked["variant"], metric=metric
+        read_timeline,
+        access.repository,
+        branch,
+        case=requested["case"],
+        variant=requested["variant"],
+        metric=metric,
     )
 
 
@@ -445,14 +479,14 @@ async def spark_image(context: WebContext, request: Request) -> Response:
     """The sparkline of `?case=` (and `?variant=`) on the default branch, as SVG."""
     access = await context.repository_access(request)
     branch = branch_slug(await context.default_branch(access.repository))
-    asked = request.query_params.get("case") or "", request.query_params.get("variant")
-    strip = await context.database.read(_requested_strip, access.repository, branch, *asked)
-    drawn = await run_in_threadpool(sparkline, strip.points)
-    name = f"{strip.case} · {strip.variant}" if strip.variant else strip.case
+    requested = request.query_params.get("case") or "", request.query_params.get("variant")
+    history = await context.database.read(_requested_strip, access.repository, branch, *requested)
+    spark = await run_in_threadpool(sparkline, history.points)
+    name = case_title(history.case, history.variant)
     cache = access.cache if access.private else CACHE_FIVE_MINUTES
     headers = {"Cross-Origin-Resource-Policy": "cross-origin"}
     return etag_answer(
-        request, _spark_svg(drawn, access.text(name)).encode(), kind=SVG_TYPE, cache=cache, headers=headers
+        request, _spark_svg(spark, access.text(name)).encode(), kind=SVG_TYPE, cache=cache, headers=headers
     )
 
 
@@ -467,41 +501,13 @@ def _requested_strip(
     return CaseHistory(case=key[0], variant=key[1], points=points)
 
 
-def _spark_svg(drawn: Sparkline, name: str) -> str:
-    words = escape(f"{name}: {drawn.words}")
-    paths = (("", drawn.path), ("g", drawn.gaps), ("n", drawn.newest))
+def _spark_svg(spark: Sparkline, name: str) -> str:
+    words = escape(f"{name}: {spark.words}")
+    paths = (("", spark.path), ("g", spark.gaps), ("n", spark.newest))
     shapes = "".join(f'<path class="{style}" d="{path}"/>' for style, path in paths if path)
     width, height = f"{SPARK_WIDTH:.0f}", f"{SPARK_HEIGHT:.0f}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img" aria-label="{words}">'
         f"<title>{words}</title><style>{SPARK_STYLE}</style>{shapes}</svg>\n"
-    )
-
-
-class HistoryLine(Struct, frozen=True, kw_only=True):
-    """One case: its newest value, its trend, its sparkline."""
-
-    name: str
-    link: str
-    newest: str
-    moved: str
-    spark: Sparkline
-    runs: int
-
-
-def history_lines(known: Sequence[CaseHistory], access: Access) -> tuple[HistoryLine, ...]:
-    """One line for each case and variant, by name."""
-    return tuple(_history_line(strip, access) for strip in known)
-
-
-def _history_line(strip: CaseHistory, access: Access) -> HistoryLine:
-    name = f"{strip.case} · {strip.variant}" if strip.variant else strip.case
-    return HistoryLine(
-        name=access.text(name),
-        link=access.links.history(access.repository, strip.case, strip.variant),
-        newest=newest_step_time(strip.points),
-        moved=trend(strip.points),
-        spark=sparkline(strip.points),
-        runs=len(strip.points),
     )

@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bot.domain.case_key import CaseKey
 from bot.report.assess import headline, is_settled, row_words
 from bot.report.cells import DetailLevel
 from bot.report.comment import action_line, chip_hours_spent
@@ -198,23 +199,23 @@ def pull_view(report: Report, access: Access, measured: Mapping[str, MeasuredRun
         headline=headline(report),
         action=styled(action_line(report)),
         settled=is_settled(report),
-        rows=tuple(row_line(report, row, anchors[row.case, row.variant]) for row in ordered),
+        rows=tuple(row_line(report, row, anchors[CaseKey(row.case, row.variant)]) for row in ordered),
         cases=tuple(
-            case_view(report, row, access, anchor=anchors[row.case, row.variant], measured=measured)
+            case_view(report, row, access, anchor=anchors[CaseKey(row.case, row.variant)], measured=measured)
             for row in ordered
         ),
         sheets=sheets(report, FULL_DETAIL),
     )
 
 
-def _row_anchors(rows: list[CaseReport]) -> Mapping[tuple[str, str], str]:
+def _row_anchors(rows: list[CaseReport]) -> Mapping[CaseKey, str]:
     """An HTML id for every row, the comment's own; ids that collide are numbered."""
-    anchors: dict[tuple[str, str], str] = {}
+    anchors: dict[CaseKey, str] = {}
     for row in rows:
         wanted, count = case_anchor(row.key), 1
         while (anchor := wanted if count == 1 else f"{wanted}-{count}") in anchors.values():
             count += 1
-        anchors[row.case, row.variant] = anchor
+        anchors[CaseKey(row.case, row.variant)] = anchor
     return anchors
 
 
@@ -235,26 +236,32 @@ async def pull_page(context: WebContext, request: Request) -> Response:
     that nothing is rendered for it.
     """
     access = await context.repository_access(request)
-    asked = await requested_report(request, context.database, access)
-    number, head = asked.number, asked.head
+    requested = await requested_report(request, context.database, access)
+    number, head = requested.number, requested.head
     row = await context.database.read(pull_requests.find_pull, access.repository, number)
-    stamp = await context.database.read(reports.report_version, access.repository, number, head)
-    if stamp is None and (row is None or head):
+    version = await context.database.read(reports.report_version, access.repository, number, head)
+    if version is None and (row is None or head):
         raise PageNotFound
-    landed = await _read_landing(context, access, row)
-    shown_of_row = (row.title, row.open, row.head_sha, row.trouble, landed) if row else None
+    landing = await _read_landing(context, access, row)
+    row_values = (row.title, row.open, row.head_sha, row.trouble, landing) if row else None
     tag = make_etag(
-        program_digest(), context.assets.addresses, stamp, shown_of_row, asked, access, account_view(request)
+        program_digest(),
+        context.assets.addresses,
+        version,
+        row_values,
+        requested,
+        access,
+        account_view(request),
     )
     if (answer := not_modified(request, tag, cache=access.cache)) is not None:
         return answer
     report = await context.database.read(reports.newest, access.repository, number, head)
-    drawn = await context.database.read(runs.measured, runs_to_draw(report)) if report else {}
+    measured = await context.database.read(runs.measured, runs_to_draw(report)) if report else {}
     values = {
-        "asked": asked,
+        "requested": requested,
         "live": _refresh_seconds(row, report, head),
-        "landed": access.text(landing_words(landed)) if landed else "",
-        **await run_in_threadpool(_page_values, access, (row, report, asked), drawn),
+        "landed": access.text(landing_words(landing)) if landing else "",
+        **await run_in_threadpool(_page_values, access, (row, report, requested), measured),
     }
     return await context.page(request, "pull.html.j2", values, access=access, tag=tag)
 
@@ -262,16 +269,15 @@ async def pull_page(context: WebContext, request: Request) -> Response:
 async def pull_json(context: WebContext, request: Request) -> Response:
     """The same report as JSON."""
     access = await context.repository_access(request)
-    asked = await requested_report(request, context.database, access)
-    report = await context.database.read(reports.newest, access.repository, asked.number, asked.head)
+    requested = await requested_report(request, context.database, access)
+    report = await context.database.read(reports.newest, access.repository, requested.number, requested.head)
     if report is None:
         raise PageNotFound
-    document = await run_in_threadpool(_report_for_reader, report, access)
-    return json_answer(request, document, cache=access.cache)
 
+    def document(report: Report) -> object:
+        return with_link_key(document_for_reader(report_document(report), access), access)
 
-def _report_for_reader(report: Report, access: Access) -> object:
-    return with_link_key(document_for_reader(report_document(report), access), access)
+    return json_answer(request, await run_in_threadpool(document, report), cache=access.cache)
 
 
 async def _read_landing(context: WebContext, access: Access, row: PullRow | None) -> LandedHead | None:
@@ -281,11 +287,11 @@ async def _read_landing(context: WebContext, access: Access, row: PullRow | None
     return await context.database.read(main_branch.find_landing, access.repository, row.head_sha)
 
 
-def landing_words(landed: LandedHead) -> str:
+def landing_words(landing: LandedHead) -> str:
     """`abc1234 landed on main as def5678 …`, and which runs count."""
-    where = f"{landed.head_sha[:7]} landed on {landed.branch} as {landed.main_sha[:7]}"
-    if landed.same_files:
-        return f"{where} with the same files: its runs count as runs of {landed.branch}."
+    where = f"{landing.head_sha[:7]} landed on {landing.branch} as {landing.main_sha[:7]}"
+    if landing.same_files:
+        return f"{where} with the same files: its runs count as runs of {landing.branch}."
     return f"{where} with other files beside it: its runs stay its own."
 
 
@@ -299,32 +305,34 @@ def runs_to_draw(report: Report) -> tuple[str, ...]:
 def _page_values(
     access: Access,
     found: tuple[PullRow | None, Report | None, RequestedReport],
-    drawn: Mapping[str, MeasuredRun],
+    measured: Mapping[str, MeasuredRun],
 ) -> dict[str, object]:
-    row, report, asked = found
+    row, report, requested = found
     if report is None:
         return {"view": None, "title": access.text(row.title) if row else "", "notices": (), "made": None}
     shown = for_page(report, access)
     return {
-        "view": pull_view(shown, access, drawn),
+        "view": pull_view(shown, access, measured),
         "title": shown.title,
-        "notices": (*_notices(row, report, asked), *_trouble_notice(row, asked.head)),
+        "notices": (*_notices(row, report, requested), *_trouble_notice(row, requested.head)),
         "made": moment(report.made_at),
         "spent": chip_hours_spent(report),
         "commit": access.links.commit_on_github(report.repository, report.head_sha),
-        "document": asked.document(access, report.head_sha),
+        "document": requested.document(access, report.head_sha),
     }
 
 
-def _notices(row: PullRow | None, report: Report, asked: RequestedReport) -> Sequence[str]:
+def _notices(row: PullRow | None, report: Report, requested: RequestedReport) -> Sequence[str]:
     """Notices that the report is not about the pull request as it is now."""
-    said, now = report.head_sha[:7], row.head_sha if row is not None else None
-    if asked.notice:
-        return (asked.notice,)
-    if asked.head:
-        return (f"This is what was said about commit {said}; newer commits may have reports of their own.",)
-    if now and now != report.head_sha:
-        pushed = f"Commit {now[:7]} was pushed after this report, which speaks of {said}."
+    reported, current = report.head_sha[:7], row.head_sha if row is not None else None
+    if requested.notice:
+        return (requested.notice,)
+    if requested.head:
+        return (
+            f"This is what was said about commit {reported}; newer commits may have reports of their own.",
+        )
+    if current and current != report.head_sha:
+        pushed = f"Commit {current[:7]} was pushed after this report, which speaks of {reported}."
         return (f"{pushed} Its own report appears here as soon as there is something to say.",)
     return ()
 

@@ -32,6 +32,7 @@ from bot.web.auth.access import Access, document_for_reader
 from bot.web.charts.history import Sparkline, is_failed, newest_step_time, sparkline, trend
 from bot.web.layout import WebContext
 from bot.web.moments import Moment, ago, moment
+from bot.web.pages.case import case_title
 
 NOT_YET = "nothing measured yet"
 
@@ -98,9 +99,9 @@ class MainChangeLine(Struct, frozen=True, kw_only=True):
 
 def main_change_lines(series: Sequence[ComparableSeries], access: Access) -> tuple[MainChangeLine, ...]:
     """The newest change of every case and variant, the most recent first."""
-    moved = [(one, found[-1]) for one in series if (found := level_shifts(one.runs))]
-    moved.sort(key=lambda pair: -(pair[1].started or 0.0))
-    return tuple(_main_change_line(one, shift, access) for one, shift in moved)
+    changes = [(one, found[-1]) for one in series if (found := level_shifts(one.runs))]
+    changes.sort(key=lambda pair: -(pair[1].started or 0.0))
+    return tuple(_main_change_line(one, shift, access) for one, shift in changes)
 
 
 def main_changes_response(series: Sequence[ComparableSeries]) -> tuple[MainChangesResponse, ...]:
@@ -118,9 +119,9 @@ def main_changes_response(series: Sequence[ComparableSeries]) -> tuple[MainChang
 
 
 def _main_change_line(series: ComparableSeries, shift: LevelShift, access: Access) -> MainChangeLine:
-    name = f"{series.case} · {series.variant}" if series.variant else series.case
+    name = case_title(series.case, series.variant)
     links = access.links
-    known = shift.before is not None and shift.at is not None and shift.before != shift.at
+    has_commits = shift.before is not None and shift.at is not None and shift.before != shift.at
     return MainChangeLine(
         name=access.text(name),
         change=signed_percent(shift.change),
@@ -128,7 +129,7 @@ def _main_change_line(series: ComparableSeries, shift: LevelShift, access: Acces
         commit=shift.at[:7] if shift.at else "a commit that is not recorded",
         commit_link=links.commit_on_github(access.repository, shift.at) if shift.at else None,
         between=links.comparison_on_github(access.repository, shift.before or "", shift.at or "")
-        if known
+        if has_commits
         else None,
         after=f"{counted(shift.runs_after, 'run')} after",
         started=moment(shift.started),
@@ -157,10 +158,10 @@ class HealthLine(Struct, frozen=True, kw_only=True):
 
 
 def health_lines(
-    known: Sequence[CaseHistory], branch: str, access: Access, now: float
+    case_histories: Sequence[CaseHistory], branch: str, access: Access, now: float
 ) -> tuple[HealthLine, ...]:
     """Every case, those with trouble first, then by name."""
-    lines = [_health_line(strip, branch, access, now) for strip in known]
+    lines = [_health_line(history, branch, access, now) for history in case_histories]
     return tuple(sorted(lines, key=lambda line: (not line.trouble, not line.failed, line.name)))
 
 
@@ -183,13 +184,13 @@ def last_good(points: Sequence[HistoryPoint]) -> HistoryPoint | None:
     return next((point for point in reversed(points) if not is_failed(point)), None)
 
 
-def health_problem(strip: CaseHistory, branch: str, now: float) -> str:
+def health_problem(history: CaseHistory, branch: str, now: float) -> str:
     """`main has had no good run of 04_int8 for 9 days`; empty if its newest good run is recent."""
-    good = last_good(strip.points)
-    name = f"{strip.case} · {strip.variant}" if strip.variant else strip.case
+    good = last_good(history.points)
+    name = case_title(history.case, history.variant)
     if good is None:
-        some = "" if len(strip.points) < STRIP_POINTS else " newest"
-        return f"{branch} has had no good run of {name} in its {len(strip.points)}{some} runs"
+        some = "" if len(history.points) < STRIP_POINTS else " newest"
+        return f"{branch} has had no good run of {name} in its {len(history.points)}{some} runs"
     if good.started is None or now - good.started < STALE_BASELINE_SECONDS:
         return ""
     return f"{branch} has had no good run of {name} for {_days(now - good.started)}"
@@ -199,22 +200,22 @@ def _days(passed: float) -> str:
     return f"{passed / 86_400:.0f} days"
 
 
-def _health_line(strip: CaseHistory, branch: str, access: Access, now: float) -> HealthLine:
-    newest = strip.points[-1]
-    name = f"{strip.case} · {strip.variant}" if strip.variant else strip.case
+def _health_line(history: CaseHistory, branch: str, access: Access, now: float) -> HealthLine:
+    newest = history.points[-1]
+    name = case_title(history.case, history.variant)
     return HealthLine(
         name=access.text(name),
-        link=access.links.history(access.repository, strip.case, strip.variant),
+        link=access.links.history(access.repository, history.case, history.variant),
         outcome=(newest.outcome or "ended").replace("_", " "),
         failed=is_failed(newest),
         page=access.links.run(newest.run),
         commit=newest.sha[:7] if newest.sha else "not recorded",
         began=moment(newest.started),
         age=ago(newest.started, now),
-        newest=newest_step_time(strip.points),
-        trend=trend(strip.points),
-        spark=sparkline(strip.points),
-        trouble=access.text(health_problem(strip, branch, now)),
+        newest=newest_step_time(history.points),
+        trend=trend(history.points),
+        spark=sparkline(history.points),
+        trouble=access.text(health_problem(history, branch, now)),
     )
 
 
@@ -232,8 +233,8 @@ async def home_page(context: WebContext, request: Request) -> Response:
     """The page of the public repositories."""
     rows = await context.database.read(repositories.list_repositories)
     listed = [row for row in rows if row.active and not row.private]
-    known = await context.database.read(pull_requests.count_open_pulls)
-    numbers = {row.full_name: known.get(row.full_name, 0) for row in listed}
+    open_counts = await context.database.read(pull_requests.count_open_pulls)
+    numbers = {row.full_name: open_counts.get(row.full_name, 0) for row in listed}
     return await context.page(request, "home.html.j2", {"repositories": listed, "open": numbers}, access=None)
 
 
@@ -243,15 +244,17 @@ async def repository_page(context: WebContext, request: Request) -> Response:
     rows = await context.database.read(pull_requests.list_pulls, access.repository)
     headlines = await context.database.read(reports.headlines, access.repository)
     lines = pull_lines(rows, headlines, access, context.now())
-    watched = await context.database.read(pull_requests.watched_branches, access.repository)
+    branches = await context.database.read(pull_requests.watched_branches, access.repository)
     branch = await context.default_branch(access.repository)
-    strips = await context.database.read(histories.case_histories, access.repository, branch_slug(branch))
+    case_histories = await context.database.read(
+        histories.case_histories, access.repository, branch_slug(branch)
+    )
     values = {
         "pulls": lines,
-        "branches": pull_lines(watched, headlines, access, context.now()),
+        "branches": pull_lines(branches, headlines, access, context.now()),
         "branch": access.text(branch),
-        "moved": await run_in_threadpool(main_change_lines, histories.all_series(strips), access),
-        "health": await run_in_threadpool(health_lines, strips, branch, access, context.now()),
+        "moved": await run_in_threadpool(main_change_lines, histories.all_series(case_histories), access),
+        "health": await run_in_threadpool(health_lines, case_histories, branch, access, context.now()),
         "old": round(STALE_BASELINE_SECONDS / 86_400),
     }
     return await context.page(request, "repository.html.j2", values, access=access)
@@ -274,11 +277,13 @@ async def repository_json(context: WebContext, request: Request) -> Response:
     """The same as JSON."""
     access = await context.repository_access(request)
     rows = await context.database.read(pull_requests.list_pulls, access.repository)
-    watched = await context.database.read(pull_requests.watched_branches, access.repository)
+    branches = await context.database.read(pull_requests.watched_branches, access.repository)
     headlines = await context.database.read(reports.headlines, access.repository)
     branch = await context.default_branch(access.repository)
-    strips = await context.database.read(histories.case_histories, access.repository, branch_slug(branch))
-    main = await run_in_threadpool(main_changes_response, histories.all_series(strips))
+    case_histories = await context.database.read(
+        histories.case_histories, access.repository, branch_slug(branch)
+    )
+    main = await run_in_threadpool(main_changes_response, histories.all_series(case_histories))
     response = RepositoryResponse(
         schema=SCHEMA_VERSION,
         repository=access.repository,
@@ -287,9 +292,9 @@ async def repository_json(context: WebContext, request: Request) -> Response:
         ),
         branches=tuple(
             _listed_branch(context, access, line)
-            for line in pull_lines(watched, headlines, access, context.now())
+            for line in pull_lines(branches, headlines, access, context.now())
         ),
-        health=document_for_reader(health_response(strips), access),
+        health=document_for_reader(health_response(case_histories), access),
         main=document_for_reader(main, access),
     )
     return json_answer(request, response, cache=access.cache)
