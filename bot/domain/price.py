@@ -1,4 +1,4 @@
-"""What a run costs in chip-hours, and how well that is known."""
+"""What a run costs in chip-hours, how well that is known, and which limit keeps it from starting."""
 
 from enum import StrEnum
 
@@ -25,10 +25,38 @@ class Price(Struct, frozen=True, kw_only=True):
     runs: int = 0
 
 
-def exhausted_budget(why: str) -> str:
-    """The limit that is used up, by the stored reason of a run that waits; empty where it waits for a place.
+class HoldLimit(StrEnum):
+    """A limit that can keep a run from starting, by its key in the configuration."""
 
-    `chip_hours_per_day: 200 does not cover 198.4 + at most 6.4`
-    """
-    limit, colon, _ = why.partition(":")
-    return limit if colon and limit.startswith("chip_hours_per_") else ""
+    CONCURRENT_RUNS = "concurrent_runs"
+    DAY = "chip_hours_per_day"
+    PERSON = "chip_hours_per_person_per_day"
+    PULL_REQUEST = "chip_hours_per_pull_request"
+
+
+class HoldReason(Struct, frozen=True):
+    """Why a run may not start yet: the limit, and what it lacks. Stored and shown as `str(reason)`."""
+
+    limit: HoldLimit
+    detail: str
+
+    def __str__(self) -> str:
+        """`limit: detail`."""
+        return f"{self.limit}: {self.detail}"
+
+    @property
+    def is_budget(self) -> bool:
+        """Whether a budget is used up: a person may have to act. A slot gets free by itself."""
+        return self.limit is not HoldLimit.CONCURRENT_RUNS
+
+    @classmethod
+    def parse(cls, text: str) -> "HoldReason | None":
+        """Read the text form; None where it names no limit that we know."""
+        limit, _, detail = text.partition(": ")
+        return cls(HoldLimit(limit), detail) if limit in set(HoldLimit) else None
+
+
+def exhausted_budget(why: str) -> str:
+    """The budget that is used up, by a stored reason; empty where the run waits for something else."""
+    reason = HoldReason.parse(why)
+    return reason.limit.value if reason and reason.is_budget else ""

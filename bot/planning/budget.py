@@ -6,22 +6,25 @@ at most what was reserved for it, so what is spent never does either.
 
 from msgspec import Struct
 
+from bot.domain.price import HoldLimit, HoldReason
+
 DAY_SECONDS = 86_400.0
 
 SLOT_RETRY_SECONDS = 20.0
-"""How often a run asks again for a place; mostly it is told earlier, when another run ends."""
+"""How often a run asks again for a free slot. Mostly it is woken earlier, when another run ends."""
 
 LIMIT_RETRY_SECONDS = 600.0
-"""How often a run asks again that only a higher limit, or a cheaper end of another run, lets in."""
+"""How often a run asks again that can start only after a higher limit, or after a run that costs less than
+reserved."""
 
-# Sums of floating point: a budget of 0.3 holds three runs of 0.1.
+# Floating point sums: a budget of 0.3 covers three runs of 0.1.
 _ROUNDING = 1e-9
 
 CONFIG_FILE = ".github/maxview.yml"
 
 
 class BudgetLimits(Struct, frozen=True, kw_only=True):
-    """The most that may be used; None is no limit of that kind. Chip-hours, and runs at one place."""
+    """The limits of a repository: chip-hours, and runs on one cluster. None: no limit of that kind."""
 
     concurrent_runs: int
     chip_hours_per_day: float
@@ -30,7 +33,7 @@ class BudgetLimits(Struct, frozen=True, kw_only=True):
 
 
 class BudgetUse(Struct, frozen=True, kw_only=True):
-    """What is used or set aside: runs at the place, and chip-hours of the repository's day, of the person's
+    """What is used or reserved: runs on the cluster, and chip-hours of the repository's day, of the person's
     day, and of the pull request."""
 
     runs: int
@@ -43,7 +46,7 @@ class BudgetHold(Struct, frozen=True, kw_only=True):
     """A run that may not start yet: ask again at `until` (Unix seconds)."""
 
     until: float
-    why: str
+    reason: HoldReason
 
 
 def budget_hold(
@@ -51,29 +54,25 @@ def budget_hold(
 ) -> BudgetHold | None:
     """What keeps a run from starting that takes `price` chip-hours at most, the longest wait first.
 
-    A price that nobody knows is held against nothing but a limit that is used up.
+    A run of unknown price is held back only by a limit that is used up already.
     """
     cost = price or 0.0
-    spans = (
-        ("chip_hours_per_pull_request", limits.chip_hours_per_pull_request, used.pull, None),
-        ("chip_hours_per_day", limits.chip_hours_per_day, used.day, next_day(now)),
-        (
-            "chip_hours_per_person_per_day",
-            limits.chip_hours_per_person_per_day,
-            used.person,
-            next_day(now),
-        ),
+    budgets = (
+        (HoldLimit.PULL_REQUEST, limits.chip_hours_per_pull_request, used.pull, None),
+        (HoldLimit.DAY, limits.chip_hours_per_day, used.day, next_day(now)),
+        (HoldLimit.PERSON, limits.chip_hours_per_person_per_day, used.person, next_day(now)),
     )
-    for name, limit, spent, resets in spans:
-        if limit is not None and (why := _shortfall(name, limit, spent, cost)):
-            if cost > limit + _ROUNDING or resets is None:
-                return BudgetHold(until=now + LIMIT_RETRY_SECONDS, why=f"{why}; {_remedy(limit, cost)}")
-            return BudgetHold(until=resets, why=f"{why}; it resets at 00:00 UTC")
+    for name, limit, spent, reset_at in budgets:
+        if limit is None or (shortfall := _shortfall(limit, spent, cost)) is None:
+            continue
+        if cost > limit + _ROUNDING or reset_at is None:
+            reason = HoldReason(name, f"{shortfall}; {_remedy(limit, cost)}")
+            return BudgetHold(until=now + LIMIT_RETRY_SECONDS, reason=reason)
+        return BudgetHold(until=reset_at, reason=HoldReason(name, f"{shortfall}; it resets at 00:00 UTC"))
     if used.runs >= limits.concurrent_runs:
-        return BudgetHold(
-            until=now + SLOT_RETRY_SECONDS,
-            why=f"concurrent_runs: {used.runs} of {limits.concurrent_runs} runs are on {place}",
-        )
+        taken = f"{used.runs} of {limits.concurrent_runs} runs are on {place}"
+        reason = HoldReason(HoldLimit.CONCURRENT_RUNS, taken)
+        return BudgetHold(until=now + SLOT_RETRY_SECONDS, reason=reason)
     return None
 
 
@@ -87,18 +86,18 @@ def next_day(now: float) -> float:
     return day_start(now) + DAY_SECONDS
 
 
-def _shortfall(name: str, limit: float, spent: float, cost: float) -> str | None:
+def _shortfall(limit: float, spent: float, cost: float) -> str | None:
     """Why a limit does not cover this cost; None where it does."""
     if cost > limit + _ROUNDING:
-        return f"{name}: {_format_hours(limit)} is less than this one run can take, {_format_hours(cost)}"
+        return f"{_format_hours(limit)} is less than this one run can take, {_format_hours(cost)}"
     if spent + cost > limit + _ROUNDING or spent >= limit - _ROUNDING:
         wanted = f"{_format_hours(spent)} + at most {_format_hours(cost)}"
-        return f"{name}: {_format_hours(limit)} does not cover {wanted}"
+        return f"{_format_hours(limit)} does not cover {wanted}"
     return None
 
 
 def _remedy(limit: float, cost: float) -> str:
-    """Where one run alone is too much, its time limit is as good a place to act as the budget."""
+    """What lets the run start. Where one run alone is too much, a shorter time limit helps as well."""
     either = " or a shorter timeout" if cost > limit + _ROUNDING else ""
     return f"a higher limit{either} in {CONFIG_FILE} lets it start"
 

@@ -606,7 +606,9 @@ def _plan(plan: Plan) -> PlanResponse:
         chip_hours=_price(plan.price) if plan.price else None,
         runs_without_a_price=plan.unpriced,
         reused_runs=plan.reused,
-        waiting=tuple(WaitingResponse(keys=tuple(map(str, one.keys)), why=one.why) for one in plan.waiting),
+        waiting=tuple(
+            WaitingResponse(keys=tuple(map(str, one.keys)), why=str(one.why)) for one in plan.waiting
+        ),
         proposed=plan.proposed,
     )
 

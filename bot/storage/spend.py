@@ -10,7 +10,7 @@ from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, case, func, select, text, true
 
 from bot.domain.case_key import CaseKey
-from bot.domain.price import exhausted_budget
+from bot.domain.price import HoldReason
 from bot.domain.run import RunState
 from bot.logs.facts import OutcomeState
 from bot.planning.budget import BudgetHold, BudgetLimits, BudgetUse, budget_hold, day_start
@@ -53,7 +53,7 @@ def admit(
     run = connection.execute(select(RUN).where(RUN.c.id == wish.run)).mappings().one()
     used = _used(connection, run, wish.place, now)
     held = budget_hold(limits, used, _max_chip_hours(run, wish), now=now, place=wish.place or wish.shown)
-    _save_waiting_reason(connection, run, held.why if held else None, now)
+    _save_waiting_reason(connection, run, held.reason if held else None, now)
     if held is None:
         _reserve(connection, run, wish, earlier=_spent_before(row), now=now)
     return held
@@ -167,12 +167,16 @@ def _reserve(
     connection.execute(inserted.on_conflict_do_update(index_elements=["run", "attempt"], set_=values))
 
 
-def _save_waiting_reason(connection: Connection, run: RowMapping, why: str | None, now: float) -> None:
+def _save_waiting_reason(
+    connection: Connection, run: RowMapping, reason: HoldReason | None, now: float
+) -> None:
     """Keep why the run waits; where a budget is the reason, or was, have those who want it say so."""
-    if run["waiting"] == why:
+    before = HoldReason.parse(run["waiting"]) if run["waiting"] else None
+    if before == reason:
         return
-    connection.execute(RUN.update().where(RUN.c.id == run["id"]).values(waiting=why))
-    if not any(exhausted_budget(one) for one in (why, run["waiting"]) if one):
+    waiting = str(reason) if reason else None
+    connection.execute(RUN.update().where(RUN.c.id == run["id"]).values(waiting=waiting))
+    if not any(one.is_budget for one in (reason, before) if one):
         return
     wanted = select(WANT.c.number).where(WANT.c.run == run["id"], WANT.c.repository == run["repository"])
     connection.execute(

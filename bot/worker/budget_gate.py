@@ -104,7 +104,7 @@ class BudgetGate:
             limits_of(suite.budget),
             now=self.now(),
         )
-        return Admitted(again=again) if held is None else Deferred(until=held.until, why=held.why)
+        return Admitted(again=again) if held is None else Deferred(until=held.until, why=str(held.reason))
 
     async def settle(
         self, run: RunRecord, job: Job, *, chip_hours: float | None, ran_seconds: float | None

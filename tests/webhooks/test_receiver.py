@@ -163,6 +163,11 @@ def test_a_missing_signature_is_refused() -> None:
     assert receive(Kept(), headers(x_hub_signature_256=None)).status == 401
 
 
+def test_the_largest_body_is_the_one_that_github_promises() -> None:
+    """GitHub sends no webhook above 25 MB: 26,214,400 bytes."""
+    assert MAX_BODY_BYTES == 26_214_400
+
+
 @pytest.mark.parametrize("announced", [str(MAX_BODY_BYTES + 1), "9" * 5000])
 def test_an_announced_body_that_is_too_large_is_not_read(announced: str) -> None:
     """413 from the announced length alone: no byte of the body is asked for."""

@@ -221,7 +221,7 @@ def test_why_runs_wait_is_in_the_plan(world: World) -> None:
     tight = BudgetLimits(concurrent_runs=4, chip_hours_per_day=0.0)
     world.database.now(spend.admit, AdmissionRequest(run=run.id, attempt=1, place="p"), tight, now=NOW)
     (waiting,) = _plan(world.launch()).waiting
-    assert (waiting.keys, waiting.why.startswith("chip_hours_per_day: 0 is less")) == (
+    assert (waiting.keys, str(waiting.why).startswith("chip_hours_per_day: 0 is less")) == (
         (run.case_key,),
         True,
     )

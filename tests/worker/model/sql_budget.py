@@ -67,8 +67,8 @@ class SqlBudget:
         if held is None:
             self.books.under_way.add((run.id, run.attempt))
             return Admitted(again=again)
-        self.held_by.add(held.why.partition(":")[0])
-        return Deferred(until=held.until, why=held.why)
+        self.held_by.add(held.reason.limit.value)
+        return Deferred(until=held.until, why=str(held.reason))
 
     async def settle(
         self, run: RunRecord, job: Job, *, chip_hours: float | None, ran_seconds: float | None
