@@ -11,7 +11,7 @@ from msgspec import Struct
 CHECK_NAME = "MaxView"
 
 STATUS_CONTEXT = "maxview"
-"""What a commit status is called."""
+"""The context of a commit status."""
 
 MAX_SUMMARY_LENGTH = 65_535
 
@@ -23,7 +23,7 @@ MAX_ACTION_LENGTHS = {"label": 20, "description": 40, "identifier": 20}
 
 
 class Conclusion(StrEnum):
-    """How a check ends. GitHub knows more words; none of them lets a pull request be merged everywhere."""
+    """How a check ends. GitHub has more conclusions; with these, branch protection works everywhere."""
 
     SUCCESS = "success"
     SKIPPED = "skipped"
@@ -31,14 +31,14 @@ class Conclusion(StrEnum):
 
 
 class AnnotationLevel(StrEnum):
-    """How loud an annotation is."""
+    """The level of an annotation."""
 
     WARNING = "warning"
     FAILURE = "failure"
 
 
 class Annotation(Struct, frozen=True, kw_only=True):
-    """A remark at a line of a file; `path` is the repository's, `line` counts from 1."""
+    """A remark at a line of a file; `path` is relative to the repository, `line` counts from 1."""
 
     path: str
     line: int
@@ -48,7 +48,7 @@ class Annotation(Struct, frozen=True, kw_only=True):
 
 
 class CheckAction(Struct, frozen=True, kw_only=True):
-    """A button under a check; `identifier` comes back when somebody presses it."""
+    """A button under a check; GitHub sends `identifier` back when somebody presses it."""
 
     label: str
     description: str
@@ -56,9 +56,9 @@ class CheckAction(Struct, frozen=True, kw_only=True):
 
 
 class RenderedCheck(Struct, frozen=True, kw_only=True):
-    """A check as it should stand; without `conclusion` it is pending.
+    """A check as it should be on GitHub; without `conclusion` it is pending.
 
-    `title` is plain text, `summary` Markdown, `url` the page with everything, empty where there is none."""
+    `title` is plain text, `summary` Markdown, `url` the report's page, empty where there is none."""
 
     conclusion: Conclusion | None
     title: str
@@ -69,7 +69,7 @@ class RenderedCheck(Struct, frozen=True, kw_only=True):
 
 
 class ButtonAction(StrEnum):
-    """What a button under a check asks for; the words are the buttons' own."""
+    """The identifiers of our buttons: what a press requests."""
 
     RERUN = "rerun"
     RERUN_FAILED = "rerun-failed"
@@ -77,11 +77,18 @@ class ButtonAction(StrEnum):
 
 
 MERGE_GROUP_KEY = "merge group"
-"""What the check run of a merge queue's commit is called among our own."""
+"""The external id of a check run on a merge queue's commit."""
 
-PULL_KEY = re.compile(r"pull (-?[0-9]{1,9})")
+# pull 104   pull -3
+_SUBJECT_KEY = re.compile(r"pull (?P<row_number>-?[0-9]{1,9})")
 
 
-def check_key(number: int) -> str:
-    """What a check run of a pull request is called among our own; GitHub repeats it in its webhooks."""
-    return f"pull {number}"
+def check_key(row_number: int) -> str:
+    """The external id of a pull request's or branch's check run; GitHub repeats it in its webhooks."""
+    return f"pull {row_number}"
+
+
+def parse_check_key(key: str) -> int | None:
+    """The stored number of the pull request or branch; None for another external id."""
+    match = _SUBJECT_KEY.fullmatch(key)
+    return int(match["row_number"]) if match else None

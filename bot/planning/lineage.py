@@ -35,8 +35,8 @@ _EXPORTED_BRANCH = re.compile(r"^(?:test|exported_pr)_(?P<change>[1-9][0-9]{0,17
 
 
 class Trailers(Struct, frozen=True, kw_only=True):
-    """What a message says of where its commit comes from. `change` is the number of the change list, `pull`
-    the pull request that was imported, merged or squashed, `imported` the head of it that was taken."""
+    """Where a commit comes from, by its message. `change` is the number of the change list, `pull` the pull
+    request that was imported, merged or squashed, `imported` the head that was imported."""
 
     change: int | None = None
     pull: int | None = None
@@ -44,9 +44,9 @@ class Trailers(Struct, frozen=True, kw_only=True):
 
 
 def read_trailers(message: str, repository: str) -> Trailers:
-    """Read a commit's message; a trailer that names a pull request of another repository says nothing.
+    """Read a commit's message. A trailer that names a pull request of another repository is ignored.
 
-    Where a trailer is repeated the last one counts: messages quote older messages above their own trailers.
+    The last of repeated trailers counts: messages quote older messages above their own trailers.
     """
     changes = _CHANGE_TRAILER.findall(message.replace("\r\n", "\n"))
     change = int(changes[-1]) if changes else None
@@ -54,18 +54,18 @@ def read_trailers(message: str, repository: str) -> Trailers:
         if review["repository"].lower() == repository.lower():
             return Trailers(change=change, pull=int(review["number"]), imported=review["sha"])
     title = message.split("\n", 1)[0].rstrip()
-    said = _MERGE_TITLE.match(title) or _SQUASH_TITLE.match(title)
-    return Trailers(change=change, pull=int(said["number"]) if said else None)
+    titled = _MERGE_TITLE.match(title) or _SQUASH_TITLE.match(title)
+    return Trailers(change=change, pull=int(titled["number"]) if titled else None)
 
 
 def change_of_branch(branch: str) -> int | None:
-    """The number of the change list that a branch was exported from; None for people's branches."""
-    named = _EXPORTED_BRANCH.match(branch)
-    return int(named["change"]) if named else None
+    """The number of the change list that a branch was exported from; None for other branches."""
+    exported = _EXPORTED_BRANCH.match(branch)
+    return int(exported["change"]) if exported else None
 
 
 class LandingEvidence(IntEnum):
-    """How it is known that a head landed as a commit of main, the surest first."""
+    """How we know that a head landed as a commit of main, strongest evidence first."""
 
     SAME_COMMIT = 1
     MERGED = 2
@@ -76,11 +76,11 @@ class LandingEvidence(IntEnum):
 
 
 LandingSign = tuple[LandingEvidence, str | int | None]
-"""A sign, and the very commit, files, change or pull request that it is of."""
+"""A kind of evidence, and the commit, files, change or pull request that it is about."""
 
 
 class MainCommit(Struct, frozen=True, kw_only=True):
-    """A commit of main, newest knowledge of it: `tree` is the hash of its files."""
+    """A commit of main; `tree` is the hash of its files."""
 
     sha: str
     tree: str | None
@@ -89,7 +89,7 @@ class MainCommit(Struct, frozen=True, kw_only=True):
 
 
 class LandingHead(Struct, frozen=True, kw_only=True):
-    """A branch or pull request (`number`) as it last stood."""
+    """The last known head of a branch or of a pull request (`number`)."""
 
     sha: str
     branch: str
@@ -99,7 +99,7 @@ class LandingHead(Struct, frozen=True, kw_only=True):
 
 
 class Landing(Struct, frozen=True, kw_only=True):
-    """`head` became `commit` on main. Its runs are main's only where the very same files landed."""
+    """`head` became `commit` on main. The head's runs count for main only where the same files landed."""
 
     head: LandingHead
     commit: MainCommit
@@ -107,56 +107,55 @@ class Landing(Struct, frozen=True, kw_only=True):
 
     @property
     def same_files(self) -> bool:
-        """Whether what was measured on the head is what stands on main."""
+        """Whether the head's files are the commit's."""
         if self.known in {LandingEvidence.SAME_COMMIT, LandingEvidence.SAME_FILES}:
             return True
         return self.head.tree is not None and self.head.tree == self.commit.tree
 
 
 def first_parent_line(commits: Sequence[MainCommit]) -> tuple[MainCommit, ...]:
-    """Of a listing that begins with main's newest commit those that main itself once stood at, newest first.
+    """The commits that main itself pointed to, newest first, of a listing that begins with main's newest.
 
-    GitHub lists what a merge brought along as well; those commits never were main, and their files lack what
-    main had gained meanwhile."""
-    known = {commit.sha: commit for commit in commits}
+    GitHub also lists the commits that a merge brought in. Main never pointed to those, and their files lack
+    what main had gained meanwhile."""
+    by_sha = {commit.sha: commit for commit in commits}
     line: list[MainCommit] = []
-    at = commits[0] if commits else None
-    while at is not None:
-        line.append(at)
-        at = known.get(at.parents[0]) if at.parents else None
+    current = commits[0] if commits else None
+    while current is not None:
+        line.append(current)
+        current = by_sha.get(current.parents[0]) if current.parents else None
     return tuple(line)
 
 
 def find_landings(
     heads: Iterable[LandingHead], commits: Sequence[MainCommit], repository: str
 ) -> Mapping[str, Landing]:
-    """For each head (by its commit) the commit of main that it surely became; `commits` as GitHub lists them,
-    main's newest first.
+    """By the head's commit, the commit of main that it became; `commits` as GitHub lists them, newest first.
 
-    The surest sign wins, and among equals the newest commit: a change that was rolled back and landed again
-    is what it is today. A head without a sign has not landed, as far as these commits tell.
+    The strongest evidence wins, and among equals the newest commit: a change that was rolled back and landed
+    again is its newest landing. A head without evidence has not landed, as far as these commits tell.
     """
-    shown = _signs_of_commits(first_parent_line(commits), repository)
+    by_sign = _signs_of_commits(first_parent_line(commits), repository)
     found: dict[str, Landing] = {}
     for head in heads:
-        # The surest sign first, and of equals the newest commit.
-        signs = [(sign[0], *shown[sign]) for sign in _signs_of_head(head) if sign in shown]
-        if signs:
-            known, _, commit = min(signs, key=lambda sign: sign[:2])
-            found[head.sha] = Landing(head=head, commit=commit, known=known)
+        # Strongest evidence first; of equals the newest commit.
+        matches = [(sign[0], *by_sign[sign]) for sign in _signs_of_head(head) if sign in by_sign]
+        if matches:
+            evidence, _, commit = min(matches, key=lambda match: match[:2])
+            found[head.sha] = Landing(head=head, commit=commit, known=evidence)
     return found
 
 
 def _signs_of_commits(
     line: Sequence[MainCommit], repository: str
 ) -> Mapping[LandingSign, tuple[int, MainCommit]]:
-    """Every sign that commits of main show, with the newest that shows it and its place."""
-    shown: dict[LandingSign, tuple[int, MainCommit]] = {}
-    for place, commit in enumerate(line):
+    """By sign, the newest commit of main that shows it, with its position."""
+    by_sign: dict[LandingSign, tuple[int, MainCommit]] = {}
+    for position, commit in enumerate(line):
         trailers = read_trailers(commit.message, repository)
         signs: list[LandingSign] = [
             (LandingEvidence.SAME_COMMIT, commit.sha),
-            # The first parent is main itself: a head that main already held did not land with this commit.
+            # The first parent is main itself: a head that main already contained did not land here.
             *((LandingEvidence.MERGED, parent) for parent in commit.parents[1:]),
             (LandingEvidence.SAME_FILES, commit.tree),
             (LandingEvidence.IMPORTED_HEAD, trailers.imported),
@@ -164,8 +163,8 @@ def _signs_of_commits(
             (LandingEvidence.SAME_PULL, trailers.pull),
         ]
         for sign in signs:
-            shown.setdefault(sign, (place, commit))
-    return shown
+            by_sign.setdefault(sign, (position, commit))
+    return by_sign
 
 
 def _signs_of_head(head: LandingHead) -> list[LandingSign]:
@@ -178,4 +177,4 @@ def _signs_of_head(head: LandingHead) -> list[LandingSign]:
         (LandingEvidence.SAME_CHANGE, change_of_branch(head.branch)),
         (LandingEvidence.SAME_PULL, head.number),
     ]
-    return [(known, value) for known, value in signs if value is not None]
+    return [(evidence, value) for evidence, value in signs if value is not None]

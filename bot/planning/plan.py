@@ -12,31 +12,29 @@ from msgspec import Struct
 
 from bot.clusters.interface import Job
 from bot.domain.case_key import CaseKey
+from bot.domain.commit import same_commit
 from bot.domain.run import RunOrigin, RunRecord, RunState
 from bot.verdict.judgement import Comparison, TimingVerdict, Verdict
 
-# Where nothing is known of a device's noise it must be measured here, and VERDICT.md section 3 asks for 4
-# degrees of freedom: 3 runs a side give 3 - 1 + 3 - 1.
 NOISY_DEVICE_RUNS = 3
+"""Runs a side of the first round where the device's noise is not known. It is measured here, and a verdict
+needs 4 degrees of freedom: 3 runs a side give 3 - 1 + 3 - 1."""
 
 QUIET_DEVICE_RUNS = 1
 
-# A settled answer is not worth more than this many runs of a case.
 MAX_REPEATS = 10
-
-# How short a commit hash may be and still name a commit (CONTRACTS.md).
-MIN_RECORDED_SHA = 7
+"""Runs a side at most: a settled verdict is not worth more."""
 
 
 class ComparisonSide(StrEnum):
-    """Which of the two commits of a comparison."""
+    """A side of a comparison."""
 
     BASELINE = "baseline"
     CANDIDATE = "candidate"
 
 
 class SideCommit(Struct, frozen=True, kw_only=True):
-    """One side's commit. `tree` is the hash of its files, where known."""
+    """The commit of one side. `tree` is the hash of its files, where known."""
 
     side: ComparisonSide
     sha: str
@@ -49,8 +47,8 @@ class SideCommit(Struct, frozen=True, kw_only=True):
 
 
 class RequiredRun(Struct, frozen=True, kw_only=True):
-    """One run to have. `repeat` counts the runs of the same commit, case and variant from 1; `fresh` counts
-    the times that people asked for a new measurement, whose runs are repeats of their own."""
+    """A run that should exist. `repeat` counts the runs of the same commit, case and variant from 1. `fresh`
+    numbers the new measurements that people requested (0: the first); the repeats of each count anew."""
 
     commit: SideCommit
     case: str
@@ -65,8 +63,8 @@ class RequiredRun(Struct, frozen=True, kw_only=True):
 
 
 class CaseNeed(Struct, frozen=True, kw_only=True):
-    """How many runs of a case and variant to name for each side, and how many more for each time that a
-    fresh measurement was asked for."""
+    """How many runs of a case and variant each side needs, and how many more (`round`) for each of the
+    `fresh` new measurements that people requested."""
 
     case: str
     variant: str
@@ -77,20 +75,20 @@ class CaseNeed(Struct, frozen=True, kw_only=True):
 
 
 def plan_runs(*, base: SideCommit, head: SideCommit, needs: Iterable[CaseNeed]) -> tuple[RequiredRun, ...]:
-    """Name the runs that should be there, first to last.
+    """Every run that should exist, in the order to launch them.
 
-    The sides take turns (base, head, base, head, …), so that a drift of the machine falls on both alike.
-    Two sides with the same files share their runs: nothing can be slower than itself.
+    The sides alternate (base, head, base, head, …), so that a drift of the machine affects both alike. Two
+    sides with the same files share their runs.
     """
-    wanted: list[RequiredRun] = []
+    required: list[RequiredRun] = []
     for need in needs:
         turns = _alternate_sides(need, base, head, base_runs=need.base, head_runs=need.head)
         for again in range(1, need.fresh + 1):
             turns += _alternate_sides(
                 need, base, head, base_runs=need.round, head_runs=need.round, fresh=again
             )
-        wanted += turns
-    return tuple(wanted)
+        required += turns
+    return tuple(required)
 
 
 def _alternate_sides(
@@ -108,7 +106,7 @@ def _alternate_sides(
 
 
 def count_found(runs: Iterable[RunRecord], commit: SideCommit) -> int:
-    """How many of a case's runs were found ready-made, and are of this commit or of the same files."""
+    """How many ended runs of a case were found in the store, and are of this commit or of the same files."""
     return sum(
         run.origin is RunOrigin.FOUND and run.state is RunState.ENDED and measures_commit(run, commit)
         for run in runs
@@ -116,12 +114,8 @@ def count_found(runs: Iterable[RunRecord], commit: SideCommit) -> int:
 
 
 def measures_commit(run: RunRecord, commit: SideCommit) -> bool:
-    """Whether a run measured this commit's files."""
-    return _records_commit(run.sha, commit.sha) or (run.tree is not None and run.tree == commit.tree)
-
-
-def _records_commit(recorded: str | None, sha: str) -> bool:
-    return recorded is not None and len(recorded) >= MIN_RECORDED_SHA and sha.startswith(recorded)
+    """Whether a run measured this commit or the same files."""
+    return same_commit(run.sha, commit.sha) or (run.tree is not None and run.tree == commit.tree)
 
 
 def repeats_needed(
@@ -131,10 +125,10 @@ def repeats_needed(
     device_is_known_quiet: bool,
     limit: int = MAX_REPEATS,
 ) -> int:
-    """How many runs each side should have, given the `n` it has.
+    """How many runs each side should have, where it has `n`; never fewer.
 
-    None as `comparison` means that there is nothing to compare yet. More runs are asked for only where
-    timing is the open question and more runs can close it; the answer never falls below `n`.
+    `comparison` is None where there is nothing to compare yet. More runs are needed only where timing is
+    inconclusive and more runs can decide it.
     """
     first = QUIET_DEVICE_RUNS if device_is_known_quiet else NOISY_DEVICE_RUNS
     if comparison is None:
@@ -148,20 +142,6 @@ def repeats_needed(
     return max(n, min(limit, n + (comparison.timing.more_runs or 0)))
 
 
-SECONDS_PER_DAY = 86_400
-
-
-def newest_due_day(now: float, daily_at: int) -> str:
-    """The day, as `2026-04-21`, whose moment (`daily_at` seconds after midnight) has come last."""
-    return datetime.fromtimestamp(now - daily_at, UTC).date().isoformat()
-
-
-def next_daily_time(now: float, daily_at: int) -> float:
-    """When the next day's moment comes, in Unix seconds."""
-    since = (now - daily_at) % SECONDS_PER_DAY
-    return now + SECONDS_PER_DAY - since
-
-
 class PlannedRun(Struct, frozen=True, kw_only=True):
     """A run to be started: its record, and the job that executes it.
 
@@ -173,3 +153,17 @@ class PlannedRun(Struct, frozen=True, kw_only=True):
     job: Job
     price: float | None = None
     charged_to: str = ""
+
+
+SECONDS_PER_DAY = 86_400
+
+
+def newest_due_day(now: float, daily_at: int) -> str:
+    """The newest day, as `2026-04-21`, whose daily time (`daily_at` seconds after midnight) has passed."""
+    return datetime.fromtimestamp(now - daily_at, UTC).date().isoformat()
+
+
+def next_daily_time(now: float, daily_at: int) -> float:
+    """The next daily time, in Unix seconds."""
+    since = (now - daily_at) % SECONDS_PER_DAY
+    return now + SECONDS_PER_DAY - since

@@ -10,13 +10,13 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from bot.domain.check import MERGE_GROUP_KEY, PULL_KEY, ButtonAction
+from bot.domain.check import MERGE_GROUP_KEY, ButtonAction, parse_check_key
 from bot.domain.repository import Person, Repository
 from bot.github.payload import JsonFields, read_person, read_repository
 
 
 class RepositoryChange(StrEnum):
-    """What became of a repository as a whole."""
+    """What happened to a repository as a whole."""
 
     RENAMED = "renamed"
     TRANSFERRED = "transferred"
@@ -29,28 +29,28 @@ class RepositoryChange(StrEnum):
 
 
 class CheckRequested(Struct, frozen=True, kw_only=True):
-    """`by` pressed a button, or asked for our checks of a commit again, which took their conclusion away.
+    """`by` pressed a button, or re-requested our checks of a commit (`reset`: they lose their conclusion).
 
-    `number` is the pull request that the check was made for, below zero for a branch without one; None where
-    a commit's checks are meant."""
+    `row_number` is the stored number of the pull request or branch that the check is about; None where all
+    checks of the commit are meant."""
 
     repository: Repository
     head_sha: str
-    number: int | None
-    wish: ButtonAction
+    row_number: int | None
+    action: ButtonAction
     by: Person
     reset: bool
 
 
 class RepositoryChanged(Struct, frozen=True, kw_only=True):
-    """A repository got another name or owner, was closed or opened to the public, archived or deleted."""
+    """A repository was renamed, transferred, archived, deleted, or changed its visibility."""
 
     repository: Repository
-    fate: RepositoryChange
+    change: RepositoryChange
 
 
 class BotCommentChanged(Struct, frozen=True, kw_only=True):
-    """A bot's comment, maybe ours, was deleted or edited by somebody else."""
+    """Somebody else edited or deleted a bot's comment, which may be ours."""
 
     repository: Repository
     number: int
@@ -58,15 +58,15 @@ class BotCommentChanged(Struct, frozen=True, kw_only=True):
 
 
 class ConversationUnlocked(Struct, frozen=True, kw_only=True):
-    """A conversation may be written to again."""
+    """Comments on a pull request are possible again."""
 
     repository: Repository
     number: int
 
 
 class MergeGroupCreated(Struct, frozen=True, kw_only=True):
-    """A merge queue made a commit and waits for its checks; `pull` is the last pull request in it, where the
-    name of its branch says so."""
+    """A merge queue made a commit and waits for its checks; `pull` is the newest pull request in it, where
+    the branch's name says so."""
 
     repository: Repository
     head_sha: str
@@ -76,7 +76,7 @@ class MergeGroupCreated(Struct, frozen=True, kw_only=True):
 AppEvent = CheckRequested | RepositoryChanged | BotCommentChanged | ConversationUnlocked | MergeGroupCreated
 
 MERGE_QUEUE_PREFIX = "gh-readonly-queue/"
-"""How the branches begin that GitHub makes for merge queues."""
+"""The prefix of the branches that GitHub makes for merge queues."""
 
 # refs/heads/gh-readonly-queue/release/1.2/pr-104-08a9a46...    base branch, last pull request, its base
 _MERGE_QUEUE_REF = re.compile(rf"refs/heads/{MERGE_QUEUE_PREFIX}.+/pr-(?P<pull>[0-9]{{1,9}})-[0-9a-f]+")
@@ -92,7 +92,7 @@ def read_app_event(name: str, payload: Mapping[str, object]) -> AppEvent | None:
 
 
 def _read_repository(fields: JsonFields) -> RepositoryChanged:
-    return RepositoryChanged(repository=_repository(fields), fate=RepositoryChange(fields.text("action")))
+    return RepositoryChanged(repository=_repository(fields), change=RepositoryChange(fields.text("action")))
 
 
 def _read_unlock(fields: JsonFields) -> ConversationUnlocked:
@@ -101,16 +101,17 @@ def _read_unlock(fields: JsonFields) -> ConversationUnlocked:
 
 def _read_check_run(fields: JsonFields) -> CheckRequested | None:
     reset = fields.text("action") == "rerequested"
-    wish = "rerun" if reset else fields.text("requested_action.identifier")
-    name = fields.text_or_none("check_run.external_id") or ""
-    key = PULL_KEY.fullmatch(name)
-    if wish not in set(ButtonAction) or not (key or (reset and name == MERGE_GROUP_KEY)):
+    action = "rerun" if reset else fields.text("requested_action.identifier")
+    key = fields.text_or_none("check_run.external_id") or ""
+    row_number = parse_check_key(key)
+    ours = row_number is not None or (reset and key == MERGE_GROUP_KEY)
+    if action not in set(ButtonAction) or not ours:
         return None
     return CheckRequested(
         repository=_repository(fields),
         head_sha=fields.text("check_run.head_sha"),
-        number=int(key[1]) if key else None,
-        wish=ButtonAction(wish),
+        row_number=row_number,
+        action=ButtonAction(action),
         by=read_person(fields, "sender"),
         reset=reset,
     )
@@ -120,8 +121,8 @@ def _read_check_suite(fields: JsonFields) -> CheckRequested:
     return CheckRequested(
         repository=_repository(fields),
         head_sha=fields.text("check_suite.head_sha"),
-        number=None,
-        wish=ButtonAction.RERUN,
+        row_number=None,
+        action=ButtonAction.RERUN,
         by=read_person(fields, "sender"),
         reset=True,
     )
@@ -159,5 +160,5 @@ _READERS: Mapping[tuple[str, str], Callable[[JsonFields], AppEvent | None]] = {
     ("issue_comment", "edited"): _read_comment,
     ("issue_comment", "deleted"): _read_comment,
     ("pull_request", "unlocked"): _read_unlock,
-    **{("repository", fate.value): _read_repository for fate in RepositoryChange},
+    **{("repository", change.value): _read_repository for change in RepositoryChange},
 }

@@ -169,8 +169,8 @@ class AppEventHandler:
                 now=self.now(),
             )
             queued = await self._queue_asks_again(asked)
-        if asked.number is not None:
-            numbers = (asked.number,)
+        if asked.row_number is not None:
+            numbers = (asked.row_number,)
         # A branch that is watched without a pull request has no conversation.
         spoken = [number for number in numbers if subject_kind(number) is SubjectKind.PULL_REQUEST]
         heard = [await self.hearing.command(self._as_command(asked, number, delivery)) for number in spoken]
@@ -204,7 +204,7 @@ class AppEventHandler:
             number=number,
             origin=button_origin(f"{delivery} {number}"),
             author=asked.by,
-            commands=read_commands(BUTTON_COMMANDS[asked.wish]),
+            commands=read_commands(BUTTON_COMMANDS[asked.action]),
             created_at=self.now(),
         )
 
@@ -229,7 +229,7 @@ class AppEventHandler:
         repository = changed.repository
         await self._remember(repository)
         await self.suites.doubt(repository)
-        match changed.fate:
+        match changed.change:
             case RepositoryChange.ARCHIVED | RepositoryChange.DELETED:
                 await self.database.write(
                     repositories.deactivate,
@@ -246,8 +246,8 @@ class AppEventHandler:
                     main_branch.enqueue_main, repository=name, installation=repository.installation, now=now
                 )
             case _:
-                assert_never(changed.fate)
-        return f"{repository.full_name} was {changed.fate}"
+                assert_never(changed.change)
+        return f"{repository.full_name} was {changed.change}"
 
     async def _remember(self, repository: Repository) -> None:
         await self.database.write(repositories.save_repository, repositories.repository_row(repository))
@@ -296,7 +296,7 @@ class DeliveryStep:
         event, payload = held.row["event"], json.loads(held.row["payload"])
         life = read_app_event(event, payload)
         if life is not None:
-            if not (isinstance(life, RepositoryChanged) and life.fate in RENAMES):
+            if not (isinstance(life, RepositoryChanged) and life.change in RENAMES):
                 life = replace(life, repository=await self._current(life.repository))
             return DeliveryState.DONE, await self._life(life, delivery=held.row["id"])
         return await self._take(intents.decide_intent(read_event(event, payload)))

@@ -42,19 +42,25 @@ def test_a_pressed_button_is_a_wish_for_its_pull_request(wish: ButtonAction) -> 
         "check_run", _check("requested_action", requested_action={"identifier": wish.value})
     )
     assert isinstance(read, CheckRequested)
-    assert (7, wish, SHA, "bob", False) == (read.number, read.wish, read.head_sha, read.by.login, read.reset)
+    assert (7, wish, SHA, "bob", False) == (
+        read.row_number,
+        read.action,
+        read.head_sha,
+        read.by.login,
+        read.reset,
+    )
 
 
 def test_asking_for_a_check_again_resets_it() -> None:
     """For one check, also of a branch without a pull request, and for all of a commit."""
     branch = read_app_event("check_run", _check("rerequested", check_key(-1)))
     assert isinstance(branch, CheckRequested)
-    assert (-1, True) == (branch.number, branch.reset)
+    assert (-1, True) == (branch.row_number, branch.reset)
     one = read_app_event("check_run", _check("rerequested"))
     every = read_app_event("check_suite", _payload("rerequested", check_suite={"head_sha": SHA}))
     assert isinstance(one, CheckRequested)
     assert isinstance(every, CheckRequested)
-    assert [(7, True), (None, True)] == [(read.number, read.reset) for read in (one, every)]
+    assert [(7, True), (None, True)] == [(read.row_number, read.reset) for read in (one, every)]
 
 
 @pytest.mark.parametrize("key", ["", "7", "pull x", "pull 7 ", "pull 7\n", "Pull 7", "pull " + "7" * 40])
@@ -70,7 +76,7 @@ def test_a_repositorys_fate_is_read_with_the_name_it_has_now(fate: RepositoryCha
     """GitHub's number stays the same under every name."""
     read = read_app_event("repository", _payload(fate.value))
     assert isinstance(read, RepositoryChanged)
-    assert (fate, "acme/maxtext", 9) == (read.fate, read.repository.full_name, read.repository.id)
+    assert (fate, "acme/maxtext", 9) == (read.change, read.repository.full_name, read.repository.id)
 
 
 @pytest.mark.parametrize("action", ["edited", "deleted"])
@@ -152,7 +158,7 @@ def test_the_check_of_a_merge_queues_commit_has_no_buttons_and_can_be_asked_for_
     """It belongs to no pull request's conversation."""
     read = read_app_event("check_run", _check("rerequested", MERGE_GROUP_KEY))
     assert isinstance(read, CheckRequested)
-    assert (None, True) == (read.number, read.reset)
+    assert (None, True) == (read.row_number, read.reset)
     pressed = _check("requested_action", MERGE_GROUP_KEY, requested_action={"identifier": "rerun"})
     assert read_app_event("check_run", pressed) is None
 
