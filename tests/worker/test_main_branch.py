@@ -360,7 +360,7 @@ def test_main_is_looked_at_when_the_repository_was_edited(scene: Scene) -> None:
     """Its default branch may have another name."""
     edited = RepositoryChanged(
         repository=Repository(full_name=NAME, installation=1, default_branch="next"),
-        fate=RepositoryChange.EDITED,
+        change=RepositoryChange.EDITED,
     )
     suites = SuiteLoader(forge=scene.forge, database=scene.database, now=lambda: NOON)
     life = AppEventHandler(
