@@ -268,7 +268,7 @@ def _publisher(parts: AppParts) -> Publisher:
                 render=render,
                 database=database,
                 now=time.time,
-                busy=lambda repository: github.door.pace.used(repository.installation),
+                busy=lambda repository: github.api.rate_limiter.used_share(repository.installation),
             ),
             CheckOutput(checks=GitHubChecks(github), render=render, database=database),
         )

@@ -23,7 +23,7 @@ from bot.github.transport import ApiResponse, GitHubTransport, quoted
 
 
 def read_pull(fields: JsonFields, repository: str) -> PullRequest:
-    """Read a pull request, alone or out of a list (which says `merged_at` but not `merged`)."""
+    """Read a pull request, alone or from a list, which states `merged_at` but not `merged`."""
     return PullRequest(
         repository=repository,
         number=fields.number("number"),
@@ -86,13 +86,13 @@ _ROLE_PERMISSIONS = {
 
 
 def read_permission(fields: JsonFields) -> Permission:
-    """Read a collaborator's permission; what is not known counts as none."""
+    """Read a collaborator's permission; an unknown one counts as none."""
     said = fields.text("permission")
     return Permission(said) if said in set(Permission) else _ROLE_PERMISSIONS.get(said, Permission.NONE)
 
 
 def read_file(fields: JsonFields, path: str) -> str:
-    """The text of a file; `Told` where it is too long for the API, or not text."""
+    """The text of a file; `UserError` where it is too long for the API, or not text."""
     if fields.find("encoding") != "base64":
         raise UserError(f"{path} is longer than 1 MB: GitHub does not give it whole")
     try:
@@ -117,7 +117,7 @@ class GitHubClient:
         """`now` gives Unix seconds; `transport` replaces the connection, as tests do; `exchange` tells other
         processes of the same App what was sent."""
         self.app_id = app_id
-        self.door = GitHubTransport(
+        self.api = GitHubTransport(
             app_id=app_id,
             private_key=private_key,
             api_url=api_url,
@@ -129,19 +129,19 @@ class GitHubClient:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self.door.aclose()
+        await self.api.aclose()
 
     async def app_slug(self) -> str:
         """The App's name in addresses; its comments are written by `slug[bot]`."""
         if self._slug is None:
-            answer = await self.door.ask(None, "GET", "/app")
-            self._slug = answer.read(lambda fields: fields.text("slug"))
+            response = await self.api.request(None, "GET", "/app")
+            self._slug = response.read(lambda fields: fields.text("slug"))
         return self._slug
 
     async def installations(self) -> tuple[int, ...]:
         """Every installation of this App that is not suspended."""
         found: list[int] = []
-        async for page in self.door.pages(None, "/app/installations"):
+        async for page in self.api.pages(None, "/app/installations"):
             for one in page.read_each(lambda fields: fields):
                 found += [] if one.find("suspended_at") else [one.number("id")]
         return tuple(found)
@@ -149,26 +149,26 @@ class GitHubClient:
     async def repositories(self, installation: int) -> tuple[Repository, ...]:
         """Every repository that an installation may see."""
         found: list[Repository] = []
-        async for page in self.door.pages(installation, "/installation/repositories"):
+        async for page in self.api.pages(installation, "/installation/repositories"):
             reader = partial(read_repository, installation=installation)
             found += page.read_each(reader, within="repositories")
         return tuple(found)
 
     async def repository_facts(self, repository: Repository) -> Repository:
         """The same repository with all its facts, and the name it has now."""
-        answer = await self._get(repository, "")
-        return answer.read(partial(read_repository, installation=repository.installation))
+        response = await self._get(repository, "")
+        return response.read(partial(read_repository, installation=repository.installation))
 
     async def pull(self, repository: Repository, number: int) -> PullRequest:
-        """A pull request as it stands now."""
-        answer = await self._get(repository, f"/pulls/{number}")
-        return answer.read(partial(read_pull, repository=repository.full_name))
+        """A pull request as it is now."""
+        response = await self._get(repository, f"/pulls/{number}")
+        return response.read(partial(read_pull, repository=repository.full_name))
 
     async def open_pulls(self, repository: Repository) -> tuple[PullRequest, ...]:
         """Every open pull request."""
         found: list[PullRequest] = []
         path = f"{repository_path(repository)}/pulls"
-        async for page in self.door.pages(repository.installation, path, {"state": "open"}):
+        async for page in self.api.pages(repository.installation, path, {"state": "open"}):
             found += page.read_each(partial(read_pull, repository=repository.full_name))
         return tuple(found)
 
@@ -176,42 +176,42 @@ class GitHubClient:
         """The paths a pull request changes, old names of renamed files too; of 3000 files at most."""
         found: list[str] = []
         path = f"{repository_path(repository)}/pulls/{number}/files"
-        async for page in self.door.pages(repository.installation, path):
+        async for page in self.api.pages(repository.installation, path):
             found += chain.from_iterable(page.read_each(read_paths))
         if not found:
-            # A pull request without changes is rare, and a GitHub in a box lists none for any.
+            # A pull request without changes is rare, and the emulator lists none for any.
             pull = await self.pull(repository, number)
             found += await self.compared_paths(repository, pull.base_sha, pull.head_sha)
         return tuple(dict.fromkeys(found))
 
     async def compared_paths(self, repository: Repository, base: str, head: str) -> tuple[str, ...]:
         """The paths that `head` changed since it left `base`, old names too; of GitHub's first 300 files."""
-        answer = await self._compare(repository, base, head)
-        found = chain.from_iterable(answer.read_each(read_paths, within="files"))
+        response = await self._compare(repository, base, head)
+        found = chain.from_iterable(response.read_each(read_paths, within="files"))
         return tuple(dict.fromkeys(found))
 
     async def file(self, repository: Repository, path: str, ref: str) -> str | None:
         """The text of a file at a branch or commit; None where there is no such file or commit."""
         where = "/".join(quoted(part) for part in path.split("/"))
         try:
-            answer = await self._get(repository, f"/contents/{where}", {"ref": ref})
+            response = await self._get(repository, f"/contents/{where}", {"ref": ref})
         except NotFound:
             return None
-        if isinstance(answer.json, list):
+        if isinstance(response.json, list):
             return None
-        found = answer.read(lambda fields: fields)
+        found = response.read(lambda fields: fields)
         return read_file(found, path) if found.find("type") == "file" else None
 
     async def merge_base(self, repository: Repository, base: str, head: str) -> Commit:
-        """The newest commit that `base` and `head` share; `Missing` where they share none."""
-        answer = await self._compare(repository, base, head)
-        return answer.read(lambda fields: read_commit(fields.within("merge_base_commit")))
+        """The newest commit that `base` and `head` share; `NotFound` where they share none."""
+        response = await self._compare(repository, base, head)
+        return response.read(lambda fields: read_commit(fields.within("merge_base_commit")))
 
     async def ancestors(self, repository: Repository, sha: str, limit: int = 100) -> tuple[Commit, ...]:
         """`sha` and the commits before it, newest first, at most `limit`; of merges, both sides."""
         found: list[Commit] = []
         query: dict[str, str | int] = {"sha": sha, "per_page": min(limit, 100)}
-        async for page in self.door.pages(
+        async for page in self.api.pages(
             repository.installation, f"{repository_path(repository)}/commits", query
         ):
             found += page.read_each(read_commit)
@@ -219,102 +219,96 @@ class GitHubClient:
                 break
         return tuple(found[:limit])
 
-    async def head_of_branch(self, repository: Repository, branch: str) -> Commit:
-        """The newest commit of a branch."""
-        commits = await self.ancestors(repository, branch, limit=1)
-        if not commits:
-            raise NotFound(f"the branch {branch} of {repository.full_name} has no commit")
-        return commits[0]
-
     async def permission(self, repository: Repository, person: Person) -> Permission | None:
-        """What a person may do with the repository; whoever GitHub does not know there may do nothing. None
-        where the login is another account's by now: whatever is asked of it says nothing of the person."""
+        """What a person may do with the repository; nothing where GitHub does not know them there. None where
+        the login belongs to another account by now: its permission says nothing of the person."""
         try:
-            answer = await self._get(repository, f"/collaborators/{quoted(person.login)}/permission")
+            response = await self._get(repository, f"/collaborators/{quoted(person.login)}/permission")
         except NotFound:
             return Permission.NONE
-        found = answer.read(lambda fields: fields.number_or_none("user.id"))
-        return answer.read(read_permission) if found in {None, person.id} else None
+        found = response.read(lambda fields: fields.number_or_none("user.id"))
+        return response.read(read_permission) if found in {None, person.id} else None
 
     async def is_member(self, repository: Repository, team: str, person: Person) -> bool:
-        """Whether a person is of a team, `organisation/team`; needs the App's permission to read members."""
+        """Whether a person is in a team, `organisation/team`; needs the App's permission to read members."""
         organisation, _, slug = team.partition("/")
         path = f"/orgs/{quoted(organisation)}/teams/{quoted(slug)}/memberships/{quoted(person.login)}"
         try:
-            answer = await self.door.ask(repository.installation, "GET", path)
+            response = await self.api.request(repository.installation, "GET", path)
         except NotFound:
             return False
-        return answer.read(lambda fields: fields.text("state")) == "active"
+        return response.read(lambda fields: fields.text("state")) == "active"
 
     async def make_label(self, repository: Repository, name: str, *, colour: str, description: str) -> None:
-        """Make a label, unless there is one of the name; an existing one is left as its people have it."""
+        """Make a label, unless one of the name exists; that one stays as it is."""
         try:
             await self._get(repository, f"/labels/{quoted(name)}")
         except NotFound:
             body = {"name": name, "color": colour, "description": description}
             path = f"{repository_path(repository)}/labels"
-            await self.door.ask(repository.installation, "POST", path, body=body)
+            await self.api.request(repository.installation, "POST", path, body=body)
 
     async def comments(self, repository: Repository, number: int) -> AsyncIterator[Comment]:
         """The comments of a pull request, oldest first."""
         path = f"{repository_path(repository)}/issues/{number}/comments"
-        async for page in self.door.pages(repository.installation, path):
+        async for page in self.api.pages(repository.installation, path):
             for comment in page.read_each(read_comment):
                 yield comment
 
     async def comment(self, repository: Repository, comment_id: int) -> Comment | None:
         """One comment; None where it was deleted."""
         try:
-            answer = await self._get(repository, f"/issues/comments/{comment_id}")
+            response = await self._get(repository, f"/issues/comments/{comment_id}")
         except NotFound:
             return None
-        return answer.read(read_comment)
+        return response.read(read_comment)
 
     async def create_comment(self, repository: Repository, number: int, body: str) -> Comment:
         """Write a new comment.
 
-        Raises `Unclear` where GitHub may have written it and did not say so: look for it before trying again.
+        Raises `UncertainWrite` where GitHub may have written it without an answer: look for it before trying
+        again.
         """
         path = f"{repository_path(repository)}/issues/{number}/comments"
         try:
-            answer = await self.door.ask(repository.installation, "POST", path, body={"body": body})
+            response = await self.api.request(repository.installation, "POST", path, body={"body": body})
         except TransientError as later:
             if later.may_have_acted:
                 raise UncertainWrite(str(later), after=later.after, may_have_acted=True) from later
             raise
-        return answer.read(read_comment)
+        return response.read(read_comment)
 
     async def edit_comment(self, repository: Repository, comment_id: int, body: str) -> Comment:
         """Replace the text of a comment; this notifies nobody."""
         path = f"{repository_path(repository)}/issues/comments/{comment_id}"
-        answer = await self.door.ask(repository.installation, "PATCH", path, body={"body": body})
-        return answer.read(read_comment)
+        response = await self.api.request(repository.installation, "PATCH", path, body={"body": body})
+        return response.read(read_comment)
 
     async def delete_comment(self, repository: Repository, comment_id: int) -> None:
-        """Delete a comment; one that is gone already is as good."""
+        """Delete a comment; one that is gone already is no error."""
         path = f"{repository_path(repository)}/issues/comments/{comment_id}"
         try:
-            await self.door.ask(repository.installation, "DELETE", path)
+            await self.api.request(repository.installation, "DELETE", path)
         except NotFound:
             return
 
     async def react(self, repository: Repository, comment_id: int, content: str) -> None:
         """Put a reaction (`eyes`, `+1`, `confused`, …) on a comment; repeating it changes nothing."""
         path = f"{repository_path(repository)}/issues/comments/{comment_id}/reactions"
-        await self.door.ask(repository.installation, "POST", path, body={"content": content})
+        await self.api.request(repository.installation, "POST", path, body={"content": content})
 
     async def _compare(self, repository: Repository, base: str, head: str) -> ApiResponse:
-        # The commits between are not needed, so the page is the shortest; files come with the first one.
+        # The shortest page: the commits between are not needed, and files come with the first page.
         return await self._get(repository, f"/compare/{quoted(base)}...{quoted(head)}", {"per_page": 1})
 
     async def _get(
         self, repository: Repository, path: str, query: Mapping[str, str | int] | None = None
     ) -> ApiResponse:
-        return await self.door.ask(
+        return await self.api.request(
             repository.installation, "GET", repository_path(repository) + path, query=query
         )
 
 
 def repository_path(repository: Repository) -> str:
-    """Where everything of a repository stands."""
+    """The path of a repository's API."""
     return "/repos/" + "/".join(quoted(part) for part in repository.full_name.split("/"))

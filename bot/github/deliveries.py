@@ -16,7 +16,7 @@ MAX_PAGES = 200
 
 
 class DeliveryPage(Struct, frozen=True, kw_only=True):
-    """A part of the list; `tag` stands for what the list was when its first page was read."""
+    """A part of the list; `tag` is the ETag of its first page."""
 
     deliveries: tuple[ListedDelivery, ...]
     tag: str | None
@@ -28,27 +28,26 @@ class DeliveryLog(Struct, frozen=True):
     github: GitHubClient
 
     async def pages(self, known: str | None) -> AsyncIterator[DeliveryPage]:
-        """Page by page; none at all where the list is still what `known` stands for, which costs GitHub
-        nothing and is not counted."""
+        """Page by page; none where the list is still that of the ETag `known`. GitHub does not count that."""
         query: dict[str, str | int] | None = {"per_page": 100}
-        tag: str | None = None
+        first_etag: str | None = None
         for number in range(MAX_PAGES):
-            unless = known if number == 0 else None
-            answer = await self.github.door.ask(None, "GET", DELIVERIES_PATH, query=query, unless=unless)
-            if answer.unchanged:
+            etag = known if number == 0 else None
+            response = await self.github.api.request(None, "GET", DELIVERIES_PATH, query=query, etag=etag)
+            if response.not_modified:
                 return
-            tag = answer.tag if number == 0 else tag
-            yield DeliveryPage(deliveries=answer.read_each(_read_delivery), tag=tag)
-            if answer.following is None:
+            first_etag = response.etag if number == 0 else first_etag
+            yield DeliveryPage(deliveries=response.read_each(_read_delivery), tag=first_etag)
+            if response.next_query is None:
                 return
-            query = {**answer.following}
+            query = {**response.next_query}
 
-    async def payload(self, heard: ListedDelivery) -> Delivery:
-        """What was sent; `Missing` where GitHub keeps it no more."""
-        answer = await self.github.door.ask(None, "GET", f"{DELIVERIES_PATH}/{heard.id}")
-        payload = answer.read(lambda fields: fields.within("request.payload").values)
+    async def payload(self, listed: ListedDelivery) -> Delivery:
+        """What was sent; `NotFound` where GitHub keeps it no more."""
+        response = await self.github.api.request(None, "GET", f"{DELIVERIES_PATH}/{listed.id}")
+        payload = response.read(lambda fields: fields.within("request.payload").values)
         body = json.dumps(payload, separators=(",", ":")).encode()
-        return Delivery(id=heard.guid, event=heard.event, payload=body, received=heard.at)
+        return Delivery(id=listed.guid, event=listed.event, payload=body, received=listed.at)
 
 
 def _read_delivery(fields: JsonFields) -> ListedDelivery:

@@ -12,7 +12,7 @@ from bot.errors import InternalError, NotFound, TransientError, UserError
 # https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api#exceeding-the-rate-limit
 DEFAULT_LIMIT_SECONDS = 60.0
 
-# Short outages pass in seconds; the controller backs off further by itself.
+# Short outages pass in seconds; the worker backs off further by itself.
 RETRY_SECONDS = 10.0
 
 # A new token can be refused for a few seconds until it is known everywhere (octokit/auth-app.js issue 65).
@@ -30,35 +30,35 @@ class UncertainWrite(TransientError):
 
 
 def error_from_status(
-    *, asked: str, status: int, headers: Mapping[str, str], message: str, now: float
+    *, method: str, path: str, status: int, headers: Mapping[str, str], message: str, now: float
 ) -> UserError | InternalError:
-    """The exception that an error status means. `asked` is the method and path, `message` GitHub's own."""
+    """The exception that an error status means; `message` is GitHub's own."""
     message = message[:MAX_MESSAGE] or "no message"
-    said = f"GitHub answered {status} to {asked}: {message}"
+    text = f"GitHub answered {status} to {method} {path}: {message}"
     if status in {403, 429} and _is_rate_limit(status, headers, message):
-        return RateLimited(said, after=_rate_limit_seconds(headers, now))
+        return RateLimited(text, after=_rate_limit_seconds(headers, now))
     if status == 401:
-        return TransientError(said, after=NEW_TOKEN_SECONDS)
+        return TransientError(text, after=NEW_TOKEN_SECONDS)
     if status >= 500:
         after = _parse_seconds(headers.get("retry-after")) or RETRY_SECONDS
-        return TransientError(said, after=after, may_have_acted=True)
-    return _permanent_error(asked, status, said, headers)
+        return TransientError(text, after=after, may_have_acted=True)
+    return _permanent_error(method, status, text, headers)
 
 
 def _permanent_error(
-    asked: str, status: int, said: str, headers: Mapping[str, str]
+    method: str, status: int, text: str, headers: Mapping[str, str]
 ) -> UserError | InternalError:
-    """What asking again would not change."""
+    """An error that a second request would meet again."""
     match status:
         case 404 | 410 | 451:
-            return NotFound(f"there is no such thing, or this App may not see it: {said}")
+            return NotFound(f"there is no such thing, or this App may not see it: {text}")
         # A SHA that does not exist is a 422, an empty repository a 409.
-        case 409 | 422 if asked.startswith("GET "):
-            return NotFound(f"there is no such thing: {said}")
+        case 409 | 422 if method == "GET":
+            return NotFound(f"there is no such thing: {text}")
         case 403:
-            return UserError(f"{said}{_needed_permissions(headers)}")
+            return UserError(f"{text}{_needed_permissions(headers)}")
         case _:
-            return InternalError(said)
+            return InternalError(text)
 
 
 def _is_rate_limit(status: int, headers: Mapping[str, str], message: str) -> bool:
@@ -67,9 +67,9 @@ def _is_rate_limit(status: int, headers: Mapping[str, str], message: str) -> boo
 
 
 def _rate_limit_seconds(headers: Mapping[str, str], now: float) -> float:
-    told = _parse_seconds(headers.get("retry-after"))
-    if told is not None:
-        return max(told, 1.0)
+    retry_after = _parse_seconds(headers.get("retry-after"))
+    if retry_after is not None:
+        return max(retry_after, 1.0)
     reset = _parse_seconds(headers.get("x-ratelimit-reset"))
     if reset is not None and headers.get("x-ratelimit-remaining") == "0":
         return max(reset - now, 1.0)

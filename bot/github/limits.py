@@ -28,15 +28,15 @@ POINTS_PER_MINUTE = 850
 POINTS_PER_WRITE = 5
 
 SLOT_SECONDS = 10
-"""What processes tell each other is counted in stretches of this length; all in one counts as sent at its
-end, so what is kept below is a little less than the limit."""
+"""Processes exchange counts of slots of this length. All requests of a slot count as sent at its end, so the
+limits kept are a little lower than GitHub's."""
 
 UsageSlot = tuple[int, int, int]
-"""The number of a stretch since the beginning of Unix time; writes and points in it."""
+"""The number of a slot since the Unix epoch; writes and points in it."""
 
 UsageExchange = Callable[[int, Sequence[UsageSlot], int], Awaitable[Sequence[UsageSlot] | None]]
-"""Given an installation, what this process sent, and the first stretch that still counts: remembers that, and
-says what all others sent since; None where that cannot be had now."""
+"""Given an installation, what this process sent, and the first slot that still counts: stores that, and
+returns what all others sent since; None where that is not available now."""
 
 
 class _Usage(Struct):
@@ -47,57 +47,53 @@ class _Usage(Struct):
 
 
 class RateLimiter:
-    """What each installation has spent; `now` gives Unix seconds."""
+    """Counts the requests of each installation; `now` gives Unix seconds."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._spent: dict[int, _Usage] = {}
+        self._own: dict[int, _Usage] = {}
         self._others: dict[int, tuple[UsageSlot, ...]] = {}
-        self._told: dict[int, int] = {}
+        self._reported_until: dict[int, int] = {}
 
-    def spend(self, installation: int, method: str) -> None:
-        """Count a request, or raise `Limited` with the seconds after which it may be sent."""
-        now, writes = self._now(), method != "GET"
-        spent = self._spent.setdefault(installation, _Usage())
-        _drop_until(spent.writes, now - HOUR)
-        _drop_until(spent.points, now - MINUTE)
-        cost = POINTS_PER_WRITE if writes else 1
+    def count(self, installation: int, method: str) -> None:
+        """Count a request, or raise `RateLimited` with the seconds after which it may be sent."""
+        now, is_write = self._now(), method != "GET"
+        own = self._own.setdefault(installation, _Usage())
+        _drop_until(own.writes, now - HOUR)
+        _drop_until(own.points, now - MINUTE)
+        cost = POINTS_PER_WRITE if is_write else 1
         others = self._others.get(installation, ())
-        points = _merge_usage(
-            spent.points, ((stretch, count) for stretch, _, count in others), now - MINUTE, now
-        )
+        points = _merge_usage(own.points, ((slot, count) for slot, _, count in others), now - MINUTE, now)
         waits = [_seconds_until_free(points, POINTS_PER_MINUTE - cost + 1, now, MINUTE)]
-        if writes:
-            written = _merge_usage(
-                spent.writes, ((stretch, count) for stretch, count, _ in others), now - HOUR, now
-            )
-            waits += [_seconds_until_free(written, WRITES_PER_HOUR, now, HOUR)]
-            waits += [_seconds_until_free(written, WRITES_PER_MINUTE, now, MINUTE)]
+        if is_write:
+            writes = _merge_usage(own.writes, ((slot, count) for slot, count, _ in others), now - HOUR, now)
+            waits += [_seconds_until_free(writes, WRITES_PER_HOUR, now, HOUR)]
+            waits += [_seconds_until_free(writes, WRITES_PER_MINUTE, now, MINUTE)]
         if max(waits) > 0:
             raise RateLimited("as much was sent as GitHub allows in this time", after=max(waits))
-        spent.points.extend([now] * cost)
-        if writes:
-            spent.writes.append(now)
+        own.points.extend([now] * cost)
+        if is_write:
+            own.writes.append(now)
 
-    def used(self, installation: int) -> float:
-        """The share of an hour's writes that is spent, from 0 to 1."""
+    def used_share(self, installation: int) -> float:
+        """The share of an hour's writes that is used, from 0 to 1."""
         now = self._now()
-        spent = self._spent.get(installation, _Usage())
-        _drop_until(spent.writes, now - HOUR)
-        others = ((stretch, count) for stretch, count, _ in self._others.get(installation, ()))
-        return len(_merge_usage(spent.writes, others, now - HOUR, now)) / WRITES_PER_HOUR
+        own = self._own.get(installation, _Usage())
+        _drop_until(own.writes, now - HOUR)
+        others = ((slot, count) for slot, count, _ in self._others.get(installation, ()))
+        return len(_merge_usage(own.writes, others, now - HOUR, now)) / WRITES_PER_HOUR
 
     async def exchange(self, installation: int, exchange: UsageExchange) -> None:
-        """Tell others what this process sent since it was told the last time, and count what they sent."""
-        now, since = self._now(), self._told.get(installation, 0)
-        spent = self._spent.get(installation, _Usage())
-        moments = ([at for at in some if _slot_of(at) >= since] for some in (spent.writes, spent.points))
+        """Report what this process sent since the last report, and take in what others sent."""
+        now, since = self._now(), self._reported_until.get(installation, 0)
+        own = self._own.get(installation, _Usage())
+        moments = ([at for at in some if _slot_of(at) >= since] for some in (own.writes, own.points))
         writes, points = (Counter(map(_slot_of, some)) for some in moments)
-        sent = [(one, writes[one], points[one]) for one in sorted(writes | points)]
-        heard = await exchange(installation, sent, _slot_of(now - HOUR))
-        if heard is not None:
-            self._told[installation] = _slot_of(now)
-            self._others[installation] = tuple(heard)
+        sent = [(slot, writes[slot], points[slot]) for slot in sorted(writes | points)]
+        others = await exchange(installation, sent, _slot_of(now - HOUR))
+        if others is not None:
+            self._reported_until[installation] = _slot_of(now)
+            self._others[installation] = tuple(others)
 
 
 def _slot_of(moment: float) -> int:
@@ -107,11 +103,11 @@ def _slot_of(moment: float) -> int:
 def _merge_usage(
     own: deque[float], others: Iterable[tuple[int, int]], before: float, now: float
 ) -> Sequence[float]:
-    """Our moments and those of others, oldest first; what was at `before` or earlier is left out, and what a
+    """Our moments and those of others, oldest first, without those at `before` or earlier and those that a
     wrong clock puts into the future."""
-    ends = (((stretch + 1.0) * SLOT_SECONDS, count) for stretch, count in others)
-    heard = [min(end, now) for end, count in ends if before < end < now + MINUTE for _ in range(count)]
-    return sorted([*own, *heard]) if heard else own
+    ends = (((slot + 1.0) * SLOT_SECONDS, count) for slot, count in others)
+    theirs = [min(end, now) for end, count in ends if before < end < now + MINUTE for _ in range(count)]
+    return sorted([*own, *theirs]) if theirs else own
 
 
 def _drop_until(moments: deque[float], before: float) -> None:
@@ -127,50 +123,50 @@ def _seconds_until_free(moments: Sequence[float], most: int, now: float, window:
 
 
 FAILURES_TO_OPEN = 5
-"""In a row, of any requests: a single one that GitHub cannot answer does not come without good ones."""
+"""Failures in a row, of any requests: a request that GitHub alone cannot answer comes among good ones."""
 
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 5.0, 60.0
-"""How long nobody asks: short outages pass in seconds, and a minute late is soon enough after long ones."""
+"""How long nothing is sent: short outages pass in seconds; after a long one a minute late is soon enough."""
 
 PROBE_SECONDS = 20.0
 """A request ends within this time; until then it is the only one."""
 
 
 class CircuitBreaker:
-    """One for a connection; `now` gives Unix seconds."""
+    """Stops requests while GitHub is away; `now` gives Unix seconds."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._failed = 0
-        self._closed_until = 0.0
+        self._failures = 0
+        self._blocked_until = 0.0
         self._pause = FIRST_PAUSE_SECONDS
 
     @property
     def is_open(self) -> bool:
-        """Whether GitHub is taken for away."""
-        return self._failed >= FAILURES_TO_OPEN
+        """Whether GitHub counts as away."""
+        return self._failures >= FAILURES_TO_OPEN
 
     def check(self) -> None:
-        """Return where a request may be sent."""
-        left = self._closed_until - self._now()
+        """Raise `Outage` unless a request may be sent."""
+        left = self._blocked_until - self._now()
         if self.is_open and left > 0:
             raise Outage("GitHub is away; nothing is sent until it answers again", after=left)
 
-    def pass_one(self) -> None:
-        """Return right before a request is sent, which is the only one while GitHub is taken for away."""
+    def before_request(self) -> None:
+        """Check right before a request; while the circuit is open, block all others until it ends."""
         self.check()
         if self.is_open:
-            self._closed_until = self._now() + PROBE_SECONDS
+            self._blocked_until = self._now() + PROBE_SECONDS
 
-    def worked(self) -> None:
-        """GitHub answered: everybody may ask."""
-        self._failed, self._pause = 0, FIRST_PAUSE_SECONDS
+    def record_success(self) -> None:
+        """GitHub answered: close the circuit."""
+        self._failures, self._pause = 0, FIRST_PAUSE_SECONDS
 
-    def failed(self) -> None:
-        """GitHub gave no answer, or one that says that it failed."""
-        self._failed += 1
+    def record_failure(self) -> None:
+        """GitHub gave no answer, or a server error."""
+        self._failures += 1
         if self.is_open:
-            self._closed_until = self._now() + self._pause
+            self._blocked_until = self._now() + self._pause
             self._pause = min(2 * self._pause, MAX_PAUSE_SECONDS)
 
 

@@ -51,17 +51,17 @@ class SignInClient:
 
     def sign_in_url(self, *, back_to: str, state: str, challenge: str) -> str:
         """Where a browser asks GitHub to sign a person in; `challenge` is the SHA-256 of the verifier."""
-        asked = {
+        query = {
             "client_id": self._client_id,
             "redirect_uri": back_to,
             "state": state,
             "code_challenge": challenge,
             "code_challenge_method": "S256",
         }
-        return f"{self._site}/login/oauth/authorize?{urlencode(asked)}"
+        return f"{self._site}/login/oauth/authorize?{urlencode(query)}"
 
     async def token(self, *, code: str, verifier: str, back_to: str) -> UserToken:
-        """The token that a code stands for; `Told` where the code is used, old, or of another browser."""
+        """The token for a code; `UserError` where the code is used, old, or of another browser."""
         body = {
             "client_id": self._client_id,
             "client_secret": self._client_secret,
@@ -69,7 +69,7 @@ class SignInClient:
             "code_verifier": verifier,
             "redirect_uri": back_to,
         }
-        answer = await self._ask("POST", f"{self._site}/login/oauth/access_token", body=body)
+        answer = await self._request("POST", f"{self._site}/login/oauth/access_token", body=body)
         secret = answer.get("access_token")
         if not isinstance(secret, str) or not secret:
             raise _token_error(answer.get("error"))
@@ -78,7 +78,7 @@ class SignInClient:
 
     async def login(self, token: str) -> str:
         """The name of the person whose token this is."""
-        login = (await self._ask("GET", f"{self._api}/user", token=token)).get("login")
+        login = (await self._request("GET", f"{self._api}/user", token=token)).get("login")
         if not isinstance(login, str):
             raise InternalError("GitHub's answer to GET /user names nobody")
         return login
@@ -87,7 +87,7 @@ class SignInClient:
         """Whether GitHub shows this repository, by its present name, to the person."""
         path = "/".join(quoted(part) for part in repository.split("/"))
         try:
-            found = await self._ask("GET", f"{self._api}/repos/{path}", token=token)
+            found = await self._request("GET", f"{self._api}/repos/{path}", token=token)
         except InvalidToken:
             raise
         except UserError:
@@ -96,11 +96,11 @@ class SignInClient:
         return isinstance(name, str) and name.lower() == repository.lower()
 
     async def forget(self, token: str) -> None:
-        """End a token; one that has ended already is as good."""
+        """Revoke a token; one that has ended already is no error."""
         url = f"{self._api}/applications/{quoted(self._client_id)}/token"
         auth = httpx.BasicAuth(self._client_id, self._client_secret)
         try:
-            await self._ask("DELETE", url, body={"access_token": token}, auth=auth)
+            await self._request("DELETE", url, body={"access_token": token}, auth=auth)
         except UserError:
             return
 
@@ -109,7 +109,7 @@ class SignInClient:
         if self._client is not None:
             await self._client.aclose()
 
-    async def _ask(
+    async def _request(
         self,
         method: str,
         url: str,
@@ -118,7 +118,8 @@ class SignInClient:
         body: Mapping[str, str] | None = None,
         auth: httpx.BasicAuth | None = None,
     ) -> Mapping[str, object]:
-        asked = f"{method} {urlsplit(url).path}"
+        path = urlsplit(url).path
+        request = f"{method} {path}"
         headers = {"Accept": "application/json", "X-GitHub-Api-Version": API_VERSION}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
@@ -130,17 +131,18 @@ class SignInClient:
             response = await self._client.request(method, url, json=body, headers=headers, auth=auth)
         except httpx.TransportError as problem:
             # From None: a request holds the token.
-            text = f"{asked} got no answer: {type(problem).__name__}"
+            text = f"{request} got no answer: {type(problem).__name__}"
             raise TransientError(text, after=RETRY_SECONDS, may_have_acted=True) from None
-        return self._read(asked, response)
+        return self._read(method, path, response)
 
-    def _read(self, asked: str, response: httpx.Response) -> Mapping[str, object]:
+    def _read(self, method: str, path: str, response: httpx.Response) -> Mapping[str, object]:
         if response.status_code == 401:
-            raise InvalidToken(f"GitHub refuses this token ({asked})")
+            raise InvalidToken(f"GitHub refuses this token ({method} {path})")
         if not response.is_success:
-            # GitHub follows no redirect for us: a renamed repository is asked for by the name it has now.
+            # No redirect is followed: a renamed repository is requested by the name it has now.
             raise error_from_status(
-                asked=asked,
+                method=method,
+                path=path,
                 status=response.status_code,
                 headers=response.headers,
                 message="",
@@ -150,13 +152,13 @@ class SignInClient:
             answer = response.json() if response.content else {}
         except ValueError:
             raise TransientError(
-                f"GitHub's answer to {asked} is not JSON", after=RETRY_SECONDS, may_have_acted=True
+                f"GitHub's answer to {method} {path} is not JSON", after=RETRY_SECONDS, may_have_acted=True
             ) from None
         return answer if isinstance(answer, Mapping) else {}
 
 
 def github_site(api_url: str) -> str:
-    """Where people meet the GitHub whose API this is: GitHub's own, one's own server, or one in a box."""
+    """The web address of the GitHub whose API this is: github.com, a server of one's own, or an emulator."""
     return PUBLIC_SITE if api_url == PUBLIC_API else api_url.removesuffix("/api/v3")
 
 

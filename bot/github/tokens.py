@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from bot.github.limits import REQUEST_TIMEOUT
 
-# A call takes some seconds to arrive: a token in its last minute is treated as ended.
+# A request takes some seconds to arrive: a token in its last minute counts as expired.
 EXPIRY_MARGIN_SECONDS = 60.0
 
 
@@ -31,7 +31,7 @@ class InstallationToken(Struct, frozen=True, kw_only=True):
 
 
 class TokenCache:
-    """The tokens of all installations of one App."""
+    """The tokens of all installations of one App; `mint` requests a new one."""
 
     def __init__(
         self, *, mint: Callable[[int], Awaitable[InstallationToken]], now: Callable[[], float]
@@ -61,7 +61,7 @@ class _KitResponse(Protocol):
 
 
 class KitClient(Protocol):
-    """The part of githubkit's `GitHub` that is used."""
+    """The methods of githubkit's `GitHub` that are used."""
 
     async def arequest(
         self, method: str, url: str, *, params: object, json: object, headers: object
@@ -70,7 +70,7 @@ class KitClient(Protocol):
         ...
 
 
-# httpx asks for this very class; a client closes the transport it is given, and this one is shared.
+# httpx requires this base class. A client closes the transport that it is given, and this one is shared.
 class _SharedTransport(httpx.AsyncBaseTransport):
     def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
         self.transport = transport
@@ -79,11 +79,11 @@ class _SharedTransport(httpx.AsyncBaseTransport):
         return await self.transport.handle_async_request(request)
 
     async def aclose(self) -> None:
-        """Stay open: the door closes the transport at the end."""
+        """Stay open: `ClientFactory` closes the shared transport at the end."""
 
 
 class ClientFactory:
-    """The clients of one App."""
+    """Makes githubkit's clients for one App, and keeps them."""
 
     def __init__(
         self, *, app_id: int, private_key: str, api_url: str, transport: httpx.AsyncBaseTransport | None
@@ -94,7 +94,7 @@ class ClientFactory:
         self._transport = transport
         self._shared: _SharedTransport | None = None
         self._app: KitClient | None = None
-        # Strong references: githubkit's parts know their client weakly.
+        # Strong references: githubkit's parts hold their client weakly.
         self._clients: dict[int, tuple[InstallationToken, KitClient]] = {}
 
     async def aclose(self) -> None:
@@ -103,14 +103,14 @@ class ClientFactory:
             await self._shared.transport.aclose()
 
     def as_app(self) -> KitClient:
-        """The App itself."""
+        """A client that acts as the App itself."""
         if self._app is None:
             kit = importlib.import_module("githubkit")
             self._app = self._client(kit.AppAuthStrategy(self._app_id, self._private_key))
         return self._app
 
     def as_installation(self, installation: int, token: InstallationToken) -> KitClient:
-        """An installation with its token."""
+        """A client that acts as an installation."""
         known, client = self._clients.get(installation, (None, None))
         if client is None or known is not token:
             client = self._client(token.secret)

@@ -80,7 +80,7 @@ class GitHubChecks(Struct, frozen=True):
             **({"target_url": text.url} if text.url else {}),
         }
         path = repository_path(repository)
-        async for page in self.github.door.pages(
+        async for page in self.github.api.pages(
             repository.installation, f"{path}/commits/{head_sha}/statuses"
         ):
             for status in page.read_each(lambda fields: fields):
@@ -91,7 +91,7 @@ class GitHubChecks(Struct, frozen=True):
         await self._post_status(repository, head_sha, wanted)
 
     async def _post_status(self, repository: Repository, head_sha: str, wanted: Json) -> None:
-        await self.github.door.ask(
+        await self.github.api.request(
             repository.installation, "POST", f"{repository_path(repository)}/statuses/{head_sha}", body=wanted
         )
 
@@ -104,7 +104,7 @@ class GitHubChecks(Struct, frozen=True):
             "filter": "all",
         }
         found: list[int] = []
-        async for page in self.github.door.pages(repository.installation, path, query):
+        async for page in self.github.api.pages(repository.installation, path, query):
             for run in page.read_each(lambda fields: fields, within="check_runs"):
                 ours = run.find("external_id") == key and run.find("app.id") == self.github.app_id
                 found += [run.number("id")] if ours else []
@@ -114,7 +114,7 @@ class GitHubChecks(Struct, frozen=True):
         body = {**_check_run_body(text), "name": CHECK_NAME, "head_sha": head_sha, "external_id": key}
         first, rest = text.annotations[:ANNOTATIONS_AT_ONCE], text.annotations[ANNOTATIONS_AT_ONCE:]
         path = f"{repository_path(repository)}/check-runs"
-        answer = await self.github.door.ask(
+        answer = await self.github.api.request(
             repository.installation, "POST", path, body=_with_annotations(body, first)
         )
         made = answer.read(lambda fields: fields.number("id"))
@@ -129,7 +129,7 @@ class GitHubChecks(Struct, frozen=True):
         path = f"{repository_path(repository)}/check-runs/{check_id}"
         pieces = [left[at : at + ANNOTATIONS_AT_ONCE] for at in range(0, len(left), ANNOTATIONS_AT_ONCE)]
         for piece in pieces or [()]:
-            await self.github.door.ask(
+            await self.github.api.request(
                 repository.installation, "PATCH", path, body=_with_annotations(body, piece)
             )
 
@@ -141,7 +141,7 @@ class GitHubChecks(Struct, frozen=True):
             return []
         path = f"{repository_path(repository)}/check-runs/{check_id}/annotations"
         there: set[tuple[object, ...]] = set()
-        async for page in self.github.door.pages(repository.installation, path):
+        async for page in self.github.api.pages(repository.installation, path):
             there.update(page.read_each(_annotation_key))
         return [one for one in wanted if (one.path, one.line, one.message) not in there]
 

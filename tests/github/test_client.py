@@ -149,9 +149,9 @@ async def test_the_head_of_a_branch_is_its_newest_commit(hub: Hub) -> None:
     """The whole message comes with it."""
     expected = hub.git.commit(hub.git.head("feat/x#1"))
     assert (FIRST + 120, "Add a file\n\nFor a reason") == (expected.committed_at, expected.message)
-    assert expected == await hub.github.head_of_branch(hub.repository, "feat/x#1")
+    assert (expected,) == await hub.github.ancestors(hub.repository, "feat/x#1", limit=1)
     with pytest.raises(NotFound):
-        await hub.github.head_of_branch(hub.repository, "no-branch")
+        await hub.github.ancestors(hub.repository, "no-branch", limit=1)
 
 
 async def test_permission_is_what_github_says_of_the_person(hub: Hub) -> None:

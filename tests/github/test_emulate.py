@@ -105,7 +105,7 @@ async def test_a_pull_request_and_its_commits_are_read(side: Side) -> None:
     assert pull in await side.github.open_pulls(MAXTEXT)
     assert main == (await side.github.merge_base(MAXTEXT, "main", side.branch)).sha
     assert [head, main] == [one.sha for one in await side.github.ancestors(MAXTEXT, head)]
-    newest = await side.github.head_of_branch(MAXTEXT, side.branch)
+    (newest,) = await side.github.ancestors(MAXTEXT, side.branch, limit=1)
     assert (head, "Add a file") == (newest.sha, newest.message)
 
 

@@ -9,10 +9,10 @@ NOW = 1_795_240_800.0
 
 
 def _refused(
-    status: int, message: str = "", asked: str = "GET /x", **headers: str
+    status: int, message: str = "", method: str = "GET", **headers: str
 ) -> UserError | InternalError:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return error_from_status(asked=asked, status=status, headers=named, message=message, now=NOW)
+    return error_from_status(method=method, path="/x", status=status, headers=named, message=message, now=NOW)
 
 
 @pytest.mark.parametrize("status", [404, 410, 451])
@@ -29,7 +29,7 @@ def test_what_is_not_there_or_not_ours_to_see_is_missing(status: int) -> None:
 def test_a_commit_that_is_not_there_is_missing(status: int, message: str) -> None:
     """Reading has these two ways of not finding."""
     assert isinstance(_refused(status, message), NotFound)
-    assert type(_refused(status, message, asked="POST /x")) is InternalError
+    assert type(_refused(status, message, method="POST")) is InternalError
 
 
 def test_a_forbidden_act_names_the_permission() -> None:
@@ -90,7 +90,7 @@ def test_trouble_of_github_passes_but_it_may_have_acted() -> None:
 def test_other_refusals_are_our_fault() -> None:
     """Nobody outside can put a wrong request right."""
     assert type(_refused(400)) is InternalError
-    assert type(_refused(422, "Validation Failed", asked="POST /x")) is InternalError
+    assert type(_refused(422, "Validation Failed", method="POST")) is InternalError
 
 
 def test_a_long_message_is_cut() -> None:

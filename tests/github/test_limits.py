@@ -36,10 +36,10 @@ MAXTEXT = Repository(full_name="acme/maxtext", installation=1)
 
 def _paced(clock: Clock, requests: list[str]) -> int:
     """How many of these requests go through at once."""
-    pace, sent = RateLimiter(clock), 0
+    limiter, sent = RateLimiter(clock), 0
     for method in requests:
         try:
-            pace.spend(1, method)
+            limiter.count(1, method)
         except RateLimited:
             break
         sent += 1
@@ -49,16 +49,16 @@ def _paced(clock: Clock, requests: list[str]) -> int:
 def test_a_minute_and_an_hour_have_their_writes() -> None:
     """The next write says when it may be sent; then it is."""
     clock = Clock()
-    pace = RateLimiter(clock)
+    limiter = RateLimiter(clock)
     for _ in range(WRITES_PER_MINUTE):
-        pace.spend(1, "POST")
+        limiter.count(1, "POST")
     with pytest.raises(RateLimited) as limited:
-        pace.spend(1, "PATCH")
+        limiter.count(1, "PATCH")
     assert 60.0 == limited.value.after
-    pace.spend(1, "GET")
-    pace.spend(2, "POST")
+    limiter.count(1, "GET")
+    limiter.count(2, "POST")
     clock.time += limited.value.after
-    pace.spend(1, "PATCH")
+    limiter.count(1, "PATCH")
 
 
 def test_reading_has_its_points() -> None:
@@ -71,11 +71,11 @@ def test_reading_has_its_points() -> None:
 def test_no_window_ever_holds_more_than_is_allowed(requests: list[tuple[str, float]]) -> None:
     """Whatever comes when: every minute and every hour keeps its limits."""
     clock = Clock()
-    pace, writes, waits = RateLimiter(clock), list[float](), list[float]()
+    limiter, writes, waits = RateLimiter(clock), list[float](), list[float]()
     for method, later in requests:
         clock.time += later / 100
         try:
-            pace.spend(1, method)
+            limiter.count(1, method)
         except RateLimited as limited:
             waits.append(limited.after)
         else:
@@ -92,26 +92,26 @@ def test_processes_share_what_an_installation_may_send(database: Database) -> No
     """Two that tell each other once a second send no more than GitHub allows; a process that begins anew
     counts what the one before it sent."""
     clock, sent = Clock(), 0
-    pace = {name: (RateLimiter(clock), SharedRequestCount(database, name)) for name in ("one", "other")}
+    limiters = {name: (RateLimiter(clock), SharedRequestCount(database, name)) for name in ("one", "other")}
 
     async def scene() -> None:
         nonlocal sent
         for turn in range(4 * WRITES_PER_MINUTE):
             clock.time += 1 / 6
-            one, ledger = pace["one" if turn % 2 else "other"]
+            one, ledger = limiters["one" if turn % 2 else "other"]
             if turn % 6 < 2:
                 await one.exchange(1, ledger)
             with suppress(RateLimited):
-                one.spend(1, "POST")
+                one.count(1, "POST")
                 sent += 1
         one, ledger = RateLimiter(clock), SharedRequestCount(database, "again")
         await one.exchange(1, ledger)
         with pytest.raises(RateLimited):
-            one.spend(1, "POST")
-        assert one.used(1) == sent / WRITES_PER_HOUR
-        one.spend(2, "POST")
+            one.count(1, "POST")
+        assert one.used_share(1) == sent / WRITES_PER_HOUR
+        one.count(2, "POST")
         clock.time += 60 + SLOT_SECONDS
-        one.spend(1, "POST")
+        one.count(1, "POST")
 
     asyncio.run(scene())
     assert WRITES_PER_MINUTE <= sent <= 80
@@ -125,20 +125,20 @@ def test_an_hour_is_shared_too_and_what_is_older_is_forgotten(database: Database
     async def scene() -> None:
         for _ in range(WRITES_PER_HOUR):
             clock.time += 1
-            one.spend(1, "POST")
+            one.count(1, "POST")
         await one.exchange(1, SharedRequestCount(database, "one"))
         await other.exchange(1, SharedRequestCount(database, "other"))
         with pytest.raises(RateLimited) as limited:
-            other.spend(1, "POST")
+            other.count(1, "POST")
         clock.time += limited.value.after
-        other.spend(1, "POST")
+        other.count(1, "POST")
         clock.time += 3600 + SLOT_SECONDS
         await other.exchange(1, SharedRequestCount(database, "other"))
         assert [] == database.now(exchange_counts, 1, process="none", sent=(), since=0)[1:]
         ahead = int(clock.time // SLOT_SECONDS) + 360
         database.now(exchange_counts, 1, process="ahead", sent=[(ahead, WRITES_PER_HOUR, 0)], since=0)
         await other.exchange(1, SharedRequestCount(database, "other"))
-        other.spend(1, "POST")
+        other.count(1, "POST")
 
     asyncio.run(scene())
 
@@ -156,7 +156,7 @@ def test_who_cannot_reach_the_database_counts_for_itself(database: Database) -> 
         await one.exchange(1, SharedRequestCount(database, "one"))
         await one.exchange(1, away)
         with pytest.raises(RateLimited):
-            one.spend(1, "POST")
+            one.count(1, "POST")
 
     asyncio.run(scene())
 
@@ -173,14 +173,14 @@ def test_what_was_sent_while_the_database_was_away_is_told_when_it_is_back(datab
         await one.exchange(1, SharedRequestCount(database, "one"))
         for _ in range(3):
             clock.time += SLOT_SECONDS
-            one.spend(1, "POST")
+            one.count(1, "POST")
             await one.exchange(1, away)
         clock.time += SLOT_SECONDS
         await one.exchange(1, SharedRequestCount(database, "one"))
         await other.exchange(1, SharedRequestCount(database, "other"))
 
     asyncio.run(scene())
-    assert one.used(1) == other.used(1) == 3 / WRITES_PER_HOUR
+    assert one.used_share(1) == other.used_share(1) == 3 / WRITES_PER_HOUR
 
 
 def test_the_circuit_opens_probes_and_closes() -> None:
@@ -188,24 +188,24 @@ def test_the_circuit_opens_probes_and_closes() -> None:
     clock = Clock()
     circuit = CircuitBreaker(clock)
     for _ in range(FAILURES_TO_OPEN):
-        circuit.pass_one()
-        circuit.failed()
+        circuit.before_request()
+        circuit.record_failure()
     pauses = []
     for _ in range(6):
         with pytest.raises(Outage) as outage:
             circuit.check()
         pauses.append(outage.value.after)
         clock.time += outage.value.after
-        circuit.pass_one()
+        circuit.before_request()
         with pytest.raises(Outage):
-            circuit.pass_one()
-        circuit.failed()
+            circuit.before_request()
+        circuit.record_failure()
     assert [FIRST_PAUSE_SECONDS, 10.0, 20.0, 40.0, MAX_PAUSE_SECONDS, MAX_PAUSE_SECONDS] == pauses
     clock.time += MAX_PAUSE_SECONDS
-    circuit.pass_one()
-    circuit.worked()
-    circuit.pass_one()
-    circuit.pass_one()
+    circuit.before_request()
+    circuit.record_success()
+    circuit.before_request()
+    circuit.before_request()
 
 
 def test_a_probe_that_never_ends_is_not_the_last() -> None:
@@ -213,11 +213,11 @@ def test_a_probe_that_never_ends_is_not_the_last() -> None:
     clock = Clock()
     circuit = CircuitBreaker(clock)
     for _ in range(FAILURES_TO_OPEN):
-        circuit.failed()
+        circuit.record_failure()
     clock.time += FIRST_PAUSE_SECONDS
-    circuit.pass_one()
+    circuit.before_request()
     clock.time += PROBE_SECONDS
-    circuit.pass_one()
+    circuit.before_request()
 
 
 def test_who_waits_for_an_outage_is_not_made_to_wait_longer_each_time() -> None:
