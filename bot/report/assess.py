@@ -137,40 +137,61 @@ def change_bound_percent(comparison: Comparison | None) -> float | None:
 
 
 def unsuccessful_outcome(runs: tuple[MeasuredRun, ...]) -> RunOutcome | None:
-    """How the first run that did not succeed ended, one that the cluster failed last; None where all did."""
+    """How the first run that did not succeed ended, the cluster's failures last; None where all succeeded."""
     runs = tuple(sorted(runs, key=lambda run: classify_outcome(run.log) is not OutcomeClass.FAILED))
     ends = [run.log.outcome for run in runs if run.log.outcome.state is not OutcomeState.SUCCEEDED]
     return next((end for end in ends if end.failure), ends[0] if ends else None)
 
 
 def head_failure(row: CaseReport) -> Failure | None:
-    """The first cause of the candidate's failure."""
+    """The first cause of the head's failure."""
     end = unsuccessful_outcome(row.comparison.head) if row.comparison else None
     return end.failure if end else None
 
 
 def fails_differently(row: CaseReport) -> bool:
-    """Whether the head fails in another way than the base: a failure that the base's own hides."""
+    """Whether the head fails in another way than the base, which the state does not show."""
     return row.failure is not None and row.failure.novelty is Novelty.OTHER_ON_BASE
 
 
-def failed_runs(runs: tuple[MeasuredRun, ...], fingerprint: str | None = None) -> tuple[int, int]:
-    """How many of a side's runs failed (in that way, where one is named), of how many that tell."""
-    told = [
+class FailedRuns(Struct, frozen=True):
+    """How many runs of a side failed, of those that either passed or failed."""
+
+    failed: int
+    conclusive: int
+
+    def __str__(self) -> str:
+        """`1 of 3 runs`."""
+        return f"{self.failed} of {counted(self.conclusive, 'run')}"
+
+
+def failed_runs(runs: tuple[MeasuredRun, ...], fingerprint: str | None = None) -> FailedRuns:
+    """The runs of a side that failed, with this fingerprint where one is given."""
+    conclusive = [
         run.log.outcome
         for run in runs
         if classify_outcome(run.log) in {OutcomeClass.PASSED, OutcomeClass.FAILED}
     ]
-    prints = [end.failure.fingerprint if end.failure else "" for end in told if end.state in _FAILED_STATES]
-    return sum(fingerprint in {None, one} for one in prints), len(told)
+    fingerprints = [
+        end.failure.fingerprint if end.failure else "" for end in conclusive if end.state in _FAILED_STATES
+    ]
+    return FailedRuns(sum(fingerprint in {None, one} for one in fingerprints), len(conclusive))
 
 
-def flaky_on_base(row: CaseReport) -> tuple[int, int] | None:
-    """In how many of the baseline's runs the head's failure is met, where that is not all of them."""
+def flaky_on_base(row: CaseReport) -> FailedRuns | None:
+    """In how many of the baseline's runs the head's failure occurs, where it is some but not all."""
     if row.failure is None or row.failure.novelty is not Novelty.SAME_ON_BASE or row.comparison is None:
         return None
-    failed, told = failed_runs(row.comparison.base, row.failure.fingerprint)
-    return (failed, told) if 0 < failed < told else None
+    found = failed_runs(row.comparison.base, row.failure.fingerprint)
+    return found if 0 < found.failed < found.conclusive else None
+
+
+def partial_failure(row: CaseReport) -> FailedRuns | None:
+    """The failed runs of the head of a row that is judged all the same; None where no run failed."""
+    if row.state not in JUDGED_STATES or row.comparison is None:
+        return None
+    found = failed_runs(row.comparison.head)
+    return found if found.failed else None
 
 
 def outcome_words(end: RunOutcome) -> str:
@@ -198,12 +219,12 @@ def _last_step_words(end: RunOutcome) -> str:
 
 
 def next_step(kind: str) -> str:
-    """What to do about a failure of a documented class; nothing for a class of no name."""
+    """What to do about a failure of a documented class; empty for any other."""
     return advice(FailureClass(kind)).next_step if kind in set(FailureClass) else ""
 
 
 def memory_regressions(comparison: Comparison | None) -> tuple[MetricRow, ...]:
-    """The exact metrics that got worse: memory, since parameters have to be equal to be compared at all."""
+    """The exact metrics that got worse: memory, since sides with other parameters are not compared."""
     rows = comparison.rows if comparison else ()
     return tuple(
         row for row in rows if row.judged and row.direction is Direction.WORSE and is_memory_metric(row)
@@ -211,7 +232,7 @@ def memory_regressions(comparison: Comparison | None) -> tuple[MetricRow, ...]:
 
 
 def is_memory_metric(row: MetricRow) -> bool:
-    """Whether a metric says exactly how much memory is used: the exact ones of which less is better."""
+    """Whether a metric is exact and less of it is better: those are the memory metrics."""
     metric = METRICS_BY_KEY.get(row.key)
     return metric is not None and metric.judging is Judging.EXACT and metric.better is Better.LOWER
 
@@ -220,7 +241,7 @@ CAVEAT_TITLES = {field.name: field.title for field in COMPARED_FIELDS}
 
 
 def deciding_caveats(comparison: Comparison | None) -> tuple[Caveat, ...]:
-    """The caveats that decided the verdict, the heaviest first; all of them where none is heavy."""
+    """The caveats of the heaviest weight that decided the verdict; all of them where none decided it."""
     caveats = comparison.caveats if comparison else ()
     for weight in (CaveatWeight.NOT_COMPARABLE, CaveatWeight.NOT_LIKE_FOR_LIKE):
         if heavy := tuple(caveat for caveat in caveats if caveat.weight is weight):
@@ -255,13 +276,15 @@ _CHANGED_LOSS = frozenset({LossVerdict.DIFFERENT_START, LossVerdict.DRIFTED, Los
 
 JUDGED_STATES = frozenset(
     {RowState.SAME, RowState.FASTER, RowState.SLOWER, RowState.INCONCLUSIVE, RowState.FIXED}
-)  # the states whose figures may be news: elsewhere they are not judged, or said already
+)
+"""States whose figures may be news; in other states figures are not judged, or the state says it."""
 
 EXTRA_NEWS_RANK = 75  # between the red states and the unfair comparisons
 
 
 class RowWords(Struct, frozen=True, kw_only=True):
-    """`word` is of the row alone; `one` and `many` stand behind a count of rows. A larger `rank` is worse."""
+    """A row in words: `word` for the row alone, `one` and `many` behind a count of rows. A larger `rank` is
+    worse."""
 
     symbol: str
     word: str
@@ -285,8 +308,11 @@ def row_words(row: CaseReport, base_branch: str) -> RowWords:
 
 
 def has_extra_news(row: CaseReport) -> bool:
-    """Whether a row has news that its state does not tell: a failure that is not the base's or only of some
-    of its runs, a failed run beside others that passed, a changed loss curve or more memory."""
+    """Whether a row has news that its state does not show.
+
+    It is a failure that differs from the base's or occurs in only some of the base's runs, a failed run
+    beside others that passed, a changed loss curve, or more memory.
+    """
     if fails_differently(row):
         return True
     if row.state is RowState.FAILS_ON_BOTH:
@@ -294,33 +320,25 @@ def has_extra_news(row: CaseReport) -> bool:
     if row.state not in JUDGED_STATES:
         return False
     return (
-        bool(partial_failure_words(row))
+        partial_failure(row) is not None
         or loss_changed(row.comparison)
         or bool(memory_regressions(row.comparison))
     )
 
 
-def partial_failure_words(row: CaseReport) -> str:
-    """`1 of 3 runs failed`, of the head of a row that is judged all the same; empty where none did."""
-    if row.state not in JUDGED_STATES or row.comparison is None:
-        return ""
-    failed, told = failed_runs(row.comparison.head)
-    return f"{failed} of {counted(told, 'run')} failed" if failed else ""
-
-
 def _row_word_forms(row: CaseReport, base_branch: str) -> tuple[str, str, str]:
-    """Behind the count 1, behind a larger one, and alone where that says more."""
+    """The words behind the count 1, behind a larger count, and for the row alone where those say more."""
     branch = plain_name(base_branch, "the base branch")
     if fails_differently(row):
         return f"fails otherwise than {branch}", f"fail otherwise than {branch}", ""
     if row.state is RowState.FAILS_ON_BOTH:
         if some := flaky_on_base(row):
-            alone = f"also on {branch} ({some[0]} of {some[1]} runs)"
+            alone = f"also on {branch} ({some})"
             return f"fails as some runs of {branch} do", f"fail as some runs of {branch} do", alone
         return f"fails on {branch} too", f"fail on {branch} too", ""
     single = state_word(row.state, base_branch)
-    if failed := partial_failure_words(row):
-        return f"{single}, with a failed run", f"{single}, with failed runs", f"{single}, {failed}"
+    if failed := partial_failure(row):
+        return f"{single}, with a failed run", f"{single}, with failed runs", f"{single}, {failed} failed"
     if has_extra_news(row):
         news = "changed loss curve" if loss_changed(row.comparison) else "more memory"
         text = f"{'same time' if row.state is RowState.SAME else single}, {news}"
@@ -337,28 +355,28 @@ def headline(report: Report) -> str:
 
 
 def severity(report: Report) -> int:
-    """How bad the news is, larger is worse. What is still awaited, or was acknowledged, counts as no news."""
+    """How bad the news is, larger is worse. Pending and acknowledged rows count as no news."""
     rows = [row for row in report.rows if row.acknowledged is None]
-    tiers = [STATES[row.state].severity for row in rows]
+    found = [STATES[row.state].severity for row in rows]
     quiet = {*GREEN_STATES, RowState.FAILS_ON_BOTH}
-    tiers += [Severity.UNFAIR for row in rows if has_extra_news(row) and row.state in quiet]
-    tiers += [Severity.UNFAIR] if report.problem else []
-    return int(max(tiers, default=Severity.QUIET))
+    found += [Severity.UNFAIR for row in rows if has_extra_news(row) and row.state in quiet]
+    found += [Severity.UNFAIR] if report.problem else []
+    return int(max(found, default=Severity.QUIET))
 
 
 def is_green(report: Report) -> bool:
-    """Whether every case has been measured and none is worse. A report of no case is not green."""
+    """Whether every case was measured and none is worse. A report without cases is not green."""
     clean = all(row.state in GREEN_STATES and not has_extra_news(row) for row in report.rows)
     return bool(report.rows) and clean and not report.problem
 
 
 def is_settled(report: Report) -> bool:
-    """Whether nothing more is awaited for this head commit."""
+    """Whether no row of this head commit is pending."""
     return not any(row.state in PENDING_STATES for row in report.rows)
 
 
 def headline_symbol(report: Report) -> str:
-    """The worst row's symbol; red as soon as one case is slower or diverged."""
+    """The worst row's symbol; red where any case is slower or diverged."""
     states = {row.state for row in report.rows}
     if states & RED_STATES:
         return STATES[RowState.SLOWER].symbol
@@ -405,19 +423,17 @@ def _mixed_words(report: Report) -> str:
 
 
 def _state_counts(report: Report) -> str:
-    """How many rows say which words, worst first; every row is counted once."""
-    number = Counter((row_words(row, report.base_branch), _acknowledged_suffix(row)) for row in report.rows)
-    spoken: dict[tuple[str, str], tuple[int, int]] = {}
-    for (words, accepted), count in number.items():
-        one, many = words.one + accepted, words.many + accepted
-        rank, before = spoken.get((one, many), (words.rank, 0))
-        spoken[one, many] = (max(rank, words.rank), before + count)
-    ordered = sorted(spoken.items(), key=lambda item: -item[1][0])
-    return " · ".join(f"{count} {one if count == 1 else many}" for (one, many), (_, count) in ordered)
-
-
-def _acknowledged_suffix(row: CaseReport) -> str:
-    return ", acknowledged" if row.acknowledged else ""
+    """How many rows have which words, worst first; every row counts once."""
+    counts: Counter[tuple[str, str]] = Counter()
+    ranks: dict[tuple[str, str], int] = {}
+    for row in report.rows:
+        words = row_words(row, report.base_branch)
+        suffix = ", acknowledged" if row.acknowledged else ""
+        forms = words.one + suffix, words.many + suffix
+        counts[forms] += 1
+        ranks[forms] = max(ranks.get(forms, words.rank), words.rank)
+    ordered = sorted(counts.items(), key=lambda item: -ranks[item[0]])
+    return " · ".join(f"{count} {one if count == 1 else many}" for (one, many), count in ordered)
 
 
 def _unchanged_words(report: Report) -> str:
@@ -442,7 +458,7 @@ MOST_PULLS_NAMED = 5
 
 
 def failure_novelty(sides: CaseSides, request: ReportRequest) -> FailureNovelty | None:
-    """Where the head's failure is known from; None where the head did not fail and nothing is fixed."""
+    """How new the head's failure is; None where the head did not fail and fixed nothing."""
     head, base = side_outcome("head", sides.head), side_outcome("base", sides.base)
     if head.outcome is OutcomeClass.PASSED and not head.flaky:
         failure = _side_failure(base) if base.outcome is OutcomeClass.FAILED else None
@@ -463,13 +479,13 @@ def failure_novelty(sides: CaseSides, request: ReportRequest) -> FailureNovelty 
 
 
 def head_fingerprints(sides: CaseSides) -> set[str]:
-    """What to look for on other pull requests."""
+    """The head's failure, to be looked up in the reports of other pull requests."""
     failure = _side_failure(side_outcome("head", sides.head))
     return {failure.fingerprint} if failure and failure.fingerprint else set()
 
 
 def novelty_words(row: CaseReport, branch: str) -> Line:
-    """`new: succeeds on main · also on pull request 12`; empty where there is no news."""
+    """`new: succeeds on main · also on pull request 12`; empty where no failure is known."""
     news = row.failure
     if news is None:
         return ()
@@ -513,7 +529,7 @@ def _novelty_clause(row: CaseReport, news: FailureNovelty, branch: Line) -> Line
             return line("new: succeeds on ", branch)
         case Novelty.SAME_ON_BASE:
             some = flaky_on_base(row)
-            also = line("also on ", branch, f" ({some[0]} of {some[1]} runs)") if some else ()
+            also = line("also on ", branch, f" ({some})") if some else ()
             return also or line("the same on ", branch)
         case Novelty.OTHER_ON_BASE:
             return line(branch, " fails otherwise", _base_error(row))
@@ -542,12 +558,10 @@ MEMORY_SLACK = 0.005
 
 
 def acknowledged_state(row: CaseReport) -> AcknowledgedState | None:
-    """What accepting this row accepts; None where there is nothing to accept."""
-    news = has_extra_news(row)
-    asks = (
-        STATES[row.state].is_done and STATES[row.state].needs_person and row.state is not RowState.NO_BASELINE
-    )
-    if not (asks or news):
+    """What an acknowledgement of this row accepts; None where there is nothing to accept."""
+    state = STATES[row.state]
+    bad = state.is_done and state.needs_person and row.state is not RowState.NO_BASELINE
+    if not (bad or has_extra_news(row)):
         return None
     comparison = row.comparison
     return AcknowledgedState(
@@ -555,7 +569,7 @@ def acknowledged_state(row: CaseReport) -> AcknowledgedState | None:
         change=comparison.timing.change if comparison else None,
         band=comparison.timing.band if comparison else None,
         fingerprint=row.failure.fingerprint if row.failure else "",
-        loss=_loss_verdict(comparison),
+        loss=str(comparison.loss.verdict) if comparison else "",
         memory=_memory_growth(comparison),
     )
 
@@ -565,11 +579,16 @@ def with_acknowledgements(
 ) -> tuple[CaseReport, ...]:
     """The rows, each with the newest acknowledgement that holds for it."""
     newest = {one.key: one for one in sorted(acknowledgements, key=lambda one: one.made)}
-    return tuple(_with_acknowledgement(row, newest.get(row.key)) for row in rows)
+    return tuple(
+        replace(row, acknowledged=found)
+        if (found := newest.get(row.key)) and acknowledgement_holds(found, row)
+        else row
+        for row in rows
+    )
 
 
 def acknowledgement_holds(acknowledgement: Acknowledgement, row: CaseReport) -> bool:
-    """Whether the row still says what was accepted: in the same words, and no worse in any figure."""
+    """Whether the row still has the same words and fingerprint, and no figure got worse."""
     now, then = acknowledged_state(row), acknowledgement.grounds
     if now is None or acknowledgement.verdict is not row.state:
         return False
@@ -577,23 +596,13 @@ def acknowledgement_holds(acknowledgement: Acknowledgement, row: CaseReport) -> 
     return same and not _got_slower(row, then, now) and now.memory <= then.memory * (1 + MEMORY_SLACK)
 
 
-def _with_acknowledgement(row: CaseReport, acknowledgement: Acknowledgement | None) -> CaseReport:
-    if acknowledgement is None or not acknowledgement_holds(acknowledgement, row):
-        return row
-    return replace(row, acknowledged=acknowledgement)
-
-
 def _got_slower(row: CaseReport, then: AcknowledgedState, now: AcknowledgedState) -> bool:
-    """Whether a slower case got slower still, by more than the band that was told with the first figure."""
+    """Whether a slower case got slower by more than the threshold that was shown with the first figure."""
     if row.state is not RowState.SLOWER:
         return False
     if now.change is None or then.change is None:
         return True
     return now.change > then.change + (then.band or 0.0)
-
-
-def _loss_verdict(comparison: Comparison | None) -> str:
-    return str(comparison.loss.verdict) if comparison else ""
 
 
 def _memory_growth(comparison: Comparison | None) -> float:
@@ -652,15 +661,18 @@ def with_kinds(report: Report) -> Report:
 
 
 _REPORTED_AT_ONCE = frozenset({RowState.CANCELLED, RowState.WAITING_FOR_APPROVAL})
-"""Somebody just asked for the one, and somebody has to act on the other."""
+"""Pending states that are reported at once: somebody cancelled the row, or somebody has to approve it."""
 
 
 def change_digest(report: Report) -> str:
-    """A digest of the names, the problem, what hinders us, the commands, the rows that nothing more is
-    awaited for, and the budgets that hold runs."""
+    """A digest of what is worth reporting at once: it stays the same while runs only make progress.
+
+    It covers the names, the problem and trouble, the commands, the rows that are done, and the budgets that
+    hold runs.
+    """
     rows = [row for row in report.rows if STATES[row.state].is_done or row.state in _REPORTED_AT_ONCE]
     settled = [(row.case, row.variant, str(row.state), row.acknowledged) for row in rows]
-    said = (
+    content = (
         report.repository,
         report.head_sha,
         report.problem,
@@ -669,15 +681,10 @@ def change_digest(report: Report) -> str:
         [(command.text, command.at, command.result) for command in report.commands],
         len(report.rows),
         settled,
-        _exhausted_budgets(report),
+        # Their names only: how much of a budget is used changes with every run.
+        sorted({one.budget for one in report.plan.waiting if one.budget} if report.plan else ()),
     )
-    return hashlib.sha256(repr(said).encode()).hexdigest()
-
-
-def _exhausted_budgets(report: Report) -> list[str]:
-    """The names of the budgets; how much of each is used changes with every run."""
-    waiting = report.plan.waiting if report.plan else ()
-    return sorted({one.budget for one in waiting if one.budget})
+    return hashlib.sha256(repr(content).encode()).hexdigest()
 
 
 def carried_runs(report: Report, row: CaseReport) -> tuple[RunRecord, ...]:

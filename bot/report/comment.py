@@ -28,7 +28,7 @@ from bot.report.assess import (
     next_step,
     novelty_words,
     outcome_words,
-    partial_failure_words,
+    partial_failure,
     row_words,
     unsuccessful_outcome,
 )
@@ -414,8 +414,8 @@ def _extra_news_words(report: Report, row: CaseReport) -> Line:
     """What a row tells beside its state."""
     if fails_differently(row):
         return line("fails otherwise than on ", foreign(report.base_branch, 40))
-    if failed := partial_failure_words(row):
-        return line(f"has {failed.replace(' failed', ' that failed')}")
+    if failed := partial_failure(row):
+        return line(f"has {failed} that failed")
     if flaky_on_base(row):
         return line("fails as some runs of ", foreign(report.base_branch, 40), " do")
     return line("has a changed loss curve" if loss_changed(row.comparison) else "uses more memory")
@@ -492,8 +492,8 @@ def _quote_text(report: Report, row: CaseReport, detail: DetailLevel) -> Line:
 
 
 def _state_quote(report: Report, row: CaseReport, comparison: Comparison, detail: DetailLevel) -> Line:
-    if failed := partial_failure_words(row):
-        return line(f"{failed}: ", _failure_quote(report, row, comparison, detail))
+    if failed := partial_failure(row):
+        return line(f"{failed} failed: ", _failure_quote(report, row, comparison, detail))
     if _quotes_failure(row, comparison):
         return _failure_quote(report, row, comparison, detail)
     match row.state:
