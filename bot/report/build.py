@@ -34,12 +34,12 @@ from bot.verdict.judgement import Comparison, MeasuredRun, Verdict
 from bot.verdict.noise import noise_history
 
 TIMED_VERDICTS = frozenset({Verdict.SAME, Verdict.FASTER, Verdict.SLOWER, Verdict.INCONCLUSIVE})
-"""Verdicts that rest on noisy times: they wait until every run of the round is in, since stopping at the
-first run that decides would raise the error rate."""
+"""Verdicts that rest on noisy times. They wait until every run of the round is in: stopping at the first run
+that decides would raise the error rate."""
 
 
 class BuiltReport(Struct, frozen=True, kw_only=True):
-    """The report, and the looks it cost, by `case/variant`."""
+    """The report, and the looks at each case's data."""
 
     report: Report
     looks: Mapping[CaseKey, InterimLook]
@@ -48,7 +48,7 @@ class BuiltReport(Struct, frozen=True, kw_only=True):
 def build_report(
     request: ReportRequest, cases: Sequence[CaseRuns], measured: Mapping[str, MeasuredRun]
 ) -> BuiltReport:
-    """Compare every case and say it; runs without an entry in `measured` count as not there."""
+    """Compare every case; runs without an entry in `measured` are ignored."""
     sides = [take_sides(case, measured) for case in cases]
     comparable = max(1, sum(bool(s.base and s.head) and is_comparable(s.base, s.head) for s in sides))
     rows = with_acknowledgements(
@@ -128,7 +128,7 @@ def _row_state(sides: CaseSides, comparison: Comparison | None, request: ReportR
 
 
 def _unjudged_state(sides: CaseSides, request: ReportRequest) -> RowState:
-    """The state of a case that has no verdict, and that nobody cancelled."""
+    """The state of a case that has no verdict and was not cancelled."""
     unfinished = sides.runs.unfinished
     if any(run.state is RunState.RUNNING for run in unfinished):
         return RowState.RUNNING
@@ -153,7 +153,7 @@ def _reported_baseline(choice: BaselineChoice) -> Baseline:
 
 
 def _row_note(sides: CaseSides, request: ReportRequest) -> str:
-    """What a person must know of the runs themselves before reading the verdict."""
+    """The note on the runs that a reader needs before the verdict."""
     head = sides.runs.head
     by = request.cancelled_by.get(sides.runs.key)
     notes = [f"cancelled by {by} on this commit"] if by else []
@@ -189,7 +189,7 @@ def _head_chip_hours(sides: Sequence[CaseSides]) -> float | None:
 
 
 class _SideResult(StrEnum):
-    """How the runs of one side stand together."""
+    """The result of the runs of one side together."""
 
     PASSES = "passes"
     FAILS = "fails"
@@ -208,7 +208,7 @@ class _VariantPair(Struct, frozen=True):
 
 
 def parity_rows(sides: Sequence[CaseSides], request: ReportRequest) -> tuple[ParityRow, ...]:
-    """The first two variants of the configuration, case by case; empty before the head has any run."""
+    """The first two variants of the configuration, case by case; empty while the head has no run."""
     if not request.compares_variants or len(request.variants) < 2:
         return ()
     first, second, *_ = request.variants
@@ -261,7 +261,7 @@ def _parity_row(pair: _VariantPair, request: ReportRequest, comparable: int) -> 
 
 
 def _side_result(runs: Sequence[MeasuredRun]) -> _SideResult:
-    """How a side's runs stand; unknown where none could pass, or the cluster failed them."""
+    """The result of a side; unknown where no run is conclusive."""
     its = side_outcome("", runs)
     if its.outcome not in {OutcomeClass.PASSED, OutcomeClass.FAILED}:
         return _SideResult.UNKNOWN
@@ -271,7 +271,7 @@ def _side_result(runs: Sequence[MeasuredRun]) -> _SideResult:
 
 
 def _transition(sides: CaseSides, request: ReportRequest) -> ParityTransition:
-    """What became of the case; of a failure it says what the case's row says, by the same function."""
+    """The change of a case since the baseline, consistent with the novelty of its row's failure."""
     match _side_result(sides.base), _side_result(sides.head):
         case (_SideResult.UNKNOWN, _) | (_, _SideResult.UNKNOWN):
             return ParityTransition.UNKNOWN
@@ -286,7 +286,7 @@ def _transition(sides: CaseSides, request: ReportRequest) -> ParityTransition:
 
 
 def _failing_transition(base: _SideResult, news: FailureNovelty | None) -> ParityTransition:
-    """A case that fails on the head; a failure of which the log says nothing is told by the fates alone."""
+    """The change of a case that fails on the head; without a novelty the results alone decide."""
     match news.novelty if news else None:
         case Novelty.SAME_ON_BASE:
             return ParityTransition.FAILS_THE_SAME
@@ -299,23 +299,23 @@ def _failing_transition(base: _SideResult, news: FailureNovelty | None) -> Parit
 
 
 def take_sides(case: CaseRuns, measured: Mapping[str, MeasuredRun]) -> CaseSides:
-    """The case with its measurements; runs without one count as not there."""
+    """The case with its measurements; runs without measurements are ignored."""
     base = _measured_runs(case.base.runs, measured)
     head = _measured_runs(case.head.runs, measured)
     return CaseSides(case, base, head, _next_look(case, _runs_digest(case, measured)))
 
 
 def _runs_digest(case: CaseRuns, measured: Mapping[str, MeasuredRun]) -> str:
-    """A digest of the very runs that are compared: a new one in an old one's place is another look."""
+    """A digest of the runs that are compared: a run in another's place makes another look."""
     sides = (case.base.runs, case.head.runs)
     ids = [sorted(run.id for run in side if run.id in measured) for side in sides]
     return hashlib.sha256(repr(ids).encode()).hexdigest()[:16]
 
 
 def _next_look(case: CaseRuns, runs: str) -> InterimLook:
-    """The look that this report is: the same one as before on the same runs, else the next.
+    """The look that this report is: the last one on the same runs, else the next.
 
-    While runs are under way nothing is read from the times, so that no look is spent.
+    While runs are under way no verdict on time is given, so no look is spent.
     """
     before = case.last_look
     if before is None:
@@ -330,9 +330,10 @@ def _measured_runs(runs: Sequence[RunRecord], measured: Mapping[str, MeasuredRun
 
 
 def _old_baseline_note(sides: CaseSides, request: ReportRequest) -> str:
-    """`main has had no good run of this case for 9 days`; empty where that is too short to doubt anything.
+    """`main has had no good run of this case for 9 days`; empty where that is recent enough.
 
-    Counted back from the head's newest run, or from now where it has none."""
+    The time ends at the start of the head's newest run, or now where the head has none.
+    """
     if sides.runs.last_good is None:
         return ""
     started = [run.started for run in sides.runs.head.runs if run.started is not None]
@@ -343,12 +344,11 @@ def _old_baseline_note(sides: CaseSides, request: ReportRequest) -> str:
 
 
 def _launch_note(runs: CaseRuns) -> str:
-    """Why a run was lost, or what its cluster says of one that waits: plain text, not yet escaped."""
+    """Why a run was lost, or what its cluster says about one that waits: plain text, not escaped."""
     if runs.progress is None:
         return ""
-    waits = bool(runs.unfinished) and runs.progress.step is None
-    parts = [runs.progress.words if runs.lost and not runs.unfinished else ""]
-    parts += [
-        f"the cluster says: {runs.progress.note}" if runs.progress.note and (waits or runs.lost) else ""
-    ]
-    return "; ".join(part for part in parts if part)
+    progress = runs.progress
+    waits = bool(runs.unfinished) and progress.step is None
+    lost = progress.words if runs.lost and not runs.unfinished else ""
+    cluster = f"the cluster says: {progress.note}" if progress.note and (waits or runs.lost) else ""
+    return "; ".join(part for part in (lost, cluster) if part)

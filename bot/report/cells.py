@@ -135,7 +135,7 @@ def verdict_cell(report: Report, row: CaseReport) -> Line:
 
 
 def steady_cell(row: CaseReport, detail: DetailLevel) -> Line:
-    """Steady step time of both sides with change, threshold and number of runs; else why there is none."""
+    """Steady step time of both sides with change, threshold and number of runs, or why there is none."""
     comparison = row.comparison
     if comparison is None:
         return foreign(row.note, detail.error) if row.note else line(NO_VALUE)
@@ -175,7 +175,7 @@ def checkpoint_cell(comparison: Comparison | None) -> Line:
 
 
 def memory_cell(comparison: Comparison | None) -> Line:
-    """What the exact memory figures say: the first one that moved, else that they are the same."""
+    """The first exact memory figure that moved; `same` where none did."""
     if comparison is None or _is_incomparable(comparison):
         return line(NO_VALUE)
     rows = [row for row in comparison.rows if row.judged and is_memory_metric(row)]
@@ -193,7 +193,7 @@ def caveat_words(caveat: Caveat, limit: int = 60) -> Line:
 
 
 def field_name(field: str) -> Line:
-    """The name of a caveat's field as people say it."""
+    """The title of a caveat's field."""
     title = CAVEAT_TITLES.get(field)
     return line(title) if title else foreign(field.replace("_", " "))
 
@@ -228,7 +228,7 @@ def _caveat_reasons(comparison: Comparison, detail: DetailLevel) -> Line:
 
 
 def _bound_suffix(row: CaseReport) -> str:
-    """What the word *same* rules out, beside the threshold from which a change would count."""
+    """The change that *same* rules out, behind the threshold from which a change counts."""
     bound = change_bound_percent(row.comparison)
     if bound is None or row.state is not RowState.SAME:
         return ""
@@ -273,7 +273,7 @@ def metric_side(key: str, value: float | str | None) -> Line:
 
 
 def rerun_command(report: Report, row: CaseReport) -> Line:
-    """The command that measures this row again, as code."""
+    """The command that measures this row again."""
     variant = f" {row.variant}" if case_label(report, row.key) != row.case else ""
     return code(f"/benchmark rerun {row.case}{variant}", 200)
 
@@ -316,7 +316,7 @@ def progress_words(progress: CaseProgress, state: str) -> Line:
 
 
 def _acknowledged_by(row: CaseReport) -> Line:
-    """Who accepted the verdict and why; nothing where nobody did."""
+    """Who acknowledged the verdict and why; empty where nobody did."""
     one = row.acknowledged
     if one is None:
         return ()

@@ -39,7 +39,7 @@ LONGEST_TITLE = 200
 
 
 class CheckOutcome(StrEnum):
-    """What a report amounts to for those who only see the mark beside a commit."""
+    """What a report amounts to, for readers who see only the symbol beside a commit."""
 
     GREEN = "green"
     ACKNOWLEDGED = "acknowledged"
@@ -52,7 +52,7 @@ class CheckOutcome(StrEnum):
 
 
 class CheckConclusion(Struct, frozen=True, kw_only=True):
-    """How a check ends: by itself, and where the repository asks for a failure on a regression."""
+    """The conclusion: the usual one, and the one where the repository wants a regression to fail."""
 
     usual: Conclusion
     gated: Conclusion
@@ -65,14 +65,14 @@ def _either_way(conclusion: Conclusion) -> CheckConclusion:
 CONCLUSIONS: Mapping[CheckOutcome, CheckConclusion] = {
     CheckOutcome.GREEN: _either_way(Conclusion.SUCCESS),
     CheckOutcome.ACKNOWLEDGED: _either_way(Conclusion.SUCCESS),
-    # Some repositories merge only where every check is `success` or `skipped`: red must be asked for.
+    # Some repositories merge only where every check is `success` or `skipped`, so failing is opt-in.
     CheckOutcome.REGRESSION: CheckConclusion(usual=Conclusion.SKIPPED, gated=Conclusion.FAILURE),
-    # Missing data is never green, and nobody's fault.
+    # Missing data is never green, and not the change's fault.
     CheckOutcome.NOT_JUDGED: _either_way(Conclusion.SKIPPED),
     CheckOutcome.UNDECIDED: _either_way(Conclusion.SKIPPED),
     CheckOutcome.NOTHING: _either_way(Conclusion.SKIPPED),
     CheckOutcome.PROBLEM: _either_way(Conclusion.SKIPPED),
-    # Where a check stands that must be concluded before the answer is there.
+    # A check that must be concluded before the verdict is known.
     CheckOutcome.AWAITED: _either_way(Conclusion.SKIPPED),
 }
 
@@ -94,7 +94,7 @@ _FAILING_STATES = frozenset({RowState.NEW_FAILURE, RowState.FAILS_ON_BOTH, RowSt
 
 
 def check_outcome(report: Report) -> CheckOutcome:
-    """The one word for a report, the worst first: a case that got worse outranks a problem beside it."""
+    """What a report amounts to. A case that got worse outranks a problem."""
     rows = report.rows
     if not is_settled(report) or (rows and all(row.state is RowState.NO_RUN for row in rows)):
         return CheckOutcome.AWAITED
@@ -119,12 +119,12 @@ def _outcome_without_red(rows: Sequence[CaseReport]) -> CheckOutcome:
 
 
 def is_regression(row: CaseReport) -> bool:
-    """Whether a row is red, and nobody accepted it: slower, diverged, or a new failure."""
+    """Whether a row is slower, diverged or a new failure, and not acknowledged."""
     return STATES[row.state].severity is Severity.RED and row.acknowledged is None
 
 
 def conclude(found: CheckOutcome, *, gates: bool) -> Conclusion:
-    """How the check ends; `gates` where the repository asked for failures."""
+    """The conclusion of the check; `gates`: the repository wants a regression to fail."""
     ending = CONCLUSIONS[found]
     return ending.gated if gates else ending.usual
 
@@ -149,13 +149,15 @@ def check_text(
 
 
 def check_title(report: Report) -> str:
-    """The headline without the name, which stands beside it already."""
+    """The headline without our name, which GitHub shows beside it."""
     return headline(report).replace("MaxView: ", "", 1)
 
 
 def check_actions(report: Report) -> tuple[CheckAction, ...]:
-    """The buttons that would do something; GitHub shows three at most, and only on a finished check. A branch
-    by itself has no conversation in which a button could be answered."""
+    """The buttons that would do something. GitHub shows at most three, and only on a finished check.
+
+    A watched branch has no conversation in which a button could be answered.
+    """
     if report.is_branch:
         return ()
     failing = any(row.state in _FAILING_STATES for row in report.rows)
@@ -167,7 +169,7 @@ def check_actions(report: Report) -> tuple[CheckAction, ...]:
 
 
 def _without_markers(body: str) -> str:
-    """Without the hidden lines at the top, by which only a comment is found."""
+    """The comment without its hidden markers."""
     lines = body.splitlines(keepends=True)
     while lines and (not lines[0].strip() or lines[0].startswith("<!-- maxview:")):
         lines.pop(0)
@@ -179,13 +181,13 @@ LONGEST_ANNOTATION = 1_000
 LONGEST_ANNOTATION_TITLE = 200  # GitHub allows 255
 
 INSTALLED_FOLDERS = ("site-packages/", "dist-packages/")
-"""Below these a package lies without the folder it has in its repository."""
+"""Folders of installed packages: below them a path lacks its folder of the repository."""
 
 _LINE_NUMBER = re.compile(r"[0-9]{1,7}")
 
 
 def annotations(report: Report, changed_paths: Sequence[str]) -> tuple[Annotation, ...]:
-    """One remark for each place and error, which names all the cases that end there."""
+    """One annotation for each place and error, with the names of all cases that fail there."""
     found: dict[tuple[str, int, str], list[CaseReport]] = {}
     for row in report.rows:
         failure = _annotated_failure(row)
@@ -196,7 +198,7 @@ def annotations(report: Report, changed_paths: Sequence[str]) -> tuple[Annotatio
 
 
 def _annotated_failure(row: CaseReport) -> Failure | None:
-    """The head's failure, where it is not simply the base's."""
+    """The head's failure, unless the base has the same."""
     new = row.state in {RowState.NEW_FAILURE, RowState.DIVERGED}
     return head_failure(row) if new or fails_differently(row) else None
 
@@ -214,7 +216,7 @@ def _annotation(report: Report, path: str, line: int, error: str, rows: Sequence
 
 
 def _changed_line(failure: Failure, changed_paths: Sequence[str]) -> tuple[str, int] | None:
-    """The changed path and the line; None where it lies elsewhere, or could be one of several files."""
+    """The changed path and the line; None where the file is not changed or is ambiguous."""
     name, _, line = (failure.where or "").rpartition(":")
     if not name or not _LINE_NUMBER.fullmatch(line) or int(line) < 1:
         return None
@@ -224,14 +226,14 @@ def _changed_line(failure: Failure, changed_paths: Sequence[str]) -> tuple[str, 
 
 
 def _traceback_files(excerpt: str, name: str, line: str) -> list[str]:
-    """Where the traceback says that file and line lie; the name alone where it says no more."""
+    """The paths of that file and line in the traceback; the name alone where there is none."""
     form = re.compile(rf'File "([^"\n]{{0,400}}{re.escape(name)})", line {line}\b')
     whole = [frame for frame in form.findall(excerpt) if frame.endswith("/" + name) or frame == name]
     return whole or [name]
 
 
 def _is_same_file(frame: str, path: str) -> bool:
-    """Whether a file of a machine is one of the repository."""
+    """Whether a path on the machine that ran is this path of the repository."""
     if "/" not in frame:
         return path.rpartition("/")[2] == frame
     for folder in INSTALLED_FOLDERS:

@@ -81,7 +81,7 @@ from bot.verdict.judgement import CaveatKind, Comparison
 _UNSAFE_IN_MARKER = re.compile(r"[^A-Za-z0-9._/-]")
 
 PULL_MARKER = "<!-- maxview:pull "
-"""How the comment begins, whatever the repository was called when it was written."""
+"""How every comment of ours begins; the repository may have been renamed since."""
 
 
 def pull_marker(repository: str, number: int) -> str:
@@ -90,7 +90,7 @@ def pull_marker(repository: str, number: int) -> str:
 
 
 def head_marker(sha: str) -> str:
-    """`<!-- maxview:head SHA -->`: which commit the comment speaks of."""
+    """`<!-- maxview:head SHA -->`: the commit that the comment is about."""
     return f"<!-- maxview:head {_UNSAFE_IN_MARKER.sub('', sha)} -->"
 
 
@@ -141,7 +141,7 @@ class FoldMarkdown(Struct, frozen=True, kw_only=True):
 
 
 def comment_values(report: Report, detail: DetailLevel, *, public_url: str) -> dict[str, object]:
-    """What the template is filled with; every value is safe Markdown, or HTML where it stands in a tag."""
+    """The values of the template: safe Markdown, or safe HTML where a value is inside a tag."""
     rows = open_rows(report)
     shown = rows[: detail.rows]
     found = (row_quote(report, row, public_url=public_url, detail=detail) for row in shown)
@@ -185,8 +185,10 @@ def _fold_markdown(fold: CommentFold) -> FoldMarkdown:
 
 
 def note_lines(report: Report, shown: Sequence[CaseReport] = ()) -> list[Line]:
-    """What must be known of the runs themselves before the verdict is believed, once for all its cases; not
-    of rows in the open table that say it themselves, having no figures."""
+    """Notes on the runs that a reader needs before the verdict, each once for all its cases.
+
+    Rows of the open table without figures show their note themselves.
+    """
     told = {id(row) for row in shown if row.comparison is None}
     lines = [line("⚠️ ", _full_sentence(report.preview, LONGEST_PREVIEW))] if report.preview else []
     lines += [line("⚠️ ", _capitalized(report.trouble))] if report.trouble else []
@@ -204,13 +206,13 @@ def note_lines(report: Report, shown: Sequence[CaseReport] = ()) -> list[Line]:
 
 
 def _full_sentence(clause: str, limit: int = LONGEST_ERROR) -> Line:
-    """The clause as a sentence with its end, unless it has one: a question keeps its own."""
+    """The clause as a sentence that ends with a full stop, a question mark or an ellipsis."""
     shown = _capitalized(clause, limit)
     return line(shown, "" if plain_text(shown).endswith((".", "?", "…")) else ".")
 
 
 def _capitalized(clause: str, limit: int = LONGEST_ERROR) -> Line:
-    # Redacted first: a secret that begins with a capital is one that no rule knows.
+    # Redacted before the first letter changes: the rules know secrets only as they are written.
     shown = redacted(clause)
     return foreign(shown[:1].upper() + shown[1:], limit)
 
@@ -265,7 +267,7 @@ def compared_commits(report: Report) -> Line:
 
 
 def _without_age(baseline: Baseline) -> Baseline:
-    """The baseline without the age of its runs, by which the cases of one commit differ."""
+    """The baseline without the age of its runs, which differs from case to case."""
     return replace(baseline, newest_started=None)
 
 
@@ -283,7 +285,7 @@ def _baseline_words(report: Report, place: Baseline) -> Line:
 
 
 def _baseline_age(report: Report, baseline: Baseline) -> str:
-    """How much older the newest baseline run is than the head's: a figure that does not change by waiting."""
+    """How much older the newest baseline run is than the head's newest; this does not change with time."""
     if baseline.newest_started is None:
         return ""
     started = [run.started for row in report.rows for run in row.head_runs if run.started is not None]
@@ -314,7 +316,7 @@ def _problem_words(problem: str, kind: ProblemKind) -> Line:
 
 
 def _nothing_urgent(report: Report) -> Line:
-    """What the worst of the states without a bad verdict asks for."""
+    """What to do where no verdict is bad: the worst state decides."""
     if is_green(report):
         return line("No action needed.")
     waiting = _unacknowledged(report)
@@ -351,7 +353,7 @@ def _asked_by_state(report: Report, state: RowState | None, rows: list[CaseRepor
 
 
 def _no_rows_action(report: Report) -> Line:
-    """What there is to do where no case has a row that asks for anything."""
+    """What to do where no row needs anything."""
     if report.rows or not (report.launches and report.skipped):
         return line("Nothing to do.")
     cases = counted(len(report.skipped), "case")
@@ -360,7 +362,7 @@ def _no_rows_action(report: Report) -> Line:
 
 
 def _approval_words(report: Report, names: Line) -> Line:
-    """What ends the wait, to be copied: the whole commit, so that nothing else is approved."""
+    """The command that ends the wait. It names the whole commit, so that nothing else is approved."""
     command = report.approval or f"/benchmark approve {report.head_sha}"
     return line(
         names,
@@ -372,7 +374,7 @@ def _approval_words(report: Report, names: Line) -> Line:
 
 
 def _unacknowledged(report: Report) -> list[CaseReport]:
-    """The rows whose verdict nobody accepted."""
+    """The rows whose verdict is not acknowledged."""
     return [row for row in report.rows if row.acknowledged is None]
 
 
@@ -411,7 +413,7 @@ def _clause(report: Report, row: CaseReport) -> Line:
 
 
 def _extra_news_words(report: Report, row: CaseReport) -> Line:
-    """What a row tells beside its state."""
+    """The news of a row that its state does not show."""
     if fails_differently(row):
         return line("fails otherwise than on ", foreign(report.base_branch, 40))
     if failed := partial_failure(row):
@@ -454,7 +456,7 @@ MOST_CAVEATS_QUOTED = 6
 
 
 def row_quote(report: Report, row: CaseReport, *, public_url: str, detail: DetailLevel) -> Line:
-    """The blockquote of `row`; empty where its table row says everything."""
+    """The blockquote of `row`; empty where its table row is enough."""
     text = _quote_text(report, row, detail)
     if not text:
         return ()
@@ -480,7 +482,7 @@ def log_link(row: CaseReport, public_url: str) -> Line:
 
 
 def _quote_text(report: Report, row: CaseReport, detail: DetailLevel) -> Line:
-    """What is said of the row's state, then where its code may not be what it claims to be."""
+    """The reason of the row's state, then doubts about which code ran."""
     comparison = row.comparison
     if comparison is None:
         return ()
@@ -538,7 +540,7 @@ def _error_words(failure: Failure, detail: DetailLevel) -> Line:
 
 
 def _reason_quote(comparison: Comparison, detail: DetailLevel) -> Line:
-    """The verdict's own sentence; the caveats that decided it where it has none."""
+    """The reason of the verdict, or the caveats that decided it."""
     if comparison.reason:
         return foreign(comparison.reason, 2 * detail.error)
     return joined("; ", map(caveat_words, deciding_caveats(comparison)[:MOST_CAVEATS_QUOTED]))
@@ -548,14 +550,14 @@ def _reason_quote(comparison: Comparison, detail: DetailLevel) -> Line:
 _COPYABLE = re.compile(r"“(/benchmark[^”]*)”|\b([0-9a-f]{7,64})\b")
 
 TOGETHER_SECONDS = 600.0
-"""Who commands within this time of the newest command still waits to read what came of their own."""
+"""Commands this close to the newest one are shown beside it: their authors still wait for the result."""
 
 MOST_COMMANDS_SHOWN = 5
-"""More would push the verdict out of sight on a telephone."""
+"""More would push the verdict off a phone's screen."""
 
 
 def _recent_commands_markdown(report: Report) -> str:
-    """The newest command in one line; those of one comment, and of several people, each in its own."""
+    """The newest command in one line, or a list where several are recent."""
     newest = recent_commands(report)
     if len(newest) < 2:
         return "".join(markdown(command_line(one, "Last command: ")) for one in newest)
@@ -575,7 +577,7 @@ def earlier_commands_fold(report: Report, detail: DetailLevel) -> CommentFold | 
 
 
 def recent_commands(report: Report) -> tuple[ReportedCommand, ...]:
-    """The commands in sight, oldest first: each person's newest, and what they wrote together with it."""
+    """The commands shown, oldest first: each person's newest, and those of the same moment."""
     newest = {one.by: one.at for one in report.commands}
     since = max(newest.values(), default=0.0) - TOGETHER_SECONDS
     return tuple(one for one in report.commands if one.at == newest[one.by] and one.at >= since)[
@@ -584,7 +586,7 @@ def recent_commands(report: Report) -> tuple[ReportedCommand, ...]:
 
 
 def command_line(command: ReportedCommand, introduction: str = "") -> Line:
-    """What was asked, by whom, when, and what came of it."""
+    """The command, who gave it, when, and its result."""
     return line(
         "⛔ " if command.refused else "",
         introduction,
@@ -597,9 +599,11 @@ def command_line(command: ReportedCommand, introduction: str = "") -> Line:
 
 
 def _command_result(result: str) -> Line:
-    """The sentence, with the commands that it proposes and its commits as code: in running text a commit is
-    broken by an invisible sign, and could not be copied."""
-    # As a whole, before it is taken apart: a part of a secret is one that no rule knows.
+    """The sentence, with commands and commits as code.
+
+    In running text a zero-width sign breaks a commit, and it could not be copied.
+    """
+    # Redacted as a whole, before it is split: the rules do not know parts of secrets.
     result = redacted(result)
     parts: list[Line] = []
     at = 0
@@ -617,15 +621,15 @@ def _result_part(part: str) -> Line:
     return line(before, foreign(part, LONGEST_ERROR), after)
 
 
-MOST_NAMES_LISTED = 12  # cases listed in sight; more would hide the commands
+MOST_NAMES_LISTED = 12  # cases listed openly; more would hide the commands
 
-LONGEST_FOLDED_NAMES = 4000  # characters of names, escaped: the comment has an end
+LONGEST_FOLDED_NAMES = 4000  # characters of escaped names: the comment's size is limited
 
 
 def help_text(
     *, cases: Sequence[str], variants: Sequence[str], launches: bool, labels: Sequence[str] = ()
 ) -> str:
-    """Every command on its line, then what may stand for CASE and VARIANT, the labels, and who may."""
+    """Every command on its line, then the cases, variants and labels, and who may give commands."""
     offered = _launch_commands(cases, variants) if launches else _read_commands(cases)
     lines = [f"* {command}: {what}" for command, what in (*offered, *_COMMON_COMMANDS)]
     return "\n".join(
@@ -676,7 +680,7 @@ def _help_list(names: Sequence[str]) -> str:
 
 
 def _folded_cases(cases: Sequence[str]) -> str:
-    """Many names, out of sight until somebody looks for one."""
+    """Many names, folded."""
     names, shown = "", 0
     for case in cases:
         name = summary_html(foreign(case, 60))
@@ -712,7 +716,7 @@ def _footer_base(report: Report) -> Line:
 
 
 def chip_hours_spent(report: Report) -> list[str]:
-    """`6.4 chip-hours used`, `0.012 chip-hours saved by reuse`, as far as they are known."""
+    """`6.4 chip-hours used`, `0.012 chip-hours saved by reuse`, where they are known."""
     known = ((report.chip_hours_used, "used"), (report.chip_hours_saved, "saved by reuse"))
     return [f"{chip_hours_words(value)} chip-hours {what}" for value, what in known if value is not None]
 

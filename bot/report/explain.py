@@ -162,7 +162,7 @@ def comparison_view(comparison: Comparison) -> ComparisonView:
 
 
 def _timing_to_show(comparison: Comparison) -> TimingDecision:
-    """The timing without what is said already, and without more runs where they would settle nothing."""
+    """The timing without a repeated reason, and without `more_runs` where more runs would settle nothing."""
     timing = comparison.timing
     return replace(
         timing,
@@ -188,7 +188,7 @@ def _method_to_show(comparison: Comparison) -> tuple[Line, ...]:
 
 
 def caveat_view(caveat: Caveat, reason: str = "") -> CaveatView:
-    """A caveat by the title of its field; its text only as far as it says more than the rest does."""
+    """A caveat under the title of its field; its text where it adds anything."""
     what = CAVEAT_TITLES.get(caveat.field, caveat.field.replace("_", " "))
     base, head = (NO_VALUE if side is None else side for side in (caveat.base, caveat.head))
     more = caveat.text.removeprefix(f"{what}: {base} on base, {head} on head").lstrip("; ")
@@ -232,7 +232,7 @@ def _metric_title(metric: Metric) -> str:
 
 
 def _metric_remark(row: MetricRow, timing: TimingDecision) -> tuple[str, str]:
-    """What is said of a row, and its tone: only judged rows have one."""
+    """The remark on a row and its tone; only judged rows have them."""
     if not row.judged:
         return "", ""
     if row.key == "steady_step_seconds":
@@ -285,7 +285,7 @@ def comparison_headline(comparison: Comparison) -> str:
 
 
 def hides_memory_regression(comparison: Comparison) -> bool:
-    """Whether more memory is used, which a quiet verdict does not tell."""
+    """Whether more memory is used although the verdict is quiet."""
     return comparison.verdict in QUIET_VERDICTS and bool(memory_regressions(comparison))
 
 
@@ -303,7 +303,7 @@ def timing_words(timing: TimingDecision) -> str:
 
 
 def bound_words(comparison: Comparison) -> str:
-    """What *same* rules out, to stand beside the band from which a change counts."""
+    """The change that *same* rules out, behind the threshold from which a change counts."""
     bound = change_bound_percent(comparison)
     if bound is None or comparison.verdict is not Verdict.SAME:
         return ""
@@ -324,7 +324,7 @@ def loss_sentence(loss: LossDecision, words: str | None) -> str:
 
 
 def side_words(runs: Sequence[MeasuredRun], others: Sequence[MeasuredRun]) -> str:
-    """The runs of a side by source; with its number where the other side is of the same source."""
+    """The runs of a side by source, numbered where both sides have the same source."""
     shared = {run.log.source for run in others}
     names = [
         f"{run.log.source}#{run.log.run}" if run.log.run > 1 or run.log.source in shared else run.log.source
@@ -342,11 +342,11 @@ def _change_with_threshold(timing: TimingDecision) -> str:
 
 
 MOST_SPANS = 12
-"""Stretches of steps named in a line; the JSON has all."""
+"""Ranges of steps named in a line; the JSON has all."""
 
 
 def explanation_sections(comparison: Comparison) -> tuple[ExplanationSection, ...]:
-    """Everything that the verdict rests on; empty where the comparison carries no explanation."""
+    """Everything that the verdict rests on; empty where the comparison has no explanation."""
     why = comparison.explanation
     if why is None:
         return ()
@@ -381,7 +381,7 @@ def log_place_words(place: Place) -> str:
 
 
 def history_words(history: ExplainedHistory) -> str:
-    """What became of main's runs on their way to the noise."""
+    """Which of main's runs the noise was measured from, and why others were left out."""
     if not history.given:
         return "no runs of main were given"
     if not history.used:
@@ -459,7 +459,7 @@ def _tolerance_lines(loss: LossDecision) -> list[str]:
 
 
 DIGITS_MATTER = 1e-4
-"""Share of a step from which on the last printed digit is worth a word: below, no margin feels it."""
+"""Share of a step from which on the last printed digit is mentioned; below, it changes no threshold."""
 
 
 def three_digits(value: float) -> str:
@@ -468,7 +468,7 @@ def three_digits(value: float) -> str:
 
 
 def decision_lines(comparison: Comparison) -> tuple[str, ...]:
-    """Change, noise, variance, threshold, both inequalities, and what came of them."""
+    """Change, noise, variance, threshold, both inequalities, and the decision."""
     timing = comparison.timing
     work = comparison.explanation.arithmetic if comparison.explanation else None
     if work is None:
@@ -489,7 +489,7 @@ def decision_lines(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _pooling_lines(work: Arithmetic) -> list[str]:
-    """Whether main's runs stand beside base's; nothing where main has none to offer."""
+    """Whether main's runs are pooled with base's; empty where main has none."""
     test = f"a prediction interval of {100 * (1 - DISPUTE_ALPHA):g} % from main's runs"
     match BaselineSource(work.standing):
         case BaselineSource.BASE:
@@ -689,7 +689,7 @@ def comparison_markdown(comparison: Comparison, *, render: Callable[[str, Mappin
 
 
 def markdown_values(view: ComparisonView) -> dict[str, object]:
-    """`view` with every text redacted and escaped, but for our own."""
+    """`view` with every text redacted and escaped."""
     texts = to_builtins(replace(view, method=()))
     escaped = {name: _escape_all(value) for name, value in texts.items()}
     method = tuple(markdown(one) for one in view.method)

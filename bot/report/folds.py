@@ -74,7 +74,7 @@ from bot.report.wording import (
 )
 from bot.verdict.judgement import Caveat, CaveatKind, Comparison, MetricRow, Verdict
 
-FEW_UNKNOWN = 5  # rows of a state in which nothing is known stand in the open table up to this number
+FEW_UNKNOWN = 5  # so many rows of a state without figures are shown in the open table
 
 
 class CommentTable(Struct, frozen=True, kw_only=True):
@@ -114,7 +114,7 @@ _UNKNOWN_STATES = frozenset(
 
 
 def open_rows(report: Report) -> list[CaseReport]:
-    """The rows that need a person, worst first; a crowd of rows of which nothing is known is folded."""
+    """The rows that need a person, worst first. Many rows in a state without figures are folded instead."""
     crowded = {
         state for state in _UNKNOWN_STATES if sum(row.state is state for row in report.rows) > FEW_UNKNOWN
     }
@@ -124,7 +124,7 @@ def open_rows(report: Report) -> list[CaseReport]:
 
 
 def overflow_fold(report: Report, rows: Sequence[CaseReport], detail: DetailLevel) -> list[CommentFold]:
-    """The rows that need a person and for which the open table has no room, by name and state."""
+    """The rows that need a person but do not fit into the open table, by name and state."""
     if not rows:
         return []
     names = [
@@ -136,7 +136,7 @@ def overflow_fold(report: Report, rows: Sequence[CaseReport], detail: DetailLeve
 
 
 def quiet_folds(report: Report, detail: DetailLevel, *, public_url: str) -> list[CommentFold]:
-    """One part per state of the rows that stand in no open table, best known news last."""
+    """One part per state of the rows outside the open table, worst state first."""
     shown = {id(row) for row in open_rows(report)}
     states = sorted({row.state for row in report.rows}, key=lambda state: -STATES[state].rank)
     folds = []
@@ -214,7 +214,7 @@ _NOT_RUN_STATES = (RowState.CARRIED, RowState.NO_RUN)
 
 
 def coverage_fold(report: Report, detail: DetailLevel, *, public_url: str) -> CommentFold:
-    """Cases run, carried, skipped; logs of both sides; runs of older commits, which are never this head's."""
+    """The cases that were run, carried or skipped, the logs of both sides, the runs of older commits."""
     full = report.rows[: detail.columns]
     rows = tuple(_coverage_cells(report, row, detail, public_url) for row in full)
     columns = _columns("Case", "Head runs", "Base runs", "Baseline", "Older commits' runs")
@@ -230,7 +230,7 @@ def coverage_fold(report: Report, detail: DetailLevel, *, public_url: str) -> Co
 
 
 def rows_by_note(report: Report) -> dict[str, list[CaseReport]]:
-    """What must be known of the runs themselves, each with the rows it concerns."""
+    """The notes on the runs, each with the rows it concerns."""
     rows: dict[str, list[CaseReport]] = {}
     for row in report.rows:
         if row.note:
@@ -304,7 +304,7 @@ def _coverage_cases(report: Report, rows: list[CaseReport], detail: DetailLevel)
 
 
 def _carried_notes(report: Report, detail: DetailLevel) -> list[Line]:
-    """Results of another commit with the same files, each with its commit and age."""
+    """Results of another commit with the same files, each with its commit and date."""
     grouped: dict[Line, list[CaseReport]] = {}
     for row in report.rows:
         if words := carried_words(report, row):
@@ -355,7 +355,7 @@ NEWS_TRANSITIONS = _TRANSITION_ORDER[:3]
 
 
 def parity_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
-    """How the second variant does beside the first on this commit, and what became of it since the base."""
+    """How both variants do on this commit, and what changed since the base."""
     if not report.parity:
         return None
     first, second = report.parity[0].first_variant, report.parity[0].second_variant
@@ -413,7 +413,7 @@ def _parity_cells(row: ParityRow, detail: DetailLevel) -> tuple[Line, ...]:
 
 
 def _first_variant_cell(row: ParityRow) -> Line:
-    """How the first variant does, with what became of it where that is news."""
+    """How the first variant does; its change since the base where that is news."""
     if row.first_transition in NEWS_TRANSITIONS:
         return _TRANSITION_WORDS[row.first_transition]
     return _pass_word(passes=row.first_passes, mixed=row.first_mixed)
@@ -424,7 +424,7 @@ def _pass_word(*, passes: bool | None, mixed: bool) -> Line:
 
 
 def _parity_timing(row: ParityRow) -> Line:
-    """Step times of both variants on the head; judged, since two variants are two programs."""
+    """Step times of both variants on the head."""
     timing = row.comparison.timing if row.comparison else None
     if timing is None or timing.change is None:
         return line(NO_VALUE)
@@ -445,7 +445,7 @@ PRICE_NOTE = (
 
 
 def plan_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
-    """What is to come; opened where the newest command asked for it."""
+    """The runs to come; opened where the newest command asked for the plan."""
     plan = report.plan
     if plan is None or not (plan.runs or plan.asked):
         return None
@@ -466,7 +466,7 @@ def plan_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
 
 
 def budget_wait_lines(report: Report) -> list[Line]:
-    """Runs that a budget keeps from starting: a person may have to act."""
+    """Runs that a budget holds: a person may have to act."""
     plan = report.plan
     waiting = [one for one in plan.waiting if one.budget] if plan else []
     return [
@@ -481,7 +481,7 @@ def chip_hours_words(value: float) -> str:
 
 
 def price_words(price: Price | None) -> str:
-    """`about 6.4 (6.1 to 7.0)`, `at most 24.0`; what is not known is said to be so."""
+    """`about 6.4 (6.1 to 7.0)`, `at most 24.0`, `not known`."""
     if price is None:
         return UNKNOWN_PRICE
     if price.basis is PriceBasis.LIMIT:
@@ -562,7 +562,7 @@ LEDGER_NOTE = "The first run of each side; the phases add up to the run's wall t
 
 
 def ledger_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
-    """Phase by phase, both sides, for the cases that need a person first."""
+    """Both sides phase by phase, the cases that need a person first."""
     first = open_rows(report)
     placed = {id(row) for row in first}
     rows = [
@@ -587,7 +587,7 @@ def ledger_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
 
 
 def raw_metrics_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
-    """The figures people know, reproduced: information, never coloured."""
+    """The figures of the log's last lines: information, never coloured."""
     rows = [row for row in report.rows if row.comparison and row.comparison.rows][: detail.columns]
     cells = [_raw_metric_cells(report, row, row.comparison, detail) for row in rows if row.comparison]
     if not cells:
@@ -602,14 +602,14 @@ def raw_metrics_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
 
 
 def _implausible_note(rows: Sequence[CaseReport]) -> tuple[Line, ...]:
-    """Say that these figures hold values which the others leave out."""
+    """A note where these figures include implausible values, which all others exclude."""
     compared = [row.comparison for row in rows if row.comparison]
     words = implausible_lines_words(run for one in compared for run in (*one.base, *one.head))
     return (line(words),) if words else ()
 
 
 def _has_ledger(row: CaseReport) -> bool:
-    """Whether there is a ledger, and the two sides are at all comparable."""
+    """Whether there is a time ledger and the sides are comparable."""
     comparison = row.comparison
     if comparison is None or comparison.verdict in _NO_LEDGER_VERDICTS:
         return False
@@ -645,13 +645,11 @@ def _raw_metric_cell(row: MetricRow | None) -> Line:
 
 NOT_STATED = "not stated"
 
-FEWEST_DIFFERENCES = (
-    12  # differences shown at every level: they are shared by the cases, so there are never many
-)
+FEWEST_DIFFERENCES = 12  # differences shown at every level of detail: cases share them, so they are few
 
 
 def environment_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
-    """What differs between the sides beside the code, and every other caveat, with the cases it concerns."""
+    """The differences between the sides besides the code, and all other caveats, with their cases."""
     cases: dict[tuple[str, str, str, str, bool], list[str]] = {}
     for row in report.rows:
         for caveat in row.comparison.caveats if row.comparison else ():
@@ -685,7 +683,7 @@ def _caveat_key(caveat: Caveat) -> tuple[str, str, str, str, bool]:
 
 
 def _environment_summary(keys: list[tuple[str, str, str, str, bool]]) -> str:
-    """What is not stated is no difference that was seen, and is counted by itself."""
+    """`Environment: 2 differences · 1 not stated`; a side that states nothing is no difference."""
     count = sum(kind == CaveatKind.ENVIRONMENT and stated for kind, *_, stated in keys)
     silent = sum(kind == CaveatKind.ENVIRONMENT and not stated for kind, *_, stated in keys)
     others = len(keys) - count - silent
@@ -696,14 +694,14 @@ def _environment_summary(keys: list[tuple[str, str, str, str, bool]]) -> str:
 
 
 def _caveat_cases(names: list[str], report: Report, detail: DetailLevel) -> Line:
-    """The cases a difference concerns: all of them in a word where it concerns all."""
+    """`all 14`, or the cases that a difference concerns."""
     if len(names) == len(report.rows) and len(names) > 1:
         return line(f"all {len(names)}")
     return listed_lines([foreign(name, min(detail.name, 40)) for name in names], 4)
 
 
 def method_fold(report: Report) -> CommentFold:
-    """How measured, what ± and n mean, what noise was assumed, how often the data was looked at."""
+    """How the step time was measured and judged, with the thresholds that were used."""
     comparisons = [row.comparison for row in report.rows if row.comparison]
     timings = [one.timing for one in comparisons if one.timing.change is not None]
     items = method_lines(

@@ -98,7 +98,7 @@ def counted(count: int, one: str, many: str | None = None) -> str:
 
 
 def run_counts(runs: tuple[int, int], beside: int) -> str:
-    """`1 v 1+19`: head against base, and the base branch's runs that stand beside base's."""
+    """`1 v 1+19`: runs of head against base, plus the pooled runs of the base branch."""
     return f"{runs[1]} v {runs[0]}" + (f"+{beside}" if beside else "")
 
 
@@ -143,14 +143,14 @@ def retry_words(run: RunStatus) -> str:
 
 
 def step_progress_words(run: RunStatus) -> str:
-    """`step 6 of 10`, as far as it is known."""
+    """`step 6 of 10`, `step 6`; empty where no step is known."""
     if run.last_step is None:
         return ""
     return f"step {run.last_step}" + (f" of {run.expected_steps}" if run.expected_steps else "")
 
 
 def time_span_words(span: DurationRange | None) -> str:
-    """`7–11 min`: to the minute, since nobody needs it finer; empty where nothing is known."""
+    """`7–11 min`; empty where nothing is known."""
     if span is None:
         return ""
     if span.high < 60:
@@ -185,7 +185,7 @@ RAW_SPEEDS = frozenset({"avg_step_seconds", "last_tflops_per_device", "last_toke
 
 
 def implausible_words(runs: Iterable[MeasuredRun]) -> str:
-    """`2 implausible values are struck out of every figure: TFLOP/s above the device's peak (2).`"""
+    """`2 implausible values are struck out of every figure but the page's own: …`"""
     counts = _implausible_counts(runs)
     if not counts:
         return ""
@@ -195,7 +195,7 @@ def implausible_words(runs: Iterable[MeasuredRun]) -> str:
 
 
 def implausible_lines_words(runs: Iterable[MeasuredRun]) -> str:
-    """`The lines behind it hold 2 implausible values: TFLOP/s above the device's peak (2).`"""
+    """`The step lines hold 2 implausible values: TFLOP/s above the device's peak (2).`"""
     counts = _implausible_counts(runs)
     if not counts:
         return ""
