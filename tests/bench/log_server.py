@@ -17,10 +17,10 @@ def main(log: str, folder: str, port: str) -> None:
     """Serve it."""
     database = Database(f"sqlite:///{folder}/maxview.sqlite")
     database.migrate()
-    shop = SiteUnderTest(folder=Path(folder), database=database, url=f"http://127.0.0.1:{port}")
-    made = shop.run("big")
-    shop.change(replace(made), log_uri=Path(log).absolute().as_uri())
-    uvicorn.run(shop.app, host="127.0.0.1", port=int(port), log_config=None, lifespan="off")
+    site = SiteUnderTest(folder=Path(folder), database=database, url=f"http://127.0.0.1:{port}")
+    made = site.run("big")
+    site.change(replace(made), log_uri=Path(log).absolute().as_uri())
+    uvicorn.run(site.app, host="127.0.0.1", port=int(port), log_config=None, lifespan="off")
 
 
 if __name__ == "__main__":

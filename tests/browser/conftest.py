@@ -1,4 +1,4 @@
-"""A browser for each module, and one stocked site for each worker."""
+"""A browser for each module, and one filled site for each worker."""
 
 from collections.abc import Callable, Iterator
 
@@ -32,9 +32,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     database = Database(f"sqlite:///{folder}/maxview.sqlite")
     database.migrate()
     port = free_port()
-    shop = SiteUnderTest(folder=folder, database=database, url=f"http://127.0.0.1:{port}")
-    fill_every_page(shop)
-    with serving(shop.app, port) as url:
+    web_site = SiteUnderTest(folder=folder, database=database, url=f"http://127.0.0.1:{port}")
+    fill_every_page(web_site)
+    with serving(web_site.app, port) as url:
         yield url
     database.close()
 

@@ -1,6 +1,6 @@
 """What the browser's site shows: every kind of page, in a state with much on it.
 
-In:  an empty shop. Out: `PAGES`, the paths worth looking at; their data in the shop.
+In: an empty site. Out: `PAGES`, the paths worth looking at, and their data in the site.
 """
 
 from msgspec.structs import replace
@@ -54,12 +54,12 @@ COLOURS = "".join(
 ) + "".join(f"\x1b[38;5;{n}m{n} \x1b[48;5;{255 - n}m{255 - n}\x1b[0m " for n in range(16, 256, 7))
 
 
-def fill_every_page(shop: SiteUnderTest) -> None:
+def fill_every_page(web_site: SiteUnderTest) -> None:
     """Fill it."""
-    fill(shop)
-    shop.report(samples.mixed())
-    shop.pull(4270)
-    number = shop.database.now(
+    fill(web_site)
+    web_site.report(samples.mixed())
+    web_site.pull(4270)
+    number = web_site.database.now(
         pull_requests.watch_branch,
         repository=PUBLIC,
         branch=BRANCH,
@@ -67,21 +67,21 @@ def fill_every_page(shop: SiteUnderTest) -> None:
         sha=samples.HEAD,
         now=samples.NOW,
     )
-    shop.report(replace(samples.report(samples.failing()), number=number, head_branch=BRANCH))
+    web_site.report(replace(samples.report(samples.failing()), number=number, head_branch=BRANCH))
     failed = maxtext_log(steps=6) + CHATTER + HOSTILE + COLOURS + "\nValueError: the cause\nEXIT_CODE=1\n"
-    _keep(shop, "failed", failed)
+    _keep(web_site, "failed", failed)
     long = "".join(
         f"I0421 10:20:00.{n % 1_000_000:06} 1366 loop.py:{n % 977}] item {n * 7919 % 10007} of many\n"
         for n in range(20_000)
     )
-    _keep(shop, "long", maxtext_log(steps=8) + long + maxtext_log(steps=3))
-    _keep(shop, "oneline", maxtext_log(steps=40, flat=True) + " word" * 60_000)
-    _keep(shop, "base", BASE)
-    _keep(shop, "head", HEAD)
+    _keep(web_site, "long", maxtext_log(steps=8) + long + maxtext_log(steps=3))
+    _keep(web_site, "oneline", maxtext_log(steps=40, flat=True) + " word" * 60_000)
+    _keep(web_site, "base", BASE)
+    _keep(web_site, "head", HEAD)
 
 
-def _keep(shop: SiteUnderTest, name: str, text: str) -> None:
-    shop.run(name, text.encode(), measured=_read(text))
+def _keep(web_site: SiteUnderTest, name: str, text: str) -> None:
+    web_site.run(name, text.encode(), measured=_read(text))
 
 
 def _read(text: str) -> MeasuredRun:

@@ -38,9 +38,11 @@ def site(tmp_path: Path, github: Emulate) -> Iterator[str]:
     people = SignInClient(
         client_id="Iv1", client_secret="s", api_url=github.url, now=lambda: 0.0, transport=transport
     )
-    shop = SiteUnderTest(folder=tmp_path, database=database, people=people, url=f"http://127.0.0.1:{port}")
-    shop.keep(REPOSITORY, private=True)
-    with serving(shop.app, port) as url:
+    web_site = SiteUnderTest(
+        folder=tmp_path, database=database, people=people, url=f"http://127.0.0.1:{port}"
+    )
+    web_site.keep(REPOSITORY, private=True)
+    with serving(web_site.app, port) as url:
         yield url
     database.close()
 

@@ -12,9 +12,9 @@ from tests.web.site_under_test import SiteUnderTest
 
 
 @pytest.fixture(scope="session")
-def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database with its tables and nothing in them, to be copied: that takes a tenth of making one."""
-    path = tmp_path_factory.mktemp("blank") / "maxview.sqlite"
+    path = tmp_path_factory.mktemp("empty") / "maxview.sqlite"
     database = Database(f"sqlite:///{path}")
     database.migrate()
     database.close()
@@ -22,18 +22,18 @@ def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, blank: Path) -> Iterator[SiteUnderTest]:
+def site(tmp_path: Path, empty_database: Path) -> Iterator[SiteUnderTest]:
     """A site with a public and a private repository."""
-    shutil.copy(blank, tmp_path / "maxview.sqlite")
+    shutil.copy(empty_database, tmp_path / "maxview.sqlite")
     database = Database(f"sqlite:///{tmp_path}/maxview.sqlite")
     yield SiteUnderTest(folder=tmp_path, database=database)
     database.close()
 
 
 @pytest.fixture(scope="session")
-def stocked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiteUnderTest]:
+def filled_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SiteUnderTest]:
     """A site with something to show on every page; tests only read it."""
-    folder = tmp_path_factory.mktemp("stocked")
+    folder = tmp_path_factory.mktemp("filled")
     database = Database(f"sqlite:///{folder}/maxview.sqlite")
     database.migrate()
     made = SiteUnderTest(folder=folder, database=database)

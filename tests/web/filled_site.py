@@ -1,7 +1,6 @@
-"""A small store that has something to show on every page.
+"""A site that has something to show on every page.
 
-In:  a `Shop`. Out: runs of main over a month, of a head commit, of two variants; a pull request; what was
-acknowledged.
+Runs of main over a month, of a head commit and of two variants; a pull request; an acknowledgement.
 """
 
 from math import exp
@@ -30,7 +29,7 @@ def sha(number: int) -> str:
 
 
 def keep(
-    shop: SiteUnderTest, case: str, variant: str, run: str, measured: MeasuredRun, **values: object
+    site: SiteUnderTest, case: str, variant: str, run: str, measured: MeasuredRun, **values: object
 ) -> None:
     """Keep a run of that case."""
     record = RunRecord(
@@ -40,10 +39,10 @@ def keep(
         variant=variant,
         **values,  # type: ignore[arg-type]
     )
-    shop.database.now(runs.save, record, now=NOW, measured=measured)
+    site.database.now(runs.save, record, now=NOW, measured=measured)
 
 
-def fill(shop: SiteUnderTest) -> None:
+def fill(site: SiteUnderTest) -> None:
     """`04_int8` of main moved by 3 % in the middle and is 6 % slower on the head; `11_offload` fails on nnx;
     `03_dropout` has had no good run on main for days."""
     for seed, (case, seconds) in enumerate(CASES.items()):
@@ -55,15 +54,15 @@ def fill(shop: SiteUnderTest) -> None:
                 if case == "03_dropout" and number > MAIN_RUNS - 6:
                     run = failed(error="ValueError: dropout", fingerprint="d")
                 started = NOW - (MAIN_RUNS - number) * DAY
-                keep(shop, case, variant, f"m{number}", run, branch="main", sha=sha(number), started=started)
+                keep(site, case, variant, f"m{number}", run, branch="main", sha=sha(number), started=started)
             for number in range(3):
                 slower = 1.03 * 1.061 if case == "04_int8" else 1.0
                 run = _run(case, variant, seconds * slower * exp(noise[-1 - number]), 50 + number)
-                keep(shop, case, variant, f"h{number}", run, branch="test_1", sha=HEAD, started=NOW - number)
-    shop.database.now(pull_requests.enqueue, repository=PUBLIC, number=12, installation=1, now=NOW)
+                keep(site, case, variant, f"h{number}", run, branch="test_1", sha=HEAD, started=NOW - number)
+    site.database.now(pull_requests.enqueue, repository=PUBLIC, number=12, installation=1, now=NOW)
     head = PULL_REQUEST.update().where(PULL_REQUEST.c.number == 12).values(head_sha=HEAD)
-    shop.database.now(lambda c: c.execute(head))
-    _acknowledge(shop)
+    site.database.now(lambda c: c.execute(head))
+    _acknowledge(site)
 
 
 def _run(case: str, variant: str, seconds: float, seed: int) -> MeasuredRun:
@@ -72,7 +71,7 @@ def _run(case: str, variant: str, seconds: float, seed: int) -> MeasuredRun:
     return made(Shape(step_seconds=seconds, steps=14, seed=seed, stalls={8: 9.0}))
 
 
-def _acknowledge(shop: SiteUnderTest) -> None:
+def _acknowledge(site: SiteUnderTest) -> None:
     row = {
         "repository": PUBLIC,
         "number": 7,
@@ -86,4 +85,4 @@ def _acknowledge(shop: SiteUnderTest) -> None:
     }
     known = {name: value for name, value in row.items() if name in ACKNOWLEDGEMENT.c}
     more = {column.name: "[]" for column in ACKNOWLEDGEMENT.c if column.name not in known}
-    shop.database.now(lambda c: c.execute(ACKNOWLEDGEMENT.insert().values(**known, **more)))
+    site.database.now(lambda c: c.execute(ACKNOWLEDGEMENT.insert().values(**known, **more)))

@@ -40,10 +40,10 @@ def written(lines: Sequence[Line], **more: object) -> str:
     )
 
 
-def keep(shop: SiteUnderTest, case: str, variant: str, text: str, *, branch: str, sha: str) -> RunRecord:
+def keep(site: SiteUnderTest, case: str, variant: str, text: str, *, branch: str, sha: str) -> RunRecord:
     """Write the log, read it as any other, and keep what it says."""
     name = f"{variant}-{branch}-{case}"
-    path = shop.folder / "seeds" / f"{name}.log"
+    path = site.folder / "seeds" / f"{name}.log"
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
     record = RunRecord(
@@ -58,22 +58,22 @@ def keep(shop: SiteUnderTest, case: str, variant: str, text: str, *, branch: str
         generation="1",
     )
     (log,) = read_log([text.encode()], f"file:{name}.log")
-    shop.database.now(runs.save, record, now=NOW, measured=measure(log))
+    site.database.now(runs.save, record, now=NOW, measured=measure(log))
     return record
 
 
-def linen_and_nnx(shop: SiteUnderTest) -> None:
+def linen_and_nnx(site: SiteUnderTest) -> None:
     """Three cases on main in both variants; NNX is not supported in one of them."""
     linen = written(BF16_LINEN_LINES, final_wait=74.8, tflop_per_step=13.592, memory_gb=(0.43,) * 4)
     for case in NEIGHBOURS:
-        keep(shop, case, "linen", linen, branch="main", sha=LINEN)
-        keep(shop, case, "nnx", linen, branch="main", sha=NNX)
-    keep(shop, OFFLOAD, "linen", linen, branch="main", sha=LINEN)
+        keep(site, case, "linen", linen, branch="main", sha=LINEN)
+        keep(site, case, "nnx", linen, branch="main", sha=NNX)
+    keep(site, OFFLOAD, "linen", linen, branch="main", sha=LINEN)
     failed = maxtext_log(steps=0, exit_code=1, failure=TRACEBACK)
-    keep(shop, OFFLOAD, "nnx", failed, branch="main", sha=NNX)
+    keep(site, OFFLOAD, "nnx", failed, branch="main", sha=NNX)
 
 
-def main_and_branch(shop: SiteUnderTest) -> None:
+def main_and_branch(site: SiteUnderTest) -> None:
     """One case of main and of a branch that was run with another JAX."""
     work = {"tflop_per_step": 0.805, "tokens_per_device": 128, "memory_gb": (0.41,) * 4}
     main = written(DROPOUT_MAIN_LINES, final_wait=85.94, **work)
@@ -87,5 +87,5 @@ def main_and_branch(shop: SiteUnderTest) -> None:
         lm_loss=False,
         **work,
     )
-    keep(shop, "03_dropout", "linen", main, branch="main", sha=DROPOUT)
-    keep(shop, "03_dropout", "linen", branch, branch="feat_Migrate_Decoder_And_Tests_to_NNX", sha=DROPOUT)
+    keep(site, "03_dropout", "linen", main, branch="main", sha=DROPOUT)
+    keep(site, "03_dropout", "linen", branch, branch="feat_Migrate_Decoder_And_Tests_to_NNX", sha=DROPOUT)

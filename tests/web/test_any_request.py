@@ -44,12 +44,12 @@ def test_any_address_has_an_answer(
     rest: list[str],
     asked: dict[str, str],
     above: str,
-    stocked: SiteUnderTest,
+    filled_site: SiteUnderTest,
 ) -> None:
     """200, 304 or 404: odd names, odd questions, as a page and as JSON, where an impossible one is 400; or
     the way to the address without its last slash. What is not there is said in one clear page of ours."""
     path = "/".join([f"{above}/{PUBLIC}", page, *(_quoted(part) for part in rest)])
-    answer = stocked.get(f"{path}?{urlencode(asked, errors='surrogatepass')}")
+    answer = filled_site.get(f"{path}?{urlencode(asked, errors='surrogatepass')}")
     assert answer.status_code in {200, 304, 308, 404, *([400] if above else [])}, path
     assert answer.status_code != 404 or answer.headers["cache-control"] == "no-store", path
 

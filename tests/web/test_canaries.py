@@ -112,14 +112,14 @@ def test_no_canary_is_seen_in_comment_or_check(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", range(len(REPORTS)))
-def test_no_canary_is_seen_on_the_page_or_in_its_json(shop: SiteUnderTest, number: int) -> None:
+def test_no_canary_is_seen_on_the_page_or_in_its_json(site: SiteUnderTest, number: int) -> None:
     """Links included."""
     made, these = REPORTS[number]
-    shop.pull(made.number)
-    shop.report(made)
+    site.pull(made.number)
+    site.report(made)
     for path in (f"/{PUBLIC}/pull/{made.number}", f"/api/v1/{PUBLIC}/pull/{made.number}", f"/{PUBLIC}"):
-        answer = shop.get(path)
+        answer = site.get(path)
         assert 200 == answer.status_code
         assert [] == _leaks(answer.text, these), path
-    api = shop.get(f"/api/v1/{PUBLIC}/pull/{made.number}")
+    api = site.get(f"/api/v1/{PUBLIC}/pull/{made.number}")
     assert [] == _leaks(json.dumps(api.json(), ensure_ascii=False), these)

@@ -12,8 +12,8 @@ from bot.web.former_names import FormerNameRedirect, FormerNames
 from tests.web.site_under_test import KEY, PRIVATE, PUBLIC, URL, SiteUnderTest
 
 
-def _asked(shop: SiteUnderTest, path: str) -> httpx.Response:
-    names = FormerNames(database=shop.database, key=KEY, now=lambda: shop.now)
+def _asked(site: SiteUnderTest, path: str) -> httpx.Response:
+    names = FormerNames(database=site.database, key=KEY, now=lambda: site.now)
     app = Starlette(middleware=[Middleware(FormerNameRedirect, names=names)])
 
     async def ask() -> httpx.Response:
@@ -27,17 +27,17 @@ def _asked(shop: SiteUnderTest, path: str) -> httpx.Response:
 @pytest.mark.parametrize(
     "rest", ["", "/pull/12?head=abcdef0", "/branch/feat/%C3%BC%20x", "/history?case=a%2Bb"]
 )
-def test_an_old_link_leads_to_the_same_page_of_the_new_name(rest: str, shop: SiteUnderTest) -> None:
+def test_an_old_link_leads_to_the_same_page_of_the_new_name(rest: str, site: SiteUnderTest) -> None:
     """Branches with other letters and questions are kept as they were asked."""
-    shop.database.now(repositories.rename_repository, PUBLIC, "octo/next")
+    site.database.now(repositories.rename_repository, PUBLIC, "octo/next")
     for above in ("", "/api/v1"):
-        answer = _asked(shop, f"{above}/{PUBLIC}{rest}")
+        answer = _asked(site, f"{above}/{PUBLIC}{rest}")
         assert (307, f"{above}/octo/next{rest}") == (answer.status_code, answer.headers["location"])
 
 
-def test_nobody_learns_the_new_name_of_a_private_repository(shop: SiteUnderTest) -> None:
+def test_nobody_learns_the_new_name_of_a_private_repository(site: SiteUnderTest) -> None:
     """Only who has the key of its former name is led on, with the key of the new one."""
-    shop.database.now(repositories.rename_repository, PRIVATE, "octo/hidden")
-    assert 404 == _asked(shop, f"/{PRIVATE}/history").status_code
-    answer = _asked(shop, f"/{PRIVATE}/history?key={KEY.key(PRIVATE)}")
+    site.database.now(repositories.rename_repository, PRIVATE, "octo/hidden")
+    assert 404 == _asked(site, f"/{PRIVATE}/history").status_code
+    answer = _asked(site, f"/{PRIVATE}/history?key={KEY.key(PRIVATE)}")
     assert f"/octo/hidden/history?key={KEY.key('octo/hidden')}" == answer.headers["location"]

@@ -44,15 +44,15 @@ def nasty_failure() -> MeasuredRun:
 
 
 @pytest.fixture
-def pages(shop: SiteUnderTest) -> dict[str, str]:
+def pages(site: SiteUnderTest) -> dict[str, str]:
     """Every kind of page, made of hostile texts."""
-    shop.report(hostile())
-    shop.pull(4270)
-    shop.run("r", NASTY, measured=nasty_failure())
+    site.report(hostile())
+    site.pull(4270)
+    site.run("r", NASTY, measured=nasty_failure())
     for n in range(3):
         record = replace(samples.record(CASE, "n|<i>x", samples.HEAD, n), branch="main", sha=f"{n}" * 40)
         measured = nasty_failure() if n == 1 else samples.measured(0.2 + n / 100, jax="<b>0.9")
-        shop.database.now(runs.save, record, now=1.0, measured=measured)
+        site.database.now(runs.save, record, now=1.0, measured=measured)
     asked = urlencode({"case": CASE, "variant": "n|<i>x"})
     paths = (
         "/",
@@ -71,7 +71,7 @@ def pages(shop: SiteUnderTest) -> dict[str, str]:
         f"/{PUBLIC}/parity/main",
         f"/{PUBLIC}/parity/{'1' * 12}",
     )
-    return {path: shop.get(path).text for path in paths}
+    return {path: site.get(path).text for path in paths}
 
 
 def test_foreign_text_makes_no_element(pages: dict[str, str]) -> None:
@@ -118,7 +118,7 @@ def test_no_text_turns_its_neighbours_around(pages: dict[str, str]) -> None:
         assert sanitize(text) == text, path
 
 
-def test_public_places_are_redacted(shop: SiteUnderTest, pages: dict[str, str]) -> None:
+def test_public_places_are_redacted(site: SiteUnderTest, pages: dict[str, str]) -> None:
     """Secrets and internal names of a public repository's logs are in none of its pages, files or JSON."""
     paths = (
         "/runs/r/log/raw",
@@ -126,14 +126,14 @@ def test_public_places_are_redacted(shop: SiteUnderTest, pages: dict[str, str]) 
         "/api/v1/runs/r/log",
         "/api/v1/runs/r/log?at=300&length=60",
     )
-    shown = [*pages.values(), *(shop.get(path).text for path in paths)]
+    shown = [*pages.values(), *(site.get(path).text for path in paths)]
     for text in shown:
-        for secret in ("secret-bucket", "hunter2", "someone@example", "AAAAB3NzaC1yc2E", str(shop.folder)):
+        for secret in ("secret-bucket", "hunter2", "someone@example", "AAAAB3NzaC1yc2E", str(site.folder)):
             assert secret not in text
     assert 8 == pages["/runs/r/log"].count('<li id="L') + pages["/runs/r/log"].count('class="marked')
 
 
-def test_every_answer_carries_the_headers_of_safety(shop: SiteUnderTest, pages: dict[str, str]) -> None:
+def test_every_answer_carries_the_headers_of_safety(site: SiteUnderTest, pages: dict[str, str]) -> None:
     """Pages, files, JSON, refusals: all of them."""
     style = next(link for link in ParsedPage(pages["/"]).values("href") if link.endswith(".css"))
     paths = [
@@ -146,7 +146,7 @@ def test_every_answer_carries_the_headers_of_safety(shop: SiteUnderTest, pages: 
         "/runs/none/log",
     ]
     for path in paths:
-        headers = shop.get(path).headers
+        headers = site.get(path).headers
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy, path
         assert "unsafe" not in policy, path
@@ -157,22 +157,22 @@ def test_every_answer_carries_the_headers_of_safety(shop: SiteUnderTest, pages: 
         ), path
 
 
-def private_pages(shop: SiteUnderTest) -> list[str]:
+def private_pages(site: SiteUnderTest) -> list[str]:
     """Addresses of a private repository."""
     made = replace(samples.mixed(), repository=PRIVATE)
-    shop.report(made)
-    shop.pull(4270, PRIVATE)
-    shop.run("p", NASTY, measured=samples.measured(), repository=PRIVATE)
+    site.report(made)
+    site.pull(4270, PRIVATE)
+    site.run("p", NASTY, measured=samples.measured(), repository=PRIVATE)
     return [f"/{PRIVATE}", f"/{PRIVATE}/pull/4270", "/runs/p", "/runs/p/log", "/runs/p/log/raw",
             f"/api/v1/{PRIVATE}", "/api/v1/runs/p", "/api/v1/runs/p/log"]  # fmt: skip
 
 
-def test_a_stranger_cannot_tell_private_from_absent(shop: SiteUnderTest) -> None:
+def test_a_stranger_cannot_tell_private_from_absent(site: SiteUnderTest) -> None:
     """Without the key, or with another's, the answer is byte for byte that for what does not exist."""
-    for path in private_pages(shop):
-        absent = shop.get(path.replace("secret", "nothing").replace("/p", "/q"))
+    for path in private_pages(site):
+        absent = site.get(path.replace("secret", "nothing").replace("/p", "/q"))
         for key in ("", "?key=", f"?key={KEY.key(PUBLIC)}", f"?key={KEY.key(PRIVATE)[:-1]}", "?key=é"):
-            answer = shop.get(path + key)
+            answer = site.get(path + key)
             assert (404, absent.content) == (answer.status_code, answer.content), path + key
             assert dict(absent.headers) == dict(answer.headers), path + key
 
@@ -190,24 +190,24 @@ def test_a_stranger_cannot_tell_private_from_absent(shop: SiteUnderTest) -> None
         ("/%2F/evil.example//", "/evil.example"),
     ],
 )
-def test_a_slash_too_many_leads_to_the_page_on_this_site(asked: str, aim: str, shop: SiteUnderTest) -> None:
+def test_a_slash_too_many_leads_to_the_page_on_this_site(asked: str, aim: str, site: SiteUnderTest) -> None:
     """Whether there is such a page is said there and not here."""
-    answer = shop.get(f"{shop.url}{asked}")
+    answer = site.get(f"{site.url}{asked}")
     assert (308, aim) == (answer.status_code, answer.headers["location"])
 
 
 @pytest.mark.parametrize("path", [f"/{PUBLIC}/parity/a%0Ab", f"/{PRIVATE}/parity/a%0Ab", "/a%0D%0Ab"])
-def test_no_address_holds_a_line_break(path: str, shop: SiteUnderTest) -> None:
+def test_no_address_holds_a_line_break(path: str, site: SiteUnderTest) -> None:
     """The one clear page, as for every other address that there is not; in JSON for programs."""
-    assert shop.get("/none").text == shop.get(path).text
-    assert shop.get("/api/v1/none").json() == shop.get(f"/api/v1{path}").json()
+    assert site.get("/none").text == site.get(path).text
+    assert site.get("/api/v1/none").json() == site.get(f"/api/v1{path}").json()
 
 
-def test_the_key_opens_and_is_kept_in_links(shop: SiteUnderTest) -> None:
+def test_the_key_opens_and_is_kept_in_links(site: SiteUnderTest) -> None:
     """With its key a private repository's pages open, and their links carry the key on."""
     key = KEY.key(PRIVATE)
-    for path in private_pages(shop):
-        answer = shop.get(f"{path}?key={key}")
+    for path in private_pages(site):
+        answer = site.get(f"{path}?key={key}")
         assert (200, "private, no-cache") == (answer.status_code, answer.headers["cache-control"]), path
         if "html" in answer.headers["content-type"]:
             inner = [
@@ -219,24 +219,24 @@ def test_the_key_opens_and_is_kept_in_links(shop: SiteUnderTest) -> None:
             assert [] == [link for link in inner if f"key={key}" not in link], path
 
 
-def test_a_private_log_is_shown_to_its_readers_as_it_is(shop: SiteUnderTest) -> None:
+def test_a_private_log_is_shown_to_its_readers_as_it_is(site: SiteUnderTest) -> None:
     """Who may read the repository may read its bucket's name."""
-    private_pages(shop)
-    assert "gs://secret-bucket/path" in shop.get(f"/runs/p/log?key={KEY.key(PRIVATE)}").text
+    private_pages(site)
+    assert "gs://secret-bucket/path" in site.get(f"/runs/p/log?key={KEY.key(PRIVATE)}").text
 
 
-def test_home_does_not_name_private_repositories(shop: SiteUnderTest) -> None:
+def test_home_does_not_name_private_repositories(site: SiteUnderTest) -> None:
     """Neither the page nor the JSON, with or without a key."""
-    private_pages(shop)
+    private_pages(site)
     for path in ("/", "/api/v1/", f"/?key={KEY.key(PRIVATE)}"):
-        assert "secret" not in shop.get(path).text
+        assert "secret" not in site.get(path).text
 
 
-def test_a_repository_nobody_told_us_of_is_private(shop: SiteUnderTest) -> None:
+def test_a_repository_nobody_told_us_of_is_private(site: SiteUnderTest) -> None:
     """What is not known to be public is not shown."""
-    shop.run("lost", b"x\n", repository="octo/unknown")
-    assert 404 == shop.get("/runs/lost").status_code
-    assert 200 == shop.get(f"/runs/lost?key={KEY.key('octo/unknown')}").status_code
+    site.run("lost", b"x\n", repository="octo/unknown")
+    assert 404 == site.get("/runs/lost").status_code
+    assert 200 == site.get(f"/runs/lost?key={KEY.key('octo/unknown')}").status_code
 
 
 def test_a_key_belongs_to_one_installation_and_one_repository() -> None:

@@ -7,29 +7,29 @@ from tests.report import samples
 from tests.web.site_under_test import KEY, PRIVATE, PUBLIC, URL, SiteUnderTest
 
 
-def test_the_root_lists_public_repositories(shop: SiteUnderTest) -> None:
+def test_the_root_lists_public_repositories(site: SiteUnderTest) -> None:
     """Each with its address."""
     assert {
         "schema": 1,
         "repositories": [{"repository": PUBLIC, "url": f"{URL}/api/v1/{PUBLIC}"}],
-    } == shop.get("/api/v1/").json()
+    } == site.get("/api/v1/").json()
 
 
-def test_a_repository_lists_its_pull_requests(shop: SiteUnderTest) -> None:
+def test_a_repository_lists_its_pull_requests(site: SiteUnderTest) -> None:
     """With the headline of each, and where to read on."""
-    shop.report(samples.mixed())
-    shop.pull(4270)
-    shop.pull(4271)
-    document = shop.get(f"/api/v1/{PUBLIC}").json()
+    site.report(samples.mixed())
+    site.pull(4270)
+    site.pull(4271)
+    document = site.get(f"/api/v1/{PUBLIC}").json()
     assert [4271, 4270] == [pull["number"] for pull in document["pull_requests"]]
     assert f"{URL}/{PUBLIC}/pull/4270" == document["pull_requests"][1]["page"]
     assert "1 slower" in document["pull_requests"][1]["headline"]
 
 
-def test_a_pull_request_is_its_report(shop: SiteUnderTest) -> None:
+def test_a_pull_request_is_its_report(site: SiteUnderTest) -> None:
     """The same report as comment and page."""
-    shop.report(samples.mixed())
-    document = shop.get(f"/api/v1/{PUBLIC}/pull/4270").json()
+    site.report(samples.mixed())
+    document = site.get(f"/api/v1/{PUBLIC}/pull/4270").json()
     assert (PUBLIC, 4270, samples.HEAD) == (
         document["repository"],
         document["number"],
@@ -37,38 +37,38 @@ def test_a_pull_request_is_its_report(shop: SiteUnderTest) -> None:
     )
 
 
-def test_a_run_is_its_document(shop: SiteUnderTest) -> None:
+def test_a_run_is_its_document(site: SiteUnderTest) -> None:
     """What the log says, and the record beside it."""
-    shop.run("r", b"x\n", measured=samples.measured())
-    document = shop.get("/api/v1/runs/r").json()
+    site.run("r", b"x\n", measured=samples.measured())
+    document = site.get("/api/v1/runs/r").json()
     assert 0.22943 == document["measurements"]["steady_step_seconds"]
     assert ("r", samples.BASE, f"{URL}/runs/r/log/raw") == tuple(
         document["record"][k] for k in ("id", "sha", "log")
     )
 
 
-def test_a_log_is_read_in_parts(shop: SiteUnderTest) -> None:
+def test_a_log_is_read_in_parts(site: SiteUnderTest) -> None:
     """Whole lines from the one that holds the byte; the next part is linked."""
     log = "".join(f"line {n}\n" for n in range(2000))
-    shop.run("r", log.encode())
-    part = shop.get("/api/v1/runs/r/log?at=8&length=30")
+    site.run("r", log.encode())
+    part = site.get("/api/v1/runs/r/log?at=8&length=30")
     assert ("line 1\nline 2\nline 3\nline 4\n", "7", "35") == (
         part.text, part.headers["x-log-from"], part.headers["x-log-to"],
     )  # fmt: skip
     address, seen = "/api/v1/runs/r/log?length=500", ""
     while address:
-        answer = shop.get(address)
+        answer = site.get(address)
         seen += answer.text
         address = answer.links["next"]["url"] if "link" in answer.headers else ""
     assert log == seen
 
 
-def test_what_did_not_change_is_not_sent_again(shop: SiteUnderTest) -> None:
+def test_what_did_not_change_is_not_sent_again(site: SiteUnderTest) -> None:
     """Every document has a tag."""
-    shop.run("r", b"x\n", measured=samples.measured())
+    site.run("r", b"x\n", measured=samples.measured())
     for path in ("/api/v1/", f"/api/v1/{PUBLIC}", "/api/v1/runs/r", "/api/v1/runs/r/log"):
-        answer = shop.get(path)
-        again = shop.get(path, if_none_match=f'W/{answer.headers["etag"]}, "other"')
+        answer = site.get(path)
+        again = site.get(path, if_none_match=f'W/{answer.headers["etag"]}, "other"')
         assert (304, b"", "no-cache") == (again.status_code, again.content, again.headers["cache-control"])
 
 
@@ -76,30 +76,30 @@ def test_what_did_not_change_is_not_sent_again(shop: SiteUnderTest) -> None:
     "path",
     ["/api/v1/nothing", "/api/v2", f"/api/v1/{PUBLIC}/pull/1", "/api/v1/runs/none", f"/api/v1/{PRIVATE}"],
 )
-def test_what_does_not_exist_is_said_in_json(path: str, shop: SiteUnderTest) -> None:
+def test_what_does_not_exist_is_said_in_json(path: str, site: SiteUnderTest) -> None:
     """One sentence, and 404."""
-    answer = shop.get(path)
+    answer = site.get(path)
     assert 404 == answer.status_code
     assert answer.json()["error"].startswith("There is no such page.")
 
 
-def test_links_of_a_private_repository_carry_its_key(shop: SiteUnderTest) -> None:
+def test_links_of_a_private_repository_carry_its_key(site: SiteUnderTest) -> None:
     """Who was let in can follow the links."""
-    shop.report(replace(samples.mixed(), repository=PRIVATE))
-    shop.run("p", b"x\n", repository=PRIVATE)
+    site.report(replace(samples.mixed(), repository=PRIVATE))
+    site.run("p", b"x\n", repository=PRIVATE)
     key = KEY.key(PRIVATE)
-    record = shop.get(f"/api/v1/runs/p?key={key}").json()["record"]
+    record = site.get(f"/api/v1/runs/p?key={key}").json()["record"]
     assert f"{URL}/runs/p?key={key}" == record["page"]
-    report = shop.get(f"/api/v1/{PRIVATE}/pull/4270?key={key}").json()
+    report = site.get(f"/api/v1/{PRIVATE}/pull/4270?key={key}").json()
     assert f"/{PRIVATE}/pull/4270?key={key}" == report["links"]["page"]
     assert f"/{PRIVATE}/pull/4270?key={key}#04_int8-linen" == report["rows"][0]["links"]["page"]
 
 
-def test_who_asks_for_the_head_alone_is_not_told_of_an_empty_body(shop: SiteUnderTest) -> None:
+def test_who_asks_for_the_head_alone_is_not_told_of_an_empty_body(site: SiteUnderTest) -> None:
     """Its length is that of the body, or is not said where the body is not made for it."""
-    shop.report(samples.mixed())
-    shop.pull(4270)
-    shop.run("r", b"a line\n")
+    site.report(samples.mixed())
+    site.pull(4270)
+    site.run("r", b"a line\n")
     for path in (
         "/",
         f"/{PUBLIC}/pull/4270",
@@ -107,7 +107,7 @@ def test_who_asks_for_the_head_alone_is_not_told_of_an_empty_body(shop: SiteUnde
         "/runs/r/log/raw",
         f"/api/v1/{PUBLIC}/pull/4270",
     ):
-        head, whole = shop.get(path, "HEAD"), shop.get(path)
+        head, whole = site.get(path, "HEAD"), site.get(path)
         told = head.headers.get("content-length", str(len(whole.content)))
         assert (200, b"", str(len(whole.content))) == (head.status_code, head.content, told), path
         assert head.headers.get("etag") == whole.headers.get("etag")

@@ -63,64 +63,66 @@ ANSWERS = (
 
 
 @pytest.mark.parametrize(("path", "operation", "status"), ANSWERS)
-def test_every_answer_is_as_described(path: str, operation: str, status: str, stocked: SiteUnderTest) -> None:
+def test_every_answer_is_as_described(
+    path: str, operation: str, status: str, filled_site: SiteUnderTest
+) -> None:
     """Nothing is missing, nothing is there that is not described, and all is of the kind it is said to be."""
-    answer = stocked.get(f"/api/v1/{path}")
+    answer = filled_site.get(f"/api/v1/{path}")
     assert int(status) == answer.status_code
     assert [] == problems(operation, answer.json(), status)
 
 
-def test_every_state_of_a_report_is_as_described(shop: SiteUnderTest) -> None:
+def test_every_state_of_a_report_is_as_described(site: SiteUnderTest) -> None:
     """Whatever the comment says, its document keeps to the description."""
     found = {}
     for name, report in sample_states.every_state().items():
-        shop.database.now(lambda c: c.execute(REPORT.delete()))
-        shop.report(report)
-        found[name] = problems("readReport", shop.get(f"/api/v1/{PUBLIC}/pull/{report.number}").json())
+        site.database.now(lambda c: c.execute(REPORT.delete()))
+        site.report(report)
+        found[name] = problems("readReport", site.get(f"/api/v1/{PUBLIC}/pull/{report.number}").json())
     assert {} == {name: some for name, some in found.items() if some}
 
 
-def test_hostile_texts_keep_to_the_description(shop: SiteUnderTest) -> None:
+def test_hostile_texts_keep_to_the_description(site: SiteUnderTest) -> None:
     """Texts stay texts."""
-    shop.report(hostile())
-    assert [] == problems("readReport", shop.get(f"/api/v1/{PUBLIC}/pull/4270").json())
+    site.report(hostile())
+    assert [] == problems("readReport", site.get(f"/api/v1/{PUBLIC}/pull/4270").json())
 
 
-def test_a_run_that_nobody_measured_is_as_described(shop: SiteUnderTest) -> None:
+def test_a_run_that_nobody_measured_is_as_described(site: SiteUnderTest) -> None:
     """Its record alone, and with odd figures their words."""
-    shop.run("bare", b"x\n")
-    assert [] == problems("readRun", shop.get("/api/v1/runs/bare").json())
+    site.run("bare", b"x\n")
+    assert [] == problems("readRun", site.get("/api/v1/runs/bare").json())
     nan = made(Shape(steps=5, losses=[1.0, 2.0, float("nan"), float("inf"), float("nan")], perplexity=False))
     for name, measured in (("nan", nan), ("failed", failed()), ("plain", samples.measured())):
-        shop.run(name, b"x\n", measured=measured)
-        assert [] == problems("readRun", shop.get(f"/api/v1/runs/{name}").json())
+        site.run(name, b"x\n", measured=measured)
+        assert [] == problems("readRun", site.get(f"/api/v1/runs/{name}").json())
 
 
-def test_what_is_found_in_logs_is_as_described(shop: SiteUnderTest) -> None:
+def test_what_is_found_in_logs_is_as_described(site: SiteUnderTest) -> None:
     """Hits with their neighbours, and two logs side by side; both say where to go on."""
     log = maxtext_log(steps=60)
     for name, text in (("one", log), ("two", log.replace("step: 3", "step: 30", 1))):
-        shop.run(name, text.encode(), measured=samples.measured())
-    hits = shop.get("/api/v1/runs/one/log/search?q=completed+step").json()
+        site.run(name, text.encode(), measured=samples.measured())
+    hits = site.get("/api/v1/runs/one/log/search?q=completed+step").json()
     assert [] == problems("searchLog", hits)
     assert 50 == len(hits["hits"])
-    more = shop.get(hits["next"].removeprefix(URL)).json()
+    more = site.get(hits["next"].removeprefix(URL)).json()
     assert ([], 10, None) == (problems("searchLog", more), len(more["hits"]), more["next"])
-    assert [] == problems("searchLog", shop.get("/api/v1/runs/one/log/search").json())
-    both = shop.get(f"/api/v1/{PUBLIC}/compare-logs?base=one&head=two").json()
+    assert [] == problems("searchLog", site.get("/api/v1/runs/one/log/search").json())
+    both = site.get(f"/api/v1/{PUBLIC}/compare-logs?base=one&head=two").json()
     assert [] == problems("compareLogs", both)
     assert ("one", "two", None) == (both["base"]["id"], both["head"]["id"], both["next"])
-    refused = shop.get(f"/api/v1/{PUBLIC}/compare-logs?base=one").json()
+    refused = site.get(f"/api/v1/{PUBLIC}/compare-logs?base=one").json()
     assert [] == problems("compareLogs", refused, "400")
 
 
-def test_the_description_is_served_and_names_every_address(shop: SiteUnderTest) -> None:
+def test_the_description_is_served_and_names_every_address(site: SiteUnderTest) -> None:
     """Version 3.1, every route of the API and no other."""
-    document = shop.get("/api/v1/openapi.json").json()
+    document = site.get("/api/v1/openapi.json").json()
     assert "3.1.0" == document["openapi"]
     served = {
         path.replace(":path}", "}").replace(":int}", "}")
-        for route in shop.app.routes
+        for route in site.app.routes
         if (path := str(getattr(route, "path", ""))).startswith("/api/v1")
     }
     assert served == set(document["paths"])
@@ -152,20 +154,20 @@ def test_the_description_is_served_and_names_every_address(shop: SiteUnderTest) 
     ],
 )
 def test_an_impossible_value_is_answered_by_what_is_possible(
-    path: str, said: str, shop: SiteUnderTest
+    path: str, said: str, site: SiteUnderTest
 ) -> None:
     """400 and one sentence that names the parameter, as the description says; for who may see nothing too."""
-    answer = shop.get(f"/api/v1/{path}")
+    answer = site.get(f"/api/v1/{path}")
     assert (400, "no-store") == (answer.status_code, answer.headers["cache-control"])
     assert [] == problems("compareLogs", answer.json(), "400")
     assert said in answer.json()["error"]
 
 
 @pytest.mark.parametrize("query", ["at=", "at=0&length=600000", "length=1", "other=-1"])
-def test_a_possible_value_is_taken(query: str, shop: SiteUnderTest) -> None:
+def test_a_possible_value_is_taken(query: str, site: SiteUnderTest) -> None:
     """An empty value counts as none, and a name that means nothing is passed by."""
-    shop.run("r", b"only line\n")
-    assert 200 == shop.get(f"/api/v1/runs/r/log?{query}").status_code
+    site.run("r", b"only line\n")
+    assert 200 == site.get(f"/api/v1/runs/r/log?{query}").status_code
 
 
 def test_every_address_with_parameters_is_described_to_answer_400() -> None:
@@ -180,12 +182,12 @@ def test_every_address_with_parameters_is_described_to_answer_400() -> None:
     assert asked == {path for path, entry in paths.items() if "400" in entry["get"]["responses"]}
 
 
-def test_a_private_repository_is_described_alike(shop: SiteUnderTest) -> None:
+def test_a_private_repository_is_described_alike(site: SiteUnderTest) -> None:
     """Who is let in reads the same shapes."""
-    shop.run("p", b"x\n", repository=PRIVATE, measured=samples.measured())
+    site.run("p", b"x\n", repository=PRIVATE, measured=samples.measured())
     key = KEY.key(PRIVATE)
-    assert [] == problems("readRun", shop.get(f"/api/v1/runs/p?key={key}").json())
-    assert [] == problems("readRepository", shop.get(f"/api/v1/{PRIVATE}?key={key}").json())
+    assert [] == problems("readRun", site.get(f"/api/v1/runs/p?key={key}").json())
+    assert [] == problems("readRepository", site.get(f"/api/v1/{PRIVATE}?key={key}").json())
     record = samples.record("a", "", samples.HEAD, 1)
-    shop.database.now(runs.save, record, now=1.0)
-    assert 200 == shop.get(f"/api/v1/runs/{record.id}").status_code
+    site.database.now(runs.save, record, now=1.0)
+    assert 200 == site.get(f"/api/v1/runs/{record.id}").status_code

@@ -121,17 +121,17 @@ token: \x1b[33mabc123def456\x1b[0m
 
 
 @pytest.mark.parametrize("words", ["hunter2", "hunt", "password=h", "MIIEabc", "AAAAB3NzaC1yc2E", "c123d"])
-def test_what_is_hidden_cannot_be_guessed(words: str, shop: SiteUnderTest) -> None:
+def test_what_is_hidden_cannot_be_guessed(words: str, site: SiteUnderTest) -> None:
     """A search in a public log finds what its page shows, and so tells nothing more."""
-    shop.run("r", HIDDEN)
-    assert "Nothing with" in ParsedPage(shop.get(f"/runs/r/log/search?q={words}").text).text
-    assert "1 place with" in ParsedPage(shop.get("/runs/r/log/search?q=password=").text).text
+    site.run("r", HIDDEN)
+    assert "Nothing with" in ParsedPage(site.get(f"/runs/r/log/search?q={words}").text).text
+    assert "1 place with" in ParsedPage(site.get("/runs/r/log/search?q=password=").text).text
 
 
-def test_a_private_log_is_searched_as_it_is(shop: SiteUnderTest) -> None:
+def test_a_private_log_is_searched_as_it_is(site: SiteUnderTest) -> None:
     """Its readers see the secrets, and the links keep the key."""
-    shop.run("p", b"password=hunter2hunter\n", repository=PRIVATE)
-    answer = shop.get(f"/runs/p/log/search?q=hunter2&key={KEY.key(PRIVATE)}")
+    site.run("p", b"password=hunter2hunter\n", repository=PRIVATE)
+    answer = site.get(f"/runs/p/log/search?q=hunter2&key={KEY.key(PRIVATE)}")
     assert "1 place with" in ParsedPage(answer.text).text
     assert all(
         f"key={KEY.key(PRIVATE)}" in link
@@ -143,16 +143,16 @@ def test_a_private_log_is_searched_as_it_is(shop: SiteUnderTest) -> None:
 @pytest.mark.parametrize(
     "query", ["", "q=", "q=%00", "q=" + "a" * 5000, "q=a&at=x&line=y", "q=a&at=999999999"]
 )
-def test_any_question_has_an_answer(query: str, shop: SiteUnderTest) -> None:
+def test_any_question_has_an_answer(query: str, site: SiteUnderTest) -> None:
     """No address makes an error of ours."""
-    shop.run("r", b"only line with a\n")
-    assert 200 == shop.get(f"/runs/r/log/search?{query}").status_code
+    site.run("r", b"only line with a\n")
+    assert 200 == site.get(f"/runs/r/log/search?{query}").status_code
 
 
-def test_hostile_words_and_lines_stay_text(shop: SiteUnderTest) -> None:
+def test_hostile_words_and_lines_stay_text(site: SiteUnderTest) -> None:
     """What is looked for and what is found are shown as they are."""
-    shop.run("r", b"<script>alert(1)</script>\n")
-    text = shop.get("/runs/r/log/search?q=%3Cscript%3Ealert(1)").text
+    site.run("r", b"<script>alert(1)</script>\n")
+    text = site.get("/runs/r/log/search?q=%3Cscript%3Ealert(1)").text
     assert "<script>alert" not in text
     assert "<mark>&lt;script&gt;alert(1)</mark>&lt;/script&gt;" in text
 
@@ -212,23 +212,23 @@ def test_no_expression_takes_for_ever(words: str, tmp_path: Path) -> None:
         ("((a{99}){99}){99}", "repetition"),
     ],
 )
-def test_what_is_no_expression_is_said_in_one_sentence(words: str, said: str, shop: SiteUnderTest) -> None:
+def test_what_is_no_expression_is_said_in_one_sentence(words: str, said: str, site: SiteUnderTest) -> None:
     """On the page beside the form, as 400 of the API; the words alone are still found."""
-    shop.run("r", f"some {words} there\n".encode())
+    site.run("r", f"some {words} there\n".encode())
     asked = f"/runs/r/log/search?{urlencode({'q': words, 'regex': 'yes'})}"
-    page = shop.get(asked)
+    page = site.get(asked)
     assert (200, True) == (page.status_code, said in ParsedPage(page.text).text)
-    answer = shop.get(f"/api/v1{asked}")
+    answer = site.get(f"/api/v1{asked}")
     assert (400, True) == (answer.status_code, said in answer.json()["error"])
-    assert 1 == len(shop.get(f"/api/v1/runs/r/log/search?{urlencode({'q': words})}").json()["hits"])
+    assert 1 == len(site.get(f"/api/v1/runs/r/log/search?{urlencode({'q': words})}").json()["hits"])
 
 
 @pytest.mark.parametrize("words", ["password=h[a-z0-9]+", "MIIE.*", "^MII", "c1.3d", "token: .*123"])
-def test_what_is_hidden_cannot_be_guessed_by_an_expression(words: str, shop: SiteUnderTest) -> None:
+def test_what_is_hidden_cannot_be_guessed_by_an_expression(words: str, site: SiteUnderTest) -> None:
     """Only what readers are shown counts as a hit."""
-    shop.run("r", HIDDEN)
+    site.run("r", HIDDEN)
     asked = urlencode({"q": words, "regex": "yes"})
-    assert [] == shop.get(f"/api/v1/runs/r/log/search?{asked}").json()["hits"]
+    assert [] == site.get(f"/api/v1/runs/r/log/search?{asked}").json()["hits"]
 
 
 @pytest.mark.parametrize("begin", ["h", "x"])
@@ -290,22 +290,22 @@ def test_a_long_match_of_a_private_log_is_shown_as_far_as_there_is_room(tmp_path
     assert sum(len(text) for _, text in hit.text_parts) < 10_000
 
 
-def test_the_form_keeps_what_was_asked(shop: SiteUnderTest) -> None:
+def test_the_form_keeps_what_was_asked(site: SiteUnderTest) -> None:
     """Plain words are the default; the way on keeps the expression."""
-    shop.run("r", b"step 12\n" * 60)
-    plain = ParsedPage(shop.get("/runs/r/log").text)
+    site.run("r", b"step 12\n" * 60)
+    plain = ParsedPage(site.get("/runs/r/log").text)
     assert [{}] == [
         {key: value for key, value in found.items() if key == "checked"}
         for tag, found in plain.tags
         if tag == "input" and found.get("name") == "regex"
     ]
-    page = ParsedPage(shop.get(f"/runs/r/log/search?{urlencode({'q': 'st.p', 'regex': 'yes'})}").text)
+    page = ParsedPage(site.get(f"/runs/r/log/search?{urlencode({'q': 'st.p', 'regex': 'yes'})}").text)
     assert any(
         "checked" in found for tag, found in page.tags if tag == "input" and found.get("name") == "regex"
     )
     further = next(found["href"] for tag, found in page.tags if found.get("rel") == "next")
     assert "regex=yes" in further
-    assert 10 == shop.get(further).text.count("<mark>")
+    assert 10 == site.get(further).text.count("<mark>")
 
 
 def test_the_longest_words_may_be_an_expression() -> None:
@@ -313,11 +313,11 @@ def test_the_longest_words_may_be_an_expression() -> None:
     assert compile_pattern("[a-z]?" * (MAX_QUERY_LENGTH // 6 - 1) + "x", cased=True)
 
 
-def test_hits_that_stand_together_are_one_block(shop: SiteUnderTest) -> None:
+def test_hits_that_stand_together_are_one_block(site: SiteUnderTest) -> None:
     """Each line is shown once, in its order, and every hit of it is marked."""
     lines = [f"line {n}" + (" needle" if n in {10, 12, 14, 30} else "") for n in range(1, 60)]
-    shop.run("r", "\n".join(lines).encode())
-    page = ParsedPage(shop.get("/runs/r/log/search?q=needle").text)
+    site.run("r", "\n".join(lines).encode())
+    page = ParsedPage(site.get("/runs/r/log/search?q=needle").text)
     numbers = [found["href"].rpartition("#L")[2] for tag, found in page.tags if found.get("class") == "n"]
     assert [*map(str, range(8, 17)), *map(str, range(28, 33))] == numbers
     assert ["Lines 8 to 16", "Lines 28 to 32"] == [

@@ -21,19 +21,19 @@ MAIN = MainCommit(sha="d" * 40, tree=None, parents=(), message="Fast")
 
 
 @pytest.fixture
-def watched(shop: SiteUnderTest) -> Report:
+def watched(site: SiteUnderTest) -> Report:
     """A watched branch and its report."""
-    number = shop.database.now(
+    number = site.database.now(
         pull_requests.watch_branch, repository=PUBLIC, branch=BRANCH, installation=1, sha="c" * 40, now=NOW
     )
     report = replace(samples.mixed(), number=number, head_branch=BRANCH)
-    shop.report(report)
+    site.report(report)
     return report
 
 
-def test_its_page_is_the_report(shop: SiteUnderTest, watched: Report) -> None:
+def test_its_page_is_the_report(site: SiteUnderTest, watched: Report) -> None:
     """With the headline that a comment would have, the branch's name, and no number below zero anywhere."""
-    answer = shop.get(PAGE)
+    answer = site.get(PAGE)
     page = ParsedPage(answer.text)
     assert headline(watched) in page.text
     assert f"Branch {BRANCH}" in page.text
@@ -43,42 +43,42 @@ def test_its_page_is_the_report(shop: SiteUnderTest, watched: Report) -> None:
     assert f"pr/{watched.number}" not in answer.text
 
 
-def test_its_document_has_no_number(shop: SiteUnderTest, watched: Report) -> None:
+def test_its_document_has_no_number(site: SiteUnderTest, watched: Report) -> None:
     """As described, with the branch's own addresses."""
-    document = shop.get(f"/api/v1{PAGE}").json()
+    document = site.get(f"/api/v1{PAGE}").json()
     assert [] == problems("readBranchReport", document)
     assert document["number"] is None
     assert {"page": PAGE, "json": f"/api/v1{PAGE}"} == document["links"]
 
 
-def test_the_repository_lists_it_apart(shop: SiteUnderTest, watched: Report) -> None:
+def test_the_repository_lists_it_apart(site: SiteUnderTest, watched: Report) -> None:
     """Below the pull requests, on the page and in the document."""
-    page = shop.get(f"/{PUBLIC}").text
+    page = site.get(f"/{PUBLIC}").text
     assert f'<a href="{PAGE}"><bdi>{BRANCH}</bdi></a>' in page
-    document = shop.get(f"/api/v1/{PUBLIC}").json()
+    document = site.get(f"/api/v1/{PUBLIC}").json()
     assert [] == problems("readRepository", document)
     assert [] == document["pull_requests"]
     assert [BRANCH] == [one["branch"] for one in document["branches"]]
 
 
-def test_a_pull_request_speaks_for_its_branch(shop: SiteUnderTest, watched: Report) -> None:
+def test_a_pull_request_speaks_for_its_branch(site: SiteUnderTest, watched: Report) -> None:
     """The branch's old report stays where links to it lead, and says where newer ones are."""
-    _open_pull(shop)
-    assert "Pull request #12 speaks for this branch now" in shop.get(PAGE).text
+    _open_pull(site)
+    assert "Pull request #12 speaks for this branch now" in site.get(PAGE).text
 
 
-def test_a_branch_with_a_pull_request_alone_points_there(shop: SiteUnderTest) -> None:
+def test_a_branch_with_a_pull_request_alone_points_there(site: SiteUnderTest) -> None:
     """One sentence says where."""
-    _open_pull(shop)
-    answer = shop.get(PAGE)
+    _open_pull(site)
+    answer = site.get(PAGE)
     assert 404 == answer.status_code
     assert "Its report is that of #12." in answer.text
 
 
 @pytest.mark.parametrize("name", ["feat/x", "a" * 300, "%00", "..%2f..%2fx", "%3Cb%3E"])
-def test_other_branches_are_told_from_watched_ones(shop: SiteUnderTest, watched: Report, name: str) -> None:
+def test_other_branches_are_told_from_watched_ones(site: SiteUnderTest, watched: Report, name: str) -> None:
     """Nothing is invented, nothing is escaped from, nothing fails."""
-    answer = shop.get(f"/{PUBLIC}/branch/{name}")
+    answer = site.get(f"/{PUBLIC}/branch/{name}")
     assert 404 == answer.status_code
     assert "<b>" not in answer.text.split("<main")[-1].replace("<bdi>", "")
 
@@ -97,25 +97,25 @@ def test_other_branches_are_told_from_watched_ones(shop: SiteUnderTest, watched:
     ],
 )
 def test_what_landed_is_said(
-    shop: SiteUnderTest, watched: Report, known: LandingEvidence, words: str
+    site: SiteUnderTest, watched: Report, known: LandingEvidence, words: str
 ) -> None:
     """Which commit of main the head became, and whose its runs are."""
-    assert "landed on" not in shop.get(PAGE).text
+    assert "landed on" not in site.get(PAGE).text
     head = LandingHead(sha="c" * 40, branch=BRANCH)
     landing = Landing(head=head, commit=MAIN, known=known)
     number = watched.number
-    held = shop.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW + 1, lease=30.0)
+    held = site.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW + 1, lease=30.0)
     assert held is not None
     assert number == held.row["number"]
-    shop.database.now(pull_requests.release_pull, held, now=NOW, due=None, values={"head_sha": head.sha})
-    shop.database.now(main_branch.save_landings, PUBLIC, "main", [landing], NOW)
-    assert f"ccccccc {words}" in ParsedPage(shop.get(PAGE).text).text
+    site.database.now(pull_requests.release_pull, held, now=NOW, due=None, values={"head_sha": head.sha})
+    site.database.now(main_branch.save_landings, PUBLIC, "main", [landing], NOW)
+    assert f"ccccccc {words}" in ParsedPage(site.get(PAGE).text).text
 
 
-def _open_pull(shop: SiteUnderTest) -> None:
-    shop.pull(12)
+def _open_pull(site: SiteUnderTest) -> None:
+    site.pull(12)
     held = None
     while held is None or held.row["number"] != 12:
-        held = shop.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW + 1, lease=30.0)
+        held = site.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW + 1, lease=30.0)
         assert held is not None
-    shop.database.now(pull_requests.release_pull, held, now=NOW, due=None, values={"head_branch": BRANCH})
+    site.database.now(pull_requests.release_pull, held, now=NOW, due=None, values={"head_branch": BRANCH})

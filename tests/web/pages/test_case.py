@@ -103,10 +103,10 @@ def _report() -> Report:
     return replace(report, rows=(row,))
 
 
-def test_a_case_says_why_below_a_fold(shop: SiteUnderTest) -> None:
+def test_a_case_says_why_below_a_fold(site: SiteUnderTest) -> None:
     """Samples with their reasons, the arithmetic with its numbers, the tolerance of the loss."""
-    shop.report(_report())
-    page = ParsedPage(shop.get(PULL).text)
+    site.report(_report())
+    page = ParsedPage(site.get(PULL).text)
     for part in (
         "Why: samples, noise, arithmetic",
         "kept: steps 3, 7–8, from 0.0478 to 0.107 s",
@@ -118,10 +118,10 @@ def test_a_case_says_why_below_a_fold(shop: SiteUnderTest) -> None:
         assert part in page.text
 
 
-def test_its_samples_are_links_into_the_logs(shop: SiteUnderTest) -> None:
+def test_its_samples_are_links_into_the_logs(site: SiteUnderTest) -> None:
     """The first and the last kept step of each side."""
-    shop.report(_report())
-    links = ParsedPage(shop.get(PULL).text).values("href")
+    site.report(_report())
+    links = ParsedPage(site.get(PULL).text).values("href")
     assert [link for link in links if "#step-" in link] == [
         "/runs/main-1/log#step-3",
         "/runs/main-1/log#step-8",
@@ -130,24 +130,24 @@ def test_its_samples_are_links_into_the_logs(shop: SiteUnderTest) -> None:
     ]
 
 
-def test_each_run_has_its_price(shop: SiteUnderTest) -> None:
+def test_each_run_has_its_price(site: SiteUnderTest) -> None:
     """32 chips for 166 s and for 175 s."""
-    shop.report(_report())
-    text = shop.get(PULL).text
+    site.report(_report())
+    text = site.get(PULL).text
     assert [price in text for price in ('<td class="right">1.48</td>', '<td class="right">1.56</td>')] == [
         True,
         True,
     ]
 
 
-def test_a_runs_page_marks_what_cannot_be_true(shop: SiteUnderTest) -> None:
+def test_a_runs_page_marks_what_cannot_be_true(site: SiteUnderTest) -> None:
     """Beside the step, and beside the figures that the old page makes of it."""
     log = replace(
         DROPOUT_MAIN,
         steps=tuple(replace(one, seconds=0.0) if one.step == 5 else one for one in DROPOUT_MAIN.steps),
     )
-    shop.run("odd", b"a log\n", measured=measure(log))
-    text = ParsedPage(shop.get("/runs/odd").text).text
+    site.run("odd", b"a log\n", measured=measure(log))
+    text = ParsedPage(site.get("/runs/odd").text).text
     assert "✗ struck out: 0 s is no step time" in text
     assert (
         text.count("The step lines hold 1 implausible value: a time or rate that is not above zero (1).") == 3

@@ -58,58 +58,58 @@ def read(text: str) -> MeasuredRun:
     return measure(reader.close()[-1])
 
 
-def both(shop: SiteUnderTest, base: str = BASE, head: str = HEAD, repository: str = PUBLIC) -> str:
+def both(site: SiteUnderTest, base: str = BASE, head: str = HEAD, repository: str = PUBLIC) -> str:
     """Keep two runs; the address of their logs side by side."""
-    shop.run("b", base.encode(), measured=read(base), repository=repository)
-    shop.run("h", head.encode(), measured=read(head), repository=repository)
+    site.run("b", base.encode(), measured=read(base), repository=repository)
+    site.run("h", head.encode(), measured=read(head), repository=repository)
     return f"/{repository}/compare-logs?base=b&head=h"
 
 
-def test_two_logs_read_as_their_golden_page(shop: SiteUnderTest, accept: Accept) -> None:
+def test_two_logs_read_as_their_golden_page(site: SiteUnderTest, accept: Accept) -> None:
     """Settings that differ first, then the sections, those that are apart open."""
-    accept("pages/compare_logs.html", settled(shop.get(both(shop)).text))
+    accept("pages/compare_logs.html", settled(site.get(both(site)).text))
 
 
-def test_what_belongs_to_one_run_is_no_difference(shop: SiteUnderTest) -> None:
+def test_what_belongs_to_one_run_is_no_difference(site: SiteUnderTest) -> None:
     """Only the setting, the other line and the figures of a step are told."""
-    text = ParsedPage(shop.get(both(shop)).text).text
-    settings = re.findall(r'<th scope="row"><code>([^<]+)</code>', shop.get(both(shop)).text)
+    text = ParsedPage(site.get(both(site)).text).text
+    settings = re.findall(r'<th scope="row"><code>([^<]+)</code>', site.get(both(site)).text)
     assert ["dropout_rate"] == settings
     assert 1 == text.count("line apart")
     assert "secret-bucket" not in text
 
 
-def test_each_line_stands_in_one_section(shop: SiteUnderTest) -> None:
+def test_each_line_stands_in_one_section(site: SiteUnderTest) -> None:
     """With the whole of what it says, and without a word about more where there is none."""
-    text = ParsedPage(shop.get(both(shop)).text).text
+    text = ParsedPage(site.get(both(site)).text).text
     assert 2 == text.count("metric_logger.py:196] completed step: 2, seconds: 0.229, loss: 10.501")
     assert "goes on in the logs" not in text
 
 
-def test_a_log_beside_itself_is_the_same(shop: SiteUnderTest) -> None:
+def test_a_log_beside_itself_is_the_same(site: SiteUnderTest) -> None:
     """No section is apart, no setting differs."""
-    text = ParsedPage(shop.get(both(shop, BASE, BASE)).text).text
+    text = ParsedPage(site.get(both(site, BASE, BASE)).text).text
     assert "Both logs state the same versions, devices and settings." in text
     assert ([], []) == (re.findall("lines? apart", text), re.findall("other figures", text))
 
 
-def test_an_event_of_one_side_stands_alone(shop: SiteUnderTest) -> None:
+def test_an_event_of_one_side_stands_alone(site: SiteUnderTest) -> None:
     """A run that failed has no later steps; the page says which side has them."""
     cut = HEAD[: HEAD.index("I0422 11:17:40.412233")] + "ValueError: no\nEXIT_CODE=1\n"
-    assert "only in base" in ParsedPage(shop.get(both(shop, BASE, cut)).text).text
+    assert "only in base" in ParsedPage(site.get(both(site, BASE, cut)).text).text
 
 
-def test_long_logs_are_compared_page_by_page(shop: SiteUnderTest) -> None:
+def test_long_logs_are_compared_page_by_page(site: SiteUnderTest) -> None:
     """Every step of both is met once on the way."""
     steps = "".join(
         f"I0421 10:{20 + n // 60:02}:{n % 60:02}.000000 1366 metric_logger.py:196] completed step: {n}, "
         f"seconds: 0.200, loss: 9.{n:03}\n" + "I0421 10:20:00.1 1366 noise.py:1] chatter\n" * 5
         for n in range(200)
     )
-    address: str | None = both(shop, "XPK Start: Tue Apr 21 10:16:19 UTC 2026\n" + steps, steps)
+    address: str | None = both(site, "XPK Start: Tue Apr 21 10:16:19 UTC 2026\n" + steps, steps)
     seen: list[str] = []
     while address:
-        page = ParsedPage(shop.get(address).text)
+        page = ParsedPage(site.get(address).text)
         seen += re.findall(r"^step (\d+) ", page.text, re.MULTILINE)
         address = next((a["href"] for tag, a in page.tags if a.get("rel") == "next"), None)
     assert [str(n) for n in range(200)] == seen
@@ -118,35 +118,35 @@ def test_long_logs_are_compared_page_by_page(shop: SiteUnderTest) -> None:
 @pytest.mark.parametrize(
     "asked", ["", "?base=b", "?base=b&head=none", "?base=p&head=h", "?base=%00&head=h", "?base=b&head=p"]
 )
-def test_only_runs_of_the_repository_are_compared(asked: str, shop: SiteUnderTest) -> None:
+def test_only_runs_of_the_repository_are_compared(asked: str, site: SiteUnderTest) -> None:
     """A run of another repository is not there, whoever may see it."""
-    both(shop)
-    shop.run("p", b"x\n", repository=PRIVATE, measured=read(BASE))
-    answer = shop.get(f"/{PUBLIC}/compare-logs{asked}")
-    assert (404, shop.get("/no/such").content) == (answer.status_code, answer.content)
+    both(site)
+    site.run("p", b"x\n", repository=PRIVATE, measured=read(BASE))
+    answer = site.get(f"/{PUBLIC}/compare-logs{asked}")
+    assert (404, site.get("/no/such").content) == (answer.status_code, answer.content)
 
 
-def test_a_run_that_was_not_read_cannot_be_compared(shop: SiteUnderTest) -> None:
+def test_a_run_that_was_not_read_cannot_be_compared(site: SiteUnderTest) -> None:
     """That is said, and what can be done."""
-    both(shop)
-    shop.run("u", b"text\n")
-    answer = shop.get(f"/{PUBLIC}/compare-logs?base=b&head=u")
+    both(site)
+    site.run("u", b"text\n")
+    answer = site.get(f"/{PUBLIC}/compare-logs?base=b&head=u")
     assert (404, True) == (answer.status_code, "has not been read yet" in answer.text)
 
 
-def test_thousands_of_lines_alike_take_a_moment(shop: SiteUnderTest) -> None:
+def test_thousands_of_lines_alike_take_a_moment(site: SiteUnderTest) -> None:
     """Only the first of a section are compared, and that more follows is said."""
     began = time.monotonic()
-    answer = shop.get(both(shop, BASE + "\n" * 40_000, HEAD + "x\n" * 20_000))
+    answer = site.get(both(site, BASE + "\n" * 40_000, HEAD + "x\n" * 20_000))
     assert "goes on in the logs" in answer.text
     assert time.monotonic() - began < 20
 
 
-def test_a_private_repository_needs_its_key(shop: SiteUnderTest) -> None:
+def test_a_private_repository_needs_its_key(site: SiteUnderTest) -> None:
     """As every page of it."""
-    address = both(shop, repository=PRIVATE)
-    assert 404 == shop.get(address).status_code
-    assert "gs://secret-bucket/x" in shop.get(f"{address}&key={KEY.key(PRIVATE)}").text
+    address = both(site, repository=PRIVATE)
+    assert 404 == site.get(address).status_code
+    assert "gs://secret-bucket/x" in site.get(f"{address}&key={KEY.key(PRIVATE)}").text
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ COMPARE = f"/{PUBLIC}/compare"
 HEAD = "cdc765a1f0e9"
 
 
-def _rows(shop: SiteUnderTest, ends: str) -> dict[str, str]:
+def _rows(site: SiteUnderTest, ends: str) -> dict[str, str]:
     """Each case's state, by `case variant`."""
-    rows = shop.get(f"/api/v1{COMPARE}/{ends}").json()["rows"]
+    rows = site.get(f"/api/v1{COMPARE}/{ends}").json()["rows"]
     return {f"{row['case']} {row['head_variant']}": row["state"] for row in rows}
 
 
@@ -28,13 +28,13 @@ def _rows(shop: SiteUnderTest, ends: str) -> dict[str, str]:
     ],
 )
 def test_a_comparison_reads_as_its_golden_page(
-    name: str, ends: str, stocked: SiteUnderTest, accept: Accept
+    name: str, ends: str, filled_site: SiteUnderTest, accept: Accept
 ) -> None:
     """Every main state is a page somebody has looked at."""
-    accept(f"pages/compare_{name}.html", settled(stocked.get(f"{COMPARE}/{ends}").text))
+    accept(f"pages/compare_{name}.html", settled(filled_site.get(f"{COMPARE}/{ends}").text))
 
 
-def test_every_spelling_of_a_name_finds_the_same_runs(stocked: SiteUnderTest) -> None:
+def test_every_spelling_of_a_name_finds_the_same_runs(filled_site: SiteUnderTest) -> None:
     """A branch in its own or in runs' spelling, a commit by 7 digits or all, a pull request by its head."""
     expected = {
         "03_dropout linen": "fixed",
@@ -44,14 +44,14 @@ def test_every_spelling_of_a_name_finds_the_same_runs(stocked: SiteUnderTest) ->
         "11_offload linen": "same",
         "11_offload nnx": "fails_on_both",
     }
-    full = stocked.get(f"/api/v1{COMPARE}/main...{HEAD}").json()["head"]["sha"]
+    full = filled_site.get(f"/api/v1{COMPARE}/main...{HEAD}").json()["head"]["sha"]
     for head in ("test_1", "test-1", "test/1", HEAD[:7], full, full.upper(), "pr/12", "pull/12"):
-        assert expected == _rows(stocked, f"main...{head}"), head
+        assert expected == _rows(filled_site, f"main...{head}"), head
 
 
-def test_a_branch_stands_for_the_newest_commit_of_each_case(stocked: SiteUnderTest) -> None:
+def test_a_branch_stands_for_the_newest_commit_of_each_case(filled_site: SiteUnderTest) -> None:
     """One run of main a commit: its newest, and none of the older ones."""
-    (row, *_) = stocked.get(f"/api/v1{COMPARE}/main...pr/12").json()["rows"]
+    (row, *_) = filled_site.get(f"/api/v1{COMPARE}/main...pr/12").json()["rows"]
     assert [(sha(MAIN_RUNS - 1), f"03_dropout-linen-m{MAIN_RUNS - 1}")] == [
         (run["sha"], run["id"]) for run in row["base_runs"]
     ]
@@ -60,30 +60,30 @@ def test_a_branch_stands_for_the_newest_commit_of_each_case(stocked: SiteUnderTe
     ]
 
 
-def test_an_old_commit_is_not_held_against_the_runs_that_came_after_it(stocked: SiteUnderTest) -> None:
+def test_an_old_commit_is_not_held_against_the_runs_that_came_after_it(filled_site: SiteUnderTest) -> None:
     """Before main moved by 3 %, its later level says nothing of it."""
-    document = stocked.get(f"/api/v1{COMPARE}/{sha(5)[:12]}...pr/12?case=04_int8&variant=linen").json()
+    document = filled_site.get(f"/api/v1{COMPARE}/{sha(5)[:12]}...pr/12?case=04_int8&variant=linen").json()
     timing = document["chosen"]["comparison"]["timing"]
     assert 9.3 == pytest.approx(timing["change_percent"], abs=0.5)
     assert 0 == timing["history"]
 
 
-def test_two_variants_are_no_before_and_after(stocked: SiteUnderTest) -> None:
+def test_two_variants_are_no_before_and_after(filled_site: SiteUnderTest) -> None:
     """A case that fails in one variant alone is said so, and is no new failure."""
-    page = ParsedPage(stocked.get(f"{COMPARE}/main:linen...main:nnx?case=11_offload").text)
+    page = ParsedPage(filled_site.get(f"{COMPARE}/main:linen...main:nnx?case=11_offload").text)
     assert "11_offload: fails in nnx, passes in linen" in page.text
     assert NNX_ERROR in page.text
     assert "new failure" not in page.text
-    overview = ParsedPage(stocked.get(f"{COMPARE}/main:linen...main:nnx").text).text
+    overview = ParsedPage(filled_site.get(f"{COMPARE}/main:linen...main:nnx").text).text
     assert "1 fails in nnx, passes in linen" in overview
     assert "new failure" not in overview
 
 
-def test_from_case_to_case_by_link(stocked: SiteUnderTest) -> None:
+def test_from_case_to_case_by_link(filled_site: SiteUnderTest) -> None:
     """Each case leads to the one before and after by name; the first and the last have one neighbour."""
     seen, link = [], f"{COMPARE}/main...{HEAD}?case=03_dropout&variant=linen"
     while link:
-        page = ParsedPage(stocked.get(link).text)
+        page = ParsedPage(filled_site.get(link).text)
         seen.append(link.partition("?")[2])
         link = next((a["href"] for tag, a in page.tags if tag == "a" and a.get("rel") == "next"), "")
     assert [
@@ -93,9 +93,9 @@ def test_from_case_to_case_by_link(stocked: SiteUnderTest) -> None:
     ] == seen
 
 
-def test_the_page_of_a_case_has_all_it_rests_on(stocked: SiteUnderTest) -> None:
+def test_the_page_of_a_case_has_all_it_rests_on(filled_site: SiteUnderTest) -> None:
     """Figures with how they are measured, curves with their words, time, runs, and the list of keys."""
-    page = ParsedPage(stocked.get(f"{COMPARE}/main...{HEAD}?case=04_int8&variant=linen").text)
+    page = ParsedPage(filled_site.get(f"{COMPARE}/main...{HEAD}?case=04_int8&variant=linen").text)
     for part in (
         "Figures",
         "Where the time went",
@@ -130,23 +130,23 @@ WRONG = {
 
 
 @pytest.mark.parametrize("ends", WRONG)
-def test_a_wrong_name_is_one_sentence_with_what_was_meant(ends: str, stocked: SiteUnderTest) -> None:
+def test_a_wrong_name_is_one_sentence_with_what_was_meant(ends: str, filled_site: SiteUnderTest) -> None:
     """404, in words, as a page and as JSON."""
-    page, document = stocked.get(f"{COMPARE}/{ends}"), stocked.get(f"/api/v1{COMPARE}/{ends}")
+    page, document = filled_site.get(f"{COMPARE}/{ends}"), filled_site.get(f"/api/v1{COMPARE}/{ends}")
     assert (404, 404) == (page.status_code, document.status_code)
     assert WRONG[ends] in ParsedPage(page.text).text
     assert WRONG[ends] in document.json()["error"]
 
 
-def test_a_strangers_wrong_name_is_no_hint(stocked: SiteUnderTest) -> None:
+def test_a_strangers_wrong_name_is_no_hint(filled_site: SiteUnderTest) -> None:
     """In a private repository every name is as unknown as the repository."""
-    answers = {stocked.get(f"/octo/{name}/compare/main...mian").text for name in ("secret", "nothing")}
+    answers = {filled_site.get(f"/octo/{name}/compare/main...mian").text for name in ("secret", "nothing")}
     assert 1 == len(answers)
 
 
-def test_what_is_compared_again_is_not_compared_anew(stocked: SiteUnderTest) -> None:
+def test_what_is_compared_again_is_not_compared_anew(filled_site: SiteUnderTest) -> None:
     """The same runs give the same page and tag."""
-    first, again = (stocked.get(f"{COMPARE}/main...{HEAD}") for _ in range(2))
+    first, again = (filled_site.get(f"{COMPARE}/main...{HEAD}") for _ in range(2))
     assert first.headers["etag"] == again.headers["etag"]
-    same = stocked.get(f"{COMPARE}/main...{HEAD}", if_none_match=first.headers["etag"])
+    same = filled_site.get(f"{COMPARE}/main...{HEAD}", if_none_match=first.headers["etag"])
     assert (304, "no-cache") == (same.status_code, same.headers["cache-control"])

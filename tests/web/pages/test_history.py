@@ -40,19 +40,19 @@ def _point(number: int, value: float | None, conditions: str = "TPU · 32") -> H
     ("name", "asked"), [("moved", "?case=04_int8"), ("failing", "?case=11_offload&variant=nnx"), ("all", "")]
 )
 def test_a_history_reads_as_its_golden_page(
-    name: str, asked: str, stocked: SiteUnderTest, accept: Accept
+    name: str, asked: str, filled_site: SiteUnderTest, accept: Accept
 ) -> None:
     """A change that somebody took note of, a case that always fails, and the list."""
-    accept(f"pages/history_{name}.html", settled(stocked.get(HISTORY + asked).text))
+    accept(f"pages/history_{name}.html", settled(filled_site.get(HISTORY + asked).text))
 
 
-def test_a_change_names_its_commits_and_who_took_note(stocked: SiteUnderTest) -> None:
+def test_a_change_names_its_commits_and_who_took_note(filled_site: SiteUnderTest) -> None:
     """By how much, between which commits, and whose acknowledgement it was."""
-    (change,) = stocked.get(f"/api/v1{HISTORY}?case=04_int8&variant=linen").json()["changes"]
+    (change,) = filled_site.get(f"/api/v1{HISTORY}?case=04_int8&variant=linen").json()["changes"]
     assert (sha(MAIN_RUNS // 2 - 1), sha(MAIN_RUNS // 2)) == (change["before"], change["at"])
     assert 3.0 == pytest.approx(change["change_percent"], abs=0.2)
     assert ("octocat", True) == (change["acknowledged"]["by"], change["acknowledged"]["certain"])
-    page = ParsedPage(stocked.get(f"{HISTORY}?case=04_int8&variant=linen").text)
+    page = ParsedPage(filled_site.get(f"{HISTORY}?case=04_int8&variant=linen").text)
     assert "acknowledged by octocat in #7: the new kernel is worth it" in page.text
     assert f"https://github.com/{PUBLIC}/compare/{change['before']}...{change['at']}" in page.values("href")
 
@@ -76,7 +76,7 @@ def test_other_devices_are_another_level_and_no_change_of_the_code() -> None:
     assert [(0, 7), (8, 15)] == [(level.first, level.last) for level in history_levels(points, [move])]
 
 
-def test_ten_thousand_points_are_drawn_thinly_and_no_outlier_is_lost(shop: SiteUnderTest) -> None:
+def test_ten_thousand_points_are_drawn_thinly_and_no_outlier_is_lost(site: SiteUnderTest) -> None:
     """At most two points a stretch; the one that stands out is one of them."""
     values = [0.2 * (1 + 0.001 * z) for z in normals(10_000, 5)]
     values[6789] = 0.9
@@ -114,16 +114,16 @@ def test_thinning_keeps_the_lowest_and_the_highest() -> None:
     assert kept == sorted(kept)
 
 
-def test_failures_stay_in_the_picture_and_in_the_table(stocked: SiteUnderTest) -> None:
+def test_failures_stay_in_the_picture_and_in_the_table(filled_site: SiteUnderTest) -> None:
     """A run without a figure is a stroke at the foot, and its outcome stands in the table."""
-    page = ParsedPage(stocked.get(f"{HISTORY}?case=03_dropout&variant=linen").text)
+    page = ParsedPage(filled_site.get(f"{HISTORY}?case=03_dropout&variant=linen").text)
     assert "5 did not end well" in page.text
     assert "run without a figure" in page.text
 
 
-def test_the_csv_has_every_run_and_no_formula(stocked: SiteUnderTest) -> None:
+def test_the_csv_has_every_run_and_no_formula(filled_site: SiteUnderTest) -> None:
     """One line a run, numbers as numbers, under the unit."""
-    answer = stocked.get(f"{HISTORY}?case=04_int8&variant=linen&format=csv")
+    answer = filled_site.get(f"{HISTORY}?case=04_int8&variant=linen&format=csv")
     header, *rows = csv.reader(io.StringIO(answer.text))
     assert ("text/csv; charset=utf-8", MAIN_RUNS) == (answer.headers["content-type"], len(rows))
     assert [
@@ -140,7 +140,7 @@ def test_the_csv_has_every_run_and_no_formula(stocked: SiteUnderTest) -> None:
         'attachment; filename="04_int8-linen-steady_step_seconds.csv"'
         == answer.headers["content-disposition"]
     )
-    assert answer.text == stocked.get(f"/api/v1{HISTORY}?case=04_int8&variant=linen&format=csv").text
+    assert answer.text == filled_site.get(f"/api/v1{HISTORY}?case=04_int8&variant=linen&format=csv").text
 
 
 @given(st.text(max_size=30))
@@ -167,9 +167,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize("asked", WRONG)
-def test_a_wrong_name_is_one_sentence_with_what_was_meant(asked: str, stocked: SiteUnderTest) -> None:
+def test_a_wrong_name_is_one_sentence_with_what_was_meant(asked: str, filled_site: SiteUnderTest) -> None:
     """404, in words, as a page and as JSON, where a metric that is none is 400: the API lists them."""
-    page, document = stocked.get(HISTORY + asked), stocked.get(f"/api/v1{HISTORY}{asked}")
+    page, document = filled_site.get(HISTORY + asked), filled_site.get(f"/api/v1{HISTORY}{asked}")
     assert (404, 400 if "metric" in asked else 404) == (page.status_code, document.status_code)
     assert WRONG[asked] in ParsedPage(page.text).text
     assert WRONG[asked] in document.json()["error"]
@@ -182,15 +182,15 @@ def test_odd_figures_are_no_levels() -> None:
     assert (0.2, 0.0) == (level.median, level.half_band)
 
 
-def test_a_small_image_stands_alone(stocked: SiteUnderTest) -> None:
+def test_a_small_image_stands_alone(filled_site: SiteUnderTest) -> None:
     """Well-formed, with its words, kept for minutes, and shown by other sites; what is unknown is 404."""
-    answer = stocked.get(f"{HISTORY}/spark.svg?case=04_int8&variant=linen")
+    answer = filled_site.get(f"{HISTORY}/spark.svg?case=04_int8&variant=linen")
     root = ElementTree.fromstring(answer.text)  # noqa: S314 - our own image
     assert "{http://www.w3.org/2000/svg}svg" == root.tag
     assert root.attrib["aria-label"].startswith("04_int8 · linen: 24 newest runs, newest level 0.23")
     assert ("image/svg+xml", "public, max-age=300", "cross-origin") == tuple(
         answer.headers[name] for name in ("content-type", "cache-control", "cross-origin-resource-policy")
     )
-    same = stocked.get(f"{HISTORY}/spark.svg?case=04_int8", if_none_match=answer.headers["etag"])
+    same = filled_site.get(f"{HISTORY}/spark.svg?case=04_int8", if_none_match=answer.headers["etag"])
     assert 304 == same.status_code
-    assert 404 == stocked.get(f"{HISTORY}/spark.svg?case=nothing").status_code
+    assert 404 == filled_site.get(f"{HISTORY}/spark.svg?case=nothing").status_code

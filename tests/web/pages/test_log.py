@@ -45,143 +45,143 @@ def marked(page: ParsedPage) -> list[str]:
     return [name for name in page.values("id") if re.match(r"step-|error", name)]
 
 
-def test_a_log_reads_as_its_golden_page(shop: SiteUnderTest, accept: Accept) -> None:
+def test_a_log_reads_as_its_golden_page(site: SiteUnderTest, accept: Accept) -> None:
     """Numbered lines, the error and the steps marked and linked."""
-    shop.run("r", FAILED.encode(), measured=read(FAILED, "NotImplementedError"))
-    accept("pages/log.html", settled(shop.get("/runs/r/log").text))
+    site.run("r", FAILED.encode(), measured=read(FAILED, "NotImplementedError"))
+    accept("pages/log.html", settled(site.get("/runs/r/log").text))
 
 
-def test_lines_have_the_numbers_of_the_file(shop: SiteUnderTest) -> None:
+def test_lines_have_the_numbers_of_the_file(site: SiteUnderTest) -> None:
     """`#L120` is line 120."""
-    shop.run("r", b"".join(b"line %d\n" % n for n in range(1, 501)))
+    site.run("r", b"".join(b"line %d\n" % n for n in range(1, 501)))
     assert [f"L{n}" for n in range(1, 501)] == [
-        i for i in ParsedPage(shop.get("/runs/r/log").text).values("id") if i[0] == "L"
+        i for i in ParsedPage(site.get("/runs/r/log").text).values("id") if i[0] == "L"
     ]
 
 
 @pytest.mark.parametrize("zipped", [False, True])
-def test_a_large_log_is_read_part_by_part(zipped: bool, shop: SiteUnderTest) -> None:  # noqa: FBT001 - a parameter of the test
+def test_a_large_log_is_read_part_by_part(zipped: bool, site: SiteUnderTest) -> None:  # noqa: FBT001 - a parameter of the test
     """Following `next` from the start shows every line once, in its place, and each part is small."""
     text = b"".join(b"%d: %s\n" % (n, b"x" * (n % 180)) for n in range(1, 5_501))
-    shop.run("r", text, zipped=zipped)
+    site.run("r", text, zipped=zipped)
     address: str | None = "/runs/r/log"
     seen: list[str] = []
     while address:
-        page = ParsedPage(shop.get(address).text)
+        page = ParsedPage(site.get(address).text)
         assert len(page.text) < 600_000
         seen += [name for name in page.values("id") if re.fullmatch(r"L\d+", name)]
         address = next((a["href"] for tag, a in page.tags if a.get("rel") == "next"), None)
     assert [f"L{n}" for n in range(1, 5_501)] == seen
 
 
-def test_one_can_go_back(shop: SiteUnderTest) -> None:
+def test_one_can_go_back(site: SiteUnderTest) -> None:
     """`previous` leads to the start."""
-    shop.run("r", b"line\n" * 12_000)
+    site.run("r", b"line\n" * 12_000)
     address, steps = "/runs/r/log?at=50000", 0
     while address:
-        page = ParsedPage(shop.get(address).text)
+        page = ParsedPage(site.get(address).text)
         address = next((a["href"] for tag, a in page.tags if a.get("rel") == "prev"), "")
         steps += 1
     assert "L1" in page.values("id")
     assert steps < 9
 
 
-def test_marks_of_other_parts_are_linked(shop: SiteUnderTest) -> None:
+def test_marks_of_other_parts_are_linked(site: SiteUnderTest) -> None:
     """The error at the end of a large log can be reached from its first page, and stands there marked."""
     text = maxtext_log(steps=3) * 200 + "ValueError: the end\n"
-    shop.run("r", text.encode(), measured=read(text, "ValueError: the end"))
-    first = ParsedPage(shop.get("/runs/r/log").text)
+    site.run("r", text.encode(), measured=read(text, "ValueError: the end"))
+    first = ParsedPage(site.get("/runs/r/log").text)
     there = next(link for link in first.values("href") if link.endswith("#error"))
-    page = ParsedPage(shop.get(there).text)
+    page = ParsedPage(site.get(there).text)
     assert "error" in marked(page)
     assert "ValueError: the end" in page.text
 
 
-def test_a_line_far_away_is_found_by_its_number(shop: SiteUnderTest) -> None:
+def test_a_line_far_away_is_found_by_its_number(site: SiteUnderTest) -> None:
     """`?from=` shows the part that holds the line; a line that is not there is said."""
-    shop.run("r", b"".join(b"line %d\n" % n for n in range(1, 60_001)))
-    assert "L50000" in ParsedPage(shop.get("/runs/r/log?from=50000").text).values("id")
-    assert "Line 999999 is not in this log" in shop.get("/runs/r/log?from=999999").text
-    assert "L1" in ParsedPage(shop.get("/runs/r/log?from=0").text).values("id")
+    site.run("r", b"".join(b"line %d\n" % n for n in range(1, 60_001)))
+    assert "L50000" in ParsedPage(site.get("/runs/r/log?from=50000").text).values("id")
+    assert "Line 999999 is not in this log" in site.get("/runs/r/log?from=999999").text
+    assert "L1" in ParsedPage(site.get("/runs/r/log?from=0").text).values("id")
 
 
 @pytest.mark.parametrize(
     "query",
     ["at=x", "at=-1", "at=" + "9" * 50, "from=x", "from=١", "from=&to=9", "from=1&to=-3", "at=&from="],
 )
-def test_nonsense_in_an_address_shows_a_part_of_the_log(query: str, shop: SiteUnderTest) -> None:
+def test_nonsense_in_an_address_shows_a_part_of_the_log(query: str, site: SiteUnderTest) -> None:
     """No address makes an error of ours."""
-    shop.run("r", b"only line\n")
-    answer = shop.get(f"/runs/r/log?{query}")
+    site.run("r", b"only line\n")
+    answer = site.get(f"/runs/r/log?{query}")
     assert (200, True) == (answer.status_code, "only line" in answer.text)
 
 
-def test_a_pasted_log_has_its_steps_apart(shop: SiteUnderTest) -> None:
+def test_a_pasted_log_has_its_steps_apart(site: SiteUnderTest) -> None:
     """A log in one line is broken at its steps, each marked."""
     text = maxtext_log(steps=12, flat=True)
-    shop.run("r", text.encode(), measured=read(text))
-    page = ParsedPage(shop.get("/runs/r/log").text)
+    site.run("r", text.encode(), measured=read(text))
+    page = ParsedPage(site.get("/runs/r/log").text)
     assert [f"step-{n}" for n in range(12)] == marked(page)
 
 
-def test_a_log_that_is_gone_is_one_clear_page(shop: SiteUnderTest) -> None:
+def test_a_log_that_is_gone_is_one_clear_page(site: SiteUnderTest) -> None:
     """What is the matter and what to do; nothing of where it lay."""
-    shop.run("r")
+    site.run("r")
     for path, status in (("/runs/r/log", 404), ("/runs/r/log/raw", 404), ("/api/v1/runs/r/log", 404)):
-        answer = shop.get(path)
+        answer = site.get(path)
         assert (status, True) == (answer.status_code, "This log is gone" in answer.text)
-        assert str(shop.folder) not in answer.text
-    assert 200 == shop.get("/runs/r").status_code
+        assert str(site.folder) not in answer.text
+    assert 200 == site.get("/runs/r").status_code
 
 
-def test_a_store_that_is_away_is_one_clear_page(shop: SiteUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_is_away_is_one_clear_page(site: SiteUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
     """503, with the store's own reason and without its address."""
-    shop.run("r", b"text\n")
+    site.run("r", b"text\n")
 
     def refuse(path: Path, mode: str) -> None:
         raise PermissionError(13, mode, str(path))
 
     monkeypatch.setattr(Path, "open", refuse)
     for path in ("/runs/r/log", "/runs/r/log/raw", "/api/v1/runs/r/log"):
-        answer = shop.get(path)
+        answer = site.get(path)
         assert (503, True) == (answer.status_code, "permission denied" in answer.text)
-        assert (True, False) == ("retry-after" in answer.headers, str(shop.folder) in answer.text)
+        assert (True, False) == ("retry-after" in answer.headers, str(site.folder) in answer.text)
 
 
-def test_a_run_without_a_log_says_so(shop: SiteUnderTest) -> None:
+def test_a_run_without_a_log_says_so(site: SiteUnderTest) -> None:
     """A run that has not written anything has a page all the same, whether it still may or not."""
-    run = shop.run("r")
-    shop.change(run, log_uri=None)
-    assert "This run has no log yet" in shop.get("/runs/r/log").text
-    assert "It left no log." in shop.get("/runs/r").text
-    shop.change(run, log_uri=None, started=None, state=RunState.QUEUED)
-    assert "not begun yet, found. It has written no log yet." in shop.get("/runs/r").text
+    run = site.run("r")
+    site.change(run, log_uri=None)
+    assert "This run has no log yet" in site.get("/runs/r/log").text
+    assert "It left no log." in site.get("/runs/r").text
+    site.change(run, log_uri=None, started=None, state=RunState.QUEUED)
+    assert "not begun yet, found. It has written no log yet." in site.get("/runs/r").text
 
 
-def test_an_empty_log_says_so(shop: SiteUnderTest) -> None:
+def test_an_empty_log_says_so(site: SiteUnderTest) -> None:
     """Nothing is not an error."""
-    shop.run("r", b"")
-    assert "The log is empty" in shop.get("/runs/r/log").text
+    site.run("r", b"")
+    assert "The log is empty" in site.get("/runs/r/log").text
 
 
 @pytest.mark.parametrize("zipped", [False, True])
-def test_the_download_is_the_whole_log(zipped: bool, shop: SiteUnderTest) -> None:  # noqa: FBT001 - a parameter of the test
+def test_the_download_is_the_whole_log(zipped: bool, site: SiteUnderTest) -> None:  # noqa: FBT001 - a parameter of the test
     """As text, under a safe name, inflated; asking with HEAD reads none of it."""
     text = maxtext_log(steps=5, bucket="gs://b/c").replace("gs://b/c", "/checkpoints").encode() * 20
     text = text.replace(b"-slice-job-0-0", b"")
-    shop.run("r", text, zipped=zipped)
-    answer = shop.get("/runs/r/log/raw?download=yes")
+    site.run("r", text, zipped=zipped)
+    answer = site.get("/runs/r/log/raw?download=yes")
     assert text.decode() == answer.text
     assert "text/plain; charset=utf-8" == answer.headers["content-type"]
     assert 'attachment; filename="03_dropout-linen-r.log"' == answer.headers["content-disposition"]
-    assert (200, "") == ((head := shop.get("/runs/r/log/raw", "HEAD")).status_code, head.text)
+    assert (200, "") == ((head := site.get("/runs/r/log/raw", "HEAD")).status_code, head.text)
 
 
-def test_a_damaged_gzip_is_told(shop: SiteUnderTest) -> None:
+def test_a_damaged_gzip_is_told(site: SiteUnderTest) -> None:
     """Part of the page's job is to say what is wrong with a file."""
     content = gzip.compress(b"".join(b"%d\n" % (n * n) for n in range(50_000)))
-    shop.run("r", content[:3000] + b"\x00" * 800 + content[3800:])
-    answer = shop.get("/runs/r/log")
+    site.run("r", content[:3000] + b"\x00" * 800 + content[3800:])
+    answer = site.get("/runs/r/log")
     assert (404, True) == (answer.status_code, "compressed, and damaged" in answer.text)
 
 
@@ -196,14 +196,14 @@ def damaged(text: bytes, place: str) -> bytes:
 @pytest.mark.parametrize("repository", [PUBLIC, PRIVATE])
 @pytest.mark.parametrize("place", ["checksum", "block"])
 def test_a_damaged_gzip_is_sent_as_far_as_it_can_be_read(
-    repository: str, place: str, shop: SiteUnderTest, caplog: pytest.LogCaptureFixture
+    repository: str, place: str, site: SiteUnderTest, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Every byte before the damage, a last line that says so to the reader, and one line in our own log."""
     text = b"".join(b"%d\n" % (n * n) for n in range(50_000))
-    shop.run("r", damaged(text, place), repository=repository)
+    site.run("r", damaged(text, place), repository=repository)
     key = f"?key={KEY.key(PRIVATE)}" if repository == PRIVATE else ""
     with caplog.at_level("WARNING"):
-        answer = shop.get(f"/runs/r/log/raw{key}")
+        answer = site.get(f"/runs/r/log/raw{key}")
     sent, _, said = answer.content.rpartition(b"\n[MaxView: ")
     assert text == sent
     assert b"the text ends here. This log is compressed, and damaged: its rest cannot be read.]\n" == said
@@ -225,19 +225,19 @@ def test_a_damaged_gzip_is_sent_as_far_as_it_can_be_read(
     ],
 )
 def test_a_part_of_a_private_log_can_be_fetched(
-    asked: str, status: int, sent: bytes, header: str | None, shop: SiteUnderTest
+    asked: str, status: int, sent: bytes, header: str | None, site: SiteUnderTest
 ) -> None:
     """As RFC 9110 has it; a download that broke off goes on where it did."""
-    shop.run("p", b"0123456789", repository=PRIVATE)
-    answer = shop.get(f"/runs/p/log/raw?key={KEY.key(PRIVATE)}", range=asked)
+    site.run("p", b"0123456789", repository=PRIVATE)
+    answer = site.get(f"/runs/p/log/raw?key={KEY.key(PRIVATE)}", range=asked)
     assert (status, sent, header) == (answer.status_code, answer.content, answer.headers.get("content-range"))
     assert str(len(sent)) == answer.headers["content-length"]
 
 
-def test_a_public_log_is_sent_whole(shop: SiteUnderTest) -> None:
+def test_a_public_log_is_sent_whole(site: SiteUnderTest) -> None:
     """What is taken out of it moves every byte behind it, so no part can be asked for."""
-    shop.run("r", b"password=hunter2hunter\n")
-    answer = shop.get("/runs/r/log/raw", range="bytes=9-12")
+    site.run("r", b"password=hunter2hunter\n")
+    answer = site.get("/runs/r/log/raw", range="bytes=9-12")
     assert (200, "none", "password=[secret]\n") == (
         answer.status_code,
         answer.headers["accept-ranges"],
@@ -245,11 +245,11 @@ def test_a_public_log_is_sent_whole(shop: SiteUnderTest) -> None:
     )
 
 
-def test_raw_is_read_in_the_browser_and_a_download_is_kept(shop: SiteUnderTest) -> None:
+def test_raw_is_read_in_the_browser_and_a_download_is_kept(site: SiteUnderTest) -> None:
     """Both under the same safe name; nothing in it can act, since it is text and nothing else."""
-    shop.run("r", b"<script>alert(1)</script>\n")
+    site.run("r", b"<script>alert(1)</script>\n")
     for query, how in (("", "inline"), ("?download=yes", "attachment")):
-        answer = shop.get(f"/runs/r/log/raw{query}")
+        answer = site.get(f"/runs/r/log/raw{query}")
         assert f'{how}; filename="03_dropout-linen-r.log"' == answer.headers["content-disposition"]
         assert ("text/plain; charset=utf-8", "nosniff") == (
             answer.headers["content-type"],
@@ -258,20 +258,20 @@ def test_raw_is_read_in_the_browser_and_a_download_is_kept(shop: SiteUnderTest) 
 
 
 def test_an_index_is_kept_beside_our_own_files_and_belongs_to_one_content(
-    shop: SiteUnderTest, monkeypatch: pytest.MonkeyPatch
+    site: SiteUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second process need not read the log again; a log that was rewritten gets an index of its own."""
     monkeypatch.setattr(line_index, "MIN_INDEXED_BYTES", 0)
-    record = shop.run("r", b"".join(b"line %d\n" % n for n in range(1, 60_001)))
-    assert 200 == shop.get("/runs/r/log?from=50000").status_code
-    (kept,) = (shop.folder / "artifacts" / "line-index").iterdir()
-    again = SiteUnderTest(folder=shop.folder, database=shop.database)
+    record = site.run("r", b"".join(b"line %d\n" % n for n in range(1, 60_001)))
+    assert 200 == site.get("/runs/r/log?from=50000").status_code
+    (kept,) = (site.folder / "artifacts" / "line-index").iterdir()
+    again = SiteUnderTest(folder=site.folder, database=site.database)
     monkeypatch.setattr(log_source, "build_index", None)
     assert "line 50000" in again.get("/runs/r/log?from=50000").text
     monkeypatch.undo()
     monkeypatch.setattr(line_index, "MIN_INDEXED_BYTES", 0)
-    shop.run("r", b"".join(b"another line %d\n" % n for n in range(1, 60_001)))
-    assert "another line 50000" in shop.get("/runs/r/log?from=50000").text
+    site.run("r", b"".join(b"another line %d\n" % n for n in range(1, 60_001)))
+    assert "another line 50000" in site.get("/runs/r/log?from=50000").text
     assert 2 == len(list(kept.parent.iterdir()))
     kept.write_bytes(b"damaged")
     assert record.id == "r"
@@ -302,10 +302,10 @@ def test_a_far_place_of_a_gzip_is_reached_again_quickly(
     assert len(read) < 8
 
 
-def test_a_bomb_is_not_inflated_for_ever(shop: SiteUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bomb_is_not_inflated_for_ever(site: SiteUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small file that claims gigabytes is read up to a limit, and that is said."""
     monkeypatch.setattr(log_source, "INFLATED_LIMIT", 3 << 20)
-    shop.run("r", b"\n" * (20 << 20), zipped=True)
-    answer = shop.get("/runs/r/log?from=19000000")
+    site.run("r", b"\n" * (20 << 20), zipped=True)
+    answer = site.get("/runs/r/log?from=19000000")
     assert (404, True) == (answer.status_code, "too far in" in answer.text)
-    assert 200 == shop.get("/runs/r/log").status_code
+    assert 200 == site.get("/runs/r/log").status_code

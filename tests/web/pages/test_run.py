@@ -28,7 +28,7 @@ PAST = PastAttempt(
 )
 
 
-def _run_page(shop: SiteUnderTest, standing: RunStatus) -> str:
+def _run_page(site: SiteUnderTest, standing: RunStatus) -> str:
     """The page of a run that stands so."""
 
     def put(connection: Connection) -> None:
@@ -36,18 +36,18 @@ def _run_page(shop: SiteUnderTest, standing: RunStatus) -> str:
         written = msgspec.json.encode(standing).decode()
         connection.execute(update(RUN).values(standing=written, state=standing.state))
 
-    shop.database.now(put)
-    answer = shop.get(f"/runs/{FIRST.record.id}")
+    site.database.now(put)
+    answer = site.get(f"/runs/{FIRST.record.id}")
     assert answer.status_code == 200
     return str(answer.text)
 
 
-def test_a_run_that_is_tried_again_shows_its_past_attempts(shop: SiteUnderTest) -> None:
+def test_a_run_that_is_tried_again_shows_its_past_attempts(site: SiteUnderTest) -> None:
     """When, how far, why, and what the cluster said: as text, whatever it holds."""
     standing = RunStatus(
         name=f"{PAST.name}-2", timeout_seconds=600, state=RunState.QUEUED, attempt=2, past=(PAST,)
     )
-    page = _run_page(shop, standing)
+    page = _run_page(site, standing)
     assert "queued: attempt 2, since it was preempted" in page
     assert "Attempts before this one" in page
     assert "by &lt;script&gt;alert(1)&lt;/script&gt; in ns" in page
@@ -70,15 +70,15 @@ def test_a_run_that_is_tried_again_shows_its_past_attempts(shop: SiteUnderTest) 
     ],
 )
 def test_the_page_says_how_a_run_stands_now(
-    shop: SiteUnderTest, changes: dict[str, object], words: str
+    site: SiteUnderTest, changes: dict[str, object], words: str
 ) -> None:
     """Read when it is asked for, whatever the comment said last."""
     standing = RunStatus(name="mv-a", timeout_seconds=600)
-    page = _run_page(shop, replace(standing, **changes))
+    page = _run_page(site, replace(standing, **changes))
     assert words in page
 
 
-def test_a_found_run_has_no_life(shop: SiteUnderTest, tmp_path: Path) -> None:
+def test_a_found_run_has_no_life(site: SiteUnderTest, tmp_path: Path) -> None:
     """Nothing is said of attempts where we started nothing."""
-    shop.run("good", b"a log\n")
-    assert "Attempts before" not in shop.get("/runs/good").text
+    site.run("good", b"a log\n")
+    assert "Attempts before" not in site.get("/runs/good").text
