@@ -90,7 +90,7 @@ class SuiteLoader:
                 break
         return changed
 
-    async def doubt(self, repository: Repository) -> None:
+    async def invalidate(self, repository: Repository) -> None:
         """Have it read anew by every process at its next look."""
         await self.database.write(repositories.invalidate_configuration, repository.full_name)
 

@@ -68,7 +68,7 @@ class PastAttempt(Struct, frozen=True, kw_only=True):
     kept: str | None = None
 
 
-class StepSighting(Struct, frozen=True, kw_only=True):
+class ObservedStep(Struct, frozen=True, kw_only=True):
     """A step that was seen in the log, and when it was written or first seen (Unix seconds)."""
 
     step: int
@@ -114,7 +114,7 @@ class RunStatus(Struct, frozen=True, kw_only=True):
     withdrawn: bool = False
     kept: str | None = None
     hindered: int = 0
-    sightings: tuple[StepSighting, ...] = ()
+    sightings: tuple[ObservedStep, ...] = ()
     attempt: int = 1
     past: tuple[PastAttempt, ...] = ()
 

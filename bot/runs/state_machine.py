@@ -25,10 +25,10 @@ from bot.runs.run_status import (
     KEPT_SIGHTINGS,
     SHARED_TIMEOUTS,
     TERMINAL_STATES,
+    ObservedStep,
     PastAttempt,
     RunStatus,
     RunTimeouts,
-    StepSighting,
 )
 
 
@@ -138,11 +138,11 @@ def _record_observation(run: RunStatus, seen: Observation, now: float) -> RunSta
     )
 
 
-def _newest_sightings(run: RunStatus, seen: Observation, at: float) -> tuple[StepSighting, ...]:
+def _newest_sightings(run: RunStatus, seen: Observation, at: float) -> tuple[ObservedStep, ...]:
     """The newest moments at which a later step was seen than before."""
     if seen.last_step is None or (run.sightings and seen.last_step <= run.sightings[-1].step):
         return run.sightings
-    return (*run.sightings, StepSighting(step=seen.last_step, at=at))[-KEPT_SIGHTINGS:]
+    return (*run.sightings, ObservedStep(step=seen.last_step, at=at))[-KEPT_SIGHTINGS:]
 
 
 def _cancel(run: RunStatus, observation: Observation, now: float, pace: RunTimeouts) -> RunDecision:

@@ -228,7 +228,7 @@ class AppEventHandler:
     async def _repository(self, changed: RepositoryChanged) -> str:
         repository = changed.repository
         await self._remember(repository)
-        await self.suites.doubt(repository)
+        await self.suites.invalidate(repository)
         match changed.change:
             case RepositoryChange.ARCHIVED | RepositoryChange.DELETED:
                 await self.database.write(

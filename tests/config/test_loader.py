@@ -203,5 +203,5 @@ def test_an_edited_repository_has_every_process_read_anew(scene: Scene) -> None:
     here, there = scene.process(), scene.process()
     old = scene.read(there)
     scene.forge.history.files[CONFIG_PATH] = CHECKED
-    asyncio.run(here.doubt(ACME))
+    asyncio.run(here.invalidate(ACME))
     assert old != scene.read(there)

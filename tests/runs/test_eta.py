@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from bot.domain.run import RunState
 from bot.runs.eta import DurationRange, remaining_time, silent_for, typical_duration
-from bot.runs.run_status import RunStatus, StepSighting
+from bot.runs.run_status import ObservedStep, RunStatus
 
 NOW = 1_000_000.0
 
@@ -17,7 +17,7 @@ RUNNING = RunStatus(name="mv-a", timeout_seconds=600, state=RunState.RUNNING, be
 def _stepping(*paces: float, last: int = 5, expected: int | None = 10) -> RunStatus:
     """A run whose last steps took so many seconds each, the newest of them right now."""
     ats = [NOW - sum(paces[n:]) for n in range(len(paces) + 1)]
-    seen = tuple(StepSighting(step=last - len(paces) + n, at=at) for n, at in enumerate(ats))
+    seen = tuple(ObservedStep(step=last - len(paces) + n, at=at) for n, at in enumerate(ats))
     return replace(RUNNING, last_step=last, expected_steps=expected, sightings=seen)
 
 

@@ -41,7 +41,7 @@ class LogQuery(Struct, frozen=True, kw_only=True):
     regular: bool = False
 
     @property
-    def needle(self) -> bytes:
+    def literal(self) -> bytes:
         """The bytes to search in a chunk that `folded` returned, unless it is an expression."""
         return (self.words if self.cased else self.words.lower()).encode("utf-8", "replace")
 
@@ -52,9 +52,9 @@ class LogQuery(Struct, frozen=True, kw_only=True):
     def spot(self, block: bytes, begin: int, end: int) -> tuple[int, int] | None:
         """The first match in a folded chunk that begins between two of its bytes."""
         if not self.regular:
-            needle = self.needle
-            at = block.find(needle, begin, end + len(needle) - 1)
-            return (at, at + len(needle)) if at >= 0 else None
+            literal = self.literal
+            at = block.find(literal, begin, end + len(literal) - 1)
+            return (at, at + len(literal)) if at >= 0 else None
         found = compile_pattern(self.words, cased=self.cased).search(block, begin, end)
         return _require_not_empty(found.span()) if found else None
 
