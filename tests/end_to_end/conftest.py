@@ -1,4 +1,4 @@
-"""The scene of the end-to-end tests: emulate as GitHub, an emulated bucket, and the real server between."""
+"""The real server with npm's emulate as GitHub, and an emulated bucket."""
 
 import logging
 from base64 import b64encode
@@ -25,10 +25,10 @@ BRANCH = "feat/faster-attention"
 
 @dataclass(slots=True, kw_only=True)
 class EmulateScene:
-    """Everything of one test. `base` and `head` are commits of main and of `BRANCH`."""
+    """A server, its GitHub and its bucket. `base` and `head` are commits of main and of `BRANCH`."""
 
     github: Emulate
-    between: FaultProxy
+    proxy: FaultProxy
     bucket: Bucket
     runs: RunWriter
     server: Server
@@ -64,15 +64,15 @@ class EmulateScene:
         return [one for one in self.github.comments_of(number) if one["user"]["login"] == "maxview[bot]"]
 
     def comment(self, number: int, holds: str = "MaxView") -> dict[str, Any]:
-        """The one comment of ours, once it holds a text."""
+        """Our only comment, once it contains a text."""
 
         def found() -> dict[str, Any] | None:
             ours = self.ours(number)
-            # Two stand there for the moment in which a worse verdict is created and the old one deleted.
+            # There are two for the moment between creating a worse verdict and deleting the old one.
             return ours[0] if len(ours) == 1 and holds in ours[0]["body"] else None
 
         try:
-            comment = self.server.until(found, f"the comment holds {holds!r}")
+            comment = self.server.wait_until(found, f"the comment holds {holds!r}")
         except AssertionError as problem:
             bodies = [one["body"][:3000] for one in self.ours(number)]
             raise AssertionError(f"{problem}\n{bodies}") from problem
@@ -81,10 +81,10 @@ class EmulateScene:
     def usual_runs(self) -> None:
         """One case slower by a tenth, one the same, one failing, one without a run on the head."""
         for case in CASES:
-            self.runs.several(case, "main", self.base, 4)
-        self.runs.several("03_dropout", BRANCH, self.head, 3, since=0.5, step_seconds=0.22)
-        self.runs.several("04_int8", BRANCH, self.head, 3, since=0.5)
-        self.runs.finished("10_shardy_true", BRANCH, self.head, hours_ago=0.5, ends="failing")
+            self.runs.write_runs(case, "main", self.base, 4)
+        self.runs.write_runs("03_dropout", BRANCH, self.head, 3, since=0.5, step_seconds=0.22)
+        self.runs.write_runs("04_int8", BRANCH, self.head, 3, since=0.5)
+        self.runs.write_run("10_shardy_true", BRANCH, self.head, hours_ago=0.5, ends="failing")
 
 
 @pytest.fixture(scope="session")
@@ -105,7 +105,7 @@ def make_scene(tmp_path: Path, emulator: BucketEmulator) -> Iterator[Callable[..
             bucket, port = emulator.bucket(), free_port()
             github = stack.enter_context(running_emulate(f"http://127.0.0.1:{port}/webhook"))
             text = configuration(source or bucket.url, CASES)
-            between = stack.enter_context(running_proxy(github.url))
+            proxy = stack.enter_context(running_proxy(github.url))
             base = github.commit("main", ".github/maxview.yml", text, "Measure")
             github.branch(BRANCH)
             head = github.commit(BRANCH, "src/attention.py", "FAST = True\n", "Make attention faster")
@@ -116,7 +116,7 @@ def make_scene(tmp_path: Path, emulator: BucketEmulator) -> Iterator[Callable[..
                 settings={
                     "GITHUB_APP_ID": str(APP_ID),
                     "GITHUB_PRIVATE_KEY": private_key(),
-                    "GITHUB_API_URL": between.url,
+                    "GITHUB_API_URL": proxy.url,
                     "POLL_SECONDS": "1",
                     **bucket.env,
                     **settings,
@@ -126,7 +126,7 @@ def make_scene(tmp_path: Path, emulator: BucketEmulator) -> Iterator[Callable[..
             runs = RunWriter(put=bucket.upload)
             return EmulateScene(
                 github=github,
-                between=between,
+                proxy=proxy,
                 bucket=bucket,
                 runs=runs,
                 server=server,

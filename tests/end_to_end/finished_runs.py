@@ -33,11 +33,11 @@ def configuration(source: str, cases: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunWriter:
-    """Puts runs where they are looked for."""
+    """Writes logs of finished runs by `put`, which takes a name and a content."""
 
     put: Callable[[str, bytes], None]
 
-    def finished(
+    def write_run(
         self,
         case: str,
         branch: str,
@@ -47,7 +47,7 @@ class RunWriter:
         step_seconds: float = 0.2,
         ends: str = "well",
     ) -> str:
-        """One run that began so long ago; returns the name of its log."""
+        """Write one run that started `hours_ago`; returns the name of its log."""
         began = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=hours_ago)
         when = f"{began:%Y%m%d_%H%M%S}"
         slug = re.sub(r"[^A-Za-z0-9]+", "_", branch)
@@ -67,9 +67,9 @@ class RunWriter:
         self.put(name, log.encode())
         return name
 
-    def several(
+    def write_runs(
         self, case: str, branch: str, sha: str, count: int, *, since: float = 2.0, step_seconds: float = 0.2
     ) -> None:
-        """As many runs, an hour apart, the newest so many hours ago."""
+        """Write `count` runs, an hour apart, the newest `since` hours ago."""
         for n in range(count):
-            self.finished(case, branch, sha, hours_ago=since + n, step_seconds=step_seconds)
+            self.write_run(case, branch, sha, hours_ago=since + n, step_seconds=step_seconds)

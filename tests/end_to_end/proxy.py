@@ -18,19 +18,19 @@ _CONNECTION_HEADERS = {"connection", "transfer-encoding", "content-encoding", "c
 
 
 class Moment(StrEnum):
-    """Before GitHub has seen the request, or after it has carried it out and before its answer arrives."""
+    """Before GitHub sees the request, or after GitHub carried it out and before the answer arrives."""
 
     BEFORE = "before"
     AFTER = "after"
 
 
 class DropConnection(Exception):
-    """Raised by an act: the connection ends without an answer."""
+    """Raised by an action: the connection ends without an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProxyAction:
-    """What to do, once, at a request whose method and path fit."""
+    """What to do, once, at a request whose method and path match."""
 
     method: str
     path: re.Pattern[str]
@@ -40,43 +40,43 @@ class ProxyAction:
 
 @dataclass(slots=True, kw_only=True)
 class FaultProxy:
-    """The running way station: `url` is for the server, `asked` what it has asked so far."""
+    """The running proxy: `url` is for the server, `requests` are those that it has sent so far."""
 
     github: str
     url: str = ""
-    asked: list[str] = field(default_factory=list)
-    _acts: list[ProxyAction] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+    _actions: list[ProxyAction] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def once(self, moment: Moment, method: str, path: str, do: Callable[[], None]) -> None:
-        """Do something at the next request that fits; `path` is a regular expression."""
-        self._acts.append(ProxyAction(method=method, path=re.compile(path), moment=moment, do=do))
+        """Do something at the next request that matches; `path` is a regular expression."""
+        self._actions.append(ProxyAction(method=method, path=re.compile(path), moment=moment, do=do))
 
     def count(self, method: str, path: str) -> int:
-        """How many requests fitted so far."""
-        return sum(re.search(rf"^{method} .*{path}", one) is not None for one in self.asked)
+        """How many requests matched so far."""
+        return sum(re.search(rf"^{method} .*{path}", one) is not None for one in self.requests)
 
     def writes(self) -> int:
         """How often a comment was written, edited or deleted."""
         return sum(self.count(method, "/comments") for method in ("POST", "PATCH", "DELETE"))
 
-    def act(self, moment: Moment, method: str, path: str) -> None:
-        """Do what was wished for at this moment."""
+    def run_actions(self, moment: Moment, method: str, path: str) -> None:
+        """Run the first action registered for this moment and request."""
         with self._lock:
             due = [
                 one
-                for one in self._acts
+                for one in self._actions
                 if (one.moment, one.method) == (moment, method) and one.path.search(path)
             ][:1]
-            self._acts = [one for one in self._acts if one not in due]
+            self._actions = [one for one in self._actions if one not in due]
         for one in due:
             one.do()
 
 
 @contextmanager
 def running_proxy(github: str) -> Iterator[FaultProxy]:
-    """A way station to `github`, until the end of the `with` statement."""
-    between = FaultProxy(github=github)
+    """A proxy to `github`, until the end of the `with` statement."""
+    proxy = FaultProxy(github=github)
     with httpx.Client(base_url=github, timeout=30) as client:
 
         class Handler(BaseHTTPRequestHandler):
@@ -85,7 +85,7 @@ def running_proxy(github: str) -> Iterator[FaultProxy]:
             def pass_on(self) -> None:
                 """Send the request on, and its answer back."""
                 try:
-                    _forward(self, between, client)
+                    _forward(self, proxy, client)
                 except (DropConnection, OSError):
                     self.close_connection = True
 
@@ -98,25 +98,25 @@ def running_proxy(github: str) -> Iterator[FaultProxy]:
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
-        between.url = f"http://127.0.0.1:{server.server_address[1]}"
+        proxy.url = f"http://127.0.0.1:{server.server_address[1]}"
         try:
-            yield between
+            yield proxy
         finally:
             server.shutdown()
             thread.join()
             server.server_close()
 
 
-def _forward(handler: BaseHTTPRequestHandler, between: FaultProxy, client: httpx.Client) -> None:
+def _forward(handler: BaseHTTPRequestHandler, proxy: FaultProxy, client: httpx.Client) -> None:
     method, path = handler.command, handler.path
     body = handler.rfile.read(int(handler.headers.get("content-length") or 0))
     headers = {
         name: value for name, value in handler.headers.items() if name.lower() not in _CONNECTION_HEADERS
     }
-    between.asked.append(f"{method} {path.partition('?')[0]}")
-    between.act(Moment.BEFORE, method, path)
+    proxy.requests.append(f"{method} {path.partition('?')[0]}")
+    proxy.run_actions(Moment.BEFORE, method, path)
     answer = client.request(method, path, content=body, headers=headers)
-    between.act(Moment.AFTER, method, path)
+    proxy.run_actions(Moment.AFTER, method, path)
     handler.send_response(answer.status_code)
     for name, value in answer.headers.items():
         if name.lower() not in _CONNECTION_HEADERS:

@@ -1,8 +1,7 @@
 """The real server beside the stand-in GitHub.
 
 `ImportScene` has a folder of finished runs that the server finds; in `LaunchScene` the server launches runs
-on
-this machine.
+on this machine.
 """
 
 import asyncio
@@ -43,8 +42,8 @@ class HostedGitHub:
     url: str
     loop: asyncio.AbstractEventLoop
 
-    def does(self, act: Coroutine[Any, Any, T]) -> T:
-        """Let people do something; returns when its webhooks were delivered."""
+    def run(self, act: Coroutine[Any, Any, T]) -> T:
+        """Run what people do there; returns when its webhooks were delivered."""
         return asyncio.run_coroutine_threadsafe(act, self.loop).result(timeout=30)
 
 
@@ -85,10 +84,10 @@ CONFIGURATION_PATH = ".github/maxview.yml"
 
 @dataclass(slots=True, kw_only=True)
 class ImportScene:
-    """A server that works for the stand-in."""
+    """A server that finds finished runs. `base` and `head` are commits of main and of `IMPORT_BRANCH`."""
 
     hosted: HostedGitHub
-    between: FaultProxy
+    proxy: FaultProxy
     server: Server
     runs: RunWriter
     base: str
@@ -101,34 +100,34 @@ class ImportScene:
 
     def open_pull(self, branch: str = IMPORT_BRANCH) -> int:
         """Open a pull request."""
-        return self.hosted.does(self.hosted.github.open_pull(branch, "A change", "alice"))
+        return self.hosted.run(self.hosted.github.open_pull(branch, "A change", "alice"))
 
     def comment(self, number: int, holds: str, unlike: int | None = None) -> GitHubComment:
-        """The one comment of ours, once it holds a text and is another one than that."""
+        """Our only comment, once it contains a text and has another id than `unlike`."""
 
         def found() -> GitHubComment | None:
             ours = [one for one in self.hosted.github.comments_of(number) if one.by_app]
             good = len(ours) == 1 and holds in ours[0].body and ours[0].id != unlike
             return ours[0] if good else None
 
-        return self.server.until(found, f"the comment holds {holds!r}")
+        return self.server.wait_until(found, f"the comment holds {holds!r}")
 
     def configure(self, checks: str, triggers: str = "{}") -> None:
         """Push another configuration to the default branch."""
         self.hosted.git.write(
             "main", {CONFIGURATION_PATH: _import_configuration(self.server.folder, checks, triggers)}
         )
-        self.hosted.does(self.hosted.github.push("main"))
+        self.hosted.run(self.hosted.github.push("main"))
 
     def check(self, ending: str, unlike: str = "") -> GitHubCheck:
-        """The newest check, once it ends so."""
+        """The newest check, once its conclusion is `ending` and its title is not `unlike`."""
 
         def found() -> GitHubCheck | None:
             checks = list(self.hosted.github.state.checks.values())
             good = checks and checks[-1].conclusion == ending and checks[-1].title != unlike
             return checks[-1] if good else None
 
-        return self.server.until(found, f"a check ends as {ending}")
+        return self.server.wait_until(found, f"a check ends as {ending}")
 
     def count(self, request: str) -> int:
         """How often a request was sent."""
@@ -157,24 +156,24 @@ def import_scene(folder: Path, checks: str = "off", triggers: str = "{}") -> Ite
     base = git.write("main", {CONFIGURATION_PATH: _import_configuration(folder, checks, triggers)})
     head = git.write(IMPORT_BRANCH, {"src/a.py": "A = 1\n"}, base)
     runs = RunWriter(put=_file_writer(folder / "runs"))
-    runs.several("04_int8", "main", base, 4)
-    runs.several("04_int8", IMPORT_BRANCH, head, 3, since=0.5, step_seconds=0.25)
+    runs.write_runs("04_int8", "main", base, 4)
+    runs.write_runs("04_int8", IMPORT_BRANCH, head, 3, since=0.5, step_seconds=0.25)
     webhook_url = f"http://127.0.0.1:{port}/webhook"
     with (
         hosted_github(
             git, webhook_url=webhook_url, secret=IMPORT_SECRET, app_id=IMPORT_APP_ID, private=False
         ) as hosted,
-        running_proxy(hosted.url) as between,
+        running_proxy(hosted.url) as proxy,
     ):
         settings = {
             "GITHUB_APP_ID": str(IMPORT_APP_ID),
             "GITHUB_PRIVATE_KEY": private_key(),
-            "GITHUB_API_URL": between.url,
+            "GITHUB_API_URL": proxy.url,
             "POLL_SECONDS": "1",
         }
         server = Server(folder=folder, port=port, secret=IMPORT_SECRET, settings=settings)
         try:
-            yield ImportScene(hosted=hosted, between=between, server=server, runs=runs, base=base, head=head)
+            yield ImportScene(hosted=hosted, proxy=proxy, server=server, runs=runs, base=base, head=head)
         finally:
             if server.process is not None:
                 server.kill()
@@ -188,7 +187,7 @@ APP_ID = 42
 
 FINAL_STATES = {"cancelled", "ended", "lost"}
 
-# Where a file called `slow` lies the job goes on until somebody ends it, else it ends at once.
+# With a file called `slow` the job runs until somebody ends it; without, it ends at once.
 _JOB_PROGRAM = "import pathlib, time; time.sleep(300 if pathlib.Path('slow').exists() else 0)\n"
 
 
@@ -202,7 +201,7 @@ class LaunchScene:
 
     @property
     def mark(self) -> str:
-        """What the command lines of all jobs of this server hold, and no others."""
+        """What the command lines of this server's jobs contain, and no others."""
         return f"of-{self.server.port}-"
 
     def commit(self, text: str, *, branch: str = BRANCH, onto_main: bool = False) -> str:
@@ -211,29 +210,29 @@ class LaunchScene:
         return self.git.write(branch, {"src/a.py": text, "slow": "yes"}, *parents, message=text)
 
     def push(self, branch: str = BRANCH) -> None:
-        """Say that the branch moved."""
-        self.hosted.does(self.hosted.github.push(branch))
+        """Announce that the branch moved."""
+        self.hosted.run(self.hosted.github.push(branch))
 
     def open(self, branch: str = BRANCH, *, author: str = "alice", fork: str | None = None) -> int:
         """Open a pull request, from a fork where one is named."""
-        return self.hosted.does(self.hosted.github.open_pull(branch, "A change", author, fork=fork))
+        return self.hosted.run(self.hosted.github.open_pull(branch, "A change", author, fork=fork))
 
     def say(self, number: int, who: str, text: str) -> int:
-        """Let somebody comment; the comment's number."""
-        return self.hosted.does(self.hosted.github.comment(number, who, text))
+        """Comment; returns the comment's id."""
+        return self.hosted.run(self.hosted.github.comment(number, who, text))
 
     def reactions(self, comment: int, holds: str) -> set[str]:
         """The reactions to a comment, once one of them is there."""
         github = self.hosted.github
-        self.server.until(lambda: holds in github.reactions_to(comment), f"the reaction is {holds}")
+        self.server.wait_until(lambda: holds in github.reactions_to(comment), f"the reaction is {holds}")
         return set(github.reactions_to(comment))
 
     def running(self, sha: str) -> bool:
-        """Whether a process of ours works on a commit."""
+        """Whether a job of ours runs a commit."""
         return any(sha in line for line in _command_lines())
 
     def runs(self, sha: str = "") -> dict[str, str]:
-        """The runs of a commit, or all of them, and how they stand."""
+        """The runs of a commit, or all runs, and their states."""
         with closing(sqlite3.connect(self.server.folder / "data" / "maxview.sqlite")) as file:
             return dict(file.execute("SELECT id, state FROM run WHERE ? IN ('', sha)", (sha,)))
 
@@ -244,17 +243,17 @@ class LaunchScene:
     def seconds_until_gone(self, sha: str) -> float:
         """How long it takes from now until no process and no open run of a commit is left."""
         begun = time.monotonic()
-        self.server.until(lambda: self.are_over(sha), f"nothing of {sha[:7]} is left")
+        self.server.wait_until(lambda: self.are_over(sha), f"nothing of {sha[:7]} is left")
         return time.monotonic() - begun
 
     def comment(self, number: int, holds: str) -> GitHubComment:
-        """The one comment of ours, once it holds a text."""
+        """Our only comment, once it contains a text."""
 
         def found() -> GitHubComment | None:
             ours = [one for one in self.hosted.github.comments_of(number) if one.by_app]
             return ours[0] if len(ours) == 1 and holds in ours[0].body else None
 
-        return self.server.until(found, f"the comment holds {holds!r}")
+        return self.server.wait_until(found, f"the comment holds {holds!r}")
 
 
 def _command_lines() -> Iterator[str]:
@@ -266,7 +265,7 @@ def _command_lines() -> Iterator[str]:
 
 @contextmanager
 def launch_scene(folder: Path, more: str = "") -> Iterator[LaunchScene]:
-    """Serve until the end of the `with` statement; nothing is left running. `more` are further lines of the
+    """A server that launches runs, started. Nothing keeps running afterwards. `more` are further lines of the
     configuration."""
     git, port = GitRepository(folder / "git"), free_port()
     git.write(
@@ -282,23 +281,23 @@ def launch_scene(folder: Path, more: str = "") -> Iterator[LaunchScene]:
             "POLL_SECONDS": "1",
         }
         server = Server(folder=folder, port=port, secret=SECRET, settings=settings).start()
-        works = LaunchScene(hosted=hosted, git=git, server=server)
+        scene = LaunchScene(hosted=hosted, git=git, server=server)
         try:
-            yield works
+            yield scene
         finally:
             try:
-                _close_pulls(works)
+                _close_pulls(scene)
             finally:
                 server.kill()
 
 
-def _close_pulls(works: LaunchScene) -> None:
-    """Close what is open, and wait until the jobs are gone with it."""
-    github = works.hosted.github
+def _close_pulls(scene: LaunchScene) -> None:
+    """Close every pull request, and wait until no job is left."""
+    github = scene.hosted.github
     for number, state in list(github.state.pulls.items()):
         if state.closed_at is None:
-            works.hosted.does(github.close_pull(number))
-    works.server.until(works.are_over, "no job is left")
+            scene.hosted.run(github.close_pull(number))
+    scene.server.wait_until(scene.are_over, "no job is left")
 
 
 def _launch_configuration(repository: Path, port: int) -> str:

@@ -42,7 +42,7 @@ def _forkserver_context() -> ForkServerContext:
 def start_forked(
     module: Sequence[str], *, folder: Path, environ: Mapping[str, str], output: Path
 ) -> ForkServerProcess:
-    """Start `python -m MODULE ARGUMENT…` there, with no more of an environment than is given."""
+    """Start `python -m MODULE ARGUMENT…` in `folder`, with exactly this environment."""
     process = _forkserver_context().Process(
         target=_run_module, args=(tuple(module), str(folder), dict(environ), str(output)), daemon=True
     )
@@ -97,18 +97,18 @@ class Server:
 
     @property
     def log(self) -> str:
-        """What it said so far, in all its lives."""
+        """Its output so far, over all restarts."""
         path = self.folder / "server.log"
         return path.read_text(encoding="utf-8") if path.exists() else ""
 
     def start(self) -> "Server":
         """Start it, and wait until it answers."""
-        self.begin("bot", "serve", *self.options)
-        self.until(self._answers, "the server answers")
+        self.start_module("bot", "serve", *self.options)
+        self.wait_until(self._answers, "the server answers")
         return self
 
-    def begin(self, *module: str) -> None:
-        """Start a module as the server, and do not wait."""
+    def start_module(self, *module: str) -> None:
+        """Start a module in place of the server, and do not wait."""
         environ = {name: value for name, value in os.environ.items() if not name.startswith("GITHUB_")}
         own = {
             "PUBLIC_URL": self.url,
@@ -125,7 +125,7 @@ class Server:
             output=self.folder / "server.log",
         )
 
-    def dies(self) -> None:
+    def wait_for_death(self) -> None:
         """Wait until it has killed itself."""
         assert self.process is not None
         self.process.join(TIMEOUT_SECONDS)
@@ -146,8 +146,8 @@ class Server:
         assert self.process.pid is not None
         os.kill(self.process.pid, number)
 
-    def leases_end(self) -> None:
-        """Let the time pass for which a dead process holds its rows (SQLite)."""
+    def expire_leases(self) -> None:
+        """End every lease, as if enough time had passed since a process died (SQLite)."""
         with closing(sqlite3.connect(self.folder / "data" / "maxview.sqlite")) as file, file:
             for table in ("delivery", "pull_request", "run", "merge_group"):
                 file.execute(f"UPDATE {table} SET lease_until = 0")  # noqa: S608 - names of our own
@@ -184,7 +184,7 @@ class Server:
             f"{self.url}/webhook", content=body, headers=headers, timeout=TIMEOUT_SECONDS, verify=NO_TLS
         )
 
-    def until(self, found: Callable[[], T | None], what: str) -> T:
+    def wait_until(self, found: Callable[[], T | None], what: str) -> T:
         """Wait until something is found (not None, not False, not empty), and return it."""
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while not (seen := found()):
@@ -194,9 +194,9 @@ class Server:
             time.sleep(POLL_SECONDS)
         return seen
 
-    def quiet(self) -> None:
-        """Wait until every delivery is done and no pull request is due now: nothing is on its way."""
-        self.until(lambda: self._waiting() == 0, "nothing waits")
+    def wait_until_idle(self) -> None:
+        """Wait until every delivery is done."""
+        self.wait_until(lambda: self._waiting() == 0, "nothing waits")
 
     def _waiting(self) -> float:
         text = ask(f"{self.url}/metrics").text
@@ -212,18 +212,18 @@ class Server:
 
 @contextmanager
 def polled_often(server: Server) -> Iterator[None]:
-    """Nothing changes but when the server looks at its runs."""
-    enough, path = threading.Event(), server.folder / "data" / "maxview.sqlite"
+    """Have the server check its runs twice a second instead of four times a minute."""
+    ended, path = threading.Event(), server.folder / "data" / "maxview.sqlite"
 
-    def hurry() -> None:
-        while not enough.wait(0.5):
+    def make_due() -> None:
+        while not ended.wait(0.5):
             with closing(sqlite3.connect(path, timeout=20)) as file, file:
                 file.execute("UPDATE run SET due = 0 WHERE due IS NOT NULL")
 
-    thread = threading.Thread(target=hurry)
+    thread = threading.Thread(target=make_due)
     thread.start()
     try:
         yield
     finally:
-        enough.set()
+        ended.set()
         thread.join()

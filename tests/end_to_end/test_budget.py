@@ -10,18 +10,18 @@ TIGHT = "budget: {chip_hours_per_day: 0.2}\ntriggers: {pull_request: false}\n"
 
 def test_a_run_over_the_budget_waits_and_the_comment_says_for_what(tmp_path: Path) -> None:
     """`plan` says the price and starts nothing; then one run is under way, the others wait for midnight."""
-    with launch_scene(tmp_path, TIGHT) as works:
-        head = works.commit("A = 1\n")
-        number = works.open()
-        github = works.hosted.github
-        works.hosted.does(github.comment(number, "bob", "/benchmark plan"))
-        body = works.comment(number, "<details open><summary>Plan: would start 6 runs").body
+    with launch_scene(tmp_path, TIGHT) as scene:
+        head = scene.commit("A = 1\n")
+        number = scene.open()
+        github = scene.hosted.github
+        scene.hosted.run(github.comment(number, "bob", "/benchmark plan"))
+        body = scene.comment(number, "<details open><summary>Plan: would start 6 runs").body
         assert "would start 6 runs, at most 1.0 chip-hours" in body
         assert "Nobody asked for these runs yet" in body
-        assert works.runs() == {}
-        works.hosted.does(github.comment(number, "bob", "/benchmark run"))
-        body = works.comment(number, "chip_hours_per_day").body
+        assert scene.runs() == {}
+        scene.hosted.run(github.comment(number, "bob", "/benchmark run"))
+        body = scene.comment(number, "chip_hours_per_day").body
         waits = "1 case waits: chip_hours_per_day: 0.2 does not cover 0.17 + at most 0.17"
         assert f"{waits}; it resets at 00:00 UTC." in body
-        works.server.until(lambda: works.running(head), "the head is measured")
-        assert sorted(works.runs().values()).count("planned") >= 3
+        scene.server.wait_until(lambda: scene.running(head), "the head is measured")
+        assert sorted(scene.runs().values()).count("planned") >= 3

@@ -32,19 +32,19 @@ def test_a_kill_anywhere_between_receipt_and_comment_leaves_one_comment(
 ) -> None:
     """Before and after GitHub was asked, before and after the comment was written: one true comment."""
     scene = make_scene()
-    scene.runs.several("04_int8", "main", scene.base, 2)
+    scene.runs.write_runs("04_int8", "main", scene.base, 2)
     scene.server.start()
     for n, (moment, method, path) in enumerate(POINTS):
         branch, died = f"feat/{n}", threading.Event()
         scene.github.branch(branch, BRANCH)
-        scene.between.once(moment, method, path, _killer(scene, died))
+        scene.proxy.once(moment, method, path, _killer(scene, died))
         number = scene.open_pull(branch)
         assert died.wait(timeout=30), (moment, method, path)
-        scene.server.leases_end()
+        scene.server.expire_leases()
         scene.server.start()
         body = scene.comment(number, "no run")["body"]
         assert f"head {scene.head}" in body
-    scene.server.quiet()
+    scene.server.wait_until_idle()
     assert [len(scene.ours(number)) for number in range(1, len(POINTS) + 1)] == [1] * len(POINTS)
 
 
@@ -58,7 +58,7 @@ def test_a_kill_right_after_the_acknowledgement_loses_nothing(
     scene.server.start()
     assert scene.server.deliver("pull_request", payload, name="only-one").status_code == 202
     scene.server.kill()
-    scene.server.leases_end()
+    scene.server.expire_leases()
     scene.server.start()
     scene.comment(number, "no run")
 
@@ -71,15 +71,15 @@ def test_a_kill_while_an_edit_is_answered_writes_nothing_twice(
     scene.server.start()
     number, died = scene.open_pull(), threading.Event()
     before = scene.comment(number, "no run")
-    scene.between.once(Moment.AFTER, "PATCH", "/comments/", _killer(scene, died))
+    scene.proxy.once(Moment.AFTER, "PATCH", "/comments/", _killer(scene, died))
     scene.github.comment(number, "bob", "/benchmark status")
     assert died.wait(timeout=30)
-    scene.server.leases_end()
-    edits = scene.between.count("PATCH", "/comments/")
+    scene.server.expire_leases()
+    edits = scene.proxy.count("PATCH", "/comments/")
     scene.server.start()
-    scene.server.until(lambda: "done=unchanged" in scene.server.log, "the edit is found to be done")
+    scene.server.wait_until(lambda: "done=unchanged" in scene.server.log, "the edit is found to be done")
     assert scene.comment(number, "by bob")["id"] == before["id"]
-    assert scene.between.count("PATCH", "/comments/") == edits
+    assert scene.proxy.count("PATCH", "/comments/") == edits
 
 
 def test_nothing_is_written_while_nothing_changes(make_scene: Callable[..., EmulateScene]) -> None:
@@ -89,13 +89,13 @@ def test_nothing_is_written_while_nothing_changes(make_scene: Callable[..., Emul
     scene.server.start()
     number = scene.open_pull()
     before = scene.comment(number, "1 new failure")
-    writes, looks = scene.between.writes(), scene.between.count("GET", "/pulls/1$")
-    scene.server.until(lambda: scene.between.count("GET", "/pulls/1$") >= looks + 3, "it is looked at")
+    writes, looks = scene.proxy.writes(), scene.proxy.count("GET", "/pulls/1$")
+    scene.server.wait_until(lambda: scene.proxy.count("GET", "/pulls/1$") >= looks + 3, "it is looked at")
     assert scene.server.stop()[0] == 0
-    looks = scene.between.count("GET", "/pulls/1$")
+    looks = scene.proxy.count("GET", "/pulls/1$")
     scene.server.start()
-    scene.server.until(lambda: scene.between.count("GET", "/pulls/1$") >= looks + 2, "it is looked at")
-    assert scene.between.writes() == writes
+    scene.server.wait_until(lambda: scene.proxy.count("GET", "/pulls/1$") >= looks + 2, "it is looked at")
+    assert scene.proxy.writes() == writes
     assert scene.comment(number) == before
 
 
@@ -110,7 +110,7 @@ def test_the_end_in_good_order_is_quick_and_hands_back(make_scene: Callable[...,
         answer.wait(timeout=30)
         raise DropConnection
 
-    scene.between.once(Moment.BEFORE, "GET", "/compare/", hang)
+    scene.proxy.once(Moment.BEFORE, "GET", "/compare/", hang)
     number = scene.open_pull()
     assert asked.wait(timeout=30)
     status, seconds = scene.server.stop()
@@ -147,7 +147,7 @@ def test_a_database_that_goes_away_costs_nothing_that_was_acknowledged(
     assert (server.status("/healthz"), server.status("/readyz")) == (200, 503)
     assert server.status(f"/{REPOSITORY}/pull/{number}") == 503
     postgres.open(url)
-    server.until(lambda: server.status("/readyz") == 200, "the database is back")
+    server.wait_until(lambda: server.status("/readyz") == 200, "the database is back")
     assert server.deliver("pull_request", payload, name="kept").status_code == 202
     scene.comment(number, "no run")
 
@@ -169,13 +169,13 @@ def test_two_servers_on_one_database_write_one_comment(
     for n in range(4):
         scene.github.comment(number, "bob", f"/benchmark rerun {('03_*', '04_int8')[n % 2]}")
     scene.comment(number, "by bob")
-    first.quiet()
-    second.quiet()
-    assert scene.between.count("POST", f"/{number}/comments$") == 1
-    assert scene.between.count("DELETE", "/comments/") == 0
+    first.wait_until_idle()
+    second.wait_until_idle()
+    assert scene.proxy.count("POST", f"/{number}/comments$") == 1
+    assert scene.proxy.count("DELETE", "/comments/") == 0
     assert first.stop()[0] == 0
     scene.server = second
-    scene.runs.several("11_offload", BRANCH, scene.head, 3, since=0.3)
+    scene.runs.write_runs("11_offload", BRANCH, scene.head, 3, since=0.3)
     scene.comment(number, "2 same")
 
 
@@ -187,8 +187,8 @@ def test_a_github_that_does_not_answer_is_asked_again(make_scene: Callable[..., 
     def cut() -> None:
         raise DropConnection
 
-    scene.between.once(Moment.AFTER, "POST", "/comments$", cut)
+    scene.proxy.once(Moment.AFTER, "POST", "/comments$", cut)
     number = scene.open_pull()
     scene.comment(number, "no run")
-    scene.server.until(lambda: scene.server.log.count("comment kept") >= 1, "it is known to be written")
+    scene.server.wait_until(lambda: scene.server.log.count("comment kept") >= 1, "it is known to be written")
     assert len(scene.ours(number)) == 1

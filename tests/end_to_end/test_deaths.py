@@ -11,15 +11,18 @@ import pytest
 
 from bot.storage import launched_runs
 from bot.storage.database import Database
+from bot.storage.launched_runs import release_run
 from tests.end_to_end.scenes import BRANCH, LaunchScene, launch_scene
 from tests.log_writers.maxtext import maxtext_log
+
+RELEASE = release_run.__name__
 
 LAUNCHING = (
     ("admit", "after"),
     ("launch", "before"),
     ("launch", "after"),
-    ("let_go", "inside"),
-    ("let_go", "after"),
+    (RELEASE, "inside"),
+    (RELEASE, "after"),
 )
 
 ENDING = (
@@ -27,21 +30,21 @@ ENDING = (
     ("keep the log", "after"),
     ("read the log", "after"),
     ("settle", "after"),
-    ("let_go", "before", "ended"),
-    ("let_go", "inside", "ended"),
-    ("let_go", "after", "ended"),
+    (RELEASE, "before", "ended"),
+    (RELEASE, "inside", "ended"),
+    (RELEASE, "after", "ended"),
 )
 
 CANCELLING = (
     ("delete", "before"),
     ("delete", "after"),
-    ("let_go", "inside", "cancelled"),
-    ("let_go", "after", "cancelled"),
+    (RELEASE, "inside", "cancelled"),
+    (RELEASE, "after", "cancelled"),
 )
 
 
 @pytest.fixture
-def works(tmp_path: Path) -> Iterator[LaunchScene]:
+def scene(tmp_path: Path) -> Iterator[LaunchScene]:
     """A server whose jobs write down that they were started, and say what a training program says."""
     with launch_scene(tmp_path) as made:
         job = (
@@ -55,20 +58,20 @@ def works(tmp_path: Path) -> Iterator[LaunchScene]:
         yield made
 
 
-def _starts(works: LaunchScene) -> Counter[str]:
-    return Counter((works.server.folder / "starts").read_text(encoding="utf-8").split())
+def _starts(scene: LaunchScene) -> Counter[str]:
+    return Counter((scene.server.folder / "starts").read_text(encoding="utf-8").split())
 
 
-def _dies_at(works: LaunchScene, *points: tuple[str, ...]) -> None:
+def _dies_at(scene: LaunchScene, *points: tuple[str, ...]) -> None:
     for point in points:
-        works.server.begin("tests.end_to_end.dying", *point)
-        works.server.dies()
-        works.server.leases_end()
+        scene.server.start_module("tests.end_to_end.crashing_server", *point)
+        scene.server.wait_for_death()
+        scene.server.expire_leases()
 
 
-def _rows(works: LaunchScene) -> list[tuple[str, int, int]]:
+def _rows(scene: LaunchScene) -> list[tuple[str, int, int]]:
     """State, attempt, and whether there is a measurement, of every run."""
-    with closing(sqlite3.connect(works.server.folder / "data" / "maxview.sqlite")) as file:
+    with closing(sqlite3.connect(scene.server.folder / "data" / "maxview.sqlite")) as file:
         return list(
             file.execute(
                 "SELECT state, attempt, measurement.run IS NOT NULL FROM run "
@@ -77,38 +80,38 @@ def _rows(works: LaunchScene) -> list[tuple[str, int, int]]:
         )
 
 
-def test_a_kill_at_every_write_from_plan_to_measurement_starts_each_job_once(works: LaunchScene) -> None:
+def test_a_kill_at_every_write_from_plan_to_measurement_starts_each_job_once(scene: LaunchScene) -> None:
     """Twelve deaths, one after another: every run is adopted, ends, and is measured."""
-    works.git.write(BRANCH, {"src/a.py": "A = 1\n"}, works.git.head("main"))
-    number = works.open()
-    works.server.until(works.runs, "runs are planned")
-    works.server.kill()
-    works.server.leases_end()
-    _dies_at(works, *LAUNCHING, *ENDING)
-    works.server.start()
-    works.server.until(lambda: works.runs() and works.are_over(), "every run is over")
-    works.comment(number, "MaxView")
-    rows = _rows(works)
+    scene.git.write(BRANCH, {"src/a.py": "A = 1\n"}, scene.git.head("main"))
+    number = scene.open()
+    scene.server.wait_until(scene.runs, "runs are planned")
+    scene.server.kill()
+    scene.server.expire_leases()
+    _dies_at(scene, *LAUNCHING, *ENDING)
+    scene.server.start()
+    scene.server.wait_until(lambda: scene.runs() and scene.are_over(), "every run is over")
+    scene.comment(number, "MaxView")
+    rows = _rows(scene)
     assert set(rows) == {("ended", 1, 1)}
-    assert set(_starts(works).values()) == {1}
-    assert len(_starts(works)) == len(rows)
-    with closing(sqlite3.connect(works.server.folder / "data" / "maxview.sqlite")) as file:
+    assert set(_starts(scene).values()) == {1}
+    assert len(_starts(scene)) == len(rows)
+    with closing(sqlite3.connect(scene.server.folder / "data" / "maxview.sqlite")) as file:
         assert file.execute("SELECT count(*) FROM spend WHERE ended IS NULL").fetchone() == (0,)
 
 
-def test_a_kill_at_every_write_of_a_cancellation_leaves_no_job(works: LaunchScene) -> None:
+def test_a_kill_at_every_write_of_a_cancellation_leaves_no_job(scene: LaunchScene) -> None:
     """Four deaths between the operator's wish and its end: the processes are gone, nothing starts again."""
-    head = works.commit("A = 1\n")
-    works.open()
-    works.server.until(lambda: works.running(head), "the head is measured")
-    works.server.kill()
-    works.server.leases_end()
-    database = Database(f"sqlite:///{works.server.folder / 'data' / 'maxview.sqlite'}")
-    for run in works.runs():
+    head = scene.commit("A = 1\n")
+    scene.open()
+    scene.server.wait_until(lambda: scene.running(head), "the head is measured")
+    scene.server.kill()
+    scene.server.expire_leases()
+    database = Database(f"sqlite:///{scene.server.folder / 'data' / 'maxview.sqlite'}")
+    for run in scene.runs():
         database.now(launched_runs.cancel_run, run, now=time.time())
     database.close()
-    _dies_at(works, *CANCELLING)
-    works.server.start()
-    works.server.until(works.are_over, "no job and no open run is left")
-    assert set(works.runs(head).values()) == {"cancelled"}
-    assert set(_starts(works).values()) <= {1}
+    _dies_at(scene, *CANCELLING)
+    scene.server.start()
+    scene.server.wait_until(scene.are_over, "no job and no open run is left")
+    assert set(scene.runs(head).values()) == {"cancelled"}
+    assert set(_starts(scene).values()) <= {1}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+from bot.storage.launched_runs import release_run
 from tests.end_to_end.conftest import EmulateScene
 from tests.end_to_end.server import polled_often
 from tests.end_to_end.test_xpk import CONFIGURATION
@@ -13,10 +14,12 @@ from tests.peers.kubelet import Autopilot, running_autopilot
 from tests.peers.kubernetes import Cluster, kubernetes
 from tests.peers.kubernetes_programs import install
 
+RELEASE = release_run.__name__
+
 POINTS = (
     ("launch with xpk", "after"),
     ("keep the log", "after"),
-    ("let_go", "inside", "ended"),
+    (RELEASE, "inside", "ended"),
 )
 
 
@@ -32,13 +35,13 @@ def test_a_kill_while_workloads_are_made_and_read_makes_none_twice(
         scene.configure(CONFIGURATION)
         scene.open_pull()
         with running_autopilot(Autopilot(cluster=cluster, steps=24)) as autopilot, polled_often(scene.server):
-            scene.server.until(lambda: autopilot.moved, "a workload runs")
+            scene.server.wait_until(lambda: autopilot.moved, "a workload runs")
             scene.server.kill()
             for point in POINTS:
-                scene.server.leases_end()
-                scene.server.begin("tests.end_to_end.dying", *point)
-                scene.server.dies()
-            scene.server.leases_end()
+                scene.server.expire_leases()
+                scene.server.start_module("tests.end_to_end.crashing_server", *point)
+                scene.server.wait_for_death()
+            scene.server.expire_leases()
             scene.server.start()
             scene.comment(1, "No action needed.")
     with closing(sqlite3.connect(scene.server.folder / "data" / "maxview.sqlite")) as file:

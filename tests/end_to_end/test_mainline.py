@@ -15,14 +15,14 @@ BRANCH = "test_936672580"
 CHANGE = "Make int8 faster\n\nPiperOrigin-RevId: 936672580"
 
 
-def _document(stand: ImportScene, path: str) -> dict[str, Any]:
-    answer = ask(f"{stand.server.url}/api/v1/{NAME}/{path}")
+def _document(scene: ImportScene, path: str) -> dict[str, Any]:
+    answer = ask(f"{scene.server.url}/api/v1/{NAME}/{path}")
     document: dict[str, Any] = answer.json() if answer.status_code == httpx.codes.OK else {}
     return document
 
 
-def _verdict(stand: ImportScene) -> str | None:
-    rows = _document(stand, f"branch/{BRANCH}").get("rows") or [{}]
+def _verdict(scene: ImportScene) -> str | None:
+    rows = _document(scene, f"branch/{BRANCH}").get("rows") or [{}]
     state: str | None = rows[0].get("state")
     return state
 
@@ -30,29 +30,29 @@ def _verdict(stand: ImportScene) -> str | None:
 def test_a_branch_of_copybara_is_watched_and_its_runs_become_mains_when_it_lands(tmp_path: Path) -> None:
     """Without a pull request it has a page and nobody is written to; a pull request then speaks for it; and
     when it is submitted under another number with the same files, its runs are runs of main's commit."""
-    with import_scene(tmp_path) as stand:
-        git, github = stand.hosted.git, stand.hosted.github
-        head = git.write(BRANCH, {"src/a.py": "A = 2\n"}, stand.base, message=CHANGE)
-        stand.runs.several("04_int8", BRANCH, head, 3, since=0.2, step_seconds=0.25)
-        stand.server.start()
+    with import_scene(tmp_path) as scene:
+        git, github = scene.hosted.git, scene.hosted.github
+        head = git.write(BRANCH, {"src/a.py": "A = 2\n"}, scene.base, message=CHANGE)
+        scene.runs.write_runs("04_int8", BRANCH, head, 3, since=0.2, step_seconds=0.25)
+        scene.server.start()
 
-        stand.hosted.does(github.push(BRANCH))
-        stand.server.until(lambda: _verdict(stand) == "slower", "the branch has a report")
-        assert 0 == stand.count("POST .*/comments") == stand.count("/pulls/-")
-        assert "cannot be written" not in stand.server.log
+        scene.hosted.run(github.push(BRANCH))
+        scene.server.wait_until(lambda: _verdict(scene) == "slower", "the branch has a report")
+        assert 0 == scene.count("POST .*/comments") == scene.count("/pulls/-")
+        assert "cannot be written" not in scene.server.log
 
-        number = stand.open_pull(BRANCH)
-        stand.comment(number, "slower")
+        number = scene.open_pull(BRANCH)
+        scene.comment(number, "slower")
         told = f"Pull request #{number} speaks for this branch now"
-        page = f"{stand.server.url}/{NAME}/branch/{BRANCH}"
-        stand.server.until(lambda: told in ask(page).text, "the branch's page points there")
+        page = f"{scene.server.url}/{NAME}/branch/{BRANCH}"
+        scene.server.wait_until(lambda: told in ask(page).text, "the branch's page points there")
 
         landed = git.write("main", {"src/a.py": "A = 2\n"}, message=CHANGE.replace("580", "599"))
-        stand.hosted.does(github.push("main"))
+        scene.hosted.run(github.push("main"))
 
         def of_main() -> set[str]:
-            points = _document(stand, "history?case=04_int8").get("points", [])
+            points = _document(scene, "history?case=04_int8").get("points", [])
             return {str(point["sha"]) for point in points}
 
-        stand.server.until(lambda: landed in of_main(), "the landed runs are main's")
+        scene.server.wait_until(lambda: landed in of_main(), "the landed runs are main's")
         assert head not in of_main()

@@ -17,7 +17,7 @@ PULLS = 30
 
 
 @pytest.fixture
-def stand(tmp_path: Path) -> Iterator[ImportScene]:
+def scene(tmp_path: Path) -> Iterator[ImportScene]:
     """A stand whose server answers."""
     with import_scene(tmp_path) as made:
         made.server.start()
@@ -29,56 +29,56 @@ def _end(server: Server) -> None:
         server.kill()
 
 
-def _ours(stand: ImportScene, number: int) -> list[str]:
-    return [one.body for one in stand.hosted.github.comments_of(number) if one.by_app]
+def _ours(scene: ImportScene, number: int) -> list[str]:
+    return [one.body for one in scene.hosted.github.comments_of(number) if one.by_app]
 
 
-def test_nothing_is_lost_while_github_is_away(stand: ImportScene) -> None:
+def test_nothing_is_lost_while_github_is_away(scene: ImportScene) -> None:
     """Thirty deliveries come during an outage: it is asked about a few times only, and when it ends, with
     some answers that never arrive, every pull request has exactly one true comment."""
-    github, world = stand.hosted.github, stand.hosted.github.state
+    github, world = scene.hosted.github, scene.hosted.github.state
     heads = {}
     for n in range(PULLS):
-        heads[n + 1] = stand.hosted.git.write(f"feat/{n}", {f"src/{n}.py": "A = 1\n"}, stand.base)
+        heads[n + 1] = scene.hosted.git.write(f"feat/{n}", {f"src/{n}.py": "A = 1\n"}, scene.base)
     world.away = True
     asked = len(world.requests)
     for n in range(PULLS):
-        stand.hosted.does(github.open_pull(f"feat/{n}", f"Change {n}", "alice"))
-    stand.server.until(lambda: "GitHub is away" in stand.server.log, "the outage is noticed")
+        scene.hosted.run(github.open_pull(f"feat/{n}", f"Change {n}", "alice"))
+    scene.server.wait_until(lambda: "GitHub is away" in scene.server.log, "the outage is noticed")
     assert all(one.status == "OK" for one in world.deliveries)
     assert len(world.requests) - asked <= 2 * PULLS
     for _ in range(3):
         github.fail_next("POST", "/comments", status=502, after=True)
     world.away = False
-    stand.server.until(lambda: all(_ours(stand, number) for number in heads), "everybody is answered")
-    stand.server.quiet()
+    scene.server.wait_until(lambda: all(_ours(scene, number) for number in heads), "everybody is answered")
+    scene.server.wait_until_idle()
     for number, head in heads.items():
-        (body,) = _ours(stand, number)
+        (body,) = _ours(scene, number)
         assert f"head {head}" in body
 
 
 def test_a_process_that_was_held_up_writes_nothing_after_another_took_over(
-    stand: ImportScene, tmp_path: Path
+    scene: ImportScene, tmp_path: Path
 ) -> None:
     """It is stopped between its last look and its write, until its lease has ended and a second process has
     written the comment; when it goes on, it finds the row taken."""
     stopped = threading.Event()
-    first = stand.server
+    first = scene.server
 
     def hold_up() -> None:
         first.signal(signal.SIGSTOP)
         stopped.set()
 
     # The second question for the pull request is the one right before the write.
-    stand.between.once(
+    scene.proxy.once(
         Moment.AFTER,
         "GET",
         r"/pulls/1$",
-        lambda: stand.between.once(Moment.AFTER, "GET", r"/pulls/1$", hold_up),
+        lambda: scene.proxy.once(Moment.AFTER, "GET", r"/pulls/1$", hold_up),
     )
-    number = stand.open_pull()
+    number = scene.open_pull()
     assert stopped.wait(timeout=30)
-    first.leases_end()
+    first.expire_leases()
     folder = tmp_path / "second"
     folder.mkdir()
     database = f"sqlite:///{first.folder / 'data' / 'maxview.sqlite'}"
@@ -88,11 +88,11 @@ def test_a_process_that_was_held_up_writes_nothing_after_another_took_over(
     with ExitStack() as stack:
         stack.callback(_end, second)
         second.start()
-        stand.comment(number, "slower")
+        scene.comment(number, "slower")
         first.signal(signal.SIGCONT)
-        first.until(lambda: "another process took this over" in first.log, "the first one notices")
-        first.quiet()
-        assert 1 == stand.between.count("POST", f"/{number}/comments$")
-        assert 0 == stand.between.count("PATCH", "/comments/")
-        assert 1 == len(_ours(stand, number))
+        first.wait_until(lambda: "another process took this over" in first.log, "the first one notices")
+        first.wait_until_idle()
+        assert 1 == scene.proxy.count("POST", f"/{number}/comments$")
+        assert 0 == scene.proxy.count("PATCH", "/comments/")
+        assert 1 == len(_ours(scene, number))
     assert re.search("comment kept", second.log)

@@ -12,7 +12,7 @@ from tests.log_writers.maxtext import maxtext_log
 
 
 @pytest.fixture
-def works(tmp_path: Path) -> Iterator[LaunchScene]:
+def scene(tmp_path: Path) -> Iterator[LaunchScene]:
     """A server whose jobs print all their steps, and then go on until somebody ends them."""
     with launch_scene(tmp_path) as made:
         job = (
@@ -24,24 +24,24 @@ def works(tmp_path: Path) -> Iterator[LaunchScene]:
         yield made
 
 
-def _rows(works: LaunchScene, number: int) -> list[dict[str, Any]]:
-    answer = ask(f"{works.server.url}/api/v1/acme/maxtext/pull/{number}")
+def _rows(scene: LaunchScene, number: int) -> list[dict[str, Any]]:
+    answer = ask(f"{scene.server.url}/api/v1/acme/maxtext/pull/{number}")
     rows: list[dict[str, Any]] = answer.json()["rows"] if answer.is_success else []
     return rows
 
 
-def test_the_page_is_live_and_the_comment_is_not_edited_for_a_step(works: LaunchScene) -> None:
+def test_the_page_is_live_and_the_comment_is_not_edited_for_a_step(scene: LaunchScene) -> None:
     """The step stands on the page within seconds; the comment was written a moment ago and waits."""
-    works.commit("A = 1\n")
-    number = works.open()
-    first = works.comment(number, "MaxView")
+    scene.commit("A = 1\n")
+    number = scene.open()
+    first = scene.comment(number, "MaxView")
 
     def step() -> str:
-        rows = [row for row in _rows(works, number) if row["progress"]]
+        rows = [row for row in _rows(scene, number) if row["progress"]]
         return str(rows[0]["progress"]["about"]) if rows else ""
 
-    works.server.until(lambda: "step 19" in step(), "the page tells the step")
-    comment = works.comment(number, "MaxView")
+    scene.server.wait_until(lambda: "step 19" in step(), "the page tells the step")
+    comment = scene.comment(number, "MaxView")
     assert comment.id == first.id
     assert "step 19" not in comment.body
-    assert works.server.log.count("done=edited") <= 1
+    assert scene.server.log.count("done=edited") <= 1

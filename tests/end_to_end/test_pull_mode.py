@@ -53,23 +53,23 @@ def _comment(server: Server, hosted: HostedGitHub, number: int, holds: str) -> G
         ours = [one for one in hosted.github.comments_of(number) if one.by_app]
         return ours[0] if len(ours) == 1 and holds in ours[0].body else None
 
-    return server.until(found, f"the comment holds {holds!r}")
+    return server.wait_until(found, f"the comment holds {holds!r}")
 
 
 def test_everything_is_heard_without_a_webhook(make_server: Server, hosted: HostedGitHub) -> None:
     """What happened before the start, a new pull request, a push and a command are answered."""
     github, server = hosted.github, make_server
-    first = hosted.does(github.open_pull(BRANCH, "Before the start", "alice"))
+    first = hosted.run(github.open_pull(BRANCH, "Before the start", "alice"))
     server.start()
     _comment(server, hosted, first, f"head {hosted.git.head(BRANCH)}")
     hosted.git.write("feat/y", {"src/b.py": "B = 1\n"}, hosted.git.head("main"))
-    second = hosted.does(github.open_pull("feat/y", "After it", "alice"))
+    second = hosted.run(github.open_pull("feat/y", "After it", "alice"))
     _comment(server, hosted, second, "MaxView")
     moved = hosted.git.write(BRANCH, {"src/a.py": "A = 2\n"})
-    hosted.does(github.push(BRANCH))
-    command = hosted.does(github.comment(first, "bob", "/benchmark status"))
+    hosted.run(github.push(BRANCH))
+    command = hosted.run(github.comment(first, "bob", "/benchmark status"))
     _comment(server, hosted, first, f"head {moved}")
-    server.until(lambda: "rocket" in github.reactions_to(command), "the command is answered")
+    server.wait_until(lambda: "rocket" in github.reactions_to(command), "the command is answered")
     assert not any(one.status == "OK" for one in github.state.deliveries)
     lists = [one for one in github.state.requests if one == "GET /app/hook/deliveries"]
     assert lists

@@ -84,7 +84,7 @@ def test_a_second_delivery_of_the_same_id_does_nothing_twice(scene: EmulateScene
     payload = delivered_pull(scene, number)
     answers = [scene.server.deliver("pull_request", payload, name="the-same") for _ in range(3)]
     assert [(one.status_code, one.json()) for one in answers] == [(202, {"delivery": "the-same"})] * 3
-    scene.server.quiet()
+    scene.server.wait_until_idle()
     assert scene.server.log.count("delivery=the-same") == 1
     assert scene.comment(number) == before
 
@@ -93,7 +93,7 @@ def test_a_run_that_appears_later_is_found_without_a_webhook(scene: EmulateScene
     """The bucket is looked at again by itself, and the comment is edited in place."""
     number = _opened(scene)
     before = scene.comment(number)
-    scene.runs.several("11_offload", BRANCH, scene.head, 3, since=0.3)
+    scene.runs.write_runs("11_offload", BRANCH, scene.head, 3, since=0.3)
     after = scene.comment(number, "2 same")
     assert after["id"] == before["id"]
     assert "(4 of 4 cases done)" in after["body"]
@@ -103,8 +103,8 @@ def test_runs_of_other_commits_are_stale_and_not_this_heads(make_scene: Callable
     """What was measured on an earlier commit of the branch is mentioned, never judged."""
     scene = make_scene()
     for case in CASES:
-        scene.runs.several(case, "main", scene.base, 3)
-        scene.runs.finished(case, BRANCH, "f" * 40, hours_ago=0.5, step_seconds=0.4)
+        scene.runs.write_runs(case, "main", scene.base, 3)
+        scene.runs.write_run(case, BRANCH, "f" * 40, hours_ago=0.5, step_seconds=0.4)
     scene.server.start()
     body = scene.comment(scene.open_pull(), "no run")["body"]
     assert "slower" not in body.splitlines()[2]
@@ -147,10 +147,12 @@ def test_a_pull_request_that_touches_no_case_is_left_alone(make_scene: Callable[
     scene.configure(text)
     scene.server.start()
     number = scene.open_pull()
-    scene.server.until(lambda: f"acme/maxtext#{number} is looked at" in scene.server.log, "it is looked at")
-    scene.server.quiet()
+    scene.server.wait_until(
+        lambda: f"acme/maxtext#{number} is looked at" in scene.server.log, "it is looked at"
+    )
+    scene.server.wait_until_idle()
     scene.github.comment(number, "bob", "Nice, but see /benchmark run below.")
-    scene.server.until(lambda: "holds no /benchmark command" in scene.server.log, "the comment is read")
+    scene.server.wait_until(lambda: "holds no /benchmark command" in scene.server.log, "the comment is read")
     assert scene.ours(number) == []
     scene.github.comment(number, "bob", "/benchmark status")
     scene.comment(number, "by bob")
@@ -161,9 +163,11 @@ def test_closing_a_pull_request_ends_the_looking(scene: EmulateScene) -> None:
     number = _opened(scene)
     before = scene.comment(number)
     scene.github.close_pull(number)
-    scene.server.until(lambda: scene.server.log.count(f"#{number} is looked at") == 2, "the end is heard")
-    scene.server.quiet()
-    scene.runs.several("11_offload", BRANCH, scene.head, 3, since=0.3)
+    scene.server.wait_until(
+        lambda: scene.server.log.count(f"#{number} is looked at") == 2, "the end is heard"
+    )
+    scene.server.wait_until_idle()
+    scene.runs.write_runs("11_offload", BRANCH, scene.head, 3, since=0.3)
     assert scene.comment(number) == before
 
 

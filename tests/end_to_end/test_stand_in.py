@@ -27,11 +27,11 @@ BRANCH = "feat/x"
 
 
 @dataclass(slots=True, kw_only=True)
-class Stand:
+class StandInScene:
     """A server that works for the stand-in. `head` is the first commit of `BRANCH`."""
 
     hosted: HostedGitHub
-    between: FaultProxy
+    proxy: FaultProxy
     server: Server
     runs: RunWriter
     head: str
@@ -43,15 +43,15 @@ class Stand:
             ours = [one for one in self.hosted.github.comments_of(number) if one.by_app]
             return ours[0] if len(ours) == 1 and holds in ours[0].body else None
 
-        return self.server.until(found, f"the comment holds {holds!r}")
+        return self.server.wait_until(found, f"the comment holds {holds!r}")
 
 
 @pytest.fixture
-def make_stand(tmp_path: Path) -> Iterator[Callable[..., Stand]]:
+def make_import_scene(tmp_path: Path) -> Iterator[Callable[..., StandInScene]]:
     """Makes a stand-in with a repository, a folder of runs, and a server that answers."""
     with ExitStack() as stack:
 
-        def make(*, private: bool = False) -> Stand:
+        def make(*, private: bool = False) -> StandInScene:
             git, folder, port = GitRepository(tmp_path / "git"), tmp_path / "runs", free_port()
             folder.mkdir()
             git.write("main", {".github/maxview.yml": configuration(f"file:{folder}", CASES)})
@@ -65,23 +65,23 @@ def make_stand(tmp_path: Path) -> Iterator[Callable[..., Stand]]:
                     private=private,
                 )
             )
-            between = stack.enter_context(running_proxy(hosted.url))
+            proxy = stack.enter_context(running_proxy(hosted.url))
             settings = {
                 "GITHUB_APP_ID": str(APP_ID),
                 "GITHUB_PRIVATE_KEY": private_key(),
-                "GITHUB_API_URL": between.url,
+                "GITHUB_API_URL": proxy.url,
                 "POLL_SECONDS": "1",
             }
             server = Server(folder=tmp_path, port=port, secret=SECRET, settings=settings).start()
             stack.callback(server.kill)
-            return Stand(
-                hosted=hosted, between=between, server=server, runs=RunWriter(put=_putter(folder)), head=head
+            return StandInScene(
+                hosted=hosted, proxy=proxy, server=server, runs=RunWriter(put=_file_writer(folder)), head=head
             )
 
         yield make
 
 
-def _putter(folder: Path) -> Callable[[str, bytes], None]:
+def _file_writer(folder: Path) -> Callable[[str, bytes], None]:
     def put(name: str, content: bytes) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -90,97 +90,101 @@ def _putter(folder: Path) -> Callable[[str, bytes], None]:
     return put
 
 
-def _open(stand: Stand) -> int:
-    return stand.hosted.does(stand.hosted.github.open_pull(BRANCH, "A change", "alice"))
+def _open(scene: StandInScene) -> int:
+    return scene.hosted.run(scene.hosted.github.open_pull(BRANCH, "A change", "alice"))
 
 
-def test_a_push_is_answered_for_the_new_head(make_stand: Callable[..., Stand]) -> None:
+def test_a_push_is_answered_for_the_new_head(make_import_scene: Callable[..., StandInScene]) -> None:
     """After a push the same comment speaks of the new commit, and the old commit's runs are stale."""
-    stand = make_stand()
-    stand.runs.finished("04_int8", BRANCH, stand.head, hours_ago=1)
-    number = _open(stand)
-    before = stand.comment(number, f"head {stand.head}")
-    new = stand.hosted.git.write(BRANCH, {"src/a.py": "A = 2\n"})
-    stand.hosted.does(stand.hosted.github.push(BRANCH))
-    after = stand.comment(number, f"head {new}")
+    scene = make_import_scene()
+    scene.runs.write_run("04_int8", BRANCH, scene.head, hours_ago=1)
+    number = _open(scene)
+    before = scene.comment(number, f"head {scene.head}")
+    new = scene.hosted.git.write(BRANCH, {"src/a.py": "A = 2\n"})
+    scene.hosted.run(scene.hosted.github.push(BRANCH))
+    after = scene.comment(number, f"head {new}")
     assert after.id == before.id
     assert f"no run of {new[:7]}" in after.body
 
 
 @pytest.mark.parametrize("path", [r"/compare/", r"/commits"])
 def test_a_head_that_is_force_pushed_during_the_work_is_never_commented(
-    make_stand: Callable[..., Stand], path: str
+    make_import_scene: Callable[..., StandInScene], path: str
 ) -> None:
     """The report of the old head is thrown away: the first comment there is speaks of the new one."""
-    stand = make_stand()
+    scene = make_import_scene()
     moved: list[str] = []
 
     def force_push() -> None:
-        rewritten = stand.hosted.git.write(BRANCH, {"src/a.py": "A = 3\n"}, stand.hosted.git.head("main"))
-        stand.hosted.does(stand.hosted.github.push(BRANCH))
+        rewritten = scene.hosted.git.write(BRANCH, {"src/a.py": "A = 3\n"}, scene.hosted.git.head("main"))
+        scene.hosted.run(scene.hosted.github.push(BRANCH))
         moved.append(rewritten)
 
-    stand.between.once(Moment.AFTER, "GET", path, force_push)
-    number = _open(stand)
-    new = stand.server.until(lambda: moved, "it moved")[0]
-    body = stand.comment(number, f"head {new}").body
-    assert stand.head not in body
-    assert stand.between.count("POST", f"/{number}/comments$") == 1
-    assert stand.between.count("PATCH", "/comments/") == 0
+    scene.proxy.once(Moment.AFTER, "GET", path, force_push)
+    number = _open(scene)
+    new = scene.server.wait_until(lambda: moved, "it moved")[0]
+    body = scene.comment(number, f"head {new}").body
+    assert scene.head not in body
+    assert scene.proxy.count("POST", f"/{number}/comments$") == 1
+    assert scene.proxy.count("PATCH", "/comments/") == 0
 
 
-def test_commands_are_acknowledged_by_a_reaction(make_stand: Callable[..., Stand]) -> None:
+def test_commands_are_acknowledged_by_a_reaction(make_import_scene: Callable[..., StandInScene]) -> None:
     """Eyes at once, then a rocket for what was accepted and a thumb down for who may not."""
-    stand = make_stand()
-    github, number = stand.hosted.github, _open(stand)
-    first = stand.comment(number, "MaxView")
-    accepted = stand.hosted.does(github.comment(number, "bob", "/benchmark rerun 03_dropout"))
-    stand.comment(number, "by bob")
-    refused = stand.hosted.does(github.comment(number, "mallory", "/benchmark"))
-    last = stand.comment(number, "mallory has read permission on this repository and benchmarks need write")
-    stand.server.until(lambda: len(github.reactions_to(refused)) == 2, "both are acknowledged")
+    scene = make_import_scene()
+    github, number = scene.hosted.github, _open(scene)
+    first = scene.comment(number, "MaxView")
+    accepted = scene.hosted.run(github.comment(number, "bob", "/benchmark rerun 03_dropout"))
+    scene.comment(number, "by bob")
+    refused = scene.hosted.run(github.comment(number, "mallory", "/benchmark"))
+    last = scene.comment(number, "mallory has read permission on this repository and benchmarks need write")
+    scene.server.wait_until(lambda: len(github.reactions_to(refused)) == 2, "both are acknowledged")
     assert set(github.reactions_to(accepted)) == {"eyes", "rocket"}
     assert set(github.reactions_to(refused)) == {"eyes", "-1"}
     assert last.id == first.id
 
 
-def test_pages_of_a_private_repository_need_the_key_of_its_links(make_stand: Callable[..., Stand]) -> None:
+def test_pages_of_a_private_repository_need_the_key_of_its_links(
+    make_import_scene: Callable[..., StandInScene],
+) -> None:
     """Links in its comment answer 200 and carry the key; without it there is no such page."""
-    stand = make_stand(private=True)
-    stand.runs.finished("04_int8", BRANCH, stand.head, hours_ago=1, ends="failing")
-    body = stand.comment(_open(stand), "/log").body
+    scene = make_import_scene(private=True)
+    scene.runs.write_run("04_int8", BRANCH, scene.head, hours_ago=1, ends="failing")
+    body = scene.comment(_open(scene), "/log").body
     links = set(re.findall(r"\]\((http://127\.0\.0\.1:\d+/[^)]*)\)", body))
     assert len(links) >= 3
     for link in links:
         assert "key=" in link
-        assert stand.server.status(link) == 200
+        assert scene.server.status(link) == 200
         assert ask(re.sub(r"\?key=\w+", "", link)).status_code == 404
         assert ask(re.sub(r"\?key=\w", "?key=x", link)).status_code == 404
 
 
-def test_a_delivery_that_was_missed_is_repeated_by_github(make_stand: Callable[..., Stand]) -> None:
+def test_a_delivery_that_was_missed_is_repeated_by_github(
+    make_import_scene: Callable[..., StandInScene],
+) -> None:
     """A delivery that found the server away is taken when GitHub delivers it again, under its own id."""
-    stand = make_stand()
-    github = stand.hosted.github
+    scene = make_import_scene()
+    github = scene.hosted.github
     github.send_webhooks_to(None)
-    number = _open(stand)
+    number = _open(scene)
     missed = github.state.deliveries[-1]
     assert missed.status != "OK"
-    answer = stand.server.deliver(missed.event, missed.payload, name=missed.guid)
+    answer = scene.server.deliver(missed.event, missed.payload, name=missed.guid)
     assert answer.json() == {"delivery": missed.guid}
-    stand.comment(number, "MaxView")
+    scene.comment(number, "MaxView")
     # It may have been read from GitHub's list as well, at the start: it is the same delivery all the same.
-    taken = [line for line in stand.server.log.splitlines() if "delivery taken" in line]
+    taken = [line for line in scene.server.log.splitlines() if "delivery taken" in line]
     assert 1 == sum(f"delivery={missed.guid}" in line for line in taken)
 
 
-def test_a_draft_waits_until_it_wants_review(make_stand: Callable[..., Stand]) -> None:
+def test_a_draft_waits_until_it_wants_review(make_import_scene: Callable[..., StandInScene]) -> None:
     """Nothing is said on a draft; when it is ready the comment comes."""
-    stand = make_stand()
-    github = stand.hosted.github
-    number = stand.hosted.does(github.open_pull(BRANCH, "A draft", "alice", draft=True))
-    stand.server.until(lambda: f"#{number} is looked at" in stand.server.log, "it is looked at")
-    stand.server.quiet()
+    scene = make_import_scene()
+    github = scene.hosted.github
+    number = scene.hosted.run(github.open_pull(BRANCH, "A draft", "alice", draft=True))
+    scene.server.wait_until(lambda: f"#{number} is looked at" in scene.server.log, "it is looked at")
+    scene.server.wait_until_idle()
     assert github.comments_of(number) == ()
-    stand.hosted.does(github.mark_ready(number))
-    stand.comment(number, "MaxView")
+    scene.hosted.run(github.mark_ready(number))
+    scene.comment(number, "MaxView")

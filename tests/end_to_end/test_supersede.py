@@ -11,62 +11,62 @@ PROMISED_SECONDS = 10.0
 
 
 @pytest.fixture
-def works(tmp_path: Path) -> Iterator[LaunchScene]:
+def scene(tmp_path: Path) -> Iterator[LaunchScene]:
     """A server that starts runs here."""
     with launch_scene(tmp_path) as made:
         yield made
 
 
-def _begun(works: LaunchScene) -> tuple[int, str]:
+def _open_and_start(scene: LaunchScene) -> tuple[int, str]:
     """A pull request whose head is being measured."""
-    head = works.commit("A = 1\n")
-    number = works.open()
-    works.server.until(lambda: works.running(head), "the head is measured")
+    head = scene.commit("A = 1\n")
+    number = scene.open()
+    scene.server.wait_until(lambda: scene.running(head), "the head is measured")
     return number, head
 
 
-def test_a_push_ends_what_it_made_stale(works: LaunchScene) -> None:
+def test_a_push_ends_what_it_made_stale(scene: LaunchScene) -> None:
     """Within ten seconds of the push no process and no open run of the old head is left; the new head is
     measured, and nobody asked for anything."""
-    number, old = _begun(works)
-    new = works.commit("A = 2\n")
-    works.push()
-    assert works.seconds_until_gone(old) < PROMISED_SECONDS
-    works.server.until(lambda: works.running(new), "the new head is measured")
-    assert old not in works.comment(number, f"head {new}").body
+    number, old = _open_and_start(scene)
+    new = scene.commit("A = 2\n")
+    scene.push()
+    assert scene.seconds_until_gone(old) < PROMISED_SECONDS
+    scene.server.wait_until(lambda: scene.running(new), "the new head is measured")
+    assert old not in scene.comment(number, f"head {new}").body
 
 
-def test_a_push_of_the_same_files_goes_on_with_what_runs(works: LaunchScene) -> None:
+def test_a_push_of_the_same_files_goes_on_with_what_runs(scene: LaunchScene) -> None:
     """A rebased or reworded commit with the same files carries its runs over: the same process works on."""
-    number, old = _begun(works)
-    before = works.runs(old).keys()
-    main = works.git.head("main")
-    reworded = works.git.write(BRANCH, {"src/a.py": "A = 1\n", "slow": "yes"}, main, message="Said better")
+    number, old = _open_and_start(scene)
+    before = scene.runs(old).keys()
+    main = scene.git.head("main")
+    reworded = scene.git.write(BRANCH, {"src/a.py": "A = 1\n", "slow": "yes"}, main, message="Said better")
     assert reworded != old
-    works.push()
-    works.comment(number, f"head {reworded}")
-    assert works.running(old)
-    assert (works.runs(old).keys(), works.runs(reworded)) == (before, {})
-    assert "cancelled" not in works.runs().values()
+    scene.push()
+    scene.comment(number, f"head {reworded}")
+    assert scene.running(old)
+    assert (scene.runs(old).keys(), scene.runs(reworded)) == (before, {})
+    assert "cancelled" not in scene.runs().values()
 
 
-def test_a_storm_of_pushes_costs_the_runs_of_the_last(works: LaunchScene) -> None:
+def test_a_storm_of_pushes_costs_the_runs_of_the_last(scene: LaunchScene) -> None:
     """Ten pushes within seconds: nothing is planned for the nine that were pushed over."""
-    number, _ = _begun(works)
+    number, _ = _open_and_start(scene)
     heads = []
     for value in range(10):
-        heads.append(works.commit(f"A = {value + 10}\n", onto_main=value % 2 == 0))
-        works.push()
-    works.server.until(lambda: works.runs(heads[-1]), "the last head is planned")
-    assert [works.runs(head) for head in heads[:-1]] == [{}] * 9
-    works.comment(number, f"head {heads[-1]}")
+        heads.append(scene.commit(f"A = {value + 10}\n", onto_main=value % 2 == 0))
+        scene.push()
+    scene.server.wait_until(lambda: scene.runs(heads[-1]), "the last head is planned")
+    assert [scene.runs(head) for head in heads[:-1]] == [{}] * 9
+    scene.comment(number, f"head {heads[-1]}")
 
 
-def test_closing_ends_the_runs_and_says_so(works: LaunchScene) -> None:
+def test_closing_ends_the_runs_and_says_so(scene: LaunchScene) -> None:
     """Nobody wants them any more, and the comment does not go on waiting."""
-    number, head = _begun(works)
-    works.comment(number, f"head {head}")
-    works.hosted.does(works.hosted.github.close_pull(number))
-    assert works.seconds_until_gone(head) < PROMISED_SECONDS
-    body = works.comment(number, "the pull request was closed").body
+    number, head = _open_and_start(scene)
+    scene.comment(number, f"head {head}")
+    scene.hosted.run(scene.hosted.github.close_pull(number))
+    assert scene.seconds_until_gone(head) < PROMISED_SECONDS
+    body = scene.comment(number, "the pull request was closed").body
     assert "1 cancelled" in body

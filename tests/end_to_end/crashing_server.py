@@ -1,8 +1,8 @@
 """`maxview serve` in a process that kills itself at one call of a run's life.
 
-Run as `python -m tests.end_to_end.dying CALL MOMENT [STATE]`: CALL is a key of `CALLS`, or a function that
-`Database.write` is given; MOMENT is `before`, `after`, or for the latter `inside`: carried out and not
-committed. With STATE only a run that is written down in that state counts.
+Run as `python -m tests.end_to_end.crashing_server CALL MOMENT [STATE]`. CALL is a key of `CALLS`, or a
+function given to `Database.write`. MOMENT is `before` or `after`; with the latter also `inside`: carried out
+and not committed. With STATE only a run written in that state counts.
 """
 
 import functools
