@@ -1,10 +1,10 @@
-"""Reads every real log of a shared folder, and holds what comes out against what is known of it.
+"""Read every real log of a shared folder, and compare what comes out with what is known of it.
 
-In:  the folder that holds `seeds` and `logs`: `python -m tests.shared_logs PATH`.
-Out: a line per disagreement, then "N passed, N failed"; exit status 1 if anything failed.
+Run as `python -m tests.shared_logs PATH`, with a folder that holds `seeds` and `logs`. Prints a line per
+disagreement, then "N passed, N failed"; exits with status 1 if anything failed.
 
-Expected are the format, the state and a few facts of each file; every file is read whole and in small
-chunks, which must agree. A file without a row must only not raise.
+Expected are the format, the state and a few facts of each file. Every file is read whole and in small chunks,
+which must agree. A file without a row must only not raise.
 """
 
 import sys

@@ -1,7 +1,4 @@
-"""Finished runs as a bucket holds them: MaxText logs under the pattern of the first users.
-
-In:  what was measured. Out: the object's name and its content.
-"""
+"""Finished runs as a bucket holds them: MaxText logs under the pattern of the first users."""
 
 import re
 from collections.abc import Callable

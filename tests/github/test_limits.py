@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.demo.github.stand_in import StandInGitHub
 from bot.domain.repository import Repository
 from bot.errors import Outage, TransientError
 from bot.github.client import GitHubClient
@@ -29,6 +30,7 @@ from bot.storage.database import Database
 from bot.storage.rate_limit import SharedRequestCount, exchange_counts
 from bot.worker.loop import FIRST_DELAY, retry_delay
 from tests.github.conftest import Clock
+from tests.github.plain_history import PlainHistory
 from tests.peers.keys import private_key
 
 MAXTEXT = Repository(full_name="acme/maxtext", installation=1)
@@ -225,21 +227,19 @@ def test_who_waits_for_an_outage_is_not_made_to_wait_longer_each_time() -> None:
     assert 5.0 + FIRST_DELAY == retry_delay(12, Outage("away", after=5.0), jitter=1.0)
 
 
-class Broken(httpx.AsyncBaseTransport):
-    """A GitHub that fails until it is mended."""
+class FailingConnection(httpx.AsyncBaseTransport):
+    """A connection to the stand-in GitHub that fails until `fail` is taken away."""
 
     def __init__(self, fail: Callable[[httpx.Request], httpx.Response]) -> None:
         self.fail: Callable[[httpx.Request], httpx.Response] | None = fail
         self.sent = 0
+        stand_in = StandInGitHub(PlainHistory(), MAXTEXT.full_name, None, "a secret", 42)
+        self.github = httpx.ASGITransport(stand_in.application)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Fail, or mint a token, or answer."""
+        """Fail, or pass the request on."""
         self.sent += 1
-        if self.fail is not None:
-            return self.fail(request)
-        if request.url.path.endswith("/access_tokens"):
-            return httpx.Response(201, json={"token": "t", "expires_at": "2099-01-01T00:00:00Z"})
-        return httpx.Response(404, json={"message": "Not Found"})
+        return await self.github.handle_async_request(request) if self.fail is None else self.fail(request)
 
 
 def _refuse(request: httpx.Request) -> httpx.Response:
@@ -256,9 +256,9 @@ def test_an_outage_is_asked_about_now_and_then_and_ends_by_itself(
 ) -> None:
     """A hundred calls during an outage send a handful of requests; the first good answer lets all through,
     with a token that ended meanwhile too."""
-    clock, wire = Clock(), Broken(fail)
+    clock, connection = Clock(), FailingConnection(fail)
     github = GitHubClient(
-        app_id=42, private_key=private_key(), api_url="http://g.test", transport=wire, now=clock
+        app_id=42, private_key=private_key(), api_url="http://g.test", transport=connection, now=clock
     )
 
     async def ask() -> str:
@@ -270,8 +270,8 @@ def test_an_outage_is_asked_about_now_and_then_and_ends_by_itself(
 
     async def scene() -> list[str]:
         during = [await ask() for _ in range(100)]
-        assert FAILURES_TO_OPEN == wire.sent
-        wire.fail = None
+        assert FAILURES_TO_OPEN == connection.sent
+        connection.fail = None
         clock.time += FIRST_PAUSE_SECONDS
         after = [await ask() for _ in range(3)]
         await github.aclose()

@@ -1,6 +1,6 @@
 """A stand-in for Cloud Logging's `entries.list`: pages, order, refusals.
 
-In:  entries in the shape of a real export. Out: its address, while it serves.
+It serves entries in the shape of a real export.
 """
 
 import re

@@ -1,11 +1,9 @@
-"""A stateful GitHub that no one here wrote: npm's `emulate`, in its own process.
-
-In:  the address and secret for the App's webhooks. Out: its address, and what people do there.
+"""A stateful GitHub that others wrote: npm's `emulate`, in its own process.
 
 Seeded: the organization `acme` with its admin alice, its repository `acme/maxtext` with the branch main, the
 writer bob, the stranger mallory, and the App `maxview` installed on `acme`.
 
-What it does not do, so tests of it need the stand-in: reactions, listing an installation's repositories,
+It lacks, so tests of these use our stand-in: reactions, the list of an installation's repositories,
 deliveries, the mark of pull requests in comment events, `synchronize` after a push, the files of a pull
 request, rate limits, 401 for a wrong token. The ids of its deliveries are milliseconds and may repeat.
 """

@@ -1,9 +1,8 @@
-"""A stand-in for a cluster's Kubernetes API: real paths, real shapes, and the troubles a real one has.
+"""A stand-in for a cluster's Kubernetes API: real paths and shapes, and the faults of a real one.
 
-In:  objects, put there by requests or by a test. Out: list, watch, get, create, patch, delete, pod logs.
-
-It serves any resource by its path, so that `xpk`, `kubectl` and Kubernetes' own client can be pointed at it.
-A JobSet that is made gets its Kueue workload, as on a cluster; what becomes of it a `Kubelet` decides.
+It serves list, watch, get, create, patch, delete and pod logs of any resource by its path, so `xpk`,
+`kubectl` and Kubernetes' own client can use it. A JobSet gets its Kueue workload, as on a cluster; a `Kubelet`
+moves it.
 """
 
 import asyncio

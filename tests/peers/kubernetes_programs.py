@@ -1,10 +1,9 @@
 """Stand-ins for the programs that `xpk` calls, `gcloud` and `kubectl`, and for a quick `xpk`.
 
-In:  the arguments of a call. Out: what the real one prints, with the stand-in cluster behind it.
-
-Each is this file with the program's name and the cluster's address in front; it needs nothing of the tests.
-The real xpk needs a quarter of a minute for a workload, most of it asleep: this one posts a JobSet that says
-the same (`tests/clusters/xpk/test_real_xpk.py` compares the two).
+They print what the real ones print, with the stand-in cluster behind them. Each is this file with the
+program's name and the cluster's address in front, so it imports nothing of the tests. The real xpk needs
+15 seconds for a workload, most of them asleep: this one posts a JobSet that says the same
+(`tests/clusters/xpk/test_real_xpk.py` compares the two).
 """
 
 import json

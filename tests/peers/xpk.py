@@ -1,6 +1,6 @@
-"""The real `xpk`, from PyPI, in an environment of its own: its pins clash with ours.
+"""The real `xpk` from PyPI, in its own environment: its pins clash with ours.
 
-In:  nothing. Out: the path of the program. The first call needs PyPI and a minute; later ones need nothing.
+The first call needs PyPI and a minute; later ones need nothing.
 """
 
 import fcntl
