@@ -45,7 +45,7 @@ def _added_and_removed(what: str, before: Sequence[str], after: Sequence[str]) -
 
 
 def _edited(before: Suite, after: Suite) -> list[str]:
-    """Cases and variants that stay and mean something else."""
+    """Cases and variants that remain with another definition."""
     cases = [name for name, case in after.cases.items() if before.cases.get(name, case) != case]
     variants = [name for name, one in after.variants.items() if before.variants.get(name, one) != one]
     said = [f"edits {_listed('case', cases)}"] if cases else []
@@ -62,7 +62,7 @@ def _changed_figures(before: Suite, after: Suite) -> list[str]:
 
 
 def _edited_sections(before: Suite, after: Suite) -> list[str]:
-    """Parts that are more than a figure: that they change is said, and the file shows how."""
+    """Sections that are more than a figure: named here, and the file shows how they change."""
     parts = ("runs", "launch", "compare", "triggers", "checks", "trust", "baseline")
     edited = [name for name in parts if getattr(before, name) != getattr(after, name)]
     return [f"edits {', '.join(edited)}"] if edited else []

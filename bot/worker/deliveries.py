@@ -67,7 +67,7 @@ class PushHandler:
         await self.database.write(
             main_branch.enqueue_main, repository=name, installation=push.repository.installation, now=now
         )
-        if not await self.suites.renew(push.repository):
+        if not await self.suites.refresh(push.repository):
             return f"{push.branch} is looked at"
         return f"{push.branch} is looked at, and every open pull request"
 

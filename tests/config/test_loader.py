@@ -44,7 +44,7 @@ class Scene:
         at."""
         if text is not None:
             self.forge.history.files[CONFIG_PATH] = text
-        return asyncio.run(suites.renew(ACME))
+        return asyncio.run(suites.refresh(ACME))
 
     def look(self) -> bool:
         """Look at the pull request; whether it was due."""
@@ -179,7 +179,7 @@ def test_a_reading_that_a_push_overtakes_is_neither_kept_nor_told(scene: Scene) 
 
     async def push() -> None:
         scene.forge.history.files[CONFIG_PATH] = CHECKED
-        await other.renew(ACME)
+        await other.refresh(ACME)
 
     scene.forge.stand_in.interrupt_next("GET", CONFIG_PATH, push, after=True)
     overtaken = scene.process()
@@ -193,7 +193,7 @@ def test_a_late_delivery_that_names_another_default_branch_is_not_believed(scene
     right = scene.read(suites)
     scene.look()
     scene.forge.history.files[f"master:{CONFIG_PATH}"] = CHECKED
-    assert not asyncio.run(suites.renew(replace(ACME, default_branch="master")))
+    assert not asyncio.run(suites.refresh(replace(ACME, default_branch="master")))
     assert right == scene.read(suites)
     assert not scene.look()
 

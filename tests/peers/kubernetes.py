@@ -1,8 +1,8 @@
 """A stand-in for a cluster's Kubernetes API: real paths and shapes, and the faults of a real one.
 
 It serves list, watch, get, create, patch, delete and pod logs of any resource by its path, so `xpk`,
-`kubectl` and Kubernetes' own client can use it. A JobSet gets its Kueue workload, as on a cluster; a `Kubelet`
-moves it.
+`kubectl` and Kubernetes' own client can use it. A JobSet gets its Kueue workload, as on a cluster, and a
+`Kubelet` moves it.
 """
 
 import asyncio

@@ -65,7 +65,7 @@ class Scene:
         """Look at main with this configuration, whose push was heard; when it is due again."""
         self.forge.history.files = {".github/maxview.yml": text} if text else {}
         suites = SuiteLoader(forge=self.forge, database=self.database, now=lambda: self.now)
-        asyncio.run(suites.renew(Repository(full_name=NAME, installation=1, default_branch="main")))
+        asyncio.run(suites.refresh(Repository(full_name=NAME, installation=1, default_branch="main")))
         self.forge.stand_in.state.requests.clear()
         self.database.now(main_branch.enqueue_main, repository=NAME, installation=1, now=self.now)
         held = self.database.now(queue.claim, MAINLINE, owner="me", now=self.now, lease=30.0)
