@@ -221,7 +221,7 @@ def _worker(parts: AppParts, wake: Callable[[], None]) -> Worker:
         database=parts.database,
         forge=parts.github,
         suites=suites,
-        hearing=make_command_handler(parts.database, parts.github, suites, time.time),
+        handler=make_command_handler(parts.database, parts.github, suites, time.time),
         now=time.time,
         wake=wake,
     )

@@ -1,8 +1,7 @@
 """Which of all requests for runs are active on the current head. Pure.
 
 Deliveries arrive late and out of order, so only the times at which people asked count. Whether the head's
-code
-may run is decided in `bot.commands.fork_approval`.
+code may run is decided in `bot.commands.fork_approval`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,23 +20,26 @@ RequestLog = Sequence[RunRequest | Cancellation]
 
 
 def requests_in_force(
-    kept: RequestLog, pull: Subject, suite: Suite, changed_paths: Sequence[str]
+    log: RequestLog, pull: Subject, suite: Suite, changed_paths: Sequence[str]
 ) -> tuple[RunRequest, ...]:
-    """What is to be measured on this head, in the order in which it was asked; each with the keys that are
-    left of it. Cases and variants that the suite no longer has are left out."""
-    asked = _requested(kept, pull, suite, changed_paths)
-    stopped = _newest_cancellations(kept, pull)
-    left = (replace(ask, keys=ask.keys - _cancelled_keys(ask, stopped)) for ask in asked)
-    return tuple(ask for ask in left if ask.keys)
+    """The active requests for this head, in the order in which they were made, each without cancelled keys.
+    Cases and variants that the suite no longer has are left out."""
+    requested = _requested(log, pull, suite, changed_paths)
+    cancelled = _newest_cancellations(log, pull)
+    active = (
+        replace(request, keys=request.keys - _cancelled_keys(request, cancelled)) for request in requested
+    )
+    return tuple(request for request in active if request.keys)
 
 
 def cancellations(
-    kept: RequestLog, pull: Subject, suite: Suite, changed_paths: Sequence[str]
+    log: RequestLog, pull: Subject, suite: Suite, changed_paths: Sequence[str]
 ) -> Mapping[CaseKey, Cancellation]:
-    """By key, the newest withdrawal of what was asked for this head and is asked no more."""
-    asked = {key for ask in _requested(kept, pull, suite, changed_paths) for key in ask.keys}
-    wanted = {key for ask in requests_in_force(kept, pull, suite, changed_paths) for key in ask.keys}
-    return {key: one for key, one in _newest_cancellations(kept, pull).items() if key in asked - wanted}
+    """By key, the newest cancellation of what was requested for this head and has not been requested
+    again."""
+    requested = {key for request in _requested(log, pull, suite, changed_paths) for key in request.keys}
+    wanted = {key for request in requests_in_force(log, pull, suite, changed_paths) for key in request.keys}
+    return {key: one for key, one in _newest_cancellations(log, pull).items() if key in requested - wanted}
 
 
 def suite_keys(suite: Suite) -> frozenset[CaseKey]:
@@ -46,25 +48,27 @@ def suite_keys(suite: Suite) -> frozenset[CaseKey]:
 
 
 def _requested(
-    kept: RequestLog, pull: Subject, suite: Suite, changed_paths: Sequence[str]
+    log: RequestLog, pull: Subject, suite: Suite, changed_paths: Sequence[str]
 ) -> list[RunRequest]:
-    """Everything that was ever asked and concerns this head."""
+    """Every request that applies to this head, cancelled or not."""
     known = suite_keys(suite)
-    asks = (
-        [_push_request(pull, suite, changed_paths)]
-        if _starts_automatically(pull, suite, changed_paths)
-        else []
+    found = (
+        [_push_request(pull, suite, changed_paths)] if runs_automatically(pull, suite, changed_paths) else []
     )
-    asks += [one for one in kept if isinstance(one, RunRequest) and _applies_to(one, pull)]
-    return sorted((replace(ask, keys=ask.keys & known) for ask in asks), key=lambda ask: ask.order)
+    found += [one for one in log if isinstance(one, RunRequest) and _applies_to(one, pull)]
+    return sorted(
+        (replace(request, keys=request.keys & known) for request in found), key=lambda request: request.order
+    )
 
 
-def _starts_automatically(pull: Subject, suite: Suite, changed_paths: Sequence[str]) -> bool:
+def runs_automatically(pull: Subject, suite: Suite, changed_paths: Sequence[str]) -> bool:
+    """Whether a push is measured without a request: the trigger is on, and the change touches a case."""
     triggers = suite.triggers
     if isinstance(pull, Branch):
-        return triggers.watches(pull.head_branch) and triggers.touched_by(changed_paths)
-    ready = triggers.drafts or not pull.draft
-    return triggers.pull_request and ready and triggers.touched_by(changed_paths)
+        triggered = triggers.watches(pull.head_branch)
+    else:
+        triggered = triggers.pull_request and (triggers.drafts or not pull.draft)
+    return triggered and suite.touched_by(changed_paths)
 
 
 def _push_request(pull: Subject, suite: Suite, changed_paths: Sequence[str]) -> RunRequest:
@@ -73,30 +77,30 @@ def _push_request(pull: Subject, suite: Suite, changed_paths: Sequence[str]) -> 
     return RunRequest(source=RequestSource.PUSH, name=PUSH_NAME, keys=keys, head_sha=pull.head_sha)
 
 
-def _applies_to(ask: RunRequest, pull: Subject) -> bool:
-    """Whether an ask holds for this head; one of a label only while the pull request bears it."""
-    match ask.source:
+def _applies_to(request: RunRequest, pull: Subject) -> bool:
+    """Whether a request applies to this head; a label's only while the pull request has the label."""
+    match request.source:
         case RequestSource.LABEL:
             return isinstance(pull, PullRequest) and (
-                pull.labels is None or ask.name.lower() in {label.lower() for label in pull.labels}
+                pull.labels is None or request.name.lower() in {label.lower() for label in pull.labels}
             )
         case RequestSource.COMMAND | RequestSource.PUSH | RequestSource.SCHEDULE:
-            return ask.head_sha in {None, pull.head_sha}
+            return request.head_sha in {None, pull.head_sha}
         case _:
-            assert_never(ask.source)
+            assert_never(request.source)
 
 
-def _newest_cancellations(kept: RequestLog, pull: Subject) -> dict[CaseKey, Cancellation]:
-    """The newest withdrawal of every key on this head."""
+def _newest_cancellations(log: RequestLog, pull: Subject) -> dict[CaseKey, Cancellation]:
+    """The newest cancellation of every key on this head."""
     newest: dict[CaseKey, Cancellation] = {}
-    for one in sorted(kept, key=lambda one: one.order):
+    for one in sorted(log, key=lambda one: one.order):
         if isinstance(one, Cancellation) and one.head_sha == pull.head_sha:
             newest |= dict.fromkeys(one.keys, one)
     return newest
 
 
-def _cancelled_keys(ask: RunRequest, stopped: Mapping[CaseKey, Cancellation]) -> frozenset[CaseKey]:
-    return frozenset(key for key in ask.keys if key in stopped and stopped[key].order > ask.order)
+def _cancelled_keys(request: RunRequest, cancelled: Mapping[CaseKey, Cancellation]) -> frozenset[CaseKey]:
+    return frozenset(key for key in request.keys if key in cancelled and cancelled[key].order > request.order)
 
 
 def launches_runs(suite: Suite) -> bool:

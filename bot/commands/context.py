@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from bot.commands import grammar, intents, permission, scope
+from bot.commands import grammar, scope
 from bot.commands.active_requests import launches_runs, suite_keys
 from bot.commands.fork_approval import ApprovalNeeded, RunAllowed, check_approval
 from bot.commands.intents import CommandIntent
+from bot.commands.permission import PermissionDecision
 from bot.config import Suite
 from bot.domain.case_key import CaseKey, combine_keys
 from bot.domain.command_origin import origin_name
@@ -22,25 +23,25 @@ from bot.storage.database import Database
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
-    """What a command is decided on. `tree` is the hash of the head's files, `rows` the newest report of this
-    head, `baselines` the commit that each `baseline` command means, None where there is none on the base."""
+    """What a command is decided on. `tree` is the hash of the head's files, `rows` are the newest report of
+    this head, `baselines` has the commit that each `baseline` command means, None if the base has none."""
 
-    allowed: permission.PermissionDecision
+    permission: PermissionDecision
     pull: PullRequest
     suite: Suite | None
     tree: str | None = None
-    vouching: RunAllowed | ApprovalNeeded = field(default_factory=RunAllowed)
+    fork_approval: RunAllowed | ApprovalNeeded = field(default_factory=RunAllowed)
     rows: tuple[CaseReport, ...] = ()
     baselines: Mapping[str | None, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandResult:
-    """What one command comes to: a sentence for people, and what is to be remembered."""
+    """What one command results in: a sentence for people, and what to store."""
 
     result: str
     refused: bool = False
-    asks: tuple[RunRequest | Cancellation, ...] = ()
+    requests: tuple[RunRequest | Cancellation, ...] = ()
     baseline: RunRequest | None = None
     approval: Approval | None = None
     acknowledgements: tuple[Acknowledgement, ...] = ()
@@ -48,21 +49,21 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True)
 class CommandCall:
-    """One command, where it stands, and the scene."""
+    """One command, its position in the comment, and what it is decided on."""
 
-    one: grammar.Command | grammar.ParseError
+    command: grammar.Command | grammar.ParseError
     intent: CommandIntent
-    place: int
-    scene: CommandContext
+    position: int
+    context: CommandContext
 
     @property
     def name(self) -> str:
-        """What tells it apart from every other command, and says which came first."""
-        return f"{origin_name(self.intent.origin)}:{self.place:02}"
+        """Unique among commands; names of later commands sort behind."""
+        return f"{origin_name(self.intent.origin)}:{self.position:02}"
 
 
 def refuse(result: str) -> CommandResult:
-    """A sentence that grants nothing."""
+    """A refusal, as one sentence."""
     return CommandResult(result=result, refused=True)
 
 
@@ -70,24 +71,24 @@ NO_LAUNCH_SECTION = "This repository starts no runs: its .github/maxview.yml has
 
 
 def no_launch_reason(suite: Suite) -> str:
-    """Why nothing is started here; nothing where runs are."""
+    """Why no runs start here; empty if they do."""
     return "" if launches_runs(suite) else NO_LAUNCH_SECTION
 
 
-def selected_keys(meant: scope.ResolvedScope) -> frozenset[CaseKey]:
-    """Every case in every variant that is meant."""
-    return frozenset(combine_keys(meant.cases, meant.variants))
+def selected_keys(resolved: scope.ResolvedScope) -> frozenset[CaseKey]:
+    """Every selected case in every selected variant."""
+    return frozenset(combine_keys(resolved.cases, resolved.variants))
 
 
-MOST_SHOWN = 5  # cases named in an answer
+MOST_SHOWN = 5  # cases named in a result
 
 
 def describe_keys(keys: frozenset[CaseKey], suite: Suite) -> str:
-    """`All cases`, or their names in the suite's order, with the variants where not all are meant."""
+    """`All cases`, or their names in the suite's order, with the variants unless all are selected."""
     known = keys & suite_keys(suite)
-    asked_cases, asked_variants = {key.case for key in known}, {key.variant for key in known}
-    cases = [case for case in suite.case_names if case in asked_cases]
-    variants = [variant for variant in suite.variant_names if variant in asked_variants]
+    selected_cases, selected_variants = {key.case for key in known}, {key.variant for key in known}
+    cases = [case for case in suite.case_names if case in selected_cases]
+    variants = [variant for variant in suite.variant_names if variant in selected_variants]
     if len(cases) == len(suite.case_names):
         shown = "All cases"
     else:
@@ -99,23 +100,23 @@ def describe_keys(keys: frozenset[CaseKey], suite: Suite) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextLoader:
-    """Asks GitHub and the database."""
+    """Loads from GitHub and the database what these commands need, and no more."""
 
     database: Database
     forge: Forge
 
-    async def set_up(self, scene: CommandContext, intent: intents.CommandIntent) -> CommandContext:
-        """The scene, with what these commands have to know."""
-        repository, pull = intent.repository, scene.pull
+    async def load(self, context: CommandContext, intent: CommandIntent) -> CommandContext:
+        """The context, with what these commands need to know."""
+        repository, pull = intent.repository, context.pull
         if pull.from_fork:
             tree = await self._tree(repository, pull.head_sha)
             approval = await self.database.read(requests.newest_approval, pull.repository, pull.number)
-            scene = replace(scene, tree=tree, vouching=check_approval(pull, tree, approval))
+            context = replace(context, tree=tree, fork_approval=check_approval(pull, tree, approval))
         if any(isinstance(one, grammar.RerunCommand | grammar.AcknowledgeCommand) for one in intent.commands):
             report = await self.database.read(reports.newest, pull.repository, pull.number, pull.head_sha)
-            scene = replace(scene, rows=report.rows if report else ())
+            context = replace(context, rows=report.rows if report else ())
         refs = {one.ref for one in intent.commands if isinstance(one, grammar.BaselineCommand)}
-        return replace(scene, baselines={ref: await self._baseline(repository, pull, ref) for ref in refs})
+        return replace(context, baselines={ref: await self._baseline(repository, pull, ref) for ref in refs})
 
     async def _tree(self, repository: Repository, sha: str) -> str | None:
         try:
@@ -125,7 +126,7 @@ class ContextLoader:
         return commits[0].tree if commits and commits[0].sha == sha else None
 
     async def _baseline(self, repository: Repository, pull: PullRequest, ref: str | None) -> str | None:
-        """The commit that is meant, where it is one of the base branch: what others push is no baseline."""
+        """The commit that is meant, if the base branch holds it: what others push is no baseline."""
         try:
             if ref is None:
                 return (await self.forge.merge_base(repository, pull.base_branch, pull.head_sha)).sha

@@ -12,14 +12,14 @@ from bot.domain.run_request import Approval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunAllowed:
-    """The head's code may be run; `by` approved it, nobody had to where it is empty."""
+    """The head's code may run. `by` approved it; empty if no approval is needed."""
 
     by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalNeeded:
-    """The head's code may not be run yet: `why` in one clause, and the `command` that lets it."""
+    """The head's code may not run yet: `why` in one clause, and the `command` that allows it."""
 
     why: str
     command: str
@@ -33,7 +33,7 @@ OTHER_FILES_REASON = "files were pushed that are not those that {by} approved at
 
 
 def check_approval(pull: Subject, tree: str | None, approval: Approval | None) -> RunAllowed | ApprovalNeeded:
-    """Say whether the head may be run. An unknown `tree` is nobody's: only the approved commit passes."""
+    """Whether the head may run. If its `tree` is unknown, only the approved commit itself passes."""
     if not pull.from_fork:
         return RunAllowed()
     if approval is not None and approval_covers(approval, head_sha=pull.head_sha, tree=tree):
@@ -47,5 +47,5 @@ def check_approval(pull: Subject, tree: str | None, approval: Approval | None) -
 
 
 def approval_covers(approval: Approval, *, head_sha: str, tree: str | None) -> bool:
-    """Whether an approval is of this head: of its files where they are known, else of its very commit."""
+    """Whether an approval is for this head: for its files if they are known, else for this very commit."""
     return approval.head_sha == head_sha if tree is None else approval.tree == tree

@@ -24,10 +24,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from enum import StrEnum
+from typing import ClassVar
 
 from msgspec import Struct
 
 from bot.commands.prose import plain_lines
+from bot.domain.command_verb import CommandVerb
 
 
 class Scope(StrEnum):
@@ -41,6 +43,8 @@ class Scope(StrEnum):
 class RunCommand(Struct, frozen=True, kw_only=True):
     """Measure these cases unless they are measured already. `words` are cases, globs, then variants."""
 
+    verb: ClassVar = CommandVerb.RUN
+
     text: str
     scope: Scope
     words: tuple[str, ...] = ()
@@ -48,6 +52,8 @@ class RunCommand(Struct, frozen=True, kw_only=True):
 
 class RerunCommand(Struct, frozen=True, kw_only=True):
     """Measure these cases again. `words` are cases, globs, then variants; only variants unless NAMED."""
+
+    verb: ClassVar = CommandVerb.RERUN
 
     text: str
     scope: Scope
@@ -57,6 +63,8 @@ class RerunCommand(Struct, frozen=True, kw_only=True):
 class CancelCommand(Struct, frozen=True, kw_only=True):
     """Stop measuring these cases on this head. `words` are cases, globs, then variants."""
 
+    verb: ClassVar = CommandVerb.CANCEL
+
     text: str
     scope: Scope
     words: tuple[str, ...] = ()
@@ -65,17 +73,23 @@ class CancelCommand(Struct, frozen=True, kw_only=True):
 class StatusCommand(Struct, frozen=True, kw_only=True):
     """Say again how things stand."""
 
+    verb: ClassVar = CommandVerb.STATUS
+
     text: str
 
 
 class PlanCommand(Struct, frozen=True, kw_only=True):
     """Say what would run, and what it would cost."""
 
+    verb: ClassVar = CommandVerb.PLAN
+
     text: str
 
 
 class BaselineCommand(Struct, frozen=True, kw_only=True):
     """Measure a commit of the base branch, to be compared with; no `ref` means the merge base."""
+
+    verb: ClassVar = CommandVerb.BASELINE
 
     text: str
     ref: str | None = None
@@ -84,12 +98,16 @@ class BaselineCommand(Struct, frozen=True, kw_only=True):
 class ApproveCommand(Struct, frozen=True, kw_only=True):
     """Let the code of a fork's head run; `sha` is how the head's commit begins, in lower case."""
 
+    verb: ClassVar = CommandVerb.APPROVE
+
     text: str
     sha: str
 
 
 class AcknowledgeCommand(Struct, frozen=True, kw_only=True):
     """These cases' verdicts are known and accepted, for this reason. `words` name one case at least."""
+
+    verb: ClassVar = CommandVerb.ACKNOWLEDGE
 
     text: str
     words: tuple[str, ...]
@@ -100,11 +118,14 @@ class AcknowledgeCommand(Struct, frozen=True, kw_only=True):
 class HelpCommand(Struct, frozen=True, kw_only=True):
     """Say which commands there are."""
 
+    verb: ClassVar = CommandVerb.HELP
+
     text: str
 
 
 class ParseError(Struct, frozen=True, kw_only=True):
-    """A command that is not understood: one sentence why, and the nearest valid spelling.
+    """A command that is not understood: one sentence why, and the nearest valid spelling; its verb if that is
+    clear.
 
     `text`, `why` and `nearest` hold what the person wrote, so all are untrusted.
     """
@@ -112,13 +133,14 @@ class ParseError(Struct, frozen=True, kw_only=True):
     text: str
     why: str
     nearest: str
+    verb: CommandVerb | None = None
 
 
 CaseCommand = RunCommand | RerunCommand | CancelCommand | AcknowledgeCommand
 
 Command = CaseCommand | StatusCommand | PlanCommand | BaselineCommand | ApproveCommand | HelpCommand
 
-VERBS = ("run", "rerun", "cancel", "status", "plan", "baseline", "approve", "ack", "help")
+VERBS = tuple(CommandVerb)
 
 USAGE = (
     "/benchmark run [CASE…] [VARIANT] [--fresh]",
@@ -458,7 +480,7 @@ def _read_near_miss(match: re.Match[str], line: str) -> ParseError | None:
     if isinstance(meant, ParseError):
         return None
     why = f"a command begins its line with /benchmark; here {_first_word_problem(match, line)}."
-    return ParseError(text=_shown_text(line), why=why, nearest=meant.text)
+    return ParseError(text=_shown_text(line), why=why, nearest=meant.text, verb=meant.verb)
 
 
 def _first_word_problem(match: re.Match[str], line: str) -> str:

@@ -61,94 +61,106 @@ _SuiteCommand = grammar.CaseCommand | grammar.PlanCommand | grammar.BaselineComm
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecidedCommands:
-    """What the commands of one comment come to, in their order."""
+    """The results of the commands of one comment, in their order."""
 
     records: tuple[CommandRecord, ...]
-    answers: tuple[CommandResult, ...]
+    results: tuple[CommandResult, ...]
     not_allowed: bool = False
 
 
-def decide_commands(intent: CommandIntent, scene: CommandContext) -> DecidedCommands:
-    """Say what comes of the commands of one comment, one after the other.
+def decide_commands(intent: CommandIntent, context: CommandContext) -> DecidedCommands:
+    """Decide the commands of one comment, one after the other.
 
-    Who may not is told so once, however many commands there are."""
-    if isinstance(scene.allowed, permission.Denied):
-        text = " · ".join(one.text for one in intent.commands)
-        refused = refuse(f"Refused: {scene.allowed.why}")
+    Somebody without permission gets one refusal, however many commands there are."""
+    if isinstance(context.permission, permission.Denied):
+        refused = refuse(f"Refused: {context.permission.why}")
         return DecidedCommands(
-            records=(_command_record(intent, scene, 0, text, refused),), answers=(refused,), not_allowed=True
+            records=(_record_of_all(intent, refused.result, context.pull.head_sha),),
+            results=(refused,),
+            not_allowed=True,
         )
-    records, answers = [], []
-    for place, one in enumerate(intent.commands):
-        answer = _decide_command(CommandCall(one, intent, place, scene))
-        if answer.approval is not None:
-            scene = replace(scene, vouching=RunAllowed(by=answer.approval.by))
-        records.append(_command_record(intent, scene, place, one.text, answer))
-        answers.append(answer)
-    return DecidedCommands(records=tuple(records), answers=tuple(answers))
+    records, results = [], []
+    for position, command in enumerate(intent.commands):
+        result = _decide_command(CommandCall(command, intent, position, context))
+        if result.approval is not None:
+            context = replace(context, fork_approval=RunAllowed(by=result.approval.by))
+        results.append(result)
+        records.append(
+            CommandRecord(
+                origin=intent.origin,
+                position=position,
+                text=command.text,
+                verb=command.verb,
+                by=intent.author.login,
+                at=intent.created_at,
+                result=result.result,
+                refused=result.refused,
+                head_sha=context.pull.head_sha,
+            )
+        )
+    return DecidedCommands(records=tuple(records), results=tuple(results))
 
 
-def _command_record(
-    intent: CommandIntent, scene: CommandContext, place: int, text: str, answer: CommandResult
-) -> CommandRecord:
+def _record_of_all(intent: CommandIntent, refusal: str, head_sha: str | None = None) -> CommandRecord:
+    """One refusal of all commands of a comment."""
     return CommandRecord(
         origin=intent.origin,
-        position=place,
-        text=text,
+        text=" · ".join(one.text for one in intent.commands),
+        verb=intent.commands[0].verb,
         by=intent.author.login,
         at=intent.created_at,
-        result=answer.result,
-        refused=answer.refused,
-        head_sha=scene.pull.head_sha,
+        result=refusal,
+        refused=True,
+        head_sha=head_sha,
     )
 
 
-def _decide_command(given: CommandCall) -> CommandResult:
-    match one := given.one:
+def _decide_command(call: CommandCall) -> CommandResult:
+    match command := call.command:
         case grammar.ParseError():
-            return _not_understood(one)
+            return _not_understood(command)
         case grammar.HelpCommand():
             return CommandResult(result="The commands are listed below, under “Commands”.")
         case grammar.StatusCommand():
             return CommandResult(result="This comment was brought up to date.")
         case _:
-            return _decide_with_suite(given, one)
+            return _decide_with_suite(call, command)
 
 
-def _decide_with_suite(given: CommandCall, one: _SuiteCommand) -> CommandResult:
-    suite = given.scene.suite
+def _decide_with_suite(call: CommandCall, command: _SuiteCommand) -> CommandResult:
+    suite = call.context.suite
     if suite is None:
         return refuse(NO_CONFIGURATION)
-    if not given.scene.pull.open:
+    if not call.context.pull.open:
         return refuse(PULL_IS_CLOSED)
-    match one:
+    match command:
         case grammar.PlanCommand():
             return show_plan(suite)
         case grammar.BaselineCommand():
-            return request_baseline(given, one, suite)
+            return request_baseline(call, command, suite)
         case grammar.ApproveCommand():
-            return approve(given, one, suite)
+            return approve(call, command, suite)
         case _:
-            return _decide_for_cases(given, one, suite)
+            return _decide_for_cases(call, command, suite)
 
 
-def _decide_for_cases(given: CommandCall, one: grammar.CaseCommand, suite: Suite) -> CommandResult:
-    meant = scope.resolve_scope(one, suite.case_names, suite.variant_names)
-    if isinstance(meant, grammar.ParseError):
-        return _not_understood(meant)
-    match one:
+def _decide_for_cases(call: CommandCall, command: grammar.CaseCommand, suite: Suite) -> CommandResult:
+    resolved = scope.resolve_scope(command, suite.case_names, suite.variant_names)
+    if isinstance(resolved, grammar.ParseError):
+        return _not_understood(resolved)
+    match command:
         case grammar.RunCommand() | grammar.RerunCommand():
-            return request_runs(given, one, meant, suite)
+            return request_runs(call, command, resolved, suite)
         case grammar.CancelCommand():
-            return cancel_runs(given, meant, suite)
+            return cancel_runs(call, resolved, suite)
         case grammar.AcknowledgeCommand():
-            return acknowledge(given, one, meant, suite)
+            return acknowledge(call, command, resolved, suite)
         case _:
-            assert_never(one)
+            assert_never(command)
 
 
-def _not_understood(one: grammar.ParseError) -> CommandResult:
-    return refuse(f"Not understood: {one.why} Did you mean “{one.nearest}”?")
+def _not_understood(error: grammar.ParseError) -> CommandResult:
+    return refuse(f"Not understood: {error.why} Did you mean “{error.nearest}”?")
 
 
 SEEN_REACTION, DONE_REACTION, REFUSED_REACTION, NOT_ALLOWED_REACTION = "eyes", "rocket", "confused", "-1"
@@ -158,75 +170,77 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandHandler:
-    """What the controller does with commands and labels."""
+    """Handles commands and labels."""
 
     database: Database
     forge: Forge
     suites: SuiteLoader
-    standings: PermissionLookup
+    permissions: PermissionLookup
     now: Callable[[], float]
 
-    async def command(self, intent: intents.CommandIntent) -> str:
-        """Carry out the commands of one comment; what came of it, for the log."""
+    async def handle_command(self, intent: intents.CommandIntent) -> str:
+        """Carry out the commands of one comment or button; the outcome, for the log."""
         suite = (await self.suites.read(intent.repository)).suite
-        if not await self._is_heard(intent.author, suite):
+        if not await self._is_answered(intent.author, suite):
             return f"{intent.author.login} is a bot that is not answered"
         if not intent.on_pull and not await self._is_pull(intent):
             return f"#{intent.number} is an issue, not a pull request"
         await self._react(intent, SEEN_REACTION)
-        turn = await self._turn(
+        rate = await self._consume_rate(
             intent.repository,
             intent.author,
             name=origin_name(intent.origin),
             count=len(intent.commands),
             made=intent.created_at,
         )
-        if not turn.allowed:
-            return await self._limit(intent, turn)
+        if not rate.allowed:
+            return await self._refuse_for_rate(intent, rate)
         try:
             decided = await self._decide(intent, suite)
-        except NotFound as missing:
-            return f"#{intent.number} is gone: {missing.text}"
-        except UserError as told:
-            return await self._refuse(intent, f"Not carried out: {told.text}", REFUSED_REACTION)
-        await self._keep(intent.repository, intent.number, _effects_of(decided))
+        except NotFound as error:
+            return f"#{intent.number} is gone: {error.text}"
+        except UserError as error:
+            return await self._refuse(intent, f"Not carried out: {error.text}", REFUSED_REACTION)
+        await self._apply(intent.repository, intent.number, _effects_of(decided))
         await self._react(intent, _reaction(decided))
         return "; ".join(f"{one.text} by {one.by}: {one.result}" for one in decided.records)
 
-    async def label(self, intent: intents.LabelIntent) -> str:
-        """Ask for what a label means, or stop asking, whatever it means by now; what came of it, for the
+    async def handle_label(self, intent: intents.LabelIntent) -> str:
+        """Request what an added label selects, or drop what a removed one requested; the outcome, for the
         log."""
         suite = (await self.suites.read(intent.repository)).suite
         if intent.change is LabelChange.TAKEN:
-            return await self._take_back(intent, suite)
+            return await self._remove_label(intent, suite)
         keys = keys_of_label(intent.label, suite) if suite else None
         if suite is None or keys is None:
             return f"the label {intent.label} means nothing here"
-        if not await self._is_heard(intent.by, suite):
+        if not await self._is_answered(intent.by, suite):
             return f"{intent.by.login} is a bot that is not answered"
-        return await self._labelled(intent, suite, keys)
+        return await self._add_label(intent, suite, keys)
 
-    async def _labelled(self, intent: intents.LabelIntent, suite: Suite, keys: frozenset[CaseKey]) -> str:
+    async def _add_label(self, intent: intents.LabelIntent, suite: Suite, keys: frozenset[CaseKey]) -> str:
         name = f"{intent.label} on #{intent.number} at {intent.at:.0f}"
-        turn = await self._turn(intent.repository, intent.by, name=name, count=1, made=intent.at)
-        if not turn.allowed:
-            told = _label_record(intent, rate_limit_message(intent.by.login, turn.opens), refused=True)
-            if turn.first:
-                await self._keep(intent.repository, intent.number, CommandEffects(records=(told,)))
+        rate = await self._consume_rate(intent.repository, intent.by, name=name, count=1, made=intent.at)
+        if not rate.allowed:
+            record = _label_record(intent, rate_limit_message(intent.by.login, rate.opens), refused=True)
+            if rate.first:
+                await self._apply(intent.repository, intent.number, CommandEffects(records=(record,)))
             return f"{intent.by.login} asks too often"
         try:
-            allowed = await self._trust(intent.repository, intent.by, suite.trust)
-        except UserError as told:
-            allowed = permission.Denied(why=f"{told.text}.")
-        record, ask = decide_label(intent, suite, keys, allowed)
-        await self._keep(
-            intent.repository, intent.number, CommandEffects(records=(record,), asks=(ask,) if ask else ())
+            allowed = await self._check_permission(intent.repository, intent.by, suite.trust)
+        except UserError as error:
+            allowed = permission.Denied(why=f"{error.text}.")
+        record, request = decide_label(intent, suite, keys, allowed)
+        await self._apply(
+            intent.repository,
+            intent.number,
+            CommandEffects(records=(record,), requests=(request,) if request else ()),
         )
         return f"{record.text} by {record.by}: {record.result}"
 
-    async def _take_back(self, intent: intents.LabelIntent, suite: Suite | None) -> str:
-        """Anybody who can take a label away can: it stops no more than what that label alone had started. A
-        bot that is not answered is not mentioned either."""
+    async def _remove_label(self, intent: intents.LabelIntent, suite: Suite | None) -> str:
+        """Drop what the label requested. Anybody who can remove a label may: it stops only what that label
+        alone had started. Bots that get no answer are not mentioned in the comment."""
         record = _label_record(intent, "what nothing else asks for is not wanted any more.", refused=False)
         taken = await self.database.write(
             requests.drop_label_request,
@@ -234,7 +248,7 @@ class CommandHandler:
             intent.number,
             label=intent.label,
             made=intent.at,
-            kept=CommandEffects(records=(record,) if await self._is_heard(intent.by, suite) else ()),
+            effects=CommandEffects(records=(record,) if await self._is_answered(intent.by, suite) else ()),
             now=self.now(),
         )
         if not taken:
@@ -243,84 +257,79 @@ class CommandHandler:
 
     async def _decide(self, intent: intents.CommandIntent, suite: Suite | None) -> DecidedCommands:
         trusted = suite.trust if suite else DEFAULT_TRUSTED
-        allowed = await self._trust(intent.repository, intent.author, trusted)
+        allowed = await self._check_permission(intent.repository, intent.author, trusted)
         pull = await self.forge.pull(intent.repository, intent.number)
-        scene = CommandContext(allowed=allowed, pull=pull, suite=suite)
+        context = CommandContext(permission=allowed, pull=pull, suite=suite)
         if isinstance(allowed, permission.Allowed):
-            scenery = ContextLoader(database=self.database, forge=self.forge)
-            scene = await scenery.set_up(scene, intent)
-        return decide_commands(intent, scene)
+            loader = ContextLoader(database=self.database, forge=self.forge)
+            context = await loader.load(context, intent)
+        return decide_commands(intent, context)
 
-    async def _trust(
+    async def _check_permission(
         self, repository: Repository, person: Person, trusted: TrustedAccounts
     ) -> permission.PermissionDecision:
-        return permission.decide_permission(await self.standings.of(repository, person, trusted), person)
+        return permission.decide_permission(
+            await self.permissions.rights_of(repository, person, trusted), person
+        )
 
-    async def _is_heard(self, person: Person, suite: Suite | None) -> bool:
-        """People are; of bots those that are listed, and never the App itself."""
+    async def _is_answered(self, person: Person, suite: Suite | None) -> bool:
+        """People are; bots only if they are listed, and never the App itself."""
         if not person.is_bot:
             return True
         listed = is_trusted_bot(person, suite.trust if suite else DEFAULT_TRUSTED)
         return listed and person.login.lower() != f"{await self.forge.app_slug()}[bot]".lower()
 
     async def _is_pull(self, intent: intents.CommandIntent) -> bool:
-        """Ask, where the delivery does not say whether the comment stands on a pull request."""
+        """Ask GitHub, since the delivery does not say whether the comment is on a pull request."""
         try:
             await self.forge.pull(intent.repository, intent.number)
         except NotFound:
             return False
         return True
 
-    async def _turn(
+    async def _consume_rate(
         self, repository: Repository, person: Person, *, name: str, count: int, made: float
     ) -> RateDecision:
         return await self.database.write(
             rate_limit.consume, repository.full_name, person.id, name=name, count=count, made=made
         )
 
-    async def _limit(self, intent: intents.CommandIntent, turn: RateDecision) -> str:
-        """Refuse; the first refusal says until when, those after it are a reaction alone."""
-        if turn.first:
+    async def _refuse_for_rate(self, intent: intents.CommandIntent, rate: RateDecision) -> str:
+        """Refuse; the first refusal says until when, later ones are only a reaction."""
+        if rate.first:
             return await self._refuse(
-                intent, rate_limit_message(intent.author.login, turn.opens), NOT_ALLOWED_REACTION
+                intent, rate_limit_message(intent.author.login, rate.opens), NOT_ALLOWED_REACTION
             )
         await self._react(intent, NOT_ALLOWED_REACTION)
         return f"{intent.author.login} asks too often"
 
     async def _refuse(self, intent: intents.CommandIntent, why: str, reaction: str) -> str:
-        record = CommandRecord(
-            origin=intent.origin,
-            text=" · ".join(one.text for one in intent.commands),
-            by=intent.author.login,
-            at=intent.created_at,
-            result=why,
-            refused=True,
-        )
-        await self._keep(intent.repository, intent.number, CommandEffects(records=(record,)))
+        record = _record_of_all(intent, why)
+        await self._apply(intent.repository, intent.number, CommandEffects(records=(record,)))
         await self._react(intent, reaction)
         return f"{record.text} by {record.by}: {why}"
 
-    async def _keep(self, repository: Repository, number: int, kept: CommandEffects) -> None:
-        await self.database.write(requests.apply_effects, repository, number, kept, now=self.now())
+    async def _apply(self, repository: Repository, number: int, effects: CommandEffects) -> None:
+        await self.database.write(requests.apply_effects, repository, number, effects, now=self.now())
 
     async def _react(self, intent: intents.CommandIntent, content: str) -> None:
-        """Acknowledge a command; where reactions cannot be had, the comment still says what came of it.
-        What a button asks for stands in no comment."""
+        """React to the comment. If that fails, our comment still shows the result. A button has no
+        comment."""
         if not isinstance(intent.origin, CommentOrigin):
             return
         comment_id = intent.origin.comment_id
         try:
             await self.forge.react(intent.repository, comment_id, content)
-        except UserError as told:
-            LOG.warning("no reaction under comment %s: %s", comment_id, told.text)
+        except UserError as error:
+            LOG.warning("no reaction under comment %s: %s", comment_id, error.text)
 
 
 def make_command_handler(
     database: Database, forge: Forge, suites: SuiteLoader, now: Callable[[], float]
 ) -> CommandHandler:
-    """A hearing that remembers for a minute who may."""
-    standings = PermissionLookup(forge=forge, now=now)
-    return CommandHandler(database=database, forge=forge, suites=suites, standings=standings, now=now)
+    """A handler with a permission cache of its own."""
+    permissions = PermissionLookup(forge=forge, now=now)
+    return CommandHandler(database=database, forge=forge, suites=suites, permissions=permissions, now=now)
 
 
 def decide_label(
@@ -329,7 +338,7 @@ def decide_label(
     keys: frozenset[CaseKey],
     allowed: permission.PermissionDecision,
 ) -> tuple[CommandRecord, RunRequest | None]:
-    """What a label that was put comes to: what is said, and what is asked."""
+    """What an added label results in: its line in the comment, and the request if there is one."""
     if isinstance(allowed, permission.Denied):
         return _label_record(intent, f"Refused: {allowed.why}", refused=True), None
     if not keys:
@@ -338,12 +347,12 @@ def decide_label(
         return _label_record(
             intent, f"finished runs were looked for again. {no_launch_here}", refused=False
         ), None
-    ask = RunRequest(
+    request = RunRequest(
         source=RequestSource.LABEL, name=intent.label, keys=keys, by=intent.by.login, made=intent.at
     )
     return _label_record(
         intent, f"{describe_keys(keys, suite)}: runs that are missing are started.", refused=False
-    ), ask
+    ), request
 
 
 def _label_record(intent: intents.LabelIntent, result: str, *, refused: bool) -> CommandRecord:
@@ -359,18 +368,18 @@ def _label_record(intent: intents.LabelIntent, result: str, *, refused: bool) ->
 
 
 def _effects_of(decided: DecidedCommands) -> CommandEffects:
-    answers = decided.answers
+    results = decided.results
     return CommandEffects(
         records=decided.records,
-        asks=tuple(ask for one in answers for ask in one.asks),
-        approvals=tuple(one.approval for one in answers if one.approval),
-        baselines=tuple(one.baseline for one in answers if one.baseline),
-        acknowledgements=tuple(kept for one in answers for kept in one.acknowledgements),
+        requests=tuple(request for one in results for request in one.requests),
+        approvals=tuple(one.approval for one in results if one.approval),
+        baselines=tuple(one.baseline for one in results if one.baseline),
+        acknowledgements=tuple(accepted for one in results for accepted in one.acknowledgements),
     )
 
 
 def _reaction(decided: DecidedCommands) -> str:
     if decided.not_allowed:
         return NOT_ALLOWED_REACTION
-    refused: Sequence[bool] = [one.refused for one in decided.answers]
+    refused: Sequence[bool] = [one.refused for one in decided.results]
     return REFUSED_REACTION if any(refused) else DONE_REACTION

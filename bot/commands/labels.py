@@ -115,13 +115,17 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelMaker:
-    """Asks GitHub, and remembers what was made."""
+    """Creates labels on GitHub, each once: one that people delete stays deleted.
+
+    Labels are a convenience. If the App may not create them, the log says why, once, and everything else
+    goes on.
+    """
 
     database: Database
     forge: Forge
 
-    async def __call__(self, repository: Repository, suite: Suite) -> None:
-        """Make what the configuration names, unless that was done."""
+    async def create(self, repository: Repository, suite: Suite) -> None:
+        """Create what the configuration names, unless that was done."""
         if not launches_runs(suite):
             return
         labels = labels_to_make(suite)
@@ -134,6 +138,6 @@ class LabelMaker:
                 await self.forge.make_label(
                     repository, label.name, colour=label.colour, description=label.description
                 )
-        except UserError as told:
-            LOG.warning("labels of %s cannot be made: %s", repository.full_name, told.text)
+        except UserError as error:
+            LOG.warning("labels of %s cannot be made: %s", repository.full_name, error.text)
         await self.database.write(named_values.save, name, digest)

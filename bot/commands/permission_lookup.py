@@ -16,7 +16,7 @@ from bot.domain.repository import Permission, Person, Repository
 from bot.errors import UserError
 
 CACHE_SECONDS = 60.0
-"""Long enough for the lines of one conversation, short enough that who was removed is soon refused."""
+"""Long enough for the lines of one conversation, short enough that a removed person is soon refused."""
 
 CACHED_PEOPLE = 4096
 
@@ -27,31 +27,35 @@ _CacheKey = tuple[str, int, str, TrustedAccounts]
 
 @dataclass(slots=True, kw_only=True)
 class PermissionLookup:
-    """Answers from memory where they are fresh."""
+    """Looks up permissions and team memberships."""
 
     forge: Forge
     now: Callable[[], float]
-    _kept: OrderedDict[_CacheKey, tuple[float, AuthorRights]] = field(default_factory=OrderedDict)
+    _cache: OrderedDict[_CacheKey, tuple[float, AuthorRights]] = field(default_factory=OrderedDict)
 
-    async def of(self, repository: Repository, person: Person, trusted: TrustedAccounts) -> AuthorRights:
-        """What the person is to the repository."""
+    async def rights_of(
+        self, repository: Repository, person: Person, trusted: TrustedAccounts
+    ) -> AuthorRights:
+        """What the person may do with the repository."""
         if person.is_bot:
             return AuthorRights(permission=Permission.NONE, listed=is_trusted_bot(person, trusted))
         key = (repository.full_name, person.id, person.login, trusted)
-        kept = self._kept.get(key)
-        if kept is not None and 0 <= self.now() - kept[0] < CACHE_SECONDS:
-            return kept[1]
-        standing = await self._ask(repository, person, trusted)
-        self._kept[key] = (self.now(), standing)
-        self._kept.move_to_end(key)
-        while len(self._kept) > CACHED_PEOPLE:
-            self._kept.popitem(last=False)
-        return standing
+        cached = self._cache.get(key)
+        if cached is not None and 0 <= self.now() - cached[0] < CACHE_SECONDS:
+            return cached[1]
+        rights = await self._look_up(repository, person, trusted)
+        self._cache[key] = (self.now(), rights)
+        self._cache.move_to_end(key)
+        while len(self._cache) > CACHED_PEOPLE:
+            self._cache.popitem(last=False)
+        return rights
 
-    async def _ask(self, repository: Repository, person: Person, trusted: TrustedAccounts) -> AuthorRights:
+    async def _look_up(
+        self, repository: Repository, person: Person, trusted: TrustedAccounts
+    ) -> AuthorRights:
         permission = await self.forge.permission(repository, person)
         if permission is None:
-            # Teams are asked by login alone: whose it is now must not be taken for the person.
+            # Teams are looked up by login alone, and the login is another account's by now.
             return AuthorRights(permission=Permission.NONE)
         if permission.may_write:
             return AuthorRights(permission=permission)
@@ -61,16 +65,16 @@ class PermissionLookup:
         return AuthorRights(permission=permission)
 
     async def _is_member(self, repository: Repository, team: str, person: Person) -> bool:
-        """A team that may not be asked about trusts nobody; the operator reads why in the log."""
+        """Whether the person is in the team; not if we may not read it, and the log says why."""
         try:
             return await self.forge.is_member(repository, team, person)
-        except UserError as told:
-            LOG.warning("members of %s cannot be asked for: %s", team, told.text)
+        except UserError as error:
+            LOG.warning("members of %s cannot be asked for: %s", team, error.text)
             return False
 
 
 def is_trusted_bot(person: Person, trusted: TrustedAccounts) -> bool:
-    """Whether a bot is listed: login, number and type agree, since each alone can be had by others."""
+    """Whether a bot is listed: login, number and type must match, since others can have each alone."""
     return person.is_bot and any(
         bot.login.lower() == person.login.lower() and bot.id == person.id for bot in trusted.bots
     )

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Update, and_, case, exists, func, select, upd
 
 from bot.domain.case_key import CaseKey
 from bot.domain.command_origin import CommandOrigin, CommentOrigin, LabelOrigin
+from bot.domain.command_verb import CommandVerb
 from bot.domain.published import (
     CheckState,
     CommentState,
@@ -54,6 +55,7 @@ class CommandRecord:
     result: str
     refused: bool = False
     head_sha: str | None = None
+    verb: CommandVerb | None = None
     position: int = 0
 
     @property

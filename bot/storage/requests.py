@@ -159,7 +159,7 @@ class CommandEffects(Struct, frozen=True, kw_only=True):
     """Everything that is to be remembered. `baselines` are asked of the base branch, not of a head."""
 
     records: tuple[CommandRecord, ...] = ()
-    asks: tuple[RunRequest | Cancellation, ...] = ()
+    requests: tuple[RunRequest | Cancellation, ...] = ()
     approvals: tuple[Approval, ...] = ()
     baselines: tuple[RunRequest, ...] = ()
     acknowledgements: tuple[Acknowledgement, ...] = ()
@@ -170,7 +170,7 @@ def apply_effects(
 ) -> None:
     """Remember all of it, or nothing."""
     here = (repository.full_name, number)
-    for ask in wishes.asks:
+    for ask in wishes.requests:
         save_request(connection, *here, ask)
         if isinstance(ask, Cancellation):
             _cancel_runs(connection, *here, ask)
@@ -200,7 +200,7 @@ def drop_label_request(
     *,
     label: str,
     made: float,
-    kept: CommandEffects,
+    effects: CommandEffects,
     now: float,
 ) -> bool:
     """Forget what a label asked for until it was taken away (`made`, Unix seconds), and keep what is said of
@@ -208,7 +208,7 @@ def drop_label_request(
     here = (repository.full_name, number)
     taken = drop_request(connection, *here, source=RequestSource.LABEL, name=label, made=made)
     if taken:
-        apply_effects(connection, repository, number, kept, now=now)
+        apply_effects(connection, repository, number, effects, now=now)
     return taken
 
 

@@ -46,14 +46,14 @@ from bot.worker.maintenance.tasks import RECONCILIATION
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushHandler:
-    """Writes wishes down; doing it twice changes nothing."""
+    """Makes due what a push concerns: its pull requests, the watched branch, main."""
 
     database: Database
     suites: SuiteLoader
     now: Callable[[], float]
 
-    async def take(self, push: BranchIntent) -> str:
-        """Say who is looked at because of it."""
+    async def handle(self, push: BranchIntent) -> str:
+        """Handle it; what is due now, for the log."""
         if push.branch == push.repository.default_branch:
             return await self._main(push)
         touched = 0 if push.deleted else await self._pulls(push)
@@ -61,8 +61,8 @@ class PushHandler:
         return f"{touched} pull requests of {push.branch} are looked at{watched}"
 
     async def _main(self, push: BranchIntent) -> str:
-        """Something landed; and where the configuration has changed, every open pull request is looked at,
-        also one that nothing was said on until now."""
+        """Main is due; if the configuration has changed, so is every open pull request, with or without a
+        comment."""
         name, now = push.repository.full_name, self.now()
         await self.database.write(
             main_branch.enqueue_main, repository=name, installation=push.repository.installation, now=now
@@ -81,8 +81,8 @@ class PushHandler:
         )
 
     async def _watch(self, push: BranchIntent) -> bool:
-        """Watch a branch by itself, where the configuration says so; one that we know is looked at anyway. A
-        merge queue's is not: see `bot.worker.merge_queues`."""
+        """Whether the branch itself is due: it is watched already, or the configuration says to watch it. A
+        merge queue's branch is not watched: see `bot.worker.merge_queues`."""
         name, now = push.repository.full_name, self.now()
         known = await self.database.read(pull_requests.branch_number, name, push.branch)
         if known is None and (push.deleted or not await self._is_watched(push)):
@@ -115,38 +115,42 @@ BUTTON_COMMANDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppEventHandler:
-    """What the controller does with such a delivery."""
+    """Handles what happens to the App, to its repositories, and to what it wrote.
+
+    A button under a check is handled as a command: the same permission, the same limits, the same line in the
+    comment.
+    """
 
     database: Database
     suites: SuiteLoader
-    hearing: CommandHandler
+    handler: CommandHandler
     now: Callable[[], float]
 
-    async def __call__(self, life: AppEvent, *, delivery: str) -> str:
-        """Act on it."""
-        match life:
+    async def handle(self, event: AppEvent, *, delivery: str) -> str:
+        """Handle it; the outcome, for the log."""
+        match event:
             case CheckRequested():
-                return await self._check(life, delivery)
+                return await self._check(event, delivery)
             case RepositoryChanged():
-                return await self._repository(life)
+                return await self._repository(event)
             case BotCommentChanged():
-                return await self._comment(life)
+                return await self._comment(event)
             case ConversationUnlocked():
                 await self.database.write(
                     pull_requests.touch,
-                    repository=life.repository.full_name,
-                    number=life.number,
+                    repository=event.repository.full_name,
+                    number=event.number,
                     now=self.now(),
                 )
-                return f"#{life.number} may be written to again"
+                return f"#{event.number} may be written to again"
             case MergeGroupCreated():
-                return await self._merge_group(life)
+                return await self._merge_group(event)
             case _:
-                assert_never(life)
+                assert_never(event)
 
     async def resume(self, repository: Repository) -> None:
-        """Work for a repository that came, or came back: what stood still with it is looked at, and what
-        happened meanwhile is found by comparing."""
+        """Work for a repository that was added or is back: its open pull requests are due, and reconciliation
+        finds what happened meanwhile."""
         await self._remember(repository)
         await self.database.write(
             repositories.reactivate_pulls,
@@ -156,62 +160,64 @@ class AppEventHandler:
         )
         await self.database.write(queue.schedule_jobs, (RECONCILIATION,), now=self.now())
 
-    async def _check(self, asked: CheckRequested, delivery: str) -> str:
-        """Conclude what GitHub reset, whoever did that; then hear the wish as a command."""
-        await self._remember(asked.repository)
+    async def _check(self, request: CheckRequested, delivery: str) -> str:
+        """Conclude the checks that GitHub has reset; then carry out the button as a command."""
+        await self._remember(request.repository)
         numbers: tuple[int, ...] = ()
         queued = ""
-        if asked.reset:
+        if request.reset:
             numbers = await self.database.write(
                 pull_requests.mark_check_reset,
-                repository=asked.repository.full_name,
-                head_sha=asked.head_sha,
+                repository=request.repository.full_name,
+                head_sha=request.head_sha,
                 now=self.now(),
             )
-            queued = await self._queue_asks_again(asked)
-        if asked.row_number is not None:
-            numbers = (asked.row_number,)
+            queued = await self._touch_merge_group(request)
+        if request.row_number is not None:
+            numbers = (request.row_number,)
         # A branch that is watched without a pull request has no conversation.
-        spoken = [number for number in numbers if subject_kind(number) is SubjectKind.PULL_REQUEST]
-        heard = [await self.hearing.command(self._as_command(asked, number, delivery)) for number in spoken]
-        said = "; ".join(filter(None, (queued, *heard)))
-        return said or "no open pull request has a check of ours on that commit"
+        pulls = [number for number in numbers if subject_kind(number) is SubjectKind.PULL_REQUEST]
+        outcomes = [
+            await self.handler.handle_command(self._as_command(request, number, delivery)) for number in pulls
+        ]
+        outcome = "; ".join(filter(None, (queued, *outcomes)))
+        return outcome or "no open pull request has a check of ours on that commit"
 
-    async def _queue_asks_again(self, asked: CheckRequested) -> str:
+    async def _touch_merge_group(self, request: CheckRequested) -> str:
         known = await self.database.write(
             main_branch.touch_merge_group,
-            repository=asked.repository.full_name,
-            head_sha=asked.head_sha,
+            repository=request.repository.full_name,
+            head_sha=request.head_sha,
             now=self.now(),
         )
-        return f"{asked.head_sha[:7]} is a merge queue's, and its check is written again" if known else ""
+        return f"{request.head_sha[:7]} is a merge queue's, and its check is written again" if known else ""
 
-    async def _merge_group(self, made: MergeGroupCreated) -> str:
-        await self._remember(made.repository)
+    async def _merge_group(self, group_event: MergeGroupCreated) -> str:
+        await self._remember(group_event.repository)
         group = MergeGroup(
-            repository=made.repository.full_name,
-            head_sha=made.head_sha,
-            installation=made.repository.installation,
-            pull=made.pull,
+            repository=group_event.repository.full_name,
+            head_sha=group_event.head_sha,
+            installation=group_event.repository.installation,
+            pull=group_event.pull,
             asked=self.now(),
         )
         await self.database.write(main_branch.enqueue_merge_group, group)
-        return f"{made.head_sha[:7]} is a merge queue's, and gets a check where others do"
+        return f"{group_event.head_sha[:7]} is a merge queue's, and gets a check where others do"
 
-    def _as_command(self, asked: CheckRequested, number: int, delivery: str) -> intents.CommandIntent:
+    def _as_command(self, request: CheckRequested, number: int, delivery: str) -> intents.CommandIntent:
         return intents.CommandIntent(
-            repository=asked.repository,
+            repository=request.repository,
             number=number,
             origin=button_origin(f"{delivery} {number}"),
-            author=asked.by,
-            commands=read_commands(BUTTON_COMMANDS[asked.action]),
+            author=request.by,
+            commands=read_commands(BUTTON_COMMANDS[request.wish]),
             created_at=self.now(),
         )
 
     async def _comment(self, changed: BotCommentChanged) -> str:
         name, number, now = changed.repository.full_name, changed.number, self.now()
-        # Asked first: whoever has let go of the row by then has kept the id of what it wrote.
-        held = await self.database.write(pull_requests.is_claimed, repository=name, number=number, now=now)
+        # Read first: a process that has released the row by then has stored the id of what it wrote.
+        claim = await self.database.write(pull_requests.is_claimed, repository=name, number=number, now=now)
         ours = await self.database.write(
             pull_requests.mark_comment_changed,
             repository=name,
@@ -221,7 +227,7 @@ class AppEventHandler:
         )
         if ours:
             return f"#{number}: our comment is looked at"
-        if held:
+        if claim:
             raise TransientError(f"#{number}: a comment may be on its way, and its id unknown", after=1.0)
         return f"#{number}: not our comment"
 
@@ -254,66 +260,66 @@ class AppEventHandler:
 
 
 def button_origin(name: str) -> ButtonOrigin:
-    """The press of a button that this delivery tells of, the same whenever it is told again."""
+    """The press of a button, the same whenever its delivery comes again."""
     return ButtonOrigin(int(hashlib.sha256(name.encode()).hexdigest()[:12], 16))
 
 
 RENAMES = frozenset({RepositoryChange.RENAMED, RepositoryChange.TRANSFERRED})
-"""Of these a delivery's name for the repository is believed: nothing else tells it."""
+"""Only these deliveries are believed about the repository's name: nothing else tells it."""
 
 LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryStep:
-    """What the controller does with a delivery."""
+    """The worker's step for a delivery."""
 
     database: Database
     forge: Forge
     suites: SuiteLoader
-    hearing: CommandHandler
+    handler: CommandHandler
     now: Callable[[], float]
     wake: Callable[[], None]
 
-    async def __call__(self, held: Claim) -> None:
-        """Read the delivery, write down what it asks, and say what came of it."""
+    async def __call__(self, claim: Claim) -> None:
+        """Handle the delivery, and store the outcome."""
         try:
-            state, outcome = await self._hear(held)
-        except UserError as told:
-            state, outcome = DeliveryState.FAILED, told.text
+            state, outcome = await self._handle(claim)
+        except UserError as error:
+            state, outcome = DeliveryState.FAILED, error.text
         LOG.info(
             "delivery taken",
-            extra={"delivery": held.row["id"], "event": held.row["event"], "outcome": outcome},
+            extra={"delivery": claim.row["id"], "event": claim.row["event"], "outcome": outcome},
         )
-        await self.database.write(queue.release, held, due=None, values={"state": state, "outcome": outcome})
+        await self.database.write(queue.release, claim, due=None, values={"state": state, "outcome": outcome})
         self.wake()
 
     @property
-    def _life(self) -> AppEventHandler:
-        return AppEventHandler(database=self.database, suites=self.suites, hearing=self.hearing, now=self.now)
+    def _app_events(self) -> AppEventHandler:
+        return AppEventHandler(database=self.database, suites=self.suites, handler=self.handler, now=self.now)
 
-    async def _hear(self, held: Claim) -> tuple[DeliveryState, str]:
-        event, payload = held.row["event"], json.loads(held.row["payload"])
-        life = read_app_event(event, payload)
-        if life is not None:
-            if not (isinstance(life, RepositoryChanged) and life.change in RENAMES):
-                life = replace(life, repository=await self._current(life.repository))
-            return DeliveryState.DONE, await self._life(life, delivery=held.row["id"])
-        return await self._take(intents.decide_intent(read_event(event, payload)))
+    async def _handle(self, claim: Claim) -> tuple[DeliveryState, str]:
+        name, payload = claim.row["event"], json.loads(claim.row["payload"])
+        event = read_app_event(name, payload)
+        if event is not None:
+            if not (isinstance(event, RepositoryChanged) and event.fate in RENAMES):
+                event = replace(event, repository=await self._current(event.repository))
+            return DeliveryState.DONE, await self._app_events.handle(event, delivery=claim.row["id"])
+        return await self._carry_out(intents.decide_intent(read_event(name, payload)))
 
-    async def _take(self, intent: intents.Intent) -> tuple[DeliveryState, str]:
+    async def _carry_out(self, intent: intents.Intent) -> tuple[DeliveryState, str]:
         if not isinstance(intent, intents.InstallIntent | intents.IgnoreIntent):
             intent = replace(intent, repository=await self._current(intent.repository))
         match intent:
             case intents.WatchIntent() | intents.CloseIntent():
-                await self._want(intent)
+                await self._enqueue_pull(intent)
                 return DeliveryState.DONE, f"{intent.repository.full_name}#{intent.number} is looked at"
             case intents.CommandIntent():
                 await self._remember(intent.repository)
-                return DeliveryState.DONE, await self.hearing.command(intent)
+                return DeliveryState.DONE, await self.handler.handle_command(intent)
             case intents.LabelIntent():
                 await self._remember(intent.repository)
-                return DeliveryState.DONE, await self.hearing.label(intent)
+                return DeliveryState.DONE, await self.handler.handle_label(intent)
             case intents.BranchIntent():
                 outcome = await self._branch(intent)
                 return DeliveryState.DONE, outcome
@@ -325,7 +331,7 @@ class DeliveryStep:
             case _:
                 assert_never(intent)
 
-    async def _want(self, intent: intents.WatchIntent | intents.CloseIntent) -> None:
+    async def _enqueue_pull(self, intent: intents.WatchIntent | intents.CloseIntent) -> None:
         await self._remember(intent.repository)
         await self.database.write(
             pull_requests.enqueue,
@@ -338,14 +344,14 @@ class DeliveryStep:
 
     async def _branch(self, intent: intents.BranchIntent) -> str:
         await self._remember(intent.repository)
-        return await PushHandler(database=self.database, suites=self.suites, now=self.now).take(intent)
+        return await PushHandler(database=self.database, suites=self.suites, now=self.now).handle(intent)
 
     async def _install(self, intent: intents.InstallIntent) -> None:
         listed = intent.added
         if not (listed or intent.removed or intent.gone):
             listed = await self.forge.repositories(intent.installation)
         for repository in listed:
-            await self._life.resume(repository)
+            await self._app_events.resume(repository)
             await self.database.write(
                 main_branch.enqueue_main,
                 repository=repository.full_name,

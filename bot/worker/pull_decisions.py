@@ -9,11 +9,17 @@ from typing import Any
 
 from msgspec import structs
 
-from bot.commands.active_requests import RequestLog, cancellations, launches_runs, requests_in_force
+from bot.commands.active_requests import (
+    RequestLog,
+    cancellations,
+    launches_runs,
+    requests_in_force,
+    runs_automatically,
+)
 from bot.commands.fork_approval import ApprovalNeeded, check_approval
-from bot.commands.grammar import HelpCommand, read_commands
 from bot.config import CompareMode, Suite
 from bot.config.loader import LoadedSuite
+from bot.domain.command_verb import CommandVerb
 from bot.domain.head import HeadFacts
 from bot.domain.published import DirtyComment, PostedComment
 from bot.domain.pull_request import Branch, Subject, branch_slug
@@ -67,15 +73,11 @@ def has_something_to_say(
 
 
 def wants_comment(suite: Suite, row: PullRow, pull: Subject, changed_paths: Sequence[str]) -> bool:
-    """Whether there is anything to say: somebody asked, we spoke before, or the change touches a case."""
+    """Whether there is anything to say: somebody asked, there is a comment, or the push runs
+    automatically."""
     if isinstance(row.comment, PostedComment | DirtyComment) or row.commands:
         return True
-    triggers = suite.triggers
-    if isinstance(pull, Branch):
-        return triggers.watches(pull.head_branch) and suite.touched_by(changed_paths)
-    if not triggers.pull_request or (pull.draft and not triggers.drafts):
-        return False
-    return suite.touched_by(changed_paths)
+    return runs_automatically(pull, suite, changed_paths)
 
 
 def not_measured_reason(suite: Suite, pull: Subject) -> str | None:
@@ -169,7 +171,7 @@ def _last_command(record: CommandRecord) -> ReportedCommand:
         at=record.at,
         result=record.result,
         refused=record.refused,
-        asks_for_help=any(isinstance(one, HelpCommand) for one in read_commands(record.text)),
+        asks_for_help=record.verb is CommandVerb.HELP,
     )
 
 

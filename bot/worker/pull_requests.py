@@ -187,7 +187,7 @@ class PullStep(Struct, frozen=True, kw_only=True):
         if outcome.new:
             built = await self._choose_runs(current, facts, suite, import_problem)
         built = replace(built, report=outcome.said_in(built.report))
-        await self.labels(current.repository, suite)
+        await self.labels.create(current.repository, suite)
         return built
 
     async def _import_runs(self, current: _CurrentPull, facts: HeadFacts, suite: Suite) -> str | None:

@@ -14,6 +14,7 @@ from bot.commands.active_requests import launches_runs, suite_keys
 from bot.commands.fork_approval import ApprovalNeeded, check_approval
 from bot.config import LaunchConfig, Suite
 from bot.domain.case_key import CaseKey
+from bot.domain.command_verb import CommandVerb
 from bot.domain.head import HeadFacts
 from bot.domain.price import Price
 from bot.domain.pull_request import Subject, branch_slug
@@ -53,9 +54,6 @@ async def case_prices(
         key: price_of(took.get(key, ()), chips=device.chips, timeout_seconds=device.timeout_seconds)
         for key in suite_keys(suite)
     }
-
-
-PLAN_COMMAND = "/benchmark plan"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +175,7 @@ def _measures_head(run: RunRecord, pull: Subject, facts: HeadFacts) -> bool:
 def _plan_requested(row: PullRow) -> bool:
     """Whether the newest comment with commands wants to see what would be started."""
     newest = [one for one in row.commands if one.origin == row.commands[-1].origin]
-    return any(one.text.lower() == PLAN_COMMAND and not one.refused for one in newest)
+    return any(one.verb is CommandVerb.PLAN and not one.refused for one in newest)
 
 
 def _request_for_everything(suite: Suite) -> RunRequest:

@@ -44,7 +44,7 @@ class PullWithPeople:
     forge: PlainGitHub
     now: float = NOW
     configuration: str = LAUNCHES
-    hearing: CommandHandler = field(init=False)
+    handler: CommandHandler = field(init=False)
     comments: "count[int]" = field(default_factory=lambda: count(101))
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class PullWithPeople:
     def open_again(self) -> None:
         """As another process does, which remembers nothing but what the database holds."""
         suites = SuiteLoader(forge=self.forge, database=self.database, now=lambda: self.now)
-        self.hearing = make_command_handler(self.database, self.forge, suites, lambda: self.now)
+        self.handler = make_command_handler(self.database, self.forge, suites, lambda: self.now)
 
     @property
     def suite(self) -> Suite:
@@ -83,7 +83,7 @@ class PullWithPeople:
         """Somebody comments; the comment's number."""
         number = next(self.comments)
         self.forge.add_comment(number)
-        self._run(self.hearing.command(self.told(text, who, number, **more)))
+        self._run(self.handler.handle_command(self.told(text, who, number, **more)))
         return number
 
     def told(self, text: str, who: str, number: int, **more: Any) -> intents.CommandIntent:
@@ -107,7 +107,7 @@ class PullWithPeople:
         made = intents.LabelIntent(
             repository=ACME, number=7, label=name, change=change, by=person(who), at=self.now
         )
-        return self._run(self.hearing.label(made))
+        return self._run(self.handler.handle_label(made))
 
     def records(self) -> tuple[CommandRecord, ...]:
         """The lines that the comment will have."""

@@ -1,11 +1,14 @@
 """What of everything that was asked holds for the head as it stands."""
 
+from dataclasses import replace
 from itertools import permutations
 
-from bot.commands.active_requests import cancellations, requests_in_force
+import pytest
+
+from bot.commands.active_requests import cancellations, requests_in_force, runs_automatically
 from bot.domain.case_key import CaseKey
 from bot.domain.run_request import Cancellation, RequestSource, RunRequest
-from tests.worker.samples import FETCHES, HEAD, NOW, pull, suite
+from tests.worker.samples import BRANCH, FETCHES, HEAD, LAUNCHES, NOW, pull, suite
 
 PATHS = ("src/a.py",)
 
@@ -137,3 +140,24 @@ def test_a_push_leaves_out_cases_whose_own_paths_it_does_not_touch() -> None:
     assert [ALL - {CaseKey("04_int8", "linen"), CaseKey("04_int8", "nnx")}, {CaseKey("04_int8", "nnx")}] == [
         ask.keys for ask in asks
     ]
+
+
+@pytest.mark.parametrize(("paths", "starts"), [(("src/a.py",), True), (("docs/a.md",), False)])
+def test_a_watched_branch_runs_automatically_only_if_its_paths_match(
+    paths: tuple[str, ...],
+    starts: bool,  # noqa: FBT001
+) -> None:
+    """A push that touches none of `triggers.paths`, or no case, starts nothing; nor does a branch nobody
+    watches."""
+    watching = suite(triggers='{branches: ["test_*"], paths: ["src/**"]}')
+    narrow = suite(
+        LAUNCHES.replace('dropout_rate=0.1"}', 'dropout_rate=0.1", paths: ["src/**"]}').replace(
+            'quantization=int8"}', 'quantization=int8", paths: ["src/**"]}'
+        ),
+        triggers='{branches: ["test_*"]}',
+    )
+    branch = replace(BRANCH, head_branch="test_1")
+    for one in (watching, narrow):
+        assert bool(requests_in_force((), branch, one, paths)) is starts
+        assert runs_automatically(branch, one, paths) is starts
+        assert not runs_automatically(replace(BRANCH, head_branch="other"), one, paths)

@@ -14,6 +14,7 @@ from bot.commands.permission import AuthorRights, decide_permission
 from bot.config import Suite
 from bot.domain.case_key import CaseKey
 from bot.domain.command_origin import CommentOrigin
+from bot.domain.command_verb import CommandVerb
 from bot.domain.pull_request import PullRequest
 from bot.domain.repository import Permission, Person
 from bot.domain.run_request import Approval, Cancellation, RequestSource, RunRequest
@@ -40,7 +41,7 @@ def _given(
     *,
     of: PullRequest = PULL,
     rows: tuple[CaseReport, ...] = (),
-    scene: CommandContext | None = None,
+    context: CommandContext | None = None,
 ) -> DecidedCommands:
     intent = CommandIntent(
         repository=ACME,
@@ -50,8 +51,8 @@ def _given(
         commands=read_commands(text),
         created_at=NOW,
     )
-    made = scene or CommandContext(
-        allowed=decide_permission(AuthorRights(permission=permission), BOB),
+    made = context or CommandContext(
+        permission=decide_permission(AuthorRights(permission=permission), BOB),
         pull=of,
         suite=with_suite,
         rows=rows,
@@ -70,7 +71,7 @@ def _said(decided: DecidedCommands) -> str:
 
 
 def _asked(decided: DecidedCommands) -> tuple[RunRequest | Cancellation, ...]:
-    return tuple(ask for answer in decided.answers for ask in answer.asks)
+    return tuple(ask for result in decided.results for ask in result.requests)
 
 
 def test_a_writer_reruns_a_case_where_runs_are_started() -> None:
@@ -81,6 +82,7 @@ def test_a_writer_reruns_a_case_where_runs_are_started() -> None:
         CommandRecord(
             origin=CommentOrigin(99),
             text="/benchmark rerun 03_dropout",
+            verb=CommandVerb.RERUN,
             by="bob",
             at=NOW,
             result="03_dropout: fresh runs are started, on this head and on its baseline.",
@@ -152,16 +154,16 @@ def test_where_nothing_is_started_there_is_nothing_to_drive(text: str) -> None:
 
 def test_on_a_fork_that_waits_the_answer_says_what_it_waits_for() -> None:
     """The wish is kept, and the command that starts it can be copied."""
-    scene = CommandContext(
-        allowed=decide_permission(AuthorRights(permission=Permission.WRITE), BOB),
+    context = CommandContext(
+        permission=decide_permission(AuthorRights(permission=Permission.WRITE), BOB),
         pull=FORKED,
         suite=suite(LAUNCHES),
         tree=TREE,
-        vouching=WAITS,
+        fork_approval=WAITS,
     )
     alone, both = (
-        _given("/benchmark run", scene=scene),
-        _given(f"/benchmark approve {HEAD}\n/benchmark run", scene=scene),
+        _given("/benchmark run", context=context),
+        _given(f"/benchmark approve {HEAD}\n/benchmark run", context=context),
     )
 
     assert f"nothing starts before “/benchmark approve {HEAD}”" in _said(alone)
@@ -187,11 +189,11 @@ def test_cancel_withdraws_on_this_head() -> None:
 
 def test_an_approval_is_bound_to_the_head_and_its_files() -> None:
     """Given whole: a commit with the same first digits as one that was read is made in a minute."""
-    (answer,) = _launching(f"/benchmark approve {HEAD}", of=FORKED).answers
-    assert Approval(head_sha=HEAD, tree=TREE, by="bob", made=NOW) == answer.approval
+    (result,) = _launching(f"/benchmark approve {HEAD}", of=FORKED).results
+    assert Approval(head_sha=HEAD, tree=TREE, by="bob", made=NOW) == result.approval
     for digits in (HEAD[:7], HEAD[:39]):
         decided = _launching(f"/benchmark approve {digits}", of=FORKED)
-        assert decided.answers[0].approval is None
+        assert decided.results[0].approval is None
         assert f"write “/benchmark approve {HEAD}”" in _said(decided)
 
 
@@ -199,18 +201,18 @@ def test_an_approval_of_another_commit_is_refused_with_the_head_to_copy() -> Non
     """Somebody pushed since it was read."""
     decided = _launching(f"/benchmark approve {'c' * 40}", of=FORKED)
 
-    assert decided.answers[0].approval is None
+    assert decided.results[0].approval is None
     assert f"write “/benchmark approve {HEAD}”" in _said(decided)
 
 
 def test_a_head_whose_files_are_not_known_is_not_approved() -> None:
     """An approval without a file list would bind to nothing."""
-    scene = CommandContext(
-        allowed=decide_permission(AuthorRights(permission=Permission.WRITE), BOB),
+    context = CommandContext(
+        permission=decide_permission(AuthorRights(permission=Permission.WRITE), BOB),
         pull=FORKED,
         suite=suite(LAUNCHES),
     )
-    assert _given(f"/benchmark approve {HEAD}", scene=scene).answers[0].approval is None
+    assert _given(f"/benchmark approve {HEAD}", context=context).results[0].approval is None
 
 
 def test_a_branch_of_the_repository_needs_no_approval() -> None:
@@ -219,28 +221,28 @@ def test_a_branch_of_the_repository_needs_no_approval() -> None:
 
     assert ("No approval is needed: the head is on a branch of this repository.", None) == (
         _said(decided),
-        decided.answers[0].approval,
+        decided.results[0].approval,
     )
 
 
 def test_a_baseline_is_a_commit_of_the_base_branch() -> None:
     """It is asked of the base branch, not of this head; what is not there is refused."""
-    scene = CommandContext(
-        allowed=decide_permission(AuthorRights(permission=Permission.WRITE), BOB),
+    context = CommandContext(
+        permission=decide_permission(AuthorRights(permission=Permission.WRITE), BOB),
         pull=PULL,
         suite=suite(LAUNCHES),
         baselines={None: BASE, "mine": None},
     )
-    (answer,), refused = (
-        _given("/benchmark baseline", scene=scene).answers,
-        _given("/benchmark baseline mine", scene=scene),
+    (result,), refused = (
+        _given("/benchmark baseline", context=context).results,
+        _given("/benchmark baseline mine", context=context),
     )
 
-    assert answer.baseline is not None
+    assert result.baseline is not None
     assert ("baseline:99:00", BASE, ALL) == (
-        answer.baseline.name,
-        answer.baseline.head_sha,
-        answer.baseline.keys,
+        result.baseline.name,
+        result.baseline.head_sha,
+        result.baseline.keys,
     )
     assert "mine is no commit of main: baselines come from there alone." == _said(refused)
 
@@ -249,7 +251,7 @@ def test_a_verdict_is_accepted_with_its_reason() -> None:
     """By whom and why, for the rows that have something to accept."""
     rows = (slower(), CaseReport(case="04_int8", variant="nnx", state=RowState.RUNNING))
     decided = _launching('/benchmark ack 04_int8 reason="known: kernel swap"', rows=rows)
-    (one,) = decided.answers[0].acknowledgements
+    (one,) = decided.results[0].acknowledgements
 
     assert ("04_int8", "linen", RowState.SLOWER, "bob", "known: kernel swap", HEAD) == (
         one.case,
@@ -276,7 +278,7 @@ def test_what_has_no_verdict_cannot_be_accepted(rows: tuple[CaseReport, ...], sa
     """A pass in advance would hide what comes."""
     decided = _launching('/benchmark ack 04_int8 reason="x"', rows=rows)
 
-    assert ((), said) == (decided.answers[0].acknowledgements, _said(decided))
+    assert ((), said) == (decided.results[0].acknowledgements, _said(decided))
 
 
 @pytest.mark.parametrize("permission", [Permission.READ, Permission.NONE])
@@ -301,7 +303,7 @@ def test_a_stranger_is_refused_once_whatever_they_ask(permission: Permission, te
     assert _said(decided).startswith("Refused: bob has ")
     assert "benchmarks need write" in _said(decided)
     assert [((), None, None, ())] == [
-        (one.asks, one.approval, one.baseline, one.acknowledgements) for one in decided.answers
+        (one.requests, one.approval, one.baseline, one.acknowledgements) for one in decided.results
     ]
 
 
@@ -328,7 +330,7 @@ def test_a_closed_pull_request_runs_nothing(text: str) -> None:
     """A promise that nobody would keep is not made."""
     decided = _launching(f"/benchmark {text}", of=pull(open=False), rows=(slower(),))
     assert "This pull request is closed: nothing is run for it, and nothing is kept." == _said(decided)
-    assert ((), ()) == (_asked(decided), decided.answers[0].acknowledgements)
+    assert ((), ()) == (_asked(decided), decided.results[0].acknowledgements)
 
 
 def test_each_command_of_a_comment_has_its_own_line() -> None:
@@ -342,12 +344,12 @@ def test_each_command_of_a_comment_has_its_own_line() -> None:
 def test_a_bot_that_is_not_listed_is_refused() -> None:
     """Even with permission to write."""
     bot = replace(BOB, is_bot=True)
-    scene = CommandContext(
-        allowed=decide_permission(AuthorRights(permission=Permission.ADMIN), bot),
+    context = CommandContext(
+        permission=decide_permission(AuthorRights(permission=Permission.ADMIN), bot),
         pull=PULL,
         suite=suite(LAUNCHES),
     )
-    assert _given("/benchmark", scene=scene).not_allowed
+    assert _given("/benchmark", context=context).not_allowed
 
 
 @given(text=st.text(max_size=80), permission=st.sampled_from(Permission))

@@ -74,7 +74,7 @@ def test_commands_given_at_once_have_a_line_each(hall: PullWithPeople) -> None:
     orders = [hall.told(f"/benchmark run {case}", who, number) for case, who, number in _SEVERAL]
 
     async def all_of_them() -> None:
-        await asyncio.gather(*(hall.hearing.command(one) for one in reversed(orders)))
+        await asyncio.gather(*(hall.handler.handle_command(one) for one in reversed(orders)))
 
     asyncio.run(all_of_them())
 
@@ -94,7 +94,7 @@ def test_a_cancel_that_is_read_before_an_earlier_run_still_cancels_it(hall: Pull
         hall.told("/benchmark cancel 03_dropout", "bob", 202),
     )
     for one in (second, first):
-        asyncio.run(hall.hearing.command(one))
+        asyncio.run(hall.handler.handle_command(one))
 
     assert ALL - DROPOUT == hall.asked()
     assert DROPOUT == hall.cancelled()
@@ -104,7 +104,7 @@ def test_hearing_the_same_twice_changes_nothing(hall: PullWithPeople) -> None:
     """A delivery may be worked on again after a crash."""
     told = hall.told("/benchmark rerun 03_dropout", "bob", 201)
     for _ in range(2):
-        asyncio.run(hall.hearing.command(told))
+        asyncio.run(hall.handler.handle_command(told))
         hall.open_again()
 
     assert (1, DROPOUT) == (len(hall.records()), hall.asked())
@@ -116,7 +116,7 @@ def test_a_push_between_the_comment_and_its_hearing_is_the_head_that_is_asked_fo
     """GitHub is asked for the head when the command is decided, and the ask is of that one alone."""
     told = hall.told("/benchmark run", "bob", 201)
     hall.push(OTHER, "2")
-    asyncio.run(hall.hearing.command(told))
+    asyncio.run(hall.handler.handle_command(told))
     assert ALL == hall.asked()
 
     hall.push("e" * 40, "3")
@@ -127,7 +127,7 @@ def test_an_approval_of_what_was_pushed_over_is_refused(fork: PullWithPeople) ->
     """Somebody read one commit, and another is the head by now."""
     told = fork.told(f"/benchmark approve {HEAD}", "bob", 201)
     fork.push(OTHER, "2")
-    asyncio.run(fork.hearing.command(told))
+    asyncio.run(fork.handler.handle_command(told))
 
     assert not fork.may_run()
     assert f"/benchmark approve {OTHER}" in fork.records()[0].result
@@ -372,7 +372,7 @@ def test_a_repository_that_was_transferred_is_asked_about_anew(hall: PullWithPeo
     hall.say("/benchmark status")
     there = Repository(full_name="umbrella/maxtext", installation=1, default_branch="main")
     hall.forge.stand_in.state.full_name = there.full_name
-    asyncio.run(hall.hearing.command(hall.told("/benchmark run", "bob", 900, repository=there)))
+    asyncio.run(hall.handler.handle_command(hall.told("/benchmark run", "bob", 900, repository=there)))
 
     assert "GET /repos/umbrella/maxtext/collaborators/bob/permission" in hall.forge.requests
 

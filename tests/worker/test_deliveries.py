@@ -47,7 +47,7 @@ class Scene:
             database=self.database,
             forge=self.forge,
             suites=suites,
-            hearing=make_command_handler(self.database, self.forge, suites, lambda: NOW),
+            handler=make_command_handler(self.database, self.forge, suites, lambda: NOW),
             now=lambda: NOW,
             wake=self._wake,
         )

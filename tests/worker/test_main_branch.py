@@ -364,9 +364,9 @@ def test_main_is_looked_at_when_the_repository_was_edited(scene: Scene) -> None:
     )
     suites = SuiteLoader(forge=scene.forge, database=scene.database, now=lambda: NOON)
     life = AppEventHandler(
-        database=scene.database, suites=suites, hearing=cast("CommandHandler", None), now=lambda: NOON
+        database=scene.database, suites=suites, handler=cast("CommandHandler", None), now=lambda: NOON
     )
-    asyncio.run(life(edited, delivery="d"))
+    asyncio.run(life.handle(edited, delivery="d"))
     assert scene.database.now(_due) == NOON
 
 

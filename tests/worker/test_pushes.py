@@ -47,7 +47,7 @@ class Scene:
         suites = SuiteLoader(forge=self.forge, database=self.database, now=lambda: NOW)
         pushes = PushHandler(database=self.database, suites=suites, now=lambda: NOW)
         moved = BranchIntent(repository=ACME, branch=branch, sha=sha, pushed_at=NOW, deleted=deleted)
-        return asyncio.run(pushes.take(moved))
+        return asyncio.run(pushes.handle(moved))
 
     def row(self, branch: str = COPYBARA) -> PullRow | None:
         """The row that stands for a branch."""

@@ -10,6 +10,7 @@ from msgspec import structs
 from bot.config import Suite
 from bot.domain.case_key import CaseKey
 from bot.domain.command_origin import CommentOrigin
+from bot.domain.command_verb import CommandVerb
 from bot.domain.head import HeadFacts
 from bot.domain.price import PriceBasis
 from bot.domain.pull_request import PullRequest
@@ -178,7 +179,14 @@ def test_runs_that_others_paid_for_cost_nothing(world: World) -> None:
 def test_a_plan_that_is_asked_for_starts_nothing(world: World) -> None:
     """Where pull requests start nothing by themselves it shows what `run` would do, and why nothing runs."""
     quiet = suite(XPK, triggers="{pull_request: false}")
-    asked = CommandRecord(origin=CommentOrigin(1), text="/benchmark plan", by="bob", at=NOW, result="Below.")
+    asked = CommandRecord(
+        origin=CommentOrigin(1),
+        text="/benchmark plan",
+        verb=CommandVerb.PLAN,
+        by="bob",
+        at=NOW,
+        result="Below.",
+    )
     launched = world.launch(replace(FIRST, commands=(asked,)), suite_=quiet)
     plan = _plan(launched)
     assert (launched.new, world.wanted(), plan.proposed, plan.asked) == (0, set(), True, True)
@@ -202,7 +210,14 @@ def test_what_is_asked_no_more_is_withdrawn_though_the_plan_is_looked_at(world: 
     world.database.now(
         requests.drop_request, PULL.repository, 7, source=RequestSource.LABEL, name="benchmark", made=NOW + 1
     )
-    asked = CommandRecord(origin=CommentOrigin(1), text="/benchmark plan", by="bob", at=NOW, result="Below.")
+    asked = CommandRecord(
+        origin=CommentOrigin(1),
+        text="/benchmark plan",
+        verb=CommandVerb.PLAN,
+        by="bob",
+        at=NOW,
+        result="Below.",
+    )
     world.launch(replace(FIRST, commands=(asked,)), suite_=quiet)
     assert world.wanted() == set()
 

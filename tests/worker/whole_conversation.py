@@ -152,7 +152,7 @@ def _joined(
             database=database,
             forge=github,
             suites=suites,
-            hearing=make_command_handler(database, github, suites, now),
+            handler=make_command_handler(database, github, suites, now),
             now=now,
             wake=lambda: None,
         ),

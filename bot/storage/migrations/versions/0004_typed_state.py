@@ -17,6 +17,7 @@ branch_labels = None
 depends_on = None
 
 CHANGED = "changed by somebody else"
+VERBS = {"run", "rerun", "cancel", "status", "plan", "baseline", "approve", "ack", "help"}
 BUTTON = re.compile(r"-(?P<id>\d+)(?P<place>:\d\d)")
 
 
@@ -63,7 +64,10 @@ def _give_commands_their_origin(connection: sa.Connection) -> None:
         sa.text("SELECT repository, number, commands FROM pull_request WHERE commands <> '[]'")
     )
     for repository, number, commands in rows.all():
-        records = [{"origin": _origin(record.pop("comment_id")), **record} for record in json.loads(commands)]
+        records = [
+            {"origin": _origin(record.pop("comment_id")), "verb": _verb(record["text"]), **record}
+            for record in json.loads(commands)
+        ]
         connection.execute(
             sa.text("UPDATE pull_request SET commands = :commands WHERE repository = :one AND number = :two"),
             {"commands": json.dumps(records, ensure_ascii=False), "one": repository, "two": number},
@@ -76,6 +80,15 @@ def _origin(comment_id: int) -> dict[str, object]:
     if comment_id < 0:
         return {"type": "button", "press": -comment_id - 1}
     return {"type": "comment", "comment_id": comment_id}
+
+
+def _verb(command: str) -> str | None:
+    words = command.lower().split()
+    if words[:1] != ["/benchmark"]:
+        return None
+    if len(words) == 1:
+        return "run"
+    return words[1] if words[1] in VERBS else None
 
 
 def _name_buttons(connection: sa.Connection, table: str) -> None:
