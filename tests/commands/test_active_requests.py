@@ -1,9 +1,9 @@
 """What of everything that was asked holds for the head as it stands."""
 
-from dataclasses import replace
 from itertools import permutations
 
 import pytest
+from msgspec.structs import replace
 
 from bot.commands.active_requests import cancellations, requests_in_force, runs_automatically
 from bot.domain.case_key import CaseKey
