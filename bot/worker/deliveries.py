@@ -210,7 +210,7 @@ class AppEventHandler:
             number=number,
             origin=button_origin(f"{delivery} {number}"),
             author=request.by,
-            commands=read_commands(BUTTON_COMMANDS[request.wish]),
+            commands=read_commands(BUTTON_COMMANDS[request.action]),
             created_at=self.now(),
         )
 
@@ -302,7 +302,7 @@ class DeliveryStep:
         name, payload = claim.row["event"], json.loads(claim.row["payload"])
         event = read_app_event(name, payload)
         if event is not None:
-            if not (isinstance(event, RepositoryChanged) and event.fate in RENAMES):
+            if not (isinstance(event, RepositoryChanged) and event.change in RENAMES):
                 event = replace(event, repository=await self._current(event.repository))
             return DeliveryState.DONE, await self._app_events.handle(event, delivery=claim.row["id"])
         return await self._carry_out(intents.decide_intent(read_event(name, payload)))
