@@ -10,7 +10,7 @@ from bot.commands.intents import CommandIntent
 from bot.commands.permission import PermissionDecision
 from bot.config import Suite
 from bot.domain.case_key import CaseKey, combine_keys
-from bot.domain.command_origin import origin_name
+from bot.domain.command import origin_name
 from bot.domain.forge import Forge
 from bot.domain.pull_request import PullRequest
 from bot.domain.repository import Repository

@@ -29,7 +29,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 from bot.commands.prose import plain_lines
-from bot.domain.command_verb import CommandVerb
+from bot.domain.command import CommandVerb
 
 
 class Scope(StrEnum):

@@ -30,7 +30,7 @@ from bot.commands.run_commands import cancel_runs, request_baseline, request_run
 from bot.config import DEFAULT_TRUSTED, Suite, TrustedAccounts
 from bot.config.loader import SuiteLoader
 from bot.domain.case_key import CaseKey
-from bot.domain.command_origin import CommentOrigin, LabelOrigin, origin_name
+from bot.domain.command import CommentOrigin, LabelOrigin, origin_name
 from bot.domain.forge import Forge
 from bot.domain.repository import Person, Repository
 from bot.domain.run_request import RequestSource, RunRequest

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from bot.commands import grammar
 from bot.commands.grammar import read_commands
-from bot.domain.command_origin import ButtonOrigin, CommentOrigin
+from bot.domain.command import ButtonOrigin, CommentOrigin
 from bot.domain.repository import Person, Repository
 from bot.webhooks.events import (
     Commented,

@@ -13,8 +13,7 @@ import msgspec
 from sqlalchemy import Connection, Update, and_, case, exists, func, select, update
 
 from bot.domain.case_key import CaseKey
-from bot.domain.command_origin import CommandOrigin, CommentOrigin, LabelOrigin
-from bot.domain.command_verb import CommandVerb
+from bot.domain.command import CommandOrigin, CommandVerb, CommentOrigin, LabelOrigin
 from bot.domain.published import (
     CheckState,
     CommentState,

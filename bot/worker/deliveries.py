@@ -19,7 +19,7 @@ from bot.commands.handler import CommandHandler
 from bot.commands.intents import BranchIntent
 from bot.config.loader import SuiteLoader
 from bot.domain.check import ButtonAction
-from bot.domain.command_origin import ButtonOrigin
+from bot.domain.command import ButtonOrigin
 from bot.domain.forge import Forge
 from bot.domain.pull_request import SubjectKind, subject_kind
 from bot.domain.repository import Repository

@@ -19,7 +19,7 @@ from bot.commands.active_requests import (
 from bot.commands.fork_approval import ApprovalNeeded, check_approval
 from bot.config import CompareMode, Suite
 from bot.config.loader import LoadedSuite
-from bot.domain.command_verb import CommandVerb
+from bot.domain.command import CommandVerb
 from bot.domain.head import HeadFacts
 from bot.domain.published import DirtyComment, PostedComment
 from bot.domain.pull_request import Branch, Subject, branch_slug

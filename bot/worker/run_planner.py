@@ -14,7 +14,7 @@ from bot.commands.active_requests import launches_runs, suite_keys
 from bot.commands.fork_approval import ApprovalNeeded, check_approval
 from bot.config import LaunchConfig, Suite
 from bot.domain.case_key import CaseKey
-from bot.domain.command_verb import CommandVerb
+from bot.domain.command import CommandVerb
 from bot.domain.head import HeadFacts
 from bot.domain.price import Price
 from bot.domain.pull_request import Subject, branch_slug

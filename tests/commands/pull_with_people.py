@@ -19,7 +19,7 @@ from bot.commands.handler import CommandHandler, make_command_handler
 from bot.config import Suite, read_suite
 from bot.config.loader import SuiteLoader
 from bot.domain.case_key import CaseKey
-from bot.domain.command_origin import CommentOrigin
+from bot.domain.command import CommentOrigin
 from bot.domain.commit import Commit
 from bot.domain.head import HeadFacts
 from bot.domain.pull_request import PullRequest

@@ -13,8 +13,7 @@ from bot.commands.intents import CommandIntent
 from bot.commands.permission import AuthorRights, decide_permission
 from bot.config import Suite
 from bot.domain.case_key import CaseKey
-from bot.domain.command_origin import CommentOrigin
-from bot.domain.command_verb import CommandVerb
+from bot.domain.command import CommandVerb, CommentOrigin
 from bot.domain.pull_request import PullRequest
 from bot.domain.repository import Permission, Person
 from bot.domain.run_request import Approval, Cancellation, RequestSource, RunRequest

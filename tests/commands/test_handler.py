@@ -6,7 +6,7 @@ import pytest
 
 from bot.commands.permission_lookup import CACHE_SECONDS
 from bot.domain.case_key import CaseKey
-from bot.domain.command_origin import CommentOrigin
+from bot.domain.command import CommentOrigin
 from bot.domain.repository import Permission, Person, Repository
 from bot.storage import pull_requests, requests
 from bot.storage.database import Database, DatabaseUnavailable

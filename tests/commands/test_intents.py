@@ -14,7 +14,7 @@ from bot.commands.intents import (
     decide_intent,
 )
 from bot.commands.permission import Allowed, AuthorRights, Denied, decide_permission
-from bot.domain.command_origin import CommentOrigin
+from bot.domain.command import CommentOrigin
 from bot.domain.pull_request import PullRequest
 from bot.domain.repository import Permission, Person, Repository
 from bot.webhooks.events import read_event

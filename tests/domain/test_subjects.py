@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.domain.command_origin import ButtonOrigin, CommentOrigin, origin_name
+from bot.domain.command import ButtonOrigin, CommentOrigin, origin_name
 from bot.domain.pull_request import SubjectKind, subject_kind
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, Row, select
 
 from bot.domain.case_key import CaseKey
-from bot.domain.command_origin import CommentOrigin
+from bot.domain.command import CommentOrigin
 from bot.storage import pull_requests, queue, reports, repositories
 from bot.storage.database import Database
 from bot.storage.pull_requests import KEPT_COMMANDS, CommandRecord, InterimAnalyses, PullRow

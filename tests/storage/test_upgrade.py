@@ -14,7 +14,7 @@ from alembic.command import upgrade
 from sqlalchemy import Connection, func, select, text
 
 from bot.domain.case_key import CaseKey
-from bot.domain.command_origin import ButtonOrigin, CommentOrigin, LabelOrigin
+from bot.domain.command import ButtonOrigin, CommentOrigin, LabelOrigin
 from bot.domain.published import (
     CheckRun,
     DirtyCheck,

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select
 
 from bot.commands.handler import make_command_handler
 from bot.config.loader import SuiteLoader
-from bot.domain.command_origin import CommentOrigin
+from bot.domain.command import CommentOrigin
 from bot.domain.delivery import Delivery
 from bot.domain.repository import Permission, Person
 from bot.errors import TransientError

@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from bot.domain.case_key import CaseKey
-from bot.domain.command_origin import CommentOrigin
+from bot.domain.command import CommentOrigin
 from bot.domain.published import DirtyComment
 from bot.domain.run_request import RequestSource, RunRequest
 from bot.report.model import CaseReport, Report, RowState

@@ -9,8 +9,7 @@ from msgspec import structs
 
 from bot.config import Suite
 from bot.domain.case_key import CaseKey
-from bot.domain.command_origin import CommentOrigin
-from bot.domain.command_verb import CommandVerb
+from bot.domain.command import CommandVerb, CommentOrigin
 from bot.domain.head import HeadFacts
 from bot.domain.price import PriceBasis
 from bot.domain.pull_request import PullRequest

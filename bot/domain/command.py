@@ -1,8 +1,23 @@
-"""Where a command comes from: a comment, a button under a check, or a label."""
+"""A `/benchmark` command: its verb, and where it comes from (a comment, a button under a check, a label)."""
 
+from enum import StrEnum
 from typing import assert_never
 
 from msgspec import Struct
+
+
+class CommandVerb(StrEnum):
+    """What a command asks for, spelled as people write it."""
+
+    RUN = "run"
+    RERUN = "rerun"
+    CANCEL = "cancel"
+    STATUS = "status"
+    PLAN = "plan"
+    BASELINE = "baseline"
+    APPROVE = "approve"
+    ACKNOWLEDGE = "ack"
+    HELP = "help"
 
 
 class CommentOrigin(Struct, frozen=True, tag="comment"):
