@@ -395,7 +395,10 @@ def _headline_words(report: Report) -> str:
         return "no verdict"
     if not report.rows:
         return _no_rows_words(report)
-    return _uniform_words(report, {row.state for row in report.rows}) or _mixed_words(report)
+    if words := _uniform_words(report, {row.state for row in report.rows}):
+        return words
+    done = sum(STATES[row.state].is_done for row in report.rows)
+    return f"{_state_counts(report)} ({done} of {counted(len(report.rows), 'case')} done)"
 
 
 def _no_rows_words(report: Report) -> str:
@@ -415,11 +418,6 @@ def _uniform_words(report: Report, states: set[RowState]) -> str | None:
     if states <= PENDING_STATES:
         return f"no verdict yet, {_state_counts(report)} (0 of {cases} done)"
     return None
-
-
-def _mixed_words(report: Report) -> str:
-    done = sum(STATES[row.state].is_done for row in report.rows)
-    return f"{_state_counts(report)} ({done} of {counted(len(report.rows), 'case')} done)"
 
 
 def _state_counts(report: Report) -> str:

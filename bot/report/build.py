@@ -220,12 +220,11 @@ def parity_rows(sides: Sequence[CaseSides], request: ReportRequest) -> tuple[Par
     ]
     if not any(pair.one.head or pair.two.head for pair in pairs):
         return ()
-    comparable = sum(_is_pair_comparable(pair) for pair in pairs)
+    comparable = sum(
+        bool(pair.one.head and pair.two.head) and is_comparable(pair.one.head, pair.two.head)
+        for pair in pairs
+    )
     return tuple(_parity_row(pair, request, max(comparable, 1)) for pair in pairs)
-
-
-def _is_pair_comparable(pair: _VariantPair) -> bool:
-    return bool(pair.one.head and pair.two.head) and is_comparable(pair.one.head, pair.two.head)
 
 
 def _parity_row(pair: _VariantPair, request: ReportRequest, comparable: int) -> ParityRow:

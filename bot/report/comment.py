@@ -146,7 +146,7 @@ def comment_values(report: Report, detail: DetailLevel, *, public_url: str) -> d
     shown = rows[: detail.rows]
     found = (row_quote(report, row, public_url=public_url, detail=detail) for row in shown)
     quotes = [markdown(quote) for quote in found if quote]
-    table = open_table(report, shown, detail, public_url=public_url) if shown else None
+    table = open_table(report, shown, detail, public_url=public_url)
     folds = [
         *overflow_fold(report, rows[detail.rows :], detail),
         *_comment_folds(report, detail, public_url),
@@ -296,14 +296,12 @@ def _baseline_age(report: Report, baseline: Baseline) -> str:
 def _what_to_do(report: Report) -> Line:
     if report.problem:
         return _problem_words(report.problem, report.problem_kind)
-    urgent = [
-        row
-        for row in _unacknowledged(report)
-        if STATES[row.state].severity is Severity.RED or has_extra_news(row)
-    ]
+    waiting = _unacknowledged(report)
+    urgent = [row for row in waiting if STATES[row.state].severity is Severity.RED or has_extra_news(row)]
     if urgent:
         return line(bold(f"Act on {len(urgent)}:"), " ", _clauses(report, urgent), ".")
-    if unfair := _of_severity(report, Severity.UNFAIR):
+    unfair = [row for row in waiting if STATES[row.state].severity is Severity.UNFAIR]
+    if unfair:
         return line(bold(f"Look at {len(unfair)}:"), " ", _clauses(report, unfair), ".")
     return _nothing_urgent(report)
 
@@ -438,10 +436,6 @@ def _runs_needed(row: CaseReport) -> str:
 def _labels(report: Report, rows: list[CaseReport]) -> Line:
     names = [code(case_label(report, row.key), 60) for row in rows]
     return listed_lines(names, MOST_CASES_NAMED)
-
-
-def _of_severity(report: Report, severity: Severity) -> list[CaseReport]:
-    return [row for row in _unacknowledged(report) if STATES[row.state].severity is severity]
 
 
 def _awaited_words(report: Report) -> Line:

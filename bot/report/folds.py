@@ -4,7 +4,7 @@ Each fold has a summary that tells the result by itself, and a table (at most 6 
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -40,7 +40,6 @@ from bot.report.model import (
     ParityRow,
     ParityTransition,
     Plan,
-    PlannedRuns,
     Report,
     RowState,
     WaitingCases,
@@ -96,15 +95,15 @@ class CommentFold(Struct, frozen=True, kw_only=True):
     opened: bool = False
 
 
-def _columns(*titles: Part) -> tuple[Line, ...]:
-    return tuple(line(title) for title in titles)
+def _table(align: str, titles: Sequence[Part], rows: Iterable[tuple[Line, ...]]) -> CommentTable | None:
+    """A table with these rows; None where there are none."""
+    rows = tuple(rows)
+    return CommentTable(columns=tuple(map(line, titles)), align=align, rows=rows) if rows else None
 
 
-OPEN_COLUMNS = _columns(
-    "Case", "Verdict", "Steady s/step (±band, n)", "Loss curve", "Checkpoint wait", "Memory"
-)
+OPEN_COLUMNS = ("Case", "Verdict", "Steady s/step (±band, n)", "Loss curve", "Checkpoint wait", "Memory")
 
-QUIET_COLUMNS = _columns("Case", "Verdict", "Steady s/step (±band, n)", "No change >", "Loss curve", "Memory")
+QUIET_COLUMNS = ("Case", "Verdict", "Steady s/step (±band, n)", "No change >", "Loss curve", "Memory")
 
 TIMED_STATES = frozenset({RowState.SAME, RowState.FASTER, RowState.SLOWER})
 
@@ -149,31 +148,32 @@ def quiet_folds(report: Report, detail: DetailLevel, *, public_url: str) -> list
 
 def open_table(
     report: Report, rows: Sequence[CaseReport], detail: DetailLevel, *, public_url: str
-) -> CommentTable:
-    """The table of the rows that need a person."""
-    cells = tuple(
+) -> CommentTable | None:
+    """The table of the rows that need a person; None where there are none."""
+    shown = (row_cells(report, row, public_url=public_url, detail=detail) for row in rows)
+    cells = (
         (
-            row.case,
-            joined("<br>", (row.verdict, *row.remarks)),
-            row.steady,
-            row.loss,
-            row.checkpoint,
-            row.memory,
+            one.case,
+            joined("<br>", (one.verdict, *one.remarks)),
+            one.steady,
+            one.loss,
+            one.checkpoint,
+            one.memory,
         )
-        for row in (row_cells(report, one, public_url=public_url, detail=detail) for one in rows)
+        for one in shown
     )
-    return CommentTable(columns=OPEN_COLUMNS, align="llllll", rows=cells)
+    return _table("llllll", OPEN_COLUMNS, cells)
 
 
 def _quiet_fold(
     report: Report, state: RowState, rows: list[CaseReport], detail: DetailLevel, public_url: str
 ) -> CommentFold:
     full, rest = rows[: detail.columns], rows[detail.columns :]
-    cells = tuple(_quiet_cells(report, row, detail, public_url) for row in full)
+    cells = (_quiet_cells(report, row, detail, public_url) for row in full)
     names = [_name_with_change(report, row, detail) for row in rest]
     return CommentFold(
         summary=line(f"{STATES[state].symbol} {_quiet_summary(report, state, rows)}"),
-        table=CommentTable(columns=QUIET_COLUMNS, align="llllll", rows=cells) if cells else None,
+        table=_table("llllll", QUIET_COLUMNS, cells),
         names=listed_lines(names, detail.named),
     )
 
@@ -216,11 +216,11 @@ _NOT_RUN_STATES = (RowState.CARRIED, RowState.NO_RUN)
 def coverage_fold(report: Report, detail: DetailLevel, *, public_url: str) -> CommentFold:
     """The cases that were run, carried or skipped, the logs of both sides, the runs of older commits."""
     full = report.rows[: detail.columns]
-    rows = tuple(_coverage_cells(report, row, detail, public_url) for row in full)
-    columns = _columns("Case", "Head runs", "Base runs", "Baseline", "Older commits' runs")
+    cells = (_coverage_cells(report, row, detail, public_url) for row in full)
+    titles = ("Case", "Head runs", "Base runs", "Baseline", "Older commits' runs")
     return CommentFold(
         summary=line(_coverage_summary(report)),
-        table=CommentTable(columns=columns, align="lllll", rows=rows) if rows else None,
+        table=_table("lllll", titles, cells),
         items=(
             *_coverage_notes(report, detail),
             *_carried_notes(report, detail),
@@ -361,20 +361,20 @@ def parity_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
     first, second = report.parity[0].first_variant, report.parity[0].second_variant
     rows = sorted(
         report.parity,
-        key=lambda row: (_transition_rank(row), row.second_passes is row.first_passes, row.case),
+        key=lambda row: (
+            min(map(_TRANSITION_ORDER.index, (row.first_transition, row.second_transition))),
+            row.second_passes is row.first_passes,
+            row.case,
+        ),
     )
     full, rest = rows[: detail.columns], rows[detail.columns :]
-    cells = tuple(_parity_cells(row, detail) for row in full)
+    cells = (_parity_cells(row, detail) for row in full)
     one, other = foreign(first, 40), foreign(second, 40)
     since = line(other, " since ", foreign(report.base_branch, 40))
     names = [line(foreign(row.case, detail.name), " ", _parity_brief(row)) for row in rest]
     return CommentFold(
         summary=line(one, " → ", other, f" {_parity_summary(report)}"),
-        table=CommentTable(
-            columns=_columns("Case", one, other, since, "Steady s/step"), align="lcccl", rows=cells
-        )
-        if cells
-        else None,
+        table=_table("lcccl", ("Case", one, other, since, "Steady s/step"), cells),
         names=listed_lines(names, detail.named),
     )
 
@@ -396,10 +396,6 @@ def _parity_summary(report: Report) -> str:
 
 def _pass_count(passing: int, known: int, mixed: int) -> str:
     return f"{passing}/{known}" + (f" and {mixed} mixed" if mixed else "")
-
-
-def _transition_rank(row: ParityRow) -> int:
-    return min(_TRANSITION_ORDER.index(row.first_transition), _TRANSITION_ORDER.index(row.second_transition))
 
 
 def _parity_cells(row: ParityRow, detail: DetailLevel) -> tuple[Line, ...]:
@@ -450,15 +446,19 @@ def plan_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
     if plan is None or not (plan.runs or plan.asked):
         return None
     full = plan.runs[: detail.columns]
-    rows = tuple(_plan_cells(report, one, detail) for one in full)
+    cells = (
+        (
+            case_name(report, one.key, detail.name),
+            line(str(one.base)),
+            line(str(one.head)),
+            line(price_words(one.price)),
+        )
+        for one in full
+    )
     rest = [case_name(report, one.key, detail.name) for one in plan.runs[len(full) :]]
     return CommentFold(
         summary=line(f"Plan: {_plan_summary(plan)}"),
-        table=CommentTable(
-            columns=_columns("Case", "Base runs", "Head runs", "Chip-hours"), align="lrrl", rows=rows
-        )
-        if rows
-        else None,
+        table=_table("lrrl", ("Case", "Base runs", "Head runs", "Chip-hours"), cells),
         items=tuple(_plan_items(report, plan, detail)),
         names=listed_lines(rest, detail.named),
         opened=plan.asked,
@@ -498,7 +498,9 @@ def _plan_summary(plan: Plan) -> str:
     parts = [f"would start {runs}" if plan.proposed else f"{runs} to come" if count else "no runs to start"]
     parts[0] += f", {_total_price(plan)}" if count else ""
     if plan.reused:
-        parts.append(f"{counted(plan.reused, 'run')} reused{_saved_words(plan)}")
+        saved = plan.saved_chip_hours
+        words = f", {chip_hours_words(saved)} chip-hours saved" if saved else ""
+        parts.append(f"{counted(plan.reused, 'run')} reused{words}")
     held = {key for one in plan.waiting if one.budget for key in one.keys}
     parts += [f"{counted(len(held), 'case')} held by a budget"] if held else []
     return " · ".join(parts)
@@ -509,15 +511,6 @@ def _total_price(plan: Plan) -> str:
         return f"price {UNKNOWN_PRICE}"
     more = f" and {counted(plan.unpriced, 'run')} of unknown price" if plan.unpriced else ""
     return f"{price_words(plan.price)} chip-hours{more}"
-
-
-def _saved_words(plan: Plan) -> str:
-    return f", {chip_hours_words(plan.saved_chip_hours)} chip-hours saved" if plan.saved_chip_hours else ""
-
-
-def _plan_cells(report: Report, one: PlannedRuns, detail: DetailLevel) -> tuple[Line, ...]:
-    name = case_name(report, one.key, detail.name)
-    return name, line(str(one.base)), line(str(one.head)), line(price_words(one.price))
 
 
 def _plan_items(report: Report, plan: Plan, detail: DetailLevel) -> list[Line]:
@@ -575,37 +568,34 @@ def ledger_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
         if row.comparison
         for phase in _ledger_cells(report, row, row.comparison, detail)
     ]
-    if not cells:
+    table = _table("llrrr", ("Case", "Phase", "Base", "Head", "Difference"), cells)
+    if table is None:
         return None
     more = f" {counted(len(rows) - len(shown), 'more case')} on the page." if len(rows) > len(shown) else ""
-    columns = _columns("Case", "Phase", "Base", "Head", "Difference")
     return CommentFold(
-        summary=line("Where the time went"),
-        table=CommentTable(columns=columns, align="llrrr", rows=tuple(cells)),
-        sentences=(line(LEDGER_NOTE + more),),
+        summary=line("Where the time went"), table=table, sentences=(line(LEDGER_NOTE + more),)
     )
 
 
 def raw_metrics_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
     """The figures of the log's last lines: information, never coloured."""
     rows = [row for row in report.rows if row.comparison and row.comparison.rows][: detail.columns]
-    cells = [_raw_metric_cells(report, row, row.comparison, detail) for row in rows if row.comparison]
-    if not cells:
+    compared = [row.comparison for row in rows if row.comparison]
+    cells = (
+        (case_name(report, row.key, detail.name), *_raw_metric_cells(comparison))
+        for row, comparison in zip(rows, compared, strict=True)
+    )
+    table = _table("lrrrrr", ("Case", *(title for title, _ in RAW_METRICS)), cells)
+    if table is None:
         return None
+    # These figures include the values that all others exclude.
+    implausible = implausible_lines_words(run for one in compared for run in (*one.base, *one.head))
+    notes = (RAW_METRICS_NOTE, implausible) if implausible else (RAW_METRICS_NOTE,)
     return CommentFold(
         summary=line("The page's own figures (information, not judged)"),
-        table=CommentTable(
-            columns=_columns("Case", *(title for title, _ in RAW_METRICS)), align="lrrrrr", rows=tuple(cells)
-        ),
-        sentences=(line(RAW_METRICS_NOTE), *_implausible_note(rows)),
+        table=table,
+        sentences=tuple(map(line, notes)),
     )
-
-
-def _implausible_note(rows: Sequence[CaseReport]) -> tuple[Line, ...]:
-    """A note where these figures include implausible values, which all others exclude."""
-    compared = [row.comparison for row in rows if row.comparison]
-    words = implausible_lines_words(run for one in compared for run in (*one.base, *one.head))
-    return (line(words),) if words else ()
 
 
 def _has_ledger(row: CaseReport) -> bool:
@@ -628,12 +618,9 @@ def _ledger_cells(
     ]
 
 
-def _raw_metric_cells(
-    report: Report, row: CaseReport, comparison: Comparison, detail: DetailLevel
-) -> tuple[Line, ...]:
+def _raw_metric_cells(comparison: Comparison) -> Iterator[Line]:
     figures = {one.key: one for one in comparison.rows}
-    cells = (_raw_metric_cell(figures.get(key)) for _, key in RAW_METRICS)
-    return (case_name(report, row.key, detail.name), *cells)
+    return (_raw_metric_cell(figures.get(key)) for _, key in RAW_METRICS)
 
 
 def _raw_metric_cell(row: MetricRow | None) -> Line:
@@ -668,7 +655,7 @@ def environment_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
     ]
     return CommentFold(
         summary=line(_environment_summary(list(cases))),
-        table=CommentTable(columns=_columns("What", "Base", "Head", "Cases"), align="llll", rows=tuple(rows)),
+        table=_table("llll", ("What", "Base", "Head", "Cases"), rows),
         sentences=(line(f"{len(cases) - most} more on the page."),) if len(cases) > most else (),
     )
 
