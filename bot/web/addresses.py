@@ -148,9 +148,9 @@ class Links(Struct, frozen=True, kw_only=True):
         """A branch on GitHub."""
         return f"{self.github_url}/{quote(repository)}/tree/{quote(branch, safe='/')}"
 
-    def commit_on_github(self, repository: str, sha: str) -> str:
-        """A commit on GitHub."""
-        return f"{self.github_url}/{quote(repository)}/commit/{quote(sha, safe='')}"
+    def commit_on_github(self, repository: str, sha: str | None) -> str | None:
+        """A commit on GitHub; None without one."""
+        return f"{self.github_url}/{quote(repository)}/commit/{quote(sha, safe='')}" if sha else None
 
     def comparison_on_github(self, repository: str, before: str, after: str) -> str:
         """The commits between two on GitHub."""

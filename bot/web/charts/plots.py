@@ -13,7 +13,6 @@ from statistics import median
 
 from msgspec import Struct
 
-from bot.logs.ledger import Phase
 from bot.report.wording import counted, duration_words, significant
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.loss import LossCurve, loss_pair, read_loss_curve
@@ -159,7 +158,7 @@ class TimeBar(Struct, frozen=True, kw_only=True):
 
     name: str
     words: str
-    blocks: tuple[BarSegment, ...]
+    segments: tuple[BarSegment, ...]
 
 
 def phase_fills(names: Sequence[str]) -> dict[str, str]:
@@ -174,20 +173,19 @@ def is_residual(name: str) -> bool:
     return name.lower() in {"residual", "rest", "unexplained", "other", "unaccounted"}
 
 
-def time_bar(name: str, ledger: Sequence[Phase], *, longest: float, fill: dict[str, str]) -> TimeBar:
-    """The ledger of one side as a bar; `longest` seconds are the full width."""
-    blocks, x = [], 0.0
-    for phase in ledger:
-        width = max(phase.seconds, 0.0) / longest * WIDTH if longest > 0 else 0.0
+def time_bar(name: str, ledger: Mapping[str, float], *, longest: float, fills: dict[str, str]) -> TimeBar:
+    """The ledger of one side (seconds by phase) as a bar; `longest` seconds are the full width."""
+    segments, x = [], 0.0
+    for phase, seconds in ledger.items():
+        width = max(seconds, 0.0) / longest * WIDTH if longest > 0 else 0.0
         if width > 0:
-            words = f"{phase.name}: {phase.seconds:.1f} s"
-            blocks.append(
-                BarSegment(x=round(x, 2), width=round(width, 2), fill=fill[phase.name], words=words)
-            )
+            words = f"{phase}: {seconds:.1f} s"
+            segments.append(BarSegment(x=round(x, 2), width=round(width, 2), fill=fills[phase], words=words))
         x += width
-    total = sum(phase.seconds for phase in ledger)
-    said = ", ".join(f"{phase.name} {phase.seconds:.1f} s" for phase in ledger)
-    return TimeBar(name=name, words=f"{name}, {total:.1f} s: {said}", blocks=tuple(blocks))
+    phases = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in ledger.items())
+    return TimeBar(
+        name=name, words=f"{name}, {sum(ledger.values()):.1f} s: {phases}", segments=tuple(segments)
+    )
 
 
 MAX_BINS = 500

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from bot.domain.run import RunRecord
 from bot.logs.facts import Failure
-from bot.logs.ledger import Phase
 from bot.report.assess import (
     STATES,
     Severity,
@@ -47,7 +46,6 @@ from bot.verdict.judgement import (
     ExplainedRun,
     MeasuredRun,
     MetricRow,
-    Place,
     TimingDecision,
     TimingVerdict,
 )
@@ -243,28 +241,28 @@ def case_sentences(row: CaseReport, branch: str = "main") -> tuple[str, ...]:
         return ()
     noise = noise_history_words(row, branch)
     note = row.note if comparison.reason else ""
-    said = [_timing_sentence(row, comparison), _bound_sentence(row), noise, _loss_sentence(comparison), note]
-    return tuple(sentence for sentence in said if sentence)
+    found = [_timing_sentence(row, comparison), _bound_sentence(row), noise, _loss_sentence(comparison), note]
+    return tuple(sentence for sentence in found if sentence)
 
 
 def _timing_sentence(row: CaseReport, comparison: Comparison) -> str:
     timing = comparison.timing
     if timing.change is None:
-        said_above = not timing.reason or timing.reason == comparison.reason
-        return "" if said_above else f"Step time: {timing.reason}."
+        is_reason_above = not timing.reason or timing.reason == comparison.reason
+        return "" if is_reason_above else f"Step time: {timing.reason}."
     heads, bases = counted(timing.n[1], "run"), counted(timing.n[0], "run")
     main = f" and {timing.main_runs} of the base branch before it" if timing.main_runs else ""
-    said = f"Step time {signed_percent(timing.change)}, {heads} against {bases}{main}."
+    sentence = f"Step time {signed_percent(timing.change)}, {heads} against {bases}{main}."
     if timing.band is not None:
-        said += f" It counts as changed from ±{unsigned_percent(timing.band)} on."
+        sentence += f" It counts as changed from ±{unsigned_percent(timing.band)} on."
     if timing.mde is not None:
-        said += f" A change of {unsigned_percent(timing.mde)} would be seen in 4 of 5 such comparisons."
+        sentence += f" A change of {unsigned_percent(timing.mde)} would be seen in 4 of 5 such comparisons."
     if timing.look > 1:
-        said += f" This is look {timing.look} at these data; the threshold is adjusted for it."
+        sentence += f" This is look {timing.look} at these data; the threshold is adjusted for it."
     if timing.more_runs and row.state is RowState.INCONCLUSIVE:
-        said += f" {counted(timing.more_runs, 'more run')} a side would settle it."
-    said_above = not timing.reason or timing.reason == comparison.reason
-    return said if said_above else f"{said} {timing.reason}."
+        sentence += f" {counted(timing.more_runs, 'more run')} a side would settle it."
+    is_reason_above = not timing.reason or timing.reason == comparison.reason
+    return sentence if is_reason_above else f"{sentence} {timing.reason}."
 
 
 def _bound_sentence(row: CaseReport) -> str:
@@ -279,14 +277,14 @@ def _loss_sentence(comparison: Comparison) -> str:
     words = loss_words(comparison)
     if words is None:
         return loss.reason and f"Loss curve: {loss.reason}."
-    said = f"Loss curve {words}, {counted(loss.compared_steps, 'step')} compared"
-    said += f" on {loss.digits}" if loss.digits else ""
+    sentence = f"Loss curve {words}, {counted(loss.compared_steps, 'step')} compared"
+    sentence += f" on {loss.digits}" if loss.digits else ""
     if loss.max_relative:
-        said += f"; largest difference {significant(loss.max_relative * 100)} %"
-        said += f" at step {loss.worst_step}" if loss.worst_step is not None else ""
+        sentence += f"; largest difference {significant(loss.max_relative * 100)} %"
+        sentence += f" at step {loss.worst_step}" if loss.worst_step is not None else ""
     if loss.first_difference_step is not None:
-        said += f"; first difference at step {loss.first_difference_step}"
-    return said + "."
+        sentence += f"; first difference at step {loss.first_difference_step}"
+    return sentence + "."
 
 
 CHIP_HOURS = METRICS_BY_KEY["chip_hours"]
@@ -322,7 +320,7 @@ def run_lines(
         RunLine(
             id=record.id,
             commit=record.sha[:7] if record.sha else "not recorded",
-            commit_link=access.links.commit_on_github(record.repository, record.sha) if record.sha else None,
+            commit_link=access.links.commit_on_github(record.repository, record.sha),
             started=moment(record.started),
             state=record.state.value,
             page=access.links.run(record.id),
@@ -343,7 +341,11 @@ def log_references(
     return tuple(
         LogReference(
             words=f"{side}{f' run {number}' if several else ''}: {log_place_words(place)}",
-            link=access.links.log(record.id, start=window_start(place.offset), anchor=_place_anchor(place)),
+            link=access.links.log(
+                record.id,
+                start=window_start(place.offset),
+                anchor="" if place.step is None else f"step-{place.step}",
+            ),
         )
         for number, (one, record) in enumerate(zip(explained, records, strict=True), start=1)
         if record.log_uri
@@ -351,15 +353,11 @@ def log_references(
     )
 
 
-def _place_anchor(place: Place) -> str:
-    return "" if place.step is None else f"step-{place.step}"
-
-
 def _chip_hours(run: MeasuredRun) -> str:
-    known = run.measurements.chip_hours
-    if known is None:
+    hours = run.measurements.chip_hours
+    if hours is None:
         return NO_VALUE
-    return f"{known:.{CHIP_HOURS.digits}f}" if known >= 1 else chip_hours_words(known)
+    return f"{hours:.{CHIP_HOURS.digits}f}" if hours >= 1 else chip_hours_words(hours)
 
 
 class SideNames(Struct, frozen=True, kw_only=True):
@@ -476,30 +474,30 @@ def case_view(
     comparison = row.comparison
     baseline = row.baseline
     words = row_words(row, report.base_branch)
-    called = names or SideNames(base=report.base_branch, head="this change")
-    ended = failed_sides(report, row, access, names)
+    sides = names or SideNames(base=report.base_branch, head="this change")
+    failures = failed_sides(report, row, access, names)
     return CaseView(
-        names=called,
+        names=sides,
         anchor=anchor,
         name=case_label(report, row.key),
         symbol=words.symbol,
         word=words.word,
         person=STATES[row.state].needs_person or has_extra_news(row),
-        reason=_reason(row, ended),
+        reason=_reason(row, failures),
         sentences=case_sentences(row, report.base_branch),
         rerun=plain_text(rerun_command(report, row)),
         baseline=_baseline_words(baseline) if baseline else "",
-        baseline_link=_commit_link(access, report.repository, baseline.sha if baseline else None),
+        baseline_link=access.links.commit_on_github(report.repository, baseline.sha if baseline else None),
         caveats=caveat_lines(comparison) if comparison else (),
         figures=figure_lines(comparison) if comparison else (),
-        troubles=ended,
-        time=_ledger_view(comparison, called) if comparison else None,
+        troubles=failures,
+        time=_ledger_view(comparison, sides) if comparison else None,
         base_runs=run_lines(row.base_runs, access, comparison.base if comparison else ()),
         head_runs=run_lines(row.head_runs, access, comparison.head if comparison else ()),
         stale_runs=run_lines(row.stale_runs, access),
         why=explanation_sections(comparison) if comparison else (),
         references=_case_references(row, access),
-        plots=plots(_runs_to_draw(row, measured or {}, called)),
+        plots=plots(_runs_to_draw(row, measured or {}, sides)),
         side_by_side=_compare_logs_link(report, row, access),
     )
 
@@ -512,19 +510,15 @@ def _compare_logs_link(report: Report, row: CaseReport, access: Access) -> str |
     return access.links.compare_logs(report.repository, ends[0], ends[1])
 
 
-def _reason(row: CaseReport, ended: Sequence[FailedSide]) -> str:
+def _reason(row: CaseReport, failures: Sequence[FailedSide]) -> str:
     """The reason of the verdict; empty if it only names an error shown below."""
     reason = (row.comparison.reason if row.comparison else "") or row.note
-    return "" if any(trouble.error and trouble.error in reason for trouble in ended) else reason
+    return "" if any(failed.error and failed.error in reason for failed in failures) else reason
 
 
 def _baseline_words(baseline: Baseline) -> str:
     behind = f", {counted(baseline.distance, 'commit')} behind the merge base" if baseline.distance else ""
     return f"{baseline.sha[:7] if baseline.sha else 'commit not recorded'}, {baseline.why}{behind}"
-
-
-def _commit_link(access: Access, repository: str, sha: str | None) -> str | None:
-    return access.links.commit_on_github(repository, sha) if sha else None
 
 
 def _runs_to_draw(
@@ -551,25 +545,15 @@ def _ledger_view(comparison: Comparison, names: SideNames) -> LedgerView | None:
     first, second = phase_seconds(base), phase_seconds(head)
     if not first and not second:
         return None
-    fill = phase_fills(list(dict.fromkeys((*first, *second))))
+    fills = phase_fills(list(dict.fromkeys((*first, *second))))
     longest = max(sum(max(seconds, 0.0) for seconds in side.values()) for side in (first, second))
     bars = tuple(
-        time_bar(
-            name,
-            ledger_phases(side),
-            longest=longest,
-            fill=fill,
-        )
+        time_bar(name, side, longest=longest, fills=fills)
         for name, side in ((names.base, first), (names.head, second))
         if side
     )
-    lines = tuple((fill.get(line[0], ""), *line) for line in ledger_lines(base, head))
+    lines = tuple((fills.get(line[0], ""), *line) for line in ledger_lines(base, head))
     return LedgerView(bars=bars, lines=lines)
-
-
-def ledger_phases(spent: Mapping[str, float]) -> list[Phase]:
-    """Seconds by phase as ledger phases."""
-    return [Phase(name=name, seconds=seconds) for name, seconds in spent.items()]
 
 
 def _case_references(row: CaseReport, access: Access) -> tuple[LogReference, ...]:

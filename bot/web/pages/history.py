@@ -172,7 +172,7 @@ def _change_line(change: LevelChange, metric: Metric, access: Access) -> ChangeL
         else ("more" if slower else "less"),
         tone=("red" if slower else "good") if judged else "quiet",
         commit=shift.at[:7] if shift.at else "a commit that is not recorded",
-        commit_link=access.links.commit_on_github(access.repository, shift.at) if shift.at else None,
+        commit_link=access.links.commit_on_github(access.repository, shift.at),
         between=access.links.comparison_on_github(access.repository, shift.before or "", shift.at or "")
         if between
         else None,
@@ -211,9 +211,7 @@ def _history_run_lines(
                 run=access.text(point.run),
                 page=access.links.run(point.run),
                 commit=point.sha[:7] if point.sha else "not recorded",
-                commit_link=access.links.commit_on_github(access.repository, point.sha)
-                if point.sha
-                else None,
+                commit_link=access.links.commit_on_github(access.repository, point.sha),
                 started=moment(point.started),
                 value=NO_VALUE if point.value is None else f"{point.value:.{metric.digits}f}",
                 versus_median=_versus_median(point, level),

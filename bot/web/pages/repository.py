@@ -127,7 +127,7 @@ def _main_change_line(series: ComparableSeries, shift: LevelShift, access: Acces
         change=signed_percent(shift.change),
         slower=shift.change > 0,
         commit=shift.at[:7] if shift.at else "a commit that is not recorded",
-        commit_link=links.commit_on_github(access.repository, shift.at) if shift.at else None,
+        commit_link=links.commit_on_github(access.repository, shift.at),
         between=links.comparison_on_github(access.repository, shift.before or "", shift.at or "")
         if has_commits
         else None,

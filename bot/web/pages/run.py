@@ -36,7 +36,6 @@ from bot.web.charts.plots import Plot, TimeBar, phase_fills, plots, time_bar
 from bot.web.layout import WebContext
 from bot.web.log_viewer.window import log_marks, window_start
 from bot.web.moments import Moment, moment
-from bot.web.pages.case import ledger_phases
 
 MAX_TABLE_STEPS = 1_000
 """Steps in the table, some 200 KB: more than anybody reads, and a browser lays them out at once."""
@@ -109,12 +108,12 @@ class RunView(Struct, frozen=True, kw_only=True):
 
 def run_view(record: RunRecord, run: MeasuredRun | None, access: Access) -> RunView:
     """Build the page; `run` is as this visitor may read it."""
-    link = access.links.commit_on_github(record.repository, record.sha) if record.sha else None
+    link = access.links.commit_on_github(record.repository, record.sha)
     started = moment(record.started)
     if run is None:
         return RunView(record=record, commit_link=link, started=started, measured=False)
     failure = run.log.outcome.failure
-    drawn, spent = _ledger_lines(run)
+    bar, ledger = _ledger_lines(run)
     return RunView(
         record=record,
         commit_link=link,
@@ -131,8 +130,8 @@ def run_view(record: RunRecord, run: MeasuredRun | None, access: Access) -> RunV
         source=run.log.source,
         figures=tuple(_run_figures(run)),
         environment=_environment_facts(run),
-        bar=drawn,
-        ledger=spent,
+        bar=bar,
+        ledger=ledger,
         steps=_step_lines(record, run, access),
         steps_left=max(len(run.log.steps) - MAX_TABLE_STEPS, 0),
         steps_missing=max(run.log.steps_seen - len(run.log.steps), 0),
@@ -165,8 +164,7 @@ def _run_figures(run: MeasuredRun) -> list[Fact]:
 
 
 def _environment_facts(run: MeasuredRun) -> tuple[Fact, ...]:
-    document = json_values(environment_response(run))
-    stated = document if isinstance(document, Mapping) else {}
+    stated = json_values(environment_response(run))
     return tuple(
         Fact(name=title, value=_value_words(stated.get(key)))
         for key, title in ENVIRONMENT_TITLES.items()
@@ -183,14 +181,16 @@ def _value_words(value: object) -> str:
 
 
 def _ledger_lines(run: MeasuredRun) -> tuple[TimeBar | None, tuple[tuple[str, str, str], ...]]:
-    spent = phase_seconds(run)
-    if not spent:
+    ledger = phase_seconds(run)
+    if not ledger:
         return None, ()
-    fill = phase_fills(list(spent))
-    whole = sum(max(value, 0.0) for value in spent.values())
-    drawn = time_bar("This run", ledger_phases(spent), longest=whole, fill=fill)
-    lines = [(fill[name], name, duration_words(value)) for name, value in spent.items()]
-    return drawn, (*lines, ("", "whole run", duration_words(sum(spent.values()))))
+    fills = phase_fills(list(ledger))
+    whole = sum(max(seconds, 0.0) for seconds in ledger.values())
+    lines = [(fills[phase], phase, duration_words(seconds)) for phase, seconds in ledger.items()]
+    return (
+        time_bar("This run", ledger, longest=whole, fills=fills),
+        (*lines, ("", "whole run", duration_words(sum(ledger.values())))),
+    )
 
 
 def _step_lines(record: RunRecord, run: MeasuredRun, access: Access) -> tuple[StepLine, ...]:
