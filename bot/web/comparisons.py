@@ -180,13 +180,13 @@ def parse_ends(text: str) -> tuple[RequestedEnd, RequestedEnd]:
     return _parse_end(base), _parse_end(head)
 
 
-def resolve_end(connection: Connection, repository: str, asked: RequestedEnd) -> ComparisonEnd:
+def resolve_end(connection: Connection, repository: str, requested: RequestedEnd) -> ComparisonEnd:
     """Look the ref up; raises `UnknownName` if nothing has that name."""
-    ref = refs.resolve(connection, repository, asked.name)
+    ref = refs.resolve(connection, repository, requested.name)
     if ref is None:
-        near = refs.suggestions(connection, repository, asked.name)
-        raise UnknownName(f"{asked.name} is not known here", _did_you_mean(near) + HOW_TO_NAME)
-    return ComparisonEnd(ref=ref, variant=asked.variant)
+        near = refs.suggestions(connection, repository, requested.name)
+        raise UnknownName(f"{requested.name} is not known here", _did_you_mean(near) + HOW_TO_NAME)
+    return ComparisonEnd(ref=ref, variant=requested.variant)
 
 
 def require_runs(pairing: Pairing) -> Pairing:

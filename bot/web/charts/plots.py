@@ -90,7 +90,7 @@ def _hover_text(
     title = f"step {group[0]}" if len(group) == 1 else f"steps {group[0]} to {group[-1]}"
     parts = [
         f"{name} {_value_range([line[step] for step in group if step in line], shown)}"
-        + (f", {said}" if len(group) == 1 and (said := remark(name, group[0])) else "")
+        + (f", {note}" if len(group) == 1 and (note := remark(name, group[0])) else "")
         for name, line in known.items()
         if any(step in line for step in group)
     ]
@@ -244,38 +244,38 @@ def plots(sides: Mapping[str, MeasuredRun]) -> tuple[Plot, ...]:
 def loss_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
     """The loss curves of one or two sides, by name; for two also the relative difference, head to base."""
     curves = {name: read_loss_curve(run.log) for name, run in sides.items()}
-    lines = {name: line for name, its in curves.items() if (line := _loss_points(its))}
+    lines = {name: line for name, loss_curve in curves.items() if (line := _loss_points(loss_curve))}
     numbers = [value for line in lines.values() for _, value in line if isfinite(value)]
     steps = [step for line in lines.values() for step, _ in line]
     if len(set(steps)) < 2 or not numbers:
         return None
-    apart: Points = ()
+    differences: Points = ()
     if len(curves) == 2:
-        apart = _loss_difference(*curves.values())
+        differences = _loss_difference(*curves.values())
     upper = _panel(steps, numbers, 8.0, 150.0)
     styles = _side_styles(sides)
     strokes = [
         Stroke(style=f"line-{styles[name]}", path=_path(upper, line), name=name)
         for name, line in lines.items()
     ]
-    said = [_loss_words(name, line) for name, line in lines.items()]
+    descriptions = [_loss_words(name, line) for name, line in lines.items()]
     notes = [
         f"Loss between {significant(min(numbers))} and {significant(max(numbers))}, {_step_span(steps)}."
     ]
-    if apart:
-        furthest = max(apart, key=lambda point: abs(point[1]))
-        bound = min(abs(furthest[1]), DRAW_LIMIT) or 1e-9
+    if differences:
+        largest = max(differences, key=lambda point: abs(point[1]))
+        bound = min(abs(largest[1]), DRAW_LIMIT) or 1e-9
         lower = _Panel(min(steps), max(steps), -bound, bound, 182.0, 232.0)
-        strokes.append(Stroke(style="line-apart", path=_path(lower, apart), name="relative difference"))
-        said.append(_difference_words(furthest))
-        notes.append(_difference_words(furthest))
-    rules = (upper.top, upper.bottom, *((182.0, 207.0, 232.0) if apart else ()))
+        strokes.append(Stroke(style="line-apart", path=_path(lower, differences), name="relative difference"))
+        descriptions.append(_difference_words(largest))
+        notes.append(_difference_words(largest))
+    rules = (upper.top, upper.bottom, *((182.0, 207.0, 232.0) if differences else ()))
     return Plot(
         edges=_axis_labels(upper, ""),
-        hits=hover_areas(lines, digits=5, remark=_difference_note(apart, list(lines)[-1])),
+        hits=hover_areas(lines, digits=5, remark=_difference_note(differences, list(lines)[-1])),
         title="Loss by step",
-        words="Loss by step. " + " ".join(said),
-        height=240.0 if apart else 158.0,
+        words="Loss by step. " + " ".join(descriptions),
+        height=240.0 if differences else 158.0,
         rules=rules,
         strokes=tuple(strokes),
         notes=tuple(notes),
@@ -288,22 +288,22 @@ def step_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
     lines = {name: line for name, line in lines.items() if len(line) > 1}
     if not lines:
         return None
-    middles = [sides[name].measurements.steady.seconds or _median_value(line) for name, line in lines.items()]
+    medians = [sides[name].measurements.steady.seconds or _median_value(line) for name, line in lines.items()]
     steps = [step for line in lines.values() for step, _ in line]
     frame = _Panel(
         min(steps),
         max(steps),
-        MIN_INTERVAL_MEDIANS * min(middles),
-        MAX_INTERVAL_MEDIANS * max(middles),
+        MIN_INTERVAL_MEDIANS * min(medians),
+        MAX_INTERVAL_MEDIANS * max(medians),
         8.0,
         150.0,
     )
     styles = _side_styles(sides)
-    strokes, said = [], []
-    used: dict[str, dict[int, str]] = {}
+    strokes, descriptions = [], []
+    uses: dict[str, dict[int, str]] = {}
     for name, line in lines.items():
         steady = sides[name].measurements.steady
-        use = used[name] = {
+        use = uses[name] = {
             **dict.fromkeys(steady.candidate_steps, LEFT_OUT),
             **dict.fromkeys(steady.kept_steps, KEPT_STEP),
         }
@@ -316,25 +316,25 @@ def step_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
         strokes += [
             Stroke(style=style, path=circles) for style in (f"rings-{styles[name]}", "holes") if rings
         ]
-        said.append(_time_words(name, line, dots, frame))
+        descriptions.append(_time_words(name, line, dots, frame))
     low, high = significant(frame.low), significant(frame.high)
     scale = f"From {low} to {high} s, {_step_span(steps)}. Dots: kept steps. Rings: left out."
     return Plot(
         edges=_axis_labels(frame, " s"),
-        hits=hover_areas(lines, unit=" s", remark=lambda name, step: used[name].get(step, "")),
+        hits=hover_areas(lines, unit=" s", remark=lambda name, step: uses[name].get(step, "")),
         title="Step time by step",
-        words="Step time by step. " + " ".join(said),
+        words="Step time by step. " + " ".join(descriptions),
         height=158.0,
         rules=(frame.top, frame.bottom),
         strokes=tuple(strokes),
-        notes=(scale, *said),
+        notes=(scale, *descriptions),
     )
 
 
 def _loss_difference(base: LossCurve, head: LossCurve) -> Points:
     """The relative difference at every step where both sides state a finite loss."""
     pairs = [loss_pair(base, head, step) for step in sorted(base.points.keys() & head.points.keys())]
-    ratios = [(it.step, it.head / it.base - 1) for it in pairs if it.finite and it.base]
+    ratios = [(one.step, one.head / one.base - 1) for one in pairs if one.finite and one.base]
     return [point for point in ratios if isfinite(point[1])]
 
 
@@ -343,8 +343,8 @@ def _axis_labels(frame: _Panel, unit: str) -> AxisLabels:
     return AxisLabels(high=high, low=low, first=f"step {frame.first}", last=f"step {frame.last}")
 
 
-def _difference_note(apart: Points, name: str) -> HoverNote:
-    by_step = dict(apart)
+def _difference_note(differences: Points, name: str) -> HoverNote:
+    by_step = dict(differences)
 
     def remark(line: str, step: int) -> str:
         value = by_step.get(step) if line == name else None
@@ -359,8 +359,8 @@ def _side_styles(sides: Iterable[str]) -> dict[str, str]:
     return dict(zip(names, ("base", "head")[-len(names) :], strict=True))
 
 
-def _loss_points(its: LossCurve) -> Points:
-    return [(step, point.loss) for step, point in sorted(its.points.items()) if point.loss is not None]
+def _loss_points(loss_curve: LossCurve) -> Points:
+    return [(step, point.loss) for step, point in sorted(loss_curve.points.items()) if point.loss is not None]
 
 
 def _step_times(run: MeasuredRun) -> Points:
@@ -411,8 +411,8 @@ def _loss_words(name: str, line: Points) -> str:
     return words + ("." if bad is None else f"; not a number at step {bad}.")
 
 
-def _difference_words(furthest: tuple[int, float]) -> str:
-    step, value = furthest
+def _difference_words(largest: tuple[int, float]) -> str:
+    step, value = largest
     if value == 0:
         return "Relative difference: none at any common step."
     return f"Largest relative difference {significant(abs(value) * 100)} % at step {step}."

@@ -218,22 +218,22 @@ def _variant_words(pairing: Pairing, state: RowState) -> str:
 
 
 def _end_view(end: ComparisonEnd, runs: Sequence[Sequence[MeasuredRecord]], access: Access) -> EndView:
-    ref, known = end.ref, counted(sum(map(len, runs)), "run")
+    ref, count = end.ref, counted(sum(map(len, runs)), "run")
     commits = {kept.record.sha for some in runs for kept in some}
     links = access.links
     link: str | None = None
     match ref.kind:
         case RefKind.BRANCH if len(commits) == 1 and (sha := commits.pop()):
-            what, link = f"{known} of {sha[:7]}", links.commit_on_github(access.repository, sha)
+            what, link = f"{count} of {sha[:7]}", links.commit_on_github(access.repository, sha)
         case RefKind.BRANCH:
-            what = f"{known}, of each case's newest commit"
+            what = f"{count}, of each case's newest commit"
         case RefKind.PULL:
             what, link = (
-                f"{known} of its head commit",
+                f"{count} of its head commit",
                 links.pull_on_github(access.repository, ref.number or 0),
             )
         case _:
-            what, link = known, links.commit_on_github(access.repository, ref.sha or "")
+            what, link = count, links.commit_on_github(access.repository, ref.sha or "")
     name = f"{spell_end(end)} ({ref.sha[:7]})" if ref.kind is RefKind.PULL and ref.sha else spell_end(end)
     return EndView(name=access.text(name), what=what, link=link)
 

@@ -31,11 +31,11 @@ async def log_search_page(context: WebContext, request: Request) -> Response:
     """The page of hits from `?at=` on."""
     access, record = await context.run_access(request)
     query, begin = _requested_search(request)
-    unclear, found, size = None, None, None
+    problem_words, found, size = None, None, None
     try:
         found, size = await run_in_threadpool(_run_search, context, access, record, query, begin)
     except InvalidQuery as problem:
-        unclear = sanitize(str(problem))
+        problem_words = sanitize(str(problem))
     except LogUnavailable as away:
         return context.problem(request, away.status, away.what, away.why)
     values = {
@@ -45,7 +45,7 @@ async def log_search_page(context: WebContext, request: Request) -> Response:
         "begin": begin,
         "found": found,
         "blocks": group_hits(found.hits) if found else (),
-        "unclear": unclear,
+        "unclear": problem_words,
         "share": _percent_searched(found, size),
         "further": _search_link(access, record, query, found.following if found else None),
         "json": _search_link(access, record, query, begin, above=API_PREFIX),
@@ -108,8 +108,8 @@ def _search_link(
 
 def _requested_search(request: Request) -> tuple[LogQuery, LogPlace]:
     words = request.query_params.get("q", "").replace("\x00", "")[:MAX_QUERY_LENGTH]
-    said = {name: request.query_params.get(name) == "yes" for name in ("case", "regex")}
-    query = LogQuery(words=words, cased=said["case"], regular=said["regex"])
+    flags = {name: request.query_params.get(name) == "yes" for name in ("case", "regex")}
+    query = LogQuery(words=words, cased=flags["case"], regular=flags["regex"])
     place = LogPlace(offset=query_number(request, "at") or 0, line=query_number(request, "line") or 1)
     return query, place
 

@@ -18,6 +18,7 @@ from bot.storage.database import Connection
 from bot.storage.refs import Ref, RefKind, RunsByCase
 from bot.verdict.comparability import OutcomeClass, side_outcome
 from bot.verdict.judgement import MeasuredRun
+from bot.web.addresses import API_PREFIX
 from bot.web.answers import csv_answer, json_answer, wants_csv
 from bot.web.api.responses import ParityCaseResponse, ParityCellResponse, ParityMatrixResponse, ParityOutcome
 from bot.web.auth.access import Access, UnknownName, document_for_reader
@@ -135,12 +136,12 @@ def _make_cell(head: Sequence[MeasuredRun], main: Sequence[MeasuredRun], first: 
 
 
 def _side_parity(runs: Sequence[MeasuredRun]) -> ParityOutcome:
-    its = side_outcome("", runs)
-    if its.outcome not in {OutcomeClass.PASSED, OutcomeClass.FAILED}:
+    side = side_outcome("", runs)
+    if side.outcome not in {OutcomeClass.PASSED, OutcomeClass.FAILED}:
         return ParityOutcome.UNKNOWN
-    if its.flaky:
+    if side.flaky:
         return ParityOutcome.MIXED
-    return ParityOutcome.PASSES if its.outcome is OutcomeClass.PASSED else ParityOutcome.FAILS
+    return ParityOutcome.PASSES if side.outcome is OutcomeClass.PASSED else ParityOutcome.FAILS
 
 
 def _failed_log(runs: Sequence[MeasuredRun]) -> RunLog | None:
@@ -174,39 +175,43 @@ def _median_seconds(runs: Sequence[MeasuredRun]) -> float | None:
     return median(known) if known else None
 
 
-def parity_view(found: ParityMatrix, access: Access, ref: str) -> ParityView:
+def parity_view(matrix: ParityMatrix, access: Access, ref: str) -> ParityView:
     """Build the page."""
     return ParityView(
-        tallies=tuple(_tally(found, place, access) for place in range(len(found.variants))),
-        variants=tuple(access.text(variant) or "no variant" for variant in found.variants),
-        rows=tuple(_row_view(found, case, access, ref) for case in found.cells),
-        against_main=found.against_main,
+        tallies=tuple(_tally(matrix, place, access) for place in range(len(matrix.variants))),
+        variants=tuple(access.text(variant) or "no variant" for variant in matrix.variants),
+        rows=tuple(_row_view(matrix, case, access, ref) for case in matrix.cells),
+        against_main=matrix.against_main,
     )
 
 
-def _tally(found: ParityMatrix, place: int, access: Access) -> str:
-    cells = [cells[place] for cells in found.cells.values()]
+def _tally(matrix: ParityMatrix, column: int, access: Access) -> str:
+    cells = [cells[column] for cells in matrix.cells.values()]
     known = [cell for cell in cells if cell.outcome is not ParityOutcome.UNKNOWN]
     passing = sum(cell.outcome is ParityOutcome.PASSES for cell in known)
-    name = access.text(found.variants[place]) or "no variant"
-    both = [cell for cell in known if cell.on_main is not ParityOutcome.UNKNOWN]
-    before = sum(cell.on_main is ParityOutcome.PASSES for cell in both)
-    now = sum(cell.outcome is ParityOutcome.PASSES for cell in both)
-    since = f" ({before} → {now} of the {len(both)} that main has too)" if found.against_main and both else ""
+    name = access.text(matrix.variants[column]) or "no variant"
+    on_both = [cell for cell in known if cell.on_main is not ParityOutcome.UNKNOWN]
+    before = sum(cell.on_main is ParityOutcome.PASSES for cell in on_both)
+    now = sum(cell.outcome is ParityOutcome.PASSES for cell in on_both)
+    since = (
+        f" ({before} → {now} of the {len(on_both)} that main has too)"
+        if matrix.against_main and on_both
+        else ""
+    )
     return f"{name}: {passing} of {len(known)} pass{since}"
 
 
-def _row_view(found: ParityMatrix, case: str, access: Access, ref: str) -> ParityRowView:
+def _row_view(matrix: ParityMatrix, case: str, access: Access, ref: str) -> ParityRowView:
     pair = None
-    if len(found.variants) > 1:
-        ends = [f"{ref}:{variant}" for variant in found.variants[:2]]
+    if len(matrix.variants) > 1:
+        ends = [f"{ref}:{variant}" for variant in matrix.variants[:2]]
         pair = access.links.compare(access.repository, ends[0], ends[1], case)
     return ParityRowView(
         name=access.text(case),
         link=pair,
         cells=tuple(
             _cell_view(cell, access.links.history(access.repository, case, variant), access)
-            for cell, variant in zip(found.cells[case], found.variants, strict=True)
+            for cell, variant in zip(matrix.cells[case], matrix.variants, strict=True)
         ),
     )
 
@@ -251,7 +256,7 @@ async def parity_page(context: WebContext, request: Request) -> Response:
         "view": view,
         "name": access.text(found.name),
         "branch": access.text(found.branch),
-        "json": access.links.parity(access.repository, found.name, above="/api/v1"),
+        "json": access.links.parity(access.repository, found.name, above=API_PREFIX),
         "csv": access.links.parity(access.repository, found.name, form="csv"),
     }
     return await context.page(request, "parity.html.j2", values, access=access)
@@ -291,13 +296,13 @@ def read_parity(connection: Connection, repository: str, branch: str, name: str)
 
 
 def _runs_by_case(
-    connection: Connection, known: RunsByCase
+    connection: Connection, runs_by_case: RunsByCase
 ) -> dict[tuple[str, str], tuple[MeasuredRun, ...]]:
-    ids = {kept.record.id for some in known.values() for kept in some}
+    ids = {entry.record.id for entries in runs_by_case.values() for entry in entries}
     measured = runs.measured(connection, ids)
     return {
-        key: tuple(measured[kept.record.id] for kept in some if kept.record.id in measured)
-        for key, some in known.items()
+        key: tuple(measured[entry.record.id] for entry in entries if entry.record.id in measured)
+        for key, entries in runs_by_case.items()
     }
 
 
