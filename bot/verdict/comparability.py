@@ -28,9 +28,10 @@ FieldReader = Callable[[MeasuredRun], object]
 
 
 class ComparedField(Struct, frozen=True, kw_only=True):
-    """Something both sides must, or had better, have in common.
+    """A field that both sides must, or should, have in common.
 
-    `way_out` completes the caveat; `needed` marks what the check cannot do without.
+    `way_out` completes the caveat. `needed`: a caveat says where one side does not state it;
+    `needed_on_both`: also where neither does.
     """
 
     name: str
@@ -40,6 +41,7 @@ class ComparedField(Struct, frozen=True, kw_only=True):
     read: FieldReader
     way_out: str = ""
     needed: bool = False
+    needed_on_both: bool = False
 
 
 def _case_of_run(run: MeasuredRun) -> str | None:
@@ -62,6 +64,7 @@ COMPARED_FIELDS: tuple[ComparedField, ...] = (
         read=lambda run: run.log.environment.device_kind,
         way_out=USE_SAME_DEVICES,
         needed=True,
+        needed_on_both=True,
     ),
     ComparedField(
         name="devices",
@@ -171,7 +174,7 @@ COMPARED_FIELDS: tuple[ComparedField, ...] = (
 )
 
 CONDITION_FIELDS = ("device_kind", "devices", "mesh", "jax", "jaxlib", "libtpu")
-"""Rows of `FIELDS` that move step times from one level to another; case and variant are kept beside them."""
+"""Compared fields that move the level of step times; case and variant are stored beside them."""
 
 UNSTATED_CONDITION = "?"
 
@@ -188,20 +191,18 @@ def conditions_text(run: MeasuredRun) -> str:
 
 
 def parse_devices(text: str) -> tuple[str | None, int | None]:
-    """The device kind and count that `conditions` names, each None where the log did not state it."""
+    """The device kind and count in a text of `conditions_text`, each None where the log did not state it."""
     kind, _, rest = text.partition(_SEPARATOR)
     count = rest.partition(_SEPARATOR)[0]
     return None if kind == UNSTATED_CONDITION else kind, int(count) if count.isdecimal() else None
 
 
 def _condition_text(value: object) -> str:
-    if value is None:
-        return UNSTATED_CONDITION
-    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return UNSTATED_CONDITION if value is None else _value_text(value)
 
 
 WORK_TOLERANCE = 0.005
-"""Relative: work per step is exact; this is far above print rounding and far below a real change."""
+"""Relative. Work per step is exact; this is far above print rounding and far below a real change."""
 
 PRINTED_TFLOP_DIGIT = 0.01
 """The log's own TFLOP per step has two decimals, which is coarse for a small model."""
@@ -237,7 +238,7 @@ WORK_AMOUNTS: tuple[WorkAmount, ...] = (
 
 
 def find_caveats(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]) -> tuple[Caveat, ...]:
-    """Return everything that differs between two sides that both have runs, in the order of `FIELDS`."""
+    """Return everything that differs between two sides with runs, in the order of `COMPARED_FIELDS`."""
     found = [_field_caveat(field, base, head) for field in COMPARED_FIELDS]
     found += [_work_caveat(amount, base, head) for amount in WORK_AMOUNTS]
     found += [
@@ -283,8 +284,8 @@ def _field_caveat(
 
 
 def _unstated_caveat(field: ComparedField, one: Sequence[str], other: Sequence[str]) -> Caveat | None:
-    """Note that a side does not state what the check needs; both silent matters for the devices alone."""
-    if not one and not other and field.name != "device_kind":
+    """Note that a side does not state what the check needs."""
+    if not one and not other and not field.needed_on_both:
         return None
     silent = " and ".join(name for name, values in (("base", one), ("head", other)) if not values)
     return Caveat(
@@ -299,7 +300,7 @@ def _unstated_caveat(field: ComparedField, one: Sequence[str], other: Sequence[s
 def _work_caveat(
     amount: WorkAmount, base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]
 ) -> Caveat | None:
-    """Compare the work of a step, which must not differ by more than printing can."""
+    """Compare the work of a step; only print rounding may make it differ."""
     known = [[value for run in side if (value := amount.read(run)) is not None] for side in (base, head)]
     values = [*known[0], *known[1]]
     rounding = max(map(amount.rounding, (*base, *head)))
@@ -317,7 +318,7 @@ def _work_caveat(
 
 
 def _step_range_caveat(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]) -> Caveat | None:
-    """Compare which steps were trained: sides without a common step are different stretches of training."""
+    """Compare which steps were trained: sides without a common step trained different parts of a run."""
     one, other = ({step.step for run in side for step in run.log.steps} for side in (base, head))
     if not one or not other or not one.isdisjoint(other):
         return None
@@ -355,17 +356,17 @@ def _clock_caveat(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]) -> C
 
 
 def _lost_lines_caveat(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]) -> Caveat | None:
-    """Note step lines that a log has lost: its figures rest on the others."""
+    """Note step lines that a log has lost: its figures rest on the remaining ones."""
     shown = [", ".join(dict.fromkeys(describe_lost_lines(run.log) for run in side)) for side in (base, head)]
-    said = dict.fromkeys(text for run in (*base, *head) for text in lost_lines_warnings(run.log))
-    if not said:
+    warnings = dict.fromkeys(text for run in (*base, *head) for text in lost_lines_warnings(run.log))
+    if not warnings:
         return None
     return Caveat(
         kind=CaveatKind.STEPS,
         field="step_lines",
         base=shown[0],
         head=shown[1],
-        text=f"step lines: {shown[0]} on base, {shown[1]} on head; {' '.join(said)}",
+        text=f"step lines: {shown[0]} on base, {shown[1]} on head; {' '.join(warnings)}",
     )
 
 
@@ -383,7 +384,7 @@ def _restart_caveat(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]) ->
 
 
 def _distinct_values(side: Sequence[MeasuredRun], read: FieldReader) -> list[str]:
-    """Return the different values of a side as text, sorted, without what is not stated."""
+    """Return the different stated values of a side as text, sorted."""
     found = {_value_text(value) for run in side if (value := read(run)) is not None}
     return sorted(found)
 
@@ -396,15 +397,15 @@ MIN_SHA_DIGITS = 7
 """Git's own abbreviation: fewer digits may belong to two commits."""
 
 MAX_CALL_SITES = 4
-"""Call sites named: one proves it, a few help to find the commit."""
+"""Call sites shown: one proves it, a few help to find the commit."""
 
 # linen_xpk_main_20260418_180002_03_dropout
 VARIANT_IN_RUN_NAME = re.compile(r"^(?P<variant>[A-Za-z0-9]+)_xpk_")
 
 
 class ComparisonAxis(StrEnum):
-    """What the two sides of a comparison are. Sides of one commit in one variant cannot be a regression; two
-    variants of one commit may well differ. Where nothing is stated, the run names have to tell."""
+    """What sets the two sides of a comparison apart. Two sides of one commit in one variant cannot be a
+    regression; two variants of one commit may differ. Where unstated, the run names decide."""
 
     UNSTATED = "unstated"
     COMMITS = "commits"
@@ -412,7 +413,7 @@ class ComparisonAxis(StrEnum):
 
 
 class Provenance(Struct, frozen=True, kw_only=True):
-    """Whether both sides claim one commit, whether they then are the same code, and what to say about it."""
+    """Whether both sides claim one commit, whether they are then the same code, and the caveats."""
 
     same_claim: bool
     same_code: bool
@@ -427,19 +428,18 @@ def check_provenance(
     *,
     across: ComparisonAxis = ComparisonAxis.UNSTATED,
 ) -> Provenance:
-    """Compare what both sides say they ran with what their lines show."""
+    """Compare the commits that both sides claim with what their lines show."""
     claims = (base_commit or _claimed_commit(base), head_commit or _claimed_commit(head))
-    unlike = _code_difference(base, head)
+    difference = _code_difference(base, head)
     one_claim = claims[0] is not None and claims[1] is not None and same_commit(claims[0], claims[1])
     same_claim = one_claim and not _are_two_variants(base, head, across)
-    caveats = [*_misfiled_caveats("base", base, base_commit), *_misfiled_caveats("head", head, head_commit)]
-    if unlike is not None and one_claim:
+    caveats = _misfiled_caveats(base, head, base_commit, head_commit)
+    if difference is not None and one_claim:
         claimed = f"both sides claim commit {(claims[0] or '')[:12]}"
-        caveats.append(_provenance_caveat("commit", unlike, f"{claimed}, but {unlike.text}"))
-    elif unlike is not None and None in claims:
-        caveats.append(
-            _provenance_caveat("commit", unlike, f"the logs do not record both commits, and {unlike.text}")
-        )
+        caveats.append(_commit_caveat(difference, f"{claimed}, but {difference.text}"))
+    elif difference is not None and None in claims:
+        text = f"the logs do not record both commits, and {difference.text}"
+        caveats.append(_commit_caveat(difference, text))
     return Provenance(
         same_claim=same_claim,
         same_code=same_claim and not caveats,
@@ -448,7 +448,7 @@ def check_provenance(
 
 
 def same_commit(one: str, other: str) -> bool:
-    """Tell whether two claims name one commit: equal, or one the beginning of the other."""
+    """Tell whether two SHAs name one commit: one is the beginning of the other."""
     shorter, longer = sorted((one.lower(), other.lower()), key=len)
     return len(shorter) >= MIN_SHA_DIGITS and longer.startswith(shorter)
 
@@ -461,8 +461,10 @@ class CodeDifference(Struct, frozen=True, kw_only=True):
     text: str
 
 
-def _provenance_caveat(field: str, unlike: CodeDifference, text: str) -> Caveat:
-    return Caveat(kind=CaveatKind.PROVENANCE, field=field, base=unlike.base, head=unlike.head, text=text)
+def _commit_caveat(difference: CodeDifference, text: str) -> Caveat:
+    return Caveat(
+        kind=CaveatKind.PROVENANCE, field="commit", base=difference.base, head=difference.head, text=text
+    )
 
 
 def _code_difference(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]) -> CodeDifference | None:
@@ -489,9 +491,9 @@ def _code_difference(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]) -
     return None
 
 
-def _list_sites(places: Sequence[str]) -> str:
-    more = len(places) - MAX_CALL_SITES
-    return ", ".join(places[:MAX_CALL_SITES]) + (f" and {more} more" if more > 0 else "")
+def _list_sites(sites: Sequence[str]) -> str:
+    more = len(sites) - MAX_CALL_SITES
+    return ", ".join(sites[:MAX_CALL_SITES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _call_sites(side: Sequence[MeasuredRun]) -> dict[str, frozenset[str]]:
@@ -499,15 +501,15 @@ def _call_sites(side: Sequence[MeasuredRun]) -> dict[str, frozenset[str]]:
     for run in side:
         for site in run.log.environment.call_sites:
             found.setdefault(site.message, set()).add(f"{site.file}:{site.line}")
-    return {message: frozenset(places) for message, places in found.items()}
+    return {message: frozenset(sites) for message, sites in found.items()}
 
 
 def _sites_of_messages(side: dict[str, frozenset[str]], messages: Sequence[str]) -> list[str]:
-    return [place for message in messages for place in side[message]]
+    return [site for message in messages for site in side[message]]
 
 
 def _step_fields(side: Sequence[MeasuredRun]) -> frozenset[str]:
-    """Return the names of the fields on the first run's last step line, which no warm-up or profiler cuts."""
+    """Return the fields on the last step line of the first run: neither warm-up nor profiler shortens it."""
     steps = side[0].log.steps if side else ()
     return _printed_fields(steps[-1]) if steps else frozenset()
 
@@ -529,17 +531,26 @@ def _claimed_commit(side: Sequence[MeasuredRun]) -> str | None:
     return next((run.log.environment.commit for run in side if run.log.environment.commit), None)
 
 
-def _misfiled_caveats(name: str, side: Sequence[MeasuredRun], commit: str | None) -> list[Caveat]:
+def _misfiled_caveats(
+    base: Sequence[MeasuredRun],
+    head: Sequence[MeasuredRun],
+    base_commit: str | None,
+    head_commit: str | None,
+) -> list[Caveat]:
     """Report runs whose log states another commit than the one they are filed under."""
-    stated = [run.log.environment.commit for run in side]
-    other = next((sha for sha in stated if sha and commit and not same_commit(sha, commit)), None)
-    if other is None or commit is None:
-        return []
-    values = (other, None) if name == "base" else (None, other)
-    text = f"{name} is filed under commit {commit}, but its log says that {other} ran"
-    return [
-        Caveat(kind=CaveatKind.PROVENANCE, field="commit", base=values[0], head=values[1], text=text),
-    ]
+    found = []
+    if base_commit and (ran := _contradicting_commit(base, base_commit)):
+        text = f"base is filed under commit {base_commit}, but its log says that {ran} ran"
+        found.append(Caveat(kind=CaveatKind.PROVENANCE, field="commit", base=ran, text=text))
+    if head_commit and (ran := _contradicting_commit(head, head_commit)):
+        text = f"head is filed under commit {head_commit}, but its log says that {ran} ran"
+        found.append(Caveat(kind=CaveatKind.PROVENANCE, field="commit", head=ran, text=text))
+    return found
+
+
+def _contradicting_commit(side: Sequence[MeasuredRun], commit: str) -> str | None:
+    stated = (run.log.environment.commit for run in side)
+    return next((sha for sha in stated if sha and not same_commit(sha, commit)), None)
 
 
 def _are_two_variants(
@@ -557,28 +568,21 @@ def _are_two_variants(
 
 
 def _run_names_differ_in_variant(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]) -> bool:
-    """Tell whether the sides are two variants (Linen and NNX) of one commit, which then may well differ."""
+    """Tell whether the run names are of two variants, such as Linen and NNX."""
     one, other = _variants_in_run_names(base), _variants_in_run_names(head)
     return bool(one) and bool(other) and one != other
 
 
 def _variants_in_run_names(side: Sequence[MeasuredRun]) -> set[str]:
-    return {
-        match["variant"]
-        for run in side
-        if (match := VARIANT_IN_RUN_NAME.match(_run_name(run.log))) is not None
-    }
-
-
-def _run_name(log: RunLog) -> str:
-    return log.environment.run_name or ""
+    names = (run.log.environment.run_name or "" for run in side)
+    return {match["variant"] for name in names if (match := VARIANT_IN_RUN_NAME.match(name)) is not None}
 
 
 SIGKILL_EXIT = 137
-"""128 + 9: the kernel for want of memory, an eviction, or a person; the code does not tell which."""
+"""128 + 9: the kernel out of memory, an eviction, or a person; the code does not tell which."""
 
 SIGTERM_EXIT = 143
-"""128 + 15: the scheduler asked the run to go; training code does not send itself SIGTERM."""
+"""128 + 15: the scheduler ended the run; training code does not send itself SIGTERM."""
 
 
 class OutcomeClass(StrEnum):
@@ -595,7 +599,7 @@ class SideOutcome(Struct, frozen=True, kw_only=True):
     """One side of a comparison: its runs, those that can be measured, and the outcome that decides.
 
     `decisive_run` is the run that the outcome was read from. `flaky` is set where runs of the same code
-    passed and failed; the cluster's failures do not count, and an unexplained kill may be one of those.
+    passed and failed: the cluster's failures do not count, an unexplained kill does.
     """
 
     name: str
@@ -663,14 +667,14 @@ def classify_outcome(log: RunLog) -> OutcomeClass:
 
 
 def is_cluster_fault(failure: Failure | None) -> bool:
-    """Tell whether a failure is the cluster's, so that a rerun is the remedy."""
+    """Tell whether the cluster caused a failure, so that a rerun helps."""
     return failure is not None and advice(_failure_class(failure)).responsibility is Responsibility.CLUSTER
 
 
 def killed_without_error(log: RunLog) -> bool:
-    """Tell whether a run was killed and no line of its log says why, so that nobody can be blamed."""
-    said = log.outcome.failure is not None and log.outcome.failure.error
-    return log.outcome.exit_code == SIGKILL_EXIT and not said
+    """Tell whether a run was killed and no line of its log says why."""
+    failure = log.outcome.failure
+    return log.outcome.exit_code == SIGKILL_EXIT and not (failure is not None and failure.error)
 
 
 def has_nonfinite_loss(log: RunLog) -> bool:
@@ -682,7 +686,7 @@ def has_nonfinite_loss(log: RunLog) -> bool:
 
 
 def _failure_class(failure: Failure) -> FailureClass:
-    """Return the class of a failure; a class stored by another version of ours is an unknown one."""
+    """Return the class of a failure; one stored by another version of MaxView counts as unknown."""
     return next((kind for kind in FailureClass if kind == failure.kind), FailureClass.UNKNOWN)
 
 
@@ -743,7 +747,7 @@ def deduplicate_runs(
     runs: Sequence[MeasuredRun],
 ) -> tuple[tuple[MeasuredRun, ...], tuple[tuple[int, int], ...]]:
     """Return the runs without repetitions, and the places `(first, again)` of those left out."""
-    if len(runs) < 2:  # the usual case, and long logs make long texts
+    if len(runs) < 2:  # the usual case; long logs make long texts
         return tuple(runs), ()
     first: dict[str, int] = {}
     again: list[tuple[int, int]] = []
@@ -755,8 +759,8 @@ def deduplicate_runs(
 
 
 def _printed_content(log: RunLog) -> str:
-    """Return what a run printed: its step lines, or all facts where there are none; as text, since NaN is
-    not equal to itself."""
+    """Return what a run printed: its step lines, or all facts where there are none. As text, because NaN does
+    not equal itself."""
     if log.steps:
         return repr([replace(step, offset=0) for step in log.steps])
     return repr(replace(log, source="", run=1))

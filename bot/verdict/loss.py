@@ -23,8 +23,8 @@ HALF_LOSS_DIGIT = 0.51
 
 
 class LossCurve(Struct, frozen=True, kw_only=True):
-    """Step lines that state a loss, by step; `decimals` is how many the loss is printed with, `exact` holds
-    the losses that their perplexities tell, where these belong to them."""
+    """Step lines that state a loss, by step. `decimals` is how many the loss is printed with; `exact` holds
+    the losses computed from the perplexities, where these belong to the loss."""
 
     points: Mapping[int, Step]
     decimals: int
@@ -60,9 +60,9 @@ def read_loss_curve(log: RunLog) -> LossCurve:
     """Return the loss curve of a run."""
     points = {step.step: step for step in log.steps if step.loss is not None}
     decimals = _loss_decimals(points.values())
-    told = ((step, _exact_loss(point, decimals)) for step, point in points.items())
+    exact = ((step, _exact_loss(point, decimals)) for step, point in points.items())
     return LossCurve(
-        points=points, decimals=decimals, exact={step: loss for step, loss in told if loss is not None}
+        points=points, decimals=decimals, exact={step: loss for step, loss in exact if loss is not None}
     )
 
 
@@ -116,7 +116,7 @@ def _exact_loss(point: Step, decimals: int) -> float | None:
 
 
 def _stated_perplexity(point: Step) -> float | None:
-    """Return the perplexity; MaxText prints 0.000 for one it was not given."""
+    """Return the perplexity; MaxText prints 0.000 for a missing one."""
     return point.perplexity if point.perplexity is None or not point.perplexity <= 0 else None
 
 
@@ -141,10 +141,10 @@ LOSS_TOLERANCE: dict[Precision, tuple[float, float, float, float]] = {
 TOLERANCE_STEPS = (0, 10, 30)
 
 DIVERGED_SHARE = 0.05
-"""Past 5 % no rounding explains it; Megatron's own tests use the same bound."""
+"""Rounding explains no difference above 5 %; Megatron's own tests use the same bound."""
 
 WEIGHTS_TOLERANCE = 1e-6
-"""total_weights counts tokens: anything but print rounding is other data."""
+"""total_weights counts tokens: a difference beyond print rounding means other data."""
 
 
 class AlignedCurves(Struct, frozen=True, kw_only=True):
@@ -157,7 +157,7 @@ class AlignedCurves(Struct, frozen=True, kw_only=True):
 
 
 def compare_loss(base: Sequence[RunLog], head: Sequence[RunLog]) -> LossDecision:
-    """Return what the loss curves of the first run of each side say; repeats can only widen the tolerance."""
+    """Compare the loss curves of the first run of each side; repeats can only widen the tolerance."""
     if not base or not head:
         return _not_comparable("a side has no run")
     first, second = ([read_loss_curve(run) for run in side] for side in (base, head))
@@ -178,17 +178,17 @@ def _align_curves(
 ) -> AlignedCurves:
     one, other = base[0], head[0]
     pairs = [loss_pair(one, other, step) for step in common]
-    numbers, number_remark = stated
+    precision, precision_remark = stated
     wide_base, wide_head = repeat_spread(base, common), repeat_spread(head, common)
     allowed = [
         max(
-            rounding_tolerance(numbers, item.step) * item.smaller,
+            rounding_tolerance(precision, item.step) * item.smaller,
             2 * item.rounding,
             min(max(wider), DIVERGED_SHARE) * item.smaller,
         )
         for item, *wider in zip(pairs, wide_base, wide_head, strict=True)
     ]
-    remarks = [number_remark, _range_remark(one, other, len(common))]
+    remarks = [precision_remark, _range_remark(one, other, len(common))]
     remarks += [_spread_remark("base", wide_base), _spread_remark("head", wide_head)]
     exact = has_perplexity(one, common) and has_perplexity(other, common)
     digits = "perplexity" if exact else f"loss to {min(one.decimals, other.decimals)} decimals"
@@ -197,12 +197,12 @@ def _align_curves(
     )
 
 
-def _judge_curves(judged: AlignedCurves, base: LossCurve, head: LossCurve) -> LossDecision:
-    """Choose the verdict, worst first."""
-    pairs = judged.pairs
+def _judge_curves(aligned: AlignedCurves, base: LossCurve, head: LossCurve) -> LossDecision:
+    """Return the worst verdict that applies."""
+    pairs = aligned.pairs
     different = next((item.step for item in pairs if not item.same_digits), None)
     outside = [
-        item.step for item, allowed in zip(pairs, judged.allowed, strict=True) if _is_outside(item, allowed)
+        item.step for item, allowed in zip(pairs, aligned.allowed, strict=True) if _is_outside(item, allowed)
     ]
     finite = [place for place, item in enumerate(pairs) if item.finite]
     place = max(finite, key=lambda place: _relative_difference(pairs[place]), default=None)
@@ -219,18 +219,18 @@ def _judge_curves(judged: AlignedCurves, base: LossCurve, head: LossCurve) -> Lo
         verdict = LossVerdict.DRIFTED
     else:
         verdict = LossVerdict.IDENTICAL if different is None else LossVerdict.WITHIN_TOLERANCE
-    remarks = [*_nonfinite_remark(bad), *judged.remarks]
+    remarks = [*_nonfinite_remark(bad), *aligned.remarks]
     return LossDecision(
         verdict=verdict,
         first_difference_step=different,
         first_outside_step=outside[0] if outside else bad,
         max_relative=None if worst is None else _relative_difference(worst),
         worst_step=None if worst is None else worst.step,
-        allowed_relative=judged.allowed[place] / worst.smaller
+        allowed_relative=aligned.allowed[place] / worst.smaller
         if place is not None and worst is not None and worst.smaller
         else None,
         compared_steps=len(pairs),
-        digits=judged.digits,
+        digits=aligned.digits,
         reason="; ".join(remarks),
     )
 
@@ -239,14 +239,14 @@ def _nonfinite_remark(step: int | None) -> list[str]:
     return [] if step is None else [f"one side's loss is NaN or infinite from step {step} on"]
 
 
-def rounding_tolerance(numbers: Precision, step: int) -> float:
+def rounding_tolerance(precision: Precision, step: int) -> float:
     """Return the relative difference that rounding alone may have made by this step."""
     place = sum(step > bound for bound in TOLERANCE_STEPS)
-    return LOSS_TOLERANCE[numbers][place]
+    return LOSS_TOLERANCE[precision][place]
 
 
 def repeat_spread(curves: Sequence[LossCurve], steps: Sequence[int]) -> list[float]:
-    """Return how far repeats of one side were apart, relatively, up to each step; 0 if only by rounding."""
+    """Return the largest relative difference between repeats up to each step; 0 if only rounding differs."""
     unlike = [
         other for other in curves[1:] if not all(_repeats_print(curves[0], other, step) for step in steps)
     ]
@@ -264,7 +264,7 @@ def repeat_spread(curves: Sequence[LossCurve], steps: Sequence[int]) -> list[flo
 
 
 def _repeats_print(one: LossCurve, other: LossCurve, step: int) -> bool:
-    """Tell at once what most repeats do at every step: they print the very same, or nothing."""
+    """Tell cheaply that a repeat prints the same, or nothing, at a step: most do at every one."""
     point, again = one.points[step], other.points.get(step)
     return again is None or (point.loss, point.perplexity) == (again.loss, again.perplexity)
 
@@ -296,10 +296,10 @@ def _nonfinite_step(base: LossCurve, head: LossCurve) -> int | None:
 
 def _loss_precision(base: Sequence[RunLog], head: Sequence[RunLog]) -> tuple[Precision, str]:
     stated = {parse_precision(run.environment.dtype) for run in (*base, *head)} - {None}
-    known = [numbers for numbers in Precision if numbers in stated]
+    known = [precision for precision in Precision if precision in stated]
     if not known:
         return Precision.BF16, "the log does not state its number format: tolerances for bf16"
-    return max(known, key=lambda numbers: LOSS_TOLERANCE[numbers]), ""
+    return max(known, key=lambda precision: LOSS_TOLERANCE[precision]), ""
 
 
 def _weights_differ(base: LossCurve, head: LossCurve, step: int) -> bool:

@@ -23,6 +23,7 @@ from bot.verdict.timing import (
     last_attempt_steps,
     steady_step_time,
     step_work,
+    tokens_from_weights,
 )
 
 
@@ -46,7 +47,7 @@ ENOUGH_STEPS = 20
 """With ten steps and a checkpoint 4 to 10 % of runs have no steady state; with twenty none (simulated)."""
 
 MAXTEXT_CHECKPOINT_OPTION = "enable_checkpointing=false"
-"""Of MaxText's configuration; other trainers have other words for it."""
+"""An option of MaxText; other trainers have others."""
 
 FIRST_STEP_NUMBERS = (0, 1)
 """Pre-training counts from 0, post-training from 1: a log that begins later does not show the first step."""
@@ -54,19 +55,19 @@ FIRST_STEP_NUMBERS = (0, 1)
 
 def measure(log: RunLog) -> MeasuredRun:
     """Measure one run."""
-    odd = find_implausible(log)
-    out = implausible_steps(odd)
-    state = steady_step_time(log, out)
+    implausible = find_implausible(log)
+    unused = implausible_steps(implausible)
+    steady = steady_step_time(log, unused)
     steps = last_attempt_steps(log.steps)
-    work = step_work([step for step in steps if step.step not in out], log.environment.devices)
+    work = step_work([step for step in steps if step.step not in unused], log.environment.devices)
     last = log.steps[-1] if log.steps else None
     wall = _wall_seconds(log)
-    tflops = _per_second(work.tflop or log.tflop_per_step, state)
+    tflops = _per_second(work.tflop or log.tflop_per_step, steady)
     return MeasuredRun(
         log=log,
         measurements=Measurements(
-            steady=state,
-            steady_tokens_per_device=_per_second(work.tokens, state),
+            steady=steady,
+            steady_tokens_per_device=_per_second(work.tokens, steady),
             steady_tflops_per_device=tflops,
             mfu_percent=_mfu_percent(log, tflops),
             tflop_per_step=work.tflop or log.tflop_per_step,
@@ -76,7 +77,7 @@ def measure(log: RunLog) -> MeasuredRun:
             memory_headroom_gb=memory_headroom(log),
             memory_growth_gb=memory_growth(log),
             compile_seconds=next((m.seconds for m in log.marks if m.kind is MarkKind.COMPILED), None),
-            step0_seconds=_first_step_seconds(steps, out),
+            step0_seconds=_first_step_seconds(steps, unused),
             checkpoint_blocking_seconds=_checkpoint_blocking_seconds(log),
             final_checkpoint_wait_seconds=_final_checkpoint_wait(log),
             avg_step_seconds=log.mean_seconds_after_first,
@@ -85,28 +86,28 @@ def measure(log: RunLog) -> MeasuredRun:
             wall_seconds=wall,
             chip_hours=_chip_hours(log.environment.devices, wall),
             dialect=detect_dialect(steps),
-            ledger=time_ledger(log, state.seconds, state.kept_steps),
-            implausible=odd,
+            ledger=time_ledger(log, steady.seconds, steady.kept_steps),
+            implausible=implausible,
             warnings=(
                 *log.warnings,
-                *_missing_lines_warnings(log),
-                *_no_steady_warnings(log, state),
-                *_implausible_warnings(odd),
+                *filter(None, (missing_lines_warning(log),)),
+                *_no_steady_warnings(log, steady),
+                *_implausible_warnings(implausible),
             ),
         ),
     )
 
 
-def _first_step_seconds(steps: Sequence[Step], out: Collection[int]) -> float | None:
-    """Return the printed seconds of the run's first step, if it is shown and to be believed."""
+def _first_step_seconds(steps: Sequence[Step], unused: Collection[int]) -> float | None:
+    """Return the printed seconds of the run's first step, if the log shows it and they are plausible."""
     first = steps[0] if steps else None
-    return (
-        None if first is None or first.step not in FIRST_STEP_NUMBERS or first.step in out else first.seconds
-    )
+    if first is None or first.step not in FIRST_STEP_NUMBERS or first.step in unused:
+        return None
+    return first.seconds
 
 
-def _per_second(amount: float | None, state: SteadyStepTime) -> float | None:
-    return None if amount is None or state.seconds is None else amount / state.seconds
+def _per_second(amount: float | None, steady: SteadyStepTime) -> float | None:
+    return None if amount is None or steady.seconds is None else amount / steady.seconds
 
 
 def _mfu_percent(log: RunLog, tflops: float | None) -> float | None:
@@ -118,10 +119,7 @@ def _tokens_of_step(log: RunLog, work: StepWork) -> float | None:
     """Return the tokens of one step on one device, from the rates or from weights that never change."""
     if work.tokens is not None:
         return work.tokens
-    weights = {step.total_weights for step in log.steps}
-    weight = weights.pop() if len(weights) == 1 else None
-    devices = log.environment.devices
-    return weight / devices if weight and devices else None
+    return tokens_from_weights(log.steps, log.environment.devices)
 
 
 def _wall_seconds(log: RunLog) -> float | None:
@@ -134,7 +132,7 @@ def _chip_hours(devices: int | None, wall: float | None) -> float | None:
 
 
 def _checkpoint_blocking_seconds(log: RunLog) -> float | None:
-    """Return how long the first checkpoint held up training, its wait for the step not counted."""
+    """Return how long the first checkpoint held up training, without its wait for the step."""
     for mark in log.marks:
         if mark.kind is MarkKind.CHECKPOINT_WAITED:
             started = first_mark(log, MarkKind.CHECKPOINT_STARTED, step=mark.step)
@@ -151,20 +149,16 @@ def _final_checkpoint_wait(log: RunLog) -> float | None:
     return elapsed_seconds(waited.time, log.steps[-1].time) if waited else None
 
 
-def _missing_lines_warnings(log: RunLog) -> tuple[str, ...]:
-    return (text,) if (text := missing_lines_warning(log)) else ()
+def _implausible_warnings(found: Sequence[ImplausibleValue]) -> tuple[str, ...]:
+    """Say which values no figure uses but the raw metrics, which are computed as the old page did."""
+    return (f"struck out of all figures but the page's own: {summarize_implausible(found)}",) if found else ()
 
 
-def _implausible_warnings(odd: Sequence[ImplausibleValue]) -> tuple[str, ...]:
-    """Say which values no figure uses; the page's own figures are computed as that page does."""
-    return (f"struck out of all figures but the page's own: {summarize_implausible(odd)}",) if odd else ()
-
-
-def _no_steady_warnings(log: RunLog, state: SteadyStepTime) -> tuple[str, ...]:
+def _no_steady_warnings(log: RunLog, steady: SteadyStepTime) -> tuple[str, ...]:
     """Say why there is no steady state, and what would give one."""
-    if state.problem is None or log.outcome.state is OutcomeState.NOT_A_TRAINING_LOG:
+    if steady.problem is None or log.outcome.state is OutcomeState.NOT_A_TRAINING_LOG:
         return ()
-    reason = f"no steady step time: {state.problem}"
+    reason = f"no steady step time: {steady.problem}"
     if log.steps and log.outcome.state is OutcomeState.SUCCEEDED and log.steps_seen < ENOUGH_STEPS:
         option = f" or {MAXTEXT_CHECKPOINT_OPTION}" if log.format == "maxtext" else ""
         reason += f"; N>={ENOUGH_STEPS} steps{option} would help"

@@ -23,20 +23,20 @@ CHANGE_ALPHA = 0.001
 """A change cuts away evidence, so it must be nearly certain."""
 
 MIN_CHANGE_T = 3.0
-"""A |t| up to which no p is below `ALPHA`, whatever the degrees of freedom: the normal law's is 0.0027."""
+"""Below this |t| no p is below `CHANGE_ALPHA`, whatever the degrees of freedom: the normal's is 0.0027."""
 
 MIN_LEVEL_RUNS = 4
-"""Runs on each side of a change: fewer cannot be told from two glitches."""
+"""Runs on each side of a change: fewer may be two glitches."""
 
 MIN_SHIFT = log(1.01)
 """A shift below the practical margin is no news, and cutting there would only shorten the history."""
 
 LONE_GLITCH = 10.0
-"""Median residuals off its neighbours' median past which a run is a glitch. One of 20 % hides a shift of 5 %
-in two thirds of the series of 40; without it 97 % are found (400 simulated series each)."""
+"""A run farther from its neighbours' median than this many median residuals is a glitch. One of 20 % hides a
+shift of 5 % in two thirds of the series of 40; without it 97 % are found (400 simulated series each)."""
 
 MAX_GLITCH_SHARE = 0.1
-"""Share of glitches up to which they are set aside: what befalls more of the runs is how the case is."""
+"""Glitches are set aside up to this share: what happens to more of the runs is normal for the case."""
 
 GLITCH_NEIGHBOURS = 2
 """Runs on either side: the median of five follows a change of level, and one glitch does not move it."""
@@ -69,7 +69,7 @@ def _without_glitches(logs: Sequence[float]) -> Sequence[float]:
 
 
 def _significant_splits(logs: Sequence[float], start: int, end: int) -> list[int]:
-    """Return every significant split of logs[start:end], by halving recursively."""
+    """Return every significant split of logs[start:end], recursively."""
     place = _best_split(logs[start:end])
     if place is None:
         return []
@@ -78,7 +78,7 @@ def _significant_splits(logs: Sequence[float], start: int, end: int) -> list[int
 
 
 def _best_split(part: Sequence[float]) -> int | None:
-    """Return the split with the largest t, None where chance alone would give as large a one."""
+    """Return the split with the largest t, None where chance alone explains it."""
     places = range(MIN_LEVEL_RUNS, len(part) - MIN_LEVEL_RUNS + 1)
     if not places:
         return None
@@ -253,8 +253,8 @@ class PastRun(Struct, frozen=True, kw_only=True):
 
 
 class LevelShift(Struct, frozen=True, kw_only=True):
-    """Main moved: `change` is ln(after/before) of the mean levels, `at` the commit of the first run on the
-    new level and `before` that of the last run on the old one: the commits from `before` to `at` did it.
+    """A change of main's level: `change` is ln(after/before) of the mean levels, `at` the commit of the first
+    run on the new level, `before` that of the last run on the old one: a commit between them caused it.
     `runs_before` and `runs_after` lie on these levels; `started` is when the first of the new ones began.
     """
 
@@ -267,8 +267,8 @@ class LevelShift(Struct, frozen=True, kw_only=True):
 
 
 class NoiseHistory(Struct, frozen=True, kw_only=True):
-    """The main runs that a noise was measured from: how many, when the oldest began (Unix seconds), and
-    the change of main's level that they follow, if there was one."""
+    """The main runs that the noise was measured from: how many, when the oldest began (Unix seconds), and the
+    change of level before them, if there was one."""
 
     runs: int
     oldest_started: float | None = None
@@ -276,7 +276,7 @@ class NoiseHistory(Struct, frozen=True, kw_only=True):
 
 
 def noise_history(runs: Sequence[PastRun]) -> NoiseHistory:
-    """The runs, oldest first, that tell the noise between runs today; none where they are too few."""
+    """The runs, oldest first, that the noise between runs is measured from; none where they are too few."""
     used = [runs[place] for place in select_history([run.seconds for run in runs]).used]
     started = [run.started for run in used if run.started is not None]
     return NoiseHistory(

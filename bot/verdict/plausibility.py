@@ -16,7 +16,7 @@ from bot.logs.rules import LINES_BROKEN
 from bot.verdict.hardware import max_tflops
 from bot.verdict.judgement import IMPLAUSIBLE_TITLES, ImplausibleReason, ImplausibleValue, SecondsDialect
 from bot.verdict.timing import (
-    MAX_BLUR,
+    MAX_WORK_ERROR,
     detect_dialect,
     elapsed_seconds,
     last_attempt_steps,
@@ -30,11 +30,11 @@ HALF_VALUE_DIGIT = 0.51
 """Half of the last printed digit, and a little for binary rounding."""
 
 MIN_AGREEING_SHARE = 2 / 3
-"""Lines whose tokens/s must be a constant over their seconds before the others can contradict: a rate that is
-an average over several steps, or counts padding, agrees with none."""
+"""Share of lines whose tokens/s must be a constant over their seconds before the others contradict it: a rate
+that is an average over several steps, or counts padding, agrees with none."""
 
 MIN_LINES = 3
-"""Lines below which nothing is the rule that another could break."""
+"""Fewer lines make no rule that another could break."""
 
 FINAL_WAIT_MEDIANS = 1.5
 """A last line longer than this many medians holds more than a step: the bound of the steady step time."""
@@ -62,7 +62,7 @@ def implausible_steps(found: Iterable[ImplausibleValue]) -> frozenset[int]:
 
 
 def summarize_implausible(found: Sequence[ImplausibleValue]) -> str:
-    """Say in one clause what was struck out and where; empty where nothing was."""
+    """Say in one clause which values are implausible and where; empty where none is."""
     parts = []
     for why in ImplausibleReason:
         steps = [one.step for one in found if one.why is why]
@@ -112,9 +112,9 @@ def _contradicting_rates(log: RunLog, steps: Sequence[Step]) -> Iterator[Implaus
     half_rate = HALF_VALUE_DIGIT * 10.0 ** -printed_decimals([rate for _, _, rate in printed])
     odd = []
     for step, seconds, rate in printed:
-        least = tokens * (1 - MAX_BLUR) / (seconds + half_second) - half_rate
+        least = tokens * (1 - MAX_WORK_ERROR) / (seconds + half_second) - half_rate
         spare = seconds - half_second
-        most = tokens * (1 + MAX_BLUR) / spare + half_rate if spare > 0 else inf
+        most = tokens * (1 + MAX_WORK_ERROR) / spare + half_rate if spare > 0 else inf
         if not least <= rate <= most:
             odd.append((step, seconds, rate))
     if len(printed) - len(odd) < max(MIN_LINES, MIN_AGREEING_SHARE * len(printed)):
@@ -158,7 +158,7 @@ def _final_checkpoint_wait(log: RunLog, steps: Sequence[Step]) -> Iterator[Impla
 
 
 def _backward_times(steps: Sequence[Step]) -> Iterator[ImplausibleValue]:
-    """Lines stamped before the line before them, or at the same moment where stamps are fine."""
+    """Lines stamped earlier than the line before them, or at the same moment where stamps are fine."""
     gaps = [
         (after, after.time - before.time, elapsed_seconds(before.time, after.time))
         for before, after in pairwise(steps)
@@ -178,11 +178,11 @@ def _backward_times(steps: Sequence[Step]) -> Iterator[ImplausibleValue]:
 
 
 MIN_LOST_LINES = 2
-"""Lines that must be missing in a row: a trainer leaves out a single one for reasons of its own."""
+"""Lines that must be missing in a row: trainers skip single ones."""
 
 REGULAR_INTERVALS = 2
-"""Intervals on either side of a hole that must be the usual one: a trainer that prints ever more rarely has
-no hole where it changes its interval."""
+"""Regular intervals that must lie on either side of a hole: a trainer that logs ever more rarely has no hole
+where it changes its interval."""
 
 MAX_NAMED_HOLES = 3
 
@@ -190,18 +190,18 @@ MAX_NAMED_HOLES = 3
 def lost_steps(log: RunLog) -> tuple[range, ...]:
     """Return the steps whose lines are missing between others, hole by hole, at the interval of the lines."""
     if log.steps_seen > len(log.steps):
-        return ()  # the reader kept no lines of the middle, so that nothing is known of them
+        return ()  # the reader kept no lines of the middle: nothing is known of them
     segment = last_attempt_steps(log.steps)
     steps = [step.step for step in segment]
     if not steps or steps[-1] - steps[0] < len(steps):
         return ()  # every step has its line, as most logs have
-    every = logging_interval(segment)
+    interval = logging_interval(segment)
     apart = [after - before for before, after in pairwise(steps)]
     widths = Counter(apart)
     return tuple(
-        range(steps[n] + every, steps[n + 1], every)
+        range(steps[n] + interval, steps[n + 1], interval)
         for n, width in enumerate(apart)
-        if _is_hole(width, every) and widths[width] == 1 and _regular_around(apart, n, every)
+        if _is_hole(width, interval) and widths[width] == 1 and _regular_around(apart, n, interval)
     )
 
 
@@ -225,7 +225,7 @@ def missing_lines_warning(log: RunLog) -> str:
 
 
 def lost_lines_warnings(log: RunLog) -> tuple[str, ...]:
-    """Everything that is to be said of lost lines."""
+    """Every warning about lost lines."""
     return tuple(
         text
         for text in (missing_lines_warning(log), LINES_BROKEN if LINES_BROKEN in log.warnings else "")
@@ -233,13 +233,13 @@ def lost_lines_warnings(log: RunLog) -> tuple[str, ...]:
     )
 
 
-def _is_hole(width: int, every: int) -> bool:
-    return width % every == 0 and width // every > MIN_LOST_LINES
+def _is_hole(width: int, interval: int) -> bool:
+    return width % interval == 0 and width // interval > MIN_LOST_LINES
 
 
-def _regular_around(apart: Sequence[int], n: int, every: int) -> bool:
+def _regular_around(apart: Sequence[int], n: int, interval: int) -> bool:
     before, after = apart[max(n - REGULAR_INTERVALS, 0) : n], apart[n + 1 : n + 1 + REGULAR_INTERVALS]
-    return len(before) == len(after) == REGULAR_INTERVALS and {*before, *after} == {every}
+    return len(before) == len(after) == REGULAR_INTERVALS and {*before, *after} == {interval}
 
 
 def _list_holes(holes: Sequence[range]) -> str:

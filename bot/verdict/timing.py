@@ -38,8 +38,8 @@ DISPATCH_JITTER = 0.010
 EVAL_MARKS = (MarkKind.EVAL_STARTED, MarkKind.EVAL_ENDED)
 
 TIME_DECIMALS = 6
-"""Digits of a difference of two moments: Unix seconds of this century are known to 2.4e-7 s as floats, and
-lines are stamped in millionths, so that rounding gives back what was printed."""
+"""Decimals of a difference of two moments: as floats, Unix seconds of this century are good to 2.4e-7 s.
+Lines are stamped in microseconds, so rounding gives back what was printed."""
 
 
 def elapsed_seconds(start: float | None, end: float | None) -> float | None:
@@ -53,7 +53,7 @@ def elapsed_seconds(start: float | None, end: float | None) -> float | None:
 
 
 def last_attempt_steps(steps: Sequence[Step]) -> Sequence[Step]:
-    """Return the steps after the last restart, which a step number that does not increase gives away."""
+    """Return the steps after the last restart: where a step number does not increase."""
     start = 0
     for place, (before, after) in enumerate(pairwise(steps), start=1):
         if after.step <= before.step:
@@ -62,9 +62,9 @@ def last_attempt_steps(steps: Sequence[Step]) -> Sequence[Step]:
 
 
 def logging_interval(steps: Sequence[Step]) -> int:
-    """Return how many steps lie between two lines as a rule: 1, or the logging interval."""
-    strides = Counter(after.step - before.step for before, after in pairwise(steps))
-    return min(strides, key=lambda apart: (-strides[apart], apart)) if strides else 1
+    """Return the most frequent number of steps from line to line; the smallest of several."""
+    counts = Counter(after.step - before.step for before, after in pairwise(steps))
+    return min(counts, key=lambda interval: (-counts[interval], interval)) if counts else 1
 
 
 def line_gaps(steps: Sequence[Step]) -> dict[int, float]:
@@ -84,28 +84,28 @@ def line_gaps(steps: Sequence[Step]) -> dict[int, float]:
 def steps_spanning_eval(log: RunLog, steps: Sequence[Step]) -> set[int]:
     """Return the steps whose line follows an evaluation that began or ended after the line before.
 
-    By the marks' times where they and the lines have them in order, else by their places in the log.
+    The times of marks and lines decide where both have them in order, else their places in the log.
     """
     evals = [mark for mark in log.marks if mark.kind in EVAL_MARKS]
     if not evals:
         return set()
     times = sorted(mark.time for mark in evals if mark.time is not None)
-    places = sorted(mark.offset for mark in evals)
-    places_only = sorted(mark.offset for mark in evals if mark.time is None)
+    offsets = sorted(mark.offset for mark in evals)
+    untimed = sorted(mark.offset for mark in evals if mark.time is None)
     found: set[int] = set()
     for before, after in pairwise(steps):
         if before.time is not None and after.time is not None and before.time <= after.time:
             spans = _any_within(times, before.time, after.time)
-            spans = spans or _any_within(places_only, before.offset, after.offset)
+            spans = spans or _any_within(untimed, before.offset, after.offset)
         else:
-            spans = _any_within(places, before.offset, after.offset)
+            spans = _any_within(offsets, before.offset, after.offset)
         if spans:
             found.add(after.step)
     return found
 
 
 def detect_dialect(steps: Sequence[Step]) -> SecondsDialect | None:
-    """Tell which clock the printed `seconds` follow, None where no interval sets them apart.
+    """Return which clock the printed `seconds` follow, None where no interval sets the two apart.
 
     A flush clock prints the gap before its own line; a dispatch clock prints a gap one or two lines back.
     """
@@ -136,7 +136,7 @@ def _same_interval(one: float, other: float) -> bool:
 
 
 def _any_within(values: Sequence[float], low: float, high: float) -> bool:
-    """Tell whether any of the sorted values lies between two others, by halving: logs hold thousands."""
+    """Tell by bisection whether any of the sorted values lies between two others: logs hold thousands."""
     place = bisect_left(values, low)
     return place < len(values) and values[place] <= high
 
@@ -152,7 +152,7 @@ def printed_decimals(values: Iterable[float], *, at_least: int = 0) -> int:
     """Return the decimals that `values` were printed with, at least `at_least` where they are few."""
     known = list(values)
     shown = 0
-    for value in known:  # what a value before it was not printed with need not be tried again
+    for value in known:  # fewer decimals than an earlier value has need no second try
         shown = _value_decimals(value, shown)
     return max(shown, at_least) if len(known) < ENOUGH_PRINTED_VALUES else shown
 
@@ -163,7 +163,7 @@ def time_digit(times: Sequence[float]) -> float:
 
 
 def time_resolution(times: Sequence[float]) -> float:
-    """Return what the last digit of timestamps does to a gap, which two of them bound, in seconds."""
+    """Return the error of a gap from the last digit of the two timestamps that bound it, in seconds."""
     return sqrt(2) * time_digit(times)
 
 
@@ -179,11 +179,11 @@ def _value_decimals(value: float, least: int) -> int:
     return MAX_DECIMALS
 
 
-MAX_BLUR = 0.002
-"""A rate such as 0.003 TFLOP/s holds one digit: a constant that rounding may have moved more is not known."""
+MAX_WORK_ERROR = 0.002
+"""A rate such as 0.003 TFLOP/s holds one digit: work that rounding may have moved by more is unknown."""
 
 CLEAREST_LINES = 3
-"""Lines that a constant is read from: the median of three survives one odd line."""
+"""Lines that the work of a step is read from: the median of three survives one odd line."""
 
 HALF_PRINTED_DIGIT = 0.0006
 """Half the last printed digit, 0.001, of `seconds` and of the rates, and a little for binary rounding."""
@@ -200,9 +200,9 @@ class StepWork(Struct, frozen=True, kw_only=True):
 
 
 class WorkSample(NamedTuple):
-    """A duration times the rate beside it; `blur` is how far, relatively, rounding may have moved it."""
+    """A duration times the rate beside it; `error` is how far, relatively, rounding may have moved it."""
 
-    blur: float
+    error: float
     work: float
 
 
@@ -215,7 +215,9 @@ def step_work(steps: Sequence[Step], devices: int | None) -> StepWork:
     rates = [step.tflops_per_device for step in steps]
     return StepWork(
         tokens=tokens,
-        tflop=_work_constant(_clearest_samples(seconds, rates, off=0.0 if exact else HALF_PRINTED_DIGIT)),
+        tflop=_work_constant(
+            _clearest_samples(seconds, rates, rounding=0.0 if exact else HALF_PRINTED_DIGIT)
+        ),
     )
 
 
@@ -238,21 +240,23 @@ def _tokens_per_step(steps: Sequence[Step], devices: int | None) -> float | None
     They disagree on real data, where padding has no weight.
     """
     clearest = _clearest_samples(
-        [step.seconds for step in steps], [step.tokens_per_device for step in steps], off=HALF_PRINTED_DIGIT
+        [step.seconds for step in steps],
+        [step.tokens_per_device for step in steps],
+        rounding=HALF_PRINTED_DIGIT,
     )
     if not clearest:
         return None
-    implied, blur = _median_work(clearest), clearest[-1].blur
-    weighed = _tokens_from_weights(steps, devices)
-    if weighed is not None and abs(weighed / implied - 1) <= blur:
+    implied, error = _median_work(clearest), clearest[-1].error
+    weighed = tokens_from_weights(steps, devices)
+    if weighed is not None and abs(weighed / implied - 1) <= error:
         return weighed
-    known = blur <= MAX_BLUR and _most_lines_agree(steps, implied)
+    known = error <= MAX_WORK_ERROR and _most_lines_agree(steps, implied)
     return (float(round(implied)) or implied) if known else None
 
 
 def _most_lines_agree(steps: Sequence[Step], tokens: float) -> bool:
-    """Whether half of the lines or more print these tokens over their seconds as their rate: one that is the
-    same on every line, whatever they took, is nobody's measurement of them."""
+    """Tell whether at least half of the lines print these tokens over their seconds as their rate. A rate
+    that is the same on every line, whatever the line took, measures nothing."""
     printed = [
         (step.seconds, step.tokens_per_device)
         for step in steps
@@ -266,7 +270,7 @@ def _most_lines_agree(steps: Sequence[Step], tokens: float) -> bool:
     return 2 * agree >= len(printed)
 
 
-def _tokens_from_weights(steps: Sequence[Step], devices: int | None) -> float | None:
+def tokens_from_weights(steps: Sequence[Step], devices: int | None) -> float | None:
     """Return total_weights / devices where all lines state the same weights."""
     weights = {step.total_weights for step in steps}
     weight = weights.pop() if len(weights) == 1 else None
@@ -274,25 +278,25 @@ def _tokens_from_weights(steps: Sequence[Step], devices: int | None) -> float | 
 
 
 def _work_constant(clearest: Sequence[WorkSample]) -> float | None:
-    return _median_work(clearest) if clearest and clearest[-1].blur <= MAX_BLUR else None
+    return _median_work(clearest) if clearest and clearest[-1].error <= MAX_WORK_ERROR else None
 
 
-def _median_work(products: Sequence[WorkSample]) -> float:
-    return median(product.work for product in products)
+def _median_work(samples: Sequence[WorkSample]) -> float:
+    return median(sample.work for sample in samples)
 
 
 def _clearest_samples(
-    durations: Iterable[float | None], rates: Iterable[float | None], *, off: float
+    durations: Iterable[float | None], rates: Iterable[float | None], *, rounding: float
 ) -> Sequence[WorkSample]:
-    """Return the products on which rounding weighs least, the clearest first; a duration was rounded by at
-    most `off` seconds."""
+    """Return the samples that rounding moves least, the clearest first; a duration was rounded by at most
+    `rounding` seconds."""
     found = []
     for seconds, rate in zip(durations, rates, strict=True):
         if seconds is None or rate is None or not (0 < seconds < inf and 0 < rate < inf):
             continue
         work = seconds * rate
         if 0 < work < inf:
-            found.append(WorkSample(off / seconds + HALF_PRINTED_DIGIT / rate, work))
+            found.append(WorkSample(rounding / seconds + HALF_PRINTED_DIGIT / rate, work))
     return nsmallest(CLEAREST_LINES, found, key=itemgetter(0))
 
 
@@ -316,39 +320,42 @@ COARSE_DIGIT = 0.01
 
 
 class StepIntervals(Struct, frozen=True, kw_only=True):
-    """Intervals by step number, the seconds of their last digit (`digit`; `blur` is what it does to one of
-    them: two stamps bound an interval), and the shortest that the device can do."""
+    """Intervals by step number, all from one clock, in seconds.
+
+    `digit` is the last digit that they were printed with, `error` its effect on one of them (two
+    timestamps bound an interval), `shortest_possible` what the device needs at its peak.
+    """
 
     clock: StepClock
     seconds: Mapping[int, float]
     digit: float
-    blur: float
+    error: float
     shortest_possible: float
 
 
-def steady_step_time(log: RunLog, struck: Collection[int] = ()) -> SteadyStepTime:
+def steady_step_time(log: RunLog, implausible: Collection[int] = ()) -> SteadyStepTime:
     """Return the steady step time of a run, by `VERDICT.md` section 2.
 
-    `struck` names the steps whose printed seconds and rates are implausible: nothing is read from them.
+    `implausible` names the steps whose printed seconds and rates are not used.
     """
     steps = last_attempt_steps(log.steps)
     if not steps:
         return SteadyStepTime(problem="the log has no step lines")
-    believed = [step for step in steps if step.step not in struck]
+    believed = [step for step in steps if step.step not in implausible]
     work = step_work(believed, log.environment.devices)
     chosen = _choose_clock(log, steps, believed, work)
     if chosen is None:
         return SteadyStepTime(problem="the step lines carry neither timestamps nor seconds")
-    found = _median_interval(chosen)
-    if found.seconds is None or chosen.clock is StepClock.LOGGER:
-        return found
-    return _confirm_by_logger(found, _logger_seconds(steps, believed, work))
+    steady = _median_interval(chosen)
+    if steady.seconds is None or chosen.clock is StepClock.LOGGER:
+        return steady
+    return _confirm_by_logger(steady, _logger_seconds(steps, believed, work))
 
 
-def step_intervals(log: RunLog, struck: Collection[int] = ()) -> StepIntervals | None:
-    """Return the intervals that `steady` considers, None where the log has none."""
+def step_intervals(log: RunLog, implausible: Collection[int] = ()) -> StepIntervals | None:
+    """Return the intervals that `steady_step_time` considers, None where the log has none."""
     steps = last_attempt_steps(log.steps)
-    believed = [step for step in steps if step.step not in struck]
+    believed = [step for step in steps if step.step not in implausible]
     work = step_work(believed, log.environment.devices)
     return _choose_clock(log, steps, believed, work) if steps else None
 
@@ -357,14 +364,18 @@ def interval_bounds(considered: StepIntervals) -> tuple[float, float] | None:
     """Return the shortest and the longest interval that is kept, seconds; None where none is considered."""
     if not considered.seconds:
         return None
-    middle = median(considered.seconds.values())
-    return max(MIN_INTERVAL_MEDIANS * middle, considered.shortest_possible), MAX_INTERVAL_MEDIANS * middle
+    return _bounds(considered.seconds, considered.shortest_possible)
+
+
+def _bounds(intervals: Mapping[int, float], shortest_possible: float) -> tuple[float, float]:
+    middle = median(intervals.values())
+    return max(MIN_INTERVAL_MEDIANS * middle, shortest_possible), MAX_INTERVAL_MEDIANS * middle
 
 
 def _choose_clock(
     log: RunLog, steps: Sequence[Step], believed: Sequence[Step], work: StepWork
 ) -> StepIntervals | None:
-    """Choose the clock: completion where most lines have a fine timestamp, else the logger's own."""
+    """Take the completion clock where most lines have a fine timestamp, else the logger's."""
     shortest = _min_possible_seconds(log, work)
     times = [step.time for step in steps if step.time is not None]
     if 2 * len(times) < len(steps) or len(times) < 2:
@@ -374,7 +385,7 @@ def _choose_clock(
         clock=StepClock.COMPLETION,
         seconds=_completion_seconds(log, steps),
         digit=time_digit(times),
-        blur=time_resolution(times),
+        error=time_resolution(times),
         shortest_possible=shortest,
     )
     if not _too_coarse(completion):
@@ -392,15 +403,15 @@ def _logger_intervals(
         clock=StepClock.LOGGER,
         seconds=_logger_seconds(steps, believed, work),
         digit=digit,
-        blur=digit,
+        error=digit,
         shortest_possible=shortest,
     )
 
 
 def _completion_seconds(log: RunLog, steps: Sequence[Step]) -> dict[int, float]:
-    """Return the candidate gaps between lines; the last line waits for the final checkpoint: left out."""
-    spoiled = steps_spanning_eval(log, steps)
-    usable = {step.step for step in steps[:-1] if step.kind is StepKind.PLAIN} - spoiled
+    """Return the candidate gaps between lines, without the last one: it waits for the final checkpoint."""
+    usable = {step.step for step in steps[:-1] if step.kind is StepKind.PLAIN}
+    usable -= steps_spanning_eval(log, steps)
     first = steps[0].step
     return {
         step: gap
@@ -410,7 +421,7 @@ def _completion_seconds(log: RunLog, steps: Sequence[Step]) -> dict[int, float]:
 
 
 def _logger_seconds(steps: Sequence[Step], believed: Sequence[Step], work: StepWork) -> dict[int, float]:
-    """Return the candidate printed intervals, the last line's too unless it is known to hold a checkpoint."""
+    """Return the candidate printed intervals; on a flush clock the last line holds a checkpoint: left out."""
     first, last = steps[0].step, steps[-1].step
     flush = detect_dialect(steps) is SecondsDialect.FLUSH
     usable = [step for step in believed if step.kind is StepKind.PLAIN and not (flush and step.step == last)]
@@ -425,7 +436,7 @@ def _logger_seconds(steps: Sequence[Step], believed: Sequence[Step], work: StepW
 def _median_interval(considered: StepIntervals) -> SteadyStepTime:
     """Keep the intervals near the median of all candidates, and take their median."""
     candidates = tuple(sorted(considered.seconds))
-    kept = _kept_steps(considered)
+    kept = _kept_steps(considered.seconds, considered.shortest_possible)
     if len(kept) < MIN_CLEAN_STEPS:
         return SteadyStepTime(
             clock=considered.clock,
@@ -437,7 +448,7 @@ def _median_interval(considered: StepIntervals) -> SteadyStepTime:
     seconds = median(values)
     return SteadyStepTime(
         seconds=seconds,
-        se=hypot(MEDIAN_STANDARD_ERROR * stdev(values) / sqrt(len(values)), considered.blur / sqrt(12))
+        se=hypot(MEDIAN_STANDARD_ERROR * stdev(values) / sqrt(len(values)), considered.error / sqrt(12))
         / seconds,
         resolution=considered.digit / seconds,
         clock=considered.clock,
@@ -446,46 +457,40 @@ def _median_interval(considered: StepIntervals) -> SteadyStepTime:
     )
 
 
-def _kept_steps(considered: StepIntervals) -> tuple[int, ...]:
-    within = interval_bounds(considered)
-    if within is None:
+def _kept_steps(intervals: Mapping[int, float], shortest_possible: float = 0.0) -> tuple[int, ...]:
+    """Return the steps whose intervals are neither stalls nor catch-ups."""
+    if not intervals:
         return ()
-    low, high = within
-    return tuple(sorted(step for step, seconds in considered.seconds.items() if low <= seconds <= high))
+    low, high = _bounds(intervals, shortest_possible)
+    return tuple(sorted(step for step, seconds in intervals.items() if low <= seconds <= high))
 
 
-def _confirm_by_logger(found: SteadyStepTime, logger: Mapping[int, float]) -> SteadyStepTime:
-    """Hold the completion clock against the printed seconds: they tick elsewhere, but as fast."""
-    second = _logger_median(logger)
-    if second is None or found.seconds is None or abs(second / found.seconds - 1) <= CLOCK_TOLERANCE:
-        return found
+def _confirm_by_logger(steady: SteadyStepTime, printed: Mapping[int, float]) -> SteadyStepTime:
+    """Withhold the time where the printed seconds contradict it: they are another clock of the same steps."""
+    kept = _kept_steps(printed)
+    if not kept or steady.seconds is None:
+        return steady
+    second = median(printed[step] for step in kept)
+    if abs(second / steady.seconds - 1) <= CLOCK_TOLERANCE:
+        return steady
     return SteadyStepTime(
-        clock=found.clock,
-        kept_steps=found.kept_steps,
-        candidate_steps=found.candidate_steps,
-        problem=f"the log's two clocks disagree: {found.seconds:.3f} s a step between its lines, "
+        clock=steady.clock,
+        kept_steps=steady.kept_steps,
+        candidate_steps=steady.candidate_steps,
+        problem=f"the log's two clocks disagree: {steady.seconds:.3f} s a step between its lines, "
         f"{second:.3f} s as printed",
     )
 
 
-def _logger_median(logger: Mapping[int, float]) -> float | None:
-    """Return the median of the undisturbed printed seconds, None where the log prints too few to say."""
-    printed = StepIntervals(
-        clock=StepClock.LOGGER, seconds=logger, digit=0.0, blur=0.0, shortest_possible=0.0
-    )
-    kept = _kept_steps(printed)
-    return median(printed.seconds[step] for step in kept) if kept else None
-
-
 def _min_possible_seconds(log: RunLog, work: StepWork) -> float:
-    """Return the seconds that a step takes at the device's peak: anything shorter is an artefact."""
+    """Return the seconds that a step takes at the device's peak; a shorter interval is an artefact."""
     tflop = work.tflop if work.tflop is not None else log.tflop_per_step
     peak = max_tflops(log.environment.device_kind)
     return tflop / peak if tflop and peak and isfinite(tflop) else 0.0
 
 
 def _printed_digit(steps: Sequence[Step], work: StepWork) -> float:
-    """Return the seconds of the last digit of the printed intervals: nothing where the rates restore them."""
+    """Return the last digit of the printed intervals, in seconds; 0 where the rates restore the digits."""
     if work.tokens is not None or work.tflop is not None:
         return 0.0
     return 10.0 ** -printed_decimals([step.seconds for step in steps if step.seconds is not None], at_least=3)
@@ -493,4 +498,4 @@ def _printed_digit(steps: Sequence[Step], work: StepWork) -> float:
 
 def _too_coarse(considered: StepIntervals) -> bool:
     values = considered.seconds.values()
-    return bool(values) and considered.blur > COARSE_DIGIT * median(values)
+    return bool(values) and considered.error > COARSE_DIGIT * median(values)
