@@ -169,7 +169,7 @@ def _open_log(
 ) -> AbstractContextManager[Iterator[bytes]]:
     """The stored log, or the one that is being written on this machine."""
     if attempt is not None and attempt != run.standing.attempt:
-        kept = next((one.kept for one in run.standing.past if one.number == attempt), None)
+        kept = next((one.kept_log for one in run.standing.past if one.number == attempt), None)
         if kept is None:
             raise UserError(f"run {run.record.id}: no log of attempt {attempt} is kept")
         return open_source(kept)
@@ -288,7 +288,7 @@ def launched_run_document(run: LaunchedRun, now: float) -> dict[str, Any]:
         "began": standing.began,
         "last_step": standing.last_step,
         "expected_steps": standing.expected_steps,
-        "queue_place": standing.queue_place,
+        "queue_place": standing.queue_position,
         "log": run.record.log_uri,
         "wanted_by": [number for _, number in run.wanted_by],
         "wanted_by_branches": list(run.branches),
@@ -302,7 +302,7 @@ def launched_run_document(run: LaunchedRun, now: float) -> dict[str, Any]:
                 "ended": one.ended,
                 "why": one.why,
                 "note": one.note,
-                "log": one.kept,
+                "log": one.kept_log,
             }
             for one in standing.past
         ],
@@ -338,7 +338,7 @@ def _facts(run: LaunchedRun, now: float) -> list[tuple[str, str]]:
         ("attempt", str(standing.attempt)),
         ("planned", moment_words(run.planned)),
         ("began", moment_words(standing.began) if standing.began else ""),
-        ("last heard", _ago(standing.heard, now)),
+        ("last heard", _ago(standing.last_output, now)),
         ("exit code", "" if standing.exit_code is None else str(standing.exit_code)),
         ("log", run.record.log_uri or ""),
     ]
@@ -356,4 +356,4 @@ def _ago(moment: float | None, now: float) -> str:
 def _past_attempt_row(one: PastAttempt) -> tuple[str, ...]:
     began = moment_words(one.began) if one.began else NO_VALUE
     why = f"{one.why}: {one.note}" if one.note else one.why
-    return (str(one.number), one.name, began, moment_words(one.ended), why, one.kept or NO_VALUE)
+    return (str(one.number), one.name, began, moment_words(one.ended), why, one.kept_log or NO_VALUE)

@@ -12,9 +12,21 @@ from typing import Protocol
 
 from msgspec import Struct
 
+PROJECT_REGEX = r"[a-z0-9](?:[a-z0-9.:-]{0,98}[a-z0-9])?"
+ZONE_REGEX = r"[a-z][a-z0-9-]{0,40}"
+CLUSTER_REGEX = r"[a-z][a-z0-9-]{0,62}"
+DEVICE_TYPE_REGEX = r"[a-z0-9][a-z0-9-]{0,40}"
+PRIORITIES = ("very-low", "low", "medium", "high", "very-high")
+DIGEST_REGEX = r"(?:@sha256:[0-9a-f]{64})?"
+IMAGE_REGEX = rf"[a-z0-9][A-Za-z0-9._/:-]{{0,400}}{DIGEST_REGEX}"
+IMAGE_TEMPLATE_REGEX = rf"[a-z0-9](?:[A-Za-z0-9._/:-]|\{{sha\}}){{0,400}}{DIGEST_REGEX}"
+
+# "mv-" tells our jobs from other people's in a listing, and starts the name with a letter.
+JOB_PREFIX = "mv-"
+
 
 class JobState(StrEnum):
-    """What a cluster knows of a name."""
+    """The state of a job, as its cluster knows it."""
 
     ABSENT = "absent"
     QUEUED = "queued"
@@ -23,7 +35,7 @@ class JobState(StrEnum):
 
 
 class ClusterFault(StrEnum):
-    """What the cluster itself did to a job: none of these is the change's doing, so it may be tried again."""
+    """A fault of the cluster that ended a job. The change did not cause it, so the job may be retried."""
 
     PREEMPTED = "preempted"
     EVICTED = "evicted"
@@ -33,7 +45,7 @@ class ClusterFault(StrEnum):
 
 
 class ClusterPlace(Struct, frozen=True, kw_only=True):
-    """An XPK cluster, and how its workloads are made there: each of so many `slices` of a device type."""
+    """An XPK cluster, and how workloads are made on it: each uses `slices` slices of a device type."""
 
     project: str
     zone: str
@@ -44,7 +56,7 @@ class ClusterPlace(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """`project/zone/cluster`: what limits and listings count by."""
+        """`project/zone/cluster`: limits and listings are per name."""
         return f"{self.project}/{self.zone}/{self.cluster}"
 
 
@@ -52,10 +64,9 @@ class Job(Struct, frozen=True, kw_only=True):
     """One execution of one case.
 
     `repository` is where the cluster reads the code from (a path for the local cluster), `sha` the exact
-    commit. `command` may hold the placeholders {run_name}, {sha}, {case} and {variant}.
-    `memory_mb` None means no limit. `environment` holds names and values that are added to the few
-    variables that every job sees. `place` None is this machine; elsewhere `image` holds the code, and
-    `labels` are put on what the cluster makes.
+    commit. `command` may hold the placeholders {run_name}, {sha}, {case} and {variant}. `memory_mb` None is
+    no limit. `environment` is added to the few variables that every job sees. `place` None is this machine;
+    elsewhere `image` holds the code, and `labels` are put on the workload.
     """
 
     name: str
@@ -74,12 +85,12 @@ class Job(Struct, frozen=True, kw_only=True):
 
 
 class Observation(Struct, frozen=True, kw_only=True):
-    """A cluster's answer about one name.
+    """A cluster's answer about one job.
 
-    `exit_code` is None unless the job ended and the cluster saw how; `log_uri` names the log once there is
-    one (`file:///…` or `gs://…`); `last_step` is the newest step in the log of `expected_steps`, where
-    that is cheap to know, and `heard` when the job last wrote (Unix seconds). `fault` says what the cluster
-    did to it, `note` one clause for people (untrusted), `queue_place` its place in the queue, from 1.
+    `exit_code` is None unless the job ended and the cluster saw how. `log_uri` names the log once there is
+    one (`file:///…` or `gs://…`). `last_step` is the newest step in the log, of `expected_steps`, where that
+    is cheap to know; `last_output` is when the job last wrote (Unix seconds). `fault` is what the cluster did
+    to the job, `note` one clause for people (untrusted), `queue_position` its position in the queue, from 1.
     """
 
     state: JobState
@@ -87,63 +98,43 @@ class Observation(Struct, frozen=True, kw_only=True):
     log_uri: str | None = None
     last_step: int | None = None
     expected_steps: int | None = None
-    heard: float | None = None
+    last_output: float | None = None
     fault: ClusterFault | None = None
     note: str = ""
-    queue_place: int | None = None
+    queue_position: int | None = None
 
 
 class Cluster(Protocol):
-    """A place that executes jobs. Raises `Told` where a person must act, `Broken` where a retry may help."""
+    """A cluster that executes jobs. `UserError`: a person must act. `InternalError`: a retry may help."""
 
     async def launch(self, job: Job) -> None:
         """Start the job, now or when its turn comes. A second call with the same name does nothing."""
         ...
 
     async def observe(self, name: str) -> Observation:
-        """Say how the job of this name stands."""
+        """The state of the job of this name."""
         ...
 
     async def delete(self, name: str) -> None:
-        """End the job with all its processes and forget its name. Its log stays. An unknown name is fine."""
+        """Kill the job with all its processes and forget its name. Its log stays. An unknown name is fine."""
         ...
 
     async def names(self) -> frozenset[str]:
-        """Name every job that we started here and did not delete, ended ones included."""
+        """Every job that we started here and did not delete, ended ones included."""
         ...
 
     def open_log(self, name: str) -> AbstractContextManager[Iterator[bytes]]:
-        """The job's log so far, piece by piece, to be used in a `with` statement on a thread: it blocks.
+        """The job's log so far, in chunks, for a `with` statement on a thread: it blocks.
 
-        A local log outlives its job's deletion; elsewhere collect it before. Raises `Missing` where there
-        is no log.
+        A local log outlives its job; elsewhere collect it before deleting the job. Raises `NotFound` where
+        there is no log.
         """
         ...
 
 
 class Clusters(Protocol):
-    """Every place that executes jobs."""
+    """Finds the cluster of a place."""
 
     def at(self, place: ClusterPlace | None) -> Cluster:
         """The cluster of this place; None is this machine."""
         ...
-
-
-PROJECT_REGEX = r"[a-z0-9](?:[a-z0-9.:-]{0,98}[a-z0-9])?"
-
-ZONE_REGEX = r"[a-z][a-z0-9-]{0,40}"
-
-CLUSTER_REGEX = r"[a-z][a-z0-9-]{0,62}"
-
-DEVICE_TYPE_REGEX = r"[a-z0-9][a-z0-9-]{0,40}"
-
-PRIORITIES = ("very-low", "low", "medium", "high", "very-high")
-
-DIGEST_REGEX = r"(?:@sha256:[0-9a-f]{64})?"
-
-IMAGE_REGEX = rf"[a-z0-9][A-Za-z0-9._/:-]{{0,400}}{DIGEST_REGEX}"
-
-IMAGE_TEMPLATE_REGEX = rf"[a-z0-9](?:[A-Za-z0-9._/:-]|\{{sha\}}){{0,400}}{DIGEST_REGEX}"
-
-# "mv-" tells our jobs from those of people in a listing, and starts the name with a letter.
-JOB_PREFIX = "mv-"

@@ -56,7 +56,7 @@ def _most_telling_run(runs: Sequence[RunRecord], known: ProgressFacts) -> RunSta
 
 def _rank(run: RunStatus, now: float) -> tuple[bool, bool, int, bool, bool, float]:
     running = run.state is RunState.RUNNING
-    ahead = -float(run.queue_place) if run.queue_place is not None else 0.0
+    ahead = -float(run.queue_position) if run.queue_position is not None else 0.0
     step = (run.last_step or 0) if running else 0
     return silent_for(run, now) is not None, running, step, bool(run.past), bool(run.why), ahead
 

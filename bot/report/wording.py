@@ -174,8 +174,8 @@ def _running_words(run: RunStatus, now: float) -> str:
 def _waiting_words(run: RunStatus) -> str:
     if run.why:
         return f"waits: {run.why}"
-    if run.queue_place is not None:
-        ahead = run.queue_place - 1
+    if run.queue_position is not None:
+        ahead = run.queue_position - 1
         return f"{counted(ahead, 'other')} before it in the queue" if ahead else "next in the queue"
     return ""
 

@@ -60,9 +60,9 @@ def remaining_time(run: RunStatus, durations: Sequence[float], now: float) -> Du
 
 def silent_for(run: RunStatus, now: float) -> float | None:
     """Seconds since a running job last wrote, where that is longer than its usual pace explains."""
-    if run.state is not RunState.RUNNING or run.heard is None:
+    if run.state is not RunState.RUNNING or run.last_output is None:
         return None
-    silent = now - max(run.heard, run.began or run.heard)
+    silent = now - max(run.last_output, run.began or run.last_output)
     usual = max(_seconds_per_step(run), default=0.0)
     return silent if silent >= max(SILENT_SECONDS, SILENT_STEPS * usual) else None
 

@@ -33,23 +33,23 @@ from bot.runs.run_status import (
 
 
 class LaunchJob(Struct, frozen=True):
-    """Ask the cluster for the job, if the limits admit it."""
+    """Launch the job on the cluster, if the limits admit it."""
 
 
 class DeleteJob(Struct, frozen=True):
-    """End the job and forget its name on the cluster."""
+    """Kill the job and delete it from the cluster."""
 
 
 class CollectLog(Struct, frozen=True):
-    """Read what the job left: its log."""
+    """Read and measure the job's log."""
 
 
 class KeepLog(Struct, frozen=True):
-    """Keep the log of a job that is given up, for people to read; nothing is measured."""
+    """Keep the log of a job that is given up, for people to read; it is not measured."""
 
 
 class SettleAttempt(Struct, frozen=True):
-    """Say that this attempt is over, and what it cost."""
+    """Record that this attempt is over, and what it cost."""
 
 
 class CheckAgain(Struct, frozen=True):
@@ -71,46 +71,50 @@ class Demand(StrEnum):
 
 
 def decide(
-    run: RunStatus, observation: Observation, wish: Demand, now: float, pace: RunTimeouts = SHARED_TIMEOUTS
+    run: RunStatus,
+    observation: Observation,
+    demand: Demand,
+    now: float,
+    timeouts: RunTimeouts = SHARED_TIMEOUTS,
 ) -> RunDecision:
-    """Say how the run stands now and what to do."""
+    """The run's new status, and the effects to perform."""
     if run.state in TERMINAL_STATES:
         return run, ()
-    seen = _record_observation(_clamp_times(run, now, pace), observation, now)
-    match Demand.UNWANTED if seen.withdrawn else wish:
+    observed = _record_observation(_clamp_times(run, now, timeouts), observation, now)
+    match Demand.UNWANTED if observed.cancelled else demand:
         case Demand.UNWANTED:
-            return _cancel(seen, observation, now, pace)
+            return _cancel(observed, observation, now, timeouts)
         case Demand.WANTED:
-            return _advance(seen, observation, now, pace)
+            return _advance(observed, observation, now, timeouts)
         case _:
-            assert_never(wish)
+            assert_never(demand)
 
 
 def hold_launch(run: RunStatus, *, until: float, why: str) -> RunDecision:
-    """The launch was not admitted: the run stands as it stood before, and says what it waits for."""
+    """The launch was not admitted: the run keeps its status and says what it waits for."""
     return replace(run, why=why), (CheckAgain(until=until),)
 
 
 def orphaned_jobs(names: Iterable[str], runs: Iterable[RunStatus]) -> frozenset[str]:
-    """The jobs on the cluster that no open run of ours stands for: delete them.
+    """The jobs on the cluster that belong to no open run: delete them.
 
-    A launch that was repeated after its wish was withdrawn leaves one, and so does every job that ended.
+    A launch that was repeated after its run was cancelled leaves one, and so does every job that ended.
     """
     return frozenset(names) - {run.name for run in runs if run.state not in TERMINAL_STATES}
 
 
-def _clamp_times(run: RunStatus, now: float, pace: RunTimeouts) -> RunStatus:
-    """Take moments in the future for now: a clock that was ahead and is put right must not stop ours. Count
-    for the limits only what was looked on."""
+def _clamp_times(run: RunStatus, now: float, timeouts: RunTimeouts) -> RunStatus:
+    """Take times in the future for now: a clock that was ahead and is corrected must not stop the run. Only
+    time that we watched counts towards the limits."""
     missing = None if run.missing_since is None else min(run.missing_since, now)
     faulty = None if run.faulty_since is None else min(run.faulty_since, now)
-    longest = now + pace.back_off(run.attempt)
-    passed = 0.0 if run.looked is None else min(max(0.0, now - run.looked), pace.gap)
+    longest = now + timeouts.retry_delay(run.attempt)
+    passed = 0.0 if run.last_look is None else min(max(0.0, now - run.last_look), timeouts.max_gap_seconds)
     return replace(
         run,
         since=min(run.since, now),
-        spent=run.spent + passed,
-        looked=now,
+        watched_seconds=run.watched_seconds + passed,
+        last_look=now,
         missing_since=missing,
         faulty_since=faulty,
         began=None if run.began is None else min(run.began, now),
@@ -118,137 +122,143 @@ def _clamp_times(run: RunStatus, now: float, pace: RunTimeouts) -> RunStatus:
     )
 
 
-def _record_observation(run: RunStatus, seen: Observation, now: float) -> RunStatus:
-    """Keep what the cluster told; a later look may tell less than an earlier one."""
-    heard = run.heard if seen.heard is None else min(seen.heard, now)
-    faulty = seen.fault is not None
+def _record_observation(run: RunStatus, observed: Observation, now: float) -> RunStatus:
+    """Keep what the cluster answered; a later answer may say less than an earlier one."""
+    heard = run.last_output if observed.last_output is None else min(observed.last_output, now)
+    faulty = observed.fault is not None
     return replace(
         run,
-        exit_code=run.exit_code if seen.exit_code is None else seen.exit_code,
-        log_uri=seen.log_uri or run.log_uri,
-        last_step=run.last_step if seen.last_step is None else seen.last_step,
-        expected_steps=run.expected_steps if seen.expected_steps is None else seen.expected_steps,
-        heard=heard,
-        queue_place=seen.queue_place,
-        note=run.note if seen.state is JobState.ABSENT else seen.note,
-        fault=seen.fault,
+        exit_code=run.exit_code if observed.exit_code is None else observed.exit_code,
+        log_uri=observed.log_uri or run.log_uri,
+        last_step=run.last_step if observed.last_step is None else observed.last_step,
+        expected_steps=run.expected_steps if observed.expected_steps is None else observed.expected_steps,
+        last_output=heard,
+        queue_position=observed.queue_position,
+        note=run.note if observed.state is JobState.ABSENT else observed.note,
+        fault=observed.fault,
         faulty_since=(now if run.faulty_since is None else run.faulty_since) if faulty else None,
         faulty_looks=run.faulty_looks + 1 if faulty else 0,
-        sightings=_newest_sightings(run, seen, now if seen.heard is None else min(seen.heard, now)),
+        sightings=_newest_sightings(
+            run, observed, now if observed.last_output is None else min(observed.last_output, now)
+        ),
     )
 
 
-def _newest_sightings(run: RunStatus, seen: Observation, at: float) -> tuple[ObservedStep, ...]:
-    """The newest moments at which a later step was seen than before."""
-    if seen.last_step is None or (run.sightings and seen.last_step <= run.sightings[-1].step):
+def _newest_sightings(run: RunStatus, observed: Observation, at: float) -> tuple[ObservedStep, ...]:
+    """The sightings, with a step that is later than all before; the newest are kept."""
+    if observed.last_step is None or (run.sightings and observed.last_step <= run.sightings[-1].step):
         return run.sightings
-    return (*run.sightings, ObservedStep(step=seen.last_step, at=at))[-KEPT_SIGHTINGS:]
+    return (*run.sightings, ObservedStep(step=observed.last_step, at=at))[-KEPT_SIGHTINGS:]
 
 
-def _cancel(run: RunStatus, observation: Observation, now: float, pace: RunTimeouts) -> RunDecision:
-    """Nobody wants it: delete until the cluster says that it is gone. What ended anyway is kept.
+def _cancel(run: RunStatus, observation: Observation, now: float, timeouts: RunTimeouts) -> RunDecision:
+    """Nobody wants the run: delete its job until the cluster says that it is gone. A job that ended is kept.
 
-    Who wants it again meanwhile has it started anew from the plan, when it is gone.
+    A run that is wanted again meanwhile is planned anew once the job is gone.
     """
-    if observation.state is JobState.ENDED and not cluster_failed(run, observation, pace, now):
+    if observation.state is JobState.ENDED and not cluster_failed(run, observation, timeouts, now):
         return with_state(run, RunState.ENDED, now), (CollectLog(), SettleAttempt())
-    if not run.withdrawn:
-        return replace(run, withdrawn=True), (CheckAgain(until=now),)
+    if not run.cancelled:
+        return replace(run, cancelled=True), (CheckAgain(until=now),)
     match observation.state:
         case JobState.ABSENT | JobState.ENDED:
             return with_state(run, RunState.CANCELLED, now), (DeleteJob(), SettleAttempt())
         case JobState.QUEUED | JobState.RUNNING:
-            return run, (DeleteJob(), CheckAgain(until=now + pace.poll))
+            return run, (DeleteJob(), CheckAgain(until=now + timeouts.poll_seconds))
         case _:
             assert_never(observation.state)
 
 
-def _advance(run: RunStatus, observation: Observation, now: float, pace: RunTimeouts) -> RunDecision:
+def _advance(run: RunStatus, observation: Observation, now: float, timeouts: RunTimeouts) -> RunDecision:
     if observation.state is not JobState.ABSENT:
         run = _clear_absence(run)
-    if run.given_up:
-        return finish_attempt(run, now, pace)
-    if cluster_failed(run, observation, pace, now):
-        return retry_or_give_up(run, observation.fault or ClusterFault.NOT_STARTED, now, pace)
+    if run.give_up_reason:
+        return finish_attempt(run, now, timeouts)
+    if cluster_failed(run, observation, timeouts, now):
+        return retry_or_give_up(run, observation.fault or ClusterFault.NOT_STARTED, now, timeouts)
     match observation.state:
         case JobState.ABSENT:
-            return _when_absent(run, now, pace)
+            return _when_absent(run, now, timeouts)
         case JobState.QUEUED:
-            return _when_queued(run, now, pace)
+            return _when_queued(run, now, timeouts)
         case JobState.RUNNING:
-            return _when_running(run, now, pace)
+            return _when_running(run, now, timeouts)
         case JobState.ENDED:
             return with_state(run, RunState.ENDED, now), (CollectLog(), SettleAttempt())
         case _:
             assert_never(observation.state)
 
 
-def _when_absent(run: RunStatus, now: float, pace: RunTimeouts) -> RunDecision:
-    """The cluster knows nothing of it: not launched yet, not listed yet, or gone."""
+def _when_absent(run: RunStatus, now: float, timeouts: RunTimeouts) -> RunDecision:
+    """The cluster does not know the job: it is not launched yet, not listed yet, or gone."""
     if run.state is RunState.PLANNED:
         if run.not_before is not None and now < run.not_before:
             return run, (CheckAgain(until=run.not_before),)
         launched = replace(clear_missing(with_state(run, RunState.LAUNCHED, now)), why="")
-        return launched, (LaunchJob(), CheckAgain(until=now + pace.poll))
+        return launched, (LaunchJob(), CheckAgain(until=now + timeouts.poll_seconds))
     since = now if run.missing_since is None else run.missing_since
     run = replace(run, missing_since=since, missing_looks=run.missing_looks + 1)
-    if now - since >= pace.unseen and run.missing_looks >= pace.looks:
-        return _give_up_missing(run, now, pace)
-    wait = CheckAgain(until=now + pace.poll)
-    # The call may have been lost on its way. A job that was seen once is not launched again: it may have
-    # ended and been cleared away, and would run a second time.
+    if now - since >= timeouts.missing_seconds and run.missing_looks >= timeouts.min_looks:
+        return _give_up_missing(run, now, timeouts)
+    wait = CheckAgain(until=now + timeouts.poll_seconds)
+    # The launch call may have been lost. A job that was seen once is not launched again: it may have ended
+    # and been removed, and would run a second time.
     return run, (LaunchJob(), wait) if run.state is RunState.LAUNCHED else (wait,)
 
 
-def _give_up_missing(run: RunStatus, now: float, pace: RunTimeouts) -> RunDecision:
-    """Deleted as well: if the cluster was wrong, nothing may go on running under a name we gave up."""
+def _give_up_missing(run: RunStatus, now: float, timeouts: RunTimeouts) -> RunDecision:
+    """Give a missing job up. It is deleted as well: if the cluster was wrong, it must not go on running."""
     if run.state is RunState.LAUNCHED and not run.why:
-        return retry_or_give_up(run, ClusterFault.NOT_STARTED, now, pace)
+        return retry_or_give_up(run, ClusterFault.NOT_STARTED, now, timeouts)
     return give_up(run, run.why or "its cluster no longer knows of it", now)
 
 
-def _when_queued(run: RunStatus, now: float, pace: RunTimeouts) -> RunDecision:
-    """It stands in the cluster's queue. An old answer does not turn a running job back into a waiting one."""
+def _when_queued(run: RunStatus, now: float, timeouts: RunTimeouts) -> RunDecision:
+    """The job is in the cluster's queue. An old answer does not turn a running job back into a queued one."""
     if run.state is not RunState.RUNNING:
         run = with_state(run, RunState.QUEUED, now)
-    return _enforce_time_limit(run, now, pace)
+    return _enforce_time_limit(run, now, timeouts)
 
 
-def _when_running(run: RunStatus, now: float, pace: RunTimeouts) -> RunDecision:
+def _when_running(run: RunStatus, now: float, timeouts: RunTimeouts) -> RunDecision:
     run = replace(with_state(run, RunState.RUNNING, now), began=now if run.began is None else run.began)
-    return _enforce_time_limit(run, now, pace)
+    return _enforce_time_limit(run, now, timeouts)
 
 
-def _enforce_time_limit(run: RunStatus, now: float, pace: RunTimeouts) -> RunDecision:
-    allowed = pace.queue if run.state is RunState.QUEUED else run.timeout_seconds + pace.overdue
-    if run.spent < allowed:
-        return run, (CheckAgain(until=now + pace.poll),)
+def _enforce_time_limit(run: RunStatus, now: float, timeouts: RunTimeouts) -> RunDecision:
+    allowed = (
+        timeouts.queue_seconds
+        if run.state is RunState.QUEUED
+        else run.timeout_seconds + timeouts.overrun_seconds
+    )
+    if run.watched_seconds < allowed:
+        return run, (CheckAgain(until=now + timeouts.poll_seconds),)
     if run.state is RunState.QUEUED:
-        why = f"it was taken back after {pace.queue / 3600:.0f} h in the queue"
+        why = f"it was taken back after {timeouts.queue_seconds / 3600:.0f} h in the queue"
     else:
         why = f"it was ended at its time limit of {run.timeout_seconds / 60:.0f} min"
     return give_up(run, why, now)
 
 
 def _clear_absence(run: RunStatus) -> RunStatus:
-    """It is there. Where it was given up because it was missing, it was only overlooked."""
+    """The job is there. Where it was given up because it was missing, it was only overlooked."""
     if run.missing_since is not None:
-        run = replace(clear_missing(run), given_up="", again=False)
+        run = replace(clear_missing(run), give_up_reason="", retry=False)
     return replace(run, why="")
 
 
 def with_state(run: RunStatus, state: RunState, now: float) -> RunStatus:
-    """The run in this state since now, or since before where it is there already."""
-    return run if run.state is state else replace(run, state=state, since=now, spent=0.0)
+    """The run in this state since now; unchanged where it is in that state already."""
+    return run if run.state is state else replace(run, state=state, since=now, watched_seconds=0.0)
 
 
 def mark_lost(run: RunStatus, why: str, now: float) -> RunStatus:
-    """The run is given up, with the reason in one clause."""
+    """The run is lost, with the reason in one clause."""
     return replace(with_state(run, RunState.LOST, now), why=why)
 
 
 def next_attempt(run: RunStatus, *, why: str, now: float, wait: float = 0.0) -> RunStatus:
-    """The run from its beginning under a new job name; what became of the old one is remembered."""
+    """The run from its beginning under a new job name; the old attempt is kept among the past ones."""
     first = run.past[0].name if run.past else run.name
     over = PastAttempt(
         number=run.attempt,
@@ -258,7 +268,7 @@ def next_attempt(run: RunStatus, *, why: str, now: float, wait: float = 0.0) -> 
         began=run.began,
         ended=now,
         last_step=run.last_step,
-        kept=run.kept,
+        kept_log=run.kept_log,
     )
     return RunStatus(
         name=attempt_job_name(first, run.attempt + 1),
@@ -270,88 +280,88 @@ def next_attempt(run: RunStatus, *, why: str, now: float, wait: float = 0.0) -> 
     )
 
 
-def cluster_failed(run: RunStatus, seen: Observation, pace: RunTimeouts, now: float) -> bool:
-    """Whether the job is over, or will never be, through no doing of the change.
+def cluster_failed(run: RunStatus, observed: Observation, timeouts: RunTimeouts, now: float) -> bool:
+    """Whether the cluster ended the job, or keeps it from ever ending.
 
-    A program that ended with 0 did its work whatever happened to its node. A job that is back in the queue
-    after it ran would go on from its own checkpoint, which is no measurement of a whole run.
+    A program that ended with 0 did its work whatever happened to its node. A job that is queued again after
+    it ran would resume from its own checkpoint, which is no measurement of a whole run.
     """
-    if seen.fault is None or run.state is RunState.PLANNED:
-        return seen.fault is not None and seen.state is JobState.ENDED and seen.exit_code != 0
-    match seen.state:
+    if observed.fault is None or run.state is RunState.PLANNED:
+        return observed.fault is not None and observed.state is JobState.ENDED and observed.exit_code != 0
+    match observed.state:
         case JobState.ENDED:
-            return seen.exit_code != 0
+            return observed.exit_code != 0
         case JobState.ABSENT:
             return True
-        case JobState.QUEUED if seen.fault in {ClusterFault.PREEMPTED, ClusterFault.EVICTED}:
+        case JobState.QUEUED if observed.fault in {ClusterFault.PREEMPTED, ClusterFault.EVICTED}:
             return run.began is not None
         case JobState.QUEUED | JobState.RUNNING:
             since = now if run.faulty_since is None else run.faulty_since
-            return now - since >= pace.stuck and run.faulty_looks >= pace.looks
+            return now - since >= timeouts.fault_seconds and run.faulty_looks >= timeouts.min_looks
         case _:
-            assert_never(seen.state)
+            assert_never(observed.state)
 
 
-def retry_or_give_up(run: RunStatus, fault: ClusterFault, now: float, pace: RunTimeouts) -> RunDecision:
-    """The cluster failed this attempt: another follows, or none where there were enough."""
-    words = FAULT_REASONS[fault]
-    if run.attempt < pace.attempts:
-        return give_up(replace(run, again=True), words, now)
-    return give_up(run, f"the cluster failed all {run.attempt} attempts, the last because {words}", now)
+def retry_or_give_up(run: RunStatus, fault: ClusterFault, now: float, timeouts: RunTimeouts) -> RunDecision:
+    """The cluster failed this attempt: another follows, up to the maximum."""
+    reason = FAULT_REASONS[fault]
+    if run.attempt < timeouts.max_attempts:
+        return give_up(replace(run, retry=True), reason, now)
+    return give_up(run, f"the cluster failed all {run.attempt} attempts, the last because {reason}", now)
 
 
 def give_up(run: RunStatus, why: str, now: float) -> RunDecision:
-    """Write down that and why the attempt is to be ended, and come back at once to do it."""
-    return replace(run, given_up=why), (KeepLog(), CheckAgain(until=now))
+    """Store that and why the attempt is to be ended, and come back at once to end it."""
+    return replace(run, give_up_reason=why), (KeepLog(), CheckAgain(until=now))
 
 
-def finish_attempt(run: RunStatus, now: float, pace: RunTimeouts) -> RunDecision:
-    """End an attempt that was given up. The old job is gone before another is started."""
-    if not run.again:
-        return mark_lost(run, run.given_up, now), (DeleteJob(), SettleAttempt())
-    wait = pace.back_off(run.attempt + 1)
-    following = next_attempt(run, why=run.given_up, now=now, wait=wait)
+def finish_attempt(run: RunStatus, now: float, timeouts: RunTimeouts) -> RunDecision:
+    """End an attempt that was given up. Its job is deleted before another is started."""
+    if not run.retry:
+        return mark_lost(run, run.give_up_reason, now), (DeleteJob(), SettleAttempt())
+    wait = timeouts.retry_delay(run.attempt + 1)
+    following = next_attempt(run, why=run.give_up_reason, now=now, wait=wait)
     return following, (DeleteJob(), SettleAttempt(), CheckAgain(until=now + wait))
 
 
 MAX_LAUNCH_BACKOFF_SECONDS = 600.0
-"""How seldom at most a run that cannot be started is tried again."""
+"""The longest delay between two launches of a run that cannot be started."""
 
 LAUNCH_BACKOFF_STEP_SECONDS = 30.0
-"""By how much every wait is longer than the one before it: an image takes minutes to build."""
+"""By how much each delay is longer than the one before: an image takes minutes to build."""
 
 MAX_LAUNCH_TRIES = 300
-"""How often a start is tried: some two days. Tries are counted and not hours, since a clock may jump."""
+"""Launches at most: some two days. They are counted instead of hours, since a clock may jump."""
 
 
 def back_off_launch(run: RunStatus, problem: str, *, soonest: float, now: float) -> RunDecision:
-    """The run stays planned, says what is in its way, and is tried again after `soonest` seconds or later."""
-    tries = run.hindered + 1
+    """The run stays planned, says what prevents it, and is launched again in `soonest` seconds or later."""
+    tries = run.launch_tries + 1
     if tries >= MAX_LAUNCH_TRIES:
         return mark_lost(run, f"it could not be started in {tries} tries: {as_clause(problem)}", now), ()
     wait = max(soonest, min(LAUNCH_BACKOFF_STEP_SECONDS * tries, MAX_LAUNCH_BACKOFF_SECONDS))
-    return replace(run, why=as_clause(problem), hindered=tries), (CheckAgain(until=now + wait),)
+    return replace(run, why=as_clause(problem), launch_tries=tries), (CheckAgain(until=now + wait),)
 
 
-def launch_refused(run: RunStatus, *, again: bool, now: float, pace: RunTimeouts) -> RunStatus:
-    """How a run stands whose start was refused; `missing_since` is None where no job of it can be there.
+def launch_refused(run: RunStatus, *, repeated: bool, now: float, timeouts: RunTimeouts) -> RunStatus:
+    """The run after its launch was refused; `missing_since` is None where no job of it can exist.
 
-    An earlier call (`again`) may have made one that the cluster does not show yet: as with every job that is
-    given up, the looks that it must be missing are followed by one more.
+    An earlier call (`repeated`) may have made a job that the cluster does not show yet: as with every job
+    that is given up, the looks at which it must be missing are followed by one more.
     """
     since = now if run.missing_since is None else min(run.missing_since, now)
     looks = run.missing_looks + 1
-    if again and (now - since < pace.unseen or looks <= pace.looks):
+    if repeated and (now - since < timeouts.missing_seconds or looks <= timeouts.min_looks):
         return replace(run, missing_since=since, missing_looks=looks)
     return clear_missing(run)
 
 
 def clear_missing(run: RunStatus) -> RunStatus:
-    """The run whose job the cluster has not been seen to deny yet."""
+    """The run without the record of a missing job."""
     return replace(run, missing_since=None, missing_looks=0)
 
 
 def as_clause(sentence: str) -> str:
-    """`The image x is not there yet.` as `the image x is not there yet`; names keep their capitals."""
+    """`The image x is not there yet.` becomes `the image x is not there yet`; names keep their capitals."""
     begins = sentence[:1].isupper() and (sentence[1:2].islower() or sentence[1:2] == " ")
     return (sentence[:1].lower() + sentence[1:] if begins else sentence).rstrip(".")

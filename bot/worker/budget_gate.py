@@ -147,7 +147,9 @@ def most_chip_hours(job: Job) -> float | None:
     """The chip-hours that an attempt can take: all its chips until we end it, which is some time after it
     should have ended itself. None where nobody knows its chips."""
     held = chips_held(job)
-    return None if held is None else cost_of(held, job.timeout_seconds + timeouts_for(job.place).overdue)
+    return (
+        None if held is None else cost_of(held, job.timeout_seconds + timeouts_for(job.place).overrun_seconds)
+    )
 
 
 def chip_hours_taken(job: Job, *, chip_hours: float | None, ran_seconds: float | None) -> float | None:

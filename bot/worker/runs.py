@@ -154,7 +154,7 @@ class RunStep:
             if turn.before.state is not RunState.PLANNED:
                 raise
             pace = self.pace(turn.job.place)
-            stands = launch_refused(turn.before, again=again, now=self.now(), pace=pace)
+            stands = launch_refused(turn.before, repeated=again, now=self.now(), timeouts=pace)
             if later.may_have_acted:
                 stands = clear_missing(turn.before)
             elif stands.missing_since is None:
@@ -165,7 +165,9 @@ class RunStep:
     def _hold_back(self, turn: _RunInStep, run: RunStatus, problem: UserError | TransientError) -> None:
         """The run stays planned, and says what is in its way."""
         LOG.warning("%s waits: %s", turn.job.name, problem)
-        soonest = problem.after if isinstance(problem, TransientError) else self.pace(turn.job.place).poll
+        soonest = (
+            problem.after if isinstance(problem, TransientError) else self.pace(turn.job.place).poll_seconds
+        )
         turn.after, waits = back_off_launch(run, str(problem), soonest=soonest, now=self.now())
         turn.due = next((one.until for one in waits if isinstance(one, CheckAgain)), None)
 
@@ -184,7 +186,7 @@ class RunStep:
         turn.measured = await asyncio.to_thread(collect.read_log_file, self.artifacts, file)
         started = collect.log_start_time(turn.measured) or turn.before.began or self.now()
         uri = self.artifacts.uri(file.name)
-        turn.after = replace(turn.after, kept=uri)
+        turn.after = replace(turn.after, kept_log=uri)
         turn.record = replace(turn.record, started=started, log_uri=uri)
 
     async def _keep(self, turn: _RunInStep) -> None:
@@ -195,8 +197,8 @@ class RunStep:
             LOG.info("no log of %s is kept: %s", turn.job.name, problem)
             return
         uri = self.artifacts.uri(file.name)
-        turn.after = replace(turn.after, kept=uri)
-        if not turn.after.again:
+        turn.after = replace(turn.after, kept_log=uri)
+        if not turn.after.retry:
             turn.record = replace(turn.record, log_uri=uri)
 
     def _kept(self, turn: _RunInStep) -> LogFile:
@@ -235,9 +237,9 @@ def news_between(before: RunStatus, after: RunStatus) -> RunChange:
     """What those who wait for the run are told."""
     if (before.state, before.attempt, before.why) != (after.state, after.attempt, after.why):
         return RunChange.STATE
-    if (before.last_step, before.queue_place, before.note) != (
+    if (before.last_step, before.queue_position, before.note) != (
         after.last_step,
-        after.queue_place,
+        after.queue_position,
         after.note,
     ):
         return RunChange.PROGRESS

@@ -30,7 +30,7 @@ def test_a_log_is_framed_as_xpk_frames_it(bench: Bench) -> None:
     )
     log = JobFolder(bench.root, "mv-a").log
     heard = log.stat().st_mtime
-    assert seen == Observation(state=JobState.ENDED, exit_code=3, log_uri=log.as_uri(), heard=heard)
+    assert seen == Observation(state=JobState.ENDED, exit_code=3, log_uri=log.as_uri(), last_output=heard)
 
 
 def test_a_second_launch_of_a_name_does_nothing(bench: Bench) -> None:
@@ -97,8 +97,8 @@ def test_the_newest_step_is_seen_while_it_runs(bench: Bench) -> None:
     bench.until_logged("mv-a", "step: 7")
     seen = now(bench.cluster.observe("mv-a"))
     assert (seen.state, seen.last_step, seen.expected_steps) == (JobState.RUNNING, 7, 30)
-    assert seen.heard is not None
-    assert abs(time.time() - seen.heard) < PATIENCE
+    assert seen.last_output is not None
+    assert abs(time.time() - seen.last_output) < PATIENCE
     now(bench.cluster.delete("mv-a"))
 
 

@@ -56,8 +56,8 @@ def test_the_run_that_is_farthest_speaks_for_its_case() -> None:
 def test_silence_is_told_before_anything_else() -> None:
     """One run of two has stopped talking."""
     said = _progress(
-        _run("a", RunState.RUNNING, last_step=9, expected_steps=10, heard=NOW),
-        _run("b", RunState.RUNNING, last_step=1, expected_steps=10, heard=NOW - 840),
+        _run("a", RunState.RUNNING, last_step=9, expected_steps=10, last_output=NOW),
+        _run("b", RunState.RUNNING, last_step=1, expected_steps=10, last_output=NOW - 840),
     )
     assert said.words == "silent for 14 min, last step 1 of 10"
 

@@ -68,11 +68,11 @@ def test_silence_is_longer_than_ten_minutes_and_twenty_steps(
     heard: float, paces: tuple[float, ...], silent: float | None
 ) -> None:
     """A job of slow steps may be silent for longer."""
-    run = replace(_stepping(*paces) if paces else RUNNING, heard=NOW - heard, began=NOW - 1e4)
+    run = replace(_stepping(*paces) if paces else RUNNING, last_output=NOW - heard, began=NOW - 1e4)
     assert silent_for(run, NOW) == silent
 
 
 def test_only_a_running_job_that_was_heard_can_be_silent() -> None:
     """A queued one has nothing to say, and a cluster that does not tell is not taken for silence."""
-    assert silent_for(replace(RUNNING, heard=None), NOW) is None
-    assert silent_for(replace(RUNNING, heard=NOW - 1e4, state=RunState.QUEUED), NOW) is None
+    assert silent_for(replace(RUNNING, last_output=None), NOW) is None
+    assert silent_for(replace(RUNNING, last_output=NOW - 1e4, state=RunState.QUEUED), NOW) is None

@@ -28,7 +28,16 @@ from bot.runs.state_machine import (
 
 NOW = 1_000_000.0
 
-TIMEOUTS = RunTimeouts(poll=10, unseen=60, queue=3600, overdue=100, looks=3, stuck=50, attempts=3, again=20)
+TIMEOUTS = RunTimeouts(
+    poll_seconds=10,
+    missing_seconds=60,
+    queue_seconds=3600,
+    overrun_seconds=100,
+    min_looks=3,
+    fault_seconds=50,
+    max_attempts=3,
+    retry_seconds=20,
+)
 
 ABSENT = Observation(state=JobState.ABSENT)
 
@@ -83,9 +92,9 @@ def test_a_job_that_stays_away_is_lost_and_deleted() -> None:
     """It takes both time and several looks to give a job up."""
     run = standing(RunState.RUNNING)
     for look in range(3):
-        assert (run.state, run.given_up) == (RunState.RUNNING, "")
+        assert (run.state, run.give_up_reason) == (RunState.RUNNING, "")
         run, effects = decide(run, ABSENT, Demand.WANTED, NOW + 50 * look, TIMEOUTS)
-    assert (run.given_up, effects) == (
+    assert (run.give_up_reason, effects) == (
         "its cluster no longer knows of it",
         (KeepLog(), CheckAgain(until=NOW + 100)),
     )
@@ -97,9 +106,11 @@ def test_a_job_that_stays_away_is_lost_and_deleted() -> None:
 
 def test_a_job_that_was_only_overlooked_goes_on() -> None:
     """Seen again at the last look, it is not given up after all."""
-    missing = replace(standing(RunState.RUNNING), given_up="gone", missing_since=NOW - 60, missing_looks=3)
+    missing = replace(
+        standing(RunState.RUNNING), give_up_reason="gone", missing_since=NOW - 60, missing_looks=3
+    )
     run, effects = decide(missing, RUNNING, Demand.WANTED, NOW, TIMEOUTS)
-    assert (run.state, run.given_up, run.missing_looks) == (RunState.RUNNING, "", 0)
+    assert (run.state, run.give_up_reason, run.missing_looks) == (RunState.RUNNING, "", 0)
     assert effects == (CheckAgain(until=NOW + 10),)
 
 
@@ -107,15 +118,15 @@ def test_a_jump_of_the_clock_alone_loses_nothing() -> None:
     """One missing look is not believed, however late the clock says it is."""
     run, _ = decide(standing(RunState.RUNNING), ABSENT, Demand.WANTED, NOW, TIMEOUTS)
     run, _ = decide(run, ABSENT, Demand.WANTED, NOW + 1e6, TIMEOUTS)
-    assert (run.state, run.given_up) == (RunState.RUNNING, "")
+    assert (run.state, run.give_up_reason) == (RunState.RUNNING, "")
 
 
 @pytest.mark.parametrize(("state", "seen"), [(RunState.RUNNING, RUNNING), (RunState.QUEUED, QUEUED)])
 def test_time_that_nobody_looked_on_ends_nothing(state: RunState, seen: Observation) -> None:
     """A machine that slept for a week finds its jobs as it left them: one gap counts as 900 s at the most."""
-    pace = replace(TIMEOUTS, overdue=1000)
-    run, _ = decide(replace(standing(state), looked=NOW), seen, Demand.WANTED, NOW + 7 * 86400, pace)
-    assert (run.state, run.spent) == (state, 900)
+    pace = replace(TIMEOUTS, overrun_seconds=1000)
+    run, _ = decide(replace(standing(state), last_look=NOW), seen, Demand.WANTED, NOW + 7 * 86400, pace)
+    assert (run.state, run.watched_seconds) == (state, 900)
 
 
 def test_a_run_has_run_since_it_was_first_seen_running() -> None:
@@ -133,17 +144,17 @@ def test_a_state_since_tomorrow_is_one_since_now() -> None:
 
 def test_a_clock_that_was_ahead_does_not_stop_ours() -> None:
     """A moment in the future counts as now, so that the limit passes from there."""
-    ahead = replace(standing(RunState.RUNNING, since=NOW + 1e9), looked=NOW + 1e9)
+    ahead = replace(standing(RunState.RUNNING, since=NOW + 1e9), last_look=NOW + 1e9)
     run, _ = decide(ahead, RUNNING, Demand.WANTED, NOW, TIMEOUTS)
     run, _ = decide(run, RUNNING, Demand.WANTED, NOW + 700, TIMEOUTS)
-    assert run.given_up == "it was ended at its time limit of 10 min"
+    assert run.give_up_reason == "it was ended at its time limit of 10 min"
 
 
 def test_a_job_that_runs_on_past_its_limit_is_ended() -> None:
     """A cluster that does not keep the time limit is not trusted to end the job either."""
-    looked_on = replace(standing(RunState.RUNNING), looked=NOW)
+    looked_on = replace(standing(RunState.RUNNING), last_look=NOW)
     run, effects = decide(looked_on, RUNNING, Demand.WANTED, NOW + 700, TIMEOUTS)
-    assert (run.given_up, effects) == (
+    assert (run.give_up_reason, effects) == (
         "it was ended at its time limit of 10 min",
         (KeepLog(), CheckAgain(until=NOW + 700)),
     )
@@ -276,9 +287,9 @@ def test_a_job_that_went_back_into_the_queue_after_it_ran_is_started_anew() -> N
     """It would go on from its own checkpoint; before it ran, it just waits on."""
     evicted = faulty(JobState.QUEUED, ClusterFault.EVICTED)
     ran = replace(standing(RunState.RUNNING), began=NOW - 5)
-    assert decide(ran, evicted, Demand.WANTED, NOW, TIMEOUTS)[0].again
+    assert decide(ran, evicted, Demand.WANTED, NOW, TIMEOUTS)[0].retry
     waits, _ = decide(standing(RunState.QUEUED), evicted, Demand.WANTED, NOW, TIMEOUTS)
-    assert (waits.state, waits.given_up) == (RunState.QUEUED, "")
+    assert (waits.state, waits.give_up_reason) == (RunState.QUEUED, "")
 
 
 def test_a_fault_of_a_living_job_counts_when_it_lasts() -> None:
@@ -286,11 +297,11 @@ def test_a_fault_of_a_living_job_counts_when_it_lasts() -> None:
     stuck, run = faulty(JobState.QUEUED, ClusterFault.IMAGE_PULL), standing(RunState.QUEUED)
     run, _ = decide(run, stuck, Demand.WANTED, NOW, TIMEOUTS)
     run, _ = decide(run, stuck, Demand.WANTED, NOW + 1e6, TIMEOUTS)
-    assert not run.given_up
+    assert not run.give_up_reason
     healed, _ = decide(run, QUEUED, Demand.WANTED, NOW + 1e6, TIMEOUTS)
     assert (healed.faulty_since, healed.faulty_looks) == (None, 0)
     run, _ = decide(run, stuck, Demand.WANTED, NOW + 1e6, TIMEOUTS)
-    assert (run.given_up, run.again) == ("its image could not be pulled", True)
+    assert (run.give_up_reason, run.retry) == ("its image could not be pulled", True)
 
 
 def test_a_launch_that_the_cluster_never_showed_is_the_clusters_fault() -> None:
@@ -326,7 +337,7 @@ def test_steps_are_noted_with_the_moment_they_were_written() -> None:
     """Only later steps count, a clock ahead of ours is now, and few are kept."""
     run = standing(RunState.RUNNING)
     for step in (0, 0, 1, 1, *range(2, 30)):
-        seen = Observation(state=JobState.RUNNING, last_step=step, heard=NOW + step)
+        seen = Observation(state=JobState.RUNNING, last_step=step, last_output=NOW + step)
         run, _ = decide(run, seen, Demand.WANTED, NOW + 20, TIMEOUTS)
     assert [(one.step, one.at - NOW) for one in run.sightings] == [(n, min(n, 20)) for n in range(18, 30)]
 
@@ -340,7 +351,7 @@ def test_what_the_cluster_said_is_dropped_when_it_no_longer_says_so() -> None:
     assert (run.note, gone.note, runs_now.note) == ("the image is not there", "the image is not there", "")
 
 
-LAUNCH_TIMEOUTS = RunTimeouts(unseen=60.0, looks=3)
+LAUNCH_TIMEOUTS = RunTimeouts(missing_seconds=60.0, min_looks=3)
 
 
 def test_what_cannot_be_started_is_tried_ever_less_often_and_given_up() -> None:
@@ -369,14 +380,14 @@ def test_a_job_that_an_earlier_call_may_have_made_is_looked_for() -> None:
     """It takes time and four looks, as with every job that is given up, until nothing of it can be there."""
     run, stands = RunStatus(name="a", timeout_seconds=1.0), []
     for now in (0.0, 20.0, 40.0, 59.0, 60.0):
-        run = launch_refused(run, again=True, now=now, pace=LAUNCH_TIMEOUTS)
+        run = launch_refused(run, repeated=True, now=now, timeouts=LAUNCH_TIMEOUTS)
         stands.append((run.missing_since, run.missing_looks))
     assert stands == [(0.0, 1), (0.0, 2), (0.0, 3), (0.0, 4), (None, 0)]
     late = replace(run, missing_since=0.0, missing_looks=2)
-    assert launch_refused(late, again=True, now=1e6, pace=LAUNCH_TIMEOUTS).missing_looks == 3
+    assert launch_refused(late, repeated=True, now=1e6, timeouts=LAUNCH_TIMEOUTS).missing_looks == 3
     assert (
         launch_refused(
-            replace(late, missing_looks=3), again=True, now=1e6, pace=LAUNCH_TIMEOUTS
+            replace(late, missing_looks=3), repeated=True, now=1e6, timeouts=LAUNCH_TIMEOUTS
         ).missing_since
         is None
     )
@@ -385,13 +396,13 @@ def test_a_job_that_an_earlier_call_may_have_made_is_looked_for() -> None:
 def test_a_job_that_no_call_was_made_for_is_not_looked_for() -> None:
     """Its first start was refused: nothing of it can be there."""
     run = RunStatus(name="a", timeout_seconds=1.0)
-    assert launch_refused(run, again=False, now=5.0, pace=LAUNCH_TIMEOUTS) == run
+    assert launch_refused(run, repeated=False, now=5.0, timeouts=LAUNCH_TIMEOUTS) == run
 
 
 def test_a_clock_that_was_ahead_frees_what_is_held_all_the_same() -> None:
     """A moment in the future counts as now."""
     ahead = RunStatus(name="a", timeout_seconds=1.0, missing_since=1e9, missing_looks=1)
-    assert launch_refused(ahead, again=True, now=5.0, pace=LAUNCH_TIMEOUTS).missing_since == 5.0
+    assert launch_refused(ahead, repeated=True, now=5.0, timeouts=LAUNCH_TIMEOUTS).missing_since == 5.0
 
 
 @pytest.mark.parametrize(

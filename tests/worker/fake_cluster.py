@@ -23,7 +23,16 @@ from bot.worker.budget_gate import Admission, Admitted, Deferred, NoLimits
 from bot.worker.runs import RunStep
 from tests.log_writers.maxtext import maxtext_log
 
-PACE = RunTimeouts(poll=10, unseen=60, queue=3600, overdue=100, looks=3, stuck=50, attempts=3, again=20)
+PACE = RunTimeouts(
+    poll_seconds=10,
+    missing_seconds=60,
+    queue_seconds=3600,
+    overrun_seconds=100,
+    min_looks=3,
+    fault_seconds=50,
+    max_attempts=3,
+    retry_seconds=20,
+)
 
 PLACE = ClusterPlace(project="p", zone="z", cluster="c", device_type="v6e-32", priority="low")
 

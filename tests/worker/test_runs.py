@@ -203,7 +203,7 @@ def test_the_log_of_an_attempt_that_is_followed_by_another_is_not_the_runs(hand:
     hand.farm.fails(NAME, ClusterFault.PREEMPTED)
     hand.later()
     assert hand.record(RUN).log_uri is None
-    assert (hand.standing(RUN).past[0].kept or "").endswith(f"runs/{RUN}/log.txt")
+    assert (hand.standing(RUN).past[0].kept_log or "").endswith(f"runs/{RUN}/log.txt")
 
 
 def test_a_cluster_that_refuses_us_for_a_while_changes_nothing_of_a_run_that_runs(hand: RunProcess) -> None:

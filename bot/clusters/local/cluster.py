@@ -127,7 +127,7 @@ class LocalCluster:
             log_uri=folder.log.as_uri() if written else None,
             last_step=last_step(_tail(folder.log)) if written else None,
             expected_steps=expected_steps(folder.read_order().job.command),
-            heard=folder.log.stat().st_mtime if written else None,
+            last_output=folder.log.stat().st_mtime if written else None,
         )
 
     def _delete(self, name: str) -> None:

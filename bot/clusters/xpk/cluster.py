@@ -74,7 +74,7 @@ class XpkCluster:
             if stands.state is not JobState.RUNNING:
                 return stands
             heard = await self._newest(api, seen)
-            return replace(stands, last_step=heard.last_step, heard=heard.at)
+            return replace(stands, last_step=heard.last_step, last_output=heard.at)
 
     async def delete(self, name: str) -> None:
         """As `Cluster.delete`: `xpk workload delete --workload NAME`, where the workload is ours."""

@@ -319,7 +319,7 @@ def _queued(seen: JobObjects, queued: Iterable[Workload]) -> Observation:
     if "QuotaReserved" not in seen.workload.conditions:
         place = queue_position(seen.workload, queued)
     note = one_line(seen.workload.waits_because)
-    return Observation(state=JobState.QUEUED, queue_place=place, note=note)
+    return Observation(state=JobState.QUEUED, queue_position=place, note=note)
 
 
 def _evicted(seen: JobObjects) -> Observation | None:

@@ -30,13 +30,13 @@ def test_a_job_goes_from_the_queue_to_its_end(tmp_path: Path, patch: pytest.Monk
             assert await stage.far.observe(NAME) == Observation(state=JobState.ABSENT)
             await stage.far.launch(JOB)
             queued = await stage.far.observe(NAME)
-            assert (queued.state, queued.queue_place) == (JobState.QUEUED, 1)
+            assert (queued.state, queued.queue_position) == (JobState.QUEUED, 1)
             assert queued.note.startswith("couldn't assign flavors")
             stage.kubelet.run(NAME)
             stage.kubelet.say(NAME, "completed step: 7, seconds: 0.1\n")
             running = await stage.until(JobState.RUNNING)
             assert (running.last_step, running.expected_steps, running.note) == (7, 30, "")
-            assert running.heard is not None
+            assert running.last_output is not None
             stage.kubelet.finish(NAME)
             ended = await stage.until(JobState.ENDED)
             assert (ended.exit_code, ended.fault) == (0, None)

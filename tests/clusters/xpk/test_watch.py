@@ -33,7 +33,7 @@ def test_a_hundred_jobs_cost_three_streams(tmp_path: Path, monkeypatch: pytest.M
             stage.cluster.page = 30
             seen = await asyncio.gather(*(stage.far.observe(name) for name in names))
             assert {one.state for one in seen} == {JobState.QUEUED}
-            assert sorted(one.queue_place or 0 for one in seen) == list(range(1, 101))
+            assert sorted(one.queue_position or 0 for one in seen) == list(range(1, 101))
             await asyncio.sleep(0.1)
             before = len(stage.cluster.asked)
             await asyncio.gather(*(stage.far.observe(name) for name in names))

@@ -180,7 +180,7 @@ def test_the_place_in_the_queue_is_kueues(kubelet: Kubelet) -> None:
     kubelet.admit("let-in")
     kubelet.make("mv-lowest", priority="very-low", ago=600)
     places = {
-        name: seen(kubelet, name).queue_place for name in ("somebodys-high", "mv-old", NAME, "mv-lowest")
+        name: seen(kubelet, name).queue_position for name in ("somebodys-high", "mv-old", NAME, "mv-lowest")
     }
     assert places == {"somebodys-high": 1, "mv-old": 2, NAME: 3, "mv-lowest": 4}
 

@@ -59,7 +59,12 @@ def test_a_run_that_is_tried_again_shows_its_past_attempts(site: SiteUnderTest) 
     ("changes", "words"),
     [
         (
-            {"state": RunState.RUNNING, "last_step": 6, "expected_steps": 10, "heard": NOW + 7200 - 840},
+            {
+                "state": RunState.RUNNING,
+                "last_step": 6,
+                "expected_steps": 10,
+                "last_output": NOW + 7200 - 840,
+            },
             "running: silent for 14 min, last step 6 of 10",
         ),
         ({"why": "4 of 4 runs on the cluster"}, "planned: waits: 4 of 4 runs on the cluster"),

@@ -28,7 +28,15 @@ from tests.worker.model.cluster import LogStore, ModelCluster, TrueJob
 from tests.worker.model.ledger import LIMIT, Ledger, LedgerGate, row_of
 
 PACE = RunTimeouts(
-    poll=10, unseen=60, queue=1e5, overdue=100, looks=3, stuck=50, gap=60, attempts=3, again=20
+    poll_seconds=10,
+    missing_seconds=60,
+    queue_seconds=1e5,
+    overrun_seconds=100,
+    min_looks=3,
+    fault_seconds=50,
+    max_gap_seconds=60,
+    max_attempts=3,
+    retry_seconds=20,
 )
 
 STEPS = 10
@@ -161,11 +169,13 @@ class World:
         job, run = self.ground.jobs[name], _run_of(name)
         kind = number % 12
         if job.seen.state is JobState.QUEUED and kind < 7:
-            job.seen = Observation(state=JobState.RUNNING, last_step=0, expected_steps=STEPS, heard=self.now)
+            job.seen = Observation(
+                state=JobState.RUNNING, last_step=0, expected_steps=STEPS, last_output=self.now
+            )
             self.ground.logs.add(name)
         elif kind < 7:
             step = min(STEPS - 1, (job.seen.last_step or 0) + 1)
-            job.seen = replace(job.seen, last_step=step, heard=self.now, fault=None)
+            job.seen = replace(job.seen, last_step=step, last_output=self.now, fault=None)
         elif kind < 9 and job.seen.state is JobState.RUNNING:
             code = (0, 1, 137)[number // 12 % 3]
             job.seen = Observation(state=JobState.ENDED, exit_code=code, log_uri="there")
@@ -181,7 +191,7 @@ class World:
             self.causes[run] += 1
             del self.ground.jobs[name]
         elif name not in self.ground.blind and self.books.standing(run).missing_looks == 0:
-            self.ground.blind[name] = PACE.looks + 1
+            self.ground.blind[name] = PACE.min_looks + 1
 
     def _trouble(self, job: TrueJob, number: int) -> None:
         """A job that lives suffers a fault, or is put back into the queue."""
@@ -244,7 +254,7 @@ class World:
     def _check(self, run: str) -> None:
         state, standing = RunState(self.books.rows[run]["state"]), self.books.standing(run)
         assert standing.attempt - 1 <= self.causes[run], "another attempt for nothing that a cluster did"
-        assert standing.attempt <= PACE.attempts + self.retries, "more attempts than there may be"
+        assert standing.attempt <= PACE.max_attempts + self.retries, "more attempts than there may be"
         assert len(standing.names) == len(standing.past) + 1, "two attempts share a name"
         if state is RunState.ENDED:
             assert run in self.books.measured, "ended without a measurement"
@@ -256,9 +266,9 @@ class World:
     def _may_be_lost(self, run: str, standing: RunStatus) -> bool:
         """Whether what is said of a lost run is so. A clock that jumps may hide a gap's length each time."""
         if "time limit" in standing.why:
-            return self.ran[run] + self.jumps * PACE.gap >= 600.0
+            return self.ran[run] + self.jumps * PACE.max_gap_seconds >= 600.0
         if "all" in standing.why:
-            return self.causes[run] >= PACE.attempts
+            return self.causes[run] >= PACE.max_attempts
         return "no longer knows" in standing.why and standing.name in self.vanished
 
     def calm(self) -> None:
@@ -288,7 +298,7 @@ class World:
             job.seen = Observation(state=JobState.ENDED, exit_code=0, log_uri="there")
         else:
             self.ground.logs.add(name)
-            job.seen = Observation(state=JobState.RUNNING, last_step=1, heard=self.now)
+            job.seen = Observation(state=JobState.RUNNING, last_step=1, last_output=self.now)
 
     def _all_over(self) -> bool:
         return all(RunState(row["state"]) in TERMINAL_STATES for row in self.books.rows.values()) and all(
