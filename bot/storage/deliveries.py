@@ -38,9 +38,6 @@ def record(connection: Connection, deliveries: Sequence[Delivery]) -> None:
             "received": delivery.received,
             "state": DeliveryState.RECEIVED,
             "due": delivery.received,
-            "lease_until": 0.0,
-            "token": 0,
-            "attempts": 0,
         }
         for delivery in deliveries
     ]

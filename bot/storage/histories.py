@@ -6,11 +6,10 @@ from math import inf
 from msgspec import Struct
 from sqlalchemy import Connection, select
 
-from bot.domain.pull_request import branch_slug
 from bot.domain.run import RunOrigin, RunRecord, RunState, comparable_across_days
 from bot.planning.baseline import HISTORY_RUNS, newest_history
 from bot.storage import runs
-from bot.storage.runs import KEEPS_PACE_TEXT, RunFigures, newest_rows
+from bot.storage.runs import COMPARABLE_SQL, RunFigures, newest_rows
 from bot.storage.tables import ACKNOWLEDGEMENT, MEASUREMENT, RUN
 from bot.verdict.noise import PastRun
 
@@ -24,8 +23,8 @@ STEP_TIME = "steady_step_seconds"
 
 
 class HistoryPoint(Struct, frozen=True, kw_only=True):
-    """One run. `value` is None where the run has no such figure; `outcome` is how its log ended. `found` says
-    that we did not start it, `keeps_pace` that it may stand beside runs of other days."""
+    """One run. `value` is None if the run lacks the metric; `outcome` is how its log ended. `found` says that
+    we did not start it, `keeps_pace` that it is comparable with runs of other days."""
 
     run: str
     sha: str | None
@@ -38,7 +37,7 @@ class HistoryPoint(Struct, frozen=True, kw_only=True):
 
 
 class AcknowledgedVerdict(Struct, frozen=True, kw_only=True):
-    """A verdict on a case that somebody took note of, and why."""
+    """A verdict on a case that somebody acknowledged, and why."""
 
     number: int
     verdict: str
@@ -110,7 +109,7 @@ def history_points(
 def acknowledged_verdicts(
     connection: Connection, repository: str, key: tuple[str, str]
 ) -> tuple[AcknowledgedVerdict, ...]:
-    """What was acknowledged of a case and variant, oldest first."""
+    """The acknowledged verdicts of a case and variant, oldest first."""
     table = ACKNOWLEDGEMENT.c
     rows = connection.execute(
         select(*(table[name] for name in AcknowledgedVerdict.__struct_fields__))
@@ -137,9 +136,9 @@ class ComparableSeries(Struct, frozen=True, kw_only=True):
 def comparable_main_runs(
     of_base: Sequence[RunRecord], figures: Mapping[str, RunFigures], *, like: Sequence[RunRecord]
 ) -> tuple[PastRun, ...]:
-    """The newest runs on main that keep their pace and have a steady step time, measured as the newest of
-    `like` was: on the same devices and mesh, with the same versions. Oldest first; none where nothing of
-    `like` was measured."""
+    """The newest runs on main that are comparable across days and have a step time, under the conditions of
+    the newest of `like`: the same devices, mesh and versions. Oldest first; none if nothing of `like` was
+    measured."""
     under = next((figures[run.id].conditions for run in like if run.id in figures), None)
     known = {run.id: figures[run.id] for run in of_base if run.id in figures and run.keeps_pace}
     alike = [run for run in of_base if run.id in known and known[run.id].conditions == under]
@@ -152,7 +151,7 @@ def comparable_main_runs(
 
 
 class HistoryQuery(Struct, frozen=True, kw_only=True):
-    """What a history is to be like: a case and variant, measured under these conditions, begun up to a moment
+    """Which runs a history holds: a case and variant under these conditions, started no later than `until`
     (Unix seconds; None: any)."""
 
     key: tuple[str, str]
@@ -163,11 +162,11 @@ class HistoryQuery(Struct, frozen=True, kw_only=True):
 def query_histories(
     connection: Connection, repository: str, branch: str, wanted: Sequence[HistoryQuery]
 ) -> list[tuple[PastRun, ...]]:
-    """The newest runs on a branch (by its slug) that keep their pace, have a steady step time and are like
-    each of these, oldest first: what tells the noise of a comparison."""
+    """For each query the newest matching runs on a branch (by its slug) that are comparable across days and
+    have a step time, oldest first: they measure the noise of a comparison."""
     known: list[list[PastRun]] = [[] for _ in wanted]
-    # Those of an unknown moment count as the oldest. Asked for with the others they would have the database
-    # pass every run since an old commit, rather than begin there.
+    # Runs without a time count as the oldest. In one query with the others the database would pass every run
+    # since an old commit, instead of starting there.
     for moment in ("run.started <= :until{n}", "run.started IS NULL"):
         places = [place for place, past in enumerate(known) if len(past) < HISTORY_RUNS]
         rows = newest_rows(
@@ -176,21 +175,20 @@ def query_histories(
             [wanted[place].key for place in places],
             most=HISTORY_RUNS,
             given={"repository": repository, "branch": branch},
-            where=f"AND {KEEPS_PACE_TEXT} AND measurement.conditions = :under{{n}} "
+            where=f"AND {COMPARABLE_SQL} AND measurement.conditions = :under{{n}} "
             f"AND measurement.steady_seconds > 0 AND {moment}",
-            own=[_query_values(wanted[place]) for place in places],
+            own=[
+                {"under": one.under, "until": inf if one.until is None else one.until}
+                for one in (wanted[place] for place in places)
+            ],
         )
         for at, (_, sha, started, seconds) in rows:
             known[places[at]].append(PastRun(seconds=seconds, sha=sha, started=started))
     return [tuple(reversed(past[:HISTORY_RUNS])) for past in known]
 
 
-def _query_values(one: HistoryQuery) -> dict[str, object]:
-    return {"under": one.under, "until": inf if one.until is None else one.until}
-
-
 def comparable_series(strip: CaseHistory) -> ComparableSeries | None:
-    """The runs that keep their pace, under the conditions of the newest; None where there is none."""
+    """The runs that are comparable across days, under the conditions of the newest; None without any."""
     steady = [point for point in strip.points if point.keeps_pace]
     if not steady:
         return None
@@ -205,11 +203,6 @@ def comparable_series(strip: CaseHistory) -> ComparableSeries | None:
             if point.value
         ),
     )
-
-
-def branch_series(connection: Connection, repository: str, branch: str) -> tuple[ComparableSeries, ...]:
-    """The series of every case and variant that ran on a branch, by name."""
-    return all_series(case_histories(connection, repository, branch_slug(branch)))
 
 
 def all_series(strips: Sequence[CaseHistory]) -> tuple[ComparableSeries, ...]:

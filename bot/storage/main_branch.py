@@ -18,8 +18,8 @@ from bot.domain.run import RunRecord, RunState
 from bot.planning.lineage import Landing, LandingHead
 from bot.storage import named_values, pull_requests, runs
 from bot.storage.queue import Claim, release
-from bot.storage.runs import KEEPS_PACE
-from bot.storage.sql import insert
+from bot.storage.runs import COMPARABLE
+from bot.storage.sql import insert, insert_missing, upsert
 from bot.storage.tables import (
     CASE_KEY,
     LANDING,
@@ -33,23 +33,13 @@ from bot.storage.tables import (
 
 
 def enqueue_main(connection: Connection, *, repository: str, installation: int, now: float) -> None:
-    """Have main looked at as soon as possible."""
-    first = {
-        "repository": repository,
-        "installation": installation,
-        "wanted": 0,
-        "due": now,
-        "lease_until": 0.0,
-        "token": 0,
-        "attempts": 0,
-    }
-    again = {"wanted": MAINLINE.c.wanted + 1, "due": now, "installation": installation}
-    statement = insert(connection, MAINLINE).values(**first)
-    connection.execute(statement.on_conflict_do_update(index_elements=["repository"], set_=again))
+    """Make main due now."""
+    values = {"wanted": MAINLINE.c.wanted + 1, "due": now, "installation": installation}
+    upsert(connection, MAINLINE, {"repository": repository}, values, new={"wanted": 0})
 
 
 def touch_main(connection: Connection, repository: str, *, now: float) -> None:
-    """Have main looked at where it is looked at at all: a run of it is over, or it is to be run otherwise."""
+    """Make main due now if we measure it: one of its runs is over, or its configuration changed."""
     here = MAINLINE.c.repository == repository
     connection.execute(update(MAINLINE).where(here).values(wanted=MAINLINE.c.wanted + 1, due=now))
 
@@ -57,14 +47,13 @@ def touch_main(connection: Connection, repository: str, *, now: float) -> None:
 def release_main(
     connection: Connection, held: Claim, *, now: float, due: float | None, scheduled: str | None
 ) -> bool:
-    """Write what came of looking; due at once where something was wished for meanwhile."""
-    values: dict[str, Any] = {"scheduled": scheduled}
+    """Release main's row; it is due at once if it was enqueued meanwhile."""
     again = case((MAINLINE.c.wanted != held.row["wanted"], now), else_=due)
-    return release(connection, held, due=None, values={**values, "due": again})
+    return release(connection, held, due=None, values={"scheduled": scheduled, "due": again})
 
 
 class SeenDefaultBranch(Struct, frozen=True, kw_only=True):
-    """The default branch, and the newest commit of it whose landings are known."""
+    """The default branch, and its newest commit whose landings are known."""
 
     branch: str
     sha: str
@@ -74,31 +63,28 @@ _DECODE_SEEN_BRANCH = msgspec.json.Decoder(SeenDefaultBranch)
 
 
 def seen_default_branch(connection: Connection, repository: str) -> SeenDefaultBranch | None:
-    """What was seen last; None where main was never looked at."""
+    """The default branch as it was seen last; None before the first time."""
     kept = named_values.read(connection, _default_branch_key(connection, repository))
     return _DECODE_SEEN_BRANCH.decode(kept) if kept is not None else None
 
 
 def save_default_branch(connection: Connection, repository: str, now: SeenDefaultBranch) -> None:
-    """Remember what is seen now."""
+    """Save the default branch as it is seen now."""
     named_values.save(
         connection, _default_branch_key(connection, repository), msgspec.json.encode(now).decode()
     )
 
 
 def rename_default_branch(connection: Connection, repository: str, *, old: str, new: str, now: float) -> int:
-    """Let the history of a default branch go on under its new name, and have the open pull requests looked
-    at, which are compared with it; the number of runs. Again is harmless."""
+    """Move the history of a default branch to its new name, and make the open pull requests due, which are
+    compared with it; the number of runs. Repeating it changes nothing."""
     here, there = branch_slug(old), branch_slug(new)
     landed = (LANDING.c.repository == repository, LANDING.c.branch == old)
     connection.execute(update(LANDING).where(*landed).values(branch=new))
     if here == there:
         return 0
     for name, variant in runs.case_keys(connection, repository, here):
-        key = insert(connection, CASE_KEY).values(
-            repository=repository, branch=there, case=name, variant=variant
-        )
-        connection.execute(key.on_conflict_do_nothing())
+        insert_missing(connection, CASE_KEY, repository=repository, branch=there, case=name, variant=variant)
     connection.execute(delete(CASE_KEY).where(CASE_KEY.c.repository == repository, CASE_KEY.c.branch == here))
     of_branch = (RUN.c.repository == repository, RUN.c.branch == here)
     moved = connection.execute(update(RUN).where(*of_branch).values(branch=there)).rowcount
@@ -108,20 +94,20 @@ def rename_default_branch(connection: Connection, repository: str, *, old: str, 
 
 
 def _default_branch_key(connection: Connection, repository: str) -> str:
-    """By GitHub's number, where it is known: a repository's name may change as well."""
+    """Named by GitHub's id if we know it: a repository's name may change."""
     number = select(REPOSITORY.c.id).where(REPOSITORY.c.full_name == repository)
     return f"main of {connection.execute(number).scalar_one_or_none() or repository}"
 
 
 SHORT_SHA_LENGTHS = (MIN_SHA_LENGTH, 8, 9, 10, 11, 12)
-"""How short the commit in a run's name usually is, where it is not whole."""
+"""The usual lengths of shortened commits in the names of runs."""
 
 MAX_HEADS = 1000
-"""Pull requests of a repository whose heads are looked for on main, the newest ones, and as many branches."""
+"""How many of the newest pull requests, and of the newest branches, we look for on main."""
 
 
 class LandedHead(Struct, frozen=True, kw_only=True):
-    """A head that became a commit of `branch`; `same_files` where nothing else came with it."""
+    """A head that became a commit of `branch`; `same_files` if that commit has the head's files."""
 
     head_sha: str
     branch: str
@@ -132,7 +118,7 @@ class LandedHead(Struct, frozen=True, kw_only=True):
 def save_landings(
     connection: Connection, repository: str, branch: str, found: Iterable[Landing], now: float
 ) -> None:
-    """Keep what is known of each head; a surer sign, or a newer commit with the same one, replaces it."""
+    """Save how each head landed; surer evidence, or a newer commit with the same evidence, replaces it."""
     for landing in found:
         values = {
             "branch": branch,
@@ -141,36 +127,25 @@ def save_landings(
             "same_files": landing.same_files,
             "made": now,
         }
-        statement = insert(connection, LANDING).values(
-            repository=repository, head_sha=landing.head.sha, **values
-        )
-        connection.execute(
-            statement.on_conflict_do_update(
-                index_elements=["repository", "head_sha"],
-                set_=values,
-                where=LANDING.c.known >= int(landing.known),
-            )
-        )
+        key = {"repository": repository, "head_sha": landing.head.sha}
+        upsert(connection, LANDING, key, values, where=LANDING.c.known >= int(landing.known))
 
 
 def find_landing(connection: Connection, repository: str, head_sha: str) -> LandedHead | None:
-    """What became of a head; None where it has not landed."""
-    row = (
-        connection.execute(_landing_query(repository).where(LANDING.c.head_sha == head_sha))
-        .mappings()
-        .first()
-    )
+    """How a head landed; None if it has not landed."""
+    query = _landing_query(repository).where(LANDING.c.head_sha == head_sha)
+    row = connection.execute(query).mappings().first()
     return LandedHead(**row) if row else None
 
 
 def adopt_runs(connection: Connection, repository: str, branch: str, now: float) -> int:
-    """Make the runs of heads that landed on `branch` with the very same files runs of the commits that they
-    became; the number of those that are new there, or of a newer commit than before. Where there are any, the
-    open pull requests are looked at, which are compared with them.
+    """Copy the runs of heads that landed unchanged on `branch` to the commits that they became; how many are
+    new there, or moved to a newer commit. If any are, the open pull requests are due, which are compared with
+    them.
 
-    Each is one row of its own with the same log and measurement, also where a change landed twice: one
-    measurement must not count twice in main's history. Runs that we started on this machine are left
-    out: their times only mean something beside those of the run that they took turns with.
+    A run has one copy with the same log and measurement, also if its change landed twice: one measurement
+    must not count twice in main's history. Runs of this machine are left out: they are only comparable with
+    the run that they took turns with.
     """
     landed = [one for one in _landed_unchanged(connection, repository) if one.branch == branch]
     became = {spelt: one for one in landed for spelt in _sha_spellings(one.head_sha)}
@@ -178,7 +153,7 @@ def adopt_runs(connection: Connection, repository: str, branch: str, now: float)
         select(RUN)
         .where(RUN.c.repository == repository, RUN.c.sha.in_(sorted(became)))
         .where(RUN.c.state == RunState.ENDED, RUN.c.measured_sha.is_(None))
-        .where(KEEPS_PACE)
+        .where(COMPARABLE)
     )
     new = 0
     for row in rows.mappings().all():
@@ -191,8 +166,7 @@ def adopt_runs(connection: Connection, repository: str, branch: str, now: float)
 
 def _adopt_run(connection: Connection, row: RowMapping, landed: LandedHead, now: float) -> int:
     adopted = _existing_adoption(connection, row, landed) or _adopted_id(row, landed)
-    values = {name: row[name] for name in RunRecord.__struct_fields__} | {
-        "id": adopted,
+    values = {name: row[name] for name in RunRecord.__struct_fields__ if name != "id"} | {
         "branch": branch_slug(landed.branch),
         "sha": landed.main_sha,
         "measured_sha": landed.head_sha,
@@ -200,11 +174,8 @@ def _adopt_run(connection: Connection, row: RowMapping, landed: LandedHead, now:
         "key": None,
         "seen": now,
     }
-    kept = insert(connection, RUN).values(values)
-    moved = kept.on_conflict_do_update(
-        index_elements=["id"], set_={"sha": landed.main_sha}, where=RUN.c.sha != landed.main_sha
-    )
-    if connection.execute(moved.returning(RUN.c.id)).first() is None:
+    moved = {"sha": landed.main_sha}
+    if not upsert(connection, RUN, {"id": adopted}, moved, new=values, where=RUN.c.sha != landed.main_sha):
         return 0
     record = runs.by_id(connection, adopted)
     if record is not None:
@@ -224,25 +195,25 @@ def _adopted_id(row: RowMapping, landed: LandedHead) -> str:
 
 
 def _existing_adoption(connection: Connection, row: RowMapping, landed: LandedHead) -> str | None:
-    """The run's double on this branch, where the branch had another name when it was adopted."""
+    """The run's copy on this branch, made when the branch had another name."""
     same = (RUN.c[name] == row[name] for name in ("repository", "case", "variant", "log_uri", "started"))
     here = (RUN.c.branch == branch_slug(landed.branch), RUN.c.measured_sha == landed.head_sha)
     return connection.execute(select(RUN.c.id).where(*same, *here)).scalars().first()
 
 
 def _landed_unchanged(connection: Connection, repository: str) -> tuple[LandedHead, ...]:
-    """The heads that landed with the very same files."""
+    """The heads that landed with the same files."""
     rows = connection.execute(_landing_query(repository).where(LANDING.c.same_files)).mappings()
     return tuple(LandedHead(**row) for row in rows)
 
 
 def _sha_spellings(sha: str) -> frozenset[str]:
-    """The commit as runs may spell it: whole, and shortened as git and people do."""
+    """The commit as runs may spell it: in full, and shortened as git and people do."""
     return frozenset(sha[:digits] for digits in (*SHORT_SHA_LENGTHS, len(sha)))
 
 
 def known_heads(connection: Connection, repository: str) -> tuple[LandingHead, ...]:
-    """The heads of a repository's pull requests and watched branches, as we last saw them."""
+    """The heads of a repository's pull requests and watched branches, as we saw them last."""
     columns = (PULL_REQUEST.c[name] for name in ("number", "kind", "head_sha", "head_branch", "head_tree"))
     known = select(*columns).where(
         PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.head_sha.is_not(None)
@@ -271,12 +242,12 @@ def _landing_query(repository: str) -> Select[tuple[str, str, str, bool]]:
 
 
 MERGE_GROUP_KEPT_SECONDS = 7 * 86_400.0
-"""After this time nobody asks for the check of such a commit again: its queue has long gone on."""
+"""After a week nobody asks for the check of a merge queue's commit again."""
 
 
 class MergeGroup(Struct, frozen=True, kw_only=True):
-    """A commit that a merge queue made of pull requests, `pull` the last of them where its name says so;
-    `asked` is when its checks were asked for (Unix seconds)."""
+    """A commit that a merge queue made of pull requests; `pull` is the last of them, if its name says so.
+    `asked` is when its checks were requested (Unix seconds)."""
 
     repository: str
     head_sha: str
@@ -291,25 +262,18 @@ def merge_group(row: Mapping[Any, Any]) -> MergeGroup:
 
 
 def enqueue_merge_group(connection: Connection, one: MergeGroup) -> None:
-    """Have the check of this commit written as soon as possible."""
+    """Make the check of this commit due now."""
     of_repository = MERGE_GROUP.c.repository == one.repository
     old = MERGE_GROUP.c.asked < one.asked - MERGE_GROUP_KEPT_SECONDS
     connection.execute(delete(MERGE_GROUP).where(of_repository, old, MERGE_GROUP.c.due.is_(None)))
-    values = {name: getattr(one, name) for name in MergeGroup.__struct_fields__}
-    first = {**values, "wanted": 0, "due": one.asked, "lease_until": 0.0, "token": 0, "attempts": 0}
-    again = {
-        "wanted": MERGE_GROUP.c.wanted + 1,
-        "due": one.asked,
-        "asked": one.asked,
-        "installation": one.installation,
-    }
-    statement = insert(connection, MERGE_GROUP).values(**first)
-    keys = ["repository", "head_sha"]
-    connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=again))
+    key = {"repository": one.repository, "head_sha": one.head_sha}
+    values = {"due": one.asked, "asked": one.asked, "installation": one.installation}
+    again = {**values, "wanted": MERGE_GROUP.c.wanted + 1}
+    upsert(connection, MERGE_GROUP, key, again, new={"wanted": 0, "pull": one.pull})
 
 
 def touch_merge_group(connection: Connection, *, repository: str, head_sha: str, now: float) -> bool:
-    """Have the check of a commit that we know written again; False where it is no merge queue's."""
+    """Make the check of a commit that we know due again; False if it is no merge queue's."""
     touched = connection.execute(
         update(MERGE_GROUP)
         .where(MERGE_GROUP.c.repository == repository, MERGE_GROUP.c.head_sha == head_sha)
@@ -319,6 +283,6 @@ def touch_merge_group(connection: Connection, *, repository: str, head_sha: str,
 
 
 def release_merge_group(connection: Connection, held: Claim, *, now: float, due: float | None) -> bool:
-    """Let go of the row; due at once where something was wished for meanwhile."""
+    """Release the row; it is due at once if it was enqueued meanwhile."""
     again = case((MERGE_GROUP.c.wanted != held.row["wanted"], now), else_=due)
     return release(connection, held, due=None, values={"due": again})

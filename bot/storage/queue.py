@@ -12,7 +12,7 @@ from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, and_, case, func, select, update
 from sqlalchemy import Table as Table  # noqa: PLC0414 - named by those who work through here
 
-from bot.storage.sql import insert
+from bot.storage.sql import insert_missing
 from bot.storage.tables import CHORE, DELIVERY, PULL_REQUEST, RUN
 
 _NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -20,7 +20,7 @@ _NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """A row held until `lease_until`; `row` is what it said when it was claimed."""
+    """A row held until `lease_until`; `row` is its content when it was claimed."""
 
     table: Table
     token: int
@@ -29,10 +29,10 @@ class Claim(Struct, frozen=True, kw_only=True):
 
 
 def claim(connection: Connection, table: Table, *, owner: str, now: float, lease: float) -> Claim | None:
-    """Take the row that is due longest, for `lease` seconds, of several the first by its key; None where
-    nothing is due.
+    """Claim the row that is due longest for `lease` seconds, the first by key of several; None if nothing is
+    due.
 
-    The token goes up with every claim: it fences off whoever held the row before.
+    Every claim raises the token, which fences off the row's earlier holders.
     """
     keys = list(table.primary_key.columns)
     free = and_(table.c.due <= now, table.c.lease_until <= now)
@@ -47,7 +47,7 @@ def claim(connection: Connection, table: Table, *, owner: str, now: float, lease
 def claim_row(
     connection: Connection, table: Table, *, key: Mapping[str, Any], owner: str, now: float, lease: float
 ) -> Claim | None:
-    """Take one row, due or not, for `lease` seconds; None where another holds it or there is none."""
+    """Claim one row, due or not, for `lease` seconds; None if it is held or not there."""
     free = and_(_is_row(table, key), table.c.lease_until <= now)
     return _claim_where(connection, table, free, owner=owner, until=now + lease)
 
@@ -71,19 +71,19 @@ def _claim_where(
 
 
 def return_claim(connection: Connection, held: Claim) -> bool:
-    """Let go of a row without a word about it: due when it was; False when it was lost."""
+    """Return a row as it was claimed, due when it was; False if it was lost."""
     return _write_claimed(connection, held, {"lease_owner": None, "lease_until": 0.0})
 
 
 def extend_lease(connection: Connection, held: Claim, *, until: float) -> bool:
-    """Extend the lease while the work goes on; False when the row has been lost."""
+    """Extend the lease while the work goes on; False if the row was lost."""
     return _write_claimed(connection, held, {"lease_until": until})
 
 
 def release(
     connection: Connection, held: Claim, *, due: float | None, values: Mapping[str, Any] | None = None
 ) -> bool:
-    """Write what came of it, and when the row is due next (None: never by itself); False when it was lost."""
+    """Write the result, and when the row is due next (None: never by itself); False if it was lost."""
     return _write_claimed(
         connection,
         held,
@@ -92,7 +92,7 @@ def release(
 
 
 def postpone(connection: Connection, held: Claim, *, due: float, error: str) -> bool:
-    """Hand the row back after a failure: it is tried again at `due`; False when it was lost."""
+    """Return the row after a failure, to be retried at `due`; False if it was lost."""
     attempts = held.table.c.attempts + 1
     return _write_claimed(
         connection,
@@ -102,7 +102,7 @@ def postpone(connection: Connection, held: Claim, *, due: float, error: str) -> 
 
 
 def release_all(connection: Connection, table: Table, *, owner: str) -> int:
-    """Free every row this owner holds, so that another process need not wait for its leases to end."""
+    """Release every row of this owner, so that no other process waits for its leases to end."""
     freed = connection.execute(
         update(table).where(table.c.lease_owner == owner).values(lease_owner=None, lease_until=0.0)
     )
@@ -127,21 +127,17 @@ def _is_row(table: Table, row: Mapping[Any, Any]) -> ColumnElement[bool]:
 
 
 def schedule_jobs(connection: Connection, names: Sequence[str], *, now: float) -> None:
-    """Have these chores done now, as a program that starts wants it; one that is being done is left alone."""
+    """Make these scheduled jobs due now; a job that runs is left alone."""
     for name in names:
-        connection.execute(
-            insert(connection, CHORE)
-            .values(name=name, due=now, lease_until=0.0, token=0, attempts=0)
-            .on_conflict_do_nothing(index_elements=["name"])
-        )
+        insert_missing(connection, CHORE, name=name, due=now)
     connection.execute(
         update(CHORE).where(CHORE.c.name.in_(names), CHORE.c.lease_until <= now).values(due=now)
     )
 
 
 class QueueCounts(Struct, frozen=True, kw_only=True):
-    """Deliveries by state; by table, the rows that wait for a time, and those whose last step failed; open
-    pull requests on which GitHub refuses what we would say."""
+    """Deliveries by state; by table, the rows that are or will be due, and those whose last step failed; open
+    pull requests on which GitHub refuses our comment or check."""
 
     deliveries: Mapping[str, int]
     due: Mapping[str, int]
@@ -150,7 +146,7 @@ class QueueCounts(Struct, frozen=True, kw_only=True):
 
 
 def count_rows(connection: Connection) -> QueueCounts:
-    """Count, in one view of the database."""
+    """Count them in one view of the database."""
     states = connection.execute(
         select(DELIVERY.c.state, func.count().label("number")).group_by(DELIVERY.c.state)
     )

@@ -11,7 +11,7 @@ from msgspec import Struct
 from sqlalchemy import Connection, and_, delete, func, select
 
 from bot.storage.database import Database, DatabaseUnavailable
-from bot.storage.sql import insert
+from bot.storage.sql import insert_missing, upsert
 from bot.storage.tables import GIVEN, REPOSITORY, SENT
 
 MAX_COMMANDS = 20
@@ -22,8 +22,8 @@ WINDOW_SECONDS = 3600.0
 
 
 class RateDecision(Struct, frozen=True, kw_only=True):
-    """Whether it may be carried out. Where it may not: when the next one may (Unix seconds), and whether
-    this is the `first` that is refused, which is told; the others get a reaction alone."""
+    """Whether commands may run. If not: when the next one may (Unix seconds), and whether this is the `first`
+    refusal, which the comment explains; the others only get a reaction."""
 
     allowed: bool
     opens: float = 0.0
@@ -33,26 +33,21 @@ class RateDecision(Struct, frozen=True, kw_only=True):
 def consume(
     connection: Connection, repository: str, person: int, *, name: str, count: int, made: float
 ) -> RateDecision:
-    """Count `count` commands of one comment, given at `made`; they are carried out together or not at all."""
+    """Count `count` commands of one comment, given at `made`; they run together or not at all."""
     here = and_(GIVEN.c.repository == repository, GIVEN.c.person == person)
-    # One after the other: two that count at the same time would both find room for one more.
+    # Lock the repository: two that count at the same time would both find room for one more.
     connection.execute(select(REPOSITORY.c.id).where(REPOSITORY.c.full_name == repository).with_for_update())
     connection.execute(delete(GIVEN).where(here, GIVEN.c.made < made - WINDOW_SECONDS))
     known = _earlier_decision(connection, here, name)
     if known is not None:
         return known
-    carried = select(GIVEN.c.made).where(here, GIVEN.c.counted).order_by(GIVEN.c.made)
-    times = list(connection.execute(carried).scalars())
+    counted = select(GIVEN.c.made).where(here, GIVEN.c.counted).order_by(GIVEN.c.made)
+    times = list(connection.execute(counted).scalars())
     allowed = len(times) + count <= MAX_COMMANDS
     first = _first_refused(connection, here) is None
     for place in range(count):
-        connection.execute(
-            insert(connection, GIVEN)
-            .values(
-                repository=repository, person=person, name=f"{name}:{place:02}", counted=allowed, made=made
-            )
-            .on_conflict_do_nothing()
-        )
+        row = {"repository": repository, "person": person, "name": f"{name}:{place:02}"}
+        insert_missing(connection, GIVEN, **row, counted=allowed, made=made)
     if allowed:
         return RateDecision(allowed=True)
     freed = times[len(times) + count - MAX_COMMANDS - 1] if times else made
@@ -60,7 +55,7 @@ def consume(
 
 
 def _earlier_decision(connection: Connection, here: Any, name: str) -> RateDecision | None:
-    """What was said of it when it was counted: a delivery may be worked on twice."""
+    """The decision when it was counted before: a delivery may be processed twice."""
     row = connection.execute(select(GIVEN).where(here, GIVEN.c.name == f"{name}:00")).mappings().first()
     if row is None:
         return None
@@ -72,7 +67,7 @@ def _earlier_decision(connection: Connection, here: Any, name: str) -> RateDecis
 
 
 def _first_refused(connection: Connection, here: Any) -> str | None:
-    """The name of the first command that was refused since the last one that was carried out."""
+    """The name of the first command refused since the last one that ran."""
     newest = connection.execute(select(func.max(GIVEN.c.made)).where(here, GIVEN.c.counted)).scalar() or 0.0
     refused = (
         select(GIVEN.c.name)
@@ -85,11 +80,11 @@ def _first_refused(connection: Connection, here: Any) -> str | None:
 
 
 SentCount = tuple[int, int, int]
-"""The number of a stretch, and the writes and points in it."""
+"""The number of a period, and the writes and points in it."""
 
 
 class SharedRequestCount:
-    """What a process tells the others; who cannot reach the database counts for itself alone meanwhile."""
+    """Exchanges request counts with other processes; without the database a process counts alone."""
 
     def __init__(self, database: Database, process: str) -> None:
         self._database, self._process = database, process
@@ -97,7 +92,7 @@ class SharedRequestCount:
     async def __call__(
         self, installation: int, sent: Sequence[SentCount], since: int
     ) -> Sequence[SentCount] | None:
-        """Remember what was sent, and say what others sent in the stretch `since` and later."""
+        """Save what was sent; what others sent in the period `since` and later."""
         try:
             return await self._database.write(
                 exchange_counts, installation, process=self._process, sent=sent, since=since
@@ -109,15 +104,12 @@ class SharedRequestCount:
 def exchange_counts(
     connection: Connection, installation: int, *, process: str, sent: Sequence[SentCount], since: int
 ) -> list[SentCount]:
-    """Keep what this process sent, in place of what it said of the same stretches, and forget what no longer
-    counts; what others sent since."""
+    """Save what this process sent, delete what no longer counts, and return what the others sent since."""
     here, own = SENT.c.installation == installation, SENT.c.process == process
     connection.execute(delete(SENT).where(here, SENT.c.stretch < since))
     for stretch, writes, points in sent:
         key = {"installation": installation, "process": process, "stretch": stretch}
-        counted = {"writes": writes, "points": points}
-        statement = insert(connection, SENT).values(**key, **counted)
-        connection.execute(statement.on_conflict_do_update(index_elements=list(key), set_=counted))
+        upsert(connection, SENT, key, {"writes": writes, "points": points})
     others = (
         select(SENT.c.stretch, func.sum(SENT.c.writes), func.sum(SENT.c.points))
         .where(here, ~own, SENT.c.stretch >= since)

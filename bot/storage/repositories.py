@@ -6,18 +6,18 @@ process has seen something else meanwhile.
 
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from sqlalchemy import Connection, and_, delete, func, select, update
 
 from bot.domain.repository import Repository
 from bot.storage import main_branch, pull_requests
-from bot.storage.sql import insert
+from bot.storage.sql import upsert
 from bot.storage.tables import APPROVAL, FORMER_NAME, METADATA, PULL_REQUEST, REPOSITORY
 
 
 class RepositoryRow(Struct, frozen=True, kw_only=True):
-    """A repository that the App is, or was, installed on. `id` is GitHub's, the same under every name;
-    `first_name` is the name it was first known by here, of which the ids of its found runs are made."""
+    """A repository that the App is, or was, installed on. `id` is GitHub's and survives renames; `first_name`
+    is the first name we knew it by: the ids of its found runs are derived from it."""
 
     full_name: str
     installation: int
@@ -32,24 +32,21 @@ _COLUMNS = tuple(REPOSITORY.c[name] for name in RepositoryRow.__struct_fields__)
 
 
 def save_repository(connection: Connection, row: RepositoryRow) -> None:
-    """Remember a repository, or what changed of it; one that is known under another name is renamed first."""
+    """Save a repository, or what changed of it; one that is known under another name is renamed first."""
     if row.id is not None:
         _set_aside_former(connection, row.full_name, row.id)
         known = select(REPOSITORY.c.full_name).where(REPOSITORY.c.id == row.id)
         for name in connection.execute(known).scalars().all():
             if name != row.full_name:
                 rename_repository(connection, name, row.full_name)
-    values = {name: getattr(row, name) for name in RepositoryRow.__struct_fields__}
-    changed = {name: value for name, value in values.items() if value is not None and name != "full_name"}
-    connection.execute(
-        insert(connection, REPOSITORY)
-        .values(**values)
-        .on_conflict_do_update(index_elements=["full_name"], set_=changed)
-    )
+    values = structs.asdict(row)
+    key = {"full_name": values.pop("full_name")}
+    changed = {name: value for name, value in values.items() if value is not None}
+    upsert(connection, REPOSITORY, key, changed, new=values)
 
 
 def _set_aside_former(connection: Connection, full_name: str, number: int) -> None:
-    """Put aside what is known of another repository that had this name before: names are given out again."""
+    """Set aside the data of another repository that had this name before: GitHub reuses names."""
     other = select(REPOSITORY.c.id).where(REPOSITORY.c.full_name == full_name, REPOSITORY.c.id != number)
     former = connection.execute(other).scalar_one_or_none()
     if former is not None:
@@ -64,9 +61,9 @@ def _set_aside_former(connection: Connection, full_name: str, number: int) -> No
 
 
 def rename_repository(connection: Connection, old: str, new: str) -> None:
-    """Let everything of a repository follow it to another name, in place of what stands there already.
+    """Move all data of a repository to its new name, in place of what is stored under that name.
 
-    Approvals of forks do not follow it to another owner, whose people have read nothing of it."""
+    Approvals of forks do not follow it to another owner, whose people have not reviewed the code."""
     if old.partition("/")[0].lower() != new.partition("/")[0].lower():
         connection.execute(delete(APPROVAL).where(APPROVAL.c.repository == old))
     for table in METADATA.sorted_tables:
@@ -80,17 +77,17 @@ def rename_repository(connection: Connection, old: str, new: str) -> None:
     connection.execute(update(REPOSITORY).where(here).values(full_name=new, first_name=first))
     connection.execute(delete(FORMER_NAME).where(FORMER_NAME.c.name.in_((old, new))))
     connection.execute(update(FORMER_NAME).where(FORMER_NAME.c.full_name == old).values(full_name=new))
-    connection.execute(insert(connection, FORMER_NAME).values(name=old, full_name=new))
+    connection.execute(FORMER_NAME.insert().values(name=old, full_name=new))
 
 
 def former_names(connection: Connection) -> dict[str, str]:
-    """Names that repositories had, and those that they have now."""
+    """The current name of each repository, by its former names."""
     return {row.name: row.full_name for row in connection.execute(select(FORMER_NAME))}
 
 
 def current_name(connection: Connection, name: str, number: int | None) -> str:
-    """The name by which a delivery's repository is known now: one that comes late names it as it was called
-    when the delivery was made. A name that it never had is its newest."""
+    """The current name of a delivery's repository: a late delivery still has the name of its time. A name
+    that the repository never had is its newest."""
     renamed = (
         select(REPOSITORY.c.full_name)
         .join(FORMER_NAME, FORMER_NAME.c.full_name == REPOSITORY.c.full_name)
@@ -100,7 +97,7 @@ def current_name(connection: Connection, name: str, number: int | None) -> str:
 
 
 def first_name(connection: Connection, full_name: str) -> str:
-    """The name a repository was first known by: the ids of its found runs are made of it, and stay."""
+    """The first name we knew a repository by: the ids of its found runs are derived from it."""
     query = select(REPOSITORY.c.first_name).where(REPOSITORY.c.full_name == full_name)
     return connection.execute(query).scalar_one_or_none() or full_name
 
@@ -108,8 +105,8 @@ def first_name(connection: Connection, full_name: str) -> str:
 def deactivate(
     connection: Connection, *, installation: int, repositories: Sequence[str] | None = None
 ) -> None:
-    """Stop looking at an installation's repositories (all of them, or these). Who is just looking at a pull
-    request loses it, and says nothing more of when it is due."""
+    """Stop working on an installation's repositories (all of them, or these). Whoever works on one of their
+    pull requests loses the claim."""
     here = REPOSITORY.c.installation == installation
     if repositories is not None:
         here = and_(here, REPOSITORY.c.full_name.in_(repositories))
@@ -123,7 +120,7 @@ def deactivate(
 
 
 def reactivate_pulls(connection: Connection, *, repository: str, installation: int, now: float) -> None:
-    """Have a repository's open pull requests, which stood still with it, looked at by this installation."""
+    """Make the open pull requests of a repository that works again due, for this installation."""
     connection.execute(
         update(PULL_REQUEST)
         .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.open)
@@ -138,13 +135,13 @@ def find_repository(connection: Connection, full_name: str) -> RepositoryRow | N
 
 
 def list_repositories(connection: Connection) -> tuple[RepositoryRow, ...]:
-    """Every repository remembered, by name."""
+    """Every repository, by name."""
     rows = connection.execute(select(*_COLUMNS).order_by(REPOSITORY.c.full_name))
     return tuple(RepositoryRow(**row) for row in rows.mappings())
 
 
 def repository_row(repository: Repository) -> RepositoryRow:
-    """A repository that GitHub names now, as it is remembered."""
+    """The row of a repository as GitHub describes it now."""
     return RepositoryRow(
         full_name=repository.full_name,
         installation=repository.installation,
@@ -156,14 +153,14 @@ def repository_row(repository: Repository) -> RepositoryRow:
 
 
 class SeenConfiguration(Struct, frozen=True, kw_only=True):
-    """A digest of what was seen last, None where nothing was; and how often it was another than before."""
+    """The digest of the configuration seen last, None before the first; and how often it changed."""
 
     digest: str | None
     changes: int
 
 
 def seen_configuration(connection: Connection, full_name: str) -> SeenConfiguration | None:
-    """What any process saw last; None for a repository that is not remembered."""
+    """The configuration that any process saw last; None for an unknown repository."""
     query = select(REPOSITORY.c.configuration, REPOSITORY.c.configured)
     row = connection.execute(query.where(REPOSITORY.c.full_name == full_name)).first()
     return SeenConfiguration(digest=row.configuration, changes=row.configured) if row else None
@@ -172,12 +169,12 @@ def seen_configuration(connection: Connection, full_name: str) -> SeenConfigurat
 def save_configuration(
     connection: Connection, full_name: str, *, digest: str, since: int, now: float
 ) -> bool:
-    """Remember another configuration, and have looked at whatever it decides: the open pull requests, and
-    main. False where a change was seen `since`: the reading may be older than that one."""
+    """Save a changed configuration, and make what it decides due: the open pull requests, and main. False if
+    another change was seen after `since`: this reading may be the older one."""
     here = REPOSITORY.c.full_name == full_name
     if connection.execute(select(REPOSITORY.c.configured).where(here)).scalar_one_or_none() != since:
         return False
-    # First the rows of others, then its own: everybody who locks several does it in this order.
+    # Other rows first, then the repository's: every transaction that locks several uses this order.
     main_branch.touch_main(connection, full_name, now=now)
     pull_requests.touch_open(connection, repository=full_name, now=now)
     changed = connection.execute(
@@ -189,6 +186,6 @@ def save_configuration(
 
 
 def invalidate_configuration(connection: Connection, full_name: str) -> None:
-    """Have it read anew by every process at its next look: it may be another file by now."""
+    """Make every process read the configuration again: it may have changed."""
     here, again = REPOSITORY.c.full_name == full_name, REPOSITORY.c.configured + 1
     connection.execute(update(REPOSITORY).where(here).values(configured=again))

@@ -7,7 +7,7 @@ Writing a request twice changes nothing: its name says which comment and line, o
 from typing import Any, assert_never
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 from sqlalchemy import Connection, and_, delete, select
 
 from bot.domain.case_key import CaseKey
@@ -18,7 +18,7 @@ from bot.report.model import AcknowledgedState, Acknowledgement, RowState
 from bot.runs.run_status import TERMINAL_STATES
 from bot.storage import main_branch, pull_requests, runs
 from bot.storage.pull_requests import CommandRecord
-from bot.storage.sql import insert, json_decoder
+from bot.storage.sql import json_decoder, upsert
 from bot.storage.tables import ACKNOWLEDGEMENT, APPROVAL, ASK
 
 CANCELLATION = "withdrawal"
@@ -29,17 +29,24 @@ _DECODE_KEYS = json_decoder(list[str])
 def save_request(
     connection: Connection, repository: str, number: int, one: RunRequest | Cancellation
 ) -> None:
-    """Remember what was asked or withdrawn, in place of what bears the same name."""
-    values = _request_values(one)
-    keys = {"repository": repository, "number": number, "source": values.pop("source"), "name": one.name}
-    statement = insert(connection, ASK).values(**keys, **values)
-    connection.execute(statement.on_conflict_do_update(index_elements=list(keys), set_=values))
+    """Save a request or cancellation, in place of the one with the same name."""
+    match one:
+        case RunRequest():
+            source, fresh = str(one.source), one.fresh
+        case Cancellation():
+            source, fresh = CANCELLATION, 0
+        case _:
+            assert_never(one)
+    key = {"repository": repository, "number": number, "source": source, "name": one.name}
+    keys = msgspec.json.encode([str(case) for case in sorted(one.keys)]).decode()
+    values = {"keys": keys, "by": one.by, "fresh": fresh, "head_sha": one.head_sha, "made": one.made}
+    upsert(connection, ASK, key, values)
 
 
 def run_requests(
     connection: Connection, repository: str, number: int
 ) -> tuple[RunRequest | Cancellation, ...]:
-    """Everything that was asked of a pull request and withdrawn."""
+    """All requests and cancellations of a pull request, in the order in which people made them."""
     rows = connection.execute(select(ASK).where(_requests_of(repository, number))).mappings()
     return tuple(sorted((_read_request(row) for row in rows), key=lambda one: one.order))
 
@@ -47,7 +54,7 @@ def run_requests(
 def drop_request(
     connection: Connection, repository: str, number: int, *, source: RequestSource, name: str, made: float
 ) -> bool:
-    """Forget an ask that was made no later than `made` (Unix seconds); False where there was none."""
+    """Delete a request made no later than `made` (Unix seconds); False if there is none."""
     older = and_(ASK.c.source == source, ASK.c.name == name, ASK.c.made <= made)
     return connection.execute(delete(ASK).where(_requests_of(repository, number), older)).rowcount > 0
 
@@ -56,43 +63,26 @@ def _requests_of(repository: str, number: int) -> Any:
     return and_(ASK.c.repository == repository, ASK.c.number == number)
 
 
-def _request_values(one: RunRequest | Cancellation) -> dict[str, Any]:
-    values = {
-        "keys": msgspec.json.encode([str(key) for key in sorted(one.keys)]).decode(),
-        "by": one.by,
-        "head_sha": one.head_sha,
-        "made": one.made,
-    }
-    match one:
-        case RunRequest():
-            return {**values, "source": one.source, "fresh": one.fresh}
-        case Cancellation():
-            return {**values, "source": CANCELLATION, "fresh": 0}
-        case _:
-            assert_never(one)
-
-
 def _read_request(row: Any) -> RunRequest | Cancellation:
     keys = frozenset(map(CaseKey.parse, _DECODE_KEYS(row["keys"])))
-    said = {name: row[name] for name in ("name", "by", "head_sha", "made")}
+    shared = {name: row[name] for name in ("name", "by", "head_sha", "made")}
     if row["source"] == CANCELLATION:
-        return Cancellation(keys=keys, **said)
-    return RunRequest(source=RequestSource(row["source"]), keys=keys, fresh=row["fresh"], **said)
+        return Cancellation(keys=keys, **shared)
+    return RunRequest(source=RequestSource(row["source"]), keys=keys, fresh=row["fresh"], **shared)
 
 
 _APPROVAL_FIELDS = tuple(Approval.__struct_fields__)
 
 
 def save_approval(connection: Connection, repository: str, number: int, approval: Approval) -> None:
-    """Remember an approval; approving the same head again changes who and when."""
-    values = {name: getattr(approval, name) for name in _APPROVAL_FIELDS if name != "head_sha"}
-    keys = {"repository": repository, "number": number, "head_sha": approval.head_sha}
-    statement = insert(connection, APPROVAL).values(**keys, **values)
-    connection.execute(statement.on_conflict_do_update(index_elements=list(keys), set_=values))
+    """Save an approval; approving the same head again changes who and when."""
+    values = structs.asdict(approval)
+    key = {"repository": repository, "number": number, "head_sha": values.pop("head_sha")}
+    upsert(connection, APPROVAL, key, values)
 
 
 def newest_approval(connection: Connection, repository: str, number: int) -> Approval | None:
-    """The approval that was given last, or None."""
+    """The newest approval of a pull request, the only one that counts; or None."""
     rows = connection.execute(
         select(*(APPROVAL.c[name] for name in _APPROVAL_FIELDS))
         .where(APPROVAL.c.repository == repository, APPROVAL.c.number == number)
@@ -106,7 +96,7 @@ def newest_approval(connection: Connection, repository: str, number: int) -> App
 def drop_approvals(
     connection: Connection, repository: str, number: int, *, but_tree: str, until: float
 ) -> int:
-    """Forget the approvals of other files than these that were given by then (Unix seconds); how many."""
+    """Delete the approvals of other files than `but_tree` made until then (Unix seconds); how many."""
     here = and_(APPROVAL.c.repository == repository, APPROVAL.c.number == number)
     others = and_(here, APPROVAL.c.tree != but_tree, APPROVAL.c.made <= until)
     return connection.execute(delete(APPROVAL).where(others)).rowcount
@@ -116,29 +106,19 @@ _DECODE_GROUNDS = json_decoder(AcknowledgedState)
 
 _ACKNOWLEDGEMENT_FIELDS = ("case", "variant", "head_sha", "by", "reason", "made")
 
-_ACKNOWLEDGEMENT_KEYS = ("repository", "number", "case", "variant")
-
 
 def save_acknowledgement(connection: Connection, repository: str, number: int, one: Acknowledgement) -> None:
-    """Remember an acknowledgement in place of the one before it."""
-    values = {name: getattr(one, name) for name in _ACKNOWLEDGEMENT_FIELDS}
-    values |= {
-        "repository": repository,
-        "number": number,
-        "verdict": one.verdict.value,
-        "grounds": msgspec.json.encode(one.grounds).decode(),
-    }
-    changed = {name: value for name, value in values.items() if name not in _ACKNOWLEDGEMENT_KEYS}
-    statement = insert(connection, ACKNOWLEDGEMENT).values(**values)
-    connection.execute(
-        statement.on_conflict_do_update(index_elements=list(_ACKNOWLEDGEMENT_KEYS), set_=changed)
-    )
+    """Save an acknowledgement in place of the earlier one of its case and variant."""
+    key = {"repository": repository, "number": number, "case": one.case, "variant": one.variant}
+    values = {name: getattr(one, name) for name in _ACKNOWLEDGEMENT_FIELDS if name not in key}
+    values |= {"verdict": one.verdict.value, "grounds": msgspec.json.encode(one.grounds).decode()}
+    upsert(connection, ACKNOWLEDGEMENT, key, values)
 
 
 def list_acknowledgements(
     connection: Connection, repository: str, number: int
 ) -> tuple[Acknowledgement, ...]:
-    """Everything that was accepted on a pull request, oldest first."""
+    """Everything acknowledged on a pull request, oldest first."""
     table = ACKNOWLEDGEMENT.c
     rows = connection.execute(
         select(ACKNOWLEDGEMENT)
@@ -156,7 +136,8 @@ def list_acknowledgements(
 
 
 class CommandEffects(Struct, frozen=True, kw_only=True):
-    """Everything that is to be remembered. `baselines` are asked of the base branch, not of a head."""
+    """What the commands of one comment, or a label, change. `baselines` are requests for the base branch, not
+    for a head."""
 
     records: tuple[CommandRecord, ...] = ()
     requests: tuple[RunRequest | Cancellation, ...] = ()
@@ -166,22 +147,22 @@ class CommandEffects(Struct, frozen=True, kw_only=True):
 
 
 def apply_effects(
-    connection: Connection, repository: Repository, number: int, wishes: CommandEffects, *, now: float
+    connection: Connection, repository: Repository, number: int, effects: CommandEffects, *, now: float
 ) -> None:
-    """Remember all of it, or nothing."""
+    """Save all effects, stop what was cancelled, and make the pull request due."""
     here = (repository.full_name, number)
-    for ask in wishes.requests:
+    for ask in effects.requests:
         save_request(connection, *here, ask)
         if isinstance(ask, Cancellation):
             _cancel_runs(connection, *here, ask)
-    for ask in wishes.baselines:
+    for ask in effects.baselines:
         save_request(connection, repository.full_name, MAIN_ROW_NUMBER, ask)
         main_branch.enqueue_main(
             connection, repository=repository.full_name, installation=repository.installation, now=now
         )
-    for approval in wishes.approvals:
+    for approval in effects.approvals:
         save_approval(connection, *here, approval)
-    for one in wishes.acknowledgements:
+    for one in effects.acknowledgements:
         save_acknowledgement(connection, *here, one)
     pull_requests.enqueue(
         connection,
@@ -189,7 +170,7 @@ def apply_effects(
         number=number,
         installation=repository.installation,
         now=now,
-        commands=wishes.records,
+        commands=effects.records,
     )
 
 
@@ -203,20 +184,20 @@ def drop_label_request(
     effects: CommandEffects,
     now: float,
 ) -> bool:
-    """Forget what a label asked for until it was taken away (`made`, Unix seconds), and keep what is said of
-    it; False, and nothing is kept, where it had asked for nothing."""
+    """Delete what a label requested before it was taken away (`made`, Unix seconds), and apply `effects`;
+    False, and nothing is applied, if it had requested nothing."""
     here = (repository.full_name, number)
-    taken = drop_request(connection, *here, source=RequestSource.LABEL, name=label, made=made)
-    if taken:
+    dropped = drop_request(connection, *here, source=RequestSource.LABEL, name=label, made=made)
+    if dropped:
         apply_effects(connection, repository, number, effects, now=now)
-    return taken
+    return dropped
 
 
-def _cancel_runs(connection: Connection, repository: str, number: int, withdrawal: Cancellation) -> None:
-    """Stop wanting what has not ended: it is due at once, not when somebody happens to look."""
+def _cancel_runs(connection: Connection, repository: str, number: int, cancelled: Cancellation) -> None:
+    """Stop wanting runs that have not ended: they are due at once."""
     wanted = runs.wanted_runs(connection, repository, number)
     stopped = {
-        run.id for run in wanted if run.case_key in withdrawal.keys and run.state not in TERMINAL_STATES
+        run.id for run in wanted if run.case_key in cancelled.keys and run.state not in TERMINAL_STATES
     }
     kept = [run.id for run in wanted if run.id not in stopped]
     runs.drop_wants(connection, repository=repository, number=number, but=kept)

@@ -28,9 +28,9 @@ from bot.verdict.comparability import conditions_text
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.metrics import METRICS
 
-KEEPS_PACE = or_(RUN.c.origin == RunOrigin.FOUND, RUN.c.place.is_not(None))
+COMPARABLE = or_(RUN.c.origin == RunOrigin.FOUND, RUN.c.place.is_not(None))
 
-KEEPS_PACE_TEXT = "(run.origin = 'found' OR run.place IS NOT NULL)"
+COMPARABLE_SQL = "(run.origin = 'found' OR run.place IS NOT NULL)"
 
 DECODE_CACHE_BYTES = 2 << 20
 """Of stored documents: about 1,000 runs of ten steps, or 17 of 5,000, and some 60 MB as values."""

@@ -1,14 +1,14 @@
 """Who is signed in: one row for each session, without its token, which only the browser keeps."""
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from sqlalchemy import Connection, delete, select
 
-from bot.storage.sql import insert
 from bot.storage.tables import SESSION
 
 
 class SessionRow(Struct, frozen=True, kw_only=True):
-    """`digest` is of the name that the browser knows, so that who reads the table cannot enter with it."""
+    """A signed-in session. `digest` is of the browser's token, so that nobody signs in with what the table
+    holds. Times are Unix seconds."""
 
     digest: str
     login: str
@@ -17,14 +17,13 @@ class SessionRow(Struct, frozen=True, kw_only=True):
 
 
 def begin(connection: Connection, row: SessionRow) -> None:
-    """Keep a session, and forget those that are over."""
+    """Save a session, and delete those that have expired."""
     connection.execute(delete(SESSION).where(SESSION.c.expires <= row.made))
-    values = {name: getattr(row, name) for name in SessionRow.__struct_fields__}
-    connection.execute(insert(connection, SESSION).values(**values))
+    connection.execute(SESSION.insert().values(structs.asdict(row)))
 
 
 def find(connection: Connection, digest: str, now: float) -> SessionRow | None:
-    """A session that lasts; None where it is over, or was never begun."""
+    """A session that has not expired, or None."""
     names = [SESSION.c[name] for name in SessionRow.__struct_fields__]
     wanted = select(*names).where(SESSION.c.digest == digest, SESSION.c.expires > now)
     row = connection.execute(wanted).mappings().first()
@@ -32,5 +31,5 @@ def find(connection: Connection, digest: str, now: float) -> SessionRow | None:
 
 
 def end(connection: Connection, digest: str) -> None:
-    """Forget a session."""
+    """Delete a session."""
     connection.execute(delete(SESSION).where(SESSION.c.digest == digest))

@@ -15,21 +15,20 @@ from bot.domain.run import RunState
 from bot.logs.facts import OutcomeState
 from bot.planning.budget import BudgetHold, BudgetLimits, BudgetUse, budget_hold, day_start
 from bot.planning.price import RunCost
-from bot.storage.sql import insert
+from bot.runs.run_status import TERMINAL_STATES
+from bot.storage.sql import upsert
 from bot.storage.tables import MEASUREMENT, PULL_REQUEST, RUN, SPEND, WANT
 
 ADMISSION_LOCK = 7_404_119_230_441
-"""Which lock: any number that nobody else takes."""
+"""The number of the lock; nobody else uses it."""
 
 MAX_WOKEN = 4
-"""Runs that ask again when a place gets free: one will start; the first may be held for another reason."""
-
-_TERMINAL = (RunState.ENDED, RunState.LOST, RunState.CANCELLED)
+"""Runs that ask again when a slot is free: one will start; the first may be held for another reason."""
 
 
 class AdmissionRequest(Struct, frozen=True, kw_only=True):
-    """An attempt of a run to be admitted at a place, empty for this machine; `shown` names it for people.
-    `most` is what the attempt can take at most, in chip-hours; None: only what such runs took is known."""
+    """An attempt of a run that wants to start at a place (empty: this machine); `shown` names it for people.
+    `most` is what the attempt can take at most, in chip-hours; None if only the usual cost is known."""
 
     run: str
     attempt: int
@@ -39,28 +38,30 @@ class AdmissionRequest(Struct, frozen=True, kw_only=True):
 
 
 def admit(
-    connection: Connection, wish: AdmissionRequest, limits: BudgetLimits, *, now: float
+    connection: Connection, request: AdmissionRequest, limits: BudgetLimits, *, now: float
 ) -> BudgetHold | None:
-    """Set aside what the attempt may cost, if the limits allow; why it waits stays with the run.
+    """Reserve what the attempt may cost, if the limits allow; otherwise save with the run why it waits.
 
-    An attempt that is set aside for already is admitted again and costs nothing more.
+    An attempt with a reservation is admitted again and costs nothing more.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": ADMISSION_LOCK})
-    row = connection.execute(select(SPEND).where(_is_attempt(wish.run, wish.attempt))).mappings().first()
+    row = (
+        connection.execute(select(SPEND).where(_is_attempt(request.run, request.attempt))).mappings().first()
+    )
     if row is not None and row["ended"] is None:
         return None
-    run = connection.execute(select(RUN).where(RUN.c.id == wish.run)).mappings().one()
-    used = _used(connection, run, wish.place, now)
-    held = budget_hold(limits, used, _max_chip_hours(run, wish), now=now, place=wish.place or wish.shown)
+    run = connection.execute(select(RUN).where(RUN.c.id == request.run)).mappings().one()
+    used, price = _used(connection, run, request.place, now), _max_chip_hours(run, request)
+    held = budget_hold(limits, used, price, now=now, place=request.place or request.shown)
     _save_waiting_reason(connection, run, held.reason if held else None, now)
     if held is None:
-        _reserve(connection, run, wish, earlier=_spent_before(row), now=now)
+        _reserve(connection, run, request, earlier=_spent_before(row), now=now)
     return held
 
 
 def is_reserved(connection: Connection, run: str, attempt: int) -> bool:
-    """Whether an attempt was admitted and not settled since; only who holds the run's row changes that."""
+    """Whether an attempt is admitted and not settled; only the holder of the run's row changes that."""
     here = select(SPEND.c.run).where(_is_attempt(run, attempt), SPEND.c.ended.is_(None))
     return connection.execute(here).first() is not None
 
@@ -68,10 +69,10 @@ def is_reserved(connection: Connection, run: str, attempt: int) -> bool:
 def settle(
     connection: Connection, run: str, attempt: int, *, chip_hours: float | None, now: float
 ) -> float | None:
-    """Put the attempt's real cost in place of what was set aside, and have others ask again.
+    """Replace the attempt's reservation by its real cost, and make others ask again.
 
-    None as `chip_hours`: nobody can say, so that what was set aside counts as spent. Returns what is
-    written down; None where the attempt was never admitted.
+    If `chip_hours` is None nobody knows the cost, and the reservation counts as spent. Returns what was
+    written; None if the attempt was never admitted.
     """
     here = _is_attempt(run, attempt)
     row = connection.execute(select(SPEND).where(here)).mappings().first()
@@ -85,12 +86,12 @@ def settle(
 
 
 def pull_chip_hours(connection: Connection, repository: str, number: int) -> float:
-    """The chip-hours that a pull request has used, with what is set aside for its runs under way."""
+    """The chip-hours of a pull request: spent, and reserved for its running attempts."""
     return _sum_chip_hours(connection, and_(SPEND.c.repository == repository, SPEND.c.number == number))
 
 
 def pull_chip_hours_of_ended(connection: Connection, repository: str, number: int) -> float | None:
-    """The chip-hours that the ended runs of a pull request took; None where none has ended."""
+    """The chip-hours that the ended runs of a pull request took; None if none has ended."""
     took = func.sum(SPEND.c.spent_chip_hours + SPEND.c.earlier_chip_hours)
     here = (SPEND.c.repository == repository, SPEND.c.number == number, SPEND.c.ended.is_not(None))
     total = connection.execute(select(took).where(*here)).scalar_one()
@@ -98,7 +99,7 @@ def pull_chip_hours_of_ended(connection: Connection, repository: str, number: in
 
 
 def day_chip_hours(connection: Connection, repository: str, now: float) -> float:
-    """The chip-hours that a repository has used today (UTC), with what is set aside."""
+    """The chip-hours of a repository today (UTC): spent and reserved."""
     return _sum_chip_hours(connection, and_(SPEND.c.repository == repository, SPEND.c.made >= day_start(now)))
 
 
@@ -111,24 +112,24 @@ def _used(connection: Connection, run: RowMapping, place: str, now: float) -> Bu
     person, number = run["charged_to"], _paying_pull(run)
     return BudgetUse(
         runs=_count_admitted(connection, place),
-        day=_sum_chip_hours(connection, today),
+        day=day_chip_hours(connection, run["repository"], now),
         person=_sum_chip_hours(connection, and_(today, SPEND.c.by == person)) if person else 0.0,
         pull=0.0 if number is None else pull_chip_hours(connection, run["repository"], number),
     )
 
 
 def _paying_pull(run: RowMapping) -> int | None:
-    """The pull request that pays; None for runs of main itself, which are the repository's alone."""
+    """The pull request that pays; None for runs of main, which only count for the repository."""
     return run["charged_number"] or None
 
 
 def _count_admitted(connection: Connection, place: str) -> int:
-    """Attempts admitted at a place whose run goes on; a run that is over holds no place, settled or not."""
+    """Admitted attempts at a place whose run goes on; a run that is over holds no slot, settled or not."""
     rows = connection.execute(
         select(func.count())
         .select_from(SPEND.outerjoin(RUN, RUN.c.id == SPEND.c.run))
         .where(SPEND.c.place == place, SPEND.c.ended.is_(None))
-        .where(RUN.c.state.is_(None) | RUN.c.state.not_in(_TERMINAL))
+        .where(RUN.c.state.is_(None) | RUN.c.state.not_in(TERMINAL_STATES))
     )
     return rows.scalar_one()
 
@@ -140,37 +141,36 @@ def _sum_chip_hours(connection: Connection, where: ColumnElement[bool]) -> float
 
 
 def _spent_before(row: RowMapping | None) -> float:
-    """What a run of the same name took before it was cancelled and asked for anew."""
+    """What a run of the same name took before it was cancelled and requested again."""
     return 0.0 if row is None else float(row["earlier_chip_hours"] + (row["spent_chip_hours"] or 0.0))
 
 
-def _max_chip_hours(run: RowMapping, wish: AdmissionRequest) -> float | None:
+def _max_chip_hours(run: RowMapping, request: AdmissionRequest) -> float | None:
     price: float | None = run["price"]
-    return price if wish.most is None else wish.most
+    return price if request.most is None else request.most
 
 
 def _reserve(
-    connection: Connection, run: RowMapping, wish: AdmissionRequest, *, earlier: float, now: float
+    connection: Connection, run: RowMapping, request: AdmissionRequest, *, earlier: float, now: float
 ) -> None:
     values = {
         "repository": run["repository"],
         "number": _paying_pull(run),
         "by": run["charged_to"] or "",
-        "place": wish.place,
+        "place": request.place,
         "made": now,
-        "reserved_chip_hours": _max_chip_hours(run, wish) or 0.0,
+        "reserved_chip_hours": _max_chip_hours(run, request) or 0.0,
         "spent_chip_hours": None,
         "earlier_chip_hours": earlier,
         "ended": None,
     }
-    inserted = insert(connection, SPEND).values(run=wish.run, attempt=wish.attempt, **values)
-    connection.execute(inserted.on_conflict_do_update(index_elements=["run", "attempt"], set_=values))
+    upsert(connection, SPEND, {"run": request.run, "attempt": request.attempt}, values)
 
 
 def _save_waiting_reason(
     connection: Connection, run: RowMapping, reason: HoldReason | None, now: float
 ) -> None:
-    """Keep why the run waits; where a budget is the reason, or was, have those who want it say so."""
+    """Save why the run waits. Where a budget is or was the reason, the pull requests that want it are due."""
     before = HoldReason.parse(run["waiting"]) if run["waiting"] else None
     if before == reason:
         return
@@ -188,7 +188,7 @@ def _save_waiting_reason(
 
 
 def _wake_waiting(connection: Connection, place: str, now: float) -> None:
-    """Have the runs that have waited longest for anything at this place ask again, in the order planned."""
+    """Make the runs that have waited longest at this place ask again, in the order planned."""
     longest = (
         select(RUN.c.id)
         .where(RUN.c.state == RunState.PLANNED, RUN.c.waiting.is_not(None), RUN.c.due > now)
@@ -205,7 +205,7 @@ def branch_costs(
 ) -> dict[CaseKey, list[float]]:
     """The chip-hours of the runs that succeeded on a branch (by its slug), by key, newest first.
 
-    Only runs on so many devices count; None, and every run does.
+    Only runs on so many devices count; with None every run counts.
     """
     rows = connection.execute(
         select(RUN.c.case, RUN.c.variant, MEASUREMENT.c.chip_hours)
@@ -222,7 +222,7 @@ def branch_costs(
 
 
 def run_costs(connection: Connection, ids: Collection[str]) -> dict[str, RunCost]:
-    """The bills of these runs, by id; runs that nobody knows are left out."""
+    """The costs of these runs, by id, without unknown runs."""
     columns = (RUN.c.state, RUN.c.charged_number.label("number"), RUN.c.price, RUN.c.waiting)
     rows = connection.execute(
         select(RUN.c.id, *columns, MEASUREMENT.c.chip_hours.label("took"))

@@ -11,11 +11,12 @@ from bot.storage.database import Database
 from bot.storage.histories import (
     ComparableSeries,
     HistoryQuery,
-    branch_series,
+    all_series,
+    case_histories,
     comparable_main_runs,
     query_histories,
 )
-from bot.storage.runs import KEEPS_PACE, KEEPS_PACE_TEXT, RunFigures
+from bot.storage.runs import COMPARABLE, COMPARABLE_SQL, RunFigures
 from bot.storage.tables import RUN
 from bot.verdict.comparability import conditions_text
 from bot.verdict.judgement import MeasuredRun
@@ -74,7 +75,7 @@ def test_the_rule_is_the_same_in_questions_and_in_values(
     def meets(connection: Connection, condition: ColumnElement[bool] | TextClause) -> bool:
         return bool(connection.execute(select(RUN.c.id).where(condition)).all())
 
-    for condition in (KEEPS_PACE, text(KEEPS_PACE_TEXT)):
+    for condition in (COMPARABLE, text(COMPARABLE_SQL)):
         assert run.keeps_pace == database.now(meets, condition)
 
 
@@ -106,13 +107,13 @@ def test_a_series_is_of_the_newest_runs_conditions(database: Database) -> None:
         (structs.replace(kept[5], id="unread"), None),
     ):
         database.now(runs.save, run, now=1.0, measured=measured)
-    assert database.now(branch_series, "acme/x", "main") == (
+    assert all_series(database.now(case_histories, "acme/x", "main")) == (
         ComparableSeries(
             case="a", variant="", conditions=conditions_text(new), runs=(_past(0, seconds), _past(2, seconds))
         ),
         ComparableSeries(case="b", variant="nnx", conditions=conditions_text(old), runs=(_past(5, seconds),)),
     )
-    assert database.now(branch_series, "acme/else", "main") == ()
+    assert all_series(database.now(case_histories, "acme/else", "main")) == ()
 
 
 def test_a_history_goes_up_to_a_moment_and_begins_with_what_has_none(database: Database) -> None:

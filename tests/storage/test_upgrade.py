@@ -15,6 +15,7 @@ from sqlalchemy import Connection, func, select, text
 
 from bot.domain.case_key import CaseKey
 from bot.domain.command import ButtonOrigin, CommentOrigin, LabelOrigin
+from bot.domain.price import HoldLimit, HoldReason
 from bot.domain.published import (
     CheckRun,
     DirtyCheck,
@@ -211,6 +212,15 @@ def test_launched_runs_go_on(older: Database) -> None:
     assert any(by == ((NAME, 4),) for by, _ in wanted.values())
     assert {"cancel", "run", None} == {one.wish and one.wish.value for one in listed}
     assert {"running", "queued", "planned", "cancelled", "ended"} == {one.record.state for one in listed}
+
+
+def test_why_a_run_waits_is_known(older: Database) -> None:
+    """For a place or for a budget: the limit, and the words that followed it."""
+    waiting = {row["id"]: row["waiting"] for row in _rows("run") if row["waiting"]}
+    costs = older.now(spend.run_costs, tuple(waiting))
+    reasons = {run: HoldReason.parse(cost.waiting or "") for run, cost in costs.items()}
+    assert waiting == {run: str(reason) for run, reason in reasons.items()}
+    assert {HoldLimit.CONCURRENT_RUNS, HoldLimit.DAY} == {one.limit for one in reasons.values() if one}
 
 
 def test_histories_and_names_are_found(older: Database) -> None:
