@@ -41,7 +41,7 @@ def rendered(markdown: str) -> Page:
     return Page(source)
 
 
-def seen(markdown: str) -> str:
+def visible_text(markdown: str) -> str:
     """The text that a reader of `markdown` sees, zero-width breaks left out."""
     return rendered(markdown).seen.replace("\u200b", "").strip()
 

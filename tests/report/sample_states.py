@@ -33,8 +33,8 @@ from tests.report.samples import (
     case,
     compared,
     failing,
+    failing_differently,
     failing_elsewhere,
-    failing_otherwise,
     measured,
     mixed,
     record,
@@ -57,8 +57,8 @@ def every_state() -> dict[str, Report]:
     return {
         **by_state,
         "mixed": mixed(),
-        "failures_elsewhere": report(failing_elsewhere(), failing_otherwise(), *several_same(2)),
-        "another_failure": report(failing_otherwise(), *several_same(2)),
+        "failures_elsewhere": report(failing_elsewhere(), failing_differently(), *several_same(2)),
+        "another_failure": report(failing_differently(), *several_same(2)),
         "all_same": report(*several_same(14)),
         "only_failures": report(
             failing("04_int8", "linen"), failing("11_offload", "linen"), variants=("linen",)
@@ -133,7 +133,7 @@ def every_state() -> dict[str, Report]:
             case("03_dropout", RowState.CANCELLED, note="cancelled by ada on this commit"),
             *several_same(3),
             commands=(
-                said(
+                command(
                     "/benchmark cancel 03_dropout",
                     "03_dropout: cancelled on cdc765a; a push, run or rerun asks anew.",
                 ),
@@ -143,19 +143,21 @@ def every_state() -> dict[str, Report]:
         "several_commands": report(
             same("04_int8"),
             commands=(
-                said("/benchmark rerun 07_moe", "07_moe: fresh runs are started.", age=7200),
-                said("/benchmark run 03_dropout", "03_dropout: runs that are missing are started.", age=40),
-                said(
+                command("/benchmark rerun 07_moe", "07_moe: fresh runs are started.", age=7200),
+                command(
+                    "/benchmark run 03_dropout", "03_dropout: runs that are missing are started.", age=40
+                ),
+                command(
                     "/benchmark rerum", "Not understood: did you mean “/benchmark rerun”?", age=20, by="bob"
                 ),
-                said("/benchmark plan", "What would run, and its price, stands below, under “Plan”."),
-                said("/benchmark status", "This comment was brought up to date."),
+                command("/benchmark plan", "What would run, and its price, stands below, under “Plan”."),
+                command("/benchmark status", "This comment was brought up to date."),
             ),
             launches=True,
         ),
         "help_of_a_large_repository": report(
             *several_same(40),
-            commands=(said("/benchmark help", "The commands are listed below, under “Commands”."),),
+            commands=(command("/benchmark help", "The commands are listed below, under “Commands”."),),
             labels=("benchmark", "benchmark:*"),
             launches=True,
         ),
@@ -166,7 +168,7 @@ def every_state() -> dict[str, Report]:
     }
 
 
-def said(text: str, result: str, *, age: float = 0.0, by: str = "ada") -> ReportedCommand:
+def command(text: str, result: str, *, age: float = 0.0, by: str = "ada") -> ReportedCommand:
     """A command that was given `age` seconds ago."""
     return ReportedCommand(
         text=text,

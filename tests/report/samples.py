@@ -390,7 +390,7 @@ def failing_elsewhere(name: str = "11_offload") -> CaseReport:
     return replace(row, failure=replace(row.failure, pulls=(4266, 4271), main_sha=OLDER))
 
 
-def failing_otherwise(name: str = "12_ring") -> CaseReport:
+def failing_differently(name: str = "12_ring") -> CaseReport:
     """A case that fails on both sides, in two ways."""
     there = Failure(kind="config", error="ValueError: 'ring' is no axis of the mesh", where="mesh.py:12")
     base = measured(None, end=outcome(OutcomeState.FAILED, there))

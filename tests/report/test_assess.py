@@ -50,8 +50,8 @@ from tests.report.samples import (
     case,
     compared,
     failing,
+    failing_differently,
     failing_elsewhere,
-    failing_otherwise,
     mixed,
     report,
     rows,
@@ -80,7 +80,7 @@ def _acceptance(row: CaseReport) -> Acknowledgement:
     return one
 
 
-def test_an_accepted_verdict_keeps_its_words_and_loses_its_weight() -> None:
+def test_an_acknowledged_verdict_keeps_its_words_and_loses_its_severity() -> None:
     """The symbol and the state stay; severity falls to what is left, and nothing becomes green."""
     before, after = report(slower(), same("a")), report(accepted(slower()), same("a"))
 
@@ -90,13 +90,13 @@ def test_an_accepted_verdict_keeps_its_words_and_loses_its_weight() -> None:
     assert not is_green(after)
 
 
-def test_what_nobody_accepted_still_counts() -> None:
+def test_unacknowledged_rows_still_count() -> None:
     """One acceptance does not cover another case."""
     assert Severity.RED == severity(report(accepted(slower()), failing()))
 
 
 @pytest.mark.parametrize("state", [*RowState])
-def test_only_news_can_be_accepted(state: RowState) -> None:
+def test_only_news_can_be_acknowledged(state: RowState) -> None:
     """Nothing green, nothing that is still awaited."""
     can = {
         RowState.SLOWER,
@@ -109,7 +109,7 @@ def test_only_news_can_be_accepted(state: RowState) -> None:
     assert (state in can) == (acknowledged_state(row_in_state(state)) is not None)
 
 
-def test_a_slower_case_may_be_slower_by_its_band() -> None:
+def test_an_acknowledged_slowdown_may_grow_by_its_threshold() -> None:
     """What was accepted was told with a band: more than that is news."""
     held = [
         percent
@@ -119,7 +119,7 @@ def test_a_slower_case_may_be_slower_by_its_band() -> None:
     assert [3.0, 6.1, 7.0] == held
 
 
-def test_another_verdict_is_not_what_was_accepted() -> None:
+def test_another_verdict_ends_an_acknowledgement() -> None:
     """Slower is not failing, a failure is not another failure, and diverged is worse than slower."""
     other = failing()
     assert other.failure is not None
@@ -131,7 +131,7 @@ def test_another_verdict_is_not_what_was_accepted() -> None:
     assert not acknowledgement_holds(_acceptance(unsure("04_int8")), _slower(6.1))
 
 
-def test_a_changed_loss_is_news_beside_an_accepted_slowdown() -> None:
+def test_a_changed_loss_ends_the_acknowledgement_of_a_slowdown() -> None:
     """The same state for another reason."""
     row = _slower(6.1)
     assert row.comparison is not None
@@ -141,14 +141,14 @@ def test_a_changed_loss_is_news_beside_an_accepted_slowdown() -> None:
     assert not acknowledgement_holds(_acceptance(row), changed)
 
 
-def test_more_memory_than_was_accepted_is_news() -> None:
+def test_more_memory_than_acknowledged_is_news() -> None:
     """The same words, and a larger figure."""
     assert acknowledgement_holds(_acceptance(_heavier(1.38)), _heavier(1.38))
     assert acknowledgement_holds(_acceptance(_heavier(1.38)), _heavier(1.36))
     assert not acknowledgement_holds(_acceptance(_heavier(1.38)), _heavier(1.60))
 
 
-def test_the_newest_acceptance_of_a_case_counts() -> None:
+def test_the_newest_acknowledgement_of_a_case_counts() -> None:
     """An older one of the same case is replaced, one of another case is not its."""
     old, new = (
         _acceptance(_slower(20.0)),
@@ -162,7 +162,7 @@ def test_the_newest_acceptance_of_a_case_counts() -> None:
     assert REASON == old.reason
 
 
-def test_the_page_says_who_accepted_a_verdict() -> None:
+def test_the_page_names_who_acknowledged_a_verdict() -> None:
     """Beside its word, in a line of its own; the colour stays."""
     shown = report(accepted(slower(), "known <b> @x `y`"))
     line = row_line(shown, shown.rows[0], "a")
@@ -182,7 +182,7 @@ def test_the_mixed_headline_counts_states_worst_first() -> None:
     )
 
 
-def test_all_the_same_states_the_bound() -> None:
+def test_an_unchanged_report_states_its_bound() -> None:
     """Green says how large a change it rules out, rounded up."""
     assert headline(report(*several_same(14))) == (
         "✅ MaxView: no change > 1.0 % in 14 cases, loss curves identical"
@@ -205,20 +205,20 @@ def test_no_state_beside_a_slower_case_hides_it(state: RowState) -> None:
 
 
 @pytest.mark.parametrize("state", [RowState.QUEUED, RowState.RUNNING, RowState.NO_RUN])
-def test_what_is_awaited_is_neither_worse_news_nor_green(state: RowState) -> None:
+def test_a_pending_row_is_neither_worse_news_nor_green(state: RowState) -> None:
     """A queued case re-creates no comment, and colours none green."""
     said = report(same("a"), row_in_state(state, "b"))
     assert severity(said) == 0
     assert not is_green(said)
 
 
-def test_settled_means_that_nothing_is_awaited() -> None:
+def test_a_settled_report_has_no_pending_row() -> None:
     """A check may be concluded only then."""
     assert is_settled(report(same("a"), slower("b")))
     assert not is_settled(mixed())
 
 
-def test_a_report_of_no_case_is_not_green() -> None:
+def test_a_report_without_cases_is_not_green() -> None:
     """No evidence is no verdict."""
     empty: Report = report()
     assert not is_green(empty)
@@ -274,7 +274,7 @@ def _novelty_of(
         ([], [], None),
     ],
 )
-def test_a_failure_is_related_to_the_baseline_by_its_fingerprint(
+def test_a_fingerprint_decides_how_new_a_failure_is(
     base: list[MeasuredRun], head: list[MeasuredRun], expected: Novelty | None
 ) -> None:
     """New only where the baseline passed; what the cluster failed says nothing about the change."""
@@ -290,7 +290,7 @@ def test_other_pull_requests_with_the_same_failure_are_named() -> None:
     assert (here.pulls, fixed.pulls) == ((12, 15), ())
 
 
-def test_main_may_fail_the_same_way_elsewhere_than_in_the_baseline() -> None:
+def test_main_may_fail_the_same_way_outside_the_baseline() -> None:
     """The newest such run is named; the baseline's own runs and other failures are not."""
     failures = (
         MainFailure(run="m3", sha="d" * 40, fingerprint="f2"),
@@ -315,16 +315,16 @@ def test_main_may_fail_the_same_way_elsewhere_than_in_the_baseline() -> None:
         (Novelty.UNKNOWN, "main has no run that tells whether it is new"),
     ],
 )
-def test_every_relation_has_its_words(novelty: Novelty, words: str) -> None:
+def test_every_novelty_has_its_words(novelty: Novelty, words: str) -> None:
     """Short enough to stand in the quote of a row."""
     news = FailureNovelty(novelty=novelty, kind="code", fingerprint="f1", pulls=(12,))
     row = CaseReport(case="a", variant="", state=RowState.NEW_FAILURE, failure=news)
     assert markdown(novelty_words(row, "main")) == f"{words} · also on pull request 12"
 
 
-def test_the_json_says_whose_fault_it_is_and_who_else_has_it() -> None:
+def test_the_json_names_responsibility_and_other_pull_requests() -> None:
     """Everything the quote says, and the fingerprint that it rests on."""
-    rows = report_document(report(failing_elsewhere(), failing_otherwise()))["rows"]
+    rows = report_document(report(failing_elsewhere(), failing_differently()))["rows"]
     assert isinstance(rows, list)
     first, second = (row["failure"] for row in rows)
     assert (first["kinship"], first["pull_requests"], first["fingerprint"]) == ("new", [4266, 4271], "9f3b2c")
@@ -349,7 +349,7 @@ PENDING_ROWS = (
 SMALL_PLAN = Plan(runs=(PlannedRuns(case="13_pp", variant="linen", base=1, head=1),))
 
 
-def test_a_head_that_was_pushed_over_is_superseded_where_it_was_not_done() -> None:
+def test_the_pending_rows_of_an_old_head_are_superseded() -> None:
     """What was measured stays; what was pending says which commit took its place."""
     ended = superseded_report(report(slower(), *PENDING_ROWS, plan=SMALL_PLAN), "abc1234" + "0" * 33)
     assert ended is not None
@@ -358,7 +358,7 @@ def test_a_head_that_was_pushed_over_is_superseded_where_it_was_not_done() -> No
     assert (ended.plan, ended.rows[1].progress) == (None, None)
 
 
-def test_a_closed_pull_request_says_what_was_not_measured() -> None:
+def test_a_closed_pull_request_names_what_was_not_measured() -> None:
     """And asks nobody to do anything about it."""
     ended = closed_report(report(same("04_int8"), *PENDING_ROWS))
     assert ended is not None
@@ -369,7 +369,7 @@ def test_a_closed_pull_request_says_what_was_not_measured() -> None:
     )
 
 
-def test_a_report_that_was_done_stays_as_it_is() -> None:
+def test_a_finished_report_does_not_change() -> None:
     """Nothing is written anew where nothing was pending."""
     done = report(slower(), same("05_x"))
     assert (closed_report(done), superseded_report(done, "a" * 40)) == (None, None)

@@ -95,7 +95,7 @@ def test_a_failure_that_some_runs_of_main_have_is_not_new() -> None:
     assert "new failure" not in _body(said)
 
 
-def test_another_failure_than_that_of_some_runs_of_main_is_new() -> None:
+def test_a_failure_that_differs_from_mains_is_new() -> None:
     """Row and parity agree that it is new."""
     said = _mixed_report((PASSING_RUN, FAILING_RUN), (_run_failing_with("f2"),))
     assert said.rows[1].state is RowState.NEW_FAILURE
@@ -103,7 +103,7 @@ def test_another_failure_than_that_of_some_runs_of_main_is_new() -> None:
     assert said.parity[0].second_transition is ParityTransition.FAILS_NOW
 
 
-def test_a_case_of_which_a_run_still_fails_is_not_fixed() -> None:
+def test_a_case_with_a_failing_run_is_not_fixed() -> None:
     """Green is refused where one of two runs fails as main does."""
     said = _mixed_report((FAILING_RUN,), (PASSING_RUN, FAILING_RUN))
     assert said.rows[1].state is RowState.INCONCLUSIVE
@@ -113,7 +113,7 @@ def test_a_case_of_which_a_run_still_fails_is_not_fixed() -> None:
     assert said.parity[0].second_transition is ParityTransition.MIXED
 
 
-def test_main_with_mixed_runs_is_no_news_where_the_head_passes() -> None:
+def test_mixed_runs_of_main_are_no_news_where_the_head_passes() -> None:
     """Nothing went from fail to pass: main's runs are mixed."""
     said = _mixed_report((FAILING_RUN, PASSING_RUN), (PASSING_RUN, PASSING_RUN))
     assert said.rows[1].state is RowState.SAME
@@ -121,7 +121,7 @@ def test_main_with_mixed_runs_is_no_news_where_the_head_passes() -> None:
     assert "fail → pass" not in _body(said)
 
 
-def test_a_failed_run_beside_runs_that_passed_is_told_with_its_log() -> None:
+def test_a_failed_run_among_passing_ones_is_shown_with_its_log() -> None:
     """Row, quote, link and what to do: the failure is not hidden by the figures of the others."""
     said = _mixed_report((PASSING_RUN, PASSING_RUN), (PASSING_RUN, FAILING_RUN, PASSING_RUN))
     text = _body(said)
@@ -213,7 +213,9 @@ def _row(base: Runs, head: Runs) -> ParityRow:
         ((PASS, LOST), PASS, ParityTransition.STILL_PASSES),
     ],
 )
-def test_a_case_has_become_what_its_sides_say(base: Runs, head: Runs, expected: ParityTransition) -> None:
+def test_the_sides_of_a_case_decide_its_parity_transition(
+    base: Runs, head: Runs, expected: ParityTransition
+) -> None:
     """Failures are told apart by their fingerprints; a run that the cluster lost tells nothing."""
     row = _row(base, head)
     assert (row.first_transition, row.second_transition) == (ParityTransition.STILL_PASSES, expected)
@@ -268,7 +270,7 @@ def test_a_side_with_mixed_runs_is_mixed_in_words_and_json() -> None:
     assert (line["second_passes"], line["second_mixed"]) == (True, False)
 
 
-def test_without_a_matrix_of_main_the_heads_stands_alone() -> None:
+def test_parity_without_runs_of_main_shows_the_head_alone() -> None:
     """No figure of main is made up where nothing ran there."""
     rows = parity_rows((_sides("a", "linen", None, PASS), _sides("a", "nnx", None, FAIL)), PARITY_REQUEST)
     assert parity_tally(rows).base is None
@@ -277,14 +279,14 @@ def test_without_a_matrix_of_main_the_heads_stands_alone() -> None:
     assert markdown(fold.summary).endswith("parity 0/1")
 
 
-def test_before_any_run_of_the_head_there_is_no_matrix() -> None:
+def test_there_is_no_parity_before_the_first_run_of_the_head() -> None:
     """Fourteen cases that have not run are no parity of zero."""
     assert (
         parity_rows((_sides("a", "linen", PASS, None), _sides("a", "nnx", PASS, None)), PARITY_REQUEST) == ()
     )
 
 
-def test_variants_of_one_commit_are_judged_whatever_their_run_names() -> None:
+def test_variants_of_one_commit_are_compared_whatever_their_run_names() -> None:
     """NNX is slower on the same commit; nothing in the logs says that these are variants."""
     slow = _run(0.170, environment=replace(TPU, run_name=None, commit="a" * 40))
     quick = _run(environment=replace(TPU, run_name=None, commit="a" * 40))

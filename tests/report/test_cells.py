@@ -42,14 +42,14 @@ def _report(*rows: CaseReport) -> Report:
     )
 
 
-def test_the_second_line_says_how_long_it_will_take() -> None:
+def test_the_second_line_states_the_time_left() -> None:
     """As a range, of the row that takes longest."""
     later = replace(RUNNING, left=DurationRange(low=100, high=900))
     report = _report(_row("a", RowState.RUNNING, RUNNING), _row("b", RowState.RUNNING, later))
     assert markdown(action_line(report)).endswith("⏳ 2 left, 7–15 min")
 
 
-def test_no_time_is_said_where_one_row_has_none() -> None:
+def test_no_time_is_stated_where_one_row_has_none() -> None:
     """A time for some of the runs would be taken for that of all."""
     report = _report(_row("a", RowState.RUNNING, RUNNING), _row("b", RowState.QUEUED, QUEUED))
     assert markdown(action_line(report)).endswith("⏳ 2 left")
@@ -72,13 +72,13 @@ def test_no_time_is_said_where_one_row_has_none() -> None:
         ),
     ],
 )
-def test_the_row_says_how_far_its_case_is(state: RowState, progress: CaseProgress, words: str) -> None:
+def test_the_verdict_cell_shows_progress(state: RowState, progress: CaseProgress, words: str) -> None:
     """In the cell of its verdict."""
     row = _row("a", state, progress)
     assert markdown(verdict_cell(_report(row), row)) == words
 
 
-def test_progress_decides_nothing() -> None:
+def test_progress_does_not_change_the_digest() -> None:
     """So that it is written once a minute at the most, while a decision is written at once."""
     before = _report(_row("a", RowState.RUNNING, RUNNING))
     after = _report(_row("a", RowState.RUNNING, replace(RUNNING, step=7, words="step 7 of 10")))
@@ -87,7 +87,7 @@ def test_progress_decides_nothing() -> None:
     assert change_digest(before) != change_digest(_report(_row("a", RowState.NO_BASELINE, None)))
 
 
-def test_programs_get_the_same_words_and_seconds() -> None:
+def test_the_json_has_the_same_progress_words_and_seconds() -> None:
     """The JSON of the page."""
     document = report_document(_report(_row("a", RowState.RUNNING, RUNNING)))
     rows = document["rows"]
@@ -103,7 +103,7 @@ def _steady(row: CaseReport) -> str:
     return markdown(row_cells(report(row), row, public_url="", detail=DETAIL_LEVELS[0]).steady)
 
 
-def test_no_runs_are_asked_for_where_the_verdict_hangs_on_the_loss() -> None:
+def test_no_more_runs_are_proposed_where_the_loss_decides() -> None:
     """A diverged case stays diverged however often its time is measured; row, page and command agree."""
     comparison = compared(Verdict.DIVERGED, UNSETTLED, DIVERGED)
     row = case("04_int8", RowState.DIVERGED, comparison)
@@ -112,7 +112,7 @@ def test_no_runs_are_asked_for_where_the_verdict_hangs_on_the_loss() -> None:
     assert "2 more runs a side" in _steady(unsure())
 
 
-def test_the_bound_stands_beside_the_band_of_a_row_that_is_the_same() -> None:
+def test_an_unchanged_row_shows_its_bound_and_its_threshold() -> None:
     """±x % is where a change begins to count; how much is ruled out is another figure, and is said."""
     row = same("04_int8")
     assert row.comparison is not None
@@ -128,7 +128,7 @@ def test_more_memory_opens_the_comparison_with_a_warning() -> None:
     assert view.headline.startswith("same time, more memory: no change > ")
 
 
-def test_what_one_side_does_not_state_is_no_difference() -> None:
+def test_an_unstated_field_is_no_difference() -> None:
     """It stands in the table in two words, and is counted by itself."""
     silent = Caveat(
         kind=CaveatKind.ENVIRONMENT,

@@ -47,7 +47,7 @@ def test_every_outcome_has_a_conclusion() -> None:
 
 
 @pytest.mark.parametrize("expected", OUTCOMES)
-def test_a_report_amounts_to_one_word(expected: CheckOutcome) -> None:
+def test_a_report_has_one_outcome(expected: CheckOutcome) -> None:
     """The worst row decides; what is awaited decides before it."""
     assert expected == check_outcome(OUTCOMES[expected])
 
@@ -79,7 +79,7 @@ def test_a_check_keeps_githubs_limits_in_every_state(name: str) -> None:
             assert 0 < len(getattr(action, part)) <= most
 
 
-def test_buttons_are_there_where_they_would_do_something() -> None:
+def test_a_button_is_offered_where_it_would_do_something() -> None:
     """A green report can be measured again; a slower one accepted, a failing one repaired."""
     assert ["rerun"] == [one.identifier for one in check_actions(_report(same("a")))]
     assert ["rerun", "acknowledge"] == [one.identifier for one in check_actions(_report(slower("a")))]
@@ -110,7 +110,7 @@ FRAME = '  File "{}", line 217, in setup'
         ("/deps/src/maxtext/max_x.py", ["src/maxtext/y.py"], None),
     ],
 )
-def test_a_failure_is_marked_in_the_file_of_the_change(
+def test_a_failure_is_annotated_in_the_changed_file(
     frame: str, changed: list[str], found: str | None
 ) -> None:
     """Full paths decide; a name alone does where it names one changed file; else there is no remark."""
@@ -119,7 +119,7 @@ def test_a_failure_is_marked_in_the_file_of_the_change(
     assert ([] if found is None else [(found, 217)]) == [(one.path, one.line) for one in said]
 
 
-def test_one_remark_names_all_cases_that_end_there() -> None:
+def test_one_annotation_names_all_cases_that_fail_there() -> None:
     """Secrets are gone from it, and it is one line."""
     (said,) = annotations(_failing("x.py:3", error="ValueError:\n gs://lance/x 5"), ["src/x.py"])
     assert (AnnotationLevel.FAILURE, "ValueError: [bucket] 5") == (said.level, said.message)
@@ -127,7 +127,7 @@ def test_one_remark_names_all_cases_that_end_there() -> None:
 
 
 @pytest.mark.parametrize("where", [None, "", "x.py", "x.py:", "x.py:0", ":3", "x.py:abc", "(unknown):1"])
-def test_an_odd_place_makes_no_remark(where: str | None) -> None:
+def test_an_unknown_place_makes_no_annotation(where: str | None) -> None:
     """A frame without a line is nowhere."""
     failure: Failure = replace(NNX_FAILURE, where=where)
     assert () == annotations(_report(failing("a", failure=failure)), ["src/x.py"])

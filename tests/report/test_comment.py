@@ -34,7 +34,7 @@ def body(said: Report) -> str:
 
 
 @pytest.mark.parametrize("name", STATES)
-def test_every_state_is_said_as_its_golden_file_says(name: str, accept: Accept) -> None:
+def test_every_state_renders_as_its_golden_file(name: str, accept: Accept) -> None:
     """The whole text of every state is looked at when it changes."""
     accept(f"comment/{name}.md", body(STATES[name]))
 
@@ -55,7 +55,7 @@ def test_every_link_leads_to_this_server(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", STATES)
-def test_the_first_lines_say_whose_comment_it_is_and_of_which_head(name: str) -> None:
+def test_the_first_lines_mark_the_pull_request_and_the_head(name: str) -> None:
     """The marks stand first, so that the comment is found again."""
     said = STATES[name]
     text = body(said)
@@ -102,7 +102,7 @@ def test_four_hundred_cases_are_folded_and_not_cut() -> None:
     assert "375 cases same" in text
 
 
-def test_a_case_of_which_nothing_is_known_keeps_the_headline_from_green() -> None:
+def test_a_case_without_a_result_keeps_the_headline_from_green() -> None:
     """Missing data is never green."""
     for state in RowState:
         headline = body(report(same("a"), row_in_state(state, "b"))).splitlines()[2]
@@ -110,7 +110,7 @@ def test_a_case_of_which_nothing_is_known_keeps_the_headline_from_green() -> Non
         assert green == headline.startswith(("## ✅", "## 🟢", "## 🩹", "## ↩️")), (state, headline)
 
 
-def test_a_figure_that_is_not_judged_says_so() -> None:
+def test_an_unjudged_figure_is_labelled() -> None:
     """Figures of runs that are not like for like are shown, and are not bold."""
     row = next(line for line in body(report(unlike())).splitlines() if line.startswith("| [03_dropout"))
     assert "not judged: JAX 0.9.2 → 0.8.1" in row

@@ -50,7 +50,7 @@ def strict(document: object) -> object:
     return json.loads(json.dumps(document, allow_nan=False))
 
 
-def test_a_log_that_states_nothing_has_every_key_and_no_figure() -> None:
+def test_an_empty_log_has_every_key_and_no_figure() -> None:
     """What the log does not state is null, never zero."""
     document = run_values(EMPTY)
     for part, keys in DOCUMENTED.items():
@@ -63,7 +63,7 @@ def test_a_log_that_states_nothing_has_every_key_and_no_figure() -> None:
     assert [key for key, value in measurements.items() if key not in counted and value is not None] == []
 
 
-def test_a_run_is_written_step_by_step_as_it_is_at_once() -> None:
+def test_a_run_written_step_by_step_equals_the_whole() -> None:
     """One JSON object, the same to the byte, with steps and without."""
     for run in (EMPTY, measured()):
         whole = json_text(run_response(run))
@@ -71,7 +71,7 @@ def test_a_run_is_written_step_by_step_as_it_is_at_once() -> None:
         assert len(list(run_json(run))) == len(run.log.steps) + 2
 
 
-def test_a_run_is_written_as_the_contract_shows() -> None:
+def test_a_run_has_the_figures_of_the_contract() -> None:
     """The figures of the contract's example, with its digits."""
     document = strict(run_values(measured()))
     assert isinstance(document, dict)
@@ -104,7 +104,7 @@ def test_a_run_is_written_as_the_contract_shows() -> None:
     assert document["ledger"][0] == {"phase": "start-up", "seconds": 41.1}
 
 
-def test_a_time_without_a_date_is_not_written() -> None:
+def test_a_time_without_a_date_is_null() -> None:
     """Only differences mean anything in a log without a year."""
     run = measured()
     document = run_values(replace(run, log=replace(run.log, dated=False)))
@@ -127,7 +127,7 @@ def test_a_loss_that_is_not_a_number_stays_valid_json_and_is_not_lost() -> None:
     ]
 
 
-def test_a_comparison_is_written_as_the_contract_shows() -> None:
+def test_a_comparison_has_the_figures_of_the_contract() -> None:
     """Percent of change, counts of base and head, caveats and rows by name."""
     withheld = timing(TimingVerdict.WITHHELD, 0.16, band=2.87, n=(1, 1))
     document = strict(
@@ -154,7 +154,7 @@ def test_a_comparison_is_written_as_the_contract_shows() -> None:
     assert document["base"]["measurements"]["final_loss"] == 8.174
 
 
-def test_repeats_are_all_given_beside_the_first() -> None:
+def test_repeats_are_listed_next_to_the_first_run() -> None:
     """`base` stays one object; all runs of a side stand under a name of their own."""
     comparison = replace(
         compared(Verdict.SAME, timing(TimingVerdict.SAME, 0.1)), base=(measured(), measured())

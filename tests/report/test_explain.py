@@ -54,13 +54,13 @@ def test_a_comparison_without_an_explanation_has_nothing_to_say() -> None:
     assert explanation_sections(samples.mixed().rows[0].comparison or compare([], [])) == ()
 
 
-def test_many_stretches_are_counted() -> None:
+def test_long_lists_of_step_ranges_are_counted() -> None:
     """A line stays a line; the JSON has all."""
     assert step_spans_words(((3, 3), (6, 8))) == "3, 6–8"
     assert step_spans_words(tuple((n, n) for n in range(0, 40, 2))).endswith("20, 22 and 8 more stretches")
 
 
-def test_what_became_of_the_history_is_said() -> None:
+def test_the_use_of_the_history_is_explained() -> None:
     """Given, used, cut, too old, glitches."""
     assert history_words(ExplainedHistory(given=0)) == "no runs of main were given"
     assert history_words(ExplainedHistory(given=9)) == (
@@ -72,7 +72,7 @@ def test_what_became_of_the_history_is_said() -> None:
     )
 
 
-def test_a_kept_report_still_explains_itself_in_json() -> None:
+def test_a_stored_report_still_explains_itself_in_json() -> None:
     """The slim form has no step lines, and every reason."""
     found = compare([measure(DROPOUT_MAIN)], [measure(DROPOUT_BRANCH)])
     report = samples.report(samples.same("03_dropout"))

@@ -45,7 +45,7 @@ def _fold(plan: Plan) -> str:
     return markdown(fold.summary) if fold else ""
 
 
-def test_a_plan_says_what_is_to_come_and_what_it_costs() -> None:
+def test_a_plan_states_its_runs_and_their_price() -> None:
     """The number of runs, their price with its range, what is reused, and what a budget holds."""
     assert _fold(PLAN) == (
         "Plan: 4 runs to come, at most 38.0 chip-hours · 3 runs reused, 19.2 chip-hours saved · "
@@ -56,7 +56,7 @@ def test_a_plan_says_what_is_to_come_and_what_it_costs() -> None:
     assert "| 05_new · nnx | 1 | 1 | at most 24.0 |" in body
 
 
-def test_a_budget_that_holds_runs_is_said_before_the_table() -> None:
+def test_a_budget_that_holds_runs_is_noted_before_the_table() -> None:
     """Somebody may have to act; a place that will get free needs nobody."""
     before, _, after = _body(report(slower(), plan=PLAN)).partition("| Case | Verdict |")
     assert f"⏸ 1 case waits: {BUDGET}." in before
@@ -64,7 +64,7 @@ def test_a_budget_that_holds_runs_is_said_before_the_table() -> None:
     assert "p/z/c" in after
 
 
-def test_a_plan_that_was_asked_for_is_open_and_starts_nothing() -> None:
+def test_a_requested_plan_is_open_and_starts_nothing() -> None:
     """It is shown even where nothing is to come, and says how the runs are started."""
     asked = replace(PLAN, asked=True, proposed=True)
     fold = plan_fold(report(slower(), plan=asked), DETAIL_LEVELS[0])
@@ -82,7 +82,7 @@ def test_a_plan_that_was_asked_for_is_open_and_starts_nothing() -> None:
     assert plan_fold(report(slower()), DETAIL_LEVELS[0]) is None
 
 
-def test_a_price_that_nobody_knows_is_not_nothing() -> None:
+def test_an_unknown_price_is_not_zero() -> None:
     """Neither a zero nor a total that leaves it out."""
     one = PlannedRuns(case="04_int8", variant="linen", base=1, head=1)
     assert _fold(Plan(runs=(one,), unpriced=2)) == "Plan: 2 runs to come, price not known"
@@ -94,7 +94,7 @@ def test_a_price_that_nobody_knows_is_not_nothing() -> None:
     ("value", "expected"),
     [(0.0123, "0.012"), (0.4, "0.40"), (0.99999, "1.0"), (6.44, "6.4"), (12345.6, "12 345.6")],
 )
-def test_chip_hours_are_told_with_two_digits_or_more(value: float, expected: str) -> None:
+def test_chip_hours_have_two_digits_or_more(value: float, expected: str) -> None:
     """A small price is not rounded to nothing."""
     assert expected == chip_hours_words(value)
 
@@ -105,7 +105,7 @@ def test_a_price_without_a_range_names_none() -> None:
     assert price_words(flat) == "about 6.4"
 
 
-def test_the_footer_says_what_was_used_and_saved() -> None:
+def test_the_footer_states_what_was_used_and_saved() -> None:
     """Beside the commits, in chip-hours."""
     footer = footer_line(report(chip_hours_used=0.012, chip_hours_saved=11.2), public_url="https://x.example")
     assert "0.012 chip-hours used · 11.2 chip-hours saved by reuse" in markdown(footer)
@@ -116,7 +116,7 @@ def _carried(carried: int, own: int) -> CaseReport:
     return same("04_int8", head_runs=(*of_others, *(record("04_int8", "linen", HEAD, n) for n in range(own))))
 
 
-def test_results_of_another_commit_are_said_to_be_so_and_dated() -> None:
+def test_carried_results_name_their_commit_and_date() -> None:
     """With the commit that was measured, and when; never as if they were fresh."""
     said = "carried from `e4e574c`, measured 2026-04-21 09:13 UTC"
     assert NOW - 2 * HOUR == _carried(1, 0).head_runs[0].started
@@ -128,13 +128,13 @@ def test_results_of_another_commit_are_said_to_be_so_and_dated() -> None:
     assert "Coverage: 2 of 2 cases run · 1 carried over" in body
 
 
-def test_a_carried_result_is_marked_where_its_verdict_stands() -> None:
+def test_a_carried_result_is_marked_in_the_verdict_cell() -> None:
     """A reader who opens nothing still sees it."""
     row = replace(slower(), head_runs=_carried(3, 0).head_runs)
     assert "🔴 slower<br>↩️ carried from `e4e574c`" in _body(report(row))
 
 
-def test_the_json_holds_the_plan_and_what_is_carried() -> None:
+def test_the_json_has_the_plan_and_the_carried_runs() -> None:
     """For whoever reads it by program."""
     document = report_document(report(_carried(1, 0), plan=PLAN))
     assert document["plan"] == {
@@ -167,7 +167,7 @@ def test_the_json_holds_the_plan_and_what_is_carried() -> None:
     assert report_document(report())["plan"] is None
 
 
-def test_where_nobody_asked_for_anything_the_way_to_ask_is_said() -> None:
+def test_without_a_request_the_command_to_ask_is_named() -> None:
     """First, since the comment says nothing else."""
     skipped = (SkippedCase(case="04_int8", variant="linen", why="nobody asked"),)
     body = _body(report(skipped=skipped, launches=True))
@@ -177,7 +177,7 @@ def test_where_nobody_asked_for_anything_the_way_to_ask_is_said() -> None:
     assert "nothing to measure here" in _body(report(skipped=skipped))
 
 
-def test_a_budget_that_is_used_up_is_told_at_once() -> None:
+def test_a_used_up_budget_changes_the_digest() -> None:
     """How much of it is used is progress, as a place in a queue is."""
     none, more = change_digest(report(plan=Plan())), BUDGET.replace("198.4", "199.9")
     held = change_digest(report(plan=PLAN))

@@ -80,7 +80,7 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("changes", "words"), WORDS, ids=[words or "nothing" for _, words in WORDS])
-def test_one_clause_says_how_a_run_stands(changes: dict[str, object], words: str) -> None:
+def test_one_clause_states_the_status_of_a_run(changes: dict[str, object], words: str) -> None:
     """Every state, as the comment, the page and the terminal say it."""
     assert run_status_words(replace(RUN, **changes), NOW) == words
 
@@ -102,7 +102,7 @@ def test_a_time_is_a_range_to_the_minute(low: float, high: float, words: str) ->
     assert time_span_words(DurationRange(low=low, high=high)) == words
 
 
-def test_an_unknown_time_is_no_words() -> None:
+def test_an_unknown_time_is_empty() -> None:
     """Nothing is said where nothing is known."""
     assert time_span_words(None) == ""
 
@@ -126,7 +126,7 @@ CELLS = [
 
 
 @pytest.mark.parametrize(("progress", "words"), CELLS, ids=[words for _, words in CELLS])
-def test_a_cell_says_how_far_a_case_is(progress: CaseProgress, words: str) -> None:
+def test_progress_is_stated_in_a_few_words(progress: CaseProgress, words: str) -> None:
     """Its step, its place in the queue, how many of its runs are done; what is not ours is escaped."""
     assert markdown(progress_words(progress, "queued")) == words
 
@@ -154,7 +154,7 @@ def _report(*odd: ImplausibleValue) -> Report:
     return replace(made, rows=(replace(row, comparison=replace(row.comparison, head=(head,))),))
 
 
-def test_the_method_counts_what_was_struck_out_with_the_reason() -> None:
+def test_the_method_counts_implausible_values_by_reason() -> None:
     """Below the folds of method and of the page's own figures, in one line each."""
     body = comment_body(_report(*ODD), public_url="https://maxview.example", render=RENDER)
     reasons = "a time or rate that is not above zero (1); TFLOP/s above the device's peak (1)."
@@ -163,7 +163,7 @@ def test_the_method_counts_what_was_struck_out_with_the_reason() -> None:
     assert "2094" not in body
 
 
-def test_where_all_is_believed_nothing_is_said() -> None:
+def test_plausible_runs_need_no_note() -> None:
     """No line about what did not happen."""
     body = comment_body(_report(), public_url="https://maxview.example", render=RENDER)
     assert "implausible" not in body
@@ -173,7 +173,7 @@ def test_where_all_is_believed_nothing_is_said() -> None:
     )
 
 
-def test_one_value_is_one_value() -> None:
+def test_one_implausible_value_is_singular() -> None:
     """Singular."""
     (row,) = _report(ODD[0]).rows
     assert row.comparison is not None
@@ -217,14 +217,14 @@ WHY = "The runs could not be read, and MaxView tries again by itself:"
         (UserError("/srv/x: "), "The runs could not be read; MaxView tries again by itself."),
     ],
 )
-def test_the_trouble_is_one_sentence_without_the_servers_own_names(
+def test_unreadable_runs_are_one_sentence_without_server_names(
     problem: UserError | InternalError, expected: str
 ) -> None:
     """No system error, no folder or bucket, no advice to try again that nobody can follow."""
     assert unreadable_runs_words(problem) == expected
 
 
-def test_the_second_line_says_it_as_a_sentence_and_goes_on() -> None:
+def test_the_second_line_shows_the_problem_as_a_sentence() -> None:
     """What follows the trouble does not run into it, and nobody is told to put right what passes."""
     away = unreadable_runs_words(InternalError("gs://b: away"))
     line = markdown(action_line(report(same("a"), problem=away, problem_kind=ProblemKind.PASSES)))

@@ -16,7 +16,7 @@ from bot.report.check import check_text
 from bot.report.comment import comment_body
 from bot.report.model import Baseline, CaseReport, Report, ReportedCommand, RowState, SkippedCase
 from bot.verdict.judgement import Caveat, CaveatKind, CaveatWeight, TimingVerdict, Verdict
-from tests.report.github_rendering import seen
+from tests.report.github_rendering import visible_text
 from tests.report.samples import NNX_FAILURE, NO_LOSS, case, compared, measured, outcome, report, timing
 from tests.report.text.sample_secrets import Canary, canaries
 from tests.web.site_under_test import PUBLIC, RENDER, URL, SiteUnderTest
@@ -107,7 +107,7 @@ def test_no_canary_is_seen_in_comment_or_check(number: int) -> None:
     check = check_text(
         made, conclusion=Conclusion.FAILURE, body=body, changed_paths=("src/x.py",), url=f"{URL}/x"
     )
-    for text in (body, seen(body), repr(check)):
+    for text in (body, visible_text(body), repr(check)):
         assert [] == _leaks(text, these)
 
 

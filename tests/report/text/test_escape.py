@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.report.text import escape
-from tests.report.github_rendering import rendered, seen
+from tests.report.github_rendering import rendered, visible_text
 
 MARKED = st.text(alphabet=st.sampled_from("a1 @#:/.`|\\*_[]()<>&!~$-+=\t\n\"'wGHef9\u202e\x1b"), max_size=40)
 
@@ -16,12 +16,12 @@ MARKED = st.text(alphabet=st.sampled_from("a1 @#:/.`|\\*_[]()<>&!~$-+=\t\n\"'wGH
 @example("# head")
 @example("a_b_ _c_ 04_int8")
 @example("https://a.b www.a.b a@b.c deadbeef1 GH-1 x#1 :tada:")
-def test_running_text_shows_what_it_was_given(value: str) -> None:
+def test_running_text_is_shown_unchanged(value: str) -> None:
     """GitHub's Markdown shows the very characters, in one paragraph, without a link or a tag."""
     page = rendered(f"x {escape.escape_text(value)} x")
     assert [tag for tag, _ in page.tags] == ["p"]
     assert (
-        seen(f"x {escape.escape_text(value)} x").split()
+        visible_text(f"x {escape.escape_text(value)} x").split()
         == f"x {escape.one_line(value)} x".replace("\u200b", "").split()
     )
 
@@ -32,7 +32,7 @@ def test_running_text_shows_what_it_was_given(value: str) -> None:
 @example("- list")
 @example("# head")
 @example("==")
-def test_running_text_begins_nothing_where_a_line_begins(value: str) -> None:
+def test_running_text_starts_no_block_at_a_line_start(value: str) -> None:
     """Neither a list, a heading nor a rule, at the left edge and in an item of ours."""
     shown = escape.escape_text(value)
     assert [tag for tag, _ in rendered(shown).tags] in ([], ["p"])
@@ -40,7 +40,7 @@ def test_running_text_begins_nothing_where_a_line_begins(value: str) -> None:
 
 
 @given(st.one_of(st.text(max_size=60), MARKED))
-def test_a_code_span_holds_whatever_is_inside_even_in_a_table(value: str) -> None:
+def test_a_code_span_shows_any_text_even_in_a_table(value: str) -> None:
     """One code element in one cell, with the very characters."""
     page = rendered(f"| a | b |\n|:--|:--|\n| {escape.escape_code(value)} | x |")
     assert page.rows == [[2, 2]]
@@ -50,7 +50,7 @@ def test_a_code_span_holds_whatever_is_inside_even_in_a_table(value: str) -> Non
 
 
 @given(st.one_of(st.text(max_size=60), MARKED))
-def test_text_in_our_own_tags_adds_none(value: str) -> None:
+def test_text_inside_a_tag_adds_no_tag(value: str) -> None:
     """A summary holds its text and nothing else."""
     page = rendered(f"<details><summary>{escape.escape_html(value)}</summary>\n\nx\n\n</details>")
     assert [tag for tag, _ in page.tags] == ["details", "summary", "p"]

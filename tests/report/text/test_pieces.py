@@ -22,7 +22,7 @@ from bot.report.text.pieces import (
     styled,
     summary_html,
 )
-from tests.report.github_rendering import seen
+from tests.report.github_rendering import visible_text
 
 ODD = st.text(alphabet="ab1 `*_[]()|\\<>&;#@:/~$-+=.!{}\"'", max_size=60)
 
@@ -72,7 +72,7 @@ def test_foreign_text_is_shown_as_it_was_written(text: str) -> None:
     """As running text, in Markdown as on a page."""
     expected = escape.one_line(text)
     assert plain_text(foreign(text)) == expected
-    assert seen(markdown(line("x ", foreign(text)))) == f"x {expected}".strip()
+    assert visible_text(markdown(line("x ", foreign(text)))) == f"x {expected}".strip()
 
 
 @given(ODD.filter(lambda text: text.strip()))

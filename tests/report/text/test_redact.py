@@ -62,7 +62,7 @@ def test_a_secret_is_named_by_its_kind_only(secret: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize("text", HARMLESS)
-def test_what_a_reader_needs_is_left_alone(text: str) -> None:
+def test_harmless_text_is_not_redacted(text: str) -> None:
     """Errors, versions, files and figures stay."""
     assert redacted(text) == text
 
@@ -98,7 +98,7 @@ def test_no_mark_hides_another_one() -> None:
     assert [] == hidden
 
 
-def test_a_rule_shown_single_words_matches_no_white_space() -> None:
+def test_a_rule_for_single_words_matches_no_white_space() -> None:
     """Only a rule with a tail may match over the end of a word; every rule has a mark."""
     for rule in RULES:
         assert rule.marks
@@ -107,7 +107,7 @@ def test_a_rule_shown_single_words_matches_no_white_space() -> None:
             assert rule.tail or not found or len(found[0].split()) == 1
 
 
-def test_only_so_much_is_looked_at() -> None:
+def test_only_the_beginning_of_long_text_is_kept() -> None:
     """What is longer is cut, as nothing longer is shown."""
     assert MOST_REDACTED == len(redacted("a b" * MOST_REDACTED))
 
