@@ -8,7 +8,6 @@ text is returned as the same object.
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from types import UnionType
@@ -77,8 +76,8 @@ def _map_value(value: Any, text: TextFunction, named: Mapping[str, TextFunction]
         return {key: _map_named(key, inner, text, named) for key, inner in value.items()}
     if kind is tuple or kind is list:
         return _map_sequence(value, text, named)
-    if is_dataclass(kind) or issubclass(kind, Struct):
-        return _map_record(value, text, named)
+    if issubclass(kind, Struct):
+        return _map_struct(value, text, named)
     if isinstance(value, Enum):
         return value
     raise TypeError(f"texts are not looked for in a {kind.__name__}")
@@ -90,16 +89,14 @@ def _map_sequence(value: Any, text: TextFunction, named: Mapping[str, TextFuncti
     return value if same else type(value)(changed)
 
 
-def _map_record(value: Any, text: TextFunction, named: Mapping[str, TextFunction]) -> Any:
+def _map_struct(value: Any, text: TextFunction, named: Mapping[str, TextFunction]) -> Any:
     changes = {}
     kind: Any = type(value)
     for name in _text_fields(kind):
         inner = getattr(value, name)
         if inner != () and (changed := _map_named(name, inner, text, named)) is not inner:
             changes[name] = changed
-    if not changes:
-        return value
-    return structs.replace(value, **changes) if isinstance(value, Struct) else replace(value, **changes)
+    return structs.replace(value, **changes) if changes else value
 
 
 def _map_named(name: object, value: Any, text: TextFunction, named: Mapping[str, TextFunction]) -> Any:
@@ -112,8 +109,7 @@ def _map_named(name: object, value: Any, text: TextFunction, named: Mapping[str,
 def _text_fields(kind: Any) -> tuple[str, ...]:
     """The fields that can hold text."""
     hints = get_type_hints(kind)
-    names = kind.__struct_fields__ if issubclass(kind, Struct) else [field.name for field in fields(kind)]
-    return tuple(name for name in names if not _holds_no_text(hints[name]))
+    return tuple(name for name in kind.__struct_fields__ if not _holds_no_text(hints[name]))
 
 
 def _holds_no_text(hint: Any) -> bool:

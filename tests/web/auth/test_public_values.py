@@ -83,7 +83,7 @@ class _Outer(msgspec.Struct, frozen=True):
     left: str | msgspec.UnsetType = msgspec.UNSET
 
 
-def test_structs_are_looked_into_as_dataclasses_are() -> None:
+def test_a_struct_is_rebuilt_only_where_a_text_changes() -> None:
     """A struct with another text is a new one; one without is the same object; an unset field stays unset."""
     outer = _Outer(inner=_Inner(words="a"))
     assert _Outer(inner=_Inner(words="A")) == map_texts(outer, str.upper)
