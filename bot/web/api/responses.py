@@ -24,6 +24,18 @@ from bot.storage.refs import RefKind
 from bot.verdict.comparability import ComparisonAxis
 from bot.web.log_viewer.comparison import RowKind
 
+RepositoryName = Annotated[str, Meta(examples=["octo/maxtext"])]
+
+CaseName = Annotated[str, Meta(examples=["04_int8"])]
+
+VariantName = Annotated[str, Meta(examples=["linen"])]
+
+CommitSha = Annotated[str, Meta(examples=["574ad3fb9c1e0a4d2b6f8e7c5a3d1b0f9e8d7c6b"])]
+
+RunId = Annotated[str, Meta(examples=["04_int8-linen-20260421-083238"])]
+
+Address = Annotated[str, Meta(examples=["https://maxview.example/octo/maxtext/pull/12"])]
+
 Next = Annotated[str | None, Meta(description="The address of the next part; null at the end.")]
 
 
@@ -39,8 +51,8 @@ class ErrorResponse(Struct, frozen=True):
 class ListedRepositoryResponse(Struct, frozen=True, kw_only=True):
     """One of them."""
 
-    repository: str
-    url: str
+    repository: RepositoryName
+    url: Address
 
 
 class RepositoriesResponse(Struct, frozen=True, kw_only=True):
@@ -57,11 +69,11 @@ class ListedPullResponse(Struct, frozen=True, kw_only=True):
     title: str
     open: bool
     headline: str
-    head_sha: str | None
-    reported_sha: str | None
+    head_sha: CommitSha | None
+    reported_sha: CommitSha | None
     made: Moment | None
-    url: str
-    page: str
+    url: Address
+    page: Address
 
 
 class ListedBranchResponse(Struct, frozen=True, kw_only=True):
@@ -71,18 +83,18 @@ class ListedBranchResponse(Struct, frozen=True, kw_only=True):
     title: str
     open: bool
     headline: str
-    head_sha: str | None
-    reported_sha: str | None
+    head_sha: CommitSha | None
+    reported_sha: CommitSha | None
     made: Moment | None
-    url: str
-    page: str
+    url: Address
+    page: Address
 
 
 class BriefRunResponse(Struct, frozen=True, kw_only=True):
     """A run in brief."""
 
-    run: str
-    sha: str | None
+    run: RunId
+    sha: CommitSha | None
     started: Moment | None
     outcome: str | None
     value: Annotated[float | None, Meta(description="Its steady step time, seconds.")]
@@ -91,8 +103,8 @@ class BriefRunResponse(Struct, frozen=True, kw_only=True):
 class HealthResponse(Struct, frozen=True, kw_only=True):
     """A case on main: its newest run, and its newest good one of those looked at."""
 
-    case: str
-    variant: str
+    case: CaseName
+    variant: VariantName
     newest: BriefRunResponse
     last_good: BriefRunResponse | None
     looked_at: int
@@ -101,8 +113,8 @@ class HealthResponse(Struct, frozen=True, kw_only=True):
 class MainChangesResponse(Struct, frozen=True, kw_only=True):
     """Where main itself moved."""
 
-    case: str
-    variant: str
+    case: CaseName
+    variant: VariantName
     conditions: str
     runs: int
     shifts: tuple[ShiftResponse, ...]
@@ -112,7 +124,7 @@ class RepositoryResponse(Struct, frozen=True, kw_only=True):
     """A repository: its pull requests, open ones first, and how main stands."""
 
     schema: Version
-    repository: str
+    repository: RepositoryName
     pull_requests: tuple[ListedPullResponse, ...]
     branches: tuple[ListedBranchResponse, ...]
     health: tuple[HealthResponse, ...]
@@ -129,7 +141,7 @@ class EndResponse(Struct, frozen=True, kw_only=True):
     spelt: Annotated[str, Meta(description="As addresses spell it.")]
     kind: RefKind
     branch: str | None
-    sha: str | None
+    sha: CommitSha | None
     number: int | None
     variant: str | None
 
@@ -137,9 +149,9 @@ class EndResponse(Struct, frozen=True, kw_only=True):
 class ComparedCaseResponse(Struct, frozen=True, kw_only=True):
     """One case."""
 
-    case: str
-    base_variant: str
-    head_variant: str
+    case: CaseName
+    base_variant: VariantName
+    head_variant: VariantName
     state: RowState
     comparison: VerdictResponse | None
     base_runs: tuple[RunLineResponse, ...]
@@ -149,9 +161,9 @@ class ComparedCaseResponse(Struct, frozen=True, kw_only=True):
 class ChosenCaseResponse(Struct, frozen=True, kw_only=True):
     """The case that was asked for."""
 
-    case: str
-    base_variant: str
-    head_variant: str
+    case: CaseName
+    base_variant: VariantName
+    head_variant: VariantName
     comparison: ComparisonResponse | None
 
 
@@ -159,7 +171,7 @@ class RefComparisonResponse(Struct, frozen=True, kw_only=True):
     """Two refs case by case."""
 
     schema: Version
-    repository: str
+    repository: RepositoryName
     base: EndResponse
     head: EndResponse
     across: ComparisonAxis
@@ -184,7 +196,7 @@ class ParityOutcome(StrEnum):
 class ParityCellResponse(Struct, frozen=True, kw_only=True):
     """One variant."""
 
-    variant: str
+    variant: VariantName
     standing: ParityOutcome
     on_main: ParityOutcome
     transition: ParityTransition
@@ -197,7 +209,7 @@ class ParityCellResponse(Struct, frozen=True, kw_only=True):
 class ParityCaseResponse(Struct, frozen=True, kw_only=True):
     """One case."""
 
-    case: str
+    case: CaseName
     cells: tuple[ParityCellResponse, ...]
 
 
@@ -205,9 +217,9 @@ class ParityMatrixResponse(Struct, frozen=True, kw_only=True):
     """Every case in every variant at one ref."""
 
     schema: Version
-    repository: str
+    repository: RepositoryName
     name: str
-    sha: str | None
+    sha: CommitSha | None
     against: Annotated[str | None, Meta(description="The branch that transitions are told against.")]
     variants: tuple[str, ...]
     rows: tuple[ParityCaseResponse, ...]
@@ -219,8 +231,8 @@ class ParityMatrixResponse(Struct, frozen=True, kw_only=True):
 class PointResponse(Struct, frozen=True, kw_only=True):
     """One run in a history."""
 
-    run: str
-    sha: str | None
+    run: RunId
+    sha: CommitSha | None
     started: Moment | None
     outcome: Annotated[str | None, Meta(description="How its log ended.")]
     origin: Annotated[
@@ -234,8 +246,8 @@ class PointResponse(Struct, frozen=True, kw_only=True):
 class LevelResponse(Struct, frozen=True, kw_only=True):
     """A stretch without a change: its median, and half the band most of its runs lie in."""
 
-    first_run: str
-    last_run: str
+    first_run: RunId
+    last_run: RunId
     median: float | None
     half_band: float | None
 
@@ -276,10 +288,10 @@ class HistoryResponse(Struct, frozen=True, kw_only=True):
     """One metric of one case on a branch, oldest first."""
 
     schema: Version
-    repository: str
+    repository: RepositoryName
     branch: str
-    case: str
-    variant: str
+    case: CaseName
+    variant: VariantName
     metric: MetricInfoResponse
     points: tuple[PointResponse, ...]
     levels: tuple[LevelResponse, ...]
@@ -289,8 +301,8 @@ class HistoryResponse(Struct, frozen=True, kw_only=True):
 class CaseHistoryResponse(Struct, frozen=True, kw_only=True):
     """One case."""
 
-    case: str
-    variant: str
+    case: CaseName
+    variant: VariantName
     points: tuple[PointResponse, ...]
 
 
@@ -298,7 +310,7 @@ class HistoriesResponse(Struct, frozen=True, kw_only=True):
     """Every case of a branch with its newest runs."""
 
     schema: Version
-    repository: str
+    repository: RepositoryName
     branch: str
     cases: tuple[CaseHistoryResponse, ...]
 
@@ -309,17 +321,17 @@ class HistoriesResponse(Struct, frozen=True, kw_only=True):
 class RunRecordResponse(Struct, frozen=True, kw_only=True):
     """The run as it was found or started."""
 
-    id: str
-    repository: str
-    case: str
-    variant: str
+    id: RunId
+    repository: RepositoryName
+    case: CaseName
+    variant: VariantName
     branch: str | None
-    sha: str | None
+    sha: CommitSha | None
     started: Moment | None
     origin: RunOrigin
     state: RunState
     attempt: int
-    page: str
+    page: Address
     log: str | None
 
 
@@ -356,7 +368,7 @@ class LogSearchResponse(Struct, frozen=True, kw_only=True):
     """What was found in a stretch of a log. Text that strangers may not read is never a hit."""
 
     schema: Version
-    run: str
+    run: RunId
     words: str
     cased: bool
     regular: Annotated[bool, Meta(description="Whether the words were a regular expression.")]
@@ -372,11 +384,11 @@ class LogSearchResponse(Struct, frozen=True, kw_only=True):
 class ComparedRunResponse(Struct, frozen=True, kw_only=True):
     """One of the two runs."""
 
-    id: str
-    case: str
-    variant: str
+    id: RunId
+    case: CaseName
+    variant: VariantName
     branch: str | None
-    sha: str | None
+    sha: CommitSha | None
 
 
 class SettingResponse(Struct, frozen=True, kw_only=True):
