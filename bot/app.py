@@ -12,9 +12,9 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 
+from msgspec import Struct
 from starlette.applications import Starlette
 
 from bot.artifacts.line_index import LineIndexCache
@@ -62,8 +62,7 @@ from bot.worker.run_planner import RunPlanner
 from bot.worker.runs import RunStep
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebSide:
+class WebSide(Struct, frozen=True, kw_only=True):
     """The front, and the people it asks GitHub about."""
 
     front: Frontend
@@ -122,8 +121,7 @@ DELIVERIES_AT_ONCE, PULLS_AT_ONCE, RUNS_AT_ONCE = 4, 4, 8
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class AppParts:
+class AppParts(Struct, frozen=True):
     """What is made once and used everywhere."""
 
     settings: Settings

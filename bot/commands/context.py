@@ -1,7 +1,9 @@
 """What a command is decided on (`CommandContext`), and what it results in (`CommandResult`)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from bot.commands import grammar, scope
 from bot.commands.active_requests import launches_runs, suite_keys
@@ -21,8 +23,7 @@ from bot.storage import reports, requests
 from bot.storage.database import Database
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandContext:
+class CommandContext(Struct, frozen=True, kw_only=True):
     """What a command is decided on. `tree` is the hash of the head's files, `rows` are the newest report of
     this head, `baselines` has the commit that each `baseline` command means, None if the base has none."""
 
@@ -32,11 +33,10 @@ class CommandContext:
     tree: str | None = None
     fork_approval: RunAllowed | ApprovalNeeded = field(default_factory=RunAllowed)
     rows: tuple[CaseReport, ...] = ()
-    baselines: Mapping[str | None, str | None] = field(default_factory=dict)
+    baselines: Mapping[str | None, str | None] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandResult:
+class CommandResult(Struct, frozen=True, kw_only=True):
     """What one command results in: a sentence for people, and what to store."""
 
     result: str
@@ -47,8 +47,7 @@ class CommandResult:
     acknowledgements: tuple[Acknowledgement, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CommandCall:
+class CommandCall(Struct, frozen=True):
     """One command, its position in the comment, and what it is decided on."""
 
     command: grammar.Command | grammar.ParseError
@@ -98,8 +97,7 @@ def describe_keys(keys: frozenset[CaseKey], suite: Suite) -> str:
     return shown if len(variants) == len(suite.variant_names) else f"{shown} ({', '.join(variants)})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextLoader:
+class ContextLoader(Struct, frozen=True, kw_only=True):
     """Loads from GitHub and the database what these commands need, and no more."""
 
     database: Database

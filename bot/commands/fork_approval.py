@@ -4,21 +4,19 @@ A branch of the repository was pushed by somebody with write access. Code of a f
 somebody with write access has approved that commit, or a commit with the same files.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from bot.domain.pull_request import Subject
 from bot.domain.run_request import Approval
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunAllowed:
+class RunAllowed(Struct, frozen=True, kw_only=True):
     """The head's code may run. `by` approved it; empty if no approval is needed."""
 
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalNeeded:
+class ApprovalNeeded(Struct, frozen=True, kw_only=True):
     """The head's code may not run yet: `why` in one clause, and the `command` that allows it."""
 
     why: str

@@ -7,9 +7,11 @@ the configuration does not list, and the App itself, get no answer.
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.commands import grammar, intents, permission, scope
 from bot.commands.approval_commands import acknowledge, approve
@@ -59,8 +61,7 @@ PULL_IS_CLOSED = "This pull request is closed: nothing is run for it, and nothin
 _SuiteCommand = grammar.CaseCommand | grammar.PlanCommand | grammar.BaselineCommand | grammar.ApproveCommand
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecidedCommands:
+class DecidedCommands(Struct, frozen=True, kw_only=True):
     """The results of the commands of one comment, in their order."""
 
     records: tuple[CommandRecord, ...]
@@ -168,8 +169,7 @@ SEEN_REACTION, DONE_REACTION, REFUSED_REACTION, NOT_ALLOWED_REACTION = "eyes", "
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandHandler:
+class CommandHandler(Struct, frozen=True, kw_only=True):
     """Handles commands and labels."""
 
     database: Database

@@ -8,8 +8,9 @@ import hashlib
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from msgspec import Struct
 
 from bot.commands.active_requests import launches_runs
 from bot.config import Suite
@@ -26,8 +27,7 @@ MOST_CASE_LABELS = 20
 """Labels made for single cases: people pick them from a list, and GitHub allows 80 writes a minute."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewLabel:
+class NewLabel(Struct, frozen=True, kw_only=True):
     """A label as it is made in a repository; `colour` is six hexadecimal digits."""
 
     name: str
@@ -113,8 +113,7 @@ def _match_glob(glob: str, label: str) -> str | None:
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelMaker:
+class LabelMaker(Struct, frozen=True, kw_only=True):
     """Creates labels on GitHub, each once: one that people delete stays deleted.
 
     Labels are a convenience. If the App may not create them, the log says why, once, and everything else

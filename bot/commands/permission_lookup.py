@@ -7,7 +7,8 @@ looked up anew.
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from bot.commands.permission import AuthorRights
 from bot.config import TrustedAccounts
@@ -25,8 +26,7 @@ LOG = logging.getLogger(__name__)
 _CacheKey = tuple[str, int, str, TrustedAccounts]
 
 
-@dataclass(slots=True, kw_only=True)
-class PermissionLookup:
+class PermissionLookup(Struct, kw_only=True):
     """Looks up permissions and team memberships."""
 
     forge: Forge

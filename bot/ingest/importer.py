@@ -3,7 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from bot.artifacts.line_index import LineIndexCache
 from bot.artifacts.sources import open_store
@@ -25,14 +26,13 @@ CONCURRENT_READS = 2
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(slots=True, kw_only=True)
-class RunImporter:
+class RunImporter(Struct, kw_only=True):
     """Finds and reads runs on threads."""
 
     database: Database
     now: Callable[[], float]
     shelf: LineIndexCache = field(default_factory=LineIndexCache)
-    _stores: dict[str, ArtifactStore] = field(default_factory=dict)
+    _stores: dict[str, ArtifactStore] = {}
     _readers: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CONCURRENT_READS))
 
     async def gather(self, repository: str, source: RunSource, sought: Sequence[ImportQuery]) -> None:

@@ -1,7 +1,8 @@
 """How far the launched runs of a case are, and when all will have ended. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from bot.domain.run import RunRecord, RunState
 from bot.report.model import CaseProgress
@@ -13,8 +14,7 @@ CaseVariant = tuple[str, str]
 """A case in a variant."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgressFacts:
+class ProgressFacts(Struct, frozen=True, kw_only=True):
     """What is known of every launched run of a pull request: how each stands (by id), the ids of all open
     runs of this machine in the order of their turns, whoever wants them, and how many seconds earlier runs
     of each case took."""

@@ -5,9 +5,9 @@ compared, and in place of ours they would keep ours from being started.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from bot.config import Suite
 from bot.domain.case_key import CaseKey, combine_keys
@@ -31,12 +31,11 @@ from bot.verdict.comparability import parse_devices
 from bot.verdict.judgement import MeasuredRun
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceMismatch:
+class DeviceMismatch(Struct, frozen=True, kw_only=True):
     """`said` is what the runs' logs say, by run id, where that is not `wanted`."""
 
     wanted: str = ""
-    said: Mapping[str, str] = field(default_factory=dict)
+    said: Mapping[str, str] = {}
 
     def without(self, runs: Sequence[RunRecord]) -> Sequence[RunRecord]:
         """The runs that may count."""
@@ -77,8 +76,7 @@ def find_device_mismatch(
 UNFINISHED_STATES = frozenset({RunState.PLANNED, RunState.LAUNCHED, RunState.QUEUED, RunState.RUNNING})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateRuns:
+class CandidateRuns(Struct, frozen=True, kw_only=True):
     """The runs that matter to a pull request: launched for it, of its head, of its base's branch and of the
     merge base's files; the figures of the base's, by run id; and which were on other devices."""
 
@@ -220,8 +218,7 @@ def runs_of_case(found: Sequence[RunRecord], case: str, variant: str) -> list[Ru
     return [run for run in found if run.case == case and run.variant == variant]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChosenRuns:
+class ChosenRuns(Struct, frozen=True, kw_only=True):
     """The cases with their runs, what was measured of those, and by fingerprint of a head's failure the
     other open pull requests that have it."""
 

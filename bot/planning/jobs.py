@@ -4,10 +4,10 @@ The same wanted run gives the same job in every process.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import assert_never
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from bot.clusters.interface import ClusterPlace, Job
 from bot.config import ClusterKind, LaunchConfig, LocalConfig, Suite, XpkConfig
@@ -26,8 +26,7 @@ SHA_PLACEHOLDER = "{sha}"
 """What the exact commit stands for in the name of an image."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
+class Device(Struct, frozen=True, kw_only=True):
     """What runs are executed on.
 
     Where `keeps_pace`, a run may be compared with one of another day, so that anybody's run of the same files
@@ -98,8 +97,7 @@ def _xpk_device(xpk: XpkConfig) -> Device:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobContext:
+class JobContext(Struct, frozen=True, kw_only=True):
     """What all runs of one plan have in common. `session` names the comparison that they are made for,
     `charged_to` who asked, `prices` what one run costs."""
 

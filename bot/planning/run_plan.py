@@ -5,7 +5,8 @@ nothing twice, and what it no longer names is cancelled.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from bot.config import Suite
 from bot.domain.case_key import CaseKey
@@ -44,8 +45,7 @@ KEPT_STATES = OVER_STATES - {RunState.CANCELLED}
 ALL_STATES = frozenset(RunState)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanInput:
+class PlanInput(Struct, frozen=True, kw_only=True):
     """One pull request while its runs are planned.
 
     `started` are the launched runs that it wants, `lost` the keys of runs of the same files that the cluster
@@ -59,7 +59,7 @@ class PlanInput:
     asks: tuple[RunRequest, ...]
     started: tuple[RunRecord, ...] = ()
     lost: frozenset[str] = frozenset()
-    prices: Mapping[CaseKey, Price | None] = field(default_factory=dict)
+    prices: Mapping[CaseKey, Price | None] = {}
 
     @property
     def base(self) -> SideCommit:
@@ -73,12 +73,11 @@ class PlanInput:
         return SideCommit(side=ComparisonSide.CANDIDATE, sha=self.pull.head_sha, tree=self.facts.tree)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunPlan:
+class RunPlan(Struct, frozen=True, kw_only=True):
     """Every run to have; by key how many each side should have, those that there are included."""
 
     planned: tuple[PlannedRun, ...] = ()
-    targets: Mapping[CaseKey, int] = field(default_factory=dict)
+    targets: Mapping[CaseKey, int] = {}
 
 
 def plan_pull_request(subject: PlanInput, rows: Sequence[CaseReport]) -> RunPlan:

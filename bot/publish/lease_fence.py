@@ -1,7 +1,8 @@
 """Ask the database, right before a write to the outside, whether this process still holds the row."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from bot.errors import InternalError
 from bot.storage import queue
@@ -18,8 +19,7 @@ class LeaseLost(InternalError):
     """Another process works on the row: what was begun here is not finished here."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseFence:
+class LeaseFence(Struct, frozen=True, kw_only=True):
     """Asks the database, and holds the row on."""
 
     database: Database

@@ -6,10 +6,11 @@ differ from our last write.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy import Connection, Update, and_, case, exists, func, select, update
 
 from bot.domain.case_key import CaseKey
@@ -42,8 +43,7 @@ KEPT_COMMANDS = 20
 """Commands remembered per pull request: the comment shows the newest, the rest is folded."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandRecord:
+class CommandRecord(Struct, frozen=True, kw_only=True):
     """A command that was given, or a label that was put: where, by whom, when, and what came of it (`result`,
     one sentence). `position` is its place in the comment."""
 
@@ -76,16 +76,14 @@ def merge_records(kept: Sequence[CommandRecord], new: Sequence[CommandRecord]) -
     return tuple(sorted(by_key.values(), key=lambda one: one.order)[-KEPT_COMMANDS:])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InterimAnalyses:
+class InterimAnalyses(Struct, frozen=True, kw_only=True):
     """How often a case's data was looked at, and a digest of the runs that the last look saw."""
 
     look: int
     runs: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullRow:
+class PullRow(Struct, frozen=True, kw_only=True):
     """One remembered pull request. `head_seen` is when its head was first heard of (Unix seconds). `outputs`
     is the state of further outputs, by their names, as JSON."""
 
@@ -100,16 +98,16 @@ class PullRow:
     head_seen: float | None
     wanted: int
     attempts: int
-    comment: CommentState = NoComment()  # noqa: RUF009 - a value
-    check: CheckState = NoCheck()  # noqa: RUF009 - a value
-    outputs: Mapping[str, msgspec.Raw] = field(default_factory=dict)
+    comment: CommentState = NoComment()
+    check: CheckState = NoCheck()
+    outputs: Mapping[str, msgspec.Raw] = {}
     trouble: str | None = None
     commands: tuple[CommandRecord, ...] = ()
-    looks: dict[CaseKey, InterimAnalyses] = field(default_factory=dict)
+    looks: dict[CaseKey, InterimAnalyses] = {}
 
 
 _TYPED_COLUMNS = {"kind", "comment", "check", "outputs", "commands", "looks"}
-_PLAIN_COLUMNS = tuple(name for name in PullRow.__dataclass_fields__ if name not in _TYPED_COLUMNS)
+_PLAIN_COLUMNS = tuple(name for name in PullRow.__struct_fields__ if name not in _TYPED_COLUMNS)
 _COMMANDS, _INTERIM = json_decoder(tuple[CommandRecord, ...]), json_decoder(dict[str, InterimAnalyses])
 _OUTPUTS = json_decoder(dict[str, msgspec.Raw])
 

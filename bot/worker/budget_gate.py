@@ -4,9 +4,10 @@ Limits are read from the default branch at each launch, so a raised limit takes 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf
 from typing import Protocol
+
+from msgspec import Struct
 
 from bot.clusters.interface import Job
 from bot.config import Budget, Suite
@@ -21,16 +22,14 @@ from bot.storage import repositories, spend
 from bot.storage.database import Database
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(Struct, frozen=True):
     """Start it: what it may cost has been set aside, `again` where an earlier call did: that one may have
     started it."""
 
     again: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deferred:
+class Deferred(Struct, frozen=True, kw_only=True):
     """Ask again at `until` (Unix seconds); `why` is one clause for people: `4 of 4 runs on the cluster`."""
 
     until: float
@@ -59,8 +58,7 @@ class Admission(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class NoLimits:
+class NoLimits(Struct, frozen=True):
     """Admits everything: there are no limits."""
 
     async def admit(self, run: RunRecord, job: Job) -> Admitted | Deferred:  # noqa: ARG002 - as the Protocol
@@ -78,8 +76,7 @@ LOCAL_NAME = "this machine"
 NO_VALID_CONFIGURATION = f"the default branch has no valid {CONFIG_FILE}, which would say what may be spent"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetGate:
+class BudgetGate(Struct, frozen=True, kw_only=True):
     """Admits runs while the budgets of their repository last."""
 
     database: Database

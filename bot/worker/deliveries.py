@@ -8,9 +8,9 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import assert_never
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bot.commands import intents
@@ -44,8 +44,7 @@ from bot.webhooks.events import read_event
 from bot.worker.maintenance.tasks import RECONCILIATION
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PushHandler:
+class PushHandler(Struct, frozen=True, kw_only=True):
     """Makes due what a push concerns: its pull requests, the watched branch, main."""
 
     database: Database
@@ -113,8 +112,7 @@ BUTTON_COMMANDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AppEventHandler:
+class AppEventHandler(Struct, frozen=True, kw_only=True):
     """Handles what happens to the App, to its repositories, and to what it wrote.
 
     A button under a check is handled as a command: the same permission, the same limits, the same line in the
@@ -270,8 +268,7 @@ RENAMES = frozenset({RepositoryChange.RENAMED, RepositoryChange.TRANSFERRED})
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryStep:
+class DeliveryStep(Struct, frozen=True, kw_only=True):
     """The worker's step for a delivery."""
 
     database: Database

@@ -9,7 +9,8 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from bot.errors import InternalError, Outage, TransientError, UserError
 from bot.storage import queue
@@ -30,8 +31,7 @@ LOG = logging.getLogger(__name__)
 Step = Callable[[Claim], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkQueue:
+class WorkQueue(Struct, frozen=True, kw_only=True):
     """One kind of row: where it stands, what is done with it, and how many at once."""
 
     table: Table

@@ -5,8 +5,8 @@ Level-triggered: it names every run of main that should exist, so repeating it p
 
 import logging
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bot.commands.active_requests import suite_keys
@@ -43,8 +43,7 @@ POLL_SECONDS = 3600.0
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _MainBranch:
+class _MainBranch(Struct, frozen=True, kw_only=True):
     """A repository's default branch while it is looked at; `commits` newest first."""
 
     repository: Repository
@@ -52,8 +51,7 @@ class _MainBranch:
     commits: tuple[Commit, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MainBranchStep:
+class MainBranchStep(Struct, frozen=True, kw_only=True):
     """What the controller does with a repository's default branch."""
 
     database: Database

@@ -6,7 +6,8 @@ our check is required, the queue would wait for it and then drop the pull reques
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from bot.config import NO_CHECKS, CheckConfig, CheckKind
 from bot.config.loader import SuiteLoader
@@ -29,8 +30,7 @@ LONGEST_WAIT_SECONDS = 6 * 3600.0
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeQueueStep:
+class MergeQueueStep(Struct, frozen=True, kw_only=True):
     """The worker's step for a merge queue's commit; `page_url` gives the address of a pull request's page."""
 
     database: Database

@@ -4,10 +4,10 @@ Pure, but for `load_conversation` and `current_approval`, which read the databas
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from bot.commands.active_requests import (
     RequestLog,
@@ -175,8 +175,7 @@ def _last_command(record: CommandRecord) -> ReportedCommand:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conversation:
+class Conversation(Struct, frozen=True, kw_only=True):
     """What people asked and withdrew, approved and accepted."""
 
     kept: RequestLog = ()

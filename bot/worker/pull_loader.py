@@ -1,8 +1,9 @@
 """Load from GitHub what a row of the pull requests is about, and the facts of its head."""
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
 from typing import assert_never
+
+from msgspec import Struct, field
 
 from bot.domain.forge import Forge
 from bot.domain.head import HeadFacts
@@ -14,8 +15,7 @@ from bot.storage.database import Database
 from bot.storage.pull_requests import PullRow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullLoader:
+class PullLoader(Struct, frozen=True, kw_only=True):
     """Asks GitHub."""
 
     database: Database
@@ -53,8 +53,7 @@ ANCESTOR_COUNT = 100
 CACHED_HEADS = 512
 
 
-@dataclass(slots=True, kw_only=True)
-class HeadLoader:
+class HeadLoader(Struct, kw_only=True):
     """Asks GitHub, and remembers the answers for the heads last asked about."""
 
     forge: Forge

@@ -5,9 +5,9 @@ stale are cancelled at once.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from bot.commands import active_requests
 from bot.commands.active_requests import launches_runs, suite_keys
@@ -56,15 +56,14 @@ async def case_prices(
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanOutcome:
+class PlanOutcome(Struct, frozen=True, kw_only=True):
     """The number of new runs; what the report says of the plan and its price, and why cases are left out;
     nothing of that where the configuration starts no runs."""
 
     new: int = 0
     plan: Plan | None = None
     used_chip_hours: float | None = None
-    left_out: Mapping[CaseKey, str] = field(default_factory=dict)
+    left_out: Mapping[CaseKey, str] = {}
 
     def said_in(self, report: Report) -> Report:
         """The report with the plan, and without empty rows of what nobody asked for."""
@@ -79,8 +78,7 @@ class PlanOutcome:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunPlanner:
+class RunPlanner(Struct, frozen=True, kw_only=True):
     """Plans the runs of pull requests."""
 
     database: Database

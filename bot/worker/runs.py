@@ -8,9 +8,9 @@ job.
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import assert_never
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bot.artifacts.store import ArtifactStore
@@ -50,8 +50,7 @@ which an operator can put a permission right. Then the run is lost, and says why
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(slots=True, kw_only=True)
-class _RunInStep:
+class _RunInStep(Struct, kw_only=True):
     """One step of one run: how it stood, how it stands now, and what came of the effects so far."""
 
     held: Claim
@@ -65,8 +64,7 @@ class _RunInStep:
     measured: MeasuredRun | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunStep:
+class RunStep(Struct, frozen=True, kw_only=True):
     """What the controller does with a launched run."""
 
     database: Database
@@ -74,7 +72,7 @@ class RunStep:
     artifacts: ArtifactStore
     now: Callable[[], float]
     wake: Callable[[], None]
-    admission: Admission = NoLimits()  # noqa: RUF009 - a value
+    admission: Admission = NoLimits()
     pace: Callable[[ClusterPlace | None], RunTimeouts] = timeouts_for
     _here: asyncio.Lock = field(default_factory=asyncio.Lock)
 

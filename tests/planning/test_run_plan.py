@@ -1,9 +1,8 @@
 """Which runs are planned on a cluster that keeps its pace, and what they share."""
 
-from dataclasses import replace
-
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from bot.clusters.interface import ClusterPlace
 from bot.commands.active_requests import suite_keys

@@ -1,10 +1,10 @@
 """Which runs are started for a pull request, where its configuration starts runs."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from bot.commands.active_requests import suite_keys
 from bot.config import Suite

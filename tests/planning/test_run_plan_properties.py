@@ -1,11 +1,11 @@
 """What holds of every plan, whatever was asked and whatever became of its runs."""
 
-from dataclasses import replace
 from itertools import permutations
 
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
+from msgspec.structs import replace
 
 from bot.domain.run import RunState
 from bot.domain.run_request import RequestSource, RunRequest

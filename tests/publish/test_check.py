@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from bot.config import NO_CHECKS, CheckConfig, CheckKind
 from bot.domain.check import Conclusion, RenderedCheck

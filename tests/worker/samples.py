@@ -1,9 +1,9 @@
 """Pull requests, heads, rows and suites as values, for the tests of the controller."""
 
-from dataclasses import replace
 from typing import Any
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from bot.config import Suite, read_suite
 from bot.domain.commit import Commit

@@ -1,10 +1,10 @@
 """The budgets of a configuration between a plan and a launch."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from bot.clusters.interface import ClusterPlace
 from bot.config import CONFIG_PATH

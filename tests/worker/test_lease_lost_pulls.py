@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +32,7 @@ NAME = "acme/maxtext"
 Meanwhile = Callable[[], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SleepySubjects(PullLoader):
+class SleepySubjects(PullLoader, frozen=True, kw_only=True):
     """Falls asleep over the news that there is nothing."""
 
     meanwhile: Meanwhile
@@ -45,8 +43,7 @@ class SleepySubjects(PullLoader):
         raise NotFound(f"there is no {row.number} in {repository.full_name}")
 
 
-@dataclass(slots=True, kw_only=True)
-class SleepyReader(HeadLoader):
+class SleepyReader(HeadLoader, kw_only=True):
     """Falls asleep with the facts in hand."""
 
     meanwhile: Meanwhile
@@ -58,8 +55,7 @@ class SleepyReader(HeadLoader):
         return facts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SleepyLauncher(RunPlanner):
+class SleepyLauncher(RunPlanner, frozen=True, kw_only=True):
     """Falls asleep before it launches."""
 
     meanwhile: Meanwhile
@@ -70,15 +66,14 @@ class SleepyLauncher(RunPlanner):
         await self.meanwhile()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SleepyLabels(LabelMaker):
+class SleepyLabels(LabelMaker, frozen=True, kw_only=True):
     """Falls asleep with the report in hand."""
 
     meanwhile: Meanwhile
 
-    async def __call__(self, repository: Repository, suite: Suite) -> None:
+    async def create(self, repository: Repository, suite: Suite) -> None:
         """Made as ever."""
-        await LabelMaker.__call__(self, repository, suite)
+        await LabelMaker.create(self, repository, suite)
         await self.meanwhile()
 
 

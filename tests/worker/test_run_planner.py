@@ -1,11 +1,12 @@
 """Planning with a database: who shares what, what waits for the pushes to end, what is withdrawn."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from bot.config import Suite
 from bot.domain.case_key import CaseKey

@@ -1,10 +1,10 @@
 """From runs that ended to the comment of a head that did not have to pay for them."""
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from bot.domain.pull_request import PullRequest
 from bot.domain.run import RunRecord, RunState

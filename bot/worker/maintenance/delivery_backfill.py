@@ -8,8 +8,9 @@ time.
 
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from bot.domain.delivery import Delivery, ListedDelivery
 from bot.errors import NotFound, UserError
@@ -55,8 +56,7 @@ class DeliverySource(Protocol):
         ...
 
 
-@dataclass(slots=True, kw_only=True)
-class DeliveryBackfill:
+class DeliveryBackfill(Struct, kw_only=True):
     """Reads the list; what it was is remembered by the process, up to when it was read by the row."""
 
     log: DeliverySource

@@ -8,7 +8,8 @@ moment. Jobs of other installations on the same cluster are left alone.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from bot.clusters.interface import ClusterPlace, Clusters
 from bot.errors import InternalError, UserError
@@ -40,8 +41,7 @@ LOCAL_NAME = "this machine"
 LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrphanCleanup:
+class OrphanCleanup(Struct, frozen=True, kw_only=True):
     """Sweeps every place that has or had runs."""
 
     database: Database

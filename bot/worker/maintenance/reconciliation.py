@@ -6,8 +6,9 @@ each hundred pull requests. A repository that cannot be read does not stop the o
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from bot.domain.pull_request import PullRequest
 from bot.domain.repository import Repository
@@ -39,8 +40,7 @@ class GitHubLists(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reconciliation:
+class Reconciliation(Struct, frozen=True, kw_only=True):
     """Compares, and wishes."""
 
     listing: GitHubLists

@@ -1,7 +1,8 @@
 """Run periodic tasks, each in one process at a time."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from bot.storage import queue
 from bot.storage.database import Database
@@ -10,8 +11,7 @@ from bot.storage.queue import Claim
 DELIVERY_BACKFILL, RECONCILIATION = "catch up", "reconcile"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskResult:
+class TaskResult(Struct, frozen=True, kw_only=True):
     """What to remember, and in how many seconds to do it again."""
 
     mark: str | None
@@ -22,8 +22,7 @@ Task = Callable[[str | None], Awaitable[TaskResult]]
 """Does it, given what the last time remembered; may be repeated and may die anywhere."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskStep:
+class TaskStep(Struct, frozen=True, kw_only=True):
     """What the controller does with a chore."""
 
     database: Database
