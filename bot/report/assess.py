@@ -464,15 +464,15 @@ def failure_novelty(sides: CaseSides, request: ReportRequest) -> FailureNovelty 
     failure = _side_failure(head)
     if failure is None or (head.outcome is not OutcomeClass.FAILED and not head.flaky):
         return None
-    shown = {run.id for run in sides.runs.base.runs}
-    others = (one for one in sides.runs.main_failures if one.run not in shown)
-    alike = next((one for one in others if one.fingerprint == failure.fingerprint), None)
+    compared_ids = {run.id for run in sides.runs.base.runs}
+    others = (one for one in sides.runs.main_failures if one.run not in compared_ids)
+    same_failure = next((one for one in others if one.fingerprint == failure.fingerprint), None)
     novelty = _novelty(base, failure)
     return _known_failure(
         novelty,
         failure,
         pulls=request.pulls_by_fingerprint.get(failure.fingerprint, ()),
-        main_sha=alike.sha if alike and novelty is not Novelty.SAME_ON_BASE else None,
+        main_sha=same_failure.sha if same_failure and novelty is not Novelty.SAME_ON_BASE else None,
     )
 
 
@@ -503,8 +503,8 @@ def _novelty(base: SideOutcome, failure: Failure) -> Novelty:
             return Novelty.UNKNOWN
 
 
-def _side_failure(its: SideOutcome) -> Failure | None:
-    return its.decisive_run.log.outcome.failure if its.decisive_run else None
+def _side_failure(side: SideOutcome) -> Failure | None:
+    return side.decisive_run.log.outcome.failure if side.decisive_run else None
 
 
 def _known_failure(

@@ -175,8 +175,8 @@ def _row_note(sides: CaseSides, request: ReportRequest) -> str:
         notes.append(sides.runs.base.why)
     if old := _old_baseline_note(sides, request):
         notes.append(old)
-    if told := _launch_note(sides.runs):
-        notes.append(told)
+    if launch_note := _launch_note(sides.runs):
+        notes.append(launch_note)
     if len(sides.head) < len(head.runs):
         notes.append(f"{len(head.runs) - len(sides.head)} of the head's logs could not be read")
     return "; ".join(notes)
@@ -261,12 +261,12 @@ def _parity_row(pair: _VariantPair, request: ReportRequest, comparable: int) -> 
 
 def _side_result(runs: Sequence[MeasuredRun]) -> _SideResult:
     """The result of a side; unknown where no run is conclusive."""
-    its = side_outcome("", runs)
-    if its.outcome not in {OutcomeClass.PASSED, OutcomeClass.FAILED}:
+    found = side_outcome("", runs)
+    if found.outcome not in {OutcomeClass.PASSED, OutcomeClass.FAILED}:
         return _SideResult.UNKNOWN
-    if its.flaky:
+    if found.flaky:
         return _SideResult.MIXED
-    return _SideResult.PASSES if its.outcome is OutcomeClass.PASSED else _SideResult.FAILS
+    return _SideResult.PASSES if found.outcome is OutcomeClass.PASSED else _SideResult.FAILS
 
 
 def _transition(sides: CaseSides, request: ReportRequest) -> ParityTransition:

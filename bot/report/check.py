@@ -187,13 +187,13 @@ _LINE_NUMBER = re.compile(r"[0-9]{1,7}")
 
 
 def annotations(report: Report, changed_paths: Sequence[str]) -> tuple[Annotation, ...]:
-    """One annotation for each place and error, with the names of all cases that fail there."""
+    """One annotation for each at and error, with the names of all cases that fail there."""
     found: dict[tuple[str, int, str], list[CaseReport]] = {}
     for row in report.rows:
         failure = _annotated_failure(row)
-        place = _changed_line(failure, changed_paths) if failure else None
-        if failure and place:
-            found.setdefault((*place, failure.error), []).append(row)
+        at = _changed_line(failure, changed_paths) if failure else None
+        if failure and at:
+            found.setdefault((*at, failure.error), []).append(row)
     return tuple(_annotation(report, path, line, error, rows) for (path, line, error), rows in found.items())
 
 

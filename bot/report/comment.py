@@ -72,6 +72,7 @@ from bot.report.wording import (
     age_words,
     counted,
     moment_words,
+    runs_per_case,
     time_span_words,
     unsigned_percent,
 )
@@ -189,14 +190,15 @@ def note_lines(report: Report, shown: Sequence[CaseReport] = ()) -> list[Line]:
 
     Rows of the open table without figures show their note themselves.
     """
-    told = {id(row) for row in shown if row.comparison is None}
+    shown_with_note = {id(row) for row in shown if row.comparison is None}
     lines = [line("⚠️ ", _full_sentence(report.preview, LONGEST_PREVIEW))] if report.preview else []
     lines += [line("⚠️ ", _capitalized(report.trouble))] if report.trouble else []
     lines += budget_wait_lines(report)
-    untold = {
-        note: [row for row in rows if id(row) not in told] for note, rows in rows_by_note(report).items()
+    remaining = {
+        note: [row for row in rows if id(row) not in shown_with_note]
+        for note, rows in rows_by_note(report).items()
     }
-    for note, rows in [(note, rows) for note, rows in untold.items() if rows][:3]:
+    for note, rows in [(note, rows) for note, rows in remaining.items() if rows][:3]:
         if len(rows) == len(report.rows):
             lines.append(line("⚠️ ", _full_sentence(note)))
         else:
@@ -256,13 +258,13 @@ def compared_commits(report: Report) -> Line:
     counts = Counter(_without_age(row.baseline) for row in report.rows if row.baseline)
     if not counts:
         return head
-    place, rows = counts.most_common(1)[0]
-    sha = line(" ", code(place.sha[:7])) if place.sha else ()
+    baseline, rows = counts.most_common(1)[0]
+    sha = line(" ", code(baseline.sha[:7])) if baseline.sha else ()
     others = (
         f", other baselines for {counted(sum(counts.values()) - rows, 'case')}" if len(counts) > 1 else ""
     )
     return line(
-        head, " vs ", foreign(report.base_branch), sha, " (", _baseline_words(report, place), f"{others})"
+        head, " vs ", foreign(report.base_branch), sha, " (", _baseline_words(report, baseline), f"{others})"
     )
 
 
@@ -271,26 +273,23 @@ def _without_age(baseline: Baseline) -> Baseline:
     return replace(baseline, newest_started=None)
 
 
-def _baseline_words(report: Report, place: Baseline) -> Line:
-    here = [row for row in report.rows if row.baseline and _without_age(row.baseline) == place]
-    numbers = {len(row.base_runs) for row in here} - {0}
-    runs = ""
-    if numbers:
-        least, most = min(numbers), max(numbers)
-        runs = counted(most, "run") if least == most else f"{least} to {most} runs a case"
-    started = [row.baseline.newest_started for row in here if row.baseline and row.baseline.newest_started]
-    newest = replace(place, newest_started=max(started, default=None))
-    parts = (foreign(place.why, 160), line(runs), line(_baseline_age(report, newest)))
+def _baseline_words(report: Report, baseline: Baseline) -> Line:
+    compared = [row for row in report.rows if row.baseline and _without_age(row.baseline) == baseline]
+    numbers = {len(row.base_runs) for row in compared} - {0}
+    runs = runs_per_case(numbers) if numbers else ""
+    started = [
+        row.baseline.newest_started for row in compared if row.baseline and row.baseline.newest_started
+    ]
+    age = _baseline_age(report, max(started)) if started else ""
+    parts = (foreign(baseline.why, 160), line(runs), line(age))
     return joined(", ", [part for part in parts if part])
 
 
-def _baseline_age(report: Report, baseline: Baseline) -> str:
+def _baseline_age(report: Report, newest: float) -> str:
     """How much older the newest baseline run is than the head's newest; this does not change with time."""
-    if baseline.newest_started is None:
-        return ""
     started = [run.started for row in report.rows for run in row.head_runs if run.started is not None]
-    older = age_words(max(started) - baseline.newest_started) if started else None
-    return f"newest {older} older" if older else f"newest of {moment_words(baseline.newest_started)}"
+    older = age_words(max(started) - newest) if started else None
+    return f"newest {older} older" if older else f"newest of {moment_words(newest)}"
 
 
 def _what_to_do(report: Report) -> Line:

@@ -174,8 +174,8 @@ def run_json(run: MeasuredRun) -> Iterator[str]:
         run, log=replace(run.log, steps=(), steps_seen=max(run.log.steps_seen, len(run.log.steps)))
     )
     values = json_values(run_response(stepless))
-    place = list(values).index("steps")
-    before, after = dict(list(values.items())[:place]), dict(list(values.items())[place + 1 :])
+    at = list(values).index("steps")
+    before, after = dict(list(values.items())[:at]), dict(list(values.items())[at + 1 :])
     yield _json_line(before).removesuffix("}") + ', "steps": ['
     for number, step in enumerate(run.log.steps):
         yield (", " if number else "") + json_text(_step(step, run.log))

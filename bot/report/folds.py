@@ -67,6 +67,7 @@ from bot.report.wording import (
     noise_history_age,
     percent_ceiling,
     phase_seconds,
+    runs_per_case,
     signed_percent,
     significant,
     significant_pair,
@@ -705,9 +706,7 @@ def _noise_history_line(report: Report) -> Line:
     rows = [row for row in report.rows if row.noise_history and row.noise_history.runs]
     if not rows:
         return ()
-    numbers = sorted(row.noise_history.runs for row in rows if row.noise_history)
-    least, most = numbers[0], numbers[-1]
-    runs = counted(most, "run") if least == most else f"{least} to {most} runs a case"
+    runs = runs_per_case([row.noise_history.runs for row in rows if row.noise_history])
     oldest = max((older for row in rows if (older := noise_history_age(row)) is not None), default=None)
     when = f", the oldest {days_words(oldest)} before the head's" if oldest is not None else ""
     cut = sum(row.noise_history.follows is not None for row in rows if row.noise_history)

@@ -15,7 +15,8 @@ from bot.verdict.noise import NoiseHistory, PastRun
 
 
 class PlannedRuns(Struct, frozen=True, kw_only=True):
-    """Runs of one case and variant that have not ended yet, and what they cost together; None: not known."""
+    """The runs of one case and variant that have not ended yet; `price` is that of all of them, None where it
+    is not known."""
 
     case: str
     variant: str
@@ -30,8 +31,8 @@ class PlannedRuns(Struct, frozen=True, kw_only=True):
 
 
 class WaitingCases(Struct, frozen=True, kw_only=True):
-    """Cases whose runs may not start yet, and why in one clause; `budget` is the limit that is used up, empty
-    where a free place is awaited."""
+    """Cases whose runs may not start yet, and why in one clause. `budget` is the limit that is used up, empty
+    where the runs wait for a free place."""
 
     keys: tuple[CaseKey, ...]
     why: str
@@ -39,10 +40,11 @@ class WaitingCases(Struct, frozen=True, kw_only=True):
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """The runs to start or under way, those used without being started here, and what that saved.
+    """The runs that are to start or under way, and what they cost.
 
-    `unpriced` counts runs whose price is not known. Where `proposed`, nobody asked for the runs: it is what
-    `/benchmark run` would start. `asked` is the newest command's wish to see it.
+    `reused` counts the runs that need not be started, which saves `saved_chip_hours`. `unpriced` counts runs
+    whose price is not known. `proposed`: nobody requested the runs, `/benchmark run` would start them.
+    `asked`: the newest command asks to see the plan.
     """
 
     runs: tuple[PlannedRuns, ...] = ()
@@ -94,9 +96,11 @@ class Baseline(Struct, frozen=True, kw_only=True):
 
 
 class CaseProgress(Struct, frozen=True, kw_only=True):
-    """How far a case's runs are: steps done of steps expected, runs done of runs wanted; `words` say it of
-    the run that tells most, `note` is what its cluster said (untrusted). `retrying`: the cluster failed it
-    and it is tried again. `left`: how many seconds until all of its runs have ended, where that is known."""
+    """How far a case's runs are: steps done of steps expected, runs done of runs wanted.
+
+    `words` describe the run that is farthest, `note` is its cluster's text (untrusted). `retrying`: the run
+    failed by its cluster's fault and is started again. `left`: the seconds until all runs have ended.
+    """
 
     step: int | None = None
     steps: int | None = None
@@ -109,7 +113,7 @@ class CaseProgress(Struct, frozen=True, kw_only=True):
 
 
 class Novelty(StrEnum):
-    """How a failure of the head relates to the baseline. `unknown`: the baseline has no run to tell."""
+    """How a failure of the head relates to the baseline. `unknown`: the baseline has no conclusive run."""
 
     NEW = "new"
     SAME_ON_BASE = "same_on_base"
@@ -119,7 +123,7 @@ class Novelty(StrEnum):
 
 
 class FailureNovelty(Struct, frozen=True, kw_only=True):
-    """Where a failure is known from: the head's, or the baseline's where it is fixed.
+    """How new a failure is: the head's, or the baseline's where the head fixes it.
 
     `pulls` are other open pull requests whose newest report has the same failure; `main_sha` is the commit
     of main's newest run outside the baseline that fails in the same way.
@@ -133,8 +137,8 @@ class FailureNovelty(Struct, frozen=True, kw_only=True):
 
 
 class AcknowledgedState(Struct, frozen=True, kw_only=True):
-    """What was accepted with a verdict: its words, the change of step time and its band (log scale), the
-    fingerprint of the failure, the loss verdict, and how much more memory (head over base, 1 for no more)."""
+    """The state of a row when it was acknowledged: its words, the change of step time with its threshold (log
+    scale), the fingerprint of the failure, the loss verdict, and the growth of memory (head over base)."""
 
     word: str
     change: float | None = None
@@ -145,8 +149,11 @@ class AcknowledgedState(Struct, frozen=True, kw_only=True):
 
 
 class Acknowledgement(Struct, frozen=True, kw_only=True):
-    """`by` accepted a case's verdict on a head, for a `reason` that is untrusted text, at `made` (Unix
-    seconds)."""
+    """`by` accepted a case's verdict on a head at `made` (Unix seconds); `reason` is untrusted text.
+
+    It changes what follows from a verdict (severity, conclusion, what to do), never the verdict. It holds for
+    every head whose row says the same for the same reason, and ends where the row gets worse.
+    """
 
     case: str
     variant: str
@@ -164,9 +171,11 @@ class Acknowledgement(Struct, frozen=True, kw_only=True):
 
 
 class CaseReport(Struct, frozen=True, kw_only=True):
-    """One row: a case in one variant. `noise_history` is the main runs that its noise was measured from,
-    `failure` where its failure is known from, `acknowledged` who accepted the verdict. `closed`: its pull
-    request was closed before its runs had ended."""
+    """One row: a case in one variant.
+
+    `noise_history` describes the main runs that its noise was measured from, `failure` how new its failure
+    is. `closed`: its pull request was closed before its runs had ended.
+    """
 
     case: str
     variant: str
@@ -190,8 +199,8 @@ class CaseReport(Struct, frozen=True, kw_only=True):
 
 
 class ParityTransition(StrEnum):
-    """What became of a case in one variant since the baseline; `unknown` where a side has no run to tell,
-    `mixed` where a side has runs that pass beside runs that fail, and no more than that can be said."""
+    """The change of a case in one variant since the baseline. `unknown`: a side has no conclusive run;
+    `mixed`: a side has passing and failing runs, so there is no clear change."""
 
     STILL_PASSES = "still_passes"
     PASSES_NOW = "fail_to_pass"
@@ -203,10 +212,11 @@ class ParityTransition(StrEnum):
 
 
 class ParityRow(Struct, frozen=True, kw_only=True):
-    """One case in two variants on the head commit: did it pass in each, did it on the baseline, and what
-    became of it since. `comparison` is of the second variant against the first, both on the head.
+    """One case in two variants: whether it passes in each on the head and on the baseline, and the change
+    between. `comparison` is of the second variant against the first, both on the head.
 
-    A side neither passes nor fails (None) where it has no run to tell, and where its runs are mixed."""
+    A side neither passes nor fails (None) where it has no conclusive run, and where its runs are mixed.
+    """
 
     case: str
     first_variant: str
@@ -257,10 +267,12 @@ class ProblemKind(StrEnum):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """Everything said about one head commit. Times are Unix seconds. `commands` are the last that were given,
-    oldest first; `labels` are those that start runs; `approval` is the command that lets the head's code run,
-    where it waits for that. `preview` is what a change of the configuration would do, `trouble` what keeps us
-    from writing on GitHub."""
+    """Everything said about one head commit. Times are Unix seconds.
+
+    `commands` are the last ones, oldest first; `labels` are those that start runs. `approval` is the command
+    that lets the head's code run, where it waits for that. `problem` keeps the report from its verdict,
+    `trouble` is what GitHub refused us. `preview` is what a change of the configuration would do.
+    """
 
     repository: str
     number: int

@@ -7,7 +7,7 @@ escapes it.
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 
 from bot.domain.run import RunState
@@ -100,6 +100,12 @@ def counted(count: int, one: str, many: str | None = None) -> str:
 def run_counts(runs: tuple[int, int], beside: int) -> str:
     """`1 v 1+19`: runs of head against base, plus the pooled runs of the base branch."""
     return f"{runs[1]} v {runs[0]}" + (f"+{beside}" if beside else "")
+
+
+def runs_per_case(numbers: Collection[int]) -> str:
+    """`6 runs`, `3 to 6 runs a case`."""
+    least, most = min(numbers), max(numbers)
+    return counted(most, "run") if least == most else f"{least} to {most} runs a case"
 
 
 def listed(items: Sequence[str], most: int) -> str:

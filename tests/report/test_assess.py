@@ -110,7 +110,7 @@ def test_only_news_can_be_acknowledged(state: RowState) -> None:
 
 
 def test_an_acknowledged_slowdown_may_grow_by_its_threshold() -> None:
-    """What was accepted was told with a band: more than that is news."""
+    """The acknowledged figure had a threshold; more than that is news."""
     held = [
         percent
         for percent in (3.0, 6.1, 7.0, 9.5)
@@ -163,7 +163,7 @@ def test_the_newest_acknowledgement_of_a_case_counts() -> None:
 
 
 def test_the_page_names_who_acknowledged_a_verdict() -> None:
-    """Beside its word, in a line of its own; the colour stays."""
+    """On a line of its own below the verdict; the colour stays."""
     shown = report(accepted(slower(), "known <b> @x `y`"))
     line = row_line(shown, shown.rows[0], "a")
 
@@ -198,7 +198,7 @@ def test_more_memory_is_news_though_the_step_time_is_the_same() -> None:
 
 @pytest.mark.parametrize("state", RowState)
 def test_no_state_beside_a_slower_case_hides_it(state: RowState) -> None:
-    """Red stays red, whatever stands beside it."""
+    """Red stays red, whatever other rows say."""
     said = report(slower("a"), row_in_state(state, "b"))
     assert headline(said).startswith("🔴")
     assert severity(said) == 3
@@ -359,7 +359,7 @@ def test_the_pending_rows_of_an_old_head_are_superseded() -> None:
 
 
 def test_a_closed_pull_request_names_what_was_not_measured() -> None:
-    """And asks nobody to do anything about it."""
+    """It asks nobody to act."""
     ended = closed_report(report(same("04_int8"), *PENDING_ROWS))
     assert ended is not None
     assert [row.state for row in ended.rows] == [RowState.SAME, *[RowState.CANCELLED] * 3]
@@ -370,14 +370,14 @@ def test_a_closed_pull_request_names_what_was_not_measured() -> None:
 
 
 def test_a_finished_report_does_not_change() -> None:
-    """Nothing is written anew where nothing was pending."""
+    """Nothing was pending, so nothing is written again."""
     done = report(slower(), same("05_x"))
     assert (closed_report(done), superseded_report(done, "a" * 40)) == (None, None)
     assert closed_report(replace(done, rows=())) is None
 
 
 def test_a_stored_report_of_an_older_version_gets_its_kinds() -> None:
-    """Its texts said what is a kind now: a problem that passes, a closed pull request, a used-up budget."""
+    """A problem that passes, a closed pull request, a used-up budget: texts alone said so before."""
     ended = closed_report(report(*PENDING_ROWS))
     assert ended is not None
     why = "chip_hours_per_day: 200 does not cover 201"

@@ -1,4 +1,4 @@
-"""The cells of a row: what is running, what was judged, what it says beside its figures."""
+"""The cells of a row: progress, verdicts, bounds and caveats."""
 
 import pytest
 from msgspec.structs import replace
@@ -113,7 +113,7 @@ def test_no_more_runs_are_proposed_where_the_loss_decides() -> None:
 
 
 def test_an_unchanged_row_shows_its_bound_and_its_threshold() -> None:
-    """±x % is where a change begins to count; how much is ruled out is another figure, and is said."""
+    """±x % is where a change begins to count; how much is ruled out is another figure."""
     row = same("04_int8")
     assert row.comparison is not None
     assert _steady(row).endswith("(±1.1 %, 3 v 6): no change > 0.9 %")
@@ -129,7 +129,7 @@ def test_more_memory_opens_the_comparison_with_a_warning() -> None:
 
 
 def test_an_unstated_field_is_no_difference() -> None:
-    """It stands in the table in two words, and is counted by itself."""
+    """The table says `not stated`, and the summary counts it separately."""
     silent = Caveat(
         kind=CaveatKind.ENVIRONMENT,
         field="device_kind",

@@ -1,4 +1,4 @@
-"""The check says what the comment says, within GitHub's limits, and blocks nobody unasked."""
+"""The check says what the comment says, within GitHub's limits, and blocks a merge only by opt-in."""
 
 import pytest
 from msgspec.structs import replace

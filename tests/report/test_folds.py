@@ -57,7 +57,7 @@ def test_a_plan_states_its_runs_and_their_price() -> None:
 
 
 def test_a_budget_that_holds_runs_is_noted_before_the_table() -> None:
-    """Somebody may have to act; a place that will get free needs nobody."""
+    """A person may have to act; a wait for a free place needs nobody."""
     before, _, after = _body(report(slower(), plan=PLAN)).partition("| Case | Verdict |")
     assert f"⏸ 1 case waits: {BUDGET}." in before
     assert "p/z/c" not in before

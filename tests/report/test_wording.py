@@ -225,7 +225,7 @@ def test_unreadable_runs_are_one_sentence_without_server_names(
 
 
 def test_the_second_line_shows_the_problem_as_a_sentence() -> None:
-    """What follows the trouble does not run into it, and nobody is told to put right what passes."""
+    """It ends before the next sentence, and nobody is asked to put right what passes."""
     away = unreadable_runs_words(InternalError("gs://b: away"))
     line = markdown(action_line(report(same("a"), problem=away, problem_kind=ProblemKind.PASSES)))
     assert line.startswith(f"{AWAY} `cdc765a` vs main")
