@@ -565,7 +565,7 @@ def acknowledged_state(row: CaseReport) -> AcknowledgedState | None:
     return AcknowledgedState(
         word=row_words(row, "main").one,
         change=comparison.timing.change if comparison else None,
-        band=comparison.timing.band if comparison else None,
+        band=comparison.timing.threshold if comparison else None,
         fingerprint=row.failure.fingerprint if row.failure else "",
         loss=str(comparison.loss.verdict) if comparison else "",
         memory=_memory_growth(comparison),

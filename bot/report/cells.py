@@ -203,7 +203,7 @@ def _timing_figures(timing: TimingDecision) -> Line:
     pair = ""
     if timing.base_seconds is not None and timing.head_seconds is not None:
         pair = f"{significant_pair(timing.base_seconds, timing.head_seconds)} "
-    band = f"±{unsigned_percent(timing.band)}, " if timing.band is not None else ""
+    band = f"±{unsigned_percent(timing.threshold)}, " if timing.threshold is not None else ""
     return line(pair, change_words(timing), f" ({band}{run_counts(timing.n, timing.main_runs)})")
 
 

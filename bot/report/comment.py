@@ -494,7 +494,7 @@ def _state_quote(report: Report, row: CaseReport, comparison: Comparison, detail
     match row.state:
         case RowState.DIVERGED | RowState.NOT_COMPARABLE | RowState.NOT_LIKE_FOR_LIKE:
             return _reason_quote(comparison, detail)
-        case RowState.INCONCLUSIVE if comparison.timing.change is None or comparison.timing.band is None:
+        case RowState.INCONCLUSIVE if comparison.timing.change is None or comparison.timing.threshold is None:
             return _reason_quote(comparison, detail)
         case _:
             return ()

@@ -336,7 +336,7 @@ def side_words(runs: Sequence[MeasuredRun], others: Sequence[MeasuredRun]) -> st
 
 
 def _change_with_threshold(timing: TimingDecision) -> str:
-    band = f"±{unsigned_percent(timing.band)}, " if timing.band is not None else ""
+    band = f"±{unsigned_percent(timing.threshold)}, " if timing.threshold is not None else ""
     beside = f", and {counted(timing.main_runs, 'run')} of main beside base's" if timing.main_runs else ""
     return f"{signed_percent(timing.change)} ({band}{timing.n[1]} v {timing.n[0]} runs{beside})"
 
@@ -646,9 +646,9 @@ def _history_method(timings: list[TimingDecision]) -> list[Line]:
 
 
 def _noise_method(timings: list[TimingDecision]) -> list[Line]:
-    number = Counter(one.spread for one in timings)
+    number = Counter(one.noise_source for one in timings)
     if len(number) == 1:
-        return [line(f"The noise from run to run is {NOISE_SOURCES[timings[0].spread]}.")]
+        return [line(f"The noise from run to run is {NOISE_SOURCES[timings[0].noise_source]}.")]
     parts = [f"{NOISE_SOURCES[spread]}: {counted(count, 'case')}" for spread, count in number.items()]
     return [line(f"The noise from run to run is {'; '.join(parts)}.")] if parts else []
 

@@ -175,7 +175,7 @@ def _withhold_timing(timing: TimingDecision, judged: CaseVerdict) -> TimingDecis
     """Withhold a timing verdict that the case's verdict does not allow; where there is no delta, its figures
     too."""
     if judged.untimed:
-        bare = replace(timing, change=None, band=None, mde=None, se=None, more_runs=None)
+        bare = replace(timing, change=None, threshold=None, mde=None, se=None, more_runs=None)
         return replace(bare, verdict=TimingVerdict.WITHHELD, reason=judged.reason)
     if judged.verdict is Verdict.NOT_LIKE_FOR_LIKE:
         return replace(timing, verdict=TimingVerdict.WITHHELD, reason=judged.reason, more_runs=None)

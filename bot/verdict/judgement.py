@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from bot.logs.facts import RunLog
 from bot.logs.ledger import Phase
@@ -343,24 +343,26 @@ class Caveat(Struct, frozen=True, kw_only=True):
 
 
 class TimingDecision(Struct, frozen=True, kw_only=True):
-    """The decision on steady step time: `change` is ln(head/base), `band` the threshold T, `mde` the effect
-    seen in 4 of 5 comparisons, `se` the standard error, all on the log scale (`percent()` makes it readable).
-    `n` is runs of base and head; `main_runs` of main's runs stand beside base's in `base_seconds`, which is
-    the level that head was held against. `more_runs` is how many further runs a side would settle it, if any
-    can."""
+    """The decision on steady step time, on the log scale.
+
+    `change` is ln(head/base), `mde` the change that 4 of 5 comparisons detect, `se` the standard error, `n`
+    the runs of base and head. `main_runs` of main's runs are pooled with base's in `base_seconds`, the level
+    that head was compared with. `more_runs` is how many further runs a side would settle it, if any can.
+    Names in JSON differ where reports were stored under an older word.
+    """
 
     verdict: TimingVerdict
     change: float | None = None
-    band: float | None = None
+    threshold: float | None = field(default=None, name="band")
     mde: float | None = None
     se: float | None = None
     n: tuple[int, int] = (0, 0)
     base_seconds: float | None = None
     head_seconds: float | None = None
-    spread: NoiseSource = NoiseSource.UNKNOWN
+    noise_source: NoiseSource = field(default=NoiseSource.UNKNOWN, name="spread")
     degrees_of_freedom: int = 0
     history: int = 0
-    standing: BaselineSource = BaselineSource.BASE
+    baseline_source: BaselineSource = field(default=BaselineSource.BASE, name="standing")
     main_runs: int = 0
     look: int = 1
     comparable_cases: int = 1

@@ -146,12 +146,15 @@ this case's runs are."""
 
 
 class Noise(Struct, frozen=True, kw_only=True):
-    """`sd` is of ln S between runs, None where unknown; `nu` its degrees of freedom, measured or not yet
-    enough; `history` counts the main runs used."""
+    """The standard deviation of ln S between runs, None where unknown.
+
+    `degrees_of_freedom` are also given where they are too few to measure it; `history` counts the main runs
+    used.
+    """
 
     sd: float | None
-    nu: int
-    spread: NoiseSource
+    degrees_of_freedom: int
+    source: NoiseSource
     history: int = 0
 
 
@@ -164,13 +167,13 @@ def run_to_run_noise(
     """
     past = clean_history(history)
     groups = [group for group in ([] if set(base) & set(past) else base, head, past) if len(group) >= 2]
-    nu = sum(len(group) - 1 for group in groups)
-    if nu >= MIN_DEGREES_OF_FREEDOM:
-        pooled = sqrt(sum(_squared_deviations(group) for group in groups) / nu)
-        return Noise(sd=pooled, nu=nu, spread=NoiseSource.MEASURED, history=len(past))
+    freedom = sum(len(group) - 1 for group in groups)
+    if freedom >= MIN_DEGREES_OF_FREEDOM:
+        pooled = sqrt(sum(_squared_deviations(group) for group in groups) / freedom)
+        return Noise(sd=pooled, degrees_of_freedom=freedom, source=NoiseSource.MEASURED, history=len(past))
     default = _default_sd(family)
-    spread = NoiseSource.UNKNOWN if default is None else NoiseSource.DEVICE_DEFAULT
-    return Noise(sd=default, nu=nu, spread=spread)
+    source = NoiseSource.UNKNOWN if default is None else NoiseSource.DEVICE_DEFAULT
+    return Noise(sd=default, degrees_of_freedom=freedom, source=source)
 
 
 class SelectedHistory(Struct, frozen=True, kw_only=True):

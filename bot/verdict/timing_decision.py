@@ -91,7 +91,7 @@ class ThresholdTest(Struct, frozen=True, kw_only=True):
     """
 
     verdict: TimingVerdict
-    band: float
+    threshold: float
     se: float
     between: float
     within: float
@@ -102,7 +102,7 @@ class ThresholdTest(Struct, frozen=True, kw_only=True):
     @property
     def mde(self) -> float:
         """The change that 4 of 5 comparisons detect."""
-        return self.band + POWER_Z * self.se
+        return self.threshold + POWER_Z * self.se
 
 
 def as_percent(log_ratio: float) -> float:
@@ -142,12 +142,12 @@ def apply_threshold(evidence: TimingEvidence, noise: Noise, rules: DecisionRules
     se = _standard_error(noise, between, within)
     alpha = report_alpha(noise, rules.look)
     p = 1 - alpha / (2 * rules.cases)
-    measured = noise.spread is NoiseSource.MEASURED
-    quantile = t_quantile(p, noise.nu) if measured else normal_quantile(p)
-    band = max(rules.practical, quantile * se, evidence.rounding)
+    measured = noise.source is NoiseSource.MEASURED
+    quantile = t_quantile(p, noise.degrees_of_freedom) if measured else normal_quantile(p)
+    threshold = max(rules.practical, quantile * se, evidence.rounding)
     z = _equivalence_quantile(noise, rules)
     size = abs(evidence.change)
-    if size >= band:
+    if size >= threshold:
         verdict = TimingVerdict.SLOWER if evidence.change > 0 else TimingVerdict.FASTER
     elif size + max(z * se, evidence.rounding) <= rules.equivalence:
         verdict = TimingVerdict.SAME
@@ -155,7 +155,7 @@ def apply_threshold(evidence: TimingEvidence, noise: Noise, rules: DecisionRules
         verdict = TimingVerdict.INCONCLUSIVE
     return ThresholdTest(
         verdict=verdict,
-        band=band,
+        threshold=threshold,
         se=se,
         between=between,
         within=within,
@@ -172,8 +172,8 @@ def _equivalence_quantile(noise: Noise, rules: DecisionRules) -> float:
     with z, ten looks at a head 5 % slower found "same" 1.6 points more often than one, with t 0.7.
     """
     p = 1 - look_alpha(EQUIVALENCE_ALPHA, rules.look)
-    tail = rules.look > 1 and noise.nu >= MIN_DEGREES_OF_FREEDOM
-    return t_quantile(p, noise.nu) if tail else normal_quantile(p)
+    tail = rules.look > 1 and noise.degrees_of_freedom >= MIN_DEGREES_OF_FREEDOM
+    return t_quantile(p, noise.degrees_of_freedom) if tail else normal_quantile(p)
 
 
 def runs_to_settle(evidence: TimingEvidence, noise: Noise, rules: DecisionRules) -> int | None:
@@ -183,13 +183,13 @@ def runs_to_settle(evidence: TimingEvidence, noise: Noise, rules: DecisionRules)
     """
     later = replace(rules, look=rules.look + 1)
     for more in range(1, MAX_MORE_RUNS + 1):
-        nu = noise.nu + 2 * more
+        freedom = noise.degrees_of_freedom + 2 * more
         if noise.sd is None:
-            if nu >= MIN_DEGREES_OF_FREEDOM:
+            if freedom >= MIN_DEGREES_OF_FREEDOM:
                 return more
             continue
         grown = replace(evidence, n=(evidence.n[0] + more, evidence.n[1] + more))
-        test = apply_threshold(grown, replace(noise, nu=nu), later)
+        test = apply_threshold(grown, replace(noise, degrees_of_freedom=freedom), later)
         if test is not None and test.verdict is not TimingVerdict.INCONCLUSIVE:
             return more
     return None
@@ -205,7 +205,7 @@ def _change_variances(evidence: TimingEvidence, sd: float) -> tuple[float, float
 def _standard_error(noise: Noise, between: float, within: float) -> float:
     """Return the standard error of the change. A measured spread between runs already holds that within them,
     unless the runs at hand were far noisier."""
-    if noise.spread is NoiseSource.MEASURED:
+    if noise.source is NoiseSource.MEASURED:
         return sqrt(within if within > WITHIN_DOMINATES * between else between)
     return sqrt(between + within)
 
@@ -369,7 +369,7 @@ def _guard_head(baseline: PooledBaseline, test: ThresholdTest, head: Sequence[St
     sign = 1 if test.verdict is TimingVerdict.SLOWER else -1
     worst = max((sign * glitch for glitch in baseline.glitches), default=0.0)
     nearest = min(sign * (log(seconds) - baseline.level) for seconds in steady_seconds(head))
-    needed = test.band + (worst if baseline.evidence.n[1] == 1 else 0.0)
+    needed = test.threshold + (worst if baseline.evidence.n[1] == 1 else 0.0)
     if worst <= 0 or nearest >= needed:
         return ""
     shown = f"one of main's runs was {_off_by(sign * worst)} than the others without a change"
@@ -432,10 +432,10 @@ def decide_timing(
         decision,
         change=baseline.evidence.change,
         base_seconds=exp(baseline.level),
-        spread=noise.spread,
-        degrees_of_freedom=noise.nu,
+        noise_source=noise.source,
+        degrees_of_freedom=noise.degrees_of_freedom,
         history=noise.history,
-        standing=baseline.source,
+        baseline_source=baseline.source,
         main_runs=baseline.main_runs,
     )
     if test is None:
@@ -456,7 +456,7 @@ def _apply_test(
     rules: DecisionRules,
 ) -> TimingDecision:
     """Take the test's verdict, unless main's runs put its flag in doubt, and say what would settle it."""
-    decision = replace(decision, verdict=test.verdict, band=test.band, mde=test.mde, se=test.se)
+    decision = replace(decision, verdict=test.verdict, threshold=test.threshold, mde=test.mde, se=test.se)
     doubt = outlier_guard(baseline, test, head, noise, rules)
     if doubt:
         return replace(decision, verdict=TimingVerdict.INCONCLUSIVE, more_runs=1, reason=doubt)
@@ -473,7 +473,7 @@ def _unknown_noise_reason(more: int | None) -> str:
 
 def _inconclusive_reason(test: ThresholdTest, rules: DecisionRules, more: int | None) -> str:
     text = (
-        f"inside the band of ±{as_percent(test.band):.2g} %, "
+        f"inside the band of ±{as_percent(test.threshold):.2g} %, "
         f"but the noise is too large to rule out a change of {as_percent(rules.equivalence):.3g} %"
     )
     if rules.look > 1:

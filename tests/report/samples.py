@@ -181,24 +181,24 @@ def timing(
     verdict: TimingVerdict,
     percent: float | None,
     *,
-    band: float = 1.6,
+    threshold: float = 1.6,
     n: tuple[int, int] = (6, 3),
     **more: Any,
 ) -> TimingDecision:
     """A decision about a change of so many percent."""
     if percent is None:
         return TimingDecision(verdict=verdict, n=n, reason="no steady step time on head: too few clean steps")
-    t = log(1 + band / 100)
+    t = log(1 + threshold / 100)
     made = TimingDecision(
         verdict=verdict,
         change=log(1 + percent / 100),
-        band=t,
+        threshold=t,
         mde=t * 1.4,
         se=t / 2.9,
         n=n,
         base_seconds=0.22943,
         head_seconds=0.22943 * (1 + percent / 100),
-        spread=NoiseSource.MEASURED,
+        noise_source=NoiseSource.MEASURED,
         degrees_of_freedom=22,
         history=20,
         comparable_cases=12,
@@ -348,7 +348,10 @@ def _has_noise(comparison: Comparison | None) -> bool:
 def same(name: str, percent: float = 0.2, **more: Any) -> CaseReport:
     """A case without a significant change."""
     return case(
-        name, RowState.SAME, compared(Verdict.SAME, timing(TimingVerdict.SAME, percent, band=1.1)), **more
+        name,
+        RowState.SAME,
+        compared(Verdict.SAME, timing(TimingVerdict.SAME, percent, threshold=1.1)),
+        **more,
     )
 
 
@@ -404,7 +407,7 @@ def failing_differently(name: str = "12_ring") -> CaseReport:
 def unlike(name: str = "03_dropout") -> CaseReport:
     """A case whose sides ran on different JAX versions."""
     withheld = timing(
-        TimingVerdict.WITHHELD, 0.16, band=2.87, n=(1, 1), base_seconds=0.07069, head_seconds=0.07081
+        TimingVerdict.WITHHELD, 0.16, threshold=2.87, n=(1, 1), base_seconds=0.07069, head_seconds=0.07081
     )
     comparison = compared(
         Verdict.NOT_LIKE_FOR_LIKE,
@@ -419,7 +422,7 @@ def unlike(name: str = "03_dropout") -> CaseReport:
 
 def unsure(name: str = "07_moe") -> CaseReport:
     """A case whose noise is too large for one run."""
-    unsettled = timing(TimingVerdict.INCONCLUSIVE, 1.4, band=2.1, n=(6, 1), more_runs=2)
+    unsettled = timing(TimingVerdict.INCONCLUSIVE, 1.4, threshold=2.1, n=(6, 1), more_runs=2)
     return case(name, RowState.INCONCLUSIVE, compared(Verdict.INCONCLUSIVE, unsettled))
 
 

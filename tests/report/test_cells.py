@@ -96,7 +96,7 @@ def test_the_json_has_the_same_progress_words_and_seconds() -> None:
     assert rows[0]["progress"]["left_seconds"] == [430, 655]
 
 
-UNSETTLED = timing(TimingVerdict.INCONCLUSIVE, 56.3, band=60.0, n=(1, 1), more_runs=2)
+UNSETTLED = timing(TimingVerdict.INCONCLUSIVE, 56.3, threshold=60.0, n=(1, 1), more_runs=2)
 
 
 def _steady(row: CaseReport) -> str:

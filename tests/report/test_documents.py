@@ -129,7 +129,7 @@ def test_a_loss_that_is_not_a_number_stays_valid_json_and_is_not_lost() -> None:
 
 def test_a_comparison_has_the_figures_of_the_contract() -> None:
     """Percent of change, counts of base and head, caveats and rows by name."""
-    withheld = timing(TimingVerdict.WITHHELD, 0.16, band=2.87, n=(1, 1))
+    withheld = timing(TimingVerdict.WITHHELD, 0.16, threshold=2.87, n=(1, 1))
     document = strict(
         comparison_values(compared(Verdict.NOT_LIKE_FOR_LIKE, withheld, WITHIN, caveats=JAX_CAVEATS))
     )

@@ -81,7 +81,7 @@ def test_other_devices_have_no_delta() -> None:
     found = compare([run()], [run(SLOW, environment=structs.replace(TPU, device_kind="TPU v5p"))])
     timing = found.timing
     assert (found.verdict, timing.verdict) == (Verdict.NOT_COMPARABLE, TimingVerdict.WITHHELD)
-    assert (timing.change, timing.band, [row.diff for row in found.rows]) == (
+    assert (timing.change, timing.threshold, [row.diff for row in found.rows]) == (
         None,
         None,
         [None] * len(found.rows),
@@ -261,9 +261,9 @@ def test_a_side_that_does_not_name_its_device_gets_no_assumed_noise(silent: str)
     named, unnamed = run(), run(Shape(seed=2), environment=structs.replace(TPU, device_kind=None))
     base, head = (unnamed, named) if silent == "base" else (named, unnamed)
     found = compare([base], [head])
-    assert (found.verdict, found.timing.band) == (Verdict.INCONCLUSIVE, None)
+    assert (found.verdict, found.timing.threshold) == (Verdict.INCONCLUSIVE, None)
     assert "the noise between runs is unknown on this device" in found.reason
-    assert compare([named, unnamed], [named]).timing.band is None
+    assert compare([named, unnamed], [named]).timing.threshold is None
 
 
 def test_the_rows_keep_the_order_of_the_metrics() -> None:

@@ -145,8 +145,13 @@ def test_an_explanation_tells_the_decisions_own_numbers(n: int, history: int, lo
     work = found.explanation.arithmetic if found.explanation else None
     assert work is not None
     timing = found.timing
-    assert (timing.change, timing.band, timing.mde, timing.se) == (work.change, work.band, work.mde, work.se)
-    assert (timing.degrees_of_freedom, timing.spread.value) == (work.nu, work.spread)
+    assert (timing.change, timing.threshold, timing.mde, timing.se) == (
+        work.change,
+        work.band,
+        work.mde,
+        work.se,
+    )
+    assert (timing.degrees_of_freedom, timing.noise_source.value) == (work.nu, work.spread)
     assert timing.verdict is TimingVerdict(work.decision)
 
 

@@ -36,10 +36,10 @@ def _steady_series(count: int, *, seed: int, sd: float = 0.0015, level: float = 
 @pytest.mark.parametrize(
     ("family", "expected"),
     [
-        (DeviceFamily.TPU, Noise(sd=0.004, nu=0, spread=NoiseSource.DEVICE_DEFAULT)),
-        (DeviceFamily.GPU, Noise(sd=0.01, nu=0, spread=NoiseSource.DEVICE_DEFAULT)),
-        (DeviceFamily.CPU, Noise(sd=None, nu=0, spread=NoiseSource.UNKNOWN)),
-        (None, Noise(sd=None, nu=0, spread=NoiseSource.UNKNOWN)),
+        (DeviceFamily.TPU, Noise(sd=0.004, degrees_of_freedom=0, source=NoiseSource.DEVICE_DEFAULT)),
+        (DeviceFamily.GPU, Noise(sd=0.01, degrees_of_freedom=0, source=NoiseSource.DEVICE_DEFAULT)),
+        (DeviceFamily.CPU, Noise(sd=None, degrees_of_freedom=0, source=NoiseSource.UNKNOWN)),
+        (None, Noise(sd=None, degrees_of_freedom=0, source=NoiseSource.UNKNOWN)),
     ],
 )
 def test_one_run_a_side_takes_the_devices_default(family: DeviceFamily | None, expected: Noise) -> None:
@@ -50,7 +50,7 @@ def test_one_run_a_side_takes_the_devices_default(family: DeviceFamily | None, e
 def test_three_runs_a_side_measure_it() -> None:
     """Two degrees of freedom a side, pooled."""
     found = run_to_run_noise([1.0, exp(0.01), exp(0.02)], [2.0, 2.0, 2.0], [], DeviceFamily.CPU)
-    assert (found.nu, found.spread) == (4, NoiseSource.MEASURED)
+    assert (found.degrees_of_freedom, found.source) == (4, NoiseSource.MEASURED)
     assert found.sd == pytest.approx(0.01 / 2**0.5)
 
 
@@ -58,14 +58,14 @@ def test_the_history_measures_it_alone() -> None:
     """The thirty newest main runs give twenty-nine degrees of freedom."""
     past = _steady_series(40, seed=4)
     found = run_to_run_noise([0.147], [0.147], past, DeviceFamily.TPU)
-    assert (found.nu, found.history, found.spread) == (29, 30, NoiseSource.MEASURED)
+    assert (found.degrees_of_freedom, found.history, found.source) == (29, 30, NoiseSource.MEASURED)
     assert found.sd == pytest.approx(stdev(past[-30:]) / 0.147, rel=0.02)
 
 
 def test_a_base_run_in_the_history_counts_once() -> None:
     """Base runs are main runs: their spread must not be counted twice."""
     past = _steady_series(20, seed=4)
-    assert run_to_run_noise(past[-3:], [0.147], past, DeviceFamily.TPU).nu == 19
+    assert run_to_run_noise(past[-3:], [0.147], past, DeviceFamily.TPU).degrees_of_freedom == 19
 
 
 def test_a_short_history_is_not_used() -> None:

@@ -132,7 +132,7 @@ def test_two_jax_versions_are_not_like_for_like() -> None:
         TimingVerdict.WITHHELD,
         (1, 1),
     )
-    assert [round(as_percent(value or 0), 2) for value in (timing.change, timing.band, timing.mde)] == [
+    assert [round(as_percent(value or 0), 2) for value in (timing.change, timing.threshold, timing.mde)] == [
         0.16,
         2.87,
         4.13,

@@ -42,7 +42,7 @@ def _decide(
 @pytest.mark.parametrize(("cases", "band"), [(1, 1.11), (10, 1.60), (25, 1.76), (100, 1.99)])
 def test_the_band_of_one_run_a_side_on_a_tpu(cases: int, band: float) -> None:
     """It widens with the number of cases, so that a comment of 100 cases is as reliable as one of 1."""
-    assert round(as_percent(_decide(0, cases=cases).band or 0), 2) == band
+    assert round(as_percent(_decide(0, cases=cases).threshold or 0), 2) == band
 
 
 @pytest.mark.parametrize(
@@ -75,14 +75,14 @@ def test_the_runs_asked_for_do_settle_it() -> None:
     found = _decide(1.4, se=0.02)
     sides = [[_steady_time(value, 0.02)] * (1 + (found.more_runs or 0)) for value in (1.0, 1.014)]
     again = decide_timing(*sides, family=DeviceFamily.TPU, look=2).decision
-    assert again.spread is NoiseSource.MEASURED
+    assert again.noise_source is NoiseSource.MEASURED
     assert again.verdict is not TimingVerdict.INCONCLUSIVE
 
 
 def test_a_cpu_needs_its_own_measure_of_noise() -> None:
     """Two more runs a side give the four degrees of freedom."""
     found = _decide(0.0, family=DeviceFamily.CPU)
-    assert (found.verdict, found.more_runs, found.band) == (TimingVerdict.INCONCLUSIVE, 2, None)
+    assert (found.verdict, found.more_runs, found.threshold) == (TimingVerdict.INCONCLUSIVE, 2, None)
     assert found.change == 0.0
     assert found.reason.endswith("2 more runs a side would measure it")
 
@@ -123,7 +123,7 @@ def test_margins_raise_the_thresholds() -> None:
         family=DeviceFamily.TPU,
         margins=Margins(practical_percent=5, equivalence_percent=8),
     ).decision
-    assert (found.verdict, round(as_percent(found.band or 0), 6)) == (TimingVerdict.SAME, 5.0)
+    assert (found.verdict, round(as_percent(found.threshold or 0), 6)) == (TimingVerdict.SAME, 5.0)
 
 
 def test_all_later_looks_spend_one_point_together() -> None:
@@ -140,7 +140,7 @@ def test_a_later_look_needs_more() -> None:
         for look in (1, 2)
     )
     assert (first.verdict, second.verdict) == (TimingVerdict.SLOWER, TimingVerdict.SAME)
-    assert (second.band or 0) > (first.band or 0)
+    assert (second.threshold or 0) > (first.threshold or 0)
 
 
 timed_runs = st.lists(
@@ -164,7 +164,7 @@ def test_swapping_the_sides_mirrors_the_decision(
     assert back.verdict is MIRROR.get(there.verdict, there.verdict)
     assert (back.change is None) == (there.change is None)
     assert (back.change or 0) == pytest.approx(-(there.change or 0), abs=1e-12)
-    assert (back.band or 0) == pytest.approx(there.band or 0)
+    assert (back.threshold or 0) == pytest.approx(there.threshold or 0)
 
 
 @given(timed_runs, timed_runs, device_families, st.floats(0.01, 100))
@@ -185,8 +185,8 @@ def test_scaling_both_sides_changes_nothing(
     )
     assert (again.change or 0) == pytest.approx(there.change or 0, abs=1e-9)
     if (
-        there.band is None
-        or min(abs(abs(there.change or 0) - edge) for edge in (there.band, log(1.05))) > 1e-6
+        there.threshold is None
+        or min(abs(abs(there.change or 0) - edge) for edge in (there.threshold, log(1.05))) > 1e-6
     ):
         assert again.verdict is there.verdict
 
@@ -224,7 +224,7 @@ def _decide_on_gpu(
 def test_mains_runs_stand_beside_a_base_that_agrees_with_them() -> None:
     """Next to nothing of the error is base's any more, so that 5 % is seen with one run a side."""
     found = _decide_on_gpu(_steady_times(0.2), _steady_times(5), MAIN_HISTORY)
-    assert (found.standing, found.main_runs, found.n) == (BaselineSource.MAIN, 20, (1, 1))
+    assert (found.baseline_source, found.main_runs, found.n) == (BaselineSource.MAIN, 20, (1, 1))
     assert found.base_seconds == pytest.approx(exp(sum(map(log, [1.002, *MAIN_HISTORY])) / 21))
     assert found.se == pytest.approx(GPU_NOISE * (1 + 1 / 21) ** 0.5, rel=0.3)
     assert found.verdict is TimingVerdict.SLOWER
@@ -234,7 +234,7 @@ def test_a_base_run_among_mains_counts_once() -> None:
     """It is the newest of the twenty."""
     past = [MAIN_HISTORY[-1], *MAIN_HISTORY[:-1]]
     found = _decide_on_gpu([SteadyStepTime(seconds=past[-1], se=0.0)], _steady_times(0), past)
-    assert (found.standing, found.main_runs, found.history) == (BaselineSource.MAIN, 19, 20)
+    assert (found.baseline_source, found.main_runs, found.history) == (BaselineSource.MAIN, 19, 20)
 
 
 def test_what_main_became_after_base_says_nothing_of_base() -> None:
@@ -249,19 +249,19 @@ def test_too_few_runs_up_to_base_are_no_level(place: int) -> None:
     found = _decide_on_gpu(
         [SteadyStepTime(seconds=MAIN_HISTORY[place], se=0.0)], _steady_times(0), MAIN_HISTORY
     )
-    assert (found.standing, found.main_runs) == (BaselineSource.BASE, 0)
+    assert (found.baseline_source, found.main_runs) == (BaselineSource.BASE, 0)
 
 
 def test_without_history_base_stands_alone() -> None:
     """VERDICT.md to the letter."""
     found = _decide_on_gpu(_steady_times(0), _steady_times(0), MAIN_HISTORY[:14])
-    assert (found.standing, found.main_runs, found.history) == (BaselineSource.BASE, 0, 0)
+    assert (found.baseline_source, found.main_runs, found.history) == (BaselineSource.BASE, 0, 0)
 
 
 def test_where_main_moved_with_base_head_is_not_blamed() -> None:
     """Base is 6 % off main's runs and head with it: the same, held against base alone."""
     found = _decide_on_gpu(_steady_times(6), _steady_times(6.1), MAIN_HISTORY)
-    assert (found.standing, found.main_runs) == (BaselineSource.DISPUTED, 0)
+    assert (found.baseline_source, found.main_runs) == (BaselineSource.DISPUTED, 0)
     assert found.base_seconds == pytest.approx(1.06)
     assert found.verdict is TimingVerdict.SAME
 
@@ -281,7 +281,7 @@ def test_a_base_run_that_was_off_makes_no_head_faster() -> None:
 def test_two_runs_of_base_are_believed_against_main() -> None:
     """Main moved: head, which is where main was, is faster."""
     found = _decide_on_gpu(_steady_times(8, 8.1), _steady_times(0), MAIN_HISTORY)
-    assert (found.standing, found.verdict) == (BaselineSource.DISPUTED, TimingVerdict.FASTER)
+    assert (found.baseline_source, found.verdict) == (BaselineSource.DISPUTED, TimingVerdict.FASTER)
 
 
 def test_a_head_slower_than_base_and_main_is_slower() -> None:
@@ -367,7 +367,7 @@ def test_the_band_is_never_below_the_last_digits() -> None:
         [SteadyStepTime(seconds=seconds, se=0.0, resolution=0.001 / seconds)] for seconds in (0.031, 0.032)
     ]
     found = decide_timing(*sides, family=DeviceFamily.GPU, history=[0.031] * 20).decision
-    assert as_percent(found.band or 0) == pytest.approx(as_percent(0.0005 / 0.031 + 0.0005 / 0.032))
+    assert as_percent(found.threshold or 0) == pytest.approx(as_percent(0.0005 / 0.031 + 0.0005 / 0.032))
     assert found.verdict is TimingVerdict.INCONCLUSIVE or abs(found.change or 0) < log(1.05)
     assert found.verdict is not TimingVerdict.SLOWER
 

@@ -224,7 +224,7 @@ def _band_words(timing: TimingDecision) -> str:
     """`+6.1 %, counts from ±1.6 %` for the steady step time."""
     if timing.change is None:
         return ""
-    from_on = f", counts from ±{unsigned_percent(timing.band)}" if timing.band is not None else ""
+    from_on = f", counts from ±{unsigned_percent(timing.threshold)}" if timing.threshold is not None else ""
     return signed_percent(timing.change) + from_on
 
 
@@ -253,8 +253,8 @@ def _timing_sentence(row: CaseReport, comparison: Comparison) -> str:
     heads, bases = counted(timing.n[1], "run"), counted(timing.n[0], "run")
     main = f" and {timing.main_runs} of the base branch before it" if timing.main_runs else ""
     sentence = f"Step time {signed_percent(timing.change)}, {heads} against {bases}{main}."
-    if timing.band is not None:
-        sentence += f" It counts as changed from ±{unsigned_percent(timing.band)} on."
+    if timing.threshold is not None:
+        sentence += f" It counts as changed from ±{unsigned_percent(timing.threshold)} on."
     if timing.mde is not None:
         sentence += f" A change of {unsigned_percent(timing.mde)} would be seen in 4 of 5 such comparisons."
     if timing.look > 1:

@@ -57,7 +57,7 @@ def test_a_figure_that_is_not_zero_does_not_read_as_zero(
 def test_the_step_times_are_those_that_were_held_against_each_other() -> None:
     """As in the overview and the comment, though the median of the runs may be another."""
     timing = TimingDecision(
-        verdict=TimingVerdict.SLOWER, change=0.7, band=0.2, base_seconds=0.0201, head_seconds=0.0408
+        verdict=TimingVerdict.SLOWER, change=0.7, threshold=0.2, base_seconds=0.0201, head_seconds=0.0408
     )
     line = figure_line(MetricRow(key="steady_step_seconds", base=0.0214, head=0.0409, diff=0.0195), timing)
     assert ("0.02010", "0.04080", "+0.02070") == (line.base, line.head, line.diff)
