@@ -18,6 +18,11 @@ from msgspec import Struct
 
 from bot.errors import UserError
 
+GITHUB_API = "https://api.github.com"
+
+POLL_LIMITS = (0.1, 86_400.0)
+"""Seconds: more often is never needed, and less than once a day is as good as never."""
+
 
 def read_pem(text: str) -> tuple[str, str]:
     """The App's private key as PEM text with a line end, and its problem as a clause, empty if there is none.
@@ -52,12 +57,6 @@ def _is_rsa_key(pem: str) -> bool:
         return isinstance(load_pem_private_key(pem.encode(), password=None), RSAPrivateKey)
     except (ValueError, TypeError, UnsupportedAlgorithm):  # TypeError: it wants a password
         return False
-
-
-GITHUB_API = "https://api.github.com"
-
-POLL_LIMITS = (0.1, 86_400.0)
-"""Seconds: more often is never needed, and less than once a day is as good as never."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)  # no Struct: those show every field in their repr

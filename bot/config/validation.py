@@ -22,7 +22,7 @@ MOST_PROBLEMS = 100
 LONGEST_QUOTE = 60
 
 Model = TypeVar("Model", bound=BaseModel)
-Section = type[BaseModel]
+SectionType = type[BaseModel]
 
 
 def validate(
@@ -67,7 +67,7 @@ def _written_place(document: Document, place: Place) -> Place:
     return place
 
 
-def _error_problem(document: Document, model: Section, error: ErrorDetails) -> Problem:
+def _error_problem(document: Document, model: SectionType, error: ErrorDetails) -> Problem:
     """One of pydantic's errors in our words."""
     place, value, kind = error["loc"], error["input"], error["type"]
     written = _written_place(document, place)
@@ -123,7 +123,7 @@ def _fits(annotation: Any, written: str) -> bool:
 # --- what the models say of a place -------------------------------------------------------------------
 
 
-def _annotation_at(model: Section, place: Place) -> Any:
+def _annotation_at(model: SectionType, place: Place) -> Any:
     """The annotated type of the value at a place."""
     annotation: Any = model
     for part in place:
@@ -137,24 +137,24 @@ def _annotation_at(model: Section, place: Place) -> Any:
     return annotation
 
 
-def _section_at(model: Section, place: Place) -> Section:
-    section: Section = _bare(_annotation_at(model, place))
+def _section_at(model: SectionType, place: Place) -> SectionType:
+    section: SectionType = _bare(_annotation_at(model, place))
     return section
 
 
-def _names_of(model: Section, place: Place) -> Any:
+def _names_of(model: SectionType, place: Place) -> Any:
     """The annotated type of the names of a mapping."""
     return get_args(_bare(_annotation_at(model, place)))[0]
 
 
-def _hint(model: Section, place: Place) -> str:
+def _hint(model: SectionType, place: Place) -> str:
     """What to write where a required key is missing."""
     section, key = _section_at(model, place[:-1]), place[-1]
     field = next(field for name, field in section.model_fields.items() if (field.alias or name) == key)
     return field.json_schema_extra.text if isinstance(field.json_schema_extra, MissingHint) else ""
 
 
-def _keys(section: Section) -> dict[str, Any]:
+def _keys(section: SectionType) -> dict[str, Any]:
     """The keys of a section as they are written, with their annotated types."""
     hints = get_type_hints(section, include_extras=True)
     return {field.alias or name: hints[name] for name, field in section.model_fields.items()}
@@ -187,13 +187,13 @@ def _wanted(annotation: Any) -> str:
 # --- words --------------------------------------------------------------------------------------------
 
 
-def _meant(written: str, section: Section) -> str:
+def _meant(written: str, section: SectionType) -> str:
     """The section where an unknown key belongs, else the nearest key of its own section."""
     places = list(_sections_with(section, written))
     return f"it belongs under {_any_of(places)}" if places else _nearest(written, _keys(section))
 
 
-def _sections_with(section: Section, key: str) -> Iterator[str]:
+def _sections_with(section: SectionType, key: str) -> Iterator[str]:
     """Sections below that know a key: `local`, or `launch.local` from further above."""
     for name, annotation in _keys(section).items():
         inner = _bare(annotation)
