@@ -18,7 +18,7 @@ PULLS = 30
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Iterator[ImportScene]:
-    """A stand whose server answers."""
+    """A scene whose server answers."""
     with import_scene(tmp_path) as made:
         made.server.start()
         yield made

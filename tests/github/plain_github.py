@@ -51,7 +51,7 @@ class PlainGitHub(GitHubClient):
         )
 
     def show(self, pull: PullRequest) -> None:
-        """Have a pull request stand as it is given."""
+        """Show a pull request as given, in place of an earlier one of its number."""
         self.pulls[pull.number] = pull
         self.history.branches[pull.base_branch] = pull.base_sha
         ended = None if pull.open else pull.updated_at
@@ -79,7 +79,7 @@ class PlainGitHub(GitHubClient):
         )
 
     def add_comment(self, comment_id: int) -> None:
-        """A comment that a delivery speaks of."""
+        """Add a comment that a delivery mentions."""
         self.stand_in.state.comments[comment_id] = GitHubComment(
             id=comment_id,
             number=7,
@@ -92,7 +92,7 @@ class PlainGitHub(GitHubClient):
 
     @property
     def requests(self) -> list[str]:
-        """What was asked of the repository so far, without the tokens."""
+        """The requests so far, without those for tokens."""
         return [one for one in self.stand_in.state.requests if not one.endswith("/access_tokens")]
 
     @property

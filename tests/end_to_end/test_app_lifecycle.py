@@ -1,4 +1,4 @@
-"""What happens to an App in its life, on the real server: each ends with one true comment, or none."""
+"""Events of an App and its repository, on the real server: each ends with one correct comment, or none."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from tests.end_to_end.server import ask
 
 @pytest.fixture
 def make_import_scene(tmp_path: Path) -> Iterator[Callable[..., ImportScene]]:
-    """Makes a stand whose server answers."""
+    """Makes a scene whose server answers."""
     with ExitStack() as stack:
 
         def make(checks: str = "off", triggers: str = "{}") -> ImportScene:
