@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 BOT = ROOT / "bot"
 
 SMALL_LINES, LARGE_LINES = 60, 800
-CROWDED_MODULES = 15
+CROWDED_MODULES = 13
 """About a dozen: more side by side want a reason, which the folder's face states."""
 
 FOREIGN = ("demo/training", "storage/migrations/versions")
