@@ -23,11 +23,11 @@ from bot.runs.run_status import RunStatus
 LOCAL_DEVICE = "cpu"
 
 SHA_PLACEHOLDER = "{sha}"
-"""What the exact commit stands for in the name of an image."""
+"""Replaced by the commit in the name of an image."""
 
 
 class Device(Struct, frozen=True, kw_only=True):
-    """What runs are executed on.
+    """What runs execute on.
 
     Where `keeps_pace`, a run may be compared with one of another day, so that anybody's run of the same files
     does; elsewhere the speed drifts within minutes, and only runs that took turns are compared. `quiet` says
@@ -47,7 +47,7 @@ class Device(Struct, frozen=True, kw_only=True):
 
 
 def device_of(launch: LaunchConfig) -> Device | None:
-    """The device that a configuration launches on; None where the part that describes it is not there."""
+    """The device that a configuration launches on; None if its section is missing."""
     match launch.cluster:
         case ClusterKind.LOCAL:
             return _local_device(launch.local) if launch.local else None
@@ -58,8 +58,8 @@ def device_of(launch: LaunchConfig) -> Device | None:
 
 
 def with_installation(device: Device, installation: str) -> Device:
-    """The device as one installation uses it: the keys of its runs, and so the names of its jobs, are its own
-    also where another installation measures the same on the same cluster."""
+    """The device with an installation's mark, so that run keys and job names differ from those of another
+    installation on the same cluster."""
     return replace(device, settings=(*device.settings, installation))
 
 
@@ -111,50 +111,50 @@ class JobContext(Struct, frozen=True, kw_only=True):
     charged_to: Mapping[CaseKey, str]
 
 
-def make_planned_run(one: RequiredRun, order: JobContext) -> PlannedRun:
-    """The run as a row and a job."""
-    device, key = order.device, run_key(one, order)
+def make_planned_run(required: RequiredRun, context: JobContext) -> PlannedRun:
+    """The row and the job of a run."""
+    device, key = context.device, run_key(required, context)
     branch = branch_slug(
-        order.base_branch if one.commit.side is ComparisonSide.BASELINE else order.head_branch
+        context.base_branch if required.commit.side is ComparisonSide.BASELINE else context.head_branch
     )
     record = RunRecord(
         id=key,
-        repository=order.repository,
-        case=one.case,
-        variant=one.variant,
+        repository=context.repository,
+        case=required.case,
+        variant=required.variant,
         branch=branch,
-        sha=one.commit.sha,
+        sha=required.commit.sha,
         origin=RunOrigin.LAUNCHED,
         state=RunState.PLANNED,
         key=key,
-        tree=one.commit.tree,
+        tree=required.commit.tree,
         place=device.place.name if device.place else None,
     )
     job = Job(
-        name=naming.job_name(case=one.case, key=key),
+        name=naming.job_name(case=required.case, key=key),
         repository=device.repository,
-        sha=one.commit.sha,
-        case=one.case,
-        variant=one.variant,
-        command=_command_line(one, order.suite),
-        run_name=naming.run_name(variant=one.variant, branch=branch, case=one.case, key=key),
+        sha=required.commit.sha,
+        case=required.case,
+        variant=required.variant,
+        command=_command_line(required, context.suite),
+        run_name=naming.run_name(variant=required.variant, branch=branch, case=required.case, key=key),
         timeout_seconds=device.timeout_seconds,
         memory_mb=device.memory_mb,
         place=device.place,
-        image=device.image.replace(SHA_PLACEHOLDER, one.commit.sha),
+        image=device.image.replace(SHA_PLACEHOLDER, required.commit.sha),
     )
-    price = order.prices.get(one.case_key)
+    price = context.prices.get(required.case_key)
     return PlannedRun(
         record=record,
         job=job,
         price=price.most if price else None,
-        charged_to=order.charged_to.get(one.case_key, ""),
+        charged_to=context.charged_to.get(required.case_key, ""),
     )
 
 
 def job_of_attempt(first: Job, record: RunRecord, run: RunStatus) -> Job:
-    """The job of the attempt that counts. A later one has a run name of its own too, so that it does not
-    go on from the checkpoints of the one before."""
+    """The job of the current attempt. A later attempt has its own run name, so that it does not resume from
+    the checkpoints of an earlier one."""
     if run.attempt == 1:
         return first
     run_name = naming.run_name(
@@ -167,28 +167,28 @@ def job_of_attempt(first: Job, record: RunRecord, run: RunStatus) -> Job:
     return structs.replace(first, name=run.name, run_name=run_name)
 
 
-def run_key(one: RequiredRun, order: JobContext) -> str:
-    """What makes two wishes the same run: the files, the case, the variant, the device, image and command.
+def run_key(required: RequiredRun, context: JobContext) -> str:
+    """What makes two runs the same: files, case, variant, device, image and command.
 
     On a device that keeps its pace that is all, so that one run serves every pull request and commit with the
     same files; a fresh measurement is of one comparison. Elsewhere every run is.
     """
-    device = order.device
-    fresh = f"{order.session}-{one.fresh}" if one.fresh else ""
+    device = context.device
+    fresh = f"{context.session}-{required.fresh}" if required.fresh else ""
     return naming.run_key(
         naming.RunIdentity(
-            code=one.commit.code,
-            case=one.case,
-            variant=one.variant,
+            code=required.commit.code,
+            case=required.case,
+            variant=required.variant,
             device=device.name,
             settings=naming.settings_hash(
-                order.repository, _command_line(one, order.suite), *device.settings
+                context.repository, _command_line(required, context.suite), *device.settings
             ),
-            repeat=one.repeat,
-            session=fresh if device.keeps_pace else order.session,
+            repeat=required.repeat,
+            session=fresh if device.keeps_pace else context.session,
         )
     )
 
 
-def _command_line(one: RequiredRun, suite: Suite) -> str:
-    return f"{suite.cases[one.case].command or ''} {suite.variants[one.variant].args}".strip()
+def _command_line(required: RequiredRun, suite: Suite) -> str:
+    return f"{suite.cases[required.case].command or ''} {suite.variants[required.variant].args}".strip()

@@ -18,14 +18,14 @@ from bot.report.model import CaseReport, Plan, PlannedRuns, Report, RowState, Sk
 Bills = Mapping[str, RunCost]
 
 
-def price_plan(subject: PlanInput, wishes: RunPlan, rows: Sequence[CaseReport], bills: Bills) -> Plan:
-    """Say what is to start or under way, what it costs, what waits, and what is reused."""
-    ahead = [one for one in wishes.planned if not _is_over(one.record.id, bills)]
-    priced = [subject.prices.get(one.record.case_key) for one in ahead]
-    hours = [saved for row in rows for saved in _reused(row, subject, wishes, bills)]
+def price_plan(plan_input: PlanInput, run_plan: RunPlan, rows: Sequence[CaseReport], bills: Bills) -> Plan:
+    """What will start or is under way, its price, what waits, and what is reused."""
+    ahead = [one for one in run_plan.planned if not _is_over(one.record.id, bills)]
+    priced = [plan_input.prices.get(one.record.case_key) for one in ahead]
+    hours = [saved for row in rows for saved in _reused(row, plan_input, run_plan, bills)]
     known = [saved for saved in hours if saved is not None]
     return Plan(
-        runs=_by_case(ahead, subject),
+        runs=_by_case(ahead, plan_input),
         price=total_price(price for price in priced if price is not None),
         unpriced=sum(price is None for price in priced),
         reused=len(hours),
@@ -34,16 +34,16 @@ def price_plan(subject: PlanInput, wishes: RunPlan, rows: Sequence[CaseReport], 
     )
 
 
-def _by_case(ahead: Sequence[PlannedRun], subject: PlanInput) -> tuple[PlannedRuns, ...]:
+def _by_case(ahead: Sequence[PlannedRun], plan_input: PlanInput) -> tuple[PlannedRuns, ...]:
     grouped: dict[CaseKey, list[PlannedRun]] = {}
     for one in ahead:
         grouped.setdefault(one.record.case_key, []).append(one)
-    return tuple(_planned_runs(key, runs, subject) for key, runs in grouped.items())
+    return tuple(_planned_runs(key, runs, plan_input) for key, runs in grouped.items())
 
 
-def _planned_runs(key: CaseKey, runs: Sequence[PlannedRun], subject: PlanInput) -> PlannedRuns:
-    price = subject.prices.get(key)
-    of_head = sum(measures_commit(one.record, subject.head) for one in runs)
+def _planned_runs(key: CaseKey, runs: Sequence[PlannedRun], plan_input: PlanInput) -> PlannedRuns:
+    price = plan_input.prices.get(key)
+    of_head = sum(measures_commit(one.record, plan_input.head) for one in runs)
     return PlannedRuns(
         case=key.case,
         variant=key.variant,
@@ -54,7 +54,7 @@ def _planned_runs(key: CaseKey, runs: Sequence[PlannedRun], subject: PlanInput) 
 
 
 def _waiting(ahead: Sequence[PlannedRun], bills: Bills) -> tuple[WaitingCases, ...]:
-    """The reasons for which runs wait, each with the cases it holds up."""
+    """Why runs wait, each reason with its cases."""
     reasons: dict[str, list[CaseKey]] = {}
     for one in ahead:
         bill = bills.get(one.record.id)
@@ -66,24 +66,24 @@ def _waiting(ahead: Sequence[PlannedRun], bills: Bills) -> tuple[WaitingCases, .
     )
 
 
-def _reused(row: CaseReport, subject: PlanInput, wishes: RunPlan, bills: Bills) -> list[float | None]:
-    """The chip-hours of the runs of both sides that this head needs and did not have to pay for.
+def _reused(row: CaseReport, plan_input: PlanInput, run_plan: RunPlan, bills: Bills) -> list[float | None]:
+    """The chip-hours of the runs of both sides that this head uses and did not pay for.
 
     Runs beyond the number that a side needs saved nothing: nobody would have started them.
     """
-    target = wishes.targets.get(row.key, 0)
-    sides = ((row.base_runs, subject.base), (row.head_runs, subject.head))
+    target = run_plan.targets.get(row.key, 0)
+    sides = ((row.base_runs, plan_input.base), (row.head_runs, plan_input.head))
     free = []
     for runs, commit in sides:
-        free += [run for run in runs[:target] if not _is_paid_here(run, subject, commit.sha, bills)]
-    price = subject.prices.get(row.key)
+        free += [run for run in runs[:target] if not _is_paid_here(run, plan_input, commit.sha, bills)]
+    price = plan_input.prices.get(row.key)
     return [_chip_hours_of(run, bills, price) for run in free]
 
 
-def _is_paid_here(run: RunRecord, subject: PlanInput, sha: str, bills: Bills) -> bool:
-    """Whether the pull request had the run started, for the very commit that it is used for now."""
+def _is_paid_here(run: RunRecord, plan_input: PlanInput, sha: str, bills: Bills) -> bool:
+    """Whether the pull request started the run, for the commit that it is used for now."""
     bill = bills.get(run.id)
-    return bill is not None and bill.number == subject.pull.row_number and run.sha == sha
+    return bill is not None and bill.number == plan_input.pull.row_number and run.sha == sha
 
 
 def _chip_hours_of(run: RunRecord, bills: Bills, price: Price | None) -> float | None:
@@ -94,7 +94,7 @@ def _chip_hours_of(run: RunRecord, bills: Bills, price: Price | None) -> float |
 
 
 def _is_over(run: str, bills: Bills) -> bool:
-    """Whether a run has come to its end; one that was cancelled starts anew."""
+    """Whether a run is over; a cancelled one starts again."""
     return run in bills and RunState(bills[run].state) in OVER_STATES - {RunState.CANCELLED}
 
 
@@ -110,17 +110,17 @@ NOT_REQUESTED = "nobody asked"
 
 
 def skip_reasons(
-    asks: Iterable[RunRequest], pull: Subject, suite: Suite, changed_paths: Sequence[str]
+    run_requests: Iterable[RunRequest], pull: Subject, suite: Suite, changed_paths: Sequence[str]
 ) -> Mapping[CaseKey, str]:
-    """By key, why it is not measured; what is asked for is not in it."""
-    asked = {key for ask in asks for key in ask.keys}
+    """By key, why it is not measured; requested cases are not in it."""
+    asked = {key for request in run_requests for key in request.keys}
     keys = combine_keys(suite.case_names, suite.variant_names)
     return {key: _skip_reason(key.case, pull, suite, changed_paths) for key in keys if key not in asked}
 
 
 def without_skipped(report: Report, reasons: Mapping[CaseKey, str]) -> Report:
-    """The report with what is left out among the skipped; what has runs, or a state of its own, keeps its
-    row."""
+    """The report with the empty rows of skipped cases moved to `skipped`; rows with runs or a state of their
+    own stay."""
     empty = [row for row in report.rows if row.state is RowState.NO_RUN and row.key in reasons]
     if not empty:
         return report

@@ -46,7 +46,7 @@ ALL_STATES = frozenset(RunState)
 
 
 class PlanInput(Struct, frozen=True, kw_only=True):
-    """One pull request while its runs are planned.
+    """What the runs of a pull request or branch are planned from.
 
     `started` are the launched runs that it wants, `lost` the keys of runs of the same files that the cluster
     lost under others, `prices` what one run costs.
@@ -56,7 +56,7 @@ class PlanInput(Struct, frozen=True, kw_only=True):
     facts: HeadFacts
     suite: Suite
     device: Device
-    asks: tuple[RunRequest, ...]
+    run_requests: tuple[RunRequest, ...]
     started: tuple[RunRecord, ...] = ()
     lost: frozenset[str] = frozenset()
     prices: Mapping[CaseKey, Price | None] = {}
@@ -74,86 +74,87 @@ class PlanInput(Struct, frozen=True, kw_only=True):
 
 
 class RunPlan(Struct, frozen=True, kw_only=True):
-    """Every run to have; by key how many each side should have, those that there are included."""
+    """Every run to have, and by key how many each side should have, existing ones included."""
 
     planned: tuple[PlannedRun, ...] = ()
     targets: Mapping[CaseKey, int] = {}
 
 
-def plan_pull_request(subject: PlanInput, rows: Sequence[CaseReport]) -> RunPlan:
-    """Every run that should be there for this head."""
-    lines = [line for line in rows if subject.suite.cases[line.case].command]
-    order = _job_context(subject)
-    targets = {line.key: _target(line, subject, order) for line in lines}
-    needs = [_need(line, subject, order, targets[line.key]) for line in lines]
-    wanted = plan_runs(base=subject.base, head=subject.head, needs=needs)
-    named = (make_planned_run(one, order) for one in _skip_lost_runs(wanted, subject, order))
-    return RunPlan(planned=tuple(one for one in named if _stays_planned(one, subject)), targets=targets)
+def plan_pull_request(plan_input: PlanInput, rows: Sequence[CaseReport]) -> RunPlan:
+    """Every run that should exist for this head."""
+    rows_to_run = [row for row in rows if plan_input.suite.cases[row.case].command]
+    context = _job_context(plan_input)
+    targets = {row.key: _target(row, plan_input, context) for row in rows_to_run}
+    needs = [_need(row, plan_input, context, targets[row.key]) for row in rows_to_run]
+    required = plan_runs(base=plan_input.base, head=plan_input.head, needs=needs)
+    runs = (make_planned_run(one, context) for one in _skip_lost_runs(required, plan_input, context))
+    return RunPlan(planned=tuple(one for one in runs if _stays_planned(one, plan_input)), targets=targets)
 
 
-def _stays_planned(one: PlannedRun, subject: PlanInput) -> bool:
-    """Whether a run is asked for, or over anyway: what nobody asks for any more is stopped, not forgotten."""
-    if _is_requested(one.record.case_key, subject):
+def _stays_planned(one: PlannedRun, plan_input: PlanInput) -> bool:
+    """Whether a run is requested, or over anyway: what nobody requests any more is cancelled, not
+    forgotten."""
+    if _is_requested(one.record.case_key, plan_input):
         return True
-    return any(run.key == one.record.key and run.state in KEPT_STATES for run in subject.started)
+    return any(run.key == one.record.key and run.state in KEPT_STATES for run in plan_input.started)
 
 
-def _job_context(subject: PlanInput) -> JobContext:
-    pull = subject.pull
+def _job_context(plan_input: PlanInput) -> JobContext:
+    pull = plan_input.pull
     people: dict[CaseKey, str] = {}
-    for ask in sorted(subject.asks, key=lambda ask: (ask.order, ask.by)):
-        for key in ask.keys:
-            people[key] = people.get(key) or ask.by
+    for request in sorted(plan_input.run_requests, key=lambda request: (request.order, request.by)):
+        for key in request.keys:
+            people[key] = people.get(key) or request.by
     return JobContext(
         repository=pull.repository,
-        suite=subject.suite,
-        device=subject.device,
+        suite=plan_input.suite,
+        device=plan_input.device,
         base_branch=pull.base_branch,
         head_branch=pull.head_branch,
-        session=f"{pull.row_number}-{subject.base.code}-{subject.head.code}",
-        prices=subject.prices,
+        session=f"{pull.row_number}-{plan_input.base.code}-{plan_input.head.code}",
+        prices=plan_input.prices,
         charged_to={key: by or pull.author.login for key, by in people.items()},
     )
 
 
-def _need(line: CaseReport, subject: PlanInput, order: JobContext, target: int) -> CaseNeed:
-    """The runs of ours to name for either side: what lacks, or what we have where nothing lacks."""
+def _need(row: CaseReport, plan_input: PlanInput, context: JobContext, target: int) -> CaseNeed:
+    """The runs to name for either side: the missing ones, or our own if none are missing."""
     numbers = []
-    states = OVER_STATES if line.state in DECIDED_STATES else ALL_STATES
-    for commit, runs in ((subject.base, line.base_runs), (subject.head, line.head_runs)):
-        if subject.device.keeps_pace and len(runs) >= target:
-            numbers.append(len(_launched_runs(line, subject, order, commit, states)))
+    states = OVER_STATES if row.state in DECIDED_STATES else ALL_STATES
+    for commit, runs in ((plan_input.base, row.base_runs), (plan_input.head, row.head_runs)):
+        if plan_input.device.keeps_pace and len(runs) >= target:
+            numbers.append(len(_launched_runs(row, plan_input, context, commit, states)))
         else:
             numbers.append(max(0, target - count_found(runs, commit)))
-    keeps_pace = subject.device.keeps_pace
+    keeps_pace = plan_input.device.keeps_pace
     return CaseNeed(
-        case=line.case,
-        variant=line.variant,
+        case=row.case,
+        variant=row.variant,
         base=numbers[0],
         head=numbers[1],
-        fresh=_fresh_count(line, subject) if keeps_pace else 0,
-        round=_first_round(subject.device),
+        fresh=_fresh_count(row, plan_input) if keeps_pace else 0,
+        round=_first_round(plan_input.device),
     )
 
 
-def _target(line: CaseReport, subject: PlanInput, order: JobContext) -> int:
-    """Runs a side: what is there or under way, what the verdict needs, what people asked for.
+def _target(row: CaseReport, plan_input: PlanInput, context: JobContext) -> int:
+    """Runs per side: existing ones, those that the verdict needs, those that people requested.
 
     Where the verdict no longer hangs on times, runs that have not ended are not wanted.
     """
-    if not _is_requested(line.key, subject):
-        return _available_runs(line, subject, order, ALL_STATES)
+    if not _is_requested(row.key, plan_input):
+        return _available_runs(row, plan_input, context, ALL_STATES)
     rounds = 0
-    if not subject.device.keeps_pace and (fresh := _fresh_count(line, subject)):
-        rounds = min((1 + fresh) * _first_round(subject.device), MAX_REPEATS)
-    if line.state in DECIDED_STATES:
-        return max(_available_runs(line, subject, order, OVER_STATES), rounds)
-    there = max(_available_runs(line, subject, order, ALL_STATES), rounds)
-    if line.state in BUSY_STATES and there:
+    if not plan_input.device.keeps_pace and (fresh := _fresh_count(row, plan_input)):
+        rounds = min((1 + fresh) * _first_round(plan_input.device), MAX_REPEATS)
+    if row.state in DECIDED_STATES:
+        return max(_available_runs(row, plan_input, context, OVER_STATES), rounds)
+    there = max(_available_runs(row, plan_input, context, ALL_STATES), rounds)
+    if row.state in BUSY_STATES and there:
         return there
-    n = min(len(line.head_runs), len(line.base_runs))
-    comparison = line.comparison if n else None
-    return max(there, repeats_needed(comparison, n, device_is_known_quiet=subject.device.quiet))
+    n = min(len(row.head_runs), len(row.base_runs))
+    comparison = row.comparison if n else None
+    return max(there, repeats_needed(comparison, n, device_is_known_quiet=plan_input.device.quiet))
 
 
 def _first_round(device: Device) -> int:
@@ -161,69 +162,75 @@ def _first_round(device: Device) -> int:
 
 
 def _available_runs(
-    line: CaseReport, subject: PlanInput, order: JobContext, states: Collection[RunState]
+    row: CaseReport, plan_input: PlanInput, context: JobContext, states: Collection[RunState]
 ) -> int:
-    """Runs of the side that has more, of those on which we started some: found ready-made, and started."""
+    """Existing runs of the side that has more, found and launched, of the sides on which we launched some."""
     numbers = [0]
-    for commit, found in ((subject.base, line.base_runs), (subject.head, line.head_runs)):
-        if mine := _launched_runs(line, subject, order, commit, states):
-            numbers.append(count_found(found, commit) + len(mine))
+    for commit, found in ((plan_input.base, row.base_runs), (plan_input.head, row.head_runs)):
+        if launched := _launched_runs(row, plan_input, context, commit, states):
+            numbers.append(count_found(found, commit) + len(launched))
     return max(numbers)
 
 
 def _launched_runs(
-    line: CaseReport, subject: PlanInput, order: JobContext, commit: SideCommit, states: Collection[RunState]
+    row: CaseReport,
+    plan_input: PlanInput,
+    context: JobContext,
+    commit: SideCommit,
+    states: Collection[RunState],
 ) -> list[RunRecord]:
-    """The launched runs of a side that the pull request wants, fresh measurements left out."""
+    """The launched runs of a side that the pull request wants, without fresh measurements."""
     runs = [
         run
-        for run in subject.started
-        if (run.case, run.variant) == (line.case, line.variant)
+        for run in plan_input.started
+        if (run.case, run.variant) == (row.case, row.variant)
         and run.state in states
         and measures_commit(run, commit)
     ]
-    if not subject.device.keeps_pace or not _fresh_count(line, subject):
+    if not plan_input.device.keeps_pace or not _fresh_count(row, plan_input):
         return runs
     fresh = {
         run_key(
-            RequiredRun(commit=commit, case=line.case, variant=line.variant, repeat=repeat, fresh=again),
-            order,
+            RequiredRun(commit=commit, case=row.case, variant=row.variant, repeat=repeat, fresh=again),
+            context,
         )
-        for again in range(1, _fresh_count(line, subject) + 1)
-        for repeat in range(1, _first_round(subject.device) + 1)
+        for again in range(1, _fresh_count(row, plan_input) + 1)
+        for repeat in range(1, _first_round(plan_input.device) + 1)
     }
     return [run for run in runs if run.key not in fresh]
 
 
-def _is_requested(key: CaseKey, subject: PlanInput) -> bool:
-    return any(key in ask.keys for ask in subject.asks)
+def _is_requested(key: CaseKey, plan_input: PlanInput) -> bool:
+    return any(key in request.keys for request in plan_input.run_requests)
 
 
-def _fresh_count(line: CaseReport, subject: PlanInput) -> int:
-    """How often a new measurement of this case was asked for; asking for ever does not run for ever."""
-    return min(sum(ask.fresh for ask in subject.asks if line.key in ask.keys), MAX_REPEATS)
+def _fresh_count(row: CaseReport, plan_input: PlanInput) -> int:
+    """How many fresh measurements of this case were requested, at most `MAX_REPEATS`."""
+    return min(
+        sum(request.fresh for request in plan_input.run_requests if row.key in request.keys), MAX_REPEATS
+    )
 
 
 def _skip_lost_runs(
-    wanted: Sequence[RequiredRun], subject: PlanInput, order: JobContext
+    required: Sequence[RequiredRun], plan_input: PlanInput, context: JobContext
 ) -> list[RequiredRun]:
-    """The same wishes, with repeats counted past runs that the cluster lost while others wanted them.
+    """The same runs, with repeats counted past runs that the cluster lost for other pull requests.
 
     What is lost under the pull request itself is said there, and not started again for ever.
     """
-    lost = subject.lost - {run.key for run in subject.started}
-    if not (lost and subject.device.keeps_pace):
-        return list(wanted)
+    lost = plan_input.lost - {run.key for run in plan_input.started}
+    if not (lost and plan_input.device.keeps_pace):
+        return list(required)
     skipped: dict[tuple[str, str, str, int], int] = {}
-    sound = []
-    for one in wanted:
+    kept = []
+    for one in required:
         group = (one.commit.code, one.case, one.variant, one.fresh)
         moved = _later_repeat(one, skipped.get(group, 0))
-        while run_key(moved, order) in lost:
+        while run_key(moved, context) in lost:
             skipped[group] = skipped.get(group, 0) + 1
             moved = _later_repeat(one, skipped[group])
-        sound.append(moved)
-    return sound
+        kept.append(moved)
+    return kept
 
 
 def _later_repeat(one: RequiredRun, by: int) -> RequiredRun:

@@ -16,17 +16,17 @@ Fence = Callable[[], Awaitable[None]]
 
 
 class LeaseLost(InternalError):
-    """Another process works on the row: what was begun here is not finished here."""
+    """Another process has claimed the row: this one writes nothing more."""
 
 
 class LeaseFence(Struct, frozen=True, kw_only=True):
-    """Asks the database, and holds the row on."""
+    """Extends the lease, or raises `LeaseLost`."""
 
     database: Database
-    held: Claim
+    claim: Claim
     now: Callable[[], float]
 
     async def __call__(self) -> None:
-        """Return where the row is ours for `HELD_SECONDS` more."""
-        if not await self.database.write(queue.extend_lease, self.held, until=self.now() + HELD_SECONDS):
+        """Return if the row is ours for `HELD_SECONDS` more."""
+        if not await self.database.write(queue.extend_lease, self.claim, until=self.now() + HELD_SECONDS):
             raise LeaseLost("another process took this over; nothing more is written here")

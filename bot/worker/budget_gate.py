@@ -23,43 +23,43 @@ from bot.storage.database import Database
 
 
 class Admitted(Struct, frozen=True):
-    """Start it: what it may cost has been set aside, `again` where an earlier call did: that one may have
-    started it."""
+    """Start it: its cost is reserved. `again` if an earlier call reserved it; that call may have started the
+    job."""
 
     again: bool = False
 
 
 class Deferred(Struct, frozen=True, kw_only=True):
-    """Ask again at `until` (Unix seconds); `why` is one clause for people: `4 of 4 runs on the cluster`."""
+    """Try again at `until` (Unix seconds); `why` is one clause for people: `4 of 4 runs on the cluster`."""
 
     until: float
     why: str
 
 
 class Admission(Protocol):
-    """Sets aside what an attempt of a run may cost. `run.attempt` says which attempt is meant.
+    """Reserves the cost of an attempt of a run; `run.attempt` is the attempt.
 
-    Both calls are repeated after a crash, so both are idempotent by `run.id` and `run.attempt`: an attempt
-    that was admitted is admitted again without a second reservation, one that was settled stays settled.
+    Both calls are repeated after a crash, so both are idempotent by `run.id` and `run.attempt`: an admitted
+    attempt is admitted again without a second reservation, a settled one stays settled.
     """
 
     async def admit(self, run: RunRecord, job: Job) -> Admitted | Deferred:
-        """Ask right before the launch, each time; several processes may ask at once."""
+        """Call right before each launch; several processes may call at once."""
         ...
 
     async def settle(
         self, run: RunRecord, job: Job, *, chip_hours: float | None, ran_seconds: float | None
     ) -> None:
-        """Say that the attempt is over, whatever its end; also of an attempt that was never admitted.
+        """The attempt is over, whatever its end; it may never have been admitted.
 
-        `chip_hours` were read from its log, None where that does not say; `ran_seconds` is how long the
-        cluster was seen running it, None where it never was: then nothing was spent.
+        `chip_hours` are from its log, None if the log does not say. `ran_seconds` is how long the cluster
+        was seen running it, None if it never was: then nothing was spent.
         """
         ...
 
 
 class NoLimits(Struct, frozen=True):
-    """Admits everything: there are no limits."""
+    """Admits every run."""
 
     async def admit(self, run: RunRecord, job: Job) -> Admitted | Deferred:  # noqa: ARG002 - as the Protocol
         """As `Admission.admit`."""
@@ -89,7 +89,7 @@ class BudgetGate(Struct, frozen=True, kw_only=True):
         if suite is None:
             return Deferred(until=self.now() + LIMIT_RETRY_SECONDS, why=NO_VALID_CONFIGURATION)
         again = await self.database.read(spend.is_reserved, run.id, run.attempt)
-        held = await self.database.write(
+        hold = await self.database.write(
             spend.admit,
             spend.AdmissionRequest(
                 run=run.id,
@@ -101,7 +101,7 @@ class BudgetGate(Struct, frozen=True, kw_only=True):
             limits_of(suite.budget),
             now=self.now(),
         )
-        return Admitted(again=again) if held is None else Deferred(until=held.until, why=str(held.reason))
+        return Admitted(again=again) if hold is None else Deferred(until=hold.until, why=str(hold.reason))
 
     async def settle(
         self, run: RunRecord, job: Job, *, chip_hours: float | None, ran_seconds: float | None
@@ -114,14 +114,14 @@ class BudgetGate(Struct, frozen=True, kw_only=True):
         row = await self.database.read(repositories.find_repository, repository)
         if row is None:
             return None
-        known = Repository(
+        known_repository = Repository(
             full_name=row.full_name, installation=row.installation, default_branch=row.default_branch
         )
-        return (await self.suites.read(known)).suite
+        return (await self.suites.read(known_repository)).suite
 
 
 def limits_of(budget: Budget) -> BudgetLimits:
-    """The configuration's budget as the limits that launches are held to."""
+    """The configuration's budget as limits."""
     return BudgetLimits(
         concurrent_runs=budget.concurrent_runs,
         chip_hours_per_day=budget.chip_hours_per_day,
@@ -143,9 +143,9 @@ def chips_held(job: Job) -> int | None:
 def most_chip_hours(job: Job) -> float | None:
     """The chip-hours that an attempt can take: all its chips until we end it, which is some time after it
     should have ended itself. None where nobody knows its chips."""
-    held = chips_held(job)
+    hold = chips_held(job)
     return (
-        None if held is None else cost_of(held, job.timeout_seconds + timeouts_for(job.place).overrun_seconds)
+        None if hold is None else cost_of(hold, job.timeout_seconds + timeouts_for(job.place).overrun_seconds)
     )
 
 
@@ -157,7 +157,7 @@ def chip_hours_taken(job: Job, *, chip_hours: float | None, ran_seconds: float |
     ended long ago seems to run on."""
     if ran_seconds is None:
         return min(chip_hours or 0.0, inf if (bound := most_chip_hours(job)) is None else bound)
-    held, bound = chips_held(job), most_chip_hours(job)
-    if held is None or bound is None:
+    hold, bound = chips_held(job), most_chip_hours(job)
+    if hold is None or bound is None:
         return chip_hours
-    return min(max(chip_hours or 0.0, cost_of(held, ran_seconds)), bound)
+    return min(max(chip_hours or 0.0, cost_of(hold, ran_seconds)), bound)

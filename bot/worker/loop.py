@@ -32,7 +32,7 @@ Step = Callable[[Claim], Awaitable[None]]
 
 
 class WorkQueue(Struct, frozen=True, kw_only=True):
-    """One kind of row: where it stands, what is done with it, and how many at once."""
+    """One kind of row: its table, its step, and how many at once."""
 
     table: Table
     step: Step
@@ -40,125 +40,125 @@ class WorkQueue(Struct, frozen=True, kw_only=True):
 
 
 class Worker:
-    """Runs every kind of work until it is stopped."""
+    """Works on every queue until it is stopped."""
 
     def __init__(
-        self, database: Database, works: Sequence[WorkQueue], *, owner: str, now: Callable[[], float]
+        self, database: Database, queues: Sequence[WorkQueue], *, owner: str, now: Callable[[], float]
     ) -> None:
         self._database = database
-        self._works = works
+        self._queues = queues
         self._owner = owner
         self._now = now
-        self._woken = asyncio.Event()
+        self._wake_event = asyncio.Event()
         self._stopping = False
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
-        """Begin; returns at once."""
-        for work in self._works:
-            self._keep(self._work(work))
+        """Start; returns at once."""
+        for work_queue in self._queues:
+            self._start_task(self._run(work_queue))
 
-    def _keep(self, going: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        """Hold the task until it is done: the event loop alone would let it be collected."""
-        task = asyncio.create_task(going)
+    def _start_task(self, coroutine: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        """Hold a reference to the task until it is done: the event loop holds only a weak one."""
+        task = asyncio.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     def wake(self) -> None:
         """Look for work now instead of at the next poll."""
-        self._woken.set()
+        self._wake_event.set()
 
-    async def stop(self, patience: float) -> None:
-        """Take no more; give what runs `patience` seconds, then let go of it for another process."""
+    async def stop(self, seconds: float) -> None:
+        """Claim no more rows, give running steps some seconds, then release all rows for other processes."""
         self._stopping = True
         self.wake()
         clock = asyncio.get_running_loop()
-        end = clock.time() + patience
+        end = clock.time() + seconds
         while self._tasks and (left := end - clock.time()) > 0:
             await asyncio.wait(set(self._tasks), timeout=left)
         running = set(self._tasks)
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-        for work in self._works:
-            await self._database.write(queue.release_all, work.table, owner=self._owner)
+        for work_queue in self._queues:
+            await self._database.write(queue.release_all, work_queue.table, owner=self._owner)
 
-    async def _work(self, work: WorkQueue) -> None:
-        """Claim row after row; each is moved by a task of its own, `at_once` of them at the most."""
-        places = asyncio.Semaphore(work.at_once)
+    async def _run(self, work_queue: WorkQueue) -> None:
+        """Claim row after row; each step is a task of its own, `at_once` of them at most."""
+        slots = asyncio.Semaphore(work_queue.at_once)
         while not self._stopping:
-            await places.acquire()
-            held = None if self._stopping else await self._claim(work)
-            if held is None:
-                places.release()
-                await self._rest()
+            await slots.acquire()
+            claim = None if self._stopping else await self._claim(work_queue)
+            if claim is None:
+                slots.release()
+                await self._sleep()
             else:
-                self._keep(self._move(work, held)).add_done_callback(lambda _: places.release())
+                self._start_task(self._step(work_queue, claim)).add_done_callback(lambda _: slots.release())
 
-    async def _claim(self, work: WorkQueue) -> Claim | None:
+    async def _claim(self, work_queue: WorkQueue) -> Claim | None:
         try:
             return await self._database.write(
-                queue.claim, work.table, owner=self._owner, now=self._now(), lease=LEASE_SECONDS
+                queue.claim, work_queue.table, owner=self._owner, now=self._now(), lease=LEASE_SECONDS
             )
-        except DatabaseUnavailable as problem:
-            LOG.warning("no work can be claimed: %s", problem)
+        except DatabaseUnavailable as error:
+            LOG.warning("no work can be claimed: %s", error)
             return None
 
-    async def _rest(self) -> None:
-        """Sleep until woken or for one poll, each process and kind of work at its own moment."""
+    async def _sleep(self) -> None:
+        """Sleep until woken, or for one poll with jitter."""
         try:
-            await asyncio.wait_for(self._woken.wait(), POLL_SECONDS * random.uniform(0.7, 1.3))  # noqa: S311
+            await asyncio.wait_for(self._wake_event.wait(), POLL_SECONDS * random.uniform(0.7, 1.3))  # noqa: S311
         except TimeoutError:
             return
         await asyncio.sleep(0)
-        self._woken.clear()
+        self._wake_event.clear()
 
-    async def _move(self, work: WorkQueue, held: Claim) -> None:
-        renewal = asyncio.create_task(self._renew(held))
+    async def _step(self, work_queue: WorkQueue, claim: Claim) -> None:
+        renewal = asyncio.create_task(self._renew(claim))
         try:
-            await work.step(held)
+            await work_queue.step(claim)
         except asyncio.CancelledError:
             raise
-        except Exception as problem:  # noqa: BLE001 - one failing row must not stop the others
-            await self._postpone(work, held, problem)
+        except Exception as error:  # noqa: BLE001 - one failing row must not stop the others
+            await self._postpone(work_queue, claim, error)
         finally:
             renewal.cancel()
 
-    async def _renew(self, held: Claim) -> None:
+    async def _renew(self, claim: Claim) -> None:
         while True:
             await asyncio.sleep(LEASE_SECONDS / 3)
             try:
-                await self._database.write(queue.extend_lease, held, until=self._now() + LEASE_SECONDS)
-            except DatabaseUnavailable as problem:
-                LOG.warning("a lease could not be renewed: %s", problem)
+                await self._database.write(queue.extend_lease, claim, until=self._now() + LEASE_SECONDS)
+            except DatabaseUnavailable as error:
+                LOG.warning("a lease could not be renewed: %s", error)
 
-    async def _postpone(self, work: WorkQueue, held: Claim, problem: Exception) -> None:
-        delay = retry_delay(held.row["attempts"], problem, jitter=random.uniform(0.8, 1.2))  # noqa: S311
+    async def _postpone(self, work_queue: WorkQueue, claim: Claim, error: Exception) -> None:
+        delay = retry_delay(claim.row["attempts"], error, jitter=random.uniform(0.8, 1.2))  # noqa: S311
         facts: dict[str, object] = {
-            "table": work.table.name,
-            "row": _row_name(held),
+            "table": work_queue.table.name,
+            "row": _row_name(claim),
             "delay": round(delay, 1),
         }
-        if isinstance(problem, InternalError | UserError):
-            facts["problem"] = str(problem)
+        if isinstance(error, InternalError | UserError):
+            facts["problem"] = str(error)
             LOG.warning("put off %(table)s %(row)s for %(delay)s s: %(problem)s", facts)
         else:
-            LOG.error("failed at %(table)s %(row)s, again in %(delay)s s", facts, exc_info=problem)
+            LOG.error("failed at %(table)s %(row)s, again in %(delay)s s", facts, exc_info=error)
         try:
-            text = f"{type(problem).__name__}: {problem}"
-            await self._database.write(queue.postpone, held, due=self._now() + delay, error=text)
-        except DatabaseUnavailable as away:
-            LOG.warning("a failure could not be written down, its lease will end: %s", away)
+            text = f"{type(error).__name__}: {error}"
+            await self._database.write(queue.postpone, claim, due=self._now() + delay, error=text)
+        except DatabaseUnavailable as unavailable:
+            LOG.warning("a failure could not be written down, its lease will end: %s", unavailable)
 
 
-def retry_delay(attempts: int, problem: Exception, *, jitter: float) -> float:
-    """Seconds to wait after the failure that follows `attempts` others."""
-    if isinstance(problem, Outage):
-        return problem.after + FIRST_DELAY * jitter
+def retry_delay(attempts: int, error: Exception, *, jitter: float) -> float:
+    """Seconds to wait after a failure that follows `attempts` others."""
+    if isinstance(error, Outage):
+        return error.after + FIRST_DELAY * jitter
     delay = min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(attempts, 20)) * jitter
-    return max(delay, problem.after) if isinstance(problem, TransientError) else delay
+    return max(delay, error.after) if isinstance(error, TransientError) else delay
 
 
-def _row_name(held: Claim) -> str:
-    return "/".join(str(held.row[column.name]) for column in held.table.primary_key.columns)
+def _row_name(claim: Claim) -> str:
+    return "/".join(str(claim.row[column.name]) for column in claim.table.primary_key.columns)

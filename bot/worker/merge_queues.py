@@ -39,19 +39,19 @@ class MergeQueueStep(Struct, frozen=True, kw_only=True):
     page_url: Callable[[str, int], Awaitable[str]]
     now: Callable[[], float]
 
-    async def __call__(self, held: Claim) -> None:
-        """Write the check, and let go of the row; where it is refused, try again while the queue waits."""
-        group = main_branch.merge_group(held.row)
+    async def __call__(self, claim: Claim) -> None:
+        """Conclude the check and release the row; if GitHub refuses, try again while the queue waits."""
+        group = main_branch.merge_group(claim.row)
         again = False
         if self.now() - group.asked < LONGEST_WAIT_SECONDS:
             again = not await self._conclude(
-                group, LeaseFence(database=self.database, held=held, now=self.now)
+                group, LeaseFence(database=self.database, claim=claim, now=self.now)
             )
         due = self.now() + REFUSED_RETRY_SECONDS if again else None
-        await self.database.write(main_branch.release_merge_group, held, now=self.now(), due=due)
+        await self.database.write(main_branch.release_merge_group, claim, now=self.now(), due=due)
 
     async def _conclude(self, group: MergeGroup, fence: LeaseFence) -> bool:
-        """Whether there is nothing left to do."""
+        """Conclude the check; False if GitHub refused."""
         repository = Repository(full_name=group.repository, installation=group.installation)
         suite = (await self.suites.read(repository)).suite
         checks = suite.checks if suite else NO_CHECKS
@@ -61,10 +61,10 @@ class MergeQueueStep(Struct, frozen=True, kw_only=True):
         try:
             await fence()
             await self._write(repository, group, text, checks.kind)
-        except NotFound as missing:
-            LOG.info("the queue of %s has gone on: %s", group.repository, missing.text)
-        except UserError as told:
-            LOG.warning("a merge queue of %s waits, its check is refused: %s", group.repository, told)
+        except NotFound as error:
+            LOG.info("the queue of %s has gone on: %s", group.repository, error.text)
+        except UserError as error:
+            LOG.warning("a merge queue of %s waits, its check is refused: %s", group.repository, error)
             return False
         return True
 

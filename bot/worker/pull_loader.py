@@ -16,14 +16,14 @@ from bot.storage.pull_requests import PullRow
 
 
 class PullLoader(Struct, frozen=True, kw_only=True):
-    """Asks GitHub."""
+    """Loads pull requests and watched branches."""
 
     database: Database
     forge: Forge
 
-    async def read(self, repository: Repository, row: PullRow) -> Subject:
-        """The subject of the row. `Missing` where it is gone; a branch counts as closed as soon as an open
-        pull request speaks for it."""
+    async def load(self, repository: Repository, row: PullRow) -> Subject:
+        """The subject of the row; raises `NotFound` if it is gone. A branch counts as closed while an open
+        pull request has it as its head."""
         if row.kind is SubjectKind.PULL_REQUEST:
             return await self.forge.pull(repository, row.number)
         return await self._branch(repository, row)
@@ -34,12 +34,12 @@ class PullLoader(Struct, frozen=True, kw_only=True):
         commits = await self.forge.ancestors(repository, name, 1) if name else ()
         if not (name and commits and facts.default_branch):
             raise NotFound(f"the branch {name} of {repository.full_name} is gone")
-        spoken_for = await self.database.read(pull_requests.has_pull, row.repository, name)
+        has_pull = await self.database.read(pull_requests.has_pull, row.repository, name)
         return Branch(
             repository=row.repository,
             row_number=row.number,
             title=commits[0].message.split("\n", 1)[0].strip() or name,
-            open=not spoken_for,
+            open=not has_pull,
             head_sha=commits[0].sha,
             head_branch=name,
             base_branch=facts.default_branch,
@@ -48,34 +48,34 @@ class PullLoader(Struct, frozen=True, kw_only=True):
 
 
 ANCESTOR_COUNT = 100
-"""One page of GitHub's answer: at a dozen commits a day, more than a week of main."""
+"""One page of GitHub's answer: with a dozen commits a day, more than a week of main."""
 
 CACHED_HEADS = 512
 
 
 class HeadLoader(Struct, kw_only=True):
-    """Asks GitHub, and remembers the answers for the heads last asked about."""
+    """Loads the facts of heads, with a cache of the latest ones."""
 
     forge: Forge
-    _kept: OrderedDict[tuple[str, int, str, str], HeadFacts] = field(default_factory=OrderedDict)
+    _cache: OrderedDict[tuple[str, int, str, str], HeadFacts] = field(default_factory=OrderedDict)
 
-    async def read(self, repository: Repository, pull: Subject) -> HeadFacts:
+    async def load(self, repository: Repository, pull: Subject) -> HeadFacts:
         """The facts of this head against this base."""
         key = (pull.repository, pull.row_number, pull.head_sha, pull.base_branch)
-        if key not in self._kept:
-            self._kept[key] = await self._ask(repository, pull)
-            while len(self._kept) > CACHED_HEADS:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(key)
-        return self._kept[key]
+        if key not in self._cache:
+            self._cache[key] = await self._load(repository, pull)
+            while len(self._cache) > CACHED_HEADS:
+                self._cache.popitem(last=False)
+        self._cache.move_to_end(key)
+        return self._cache[key]
 
-    async def _ask(self, repository: Repository, pull: Subject) -> HeadFacts:
+    async def _load(self, repository: Repository, pull: Subject) -> HeadFacts:
         merge_base = await self.forge.merge_base(repository, pull.base_branch, pull.head_sha)
-        behind = await self.forge.ancestors(repository, merge_base.sha, ANCESTOR_COUNT)
+        ancestors = await self.forge.ancestors(repository, merge_base.sha, ANCESTOR_COUNT)
         head = await self.forge.ancestors(repository, pull.head_sha, 1)
         return HeadFacts(
             merge_base=merge_base,
-            ancestors=tuple(commit.sha for commit in behind),
+            ancestors=tuple(commit.sha for commit in ancestors),
             changed_paths=await self._paths(repository, pull),
             committed_at=head[0].committed_at if head else merge_base.committed_at,
             tree=head[0].tree if head else None,

@@ -111,9 +111,9 @@ class PullStep(Struct, frozen=True, kw_only=True):
         """Load, import, plan, report, publish, release."""
         row = pull_requests.pull_row(claim.row)
         repository = Repository(full_name=row.repository, installation=row.installation)
-        fence = LeaseFence(database=self.database, held=claim, now=self.now)
+        fence = LeaseFence(database=self.database, claim=claim, now=self.now)
         try:
-            pull = await self.pulls.read(repository, row)
+            pull = await self.pulls.load(repository, row)
         except NotFound as error:
             LOG.warning("%s#%s is let go of: %s", row.repository, row.number, error.text)
             await fence()
@@ -146,7 +146,7 @@ class PullStep(Struct, frozen=True, kw_only=True):
     async def _update(self, current: _CurrentPull) -> _StepResult:
         """Make the report and publish it."""
         loaded = await self.suites.read(current.repository)
-        facts = await self.heads.read(current.repository, current.pull)
+        facts = await self.heads.load(current.repository, current.pull)
         edits_config = CONFIG_PATH in facts.changed_paths
         if edits_config or has_something_to_say(loaded, current.row, current.pull, facts.changed_paths):
             built = await self._build(current, facts, loaded)
@@ -183,10 +183,10 @@ class PullStep(Struct, frozen=True, kw_only=True):
         await self.database.write(runs.save_trees, current.pull.repository, trees)
         built = await self._choose_runs(current, facts, suite, import_problem)
         await current.fence()
-        outcome = await self.planner(current.row, current.pull, facts, suite, built)
-        if outcome.new:
+        outcome = await self.planner.plan(current.row, current.pull, facts, suite, built)
+        if outcome.new_runs:
             built = await self._choose_runs(current, facts, suite, import_problem)
-        built = replace(built, report=outcome.said_in(built.report))
+        built = replace(built, report=outcome.add_to(built.report))
         await self.labels.create(current.repository, suite)
         return built
 

@@ -28,46 +28,52 @@ from bot.planning.run_plan import PlanInput, RunPlan, plan_pull_request
 from bot.report.build import BuiltReport
 from bot.report.model import CaseReport, Plan, Report
 from bot.storage import named_values, runs, spend
-from bot.storage import requests as kept_asks
+from bot.storage import requests as stored_requests
 from bot.storage.database import Database
 from bot.storage.pull_requests import PullRow
 from bot.worker.pull_decisions import current_approval, may_start_runs
 
 
 async def installation_device(database: Database, launch: LaunchConfig | None) -> Device | None:
-    """The device; None where nothing is launched, or the part that describes it is not there."""
+    """The device as this installation uses it; None if the configuration launches nothing.
+
+    Installations may share a cluster and measure the same commits there. A mark of the database goes into
+    every key, so that none takes the other's jobs for its own.
+    """
     device = device_of(launch) if launch else None
     if device is None:
         return None
-    mark = await database.read(named_values.read, named_values.INSTALLATION_KEY)
+    installation = await database.read(named_values.read, named_values.INSTALLATION_KEY)
     return with_installation(
-        device, mark if mark is not None else await database.write(named_values.installation_id)
+        device,
+        installation if installation is not None else await database.write(named_values.installation_id),
     )
 
 
 async def case_prices(
     database: Database, repository: str, branch: str, suite: Suite, device: Device
 ) -> dict[CaseKey, Price | None]:
-    """The price of one run of every case and variant; None where nobody knows."""
-    took = await database.read(spend.branch_costs, repository, branch_slug(branch), devices=device.chips)
+    """The price of one run of every case and variant, None if unknown: from the base branch's runs, else
+    from the time limit."""
+    costs = await database.read(spend.branch_costs, repository, branch_slug(branch), devices=device.chips)
     return {
-        key: price_of(took.get(key, ()), chips=device.chips, timeout_seconds=device.timeout_seconds)
+        key: price_of(costs.get(key, ()), chips=device.chips, timeout_seconds=device.timeout_seconds)
         for key in suite_keys(suite)
     }
 
 
 class PlanOutcome(Struct, frozen=True, kw_only=True):
-    """The number of new runs; what the report says of the plan and its price, and why cases are left out;
-    nothing of that where the configuration starts no runs."""
+    """The number of new runs; what the report says of the plan, and why cases are skipped. Empty if the
+    configuration launches nothing."""
 
-    new: int = 0
+    new_runs: int = 0
     plan: Plan | None = None
     used_chip_hours: float | None = None
-    left_out: Mapping[CaseKey, str] = {}
+    skip_reasons: Mapping[CaseKey, str] = {}
 
-    def said_in(self, report: Report) -> Report:
-        """The report with the plan, and without empty rows of what nobody asked for."""
-        report = without_skipped(report, self.left_out)
+    def add_to(self, report: Report) -> Report:
+        """The report with the plan, and without the empty rows of skipped cases."""
+        report = without_skipped(report, self.skip_reasons)
         if self.plan is None:
             return report
         return structs.replace(
@@ -85,7 +91,7 @@ class RunPlanner(Struct, frozen=True, kw_only=True):
     now: Callable[[], float]
 
     async def supersede(self, pull: Subject, facts: HeadFacts) -> None:
-        """Withdraw what was started for other heads, unless it measures the very same files."""
+        """Cancel what was started for other heads, unless it measures the same files."""
         started = await self.database.read(runs.wanted_runs, pull.repository, pull.row_number)
         current = [run.id for run in started if _measures_head(run, pull, facts)]
         if len(current) < len(started):
@@ -93,74 +99,78 @@ class RunPlanner(Struct, frozen=True, kw_only=True):
                 runs.drop_wants, repository=pull.repository, number=pull.row_number, but=current
             )
 
-    async def __call__(
+    async def plan(
         self, row: PullRow, pull: Subject, facts: HeadFacts, suite: Suite, built: BuiltReport
     ) -> PlanOutcome:
-        """Plan what is missing; nothing for a fork, whose code nobody here has vouched for."""
-        subject = await self._subject(pull, facts, suite) if launches_runs(suite) else None
-        if subject is None:
+        """Plan the missing runs; none if the head is a fork's and nobody has approved it."""
+        plan_input = await self._plan_input(pull, facts, suite) if launches_runs(suite) else None
+        if plan_input is None:
             return PlanOutcome()
-        rows, asks = built.report.rows, subject.asks
-        left_out = plan_report.skip_reasons(asks, pull, suite, facts.changed_paths)
-        waits = isinstance(
+        rows, run_requests = built.report.rows, plan_input.run_requests
+        skip_reasons = plan_report.skip_reasons(run_requests, pull, suite, facts.changed_paths)
+        needs_approval = isinstance(
             check_approval(pull, facts.tree, await current_approval(self.database, pull, facts)),
             ApprovalNeeded,
         )
-        subject = replace(subject, asks=() if waits else asks)
-        wishes = plan_pull_request(subject, rows)
-        new = await self._want(wishes, pull, may_start=may_start_runs(row, asks, self.now()))
-        used = await self.database.read(spend.pull_chip_hours_of_ended, pull.repository, pull.row_number)
-        asked = _plan_requested(row)
-        if asked and not subject.asks:
-            said = await self._proposed(subject, rows)
+        plan_input = replace(plan_input, run_requests=() if needs_approval else run_requests)
+        run_plan = plan_pull_request(plan_input, rows)
+        new_runs = await self._store(run_plan, pull, may_start=may_start_runs(row, run_requests, self.now()))
+        used_chip_hours = await self.database.read(
+            spend.pull_chip_hours_of_ended, pull.repository, pull.row_number
+        )
+        plan_requested = _plan_requested(row)
+        if plan_requested and not plan_input.run_requests:
+            plan = await self._propose(plan_input, rows)
         else:
-            said = structs.replace(await self._priced(subject, wishes, rows), asked=asked)
-        return PlanOutcome(new=new, plan=said, used_chip_hours=used, left_out=left_out)
+            plan = structs.replace(await self._price(plan_input, run_plan, rows), asked=plan_requested)
+        return PlanOutcome(
+            new_runs=new_runs, plan=plan, used_chip_hours=used_chip_hours, skip_reasons=skip_reasons
+        )
 
-    async def _proposed(self, subject: PlanInput, rows: Sequence[CaseReport]) -> Plan:
-        """What would be started if somebody asked for everything, and might."""
-        proposal = replace(subject, asks=(_request_for_everything(subject.suite),))
-        said = await self._priced(proposal, plan_pull_request(proposal, rows), rows)
-        return structs.replace(said, proposed=True, asked=True)
+    async def _propose(self, plan_input: PlanInput, rows: Sequence[CaseReport]) -> Plan:
+        """What would start if somebody with permission requested everything."""
+        proposal = replace(plan_input, run_requests=(_request_for_everything(plan_input.suite),))
+        plan = await self._price(proposal, plan_pull_request(proposal, rows), rows)
+        return structs.replace(plan, proposed=True, asked=True)
 
-    async def _subject(self, pull: Subject, facts: HeadFacts, suite: Suite) -> PlanInput | None:
-        """Everything that the plan is made from."""
+    async def _plan_input(self, pull: Subject, facts: HeadFacts, suite: Suite) -> PlanInput | None:
+        """Load what the plan is made from."""
         device = await installation_device(self.database, suite.launch)
         if device is None:
             return None
-        kept = await self.database.read(kept_asks.run_requests, pull.repository, pull.row_number)
-        subject = PlanInput(
+        request_log = await self.database.read(stored_requests.run_requests, pull.repository, pull.row_number)
+        plan_input = PlanInput(
             pull=pull,
             facts=facts,
             suite=suite,
             device=device,
-            asks=active_requests.requests_in_force(kept, pull, suite, facts.changed_paths),
+            run_requests=active_requests.requests_in_force(request_log, pull, suite, facts.changed_paths),
             started=await self.database.read(runs.wanted_runs, pull.repository, pull.row_number),
         )
-        priced = await case_prices(self.database, pull.repository, pull.base_branch, suite, device)
-        return replace(subject, lost=await self._lost(subject), prices=priced)
+        case_price_list = await case_prices(self.database, pull.repository, pull.base_branch, suite, device)
+        return replace(plan_input, lost=await self._lost_runs(plan_input), prices=case_price_list)
 
-    async def _lost(self, subject: PlanInput) -> frozenset[str]:
-        trees = {tree for tree in (subject.base.tree, subject.head.tree) if tree}
-        known = await self.database.read(runs.runs_of_trees, subject.pull.repository, trees)
+    async def _lost_runs(self, plan_input: PlanInput) -> frozenset[str]:
+        trees = {tree for tree in (plan_input.base.tree, plan_input.head.tree) if tree}
+        known = await self.database.read(runs.runs_of_trees, plan_input.pull.repository, trees)
         return frozenset(run.key for run in known if run.state is RunState.LOST and run.key)
 
-    async def _want(self, wishes: RunPlan, pull: Subject, *, may_start: bool) -> int:
+    async def _store(self, run_plan: RunPlan, pull: Subject, *, may_start: bool) -> int:
         repository, number = pull.repository, pull.row_number
         if may_start:
             return await self.database.write(
-                runs.plan_runs, wishes.planned, repository=repository, number=number, now=self.now()
+                runs.plan_runs, run_plan.planned, repository=repository, number=number, now=self.now()
             )
-        ids = [one.record.id for one in wishes.planned]
+        ids = [one.record.id for one in run_plan.planned]
         await self.database.write(runs.want_existing, ids, repository=repository, number=number)
         return 0
 
-    async def _priced(self, subject: PlanInput, wishes: RunPlan, rows: Sequence[CaseReport]) -> Plan:
-        ids: Collection[str] = {one.record.id for one in wishes.planned} | {
+    async def _price(self, plan_input: PlanInput, run_plan: RunPlan, rows: Sequence[CaseReport]) -> Plan:
+        ids: Collection[str] = {one.record.id for one in run_plan.planned} | {
             run.id for row in rows for run in (*row.base_runs, *row.head_runs)
         }
         bills = await self.database.read(spend.run_costs, ids)
-        return price_plan(subject, wishes, rows, bills)
+        return price_plan(plan_input, run_plan, rows, bills)
 
 
 def _measures_head(run: RunRecord, pull: Subject, facts: HeadFacts) -> bool:
@@ -171,11 +181,11 @@ def _measures_head(run: RunRecord, pull: Subject, facts: HeadFacts) -> bool:
 
 
 def _plan_requested(row: PullRow) -> bool:
-    """Whether the newest comment with commands wants to see what would be started."""
+    """Whether the newest comment with commands asks for the plan."""
     newest = [one for one in row.commands if one.origin == row.commands[-1].origin]
     return any(one.verb is CommandVerb.PLAN and not one.refused for one in newest)
 
 
 def _request_for_everything(suite: Suite) -> RunRequest:
-    """What `/benchmark run` would ask for."""
+    """What `/benchmark run` requests."""
     return RunRequest(source=RequestSource.COMMAND, name="plan", keys=active_requests.suite_keys(suite))

@@ -90,7 +90,7 @@ class RunStep(Struct, frozen=True, kw_only=True):
         before = launched_runs.run_status(held.row)
         turn = _RunInStep(
             held=held,
-            fence=LeaseFence(database=self.database, held=held, now=self.now),
+            fence=LeaseFence(database=self.database, claim=held, now=self.now),
             cluster=self.clusters.at(first.place),
             job=job_of_attempt(first, record, before),
             before=before,

@@ -61,7 +61,7 @@ def device() -> Device:
     return made
 
 
-SUBJECT = PlanInput(pull=PULL, facts=TREED, suite=SUITE, device=device(), asks=(PUSHED,))
+SUBJECT = PlanInput(pull=PULL, facts=TREED, suite=SUITE, device=device(), run_requests=(PUSHED,))
 
 
 def line(case: str, variant: str = "linen", **more: object) -> CaseReport:

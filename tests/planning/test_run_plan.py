@@ -81,9 +81,9 @@ def test_another_device_image_or_command_is_another_run(changed: str) -> None:
     assert other.launch is not None
     device = device_of(other.launch)
     assert device is not None
-    asks = (structs.replace(PUSHED, keys=suite_keys(other)),)
+    run_requests = (structs.replace(PUSHED, keys=suite_keys(other)),)
     lines = [line(case, variant) for case in other.case_names for variant in other.variant_names]
-    planned = plan(replace(SUBJECT, suite=other, device=device, asks=asks), lines)
+    planned = plan(replace(SUBJECT, suite=other, device=device, run_requests=run_requests), lines)
     assert not {one.record.key for one in planned} & {one.record.key for one in plan()}
 
 
@@ -167,9 +167,9 @@ def test_asking_afresh_measures_both_sides_anew() -> None:
             by="bob",
             fresh=times,
         )
-        planned = plan(replace(SUBJECT, asks=(PUSHED, ask)), lines)
+        planned = plan(replace(SUBJECT, run_requests=(PUSHED, ask)), lines)
         assert plan_lines(planned) == "bh" * times
-        started = replace(SUBJECT, asks=(PUSHED, ask), started=records(planned, RunState.RUNNING))
+        started = replace(SUBJECT, run_requests=(PUSHED, ask), started=records(planned, RunState.RUNNING))
         assert plan(started, [structs.replace(lines[0], state=RowState.RUNNING)]) == planned
 
 
@@ -178,7 +178,9 @@ def test_a_fresh_measurement_is_charged_to_who_asked() -> None:
     ask = RunRequest(
         source=RequestSource.COMMAND, name="9:00", keys=frozenset({CaseKey("03_dropout", "linen")}), by="bob"
     )
-    people = {one.record.case_key: one.charged_to for one in plan(replace(SUBJECT, asks=(PUSHED, ask)))}
+    people = {
+        one.record.case_key: one.charged_to for one in plan(replace(SUBJECT, run_requests=(PUSHED, ask)))
+    }
     assert (people[CaseKey("03_dropout", "linen")], people[CaseKey("04_int8", "nnx")]) == ("bob", "alice")
 
 
@@ -195,7 +197,7 @@ def test_what_nobody_asks_for_is_not_run() -> None:
     ask = RunRequest(
         source=RequestSource.LABEL, name="benchmark:04_int8", keys=frozenset({CaseKey("04_int8", "nnx")})
     )
-    planned = plan(replace(SUBJECT, asks=(ask,)))
+    planned = plan(replace(SUBJECT, run_requests=(ask,)))
     assert {(one.record.case, one.record.variant) for one in planned} == {("04_int8", "nnx")}
 
 
@@ -206,6 +208,6 @@ def test_what_is_asked_no_more_is_stopped_and_what_ended_is_kept() -> None:
     started = tuple(
         structs.replace(one.record, state=state) for one, state in zip(first, states, strict=True)
     )
-    silent = replace(SUBJECT, asks=(), started=started)
+    silent = replace(SUBJECT, run_requests=(), started=started)
     kept = plan(silent, [line("03_dropout", state=RowState.RUNNING)])
     assert [one.record.key for one in kept] == [first[0].record.key]

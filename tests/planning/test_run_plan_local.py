@@ -35,13 +35,20 @@ def _line(case: str, state: RowState = RowState.NO_RUN, **more: object) -> CaseR
     return structs.replace(CaseReport(case=case, variant="linen", state=state), **more)
 
 
-def _subject(with_suite: Suite = SUITE, *started: RunRecord, asks: tuple[RunRequest, ...] = ()) -> PlanInput:
+def _subject(
+    with_suite: Suite = SUITE, *started: RunRecord, run_requests: tuple[RunRequest, ...] = ()
+) -> PlanInput:
     assert with_suite.launch is not None
     device = device_of(with_suite.launch)
     assert device is not None
     pushed = RunRequest(source=RequestSource.PUSH, name="push", keys=suite_keys(with_suite))
     return PlanInput(
-        pull=PULL, facts=FACTS, suite=with_suite, device=device, asks=(pushed, *asks), started=started
+        pull=PULL,
+        facts=FACTS,
+        suite=with_suite,
+        device=device,
+        run_requests=(pushed, *run_requests),
+        started=started,
     )
 
 
@@ -173,10 +180,10 @@ def test_each_rerun_adds_a_round_up_to_the_most(times: int, expected: int) -> No
     started = _records(FIRST, RunState.ENDED)
     slower = _judged(Verdict.SLOWER, TimingVerdict.SLOWER)
     lines = [_ended("03_dropout", RowState.SLOWER, slower), _ended("04_int8", RowState.SLOWER, slower)]
-    asks = tuple(
+    run_requests = tuple(
         structs.replace(_rerun(CaseKey("03_dropout", "linen")), name=f"1:{n:02}") for n in range(times)
     )
-    counts = _counts(plan(_subject(SUITE, *started, asks=asks), *lines))
+    counts = _counts(plan(_subject(SUITE, *started, run_requests=run_requests), *lines))
     assert (counts["03_dropout", "a"], counts["03_dropout", "b"]) == (expected, expected)
     assert counts["04_int8", "a"] == 3
 

@@ -63,7 +63,7 @@ class Scene:
         held = self.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=0.0)
         if row is None or held is None:
             return None
-        subject = asyncio.run(PullLoader(database=self.database, forge=self.forge).read(ACME, row))
+        subject = asyncio.run(PullLoader(database=self.database, forge=self.forge).load(ACME, row))
         held = self.database.now(queue.claim_row, PULL_REQUEST, key=key, owner="me", now=NOW + 1, lease=9.0)
         assert held is not None
         self.database.now(pull_requests.release_pull, held, now=NOW, due=None, values={"open": subject.open})

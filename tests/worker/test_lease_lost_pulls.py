@@ -37,7 +37,7 @@ class SleepySubjects(PullLoader, frozen=True, kw_only=True):
 
     meanwhile: Meanwhile
 
-    async def read(self, repository: Repository, row: PullRow) -> Subject:
+    async def load(self, repository: Repository, row: PullRow) -> Subject:
         """It was gone then."""
         await self.meanwhile()
         raise NotFound(f"there is no {row.number} in {repository.full_name}")
@@ -48,9 +48,9 @@ class SleepyReader(HeadLoader, kw_only=True):
 
     meanwhile: Meanwhile
 
-    async def read(self, repository: Repository, pull: Subject) -> HeadFacts:
+    async def load(self, repository: Repository, pull: Subject) -> HeadFacts:
         """The facts of before."""
-        facts = await HeadLoader.read(self, repository, pull)
+        facts = await HeadLoader.load(self, repository, pull)
         await self.meanwhile()
         return facts
 

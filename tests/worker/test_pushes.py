@@ -58,7 +58,7 @@ class Scene:
         """What the row of the branch is about."""
         row = self.row()
         assert row is not None
-        return asyncio.run(PullLoader(database=self.database, forge=self.forge).read(ACME, row))
+        return asyncio.run(PullLoader(database=self.database, forge=self.forge).load(ACME, row))
 
     def open_pull(self, *, from_fork: bool = False) -> None:
         """A pull request of the branch is opened, or of a fork's that is called the same."""

@@ -50,7 +50,7 @@ class World:
         """One look at a pull request that has no runs yet."""
         launcher = RunPlanner(database=self.database, now=lambda: self.now)
         built = BuiltReport(report=_report(pull_, suite_), looks={})
-        return asyncio.run(launcher(row_, pull_, facts, suite_, built))
+        return asyncio.run(launcher.plan(row_, pull_, facts, suite_, built))
 
     def supersede(self, pull_: PullRequest, facts: HeadFacts) -> None:
         """What happens first at every look."""
@@ -99,11 +99,11 @@ def _pushed(head: str, seen: float, **more: Any) -> tuple[PullRow, PullRequest, 
 def test_a_first_head_is_planned_at_once_and_once(world: World) -> None:
     """With its price; looking again plans nothing new."""
     first = world.launch()
-    assert (first.new, world.wanted()) == (2 * CASES, {"a", "b"})
+    assert (first.new_runs, world.wanted()) == (2 * CASES, {"a", "b"})
     price = _plan(first).price
     assert price is not None
     assert (price.most, price.basis) == (2 * CASES * 32 * 0.75, PriceBasis.LIMIT)
-    assert world.launch().new == 0
+    assert world.launch().new_runs == 0
 
 
 def test_a_push_keeps_what_was_started_for_the_merge_base_where_no_files_are_known(world: World) -> None:
@@ -120,9 +120,9 @@ def test_a_push_waits_for_those_that_follow(world: World) -> None:
     world.supersede(*pushed[1:])
     assert world.wanted() == {"b"}
     world.now = NOW + DEBOUNCE_SECONDS - 0.1
-    assert (world.launch(*pushed).new, world.wanted()) == (0, {"b"})
+    assert (world.launch(*pushed).new_runs, world.wanted()) == (0, {"b"})
     world.now = NOW + DEBOUNCE_SECONDS
-    assert (world.launch(*pushed).new, world.wanted()) == (CASES, {"b", "d"})
+    assert (world.launch(*pushed).new_runs, world.wanted()) == (CASES, {"b", "d"})
 
 
 def test_who_asks_after_a_push_need_not_wait(world: World) -> None:
@@ -138,7 +138,7 @@ def test_who_asks_after_a_push_need_not_wait(world: World) -> None:
     )
     world.database.now(requests.save_request, PULL.repository, 7, ask)
     world.now = NOW + 2
-    assert world.launch(*pushed).new == 2 * CASES
+    assert world.launch(*pushed).new_runs == 2 * CASES
 
 
 def test_a_push_of_the_same_files_withdraws_nothing_and_starts_nothing(world: World) -> None:
@@ -147,9 +147,9 @@ def test_a_push_of_the_same_files_withdraws_nothing_and_starts_nothing(world: Wo
     row_, pull_, _ = _pushed("d" * 40, NOW)
     world.supersede(pull_, TREED)
     assert world.wanted() == {"a", "b"}
-    assert world.launch(row_, pull_, TREED).new == 0
+    assert world.launch(row_, pull_, TREED).new_runs == 0
     world.now += DEBOUNCE_SECONDS
-    assert (world.launch(row_, pull_, TREED).new, world.wanted()) == (0, {"a", "b"})
+    assert (world.launch(row_, pull_, TREED).new_runs, world.wanted()) == (0, {"a", "b"})
 
 
 def test_a_baseline_that_two_share_survives_the_closing_of_one(world: World) -> None:
@@ -157,7 +157,7 @@ def test_a_baseline_that_two_share_survives_the_closing_of_one(world: World) -> 
     world.launch()
     other = structs.replace(TREED, tree="9" * 40)
     second = world.launch(row(number=8, head_seen=None), pull(number=8, head_sha="9" * 40), other)
-    assert second.new == CASES
+    assert second.new_runs == CASES
     world.database.now(runs.drop_wants, repository=PULL.repository, number=7)
     assert (world.wanted(7), world.wanted(8)) == (set(), {"9", "b"})
     left = {
@@ -172,7 +172,7 @@ def test_runs_that_others_paid_for_cost_nothing(world: World) -> None:
     """A pull request with the same files finds everything under way."""
     world.launch()
     again = world.launch(row(number=8, head_seen=None), pull(number=8))
-    assert (again.new, world.wanted(8)) == (0, {"a", "b"})
+    assert (again.new_runs, world.wanted(8)) == (0, {"a", "b"})
     assert world.database.now(spend.pull_chip_hours, PULL.repository, 8) == 0.0
 
 
@@ -189,10 +189,10 @@ def test_a_plan_that_is_asked_for_starts_nothing(world: World) -> None:
     )
     launched = world.launch(replace(FIRST, commands=(asked,)), suite_=quiet)
     plan = _plan(launched)
-    assert (launched.new, world.wanted(), plan.proposed, plan.asked) == (0, set(), True, True)
+    assert (launched.new_runs, world.wanted(), plan.proposed, plan.asked) == (0, set(), True, True)
     assert sum(one.base + one.head for one in plan.runs) == 2 * CASES
-    assert len(launched.left_out) == CASES
-    assert launched.said_in(_report(PULL, quiet)).rows == ()
+    assert len(launched.skip_reasons) == CASES
+    assert launched.add_to(_report(PULL, quiet)).rows == ()
 
 
 def test_what_is_asked_no_more_is_withdrawn_though_the_plan_is_looked_at(world: World) -> None:
@@ -206,7 +206,7 @@ def test_what_is_asked_no_more_is_withdrawn_though_the_plan_is_looked_at(world: 
         made=NOW,
     )
     world.database.now(requests.save_request, PULL.repository, 7, ask)
-    assert world.launch(suite_=quiet).new == 2
+    assert world.launch(suite_=quiet).new_runs == 2
     world.database.now(
         requests.drop_request, PULL.repository, 7, source=RequestSource.LABEL, name="benchmark", made=NOW + 1
     )
@@ -226,7 +226,7 @@ def test_a_fork_starts_nothing_before_it_is_approved(world: World) -> None:
     """Nobody here has vouched for its code; the plan may be looked at."""
     fork = pull(head_repository="eve/maxtext")
     launched = world.launch(pull_=fork)
-    assert (launched.new, world.wanted()) == (0, set())
+    assert (launched.new_runs, world.wanted()) == (0, set())
 
 
 def test_why_runs_wait_is_in_the_plan(world: World) -> None:

@@ -34,8 +34,8 @@ def _look(database: Database, row_: PullRow = FIRST, pull_: PullRequest = PULL) 
     asked = report_request(row_, pull_, suite=SUITE, problem=None, now=NOW)
     built: BuiltReport = build_report(structs.replace(asked, merge_base=BASE), chosen.cases, chosen.measured)
     launcher = RunPlanner(database=database, now=lambda: NOW)
-    launched = asyncio.run(launcher(row_, pull_, TREED, SUITE, built))
-    return launched, launched.said_in(built.report)
+    launched = asyncio.run(launcher.plan(row_, pull_, TREED, SUITE, built))
+    return launched, launched.add_to(built.report)
 
 
 def _end(database: Database, record: RunRecord, seed: int) -> None:
@@ -49,7 +49,7 @@ def _end(database: Database, record: RunRecord, seed: int) -> None:
 def measured(database: Database) -> Database:
     """Everything that pull request 7 had started has ended."""
     launched, _ = _look(database)
-    assert launched.new == 2 * len(KEYS)
+    assert launched.new_runs == 2 * len(KEYS)
     for at, record in enumerate(database.now(runs.wanted_runs, PULL.repository, 7)):
         _end(database, record, at)
     return database
@@ -58,7 +58,7 @@ def measured(database: Database) -> Database:
 def test_who_had_the_runs_started_saved_nothing(measured: Database) -> None:
     """Its own runs are no reuse, and nothing more is started."""
     launched, report = _look(measured)
-    assert (launched.new, {line.state for line in report.rows}) == (0, {RowState.SAME})
+    assert (launched.new_runs, {line.state for line in report.rows}) == (0, {RowState.SAME})
     assert launched.plan is not None
     assert (launched.plan.runs, launched.plan.reused, report.chip_hours_saved) == ((), 0, None)
     assert {carried_words(report, line) for line in report.rows} == {()}
@@ -73,14 +73,14 @@ def test_a_found_run_on_other_devices_saves_nothing(database: Database) -> None:
         log = run_log(Shape(), environment=structs.replace(TPU, devices=8))
         database.now(runs.save, small, now=NOW, measured=measure(log))
     launched, report = _look(database)
-    assert launched.new == 2 * len(KEYS)
+    assert launched.new_runs == 2 * len(KEYS)
     assert {line.note for line in report.rows} == {
         "1 run is not used: it was on TPU v6 lite × 8, and this case is run on v6e-32"
     }
     for at, record in enumerate(database.now(runs.wanted_runs, PULL.repository, 7)):
         _end(database, record, at)
     launched, report = _look(database)
-    assert (launched.new, {line.state for line in report.rows}) == (0, {RowState.SAME})
+    assert (launched.new_runs, {line.state for line in report.rows}) == (0, {RowState.SAME})
     assert {len(line.head_runs) for line in report.rows} == {1}
 
 
@@ -88,7 +88,7 @@ def test_a_rebased_head_with_the_same_files_has_its_verdict_at_once(measured: Da
     """From the old commit's runs, said to be carried and dated; its heads' runs are saved."""
     rebased = "d" * 40
     launched, report = _look(measured, row(head_sha=rebased, head_seen=NOW), pull(head_sha=rebased))
-    assert (launched.new, {line.state for line in report.rows}) == (0, {RowState.SAME})
+    assert (launched.new_runs, {line.state for line in report.rows}) == (0, {RowState.SAME})
     words = markdown(carried_words(report, report.rows[0]))
     assert words.startswith(f"carried from `{HEAD[:7]}`, measured 2026-")
     assert launched.plan is not None
@@ -99,7 +99,7 @@ def test_a_rebased_head_with_the_same_files_has_its_verdict_at_once(measured: Da
 def test_another_pull_request_with_the_same_files_pays_for_nothing(measured: Database) -> None:
     """Both sides are there; what that saved is said."""
     launched, report = _look(measured, row(number=8, head_seen=None), pull(number=8, head_branch="other"))
-    assert (launched.new, {line.state for line in report.rows}) == (0, {RowState.SAME})
+    assert (launched.new_runs, {line.state for line in report.rows}) == (0, {RowState.SAME})
     assert launched.plan is not None
     assert launched.plan.reused == 2 * len(KEYS)
     assert report.chip_hours_saved == pytest.approx(2 * len(KEYS) * HOURS, rel=1e-3)
