@@ -63,7 +63,7 @@ def _client(emulator: str | None) -> "Client":
 
 @contextmanager
 def _translate_errors(where: str) -> Iterator[None]:
-    """Speak of Google's errors in our words: `Told` where a person can act, `Broken` where time can."""
+    """Translate Google's errors: `UserError` if a person can act, `InternalError` if only time helps."""
     from google.api_core.exceptions import GoogleAPIError  # noqa: PLC0415 - first use
     from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415 - first use
     from google.cloud.storage.exceptions import DataCorruption, InvalidResponse  # noqa: PLC0415 - first use
@@ -81,24 +81,24 @@ def _our_error(where: str, problem: Exception) -> UserError | InternalError:
 
     match problem:
         case api.NotFound():
-            said = "no such bucket or object; check the name"
+            reason = "no such bucket or object; check the name"
         case api.Forbidden():
-            said = "permission denied; give this account the role Storage Object Viewer"
+            reason = "permission denied; give this account the role Storage Object Viewer"
         case api.PreconditionFailed():
-            said = "was rewritten meanwhile; read it again"
+            reason = "was rewritten meanwhile; read it again"
         case api.ClientError() if not isinstance(problem, api.Unauthorized | api.TooManyRequests):
-            said = f"refused by Google ({problem.message}); check the name"
+            reason = f"refused by Google ({problem.message}); check the name"
         case api.Unauthorized() | GoogleAuthError() if not isinstance(problem, TransportError):
-            said = NO_CREDENTIALS
+            reason = NO_CREDENTIALS
         case _:
             return InternalError(
                 f"{where}: the bucket cannot be reached ({_innermost_reason(problem)}); try again"
             )
-    return UserError(f"{where}: {said}")
+    return UserError(f"{where}: {reason}")
 
 
 def _innermost_reason(problem: BaseException) -> str:
-    """The innermost cause in one short line; urllib3 keeps it in `args[0].reason`."""
+    """The innermost cause in one short line; urllib3 has it in `args[0].reason`."""
     inner: BaseException = problem
     while True:
         first = inner.args[0] if inner.args else None
@@ -107,8 +107,8 @@ def _innermost_reason(problem: BaseException) -> str:
             break
         inner = deeper
     # HTTPSConnection(host='storage.googleapis.com', port=443): Failed to resolve 'storage.googleapis.com' (…)
-    said = str(inner).partition("): ")
-    return " ".join((said[2] or said[0] or type(inner).__name__).split())[:200]
+    reason = str(inner).partition("): ")
+    return " ".join((reason[2] or reason[0] or type(inner).__name__).split())[:200]
 
 
 def _run_file(blob: "Blob", name: str) -> LogFile:
@@ -117,7 +117,7 @@ def _run_file(blob: "Blob", name: str) -> LogFile:
 
 
 class BucketStore:
-    """The runs below `prefix` of `bucket`; `retry_seconds` bounds how long one call is repeated."""
+    """The objects below `prefix` of `bucket`; one call is retried for at most `retry_seconds`."""
 
     def __init__(self, *, bucket: str, prefix: str = "", retry_seconds: float = RETRY_SECONDS) -> None:
         self._name = bucket
@@ -125,7 +125,7 @@ class BucketStore:
         self._retry_seconds = retry_seconds
 
     def find(self, glob: str, *, start_offset: str | None = None) -> Iterator[LogFile]:
-        """See `RunStore.find`."""
+        """See `ArtifactStore.find`."""
         pattern = self._above + glob
         with _translate_errors(self.uri(glob)):
             listing = self._bucket().list_blobs(
@@ -147,7 +147,7 @@ class BucketStore:
 
     @contextmanager
     def open(self, name: str, generation: str | None = None) -> Iterator[Iterator[bytes]]:
-        """See `RunStore.open`."""
+        """See `ArtifactStore.open`."""
         yield self._pieces(self._described(name, generation))
 
     def _pieces(self, described: "Blob") -> Iterator[bytes]:
@@ -184,33 +184,33 @@ class BucketStore:
         return fetched
 
     def read_small(self, name: str, limit: int = SMALL_FILE_BYTES) -> bytes | None:
-        """See `RunStore.read_small`."""
+        """See `ArtifactStore.read_small`."""
         from google.api_core.exceptions import NotFound  # noqa: PLC0415 - first use
 
         try:
             return inflate_small(self.read_range(name, 0, limit), limit)
-        except UserError as told:
-            if isinstance(told.__cause__, NotFound):
+        except UserError as problem:
+            if isinstance(problem.__cause__, NotFound):
                 return None
             raise
 
     def read_range(self, name: str, start: int, length: int) -> bytes:
-        """See `RunStore.read_range`."""
+        """See `ArtifactStore.read_range`."""
         from google.api_core.exceptions import RequestRangeNotSatisfiable  # noqa: PLC0415 - first use
 
         try:
             return self._fetched(self._bucket().blob(self._above + name), start, start + length)
-        except UserError as told:
-            if isinstance(told.__cause__, RequestRangeNotSatisfiable):
+        except UserError as problem:
+            if isinstance(problem.__cause__, RequestRangeNotSatisfiable):
                 return b""
             raise
 
     def describe(self, name: str) -> LogFile:
-        """See `RunStore.describe`."""
+        """See `ArtifactStore.describe`."""
         return _run_file(self._described(name, None), name)
 
     def write(self, name: str, chunks: Iterable[bytes], content_type: str) -> None:
-        """See `RunStore.write`."""
+        """See `ArtifactStore.write`."""
         with tempfile.SpooledTemporaryFile(max_size=RANGE_BYTES) as whole:
             whole.writelines(chunks)
             with _translate_errors(self.uri(name)):
@@ -219,11 +219,11 @@ class BucketStore:
                 )
 
     def uri(self, name: str) -> str:
-        """See `RunStore.uri`."""
+        """See `ArtifactStore.uri`."""
         return f"gs://{self._name}/{self._above}{name}"
 
     def check(self) -> None:
-        """See `RunStore.check`."""
+        """See `ArtifactStore.check`."""
         where = f"gs://{self._name}/{self._above}"
         try:
             with _translate_errors(where):
@@ -244,7 +244,7 @@ class BucketStore:
         return _client(os.environ.get("STORAGE_EMULATOR_HOST")).bucket(self._name)
 
     def _bounds(self) -> dict[str, object]:
-        """How long one call may wait, and how long it is repeated."""
+        """The timeout and retries of one call."""
         from google.cloud.storage.retry import DEFAULT_RETRY  # noqa: PLC0415 - first use
 
         retry = DEFAULT_RETRY.with_timeout(self._retry_seconds).with_delay(initial=self._retry_seconds / 30)

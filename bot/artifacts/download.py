@@ -38,7 +38,7 @@ def open_url(address: str) -> Iterator[Iterator[bytes]]:
 
 
 def url_size(address: str) -> int | None:
-    """The length the server announces, or None where it does not say."""
+    """The length that the server announces, or None."""
     with _client() as client:
         try:
             answer = client.head(address)
@@ -62,7 +62,7 @@ def _client() -> httpx.Client:
 
 
 class _Download:
-    """One download: `_at` bytes have been handed on; `_whole` is the length, where the server said it."""
+    """One download: `_at` bytes have been yielded; `_whole` is the length, if the server announced it."""
 
     def __init__(self, client: httpx.Client, address: str) -> None:
         self._client = client
@@ -101,7 +101,7 @@ class _Download:
             return
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Close the connection."""
         self._answer.close()
 
     def _rest(self) -> Iterator[bytes]:
@@ -158,7 +158,7 @@ class _Download:
 
 
 def _resumable_version(answer: httpx.Response) -> str | None:
-    """What names this content when asking for its rest; a weak tag does not promise the same bytes."""
+    """The validator of this content for a range request; a weak ETag does not promise the same bytes."""
     if answer.headers.get("accept-ranges", "").lower() != "bytes":
         return None
     tag: str = answer.headers.get("etag", "")
@@ -167,15 +167,15 @@ def _resumable_version(answer: httpx.Response) -> str | None:
 
 
 def _refusal_message(answer: httpx.Response) -> str:
-    said = f"the server answered {answer.status_code} {answer.reason_phrase}".rstrip()
+    reason = f"the server answered {answer.status_code} {answer.reason_phrase}".rstrip()
     match answer.status_code:
         case 404 | 410:
-            return f"{said}; check the address"
+            return f"{reason}; check the address"
         case 401 | 403:
-            return f"{said}; this address needs a permission: download it yourself and give the file"
+            return f"{reason}; this address needs a permission: download it yourself and give the file"
         case 429:
-            return f"{said}; try again later"
+            return f"{reason}; try again later"
         case code if code >= 500:
-            return f"{said}; the fault is the server's: try again later"
+            return f"{reason}; the fault is the server's: try again later"
         case _:
-            return f"{said}; check the address"
+            return f"{reason}; check the address"

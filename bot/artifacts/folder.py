@@ -18,7 +18,7 @@ from bot.domain.globs import compile_glob, literal_prefix
 from bot.domain.run import LogFile
 from bot.errors import InternalError, UserError
 
-# Files being written carry this in front and are never found.
+# Files being written start with this and are never found.
 TEMPORARY_PREFIX = ".maxview-writing-"
 
 
@@ -38,7 +38,7 @@ def local_path(url: str) -> Path:
 
 
 def user_error(where: str, problem: OSError) -> UserError:
-    """What a person is told when the operating system refuses."""
+    """The message for an error of the operating system."""
     match problem:
         case FileNotFoundError():
             return UserError(f"{where}: no such file; check the spelling")
@@ -53,7 +53,7 @@ def user_error(where: str, problem: OSError) -> UserError:
 
 
 def open_file(path: Path, where: str) -> BinaryIO:
-    """A regular file or a pipe, open for reading; everything else is `Told`."""
+    """Open a regular file or a pipe for reading; anything else is a `UserError`."""
     try:
         if path.is_dir():
             raise IsADirectoryError
@@ -65,7 +65,7 @@ def open_file(path: Path, where: str) -> BinaryIO:
 
 
 def read_chunks(file: BinaryIO, size: int, where: str) -> Iterator[bytes]:
-    """The first `size` bytes; a file that became shorter meanwhile is `Told`, never passed off as whole."""
+    """The first `size` bytes; `UserError` if the file became shorter meanwhile."""
     left = size
     while left:
         piece = file.read(min(CHUNK_BYTES, left))
@@ -76,13 +76,13 @@ def read_chunks(file: BinaryIO, size: int, where: str) -> Iterator[bytes]:
 
 
 class FolderStore:
-    """The runs below `root`."""
+    """The files below `root`."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     def find(self, glob: str, *, start_offset: str | None = None) -> Iterator[LogFile]:
-        """See `RunStore.find`."""
+        """See `ArtifactStore.find`."""
         levels = glob.split("/")
         fixed = 0
         while fixed < len(levels) - 1 and literal_prefix(levels[fixed]) == levels[fixed]:
@@ -125,7 +125,7 @@ class FolderStore:
 
     @contextmanager
     def open(self, name: str, generation: str | None = None) -> Iterator[Iterator[bytes]]:
-        """See `RunStore.open`."""
+        """See `ArtifactStore.open`."""
         with self._opened(name) as file:
             status = os.fstat(file.fileno())
             if generation is not None and generation != _generation(status):
@@ -133,24 +133,24 @@ class FolderStore:
             yield read_chunks(file, status.st_size, self.uri(name))
 
     def read_small(self, name: str, limit: int = SMALL_FILE_BYTES) -> bytes | None:
-        """See `RunStore.read_small`."""
+        """See `ArtifactStore.read_small`."""
         if self._found(name) is None:
             return None
         return inflate_small(self.read_range(name, 0, limit), limit)
 
     def read_range(self, name: str, start: int, length: int) -> bytes:
-        """See `RunStore.read_range`."""
+        """See `ArtifactStore.read_range`."""
         with self._opened(name) as file:
             file.seek(start)
             return file.read(length)
 
     def describe(self, name: str) -> LogFile:
-        """See `RunStore.describe`."""
+        """See `ArtifactStore.describe`."""
         with self._opened(name) as file:
             return _run_file(name, os.fstat(file.fileno()))
 
     def write(self, name: str, chunks: Iterable[bytes], content_type: str) -> None:  # noqa: ARG002 - a folder keeps no types
-        """See `RunStore.write`."""
+        """See `ArtifactStore.write`."""
         path = self._inside(name)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -159,11 +159,11 @@ class FolderStore:
             raise InternalError(f"{self.uri(name)}: cannot be written: {problem.strerror}") from problem
 
     def uri(self, name: str) -> str:
-        """See `RunStore.uri`."""
+        """See `ArtifactStore.uri`."""
         return "file:" + quote(os.path.abspath(self._root / name))  # noqa: PTH100 - resolve() would follow links
 
     def check(self) -> None:
-        """See `RunStore.check`."""
+        """See `ArtifactStore.check`."""
         if not self._root.is_dir():
             raise UserError(f"{self._root}: no such folder; create it, or name another")
         if not os.access(self._root, os.R_OK | os.X_OK):

@@ -18,10 +18,10 @@ from bot.artifacts.store import ArtifactStore
 from bot.errors import InternalError, UserError
 
 STRIDE = 256 << 10
-"""Bytes between two known places: a line is found by reading this much, and 2 GB make 8192 numbers."""
+"""Bytes between two index entries: a line is found by reading this much, and 2 GB have 8192 entries."""
 
 MIN_INDEXED_BYTES = 16 << 20
-"""Bytes of a log from which on its index is kept: a smaller log is counted in a few milliseconds."""
+"""Smallest log whose index is kept: a smaller one is counted in a few milliseconds."""
 
 _FOLDER = "line-index"
 
@@ -42,12 +42,12 @@ class LineIndex(Struct, frozen=True):
     ends: "array[int]"
 
     def before(self, offset: int) -> tuple[int, int]:
-        """The last known place at or before `offset`, and the number of the line that stands there."""
+        """The last entry at or before `offset`: its offset, and the number of the line there."""
         block = min(offset, self.size) // STRIDE
         return block * STRIDE, (self.ends[block - 1] if block else 0) + 1
 
     def block_of(self, line: int) -> tuple[int, int] | None:
-        """The known place before a line, and the line there; None where the log has no such line."""
+        """The entry before a line: its offset, and the line there; None if the log has no such line."""
         if line <= 1:
             return 0, 1
         if not self.ends or line - 1 > self.ends[-1]:
@@ -61,13 +61,13 @@ class LineIndex(Struct, frozen=True):
         return self.ends[-1] if self.ends else 0
 
     def encoded(self) -> bytes:
-        """As bytes, some kilobytes for gigabytes of text."""
+        """The index as bytes."""
         counts = array("Q", (now - before for now, before in zip(self.ends, [0, *self.ends], strict=False)))
         return _HEADER.pack(_MAGIC, self.size) + zlib.compress(counts.tobytes(), 6)
 
 
 def decode_index(stored: bytes) -> LineIndex | None:
-    """What `encoded` made; None where it is something else, or damaged."""
+    """The index of `encoded`; None if it is something else or damaged."""
     if len(stored) < _HEADER.size:
         return None
     magic, size = _HEADER.unpack_from(stored)
@@ -85,7 +85,7 @@ def decode_index(stored: bytes) -> LineIndex | None:
 
 
 class LineIndexBuilder:
-    """Makes an index of text that passes by."""
+    """Builds an index from text, chunk by chunk."""
 
     def __init__(self) -> None:
         self._size = 0
@@ -93,7 +93,7 @@ class LineIndexBuilder:
         self._ends = array("Q")
 
     def feed(self, piece: bytes) -> None:
-        """The next piece of the log's text."""
+        """Count the next chunk of the log."""
         at = 0
         while at < len(piece):
             end = min(at + STRIDE - self._size % STRIDE, len(piece))
@@ -104,13 +104,13 @@ class LineIndexBuilder:
                 self._ends.append(self._found)
 
     def index(self) -> LineIndex:
-        """The index of what was fed."""
+        """The index of everything fed."""
         rest = [self._found] if self._size % STRIDE else []
         return LineIndex(self._size, array("Q", [*self._ends, *rest]))
 
 
 def content_identity(address: str, generation: str) -> str:
-    """What names one content of one log."""
+    """The identity of one content of one log."""
     return f"{address} {generation}"
 
 
@@ -123,12 +123,12 @@ def build_index(pieces: Iterable[bytes]) -> LineIndex:
 
 
 class LineIndexCache(Struct, frozen=True):
-    """Keeps indexes in our own store; without one they are made anew after a start."""
+    """Keeps indexes in our own store; without a store they are rebuilt after a start."""
 
     store: ArtifactStore | None = None
 
     def find(self, name: str) -> LineIndex | None:
-        """The index of this content of this log, where it was kept."""
+        """The stored index of this content of this log, or None."""
         if self.store is None:
             return None
         try:
@@ -139,7 +139,7 @@ class LineIndexCache(Struct, frozen=True):
         return decode_index(stored) if stored else None
 
     def keep(self, name: str, index: LineIndex) -> None:
-        """Keep it where that spares work. Where the store is away the log can be read all the same."""
+        """Store an index that saves work. If the store is unavailable the log can still be read."""
         if self.store is None or index.size < MIN_INDEXED_BYTES:
             return
         try:

@@ -20,11 +20,11 @@ from bot.errors import InternalError, UserError
 if TYPE_CHECKING:
     from bot.artifacts.bucket import BucketStore
 
-# Seconds over which an unreachable bucket is asked again: somebody waits at the terminal.
 TERMINAL_RETRY_SECONDS = 10.0
+"""How long an unreachable bucket is retried: somebody waits at the terminal."""
 
-# Standard input and pipes hand over what they have; asking for more would only wait.
 PIPE_CHUNK_BYTES = 1 << 18
+"""Pipes return what they have; a larger chunk would only wait."""
 
 
 def open_source(spec: str) -> AbstractContextManager[Iterator[bytes]]:
@@ -41,7 +41,7 @@ def open_source(spec: str) -> AbstractContextManager[Iterator[bytes]]:
 
 
 def source_size(spec: str) -> int | None:
-    """Stored size in bytes, for a progress bar; None where it cannot be known before reading."""
+    """Stored size in bytes, for a progress bar; None if it is only known after reading."""
     if spec == "-":
         return _stdin_size()
     if spec.startswith(("http://", "https://")):
@@ -119,7 +119,7 @@ def _in_bucket(spec: str) -> "tuple[BucketStore, str]":
 
 @contextmanager
 def _as_user_errors() -> Iterator[None]:
-    """On the terminal the reader is the operator too: what would be logged is told."""
+    """Show what would be logged: at the terminal the reader is the operator too."""
     try:
         yield
     except InternalError as broken:
@@ -132,7 +132,7 @@ def _regular_size(descriptor: int) -> int | None:
 
 
 def open_store(url: str) -> ArtifactStore:
-    """The store at `url`; nothing is asked of it yet, that is what `check` does."""
+    """The store at `url`, without any request yet: `check` does that."""
     from bot.artifacts.folder import FolderStore, local_path  # noqa: PLC0415 - a cold start needs one of the two
 
     if url.startswith("gs://"):
@@ -146,7 +146,7 @@ def open_store(url: str) -> ArtifactStore:
 
 
 def open_own_store(url: str) -> ArtifactStore:
-    """The store at `url`, where a folder is made if it is not there: the one that we write to ourselves."""
+    """Our own store at `url`; a folder is created if it is not there."""
     from bot.artifacts.folder import local_path  # noqa: PLC0415 - as above
 
     if not url.startswith("gs://"):

@@ -13,17 +13,17 @@ from typing import Protocol
 from bot.domain.run import LogFile
 from bot.errors import UserError
 
-# Largest piece of a log handed on at once: the scanner is fastest above 128 KB, and memory stays flat.
 CHUNK_BYTES = 1 << 20
+"""Largest chunk of a log: the scanner is fastest above 128 KB, and memory stays flat."""
 
-# A manifest or a summary is a few KB; beyond this it is something else.
 SMALL_FILE_BYTES = 1 << 20
+"""A manifest or a summary has a few KB; a larger file is something else."""
 
 GZIP_MAGIC = b"\x1f\x8b"
 
 
 def inflate_small(stored: bytes, limit: int) -> bytes:
-    """`stored`, or where it is gzip the first `limit` bytes of what it holds; cut gzip gives what it can."""
+    """`stored`, or of gzip the first `limit` bytes of its content, as far as truncated gzip has them."""
     if not stored.startswith(GZIP_MAGIC):
         return stored
     inflate = zlib.decompressobj(wbits=31)
@@ -34,19 +34,19 @@ def inflate_small(stored: bytes, limit: int) -> bytes:
 
 
 class ArtifactStore(Protocol):
-    """A folder or bucket of runs."""
+    """A folder or bucket."""
 
     def find(self, glob: str, *, start_offset: str | None = None) -> Iterator[LogFile]:
         """The files whose name matches, by name; `*` never crosses `/`. Names below `start_offset` in byte
-        order are left out. Nothing below the glob's own depth is looked at."""
+        order are left out. Nothing deeper than the glob is listed."""
         ...
 
     def open(self, name: str, generation: str | None = None) -> AbstractContextManager[Iterator[bytes]]:
-        """The stored bytes in pieces of at most `PIECE`; `generation` pins the content that `find` saw."""
+        """The stored bytes in chunks of at most `CHUNK_BYTES`; `generation` pins what `find` saw."""
         ...
 
     def read_small(self, name: str, limit: int = SMALL_FILE_BYTES) -> bytes | None:
-        """At most the first `limit` bytes of a small file, inflated where it is gzip; None: no such file."""
+        """At most the first `limit` bytes of a small file, inflated if it is gzip; None if it is missing."""
         ...
 
     def read_range(self, name: str, start: int, length: int) -> bytes:
@@ -58,20 +58,20 @@ class ArtifactStore(Protocol):
         ...
 
     def write(self, name: str, chunks: Iterable[bytes], content_type: str) -> None:
-        """Store a file whole: readers see all of it or what was there before."""
+        """Write a file atomically: readers see all of it or what was there before."""
         ...
 
     def uri(self, name: str) -> str:
-        """`gs://…` or `file:…`, which `open_source` reads."""
+        """The `gs://…` or `file:…` address that `open_source` reads."""
         ...
 
     def check(self) -> None:
-        """Raise `Told` where the store cannot be reached or read."""
+        """Raise `UserError` if the store cannot be reached or read."""
         ...
 
 
 def split_uri(uri: str) -> tuple[str, str]:
-    """`gs://bucket/some/name` as bucket and name."""
+    """The bucket and name of `gs://bucket/some/name`."""
     bucket, _, name = uri.removeprefix("gs://").partition("/")
     if not bucket:
         raise UserError(f"{uri}: no bucket named; write gs://bucket/object")

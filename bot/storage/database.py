@@ -33,14 +33,14 @@ T = TypeVar("T")
 
 
 class DatabaseUnavailable(InternalError):
-    """The database does not answer, or refuses; trying again later may help."""
+    """The database does not answer, or refuses; retrying later may help."""
 
 
 class WriterLock:
-    """One writer at a time within this process, urgent ones first.
+    """One writer at a time in this process, urgent ones first.
 
-    SQLite lets one writer in and has the others sleep and try again; taking turns before asking it spares
-    the sleeping, and lets a delivery that GitHub waits for pass the work that nobody waits for.
+    SQLite admits one writer and makes the others sleep and retry. This lock avoids the sleeping, and lets a
+    delivery that GitHub waits for overtake work that nobody waits for.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class WriterLock:
 
     @contextmanager
     def urgent(self) -> Iterator[None]:
-        """Write next."""
+        """Hold the lock next."""
         with self._changed:
             self._urgent += 1
             self._changed.wait_for(lambda: not self._taken)
@@ -59,20 +59,20 @@ class WriterLock:
         try:
             yield
         finally:
-            self._give_up()
+            self._release()
 
     @contextmanager
     def ordinary(self) -> Iterator[None]:
-        """Write when nobody urgent waits."""
+        """Hold the lock when no urgent writer waits."""
         with self._changed:
             self._changed.wait_for(lambda: not (self._taken or self._urgent))
             self._taken = True
         try:
             yield
         finally:
-            self._give_up()
+            self._release()
 
-    def _give_up(self) -> None:
+    def _release(self) -> None:
         with self._changed:
             self._taken = False
             self._changed.notify_all()
@@ -83,7 +83,7 @@ class Database:
 
     def __init__(self, url: str) -> None:
         self._engine = _create_engine(url)
-        self._turns = WriterLock() if self.is_sqlite else None
+        self._writers = WriterLock() if self.is_sqlite else None
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="database")
 
     @property
@@ -92,9 +92,9 @@ class Database:
         return self._engine.dialect.name == "sqlite"
 
     def now(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `function(connection, …)` in one writing transaction, on the calling thread and before the
-        writers that wait: this is for what somebody outside is waiting for."""
-        with self._turn(WriterLock.urgent):
+        """Run `function(connection, …)` in one writing transaction, on the calling thread and before waiting
+        writers: for what somebody outside waits for."""
+        with self._write_lock(WriterLock.urgent):
             return _transaction(self._engine, function, *args, **kwargs)
 
     async def write(
@@ -103,7 +103,7 @@ class Database:
         """Run `function(connection, …)` in one writing transaction and commit it."""
 
         def run() -> T:
-            with self._turn(WriterLock.ordinary):
+            with self._write_lock(WriterLock.ordinary):
                 return _transaction(self._engine, function, *args, **kwargs)
 
         return await asyncio.get_running_loop().run_in_executor(self._threads, run)
@@ -111,29 +111,30 @@ class Database:
     async def read(
         self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run `function(connection, …)` on one consistent view, without holding up writers."""
+        """Run `function(connection, …)` on one consistent view, without blocking writers."""
         reader = self._engine.execution_options(maxview_reads=True)
         return await asyncio.get_running_loop().run_in_executor(
             self._threads, lambda: _transaction(reader, function, *args, **kwargs)
         )
 
     def look(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `function(connection, …)` on one consistent view, on the calling thread: for what thinks long
-        about what it reads, so that the threads here stay free for those who are quick."""
+        """Run `function(connection, …)` on one consistent view, on the calling thread: for long computations,
+        so that the threads here stay free for short ones."""
         reader = self._engine.execution_options(maxview_reads=True)
         return _transaction(reader, function, *args, **kwargs)
 
-    def _turn(
+    def _write_lock(
         self, kind: Callable[["WriterLock"], AbstractContextManager[None]]
     ) -> AbstractContextManager[None]:
-        return nullcontext() if self._turns is None else kind(self._turns)
+        return nullcontext() if self._writers is None else kind(self._writers)
 
     def check(self) -> None:
-        """Raise `Away` unless the database answers."""
+        """Raise `DatabaseUnavailable` unless the database answers."""
         self.now(lambda connection: connection.execute(text("SELECT 1")).scalar_one())
 
     def migrate(self) -> None:
-        """Bring the tables to the shape this program needs; safe when several processes start at once."""
+        """Bring the tables to this program's version; safe when several processes start at once. `UserError`
+        if the database belongs to another version."""
         from bot.storage.migrations import upgrade  # noqa: PLC0415 - Alembic is slow to import
         from bot.storage.runs import backfill  # noqa: PLC0415 - as above
 
@@ -142,7 +143,7 @@ class Database:
             pass
 
     def close(self) -> None:
-        """Let go of every connection and thread."""
+        """Close every connection and thread."""
         self._threads.shutdown(wait=True)
         self._engine.dispose()
 
@@ -199,7 +200,7 @@ def _create_sqlite_engine(path: str | None) -> Engine:
 
 
 def _configure_sqlite(connection: Any, _record: object) -> None:
-    """Take transactions into our own hands, and make commits durable (Python's driver begins too late)."""
+    """Begin transactions ourselves, since Python's driver begins them too late, and make commits durable."""
     connection.isolation_level = None
     cursor = connection.cursor()
     for pragma in (

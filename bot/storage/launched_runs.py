@@ -38,19 +38,19 @@ from bot.verdict.judgement import MeasuredRun
 _DECODE_JOB, _DECODE_STATUS = json_decoder(Job), json_decoder(RunStatus)
 
 PROGRESS_DELAY_SECONDS = 30.0
-"""How soon those who wait look at mere progress: a look costs GitHub requests, of which there are 5,000 an
-hour for a whole installation."""
+"""How soon pull requests that wait for a run are due on mere progress: each time costs GitHub requests, and
+an installation has 5,000 an hour."""
 
 
 class OperatorAction(StrEnum):
-    """What an operator asked for, which outweighs what pull requests want: end it, or run it to its end."""
+    """What an operator wants, which overrides pull requests: cancel the run, or run it to its end."""
 
     CANCEL = "cancel"
     RUN = "run"
 
 
 class RunChange(StrEnum):
-    """What those who wait for a run are told of a step: nothing, that it went on, or that it is elsewhere."""
+    """What a step changed for the pull requests that want the run: nothing, its progress, or its state."""
 
     NONE = "none"
     PROGRESS = "progress"
@@ -58,7 +58,7 @@ class RunChange(StrEnum):
 
 
 def run_status(row: Mapping[Any, Any]) -> RunStatus:
-    """How the run of a row stands; from the beginning where nothing was written down yet."""
+    """The status of a row's run; a fresh one if none is stored yet."""
     if row["standing"] is not None:
         return _DECODE_STATUS(row["standing"])
     job = decode_job(row["job"])
@@ -66,14 +66,14 @@ def run_status(row: Mapping[Any, Any]) -> RunStatus:
 
 
 def run_statuses(connection: Connection, ids: Collection[str]) -> dict[str, RunStatus]:
-    """How these runs stand, by id; runs that we did not launch are left out."""
+    """The statuses of these runs, by id; runs that we did not launch are left out."""
     known = select(RUN.c.id, RUN.c.state, RUN.c.standing, RUN.c.job)
     rows = connection.execute(known.where(RUN.c.id.in_(sorted(ids)), RUN.c.job.is_not(None)))
     return {row["id"]: run_status(row) for row in rows.mappings()}
 
 
 def local_runs(connection: Connection) -> tuple[str, ...]:
-    """The ids of the open runs of this machine, in the order of their turns."""
+    """The ids of this machine's open runs, in the order of the local queue."""
     rows = connection.execute(
         select(RUN.c.id)
         .where(RUN.c.job.is_not(None), RUN.c.place.is_(None), RUN.c.state.not_in(TERMINAL_STATES))
@@ -83,14 +83,14 @@ def local_runs(connection: Connection) -> tuple[str, ...]:
 
 
 def statuses_by_key(connection: Connection, keys: Collection[str]) -> dict[str, RunStatus]:
-    """How the runs of these keys stand, by id."""
+    """The statuses of the runs with these keys, by id."""
     known = select(RUN.c.id, RUN.c.state, RUN.c.standing, RUN.c.job)
     rows = connection.execute(known.where(RUN.c.key.in_(sorted(keys)), RUN.c.job.is_not(None)))
     return {row["id"]: run_status(row) for row in rows.mappings()}
 
 
 def active_places(connection: Connection, *, since: float) -> tuple[ClusterPlace | None, ...]:
-    """Every place that has a run, or had one since then (Unix seconds); None is this machine."""
+    """Every place that has a run, or had one since then (Unix seconds); None for this machine."""
     recent = or_(RUN.c.seen >= since, RUN.c.state.not_in(TERMINAL_STATES))
     rows = connection.execute(
         select(func.max(RUN.c.job)).where(RUN.c.job.is_not(None), recent).group_by(RUN.c.place)
@@ -100,8 +100,8 @@ def active_places(connection: Connection, *, since: float) -> tuple[ClusterPlace
 
 
 def reschedule_stuck(connection: Connection, *, now: float, later: float) -> int:
-    """Have open runs looked at that are due only after `later`, or never, and free rows that are held for
-    longer than that: no clock of ours sets either, unless it was wrong. The number of both."""
+    """Make open runs due that are due only after `later`, or never, and free rows that are held for longer:
+    only a wrong clock sets either. How many of both."""
     open_runs = and_(RUN.c.job.is_not(None), RUN.c.state.not_in(TERMINAL_STATES))
     late = or_(RUN.c.due.is_(None), RUN.c.due > later)
     woken = connection.execute(update(RUN).where(open_runs, late).values(due=now)).rowcount
@@ -110,31 +110,31 @@ def reschedule_stuck(connection: Connection, *, now: float, later: float) -> int
 
 
 def release_reservations(connection: Connection, *, now: float) -> int:
-    """Give back what was set aside for attempts that are over, and was never settled; the number of them.
+    """Release reservations of attempts that are over but were never settled; how many.
 
-    An attempt is settled before its end is written down, so that only a process that slept past its lease
-    leaves such a row: it set something aside for a launch that it then was not allowed to make.
+    An attempt is settled before its end is saved. Only a process that slept past its lease leaves such a row:
+    it reserved for a launch that it then was not allowed to make.
     """
     over = (
         select(RUN.c.id)
         .where(RUN.c.id == SPEND.c.run)
         .where(or_(RUN.c.state.in_(TERMINAL_STATES), RUN.c.attempt > SPEND.c.attempt))
     )
-    given_back = update(SPEND).where(SPEND.c.ended.is_(None), over.exists())
-    return connection.execute(given_back.values(spent_chip_hours=0.0, ended=now)).rowcount
+    unsettled = update(SPEND).where(SPEND.c.ended.is_(None), over.exists())
+    return connection.execute(unsettled.values(spent_chip_hours=0.0, ended=now)).rowcount
 
 
 def decode_job(text: str) -> Job:
-    """The job as it was kept."""
+    """The stored job of a run."""
     return _DECODE_JOB(text)
 
 
 def run_demand(connection: Connection, run: str) -> Demand:
-    """Whether the run is to go on: an operator's word counts, else whether any pull request wants it."""
-    word = connection.execute(select(RUN.c.wish).where(RUN.c.id == run)).scalar_one_or_none()
-    if word == OperatorAction.CANCEL:
+    """Whether the run is to go on: an operator decides, otherwise whether anything wants it."""
+    action = connection.execute(select(RUN.c.wish).where(RUN.c.id == run)).scalar_one_or_none()
+    if action == OperatorAction.CANCEL:
         return Demand.UNWANTED
-    if word == OperatorAction.RUN or runs.wanters(connection, run):
+    if action == OperatorAction.RUN or runs.wanters(connection, run):
         return Demand.WANTED
     return Demand.UNWANTED
 
@@ -150,9 +150,9 @@ def release_run(
     news: RunChange,
     measured: MeasuredRun | None = None,
 ) -> bool:
-    """Write down what came of a step; False where another process has taken the row over.
+    """Save the result of a step; False if another process has claimed the row.
 
-    Those who want the run now, not those who did when the step began, are told.
+    The pull requests that want the run now are due, not those that did when the step began.
     """
     values: dict[str, Any] = {
         "state": record.state,
@@ -162,7 +162,7 @@ def release_run(
         "attempt": after.attempt,
     }
     if record.state in TERMINAL_STATES:
-        # As it is now: an operator may have asked for another thing since the row was claimed.
+        # The stored value: an operator may have acted since the row was claimed.
         values["wish"] = case((RUN.c.wish == OperatorAction.RUN, null()), else_=RUN.c.wish)
     if not queue.release(connection, held, due=due, values=values):
         return False
@@ -179,7 +179,7 @@ def release_run(
 
 
 def _enqueue_by(connection: Connection, repository: str, number: int, by: float) -> None:
-    """Have an open pull request looked at by then, if it is not to be looked at before."""
+    """Make an open pull request due no later than `by`."""
     connection.execute(
         update(PULL_REQUEST)
         .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number == number, PULL_REQUEST.c.open)
@@ -192,9 +192,8 @@ RETRY_REASON = "an operator had it run again"
 
 
 class LaunchedRun(Struct, frozen=True, kw_only=True):
-    """A run that we launched or will: its record, job and standing, which pull requests want it (repository
-    and number) and which branches by themselves, what an operator asked for, and the error of the last step
-    that failed."""
+    """A run that we launched or will launch: its record, job and status, the pull requests (repository and
+    number) and branches that want it, an operator's action, and the error of its last step if that failed."""
 
     record: RunRecord
     job: Job
@@ -207,7 +206,7 @@ class LaunchedRun(Struct, frozen=True, kw_only=True):
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will happen to it by itself."""
+        """Whether it is in its final state."""
         return self.record.state in TERMINAL_STATES
 
 
@@ -217,7 +216,7 @@ def has_tables(connection: Connection) -> bool:
 
 
 def is_outdated(connection: Connection) -> bool:
-    """Whether the tables of launched runs are those of an older version, and lack columns we read."""
+    """Whether the table of runs is of an older version, and lacks columns that we read."""
     there = {column["name"] for column in inspect(connection).get_columns(RUN.name)}
     return not there.issuperset(column.name for column in RUN.columns)
 
@@ -225,7 +224,7 @@ def is_outdated(connection: Connection) -> bool:
 def newest_launched(
     connection: Connection, *, repository: str | None, states: Sequence[str], limit: int
 ) -> tuple[LaunchedRun, ...]:
-    """Launched runs in one of these states, those planned last first."""
+    """Launched runs in one of these states, the newest first."""
     wanted: list[ColumnElement[bool]] = [RUN.c.job.is_not(None), RUN.c.state.in_(states)]
     if repository is not None:
         wanted.append(RUN.c.repository == repository)
@@ -233,25 +232,25 @@ def newest_launched(
 
 
 def launched_by_prefix(connection: Connection, beginning: str) -> tuple[LaunchedRun, ...]:
-    """The launched runs whose id begins so: at most two are read, since two are too many."""
+    """The launched runs whose id starts with this text; at most two, since two are ambiguous."""
     return _launched_runs(
         connection, and_(RUN.c.job.is_not(None), RUN.c.id.startswith(beginning, autoescape=True)), 2
     )
 
 
 def cancel_run(connection: Connection, run: str, *, now: float) -> bool:
-    """Have an open run ended, and kept from being planned anew; False where it is over."""
-    asked = connection.execute(
+    """Cancel an open run, and keep it from being planned again; False if it is over."""
+    cancelled = connection.execute(
         update(RUN)
         .where(RUN.c.id == run, RUN.c.job.is_not(None), RUN.c.state.not_in(TERMINAL_STATES))
         .values(wish=OperatorAction.CANCEL, due=now)
     )
-    return asked.rowcount == 1
+    return cancelled.rowcount == 1
 
 
 def retry_run(connection: Connection, run: str, *, now: float) -> bool:
-    """Have a run that is over run again, as another attempt that goes on to its end whoever wants it; False
-    where it is open. Its last measurement stands until the new one is there."""
+    """Retry a run that is over, as another attempt that runs to its end whoever wants it; False if it is
+    open. Its last measurement stays until the new one is there."""
     row = connection.execute(select(RUN).where(RUN.c.id == run).with_for_update()).mappings().first()
     if row is None or row["job"] is None or RunState(row["state"]) not in TERMINAL_STATES:
         return False
@@ -299,8 +298,8 @@ def _launched_run(connection: Connection, row: RowMapping) -> LaunchedRun:
 
 
 def _branch_name(connection: Connection, repository: str, number: int) -> str | None:
-    """The branch that wants a run by itself: the default branch, or one that is watched; None for a pull
-    request."""
+    """The branch that wants a run without a pull request: the default branch, or a watched one; None for a
+    pull request."""
     if number == MAIN_ROW_NUMBER:
         known = repositories.find_repository(connection, repository)
         return known.default_branch or "main" if known else "main"

@@ -25,16 +25,16 @@ _PULL_PATTERN = re.compile(r"(?:pr/|pull/|#)(?P<number>[1-9][0-9]{0,8})", re.IGN
 _SHA_PATTERN = re.compile(r"[0-9a-fA-F]{7,64}")
 
 RUNS_PER_CASE = 12
-"""Newest runs of a case on a branch that are looked through for those of its newest commit."""
+"""Newest runs of a case on a branch that are read to find those of its newest commit."""
 
 MOST_RUNS = 2_000
-"""Runs of one commit that are read: more than any suite has, and a bound for a store gone wrong."""
+"""Runs of one commit that are read: more than any suite has; a bound if something goes wrong."""
 
 MAX_SUGGESTIONS = 3
 
 
 class RefKind(StrEnum):
-    """What a name stands for."""
+    """What a name refers to."""
 
     BRANCH = "branch"
     COMMIT = "commit"
@@ -42,8 +42,8 @@ class RefKind(StrEnum):
 
 
 class Ref(Struct, frozen=True, kw_only=True):
-    """A name that is known: a branch by its slug, a commit by its longest known spelling, or a pull request
-    with its head commit. `text` is how it was asked for."""
+    """A known name: a branch by its slug, a commit by its longest known spelling, or a pull request with its
+    head commit. `text` is what was asked for."""
 
     text: str
     kind: RefKind
@@ -53,8 +53,7 @@ class Ref(Struct, frozen=True, kw_only=True):
 
 
 class MeasuredRecord(Struct, frozen=True, kw_only=True):
-    """A run and what of its measurement is needed to tell it from another: when it was made, and under which
-    conditions."""
+    """A run, when its measurement was made, and its conditions."""
 
     record: RunRecord
     made: float
@@ -68,7 +67,7 @@ RunsByCase = dict[tuple[str, str], tuple[MeasuredRecord, ...]]
 
 
 def resolve(connection: Connection, repository: str, text: str) -> Ref | None:
-    """What `text` stands for; None where nothing is known by it."""
+    """What `text` refers to; None if nothing is known by it."""
     if found := _PULL_PATTERN.fullmatch(text):
         return _resolve_pull(connection, repository, text, int(found["number"]))
     if text and runs.has_runs_on(connection, repository, branch_slug(text)):
@@ -78,21 +77,21 @@ def resolve(connection: Connection, repository: str, text: str) -> Ref | None:
 
 
 def commits(connection: Connection, repository: str, text: str) -> tuple[str, ...]:
-    """The commits with runs that `text` may spell: those it begins, and those recorded with fewer digits that
-    begin it; by length and name."""
+    """The commits with runs that `text` may mean: those that start with it, and those recorded with fewer
+    digits that it starts with; by length and name."""
     if not _SHA_PATTERN.fullmatch(text):
         return ()
     lower = text.lower()
     shorter = [lower[:length] for length in range(MIN_SHA_LENGTH, len(lower))]
     query = select(RUN.c.sha).where(RUN.c.repository == repository).distinct()
-    # Apart: joined by OR they would read the whole index.
-    begun = connection.execute(query.where(RUN.c.sha >= lower, RUN.c.sha < lower + "g")).scalars()
-    beginning = connection.execute(query.where(RUN.c.sha.in_(shorter))).scalars()
-    return tuple(sorted({*begun, *beginning}, key=lambda sha: (len(sha), sha)))
+    # Two queries: joined by OR they would read the whole index.
+    longer_shas = connection.execute(query.where(RUN.c.sha >= lower, RUN.c.sha < lower + "g")).scalars()
+    shorter_shas = connection.execute(query.where(RUN.c.sha.in_(shorter))).scalars()
+    return tuple(sorted({*longer_shas, *shorter_shas}, key=lambda sha: (len(sha), sha)))
 
 
 def suggestions(connection: Connection, repository: str, text: str) -> tuple[str, ...]:
-    """Names that may have been meant, the most alike first; several commits where the text spells several."""
+    """Names that may be meant, the most similar first; the commits, if the text may mean several."""
     if shas := commits(connection, repository, text):
         return tuple(sha[:12] for sha in shas[:MAX_SUGGESTIONS])
     here = (PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.kind == SubjectKind.PULL_REQUEST)
@@ -104,10 +103,10 @@ def suggestions(connection: Connection, repository: str, text: str) -> tuple[str
 
 
 def runs_of(connection: Connection, repository: str, ref: Ref) -> RunsByCase:
-    """The measured runs that stand for a name, by case and variant.
+    """The measured runs of a name, by case and variant.
 
-    Of a branch those of each case's newest commit; where a case has none that were found, those that we
-    started. Of a pull request those of its head commit, or those that its newest report took for it.
+    Of a branch: those of each case's newest commit, preferably runs that are comparable across days. Of a
+    pull request: those of its head commit, or else those that its newest report used for it.
     """
     if ref.kind is RefKind.BRANCH and ref.branch is not None:
         keys = runs.case_keys(connection, repository, ref.branch)
@@ -137,19 +136,19 @@ def _resolve_pull(connection: Connection, repository: str, text: str, number: in
 
 
 def _same_commits(shas: Sequence[str]) -> bool:
-    """Whether these are spellings of one commit."""
+    """Whether these spell one commit."""
     return bool(shas) and all(same_commit(sha, shas[-1]) for sha in shas)
 
 
 class _NewestRow(Struct, frozen=True):
-    """A row that is not a run yet: of most of them only the commit and where they ran are looked at."""
+    """A row that is not decoded yet: of most rows only the commit and the place are needed."""
 
     row: Sequence[Any]
     sha: str | None
     keeps_pace: bool
 
     def kept(self) -> MeasuredRecord:
-        """The run."""
+        """Decode it."""
         record = runs.record_of(dict(zip(_RECORD_NAMES, self.row[1:-2], strict=True)))
         return MeasuredRecord(record=record, made=self.row[-2], conditions=self.row[-1])
 
@@ -205,5 +204,5 @@ def _measured_records(
 
 
 def fingerprint_of(kept: Collection[MeasuredRecord]) -> tuple[tuple[str, float], ...]:
-    """What tells these measurements from any others."""
+    """What changes when one of these measurements is made anew or another one joins them."""
     return tuple((one.record.id, one.made) for one in kept)

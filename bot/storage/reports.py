@@ -18,13 +18,13 @@ from bot.domain.pull_request import SubjectKind
 from bot.report.assess import headline as headline_of
 from bot.report.assess import superseded_report, with_kinds
 from bot.report.model import CaseReport, Novelty, ParityRow, Report
-from bot.storage.sql import column_decoder, insert, msgpack_decoder
+from bot.storage.sql import column_decoder, insert_missing, msgpack_decoder, upsert
 from bot.storage.tables import FAILURE, PULL_REQUEST, REPORT
 from bot.verdict.judgement import Comparison, MeasuredRun
 
 
 def save_failures(connection: Connection, report: Report) -> None:
-    """Keep what fails on this pull request now, instead of what failed before."""
+    """Save the failures of this report in place of the pull request's earlier ones."""
     here = {"repository": report.repository, "number": report.number}
     connection.execute(
         FAILURE.delete().where(FAILURE.c.repository == report.repository, FAILURE.c.number == report.number)
@@ -32,7 +32,7 @@ def save_failures(connection: Connection, report: Report) -> None:
     for row in report.rows:
         if row.failure and row.failure.fingerprint and row.failure.novelty is not Novelty.FIXED:
             values = {"case": row.case, "variant": row.variant, "fingerprint": row.failure.fingerprint}
-            connection.execute(insert(connection, FAILURE).values(**here, **values).on_conflict_do_nothing())
+            insert_missing(connection, FAILURE, **here, **values)
 
 
 def pulls_with_failures(
@@ -83,17 +83,16 @@ class ReportListing(Struct, frozen=True, kw_only=True):
 
 
 def save(connection: Connection, report: Report, *, headline: str) -> None:
-    """Keep what is said about this head, instead of what was said about it before."""
+    """Save the report of a head in place of the earlier one."""
     document = zlib.compress(msgspec.msgpack.encode(slim(report)), level=6)
     values = {"headline": headline, "document": document, "made": report.made_at}
-    keys = {"repository": report.repository, "number": report.number, "head_sha": report.head_sha}
-    statement = insert(connection, REPORT).values(**keys, **values)
-    connection.execute(statement.on_conflict_do_update(index_elements=list(keys), set_=values))
+    key = {"repository": report.repository, "number": report.number, "head_sha": report.head_sha}
+    upsert(connection, REPORT, key, values)
     save_failures(connection, report)
 
 
 def supersede(connection: Connection, report: Report) -> None:
-    """Leave nothing pending in the report before this one, if that is of another head."""
+    """End what is pending in the newest stored report, if that is of another head than this one."""
     before = newest(connection, report.repository, report.number)
     if before is not None and before.head_sha != report.head_sha:
         ended = superseded_report(before, report.head_sha)
@@ -104,7 +103,7 @@ def supersede(connection: Connection, report: Report) -> None:
 def report_version(
     connection: Connection, repository: str, number: int, head_sha: str | None = None
 ) -> tuple[str, float] | None:
-    """The head commit and the moment of the report that `newest` gives: what changes when it does."""
+    """The head commit and time of the report that `newest` returns: they change when it does."""
     query = _newest_report(select(REPORT.c.head_sha, REPORT.c.made), repository, number, head_sha)
     row = connection.execute(query).first()
     return (row.head_sha, row.made) if row else None
@@ -113,8 +112,8 @@ def report_version(
 def newest(
     connection: Connection, repository: str, number: int, head_sha: str | None = None
 ) -> Report | None:
-    """The newest report of a pull request, or of one of its heads. One that another version wrote and this
-    one cannot read is as none: an open pull request's is made anew, a closed one's cannot be shown."""
+    """The newest report of a pull request, or of one of its heads. A report of another version that cannot be
+    read is None: an open pull request gets a new one, a closed one has nothing to show."""
     query = _newest_report(select(REPORT.c.document), repository, number, head_sha)
     document = connection.execute(query).scalar_one_or_none()
     if document is None:
@@ -129,7 +128,7 @@ def newest(
 
 
 def _decode_report(packed: bytes) -> Report:
-    """The report, also one of a version that wrote the keys of runs that wait as texts."""
+    """The report; older versions stored the keys of waiting runs as texts."""
     try:
         return _DECODE_REPORT(packed)
     except msgspec.ValidationError:
@@ -148,7 +147,7 @@ def _newest_report(query: Select[Any], repository: str, number: int, head_sha: s
 
 
 class ReportDefaults(Struct, frozen=True, kw_only=True):
-    """What a repository's newest report was made with: its margins, and its variants in their order."""
+    """The settings of a repository's newest report: its margins, and its variants in order."""
 
     practical_percent: float = 1.0
     equivalence_percent: float = 5.0
@@ -160,7 +159,7 @@ _DECODE_DEFAULTS = msgpack_decoder(ReportDefaults)
 
 
 def report_defaults(connection: Connection, repository: str) -> ReportDefaults:
-    """What the newest report of a repository was made with; what is usual where there is none."""
+    """The settings of a repository's newest report, or the usual ones if there is none."""
     newest_first = select(REPORT.c.document).where(REPORT.c.repository == repository)
     document = connection.execute(newest_first.order_by(REPORT.c.made.desc()).limit(1)).scalar_one_or_none()
     return _DECODE_DEFAULTS(zlib.decompress(document)) if document else ReportDefaults()
@@ -174,7 +173,7 @@ def headlines(connection: Connection, repository: str) -> dict[int, ReportListin
 
 
 def slim(report: Report) -> Report:
-    """The report without step lines and marks: a page reads those from the run itself."""
+    """The report without step lines and marks: a page reads those from the run."""
     rows = tuple(_slim_row(row) for row in report.rows)
     parity = tuple(_slim_row(row) for row in report.parity)
     return replace(report, rows=rows, parity=parity)

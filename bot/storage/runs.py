@@ -22,22 +22,28 @@ from bot.clusters.interface import Job
 from bot.domain.commit import MIN_SHA_LENGTH
 from bot.domain.run import RunOrigin, RunRecord, RunState
 from bot.planning.plan import PlannedRun
-from bot.storage.sql import column_decoder, insert, json_decoder, msgpack_decoder
+from bot.runs.run_status import TERMINAL_STATES
+from bot.storage.sql import column_decoder, insert_missing, json_decoder, msgpack_decoder, upsert
 from bot.storage.tables import CASE_KEY, MEASUREMENT, RUN, WANT
 from bot.verdict.comparability import conditions_text
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.metrics import METRICS
 
+LOG = logging.getLogger(__name__)
+
 COMPARABLE = or_(RUN.c.origin == RunOrigin.FOUND, RUN.c.place.is_not(None))
 
+"""Runs that are comparable across days (`comparable_across_days`), as a condition."""
+
 COMPARABLE_SQL = "(run.origin = 'found' OR run.place IS NOT NULL)"
+"""The same as text; a test holds the three together."""
 
 DECODE_CACHE_BYTES = 2 << 20
 """Of stored documents: about 1,000 runs of ten steps, or 17 of 5,000, and some 60 MB as values."""
 
 
 class DecodeCache:
-    """The values asked for last."""
+    """The measured runs decoded last, by the content of their documents; safe to use from several threads."""
 
     def __init__(self, kept_bytes: int = DECODE_CACHE_BYTES) -> None:
         self._kept_bytes = kept_bytes
@@ -71,7 +77,7 @@ DECODE_CACHE = DecodeCache()
 """One for the whole process."""
 
 SUMMARY_VERSION = 1
-"""A new number has every summary made anew, as the metrics change."""
+"""A new number makes every summary anew, when the metrics change."""
 
 MAX_SUMMARY_ERROR = 400
 
@@ -112,16 +118,15 @@ def summary_columns(run: MeasuredRun) -> dict[str, object]:
 
 
 def read_summary(stored: bytes | None) -> RunSummary | None:
-    """The summary that `columns` made; None where there is none yet."""
+    """The stored summary; None if there is none yet."""
     return _DECODE_SUMMARY(stored) if stored else None
 
 
 def save_case_key(connection: Connection, record: RunRecord) -> None:
-    """Remember that this branch has runs of this case and variant."""
-    if record.branch is None:
-        return
-    names = {name: getattr(record, name) for name in ("repository", "branch", "case", "variant")}
-    connection.execute(insert(connection, CASE_KEY).values(**names).on_conflict_do_nothing())
+    """Save that this branch has runs of this case and variant."""
+    if record.branch is not None:
+        names = ("repository", "branch", "case", "variant")
+        insert_missing(connection, CASE_KEY, **{name: getattr(record, name) for name in names})
 
 
 def case_keys(connection: Connection, repository: str, branch: str) -> tuple[tuple[str, str], ...]:
@@ -147,7 +152,7 @@ def branches_with_runs(connection: Connection, repository: str) -> tuple[str, ..
 
 
 def backfill_case_keys(connection: Connection) -> None:
-    """Remember the keys of runs that were saved before keys were kept; nothing where some are known."""
+    """Save the keys of runs that are older than the table of keys; does nothing once it has rows."""
     if connection.execute(select(CASE_KEY.c.case).limit(1)).first():
         return
     names = [RUN.c[name] for name in ("repository", "branch", "case", "variant")]
@@ -158,7 +163,7 @@ def backfill_case_keys(connection: Connection) -> None:
 def backfill_summaries(
     connection: Connection, decode: Callable[[bytes], MeasuredRun], *, most: int = BACKFILL_BATCH
 ) -> int:
-    """Summarise up to `most` runs that have no summary, the newest first; how many there were."""
+    """Summarize up to `most` runs without a summary, the newest first; how many there were."""
     rows = connection.execute(
         select(MEASUREMENT.c.run, MEASUREMENT.c.document)
         .where(MEASUREMENT.c.summary.is_(None))
@@ -186,36 +191,32 @@ RECORD_COLUMNS = tuple(RUN.c[name] for name in _RECORD_FIELDS)
 LAUNCH_SPACING_SECONDS = 1e-3
 
 NEWEST_PER_KEY = 200
-"""Runs of a case and variant on a branch looked through: an older merge base has none."""
+"""Runs of a case and variant on a branch that are read: an older merge base has no baseline."""
 
 NEWEST_WITHOUT_BRANCH = 2_000
-"""Runs that name a commit but no branch, of all cases together."""
-
-_FINISHED = (RunState.ENDED, RunState.LOST, RunState.CANCELLED)
+"""Runs with a commit but no branch that are read, of all cases together."""
 
 
 def encode_measured(run: MeasuredRun) -> bytes:
-    """A measured run as bytes; MessagePack, because JSON has no NaN and a loss may be one."""
+    """A measured run as bytes: MessagePack, because a loss may be NaN, which JSON lacks."""
     return zlib.compress(msgspec.msgpack.encode(run), level=6)
 
 
 def decode_measured(document: bytes) -> MeasuredRun:
-    """The measured run that `encode` was given; one that was lately asked for is not decoded again."""
+    """The measured run of a document, from the cache if it was decoded lately."""
     return DECODE_CACHE.get(document, decode_uncached)
 
 
 def decode_uncached(document: bytes) -> MeasuredRun:
-    """The measured run that `encode` was given, for who will not ask again."""
+    """The measured run of a document that nobody will read again soon."""
     return _DECODE_MEASURED(zlib.decompress(document))
 
 
 def save(
     connection: Connection, record: RunRecord, *, now: float, measured: MeasuredRun | None = None
 ) -> None:
-    """Keep a run, or what changed of it, and what was measured from its log."""
-    values: dict[str, Any] = {name: getattr(record, name) for name in _RECORD_FIELDS}
-    statement = insert(connection, RUN).values(**values, seen=now, lease_until=0.0, token=0, attempts=0)
-    connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
+    """Save a run, or what changed of it, and the measurement of its log."""
+    upsert(connection, RUN, {"id": record.id}, _record_values(record), new={"seen": now})
     save_case_key(connection, record)
     if measured is not None:
         failure = measured.log.outcome.failure
@@ -229,20 +230,23 @@ def save(
             "made": now,
             **summary_columns(measured),
         }
-        found = insert(connection, MEASUREMENT).values(run=record.id, **row)
-        connection.execute(found.on_conflict_do_update(index_elements=["run"], set_=row))
+        upsert(connection, MEASUREMENT, {"run": record.id}, row)
+
+
+def _record_values(record: RunRecord) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in _RECORD_FIELDS if name != "id"}
 
 
 def branch_runs(connection: Connection, repository: str, branch: str) -> tuple[RunRecord, ...]:
-    """The newest runs of each case and variant on a branch (by its slug), newest first, with those that name
+    """The newest runs of each case and variant on a branch (by its slug), newest first, with runs that have
     a commit but no branch."""
     rows = list(_newest_of_branch(connection, select(*RECORD_COLUMNS), repository, branch))
     return tuple(record_of(row) for row in sorted(rows, key=_newest_first))
 
 
 class RunFigures(Struct, frozen=True, kw_only=True):
-    """What of a measurement can be asked of many runs at once: the steady step time in seconds, what it was
-    measured under (see `bot.verdict.comparability`), and the fingerprint of its failure."""
+    """The part of a measurement that is read for many runs at once: the step time in seconds, the conditions
+    (`bot.verdict.comparability`), and the fingerprint of its failure."""
 
     steady_seconds: float | None
     conditions: str
@@ -250,7 +254,7 @@ class RunFigures(Struct, frozen=True, kw_only=True):
 
 
 def branch_figures(connection: Connection, repository: str, branch: str) -> dict[str, RunFigures]:
-    """The figures of every measured run that `of_branch` names, by run id."""
+    """The figures of every measured run of `branch_runs`, by run id."""
     columns = (MEASUREMENT.c[name] for name in RunFigures.__struct_fields__)
     query = select(MEASUREMENT.c.run, *columns).join(RUN, RUN.c.id == MEASUREMENT.c.run)
     return {
@@ -262,8 +266,8 @@ def branch_figures(connection: Connection, repository: str, branch: str) -> dict
 def _newest_of_branch(
     connection: Connection, query: Select[Any], repository: str, branch: str
 ) -> Iterator[Any]:
-    """The rows of the newest runs of each case and variant on a branch, then of runs of no branch: each read
-    from an index, so that it takes no longer the more runs are kept."""
+    """The rows of the newest runs of each case and variant on a branch, then of runs without a branch. Each
+    is read from an index, so the time does not grow with the number of runs."""
     named = [
         and_(RUN.c.branch == branch, RUN.c.case == case, RUN.c.variant == variant)
         for case, variant in case_keys(connection, repository, branch)
@@ -282,24 +286,19 @@ def _newest_first(row: Any) -> tuple[float, str]:
 
 def by_id(connection: Connection, run: str) -> RunRecord | None:
     """One run, or None."""
-    row = (
-        connection.execute(select(*(RUN.c[name] for name in _RECORD_FIELDS)).where(RUN.c.id == run))
-        .mappings()
-        .first()
-    )
+    row = connection.execute(select(*RECORD_COLUMNS).where(RUN.c.id == run)).mappings().first()
     return record_of(row) if row else None
 
 
 def measured_generations(connection: Connection, ids: Sequence[str]) -> dict[str, str]:
-    """The content each of these runs was last measured from, by run id; runs without are left out."""
+    """The log generation that each of these runs was last measured from, by run id."""
     query = select(RUN.c.id, RUN.c.generation).join(MEASUREMENT, MEASUREMENT.c.run == RUN.c.id)
-    parts = (ids[at : at + 1_000] for at in range(0, len(ids), 1_000))  # a statement takes some 30,000
-    found = (connection.execute(query.where(RUN.c.id.in_(part))) for part in parts)
+    found = (connection.execute(query.where(RUN.c.id.in_(part))) for part in _batches(ids))
     return {row.id: row.generation for rows in found for row in rows if row.generation is not None}
 
 
 def measured(connection: Connection, ids: Collection[str]) -> dict[str, MeasuredRun]:
-    """What was measured of these runs; runs without a measurement are left out."""
+    """The measurements of these runs, by run id; runs without one are left out."""
     if not ids:
         return {}
     rows = connection.execute(
@@ -311,57 +310,48 @@ def measured(connection: Connection, ids: Collection[str]) -> dict[str, Measured
 def plan_runs(
     connection: Connection, planned: Sequence[PlannedRun], *, repository: str, number: int, now: float
 ) -> int:
-    """Want exactly these launched runs for a pull request, in this order; the number of new ones.
+    """Make a pull request want exactly these runs, in this order; the number of new ones.
 
-    Runs that exist already (by key) are shared; ones that are not named any more are let go of. One that was
-    cancelled when nobody wanted it counts as new: it starts from the beginning.
+    Runs that exist already (by key) are shared; runs that are not named any more are no longer wanted. A run
+    that was cancelled because nobody wanted it counts as new: it starts from the beginning.
     """
     ids = [one.record.id for one in planned]
     states = select(RUN.c.id, RUN.c.state, RUN.c.wish).where(RUN.c.id.in_(ids))
-    # What an operator cancelled stays cancelled, until an operator has it run again.
+    # What an operator cancelled stays cancelled until an operator retries it.
     known = {row.id: row.wish or row.state for row in connection.execute(states)}
     new = 0
     for place, one in enumerate(planned):
-        # A little later each, so that they are started in this order.
+        # Each a little later, so that they start in this order.
         due = now + place * LAUNCH_SPACING_SECONDS
         if known.get(one.record.id, RunState.CANCELLED) == RunState.CANCELLED:
             _insert_planned(connection, one, number, due)
             new += 1
-        connection.execute(
-            insert(connection, WANT)
-            .values(repository=repository, number=number, run=one.record.id)
-            .on_conflict_do_nothing()
-        )
+        insert_missing(connection, WANT, repository=repository, number=number, run=one.record.id)
     drop_wants(connection, repository=repository, number=number, but=set(ids))
     return new
 
 
 def _insert_planned(connection: Connection, one: PlannedRun, number: int, due: float) -> None:
-    """Insert a run that is to be started, or begin anew with one that was cancelled.
+    """Insert a run that is to be started, or restart one that was cancelled.
 
-    It is charged to the pull request that wants it first; those that come later share it for nothing.
+    It is charged to the pull request that wants it first; later ones share it for free.
     """
-    values: dict[str, Any] = {name: getattr(one.record, name) for name in _RECORD_FIELDS}
+    values = _record_values(one.record)
     values |= {"price": one.price, "charged_to": one.charged_to, "charged_number": number, "waiting": None}
     values |= {"job": msgspec.json.encode(one.job).decode(), "seen": due, "due": due, "standing": None}
     save_case_key(connection, one.record)
-    inserted = insert(connection, RUN).values(**values, lease_until=0.0, token=0, attempts=0)
-    connection.execute(
-        inserted.on_conflict_do_update(
-            index_elements=["id"], set_=values, where=RUN.c.state == RunState.CANCELLED
-        )
-    )
+    upsert(connection, RUN, {"id": one.record.id}, values, where=RUN.c.state == RunState.CANCELLED)
 
 
 def planned_run(row: Mapping[Any, Any]) -> PlannedRun:
-    """The row as values."""
+    """The planned run of a row."""
     return PlannedRun(record=record_of(row), job=_DECODE_JOB(row["job"]))
 
 
 def wanted_runs(connection: Connection, repository: str, number: int) -> tuple[RunRecord, ...]:
     """The launched runs that a pull request wants, in the order they were planned."""
     rows = connection.execute(
-        select(*(RUN.c[name] for name in _RECORD_FIELDS))
+        select(*RECORD_COLUMNS)
         .join(WANT, WANT.c.run == RUN.c.id)
         .where(WANT.c.repository == repository, WANT.c.number == number)
         .order_by(RUN.c.seen, RUN.c.id)
@@ -370,7 +360,8 @@ def wanted_runs(connection: Connection, repository: str, number: int) -> tuple[R
 
 
 def drop_wants(connection: Connection, *, repository: str, number: int, but: Collection[str] = ()) -> None:
-    """Stop wanting a pull request's runs (all but these); runs nobody wants are due, to be ended."""
+    """Stop wanting a pull request's runs (all but these); runs that nobody wants any more are due, to be
+    ended."""
     stale = [run.id for run in wanted_runs(connection, repository, number) if run.id not in but]
     for run in stale:
         connection.execute(
@@ -378,7 +369,7 @@ def drop_wants(connection: Connection, *, repository: str, number: int, but: Col
         )
         if not wanters(connection, run):
             connection.execute(
-                RUN.update().where(RUN.c.id == run, RUN.c.state.not_in(_FINISHED)).values(due=0.0)
+                RUN.update().where(RUN.c.id == run, RUN.c.state.not_in(TERMINAL_STATES)).values(due=0.0)
             )
 
 
@@ -389,12 +380,12 @@ def wanters(connection: Connection, run: str) -> tuple[tuple[str, int], ...]:
 
 
 def record_of(row: Mapping[Any, Any]) -> RunRecord:
-    """The row as a run."""
+    """The run of a row."""
     return _DECODE_RECORD({name: row[name] for name in _RECORD_FIELDS})
 
 
 KEYS_PER_STATEMENT = 100
-"""Keys of one statement; SQLite takes 500 parts."""
+"""Keys of one statement: SQLite allows 500 parts."""
 
 
 def newest_rows(
@@ -407,10 +398,12 @@ def newest_rows(
     where: str = "",
     own: Sequence[Mapping[str, object]] = (),
 ) -> Iterator[tuple[int, Any]]:
-    """The newest ended, measured runs of each key: its place, and the row.
+    """The newest ended, measured runs of each key: the key's place, and the row.
 
-    `given` has `repository` and `branch`; `where` may add conditions, in which `{n}` numbers the key, and
-    `own` holds what they name for each key, without the number. None of these texts comes from outside.
+    One statement reads a hundred keys, each from the end of its own index, so the time does not grow with the
+    number of runs. `given` has `repository` and `branch`; `where` may add conditions, in which `{n}` numbers
+    the key, and `own` holds their parameters for each key, without the number. None of these texts comes from
+    outside. The statement is text: putting together one of a hundred parts takes longer than reading it.
     """
     for start in range(0, len(keys), KEYS_PER_STATEMENT):
         part = keys[start : start + KEYS_PER_STATEMENT]
@@ -419,7 +412,7 @@ def newest_rows(
             asked |= {f"case{number}": case, f"variant{number}": variant}
             more = own[start + number] if own else {}
             asked |= {f"{name}{number}": value for name, value in more.items()}
-        # All of them at once: one by one they cost three times as much.
+        # All rows at once: one by one they take three times as long.
         for row in connection.execute(_newest_statement(tuple(columns), len(part), most, where), asked).all():
             yield start + row[0], row
 
@@ -438,29 +431,26 @@ def _newest_statement(columns: tuple[str, ...], count: int, most: int, where: st
 
 
 IDS_PER_STATEMENT = 1_000
-"""A statement takes some 30,000 values."""
+"""Ids in one statement, which allows some 30,000 values."""
 
 
 def run_conditions(connection: Connection, ids: Collection[str]) -> dict[str, str]:
-    """The conditions of these runs, by id; runs without a measurement are left out."""
-    found: dict[str, str] = {}
-    ordered = sorted(ids)
-    for at in range(0, len(ordered), IDS_PER_STATEMENT):
-        here = MEASUREMENT.c.run.in_(ordered[at : at + IDS_PER_STATEMENT])
-        rows = connection.execute(select(MEASUREMENT.c.run, MEASUREMENT.c.conditions).where(here))
-        found |= {row.run: row.conditions for row in rows}
-    return found
+    """The conditions of these runs, by id, without reading their measurements."""
+    query = select(MEASUREMENT.c.run, MEASUREMENT.c.conditions)
+    found = (connection.execute(query.where(MEASUREMENT.c.run.in_(part))) for part in _batches(sorted(ids)))
+    return {row.run: row.conditions for rows in found for row in rows}
 
 
-_REUSED_FIELDS = tuple(RunRecord.__struct_fields__)
+def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (ids[at : at + IDS_PER_STATEMENT] for at in range(0, len(ids), IDS_PER_STATEMENT))
 
 
 def runs_of_trees(connection: Connection, repository: str, trees: Collection[str]) -> tuple[RunRecord, ...]:
-    """Every run of these files (hashes of trees), on whatever branch and commit, newest first."""
+    """Every run of these files (hashes of trees), on any branch and commit, newest first."""
     if not trees:
         return ()
     rows = connection.execute(
-        select(*(RUN.c[name] for name in _REUSED_FIELDS))
+        select(*RECORD_COLUMNS)
         .where(RUN.c.repository == repository, RUN.c.tree.in_(sorted(trees)))
         .order_by(RUN.c.started.desc(), RUN.c.id)
     )
@@ -468,35 +458,29 @@ def runs_of_trees(connection: Connection, repository: str, trees: Collection[str
 
 
 def save_trees(connection: Connection, repository: str, trees: Mapping[str, str | None]) -> int:
-    """Note the files of commits, by the commits' full hashes, with their runs that do not know them yet; the
-    number of those. None as a tree: the commit's files are not known."""
-    learnt = 0
+    """Save the trees of commits, by full hash, with their runs that lack one; how many runs. A tree of None
+    is unknown."""
+    updated = 0
     for sha, tree in trees.items():
-        spelt = [sha[:digits] for digits in range(MIN_SHA_LENGTH, len(sha) + 1)]
-        here = (RUN.c.repository == repository, RUN.c.sha.in_(spelt), RUN.c.tree.is_(None))
+        spellings = [sha[:digits] for digits in range(MIN_SHA_LENGTH, len(sha) + 1)]
+        here = (RUN.c.repository == repository, RUN.c.sha.in_(spellings), RUN.c.tree.is_(None))
         if tree is not None:
-            learnt += connection.execute(RUN.update().where(*here).values(tree=tree)).rowcount
-    return learnt
+            updated += connection.execute(RUN.update().where(*here).values(tree=tree)).rowcount
+    return updated
 
 
 def want_existing(connection: Connection, ids: Collection[str], *, repository: str, number: int) -> None:
-    """Want those of these runs that are there and not cancelled, and no others; start nothing."""
+    """Make a pull request want those of these runs that exist and are not cancelled, and no others; starts
+    nothing."""
     there = select(RUN.c.id).where(RUN.c.id.in_(sorted(ids)), RUN.c.state != RunState.CANCELLED)
     kept = set(connection.execute(there).scalars())
     for run in sorted(kept):
-        connection.execute(
-            insert(connection, WANT)
-            .values(repository=repository, number=number, run=run)
-            .on_conflict_do_nothing()
-        )
+        insert_missing(connection, WANT, repository=repository, number=number, run=run)
     drop_wants(connection, repository=repository, number=number, but=kept)
 
 
-LOG = logging.getLogger(__name__)
-
-
 def backfill(connection: Connection) -> int:
-    """Fill some rows; 0 where nothing is left."""
+    """Fill in some rows that older versions left without a key or summary; 0 if none is left."""
     backfill_case_keys(connection)
     filled = backfill_summaries(connection, decode_uncached)
     if filled:
@@ -505,6 +489,6 @@ def backfill(connection: Connection) -> int:
 
 
 def run_states(connection: Connection, ids: Collection[str]) -> dict[str, RunState]:
-    """How these runs stand; those that are not planned yet are left out."""
+    """The states of these runs; unknown ones are left out."""
     rows = connection.execute(select(RUN.c.id, RUN.c.state).where(RUN.c.id.in_(sorted(ids))))
     return {row.id: RunState(row.state) for row in rows}
