@@ -120,6 +120,8 @@ def page_endpoint(context: WebContext, serve: Endpoint) -> Endpoint:
             return context.problem(request, 404, _public_text(unknown.what), _public_text(unknown.why))
         except DatabaseUnavailable:
             return context.problem(request, 503, DATABASE_DOWN, DATABASE_DOWN_WHY)
+        except LogUnavailable as problem:
+            return context.problem(request, problem.status, problem.what, problem.why)
 
     return endpoint
 

@@ -197,11 +197,11 @@ def history_plot(
         title=title,
         words=words,
         height=PLOT_HEIGHT,
-        rules=(PLOT_TOP, PLOT_BOTTOM),
+        grid_lines=(PLOT_TOP, PLOT_BOTTOM),
         strokes=tuple(stroke for stroke in strokes if stroke.path),
         notes=(),
-        hits=tuple(_hover_areas(points, axes, unit)),
-        edges=AxisLabels(
+        hover_areas=tuple(_hover_areas(points, axes, unit)),
+        axis_labels=AxisLabels(
             high=f"{significant(axes.high, 4)}{unit}",
             low=f"{significant(axes.low, 4)}{unit}",
             first=_date_of(points[0]),

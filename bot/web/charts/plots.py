@@ -126,18 +126,18 @@ class AxisLabels(Struct, frozen=True, kw_only=True):
 class Plot(Struct, frozen=True, kw_only=True):
     """A chart `height` high.
 
-    `rules` are the heights of its grid lines, `words` describe it for screen readers, `notes` give the
+    `grid_lines` are the heights of its grid lines, `words` describe it for screen readers, `notes` give the
     scales.
     """
 
     title: str
     words: str
     height: float
-    rules: tuple[float, ...]
+    grid_lines: tuple[float, ...]
     strokes: tuple[Stroke, ...]
     notes: tuple[str, ...]
-    hits: tuple[HoverArea, ...] = ()
-    edges: AxisLabels | None = None
+    hover_areas: tuple[HoverArea, ...] = ()
+    axis_labels: AxisLabels | None = None
 
 
 FILL_COUNT = 10
@@ -271,12 +271,12 @@ def loss_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
         notes.append(_difference_words(largest))
     rules = (upper.top, upper.bottom, *((182.0, 207.0, 232.0) if differences else ()))
     return Plot(
-        edges=_axis_labels(upper, ""),
-        hits=hover_areas(lines, digits=5, remark=_difference_note(differences, list(lines)[-1])),
+        axis_labels=_axis_labels(upper, ""),
+        hover_areas=hover_areas(lines, digits=5, remark=_difference_note(differences, list(lines)[-1])),
         title="Loss by step",
         words="Loss by step. " + " ".join(descriptions),
         height=240.0 if differences else 158.0,
-        rules=rules,
+        grid_lines=rules,
         strokes=tuple(strokes),
         notes=tuple(notes),
     )
@@ -320,12 +320,12 @@ def step_plot(sides: Mapping[str, MeasuredRun]) -> Plot | None:
     low, high = significant(frame.low), significant(frame.high)
     scale = f"From {low} to {high} s, {_step_span(steps)}. Dots: kept steps. Rings: left out."
     return Plot(
-        edges=_axis_labels(frame, " s"),
-        hits=hover_areas(lines, unit=" s", remark=lambda name, step: uses[name].get(step, "")),
+        axis_labels=_axis_labels(frame, " s"),
+        hover_areas=hover_areas(lines, unit=" s", remark=lambda name, step: uses[name].get(step, "")),
         title="Step time by step",
         words="Step time by step. " + " ".join(descriptions),
         height=158.0,
-        rules=(frame.top, frame.bottom),
+        grid_lines=(frame.top, frame.bottom),
         strokes=tuple(strokes),
         notes=(scale, *descriptions),
     )

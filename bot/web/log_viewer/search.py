@@ -14,7 +14,6 @@ from functools import lru_cache
 import re2
 from msgspec import Struct
 
-from bot.errors import UserError
 from bot.web.log_viewer.redaction import LEAD_CHARACTERS, Redaction
 from bot.web.log_viewer.source import LogSource
 from bot.web.log_viewer.view import redacted_lines
@@ -29,7 +28,7 @@ MULTILINE_FLAG = "(?m)"
 """Lets ^ and $ match at the ends of lines."""
 
 
-class InvalidQuery(UserError):
+class InvalidQuery(ValueError):
     """An expression that cannot be searched for; the message says why."""
 
 

@@ -5,7 +5,8 @@ callers run them in a thread. A log that cannot be shown is `LogUnavailable`.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from threading import Lock
 from typing import TypeVar
 from urllib.parse import unquote
@@ -238,8 +239,19 @@ class LogUnavailable(Exception):
         self.why = why
 
 
-def log_unavailable(problem: UserError | InternalError, address: str) -> LogUnavailable:
-    """The failure of a store in words; its address is redacted for strangers."""
+@contextmanager
+def reading_logs(*records: RunRecord, too_far: str) -> Iterator[None]:
+    """Translate failures of reading these runs' logs to `LogUnavailable`; `too_far` names an
+    `OffsetTooFar`."""
+    try:
+        yield
+    except OffsetTooFar as far:
+        raise LogUnavailable(404, too_far, far.text) from far
+    except (UserError, InternalError) as problem:
+        raise _log_unavailable(problem, records) from problem
+
+
+def _log_unavailable(problem: UserError | InternalError, records: Sequence[RunRecord]) -> LogUnavailable:
     cause = problem.__cause__
     if isinstance(problem, DamagedGzip):
         return LogUnavailable(
@@ -254,11 +266,13 @@ def log_unavailable(problem: UserError | InternalError, address: str) -> LogUnav
             "It is no longer where it was found: moved, deleted, or removed by the bucket's own rules. "
             "What was measured from it stays; to have a log again, run the case again.",
         )
-    said = redacted(str(problem).replace(address, "the log"))
+    text = str(problem)
+    for record in records:
+        text = text.replace(record.log_uri, "the log") if record.log_uri else text
     return LogUnavailable(
         503,
         "The place where this log is kept cannot be read right now",
-        f"{said}. What was measured from it stays. Try again in a minute; if it lasts, "
+        f"{redacted(text)}. What was measured from it stays. Try again in a minute; if it lasts, "
         "tell who operates MaxView.",
     )
 
@@ -267,7 +281,5 @@ def open_run_log(logs: Logs, record: RunRecord) -> LogSource:
     """The log of a run; raises `LogUnavailable` if there is none."""
     if not record.log_uri:
         raise LogUnavailable(404, "This run has no log yet", "It appears here when the run has written one.")
-    try:
+    with reading_logs(record, too_far="This part of the log is too far in"):
         return logs.open(record.log_uri)
-    except (UserError, InternalError) as problem:
-        raise log_unavailable(problem, record.log_uri) from problem

@@ -431,14 +431,14 @@ class LedgerView(Struct, frozen=True, kw_only=True):
 
 
 class CaseView(Struct, frozen=True, kw_only=True):
-    """One case in full; it starts open if a `person` should look at it."""
+    """One case in full; it starts open if it `needs_person` at it."""
 
     names: SideNames
     anchor: str
     name: str
     symbol: str
     word: str
-    person: bool
+    needs_person: bool
     reason: str
     sentences: tuple[str, ...]
     rerun: str
@@ -446,15 +446,15 @@ class CaseView(Struct, frozen=True, kw_only=True):
     baseline_link: str | None
     caveats: tuple[CaveatLine, ...]
     figures: tuple[FigureLine, ...]
-    troubles: tuple[FailedSide, ...]
+    failures: tuple[FailedSide, ...]
     time: LedgerView | None
     base_runs: tuple[RunLine, ...]
     head_runs: tuple[RunLine, ...]
     stale_runs: tuple[RunLine, ...]
-    why: tuple[ExplanationSection, ...] = ()
+    explanation: tuple[ExplanationSection, ...] = ()
     references: tuple[LogReference, ...] = ()
     plots: tuple[Plot, ...] = ()
-    side_by_side: str | None = None
+    compare_logs_link: str | None = None
 
 
 def case_view(
@@ -482,7 +482,7 @@ def case_view(
         name=case_label(report, row.key),
         symbol=words.symbol,
         word=words.word,
-        person=STATES[row.state].needs_person or has_extra_news(row),
+        needs_person=STATES[row.state].needs_person or has_extra_news(row),
         reason=_reason(row, failures),
         sentences=case_sentences(row, report.base_branch),
         rerun=plain_text(rerun_command(report, row)),
@@ -490,15 +490,15 @@ def case_view(
         baseline_link=access.links.commit_on_github(report.repository, baseline.sha if baseline else None),
         caveats=caveat_lines(comparison) if comparison else (),
         figures=figure_lines(comparison) if comparison else (),
-        troubles=failures,
+        failures=failures,
         time=_ledger_view(comparison, sides) if comparison else None,
         base_runs=run_lines(row.base_runs, access, comparison.base if comparison else ()),
         head_runs=run_lines(row.head_runs, access, comparison.head if comparison else ()),
         stale_runs=run_lines(row.stale_runs, access),
-        why=explanation_sections(comparison) if comparison else (),
+        explanation=explanation_sections(comparison) if comparison else (),
         references=_case_references(row, access),
         plots=plots(_runs_to_draw(row, measured or {}, sides)),
-        side_by_side=_compare_logs_link(report, row, access),
+        compare_logs_link=_compare_logs_link(report, row, access),
     )
 
 

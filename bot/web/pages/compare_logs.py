@@ -7,7 +7,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bot.domain.run import RunRecord
-from bot.errors import InternalError, UserError
 from bot.report.documents import SCHEMA_VERSION
 from bot.storage import runs
 from bot.verdict.judgement import MeasuredRun
@@ -37,7 +36,7 @@ from bot.web.log_viewer.comparison import (
     SideLine,
     compare_logs,
 )
-from bot.web.log_viewer.source import LogUnavailable, OffsetTooFar, log_unavailable, open_run_log
+from bot.web.log_viewer.source import open_run_log, reading_logs
 
 NOT_READ = "These logs cannot be set side by side"
 
@@ -49,10 +48,7 @@ NOT_READ_WHY = (
 async def compare_logs_page(context: WebContext, request: Request) -> Response:
     """The page of sections from `?section=` on."""
     access = await context.repository_access(request)
-    try:
-        records, found = await _requested_comparison(context, request, access)
-    except LogUnavailable as away:
-        return context.problem(request, away.status, away.what, away.why)
+    records, found = await _requested_comparison(context, request, access)
     first = found.first
     base, head = (for_page(record, access) for record in records)
     values = {
@@ -166,13 +162,8 @@ def _compare_sections(
     first: int,
 ) -> LogComparison:
     base, head = (_log_side(context, access, record, measured[record.id]) for record in records)
-    try:
+    with reading_logs(*records, too_far="This part of the log is too far in to be compared"):
         return compare_logs(base, head, context.logs, first)
-    except OffsetTooFar as far:
-        raise LogUnavailable(404, "This part of the log is too far in to be compared", far.text) from far
-    except (UserError, InternalError) as problem:
-        named = [record.log_uri for record in records if record.log_uri and record.log_uri in str(problem)]
-        raise log_unavailable(problem, named[0] if named else "") from problem
 
 
 def _log_side(context: WebContext, access: Access, record: RunRecord, run: MeasuredRun) -> LogSide:

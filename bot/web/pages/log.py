@@ -20,7 +20,7 @@ from bot.web.answers import TEXT, etag_answer, head_answer, with_security_header
 from bot.web.auth.access import Access, for_page
 from bot.web.layout import WebContext, query_number
 from bot.web.log_viewer.redaction import Redaction
-from bot.web.log_viewer.source import LogUnavailable, OffsetTooFar, log_unavailable, open_run_log
+from bot.web.log_viewer.source import open_run_log, reading_logs
 from bot.web.log_viewer.view import LogView, log_view, read_span
 from bot.web.log_viewer.window import WINDOW_BYTES, LogMark, LogSpan, log_marks
 from bot.web.sanitize import sanitize
@@ -38,10 +38,7 @@ async def log_page(context: WebContext, request: Request) -> Response:
     access, record = await context.run_access(request)
     measured = (await context.database.read(runs.measured, [record.id])).get(record.id)
     marks = log_marks(measured)
-    try:
-        shown = await run_in_threadpool(_log_page_view, context, request, access, record, marks)
-    except LogUnavailable as away:
-        return context.problem(request, away.status, away.what, away.why)
+    shown = await run_in_threadpool(_log_page_view, context, request, access, record, marks)
     values = {"run": record.id, "record": for_page(record, access), "shown": shown}
     return await context.page(request, "log.html.j2", values, access=access)
 
@@ -55,10 +52,7 @@ async def raw_log(context: WebContext, request: Request) -> Response:
         "Cache-Control": access.cache,
         "Accept-Ranges": "bytes" if access.private else "none",
     }
-    try:
-        source = await run_in_threadpool(open_run_log, context.logs, record)
-    except LogUnavailable as away:
-        return context.problem(request, away.status, away.what, away.why)
+    source = await run_in_threadpool(open_run_log, context.logs, record)
     if not access.private:
         body: Iterator[bytes] = Redaction().stream(until_unreadable(source.pieces(), record.id))
         return _stream_answer(request, body, 200, headers)
@@ -133,14 +127,10 @@ def _log_page_view(
     """The requested window."""
     source = open_run_log(context.logs, record)
     line, last = query_number(request, "from"), query_number(request, "to")
-    try:
+    with reading_logs(record, too_far="This part of the log is too far in to be shown"):
         place = context.logs.place_of(source, max(line, 1)) if line is not None else None
         wanted = max(place - BYTES_BEFORE_LINE, 0) if place is not None else query_number(request, "at") or 0
         view = log_view(source, wanted=wanted, marks=marks, logs=context.logs, redacts=not access.private)
-    except OffsetTooFar as far:
-        raise LogUnavailable(404, "This part of the log is too far in to be shown", far.text) from far
-    except (UserError, InternalError) as problem:
-        raise log_unavailable(problem, record.log_uri or "") from problem
     highlighted = (
         range(line, max(last or line, line) + 1) if line is not None and place is not None else range(0)
     )
@@ -197,10 +187,6 @@ def _read_part(
 ) -> tuple[LogSpan, bytes]:
     source = open_run_log(context.logs, record)
     wanted, length = query_number(request, "at") or 0, query_number(request, "length") or WINDOW_BYTES
-    try:
+    with reading_logs(record, too_far="This part of the log is too far in"):
         span, before = read_span(source, wanted, min(max(length, 1), MAX_PART_BYTES))
-    except OffsetTooFar as far:
-        raise LogUnavailable(404, "This part of the log is too far in", far.text) from far
-    except (UserError, InternalError) as problem:
-        raise log_unavailable(problem, record.log_uri or "") from problem
     return span, span.text if access.private else Redaction(before).whole(span.text, span.after)

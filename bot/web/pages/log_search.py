@@ -5,7 +5,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bot.domain.run import RunRecord
-from bot.errors import InternalError, UserError
 from bot.report.documents import SCHEMA_VERSION
 from bot.web.addresses import API_PREFIX
 from bot.web.answers import json_answer
@@ -22,7 +21,7 @@ from bot.web.log_viewer.search import (
     group_hits,
     search_log,
 )
-from bot.web.log_viewer.source import LogUnavailable, OffsetTooFar, log_unavailable, open_run_log
+from bot.web.log_viewer.source import LogUnavailable, open_run_log, reading_logs
 from bot.web.log_viewer.window import LogLine
 from bot.web.sanitize import sanitize
 
@@ -36,8 +35,6 @@ async def log_search_page(context: WebContext, request: Request) -> Response:
         found, size = await run_in_threadpool(_run_search, context, access, record, query, begin)
     except InvalidQuery as problem:
         problem_words = sanitize(str(problem))
-    except LogUnavailable as away:
-        return context.problem(request, away.status, away.what, away.why)
     values = {
         "run": record.id,
         "record": for_page(record, access),
@@ -120,14 +117,8 @@ def _run_search(
     source = open_run_log(context.logs, record)
     if not query.words.strip():
         return None, source.size
-    try:
+    with reading_logs(record, too_far="This part of the log is too far in to be searched"):
         return search_log(source, query, begin, redacts=not access.private), source.size
-    except InvalidQuery:
-        raise
-    except OffsetTooFar as far:
-        raise LogUnavailable(404, "This part of the log is too far in to be searched", far.text) from far
-    except (UserError, InternalError) as problem:
-        raise log_unavailable(problem, record.log_uri or "") from problem
 
 
 def _percent_searched(found: SearchResult | None, size: int | None) -> int | None:

@@ -141,7 +141,7 @@ STALE_BASELINE_SECONDS = 3 * 86_400.0
 
 
 class HealthLine(Struct, frozen=True, kw_only=True):
-    """One case and variant on main; `trouble` is what a person should know, else empty."""
+    """One case and variant on main; `problem` is what a person should know, else empty."""
 
     name: str
     link: str
@@ -154,15 +154,15 @@ class HealthLine(Struct, frozen=True, kw_only=True):
     newest: str
     trend: str
     spark: Sparkline
-    trouble: str
+    problem: str
 
 
 def health_lines(
     case_histories: Sequence[CaseHistory], branch: str, access: Access, now: float
 ) -> tuple[HealthLine, ...]:
-    """Every case, those with trouble first, then by name."""
+    """Every case, those with a problem first, then by name."""
     lines = [_health_line(history, branch, access, now) for history in case_histories]
-    return tuple(sorted(lines, key=lambda line: (not line.trouble, not line.failed, line.name)))
+    return tuple(sorted(lines, key=lambda line: (not line.problem, not line.failed, line.name)))
 
 
 def health_response(histories: Sequence[CaseHistory]) -> tuple[HealthResponse, ...]:
@@ -215,7 +215,7 @@ def _health_line(history: CaseHistory, branch: str, access: Access, now: float) 
         newest=newest_step_time(history.points),
         trend=trend(history.points),
         spark=sparkline(history.points),
-        trouble=access.text(health_problem(history, branch, now)),
+        problem=access.text(health_problem(history, branch, now)),
     )
 
 

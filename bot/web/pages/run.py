@@ -286,12 +286,12 @@ async def run_page(context: WebContext, request: Request) -> Response:
     access, record = await context.run_access(request)
     measured = (await context.database.read(runs.measured, [record.id])).get(record.id)
     shown = for_page(measured, access) if measured else None
-    standing = (await context.database.read(launched_runs.run_statuses, [record.id])).get(record.id)
+    status = (await context.database.read(launched_runs.run_statuses, [record.id])).get(record.id)
     values = {
         "run": record.id,
         "main": await context.default_branch(access.repository),
         "view": run_view(for_page(record, access), shown, access),
-        "life": run_status_view(for_page(standing, access), context.now()) if standing else None,
+        "status": run_status_view(for_page(status, access), context.now()) if status else None,
     }
     return await context.page(request, "run.html.j2", values, access=access)
 

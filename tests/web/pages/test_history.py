@@ -87,7 +87,7 @@ def test_ten_thousand_points_are_drawn_thinly_and_no_outlier_is_lost(site: SiteU
     places = PLACE.findall(dots.path)
     assert len(places) <= 2 * MAX_BINS
     assert min(float(y) for _, y in places) < 20
-    assert len(drawn.hits) <= 120
+    assert len(drawn.hover_areas) <= 120
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(), st.floats(0.1, 1)), min_size=1, max_size=80))
