@@ -18,11 +18,9 @@ from bot.verdict.judgement import MeasuredRun
 from bot.web.log_viewer.masks import mask, names_pattern, printed_at, without_stamp, without_volatile
 from bot.web.log_viewer.source import Logs, LogSource
 from bot.web.log_viewer.view import read_span, redacted_lines
-from bot.web.log_viewer.window import MAX_PIECE_BYTES, log_lines, log_marks
+from bot.web.log_viewer.window import MAX_PIECE_BYTES, LogMarkKind, log_lines, log_marks
 
 OPENING = "what comes before the first event"
-
-ERROR_MARK = "error"
 
 
 class LogSection(Struct, frozen=True, kw_only=True):
@@ -47,7 +45,7 @@ def log_sections(run: MeasuredRun) -> tuple[LogSection, ...]:
     events: list[tuple[int, str]] = [(0, OPENING)]
     seen: Counter[str] = Counter()
     for mark in log_marks(run):
-        if mark.kind == ERROR_MARK or mark.offset <= events[-1][0]:
+        if mark.kind is LogMarkKind.ERROR or mark.offset <= events[-1][0]:
             continue
         seen[mark.words] += 1
         again = f" (again, {seen[mark.words]})" if seen[mark.words] > 1 else ""

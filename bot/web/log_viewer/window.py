@@ -7,7 +7,8 @@ at its stamps and marks, at spaces, and never inside a character.
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -42,13 +43,21 @@ STAMP_REACH = 160
 _BINDS_NEXT = re.compile(rb"(?:[=:]|bearer|basic)\Z", re.IGNORECASE)
 
 
+class LogMarkKind(StrEnum):
+    """What a mark is of, the most important first; pages use it as a CSS class."""
+
+    ERROR = "error"
+    STEP = "step"
+    EVENT = "mark"
+
+
 class LogMark(Struct, frozen=True, kw_only=True):
     """A notable place of the log: `anchor` is its HTML id, `words` its label."""
 
     offset: int
     anchor: str
     words: str
-    kind: str
+    kind: LogMarkKind
 
 
 class LogLine(Struct, frozen=True, kw_only=True):
@@ -232,30 +241,43 @@ def log_marks(run: MeasuredRun | None) -> tuple[LogMark, ...]:
     """The marks in the order of the log; at one place the first error comes first, then a step."""
     if run is None:
         return ()
-    places: list[tuple[int, int, str, str, str]] = []
+    marks = [
+        *(
+            LogMark(
+                offset=step.offset,
+                anchor=f"step-{step.step}",
+                words=f"step {step.step}",
+                kind=LogMarkKind.STEP,
+            )
+            for step in run.log.steps
+        ),
+        *(
+            LogMark(
+                offset=mark.offset,
+                anchor=mark.kind.value,
+                words=MARK_WORDS[mark.kind] + (f", step {mark.step}" if mark.step is not None else ""),
+                kind=LogMarkKind.EVENT,
+            )
+            for mark in run.log.marks
+        ),
+    ]
     failure = run.log.outcome.failure
     if failure is not None and failure.error:
-        places.append((failure.offset, 0, "error", "error", "error"))
-    places += [(step.offset, 1, f"step-{step.step}", f"step {step.step}", "step") for step in run.log.steps]
-    places += [
-        (mark.offset, 2, mark.kind.value, _mark_words(mark.kind, mark.step), "mark") for mark in run.log.marks
-    ]
-    return tuple(_with_unique_anchors(sorted(set(places))))
+        error = LogMark(offset=failure.offset, anchor="error", words="error", kind=LogMarkKind.ERROR)
+        marks.append(error)
+    return tuple(_with_unique_anchors(sorted(set(marks), key=_mark_order)))
 
 
-def _mark_words(kind: MarkKind, step: int | None) -> str:
-    return MARK_WORDS[kind] if step is None else f"{MARK_WORDS[kind]}, step {step}"
+def _mark_order(mark: LogMark) -> tuple[int, int, str, str]:
+    return mark.offset, list(LogMarkKind).index(mark.kind), mark.anchor, mark.words
 
 
-def _with_unique_anchors(places: list[tuple[int, int, str, str, str]]) -> list[LogMark]:
+def _with_unique_anchors(marks: Iterable[LogMark]) -> Iterator[LogMark]:
     """Number repeated anchors (steps repeated after a restart)."""
     counts: dict[str, int] = {}
-    marks = []
-    for offset, _, anchor, words, kind in places:
-        counts[anchor] = counts.get(anchor, 0) + 1
-        own = anchor if counts[anchor] == 1 else f"{anchor}-again-{counts[anchor]}"
-        marks.append(LogMark(offset=offset, anchor=own, words=words, kind=kind))
-    return marks
+    for mark in marks:
+        count = counts[mark.anchor] = counts.get(mark.anchor, 0) + 1
+        yield mark if count == 1 else replace(mark, anchor=f"{mark.anchor}-again-{count}")
 
 
 def window_start(offset: int) -> int | None:

@@ -22,7 +22,7 @@ from bot.web.layout import WebContext, query_number
 from bot.web.log_viewer.redaction import Redaction
 from bot.web.log_viewer.source import open_run_log, reading_logs
 from bot.web.log_viewer.view import LogView, log_view, read_span
-from bot.web.log_viewer.window import WINDOW_BYTES, LogMark, LogSpan, log_marks
+from bot.web.log_viewer.window import WINDOW_BYTES, LogMark, LogMarkKind, LogSpan, log_marks
 from bot.web.sanitize import sanitize
 
 LOG = logging.getLogger(__name__)
@@ -149,8 +149,8 @@ def _marks_around(marks: tuple[LogMark, ...], view: LogView) -> dict[str, Any]:
     end = max(view.end, view.start + 1)
     before = [mark for mark in marks if mark.offset < view.start]
     after = [mark for mark in marks if mark.offset >= end]
-    errors = [mark for mark in (*before, *after) if mark.kind == "error"]
-    steps = [mark for mark in (*before, *after) if mark.kind == "step"]
+    errors = [mark for mark in (*before, *after) if mark.kind is LogMarkKind.ERROR]
+    steps = [mark for mark in (*before, *after) if mark.kind is LogMarkKind.STEP]
     return {
         "marks": tuple(mark for mark in marks if view.start <= mark.offset < end),
         "elsewhere": tuple(dict.fromkeys((*errors, *steps[:1], *steps[-1:]))),

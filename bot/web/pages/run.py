@@ -34,7 +34,7 @@ from bot.web.api.responses import RunRecordResponse, RunResponse, UnmeasuredRunR
 from bot.web.auth.access import Access, document_for_reader, for_page
 from bot.web.charts.plots import Plot, TimeBar, phase_fills, plots, time_bar
 from bot.web.layout import WebContext
-from bot.web.log_viewer.window import log_marks, window_start
+from bot.web.log_viewer.window import LogMarkKind, log_marks, window_start
 from bot.web.moments import Moment, moment
 
 MAX_TABLE_STEPS = 1_000
@@ -197,7 +197,7 @@ def _step_lines(record: RunRecord, run: MeasuredRun, access: Access) -> tuple[St
     steady = run.measurements.steady
     kept, candidates = set(steady.kept_steps), set(steady.candidate_steps)
     odd = {one.step: one.text for one in run.measurements.implausible}
-    anchors = {mark.offset: mark.anchor for mark in log_marks(run) if mark.kind == "step"}
+    anchors = {mark.offset: mark.anchor for mark in log_marks(run) if mark.kind is LogMarkKind.STEP}
     lines = []
     for step in _first_and_last(run.log.steps):
         link = access.links.log(

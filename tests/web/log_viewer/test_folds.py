@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from bot.web.log_viewer.view import MIN_FOLD_LINES, fold_lines
-from bot.web.log_viewer.window import LogLine, LogMark
+from bot.web.log_viewer.window import LogLine, LogMark, LogMarkKind
 
 CHATTER = (
     "I0421 10:17:11.{0:06} 1366 attentions.py:1088] attentions/q_{0} Logical: bfloat16[{0},2048] ('embed')."
@@ -41,7 +41,7 @@ def test_an_error_is_never_hidden() -> None:
         texts = [*chatter[:20], telling, *chatter[20:]]
         assert [(0, 20), (21, 41)] == [(fold.begin, fold.end) for fold in fold_lines(lines(*texts))]
     marked = lines(*chatter)
-    mark = LogMark(offset=0, anchor="step-0", words="step 0", kind="step")
+    mark = LogMark(offset=0, anchor="step-0", words="step 0", kind=LogMarkKind.STEP)
     marked[20] = replace(marked[20], mark=mark)
     assert [(0, 20), (21, 40)] == [(fold.begin, fold.end) for fold in fold_lines(marked)]
 

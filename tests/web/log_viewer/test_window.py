@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from bot.errors import UserError
 from bot.web.log_viewer.source import Logs, LogSource, open_log
 from bot.web.log_viewer.view import log_view, read_span
-from bot.web.log_viewer.window import MAX_PIECE_BYTES, LogMark, LogSpan, cut_window, log_lines, readable
+from bot.web.log_viewer.window import (
+    MAX_PIECE_BYTES,
+    LogMark,
+    LogMarkKind,
+    LogSpan,
+    cut_window,
+    log_lines,
+    readable,
+)
 from tests.log_writers.maxtext import maxtext_log
 
 CHARACTERS = st.text(alphabet="ab \n\r\tä€😀", max_size=400)
@@ -90,7 +98,9 @@ def test_a_log_in_one_line_is_broken_at_its_marks() -> None:
     """Each step of a pasted log begins a piece of its own, so that a link can lead to it."""
     text = maxtext_log(flat=True, steps=30)
     places = [found for found in range(len(text)) if text.startswith("completed step: ", found)]
-    marks = [LogMark(offset=at, anchor=f"step-{n}", words="", kind="step") for n, at in enumerate(places)]
+    marks = [
+        LogMark(offset=at, anchor=f"step-{n}", words="", kind=LogMarkKind.STEP) for n, at in enumerate(places)
+    ]
     shown = [line for line in log_lines(span(text), marks, 1) if line.mark]
     assert marks == [line.mark for line in shown]
     assert {True} == {bool(re.match(r"I\d{4} .*\] completed step: \d+, ", line.text)) for line in shown}
@@ -98,8 +108,8 @@ def test_a_log_in_one_line_is_broken_at_its_marks() -> None:
 
 def test_a_marked_line_knows_its_mark() -> None:
     """A mark anywhere in a line marks it; where two stand in one, the first leads."""
-    first = LogMark(offset=6, anchor="error", words="error", kind="error")
-    second = LogMark(offset=8, anchor="end", words="end", kind="mark")
+    first = LogMark(offset=6, anchor="error", words="error", kind=LogMarkKind.ERROR)
+    second = LogMark(offset=8, anchor="end", words="end", kind=LogMarkKind.EVENT)
     shown = list(log_lines(span("one\ntwo three\nfour\n"), (first, second), 1))
     assert [None, first, None] == [line.mark for line in shown]
     assert ("end",) == shown[1].also
