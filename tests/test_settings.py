@@ -41,7 +41,7 @@ def _problem(**changed: str) -> str:
 
 
 def test_defaults_make_a_complete_installation(tmp_path: Path) -> None:
-    """What is not given has a default that works on one machine."""
+    """Everything optional has a default that works on one machine."""
     settings = read_settings({**COMPLETE, "DATA_DIR": str(tmp_path)})
     assert (settings.app_id, settings.host, settings.port, settings.log_format) == (
         4242,
@@ -55,8 +55,8 @@ def test_defaults_make_a_complete_installation(tmp_path: Path) -> None:
     assert settings.poll_seconds == 60.0
 
 
-def test_everything_that_is_missing_is_said_at_once() -> None:
-    """Each required setting has its own line, with what it is for."""
+def test_all_missing_settings_are_reported_at_once() -> None:
+    """Each has its own line, with its meaning."""
     with pytest.raises(UserError) as caught:
         read_settings({})
     lines = caught.value.text.splitlines()
@@ -69,8 +69,8 @@ def test_everything_that_is_missing_is_said_at_once() -> None:
     assert "the App's number, from its settings page" in lines[1]
 
 
-def test_everything_that_is_wrong_is_said_at_once() -> None:
-    """Bad values are reported together, each with what to give instead."""
+def test_all_wrong_settings_are_reported_at_once() -> None:
+    """Each with what to give instead."""
     text = _problem(
         GITHUB_APP_ID="maxview",
         GITHUB_PRIVATE_KEY="not a key",
@@ -98,14 +98,14 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "-1", "80.5"])
-def test_a_port_that_cannot_be_is_refused(port: str) -> None:
-    """Ports lie between 1 and 65535."""
+def test_an_impossible_port_is_refused(port: str) -> None:
+    """Ports are between 1 and 65535."""
     assert f"PORT is {port!r}: give a port between 1 and 65535" in _problem(PORT=port)
 
 
 @pytest.mark.parametrize("seconds", ["0", "-5", "nan", "inf"])
-def test_a_pace_that_cannot_be_is_refused(seconds: str) -> None:
-    """A server cannot look every 0 s, nor never."""
+def test_an_impossible_poll_interval_is_refused(seconds: str) -> None:
+    """A server can poll neither every 0 s nor never."""
     assert f"POLL_SECONDS is {seconds!r}" in _problem(POLL_SECONDS=seconds)
 
 
@@ -121,7 +121,7 @@ def test_a_pace_that_cannot_be_is_refused(seconds: str) -> None:
     ids=["lines", "escaped", "base64", "base64 in lines", "padded"],
 )
 def test_a_key_is_read_in_every_form_people_paste(text: str) -> None:
-    """PEM text, with real or written line ends, or all of it in base64, gives the same key."""
+    """PEM text, with real or escaped line ends, or all of it in base64, gives the same key."""
     assert read_settings({**COMPLETE, "GITHUB_PRIVATE_KEY": text}).private_key == PEM + "\n"
 
 
@@ -157,7 +157,7 @@ def test_a_key_file_that_holds_no_key_is_named_and_not_shown(tmp_path: Path) -> 
     ids=["cut", "a line is missing", "no key", "another kind"],
 )
 def test_a_key_that_cannot_sign_is_refused_at_the_start(text: str) -> None:
-    """A paste that lost a line is told before GitHub is asked with it, and not repeated."""
+    """A paste that lost a line is reported before GitHub gets it, and not repeated."""
     said = _problem(GITHUB_PRIVATE_KEY=text)
     assert "GITHUB_PRIVATE_KEY holds a private key that is cut or not GitHub's" in said
     assert text.splitlines()[1] not in said
@@ -182,7 +182,7 @@ def test_secrets_are_not_in_messages() -> None:
     assert "hunter2" not in text
 
 
-def test_addresses_lose_their_last_slash() -> None:
+def test_addresses_lose_their_trailing_slash() -> None:
     """PUBLIC_URL and GITHUB_API_URL are joined with paths that begin with one."""
     settings = read_settings(
         {**COMPLETE, "PUBLIC_URL": "https://maxview.example/", "GITHUB_API_URL": "https://ghe/api/v3/"}
@@ -228,16 +228,17 @@ def _serve(tmp_path: Path, **settings: str) -> "subprocess.CompletedProcess[str]
     )
 
 
-def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The setting, the folder and the user stand in one line; root may write anywhere, so it is asked for."""
+def test_an_unwritable_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The setting, the folder and the user are in one line; root may write anywhere, so the check itself is
+    tested."""
     monkeypatch.setattr(os, "access", lambda path, _mode: Path(path) != tmp_path)
     with pytest.raises(UserError) as told:
         serve(read_settings({**COMPLETE, "DATA_DIR": str(tmp_path)}))
     assert told.value.text.startswith(f"DATA_DIR: {tmp_path} cannot be written to by user {os.getuid()}")
 
 
-def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
-    """Said once, with what to change."""
+def test_a_port_in_use_is_reported_in_one_line(tmp_path: Path) -> None:
+    """With what to change."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ended = _serve(tmp_path, PORT=str(port))
@@ -258,7 +259,7 @@ def _quiet_root() -> object:
 
 @pytest.mark.usefixtures("_quiet_root")
 def test_log_lines_cannot_be_forged(capfd: pytest.CaptureFixture[str]) -> None:
-    """A text from outside with line ends in it stays on the one line of its event, in both formats."""
+    """A text from outside with line ends stays on the one line of its event, in both formats."""
     forged = "x\n2026-01-01T00:00:00Z ERROR all is lost"
     for log_format in ("text", "json"):
         set_up_logging(log_format)

@@ -65,8 +65,8 @@ def _problems(text: str) -> list[tuple[int, str]]:
     return [(problem.line, problem.text) for problem in problems_of(text)]
 
 
-def test_the_documented_configuration_is_read_whole() -> None:
-    """Every key of the contract ends where it belongs."""
+def test_every_documented_key_is_read() -> None:
+    """Every key ends in its place of the suite."""
     suite = read_suite(FULL)
     assert suite.runs is not None
     assert suite.launch is not None
@@ -105,7 +105,7 @@ def test_everything_optional_has_a_default() -> None:
 
 
 def test_a_local_launch_names_its_repository() -> None:
-    """What the demonstration and a machine with a device use."""
+    """As in the demo, and on a machine with a device."""
     suite = read_suite(
         "version: 1\nlaunch: {cluster: local, local: {repository: /src/x, timeout: 2h}}\n"
         "cases:\n  a:\n    command: >-\n      python train.py\n      --steps 10\n"
@@ -132,7 +132,7 @@ def test_a_local_launch_names_its_repository() -> None:
         ("docker-image", "gcr.io/p/i:`id`"),
     ],
 )
-def test_words_of_a_launch_that_a_shell_could_read_are_refused(key: str, value: str) -> None:
+def test_values_with_a_meaning_to_a_shell_are_refused(key: str, value: str) -> None:
     """xpk pastes them into commands."""
     right = {"cluster": "c", "project": "p", "zone": "z", "device-type": "v6e-32", "docker-image": "i:{sha}"}
     lines = "".join(f"    {name}: '{word}'\n" for name, word in (right | {key: value}).items())
@@ -143,7 +143,7 @@ def test_words_of_a_launch_that_a_shell_could_read_are_refused(key: str, value: 
 
 
 def test_checks_are_one_word_or_a_mapping() -> None:
-    """The word stands for the kind alone; what else may be said needs the mapping, and its kind."""
+    """The word stands for the kind alone; everything else needs the mapping, with its kind."""
     assert CheckConfig(kind=CheckKind.CHECK) == read_suite(SMALL + "checks: check\n").checks
     whole = "checks: {kind: status, pending: true, fail_on_regression: true}\n"
     assert CheckConfig(kind=CheckKind.STATUS, pending=True, fail_on_regression=True) == (
@@ -154,14 +154,14 @@ def test_checks_are_one_word_or_a_mapping() -> None:
     )
 
 
-def test_words_that_old_yaml_takes_for_switches_are_words() -> None:
-    """`checks: off` is no false, and a case called 010 is not the number 8."""
+def test_words_are_read_as_in_yaml_1_2() -> None:
+    """`checks: off` is not false, and a case called 010 is not the number 8."""
     suite = read_suite(SMALL.replace("03_dropout", "010") + "checks: off\n")
     assert (CheckConfig(), ("010", "04_int8")) == (suite.checks, suite.case_names)
 
 
-def test_every_problem_is_said_at_once_with_its_line_and_the_nearest_valid_word() -> None:
-    """A person mends the file in one go."""
+def test_every_problem_is_reported_at_once_with_its_line_and_nearest_key() -> None:
+    """A person fixes the file in one go."""
     bad = """\
 version: 2
 runs:
@@ -231,28 +231,28 @@ trigers: 1
         ("version: 1\n? [a]\n: 1\n", 2, "?: unknown key; valid are version, runs, launch,"),
     ],
 )
-def test_what_is_not_a_configuration_at_all_is_said(text: str, line: int, said: str) -> None:
-    """The first thing to mend, at its line."""
+def test_a_file_that_is_no_configuration_has_one_problem(text: str, line: int, said: str) -> None:
+    """The first thing to fix, at its line."""
     (first, *_) = sorted(_problems(text), key=lambda problem: said not in problem[1])
     assert (line, said) == (first[0], first[1][: len(said)])
 
 
-def test_a_small_text_cannot_stand_for_a_huge_one() -> None:
-    """Aliases of aliases are counted, not written out."""
+def test_aliases_cannot_make_a_small_file_huge() -> None:
+    """Aliases of aliases are counted, not expanded without end."""
     keys = ", ".join(f"c{n}: &c {{command: x}}" if n == 0 else f"c{n}: *c" for n in range(MOST_VALUES // 2))
     assert [(1, f"stands for more than {MOST_VALUES} parts; write fewer aliases")] == _problems(
         f"{{version: 1, runs: {{source: 'file:/x', pattern: '{{case}}'}}, cases: {{{keys}}}}}"
     )
 
 
-def test_the_wrong_file_is_said_to_be_wrong_within_limits() -> None:
+def test_a_wrong_file_has_a_limited_number_of_problems() -> None:
     """Nobody reads a million messages, and nobody waits for them."""
     wrong = ", ".join(f"k{n}: 1" for n in range(900))
     cases = ", ".join(f"c{n}: *l" for n in range(4000))
     assert MOST_PROBLEMS == len(_problems(f"version: 1\nlaunch: &l {{{wrong}}}\ncases: {{{cases}}}\n"))
 
 
-def test_a_number_beyond_all_limits_is_refused_like_any_other() -> None:
+def test_an_infinite_number_is_refused_like_any_other() -> None:
     """YAML can write numbers that no computer holds."""
     assert [
         (4, "budget.chip_hours_per_day: must be 0 or more, not 1e999"),
@@ -289,21 +289,21 @@ def test_a_number_beyond_all_limits_is_refused_like_any_other() -> None:
         (("version: 1", ""), 2, "version is missing; write version: 1"),
     ],
 )
-def test_what_several_keys_say_together_is_checked(change: tuple[str, str], line: int, said: str) -> None:
+def test_conditions_across_keys_are_checked(change: tuple[str, str], line: int, said: str) -> None:
     """Each key is fine by itself; together they cannot work."""
     found = [problem for problem in _problems(SMALL.replace(*change)) if problem[1].startswith(said)]
     assert [line] == [at for at, _ in found]
 
 
-def test_what_somebody_wrote_cannot_steer_a_terminal() -> None:
-    """Messages show what was written, cut, without what a terminal obeys."""
+def test_messages_contain_no_control_characters() -> None:
+    """They show what was written, cut, and nothing that a terminal interprets."""
     ((_, said),) = _problems(SMALL + '"\\e[31m\\u202e' + "k" * 500 + '": 1\n')
     assert said.isprintable()
     assert len(said) < 300
 
 
 def test_triggers_decide_by_globs() -> None:
-    """Paths and branches are matched whole; without paths every change counts."""
+    """Paths and branches match as a whole; without paths every change counts."""
     triggers = read_suite(FULL).triggers
     assert triggers.touched_by(["README.md", "src/a/b.py"])
     assert not triggers.touched_by(["README.md", "other/src/a.py"])
@@ -318,13 +318,13 @@ def test_triggers_decide_by_globs() -> None:
 _SCHEMA = jsonschema_rs.validator_for(json_schema())
 
 
-def test_the_schema_is_a_schema_and_plain_json() -> None:
+def test_the_json_schema_is_valid_and_plain_json() -> None:
     """Editors load it."""
     jsonschema_rs.meta.validate(json_schema())
     assert json_schema() == json.loads(json.dumps(json_schema()))
 
 
-def test_every_key_says_what_it_is_for() -> None:
+def test_every_key_has_a_description() -> None:
     """The schema is the reference that editors show."""
     schema = json_schema()
     sections = {"": schema} | schema["$defs"]
@@ -535,14 +535,14 @@ def test_the_schema_and_the_program_refuse_the_same(document: Any) -> None:
 
 @given(st.text(max_size=200) | st.text(alphabet="{}[]:,&*!|>-#\n\t '\"ab1", max_size=60))
 @settings(deadline=None)
-def test_no_text_is_too_odd(text: str) -> None:
-    """Whatever a pull request puts into the file, the answer is a Suite or UserError."""
+def test_any_text_is_a_suite_or_a_user_error(text: str) -> None:
+    """Whatever a pull request puts into the file."""
     if not problems_of(text):
         assert isinstance(read_suite(text), Suite)
 
 
-def test_a_case_may_name_the_paths_that_concern_it() -> None:
-    """A change elsewhere does not run it by itself; a case without paths is concerned by every change."""
+def test_a_case_may_name_its_paths() -> None:
+    """Other changes do not run it automatically; a case without paths runs for every change."""
     text = SMALL.replace("04_int8: {}", '04_int8: {paths: ["src/quantization/**"]}')
     suite = read_suite(text)
     touched = [name for name, case in suite.cases.items() if case.touched_by(["src/models/a.py"])]

@@ -112,13 +112,13 @@ WRONG = (
 def test_an_edited_configuration_is_previewed(
     files: dict[str, str], said: str, preview: Callable[[dict[str, str]], str]
 ) -> None:
-    """Its errors are told before they are on the default branch, with their lines."""
+    """Its problems are reported with their lines before it reaches the default branch."""
     assert preview(files) == said
 
 
-def test_a_configuration_is_asked_for_once_a_minute(scene: Scene) -> None:
-    """Every look at a pull request needs it, and GitHub counts requests; which branch is the default one is
-    asked where it is another than before."""
+def test_a_configuration_is_cached_for_a_minute(scene: Scene) -> None:
+    """Every look at a pull request needs it, and GitHub counts requests. The default branch is read again
+    only after a change."""
     suites = scene.process()
     for seconds in (0.0, CACHE_SECONDS / 2, CACHE_SECONDS + 1):
         scene.clock = NOW + seconds
@@ -127,17 +127,17 @@ def test_a_configuration_is_asked_for_once_a_minute(scene: Scene) -> None:
     assert [file, facts, file] == scene.forge.requests
 
 
-def test_what_was_pushed_to_main_is_read_at_once_and_compared(scene: Scene) -> None:
-    """Where it says the same as before, nobody looks again, whichever processes hear of the pushes."""
+def test_a_push_to_main_refreshes_the_configuration(scene: Scene) -> None:
+    """An unchanged one makes no pull request due, whichever processes get the push."""
     assert [True, False] == [scene.push(scene.process()) for _ in range(2)]
     assert [True, False] == [scene.look() for _ in range(2)]
     assert [True, False] == [scene.push(scene.process(), CHECKED) for _ in range(2)]
     assert [True, False] == [scene.look() for _ in range(2)]
 
 
-def test_what_one_process_saw_no_other_goes_on_without(scene: Scene) -> None:
-    """The one that hears of the push has the pull requests looked at; another one does that, and has a copy
-    of what was there before."""
+def test_a_change_seen_by_one_process_reaches_all(scene: Scene) -> None:
+    """One process gets the push and makes the pull requests due; another one works on them, with an older
+    copy in its cache."""
     here, there = scene.process(), scene.process()
     old = scene.read(there)
     scene.look()
@@ -146,8 +146,8 @@ def test_what_one_process_saw_no_other_goes_on_without(scene: Scene) -> None:
     assert old != scene.read(there) == scene.read(here)
 
 
-def test_a_change_whose_push_nobody_heard_of_is_seen_by_whoever_reads_next(scene: Scene) -> None:
-    """It has everything looked at, also what was not due."""
+def test_a_change_without_a_delivery_is_seen_at_the_next_read(scene: Scene) -> None:
+    """It makes every pull request due."""
     suites = scene.process()
     scene.read(suites)
     scene.look()
@@ -158,9 +158,8 @@ def test_a_change_whose_push_nobody_heard_of_is_seen_by_whoever_reads_next(scene
     assert scene.look()
 
 
-def test_a_change_that_is_taken_back_before_it_is_heard_of_leaves_nothing_behind(scene: Scene) -> None:
-    """A look between the two pushes saw what neither delivery shows; whoever it was about is looked at
-    again."""
+def test_a_reverted_change_leaves_nothing_behind(scene: Scene) -> None:
+    """A look between the two pushes saw what neither delivery shows; its pull requests become due again."""
     suites = scene.process()
     scene.push(suites)
     scene.look()
@@ -173,8 +172,8 @@ def test_a_change_that_is_taken_back_before_it_is_heard_of_leaves_nothing_behind
     assert scene.read(passing) == scene.read(suites)
 
 
-def test_a_reading_that_a_push_overtakes_is_neither_kept_nor_told(scene: Scene) -> None:
-    """GitHub answered it with what was there before the push, which another process heard of meanwhile."""
+def test_a_read_overtaken_by_a_push_is_discarded(scene: Scene) -> None:
+    """GitHub answered it with the file from before the push, which another process saw meanwhile."""
     other = scene.process()
 
     async def push() -> None:
@@ -187,8 +186,8 @@ def test_a_reading_that_a_push_overtakes_is_neither_kept_nor_told(scene: Scene) 
     assert not scene.push(other)
 
 
-def test_a_late_delivery_that_names_another_default_branch_is_not_believed(scene: Scene) -> None:
-    """It was the default once; what anybody pushes there now configures nothing."""
+def test_a_late_delivery_with_a_former_default_branch_is_not_believed(scene: Scene) -> None:
+    """Pushes to that branch configure nothing now."""
     suites = scene.process()
     right = scene.read(suites)
     scene.look()
@@ -198,7 +197,7 @@ def test_a_late_delivery_that_names_another_default_branch_is_not_believed(scene
     assert not scene.look()
 
 
-def test_an_edited_repository_has_every_process_read_anew(scene: Scene) -> None:
+def test_an_edited_repository_invalidates_every_cache(scene: Scene) -> None:
     """Its default branch may be another one, whose configuration nobody pushed."""
     here, there = scene.process(), scene.process()
     old = scene.read(there)

@@ -45,8 +45,8 @@ def branch_sha(repository: DemoRepository, expected: Verdict) -> str:
     return next(branch.commit.sha for branch in repository.branches if branch.scenario.expected is expected)
 
 
-def test_every_kind_of_answer_has_a_pull_request() -> None:
-    """The five that the contract asks for, each from a branch of its own."""
+def test_every_kind_of_verdict_has_a_scenario() -> None:
+    """The five that the contract demands, each from its own branch."""
     pulls = scenarios()
     assert [pull.expected for pull in pulls] == [
         Verdict.SAME,
@@ -111,8 +111,10 @@ def test_main_prints_what_maxtext_prints(repository: DemoRepository, tmp_path: P
     ]
 
 
-def test_a_line_waits_until_the_next_step_was_dispatched(repository: DemoRepository, tmp_path: Path) -> None:
-    """The last step's checkpoint stands before the last two step lines, as in MaxText's own logs."""
+def test_a_step_line_follows_the_dispatch_of_the_next_step(
+    repository: DemoRepository, tmp_path: Path
+) -> None:
+    """The last step's checkpoint comes before the last two step lines, as in MaxText's own logs."""
     _, log = trained(repository, repository.main.sha, tmp_path / "main")
     order = [log.index(f"completed step: {step},") for step in (9, 10, 11)]
     order.insert(1, log.index("save for step 11"))
@@ -127,7 +129,7 @@ def test_a_change_without_effect_trains_the_same(repository: DemoRepository, tmp
         assert LOSS.findall(other) == LOSS.findall(log)
 
 
-def test_the_lost_momentum_bends_the_loss_curve(repository: DemoRepository, tmp_path: Path) -> None:
+def test_the_lost_momentum_changes_the_loss_curve(repository: DemoRepository, tmp_path: Path) -> None:
     """The first step is the same, and later ones are more than 5 % off."""
     _, log = trained(repository, repository.main.sha, tmp_path / "main")
     _, other = trained(repository, branch_sha(repository, Verdict.DIVERGED), tmp_path / "branch")
@@ -153,8 +155,8 @@ def test_the_older_environment_is_reported(repository: DemoRepository, tmp_path:
     assert "Jaxlib Version: 0.8.1\n" in log
 
 
-def test_an_edit_that_no_longer_fits_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pull request that changes nothing would show nothing."""
+def test_an_edit_that_no_longer_applies_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pull request without a change would show nothing."""
     stale = Scenario(
         branch="stale",
         title="t",

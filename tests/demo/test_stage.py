@@ -12,7 +12,7 @@ import pytest
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
-def test_a_demonstration_that_is_ended_leaves_nothing_behind(how: signal.Signals, tmp_path: Path) -> None:
+def test_an_interrupted_demo_leaves_nothing_behind(how: signal.Signals, tmp_path: Path) -> None:
     """Its server ends with it, its folder is gone, and the database of the settings is untouched."""
     database, folder = tmp_path / "real.sqlite", tmp_path / "temporary"
     folder.mkdir()

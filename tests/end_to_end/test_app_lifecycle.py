@@ -25,11 +25,12 @@ def make_import_scene(tmp_path: Path) -> Iterator[Callable[..., ImportScene]]:
         yield make
 
 
-def test_a_check_stands_beside_the_comment_and_its_buttons_are_commands(
+def test_a_check_is_created_and_its_buttons_are_commands(
     make_import_scene: Callable[..., ImportScene],
 ) -> None:
-    """It is made concluded; who may not write is refused in the comment; who may is heard; a check that was
-    asked for again, which GitHub resets, is concluded at once; a whole commit's checks too."""
+    """The check is created with its conclusion. A button pressed without write access is refused in the
+    comment, one with write access works. A check that is requested again, which GitHub resets, is concluded
+    at once; so are all checks of a commit."""
     scene = make_import_scene("{kind: check, fail_on_regression: true}")
     number = scene.open_pull()
     check = scene.check("failure")
@@ -53,8 +54,8 @@ def test_a_check_stands_beside_the_comment_and_its_buttons_are_commands(
 def test_a_change_that_touches_no_case_has_a_skipped_check_and_no_comment(
     make_import_scene: Callable[..., ImportScene],
 ) -> None:
-    """A repository may require the check of every pull request, also of those that were open when its
-    configuration began to say so; who asks gets the answer, in the same check."""
+    """A repository may require the check on every pull request, also on those that were open when it was
+    configured. A command is answered in the same check."""
     paths = '{paths: ["other/**"]}'
     scene = make_import_scene("off", paths)
     number, github = scene.open_pull(), scene.hosted.github
@@ -72,8 +73,8 @@ def test_a_change_that_touches_no_case_has_a_skipped_check_and_no_comment(
 def test_a_merge_queue_gets_the_check_that_it_waits_for(
     make_import_scene: Callable[..., ImportScene],
 ) -> None:
-    """One, whoever asks how often, and though the process dies once it is written; asked for again, which
-    takes its conclusion away, it is concluded again. The commit is not measured."""
+    """One check, however often it is requested, also where the process dies right after writing it. Requested
+    again, which removes its conclusion, it is concluded again. The commit is not measured."""
     scene = make_import_scene("check", '{branches: ["**"]}')
     number, died = scene.open_pull(), threading.Event()
     scene.check("skipped")
@@ -106,10 +107,10 @@ def test_a_merge_queue_gets_the_check_that_it_waits_for(
     assert 404 == scene.server.status(f"/acme/maxtext/branch/{queued}")
 
 
-def test_a_missing_permission_is_said_once_and_found_again(
+def test_a_missing_permission_is_named_and_its_grant_is_noticed(
     make_import_scene: Callable[..., ImportScene],
 ) -> None:
-    """The comment names it; when it is granted the check appears and the comment is silent about it."""
+    """The comment names it; once granted, the check appears and the comment no longer mentions it."""
     scene = make_import_scene("check")
     scene.hosted.github.state.permissions["checks"] = "read"
     number = scene.open_pull()
@@ -123,8 +124,10 @@ def test_a_missing_permission_is_said_once_and_found_again(
     )
 
 
-def test_a_renamed_repository_takes_everything_along(make_import_scene: Callable[..., ImportScene]) -> None:
-    """The same comment, the same runs, the pull request known; old addresses lead to the new ones."""
+def test_a_renamed_repository_keeps_its_comment_and_runs(
+    make_import_scene: Callable[..., ImportScene],
+) -> None:
+    """The same comment, the same runs, the known pull request; old addresses redirect to the new ones."""
     scene = make_import_scene()
     number = scene.open_pull()
     before = scene.comment(number, "slower")
@@ -143,10 +146,11 @@ def test_a_renamed_repository_takes_everything_along(make_import_scene: Callable
     assert 307 == ask(f"{scene.server.url}/acme/maxtext").status_code
 
 
-def test_a_rename_while_the_comment_is_being_written_leaves_one(
+def test_a_rename_while_the_comment_is_written_leaves_one_comment(
     make_import_scene: Callable[..., ImportScene],
 ) -> None:
-    """Who wrote it has lost its row by then; the next knows the comment by its mark, whatever the name."""
+    """The writer has lost its row by then; the next one finds the comment by its marker, whatever the
+    name."""
     scene = make_import_scene()
     moved: list[bool] = []
 
@@ -164,10 +168,10 @@ def test_a_rename_while_the_comment_is_being_written_leaves_one(
     assert 1 == len(scene.hosted.github.comments_of(number))
 
 
-def test_a_suspended_installation_is_let_alone_and_revived(
+def test_a_suspended_installation_is_left_alone_and_resumes(
     make_import_scene: Callable[..., ImportScene],
 ) -> None:
-    """Pushes meanwhile are answered when it works again, also those of which no webhook told."""
+    """Pushes during the suspension are answered afterwards, also those without a webhook."""
     scene = make_import_scene()
     number = scene.open_pull()
     scene.comment(number, "slower")
@@ -184,7 +188,8 @@ def test_a_suspended_installation_is_let_alone_and_revived(
 def test_a_locked_conversation_and_an_archived_repository_are_respected(
     make_import_scene: Callable[..., ImportScene],
 ) -> None:
-    """The page says it, nothing is tried again and again, and what changed meanwhile is said afterwards."""
+    """The page says so, nothing is retried again and again, and changes of that time are reported
+    afterwards."""
     scene = make_import_scene()
     number = scene.open_pull()
     scene.comment(number, "slower")
@@ -206,8 +211,8 @@ def test_a_locked_conversation_and_an_archived_repository_are_respected(
     scene.comment(number, f"head {last}")
 
 
-def test_a_deleted_comment_comes_again_once(make_import_scene: Callable[..., ImportScene]) -> None:
-    """Who deletes it twice has the page; an edit by somebody else is put right."""
+def test_a_deleted_comment_is_recreated_once(make_import_scene: Callable[..., ImportScene]) -> None:
+    """After a second deletion only the page remains; an edit by somebody else is overwritten."""
     scene = make_import_scene()
     number = scene.open_pull()
     first = scene.comment(number, "slower")

@@ -8,8 +8,8 @@ from tests.end_to_end.scenes import launch_scene
 TIGHT = "budget: {chip_hours_per_day: 0.2}\ntriggers: {pull_request: false}\n"
 
 
-def test_a_run_over_the_budget_waits_and_the_comment_says_for_what(tmp_path: Path) -> None:
-    """`plan` says the price and starts nothing; then one run is under way, the others wait for midnight."""
+def test_a_run_over_the_budget_waits_and_the_comment_says_why(tmp_path: Path) -> None:
+    """`plan` shows the price and starts nothing; then one run starts, the others wait for midnight."""
     with launch_scene(tmp_path, TIGHT) as scene:
         head = scene.commit("A = 1\n")
         number = scene.open()

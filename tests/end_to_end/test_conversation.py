@@ -37,8 +37,8 @@ def _assert_nothing_starts(scene: LaunchScene, number: int) -> None:
     assert {} == scene.runs()
 
 
-def test_a_baseline_that_is_asked_for_is_measured(on_request: LaunchScene) -> None:
-    """A commit of main; what somebody pushed elsewhere is none."""
+def test_a_requested_baseline_is_measured(on_request: LaunchScene) -> None:
+    """Only a commit of main; commits of other branches are refused."""
     head, main = on_request.commit("A = 1\n"), on_request.git.head("main")
     number = on_request.open()
     on_request.say(number, "bob", f"/benchmark baseline {head}\n/benchmark baseline")
@@ -47,9 +47,9 @@ def test_a_baseline_that_is_asked_for_is_measured(on_request: LaunchScene) -> No
     assert {} == on_request.runs(head)
 
 
-def test_a_label_starts_runs_and_taking_it_away_ends_them(on_request: LaunchScene) -> None:
-    """Nothing runs before; an outsider's label does nothing but a line; a writer's starts the runs, and
-    within ten seconds of its end they are gone. The labels are made in the repository, once it is spoken."""
+def test_a_label_starts_runs_and_removing_it_ends_them(on_request: LaunchScene) -> None:
+    """Nothing runs before. An outsider's label only adds a line. A writer's label starts the runs, which are
+    gone within ten seconds of its removal. The labels exist in the repository after the first look."""
     head, github = on_request.commit("A = 1\n"), on_request.hosted.github
     number = on_request.open()
     on_request.hosted.run(github.label(number, "benchmark:a", "mallory"))
@@ -67,8 +67,8 @@ def test_a_label_starts_runs_and_taking_it_away_ends_them(on_request: LaunchScen
     assert "label benchmark` by bob" in body
 
 
-def test_cancel_ends_what_runs_until_somebody_asks_again(scene: LaunchScene) -> None:
-    """Within ten seconds, said in the row with who it was; `run` starts anew; one comment all the while."""
+def test_cancel_ends_runs_until_somebody_requests_them_again(scene: LaunchScene) -> None:
+    """Within ten seconds, and the row names who cancelled; `run` starts again; one comment throughout."""
     head = scene.commit("A = 1\n")
     number = scene.open()
     scene.server.wait_until(lambda: scene.running(head), "the head is measured")
@@ -84,9 +84,9 @@ def test_cancel_ends_what_runs_until_somebody_asks_again(scene: LaunchScene) -> 
     assert first.id == scene.comment(number, "runs that are missing are started").id
 
 
-def test_a_forks_code_runs_once_it_was_approved_and_only_that(scene: LaunchScene) -> None:
-    """It waits; its author cannot approve it; a writer can, by the command that the comment gives; other
-    files wait again, and what was approved before ends."""
+def test_a_forks_code_runs_only_as_approved(scene: LaunchScene) -> None:
+    """It waits. Its author cannot approve it; a writer can, by the command in the comment. Other files wait
+    again, and runs of the approved files end."""
     head = scene.commit("A = 1\n")
     number = scene.open(author="mallory", fork="mallory/maxtext")
     approve = f"/benchmark approve {head}"
@@ -109,9 +109,9 @@ def test_a_forks_code_runs_once_it_was_approved_and_only_that(scene: LaunchScene
     assert {} == scene.runs(other)
 
 
-def test_a_verdict_is_accepted_and_stays_what_it_is(scene: LaunchScene) -> None:
-    """The row says who accepted it and why, with nothing in it that acts; the verdict keeps its words, and
-    the next head that fails in the same way is covered too. Once it is closed a command is told so."""
+def test_an_accepted_verdict_keeps_its_words(scene: LaunchScene) -> None:
+    """The row names who accepted it and why, with nothing in it that acts. The next head that fails in the
+    same way is covered too. A command on the closed pull request is refused."""
     scene.git.write(BRANCH, {"job.py": BREAKS}, scene.git.head("main"))
     number = scene.open()
     verdict = scene.comment(number, "(1 of 1 case done)").body.splitlines()[2]
@@ -132,7 +132,7 @@ def test_a_verdict_is_accepted_and_stays_what_it_is(scene: LaunchScene) -> None:
     scene.comment(number, "This pull request is closed: nothing is run for it")
 
 
-def test_who_asks_too_often_is_told_once_when_it_opens_again(on_request: LaunchScene) -> None:
+def test_too_many_commands_are_refused_with_the_time_of_the_next(on_request: LaunchScene) -> None:
     """Twenty commands an hour, in a database that outlives the server."""
     on_request.commit("A = 1\n")
     number = on_request.open()
@@ -151,8 +151,8 @@ def test_who_asks_too_often_is_told_once_when_it_opens_again(on_request: LaunchS
     assert {} == on_request.runs()
 
 
-def test_a_comment_that_is_edited_into_a_command_is_none(on_request: LaunchScene) -> None:
-    """What stood there when it was written counts; and so does a command whose comment is edited away."""
+def test_editing_a_comment_triggers_no_command(on_request: LaunchScene) -> None:
+    """Only its first text counts; a command whose comment is edited away still counts."""
     head, github = on_request.commit("A = 1\n"), on_request.hosted.github
     number = on_request.open()
     harmless = on_request.say(number, "bob", "Nice")

@@ -27,10 +27,10 @@ def _killer(scene: EmulateScene, died: threading.Event) -> Callable[[], None]:
     return kill
 
 
-def test_a_kill_anywhere_between_receipt_and_comment_leaves_one_comment(
+def test_a_kill_anywhere_between_delivery_and_comment_leaves_one_comment(
     make_scene: Callable[..., EmulateScene],
 ) -> None:
-    """Before and after GitHub was asked, before and after the comment was written: one true comment."""
+    """Before and after requests to GitHub, before and after the comment is written: one correct comment."""
     scene = make_scene()
     scene.runs.write_runs("04_int8", "main", scene.base, 2)
     scene.server.start()
@@ -51,7 +51,7 @@ def test_a_kill_anywhere_between_receipt_and_comment_leaves_one_comment(
 def test_a_kill_right_after_the_acknowledgement_loses_nothing(
     make_scene: Callable[..., EmulateScene],
 ) -> None:
-    """What was answered with 202 is worked on by the next process."""
+    """The next process works on what was answered with 202."""
     scene = make_scene()
     number = scene.open_pull()
     payload = delivered_pull(scene, number)
@@ -63,10 +63,10 @@ def test_a_kill_right_after_the_acknowledgement_loses_nothing(
     scene.comment(number, "no run")
 
 
-def test_a_kill_while_an_edit_is_answered_writes_nothing_twice(
+def test_a_kill_while_a_command_is_answered_answers_it_once(
     make_scene: Callable[..., EmulateScene],
 ) -> None:
-    """The command that was being answered is answered once, in the same comment."""
+    """In the same comment."""
     scene = make_scene()
     scene.server.start()
     number, died = scene.open_pull(), threading.Event()
@@ -83,7 +83,7 @@ def test_a_kill_while_an_edit_is_answered_writes_nothing_twice(
 
 
 def test_nothing_is_written_while_nothing_changes(make_scene: Callable[..., EmulateScene]) -> None:
-    """The bucket is looked at again and again, and the comment is left alone, also after a restart."""
+    """The bucket is read again and again, and the comment is left alone, also after a restart."""
     scene = make_scene(POLL_SECONDS="0.2")
     scene.usual_runs()
     scene.server.start()
@@ -99,8 +99,10 @@ def test_nothing_is_written_while_nothing_changes(make_scene: Callable[..., Emul
     assert scene.comment(number) == before
 
 
-def test_the_end_in_good_order_is_quick_and_hands_back(make_scene: Callable[..., EmulateScene]) -> None:
-    """SIGTERM while GitHub does not answer: status 0 within 10 s, and the next process need not wait."""
+def test_sigterm_ends_the_server_quickly_and_releases_its_leases(
+    make_scene: Callable[..., EmulateScene],
+) -> None:
+    """While GitHub does not answer: status 0 within 10 s, and the next process need not wait."""
     scene = make_scene()
     scene.server.start()
     asked, answer = threading.Event(), threading.Event()
@@ -123,18 +125,18 @@ def test_the_end_in_good_order_is_quick_and_hands_back(make_scene: Callable[...,
     assert time.monotonic() - begun < 25
 
 
-def test_an_idle_server_ends_at_once(make_scene: Callable[..., EmulateScene]) -> None:
-    """With nothing to finish, SIGTERM takes a moment, and the log ends without a traceback."""
+def test_sigterm_ends_an_idle_server_at_once(make_scene: Callable[..., EmulateScene]) -> None:
+    """The log ends without a traceback."""
     scene = make_scene()
     status, seconds = scene.server.start().stop()
     assert (status, seconds < 5) == (0, True)
     assert "Traceback" not in scene.server.log
 
 
-def test_a_database_that_goes_away_costs_nothing_that_was_acknowledged(
+def test_an_outage_of_the_database_loses_no_acknowledged_delivery(
     make_scene: Callable[..., EmulateScene], postgres: Postgres
 ) -> None:
-    """503 at once while it is away, 202 for the same delivery when it is back, and then the comment."""
+    """503 at once during the outage, 202 for the same delivery afterwards, and then the comment."""
     url = postgres.empty()
     scene = make_scene(DATABASE_URL=url)
     number = scene.open_pull()
@@ -179,8 +181,8 @@ def test_two_servers_on_one_database_write_one_comment(
     scene.comment(number, "2 same")
 
 
-def test_a_github_that_does_not_answer_is_asked_again(make_scene: Callable[..., EmulateScene]) -> None:
-    """A connection that breaks off after the comment was written does not make a second one."""
+def test_requests_without_an_answer_are_retried(make_scene: Callable[..., EmulateScene]) -> None:
+    """A connection that breaks after the comment was written does not create a second one."""
     scene = make_scene()
     scene.server.start()
 

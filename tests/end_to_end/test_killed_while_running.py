@@ -81,7 +81,7 @@ def _rows(scene: LaunchScene) -> list[tuple[str, int, int]]:
 
 
 def test_a_kill_at_every_write_from_plan_to_measurement_starts_each_job_once(scene: LaunchScene) -> None:
-    """Twelve deaths, one after another: every run is adopted, ends, and is measured."""
+    """Twelve kills in a row: every run is adopted, ends, and is measured."""
     scene.git.write(BRANCH, {"src/a.py": "A = 1\n"}, scene.git.head("main"))
     number = scene.open()
     scene.server.wait_until(scene.runs, "runs are planned")
@@ -100,7 +100,8 @@ def test_a_kill_at_every_write_from_plan_to_measurement_starts_each_job_once(sce
 
 
 def test_a_kill_at_every_write_of_a_cancellation_leaves_no_job(scene: LaunchScene) -> None:
-    """Four deaths between the operator's wish and its end: the processes are gone, nothing starts again."""
+    """Four kills between the operator's cancellation and its end: the processes are gone, nothing starts
+    again."""
     head = scene.commit("A = 1\n")
     scene.open()
     scene.server.wait_until(lambda: scene.running(head), "the head is measured")

@@ -23,10 +23,10 @@ POINTS = (
 )
 
 
-def test_a_kill_while_workloads_are_made_and_read_makes_none_twice(
+def test_a_kill_while_workloads_are_created_and_read_creates_none_twice(
     make_scene: Callable[..., EmulateScene], tmp_path: Path
 ) -> None:
-    """Three deaths: each workload runs once, and the pull request gets its numbers."""
+    """Three kills: each workload runs once, and the pull request gets its numbers."""
     cluster = Cluster()
     with kubernetes(cluster) as address:
         path = f"{install(tmp_path / 'bin', address)}{os.pathsep}{os.environ['PATH']}"

@@ -33,9 +33,9 @@ def _ours(scene: ImportScene, number: int) -> list[str]:
     return [one.body for one in scene.hosted.github.comments_of(number) if one.by_app]
 
 
-def test_nothing_is_lost_while_github_is_away(scene: ImportScene) -> None:
-    """Thirty deliveries come during an outage: it is asked about a few times only, and when it ends, with
-    some answers that never arrive, every pull request has exactly one true comment."""
+def test_an_outage_of_github_loses_nothing(scene: ImportScene) -> None:
+    """Thirty deliveries come during an outage. GitHub gets only a few requests; afterwards, with some answers
+    lost, every pull request has exactly one correct comment."""
     github, world = scene.hosted.github, scene.hosted.github.state
     heads = {}
     for n in range(PULLS):
@@ -57,11 +57,9 @@ def test_nothing_is_lost_while_github_is_away(scene: ImportScene) -> None:
         assert f"head {head}" in body
 
 
-def test_a_process_that_was_held_up_writes_nothing_after_another_took_over(
-    scene: ImportScene, tmp_path: Path
-) -> None:
-    """It is stopped between its last look and its write, until its lease has ended and a second process has
-    written the comment; when it goes on, it finds the row taken."""
+def test_a_stopped_process_writes_nothing_after_another_took_over(scene: ImportScene, tmp_path: Path) -> None:
+    """It is stopped between its last read and its write, until its lease has ended and a second process has
+    written the comment; when it continues, it has lost the row."""
     stopped = threading.Event()
     first = scene.server
 

@@ -30,8 +30,8 @@ def _rows(scene: LaunchScene, number: int) -> list[dict[str, Any]]:
     return rows
 
 
-def test_the_page_is_live_and_the_comment_is_not_edited_for_a_step(scene: LaunchScene) -> None:
-    """The step stands on the page within seconds; the comment was written a moment ago and waits."""
+def test_the_page_shows_steps_within_seconds_and_the_comment_is_not_edited(scene: LaunchScene) -> None:
+    """The comment was written a moment ago and waits."""
     scene.commit("A = 1\n")
     number = scene.open()
     first = scene.comment(number, "MaxView")

@@ -56,8 +56,8 @@ def _comment(server: Server, hosted: HostedGitHub, number: int, holds: str) -> G
     return server.wait_until(found, f"the comment holds {holds!r}")
 
 
-def test_everything_is_heard_without_a_webhook(make_server: Server, hosted: HostedGitHub) -> None:
-    """What happened before the start, a new pull request, a push and a command are answered."""
+def test_everything_is_answered_without_a_webhook(make_server: Server, hosted: HostedGitHub) -> None:
+    """Events before the start, a new pull request, a push and a command."""
     github, server = hosted.github, make_server
     first = hosted.run(github.open_pull(BRANCH, "Before the start", "alice"))
     server.start()

@@ -23,7 +23,7 @@ def _opened(scene: EmulateScene) -> int:
 
 
 def test_opening_a_pull_request_leads_to_one_comment_with_the_verdict(scene: EmulateScene) -> None:
-    """Slower, same, failing and missing are each said as what they are, once, by the App."""
+    """Slower, unchanged, failing and missing cases are each reported as such, once, by the App."""
     body = scene.comment(scene.open_pull(), "1 new failure")["body"]
     title = next(line for line in body.splitlines() if line.startswith("## "))
     assert title == ("## 🔴 MaxView: 1 slower · 1 new failure · 1 no run · 1 same (3 of 4 cases done)")
@@ -37,8 +37,8 @@ def test_opening_a_pull_request_leads_to_one_comment_with_the_verdict(scene: Emu
     assert f"base {scene.base} because it is the merge base" in body
 
 
-def test_every_link_of_the_comment_leads_somewhere(scene: EmulateScene) -> None:
-    """The page, its JSON and each log answer 200, and the log is the log."""
+def test_every_link_of_the_comment_works(scene: EmulateScene) -> None:
+    """The page, its JSON and each log answer 200, and the log is the right one."""
     number = _opened(scene)
     links = set(LINK.findall(scene.comment(number)["body"]))
     assert all(link.startswith(scene.server.url) for link in links)
@@ -51,7 +51,7 @@ def test_every_link_of_the_comment_leads_somewhere(scene: EmulateScene) -> None:
 
 
 def test_a_writers_command_is_answered_in_the_same_comment(scene: EmulateScene) -> None:
-    """The comment is edited in place, and says what came of the command."""
+    """The comment is edited in place, and reports the effect of the command."""
     number = _opened(scene)
     before = scene.comment(number)
     scene.github.comment(number, "bob", "/benchmark rerun 03_dropout")
@@ -61,7 +61,7 @@ def test_a_writers_command_is_answered_in_the_same_comment(scene: EmulateScene) 
 
 
 def test_a_strangers_command_is_refused_with_the_reason(scene: EmulateScene) -> None:
-    """The refusal stands in the one comment, and not in a new one."""
+    """The refusal is in the one comment, not in a new one."""
     number = _opened(scene)
     before = scene.comment(number)
     scene.github.comment(number, "mallory", "/benchmark rerun 03_dropout")
@@ -70,15 +70,15 @@ def test_a_strangers_command_is_refused_with_the_reason(scene: EmulateScene) -> 
     assert "Refused: mallory has no permission on this repository and benchmarks need write" in after["body"]
 
 
-def test_a_command_that_is_misspelt_is_answered_with_the_nearest(scene: EmulateScene) -> None:
+def test_a_misspelt_command_is_answered_with_the_nearest(scene: EmulateScene) -> None:
     """Neither silence nor a new comment: the reason and the valid spelling."""
     number = _opened(scene)
     scene.github.comment(number, "bob", "/benchmark rerun 03_dropuot")
     assert "Did you mean `/benchmark rerun 03_dropout`?" in scene.comment(number, "by bob")["body"]
 
 
-def test_a_second_delivery_of_the_same_id_does_nothing_twice(scene: EmulateScene) -> None:
-    """GitHub's redelivery is acknowledged, one delivery is kept, and nothing is written again."""
+def test_a_redelivery_changes_nothing(scene: EmulateScene) -> None:
+    """It is acknowledged, one delivery is kept, and nothing is written again."""
     number = _opened(scene)
     before = scene.comment(number)
     payload = delivered_pull(scene, number)
@@ -90,7 +90,7 @@ def test_a_second_delivery_of_the_same_id_does_nothing_twice(scene: EmulateScene
 
 
 def test_a_run_that_appears_later_is_found_without_a_webhook(scene: EmulateScene) -> None:
-    """The bucket is looked at again by itself, and the comment is edited in place."""
+    """The bucket is read regularly, and the comment is edited in place."""
     number = _opened(scene)
     before = scene.comment(number)
     scene.runs.write_runs("11_offload", BRANCH, scene.head, 3, since=0.3)
@@ -99,8 +99,10 @@ def test_a_run_that_appears_later_is_found_without_a_webhook(scene: EmulateScene
     assert "(4 of 4 cases done)" in after["body"]
 
 
-def test_runs_of_other_commits_are_stale_and_not_this_heads(make_scene: Callable[..., EmulateScene]) -> None:
-    """What was measured on an earlier commit of the branch is mentioned, never judged."""
+def test_runs_of_earlier_commits_are_mentioned_and_not_judged(
+    make_scene: Callable[..., EmulateScene],
+) -> None:
+    """They are stale."""
     scene = make_scene()
     for case in CASES:
         scene.runs.write_runs(case, "main", scene.base, 3)
@@ -111,8 +113,8 @@ def test_runs_of_other_commits_are_stale_and_not_this_heads(make_scene: Callable
     assert "fffffff" in body
 
 
-def test_an_invalid_configuration_is_said_with_its_line(make_scene: Callable[..., EmulateScene]) -> None:
-    """One comment names the file, the line and the nearest key; a repaired file is used."""
+def test_an_invalid_configuration_is_reported_with_its_line(make_scene: Callable[..., EmulateScene]) -> None:
+    """One comment names the file, the line and the nearest key; a fixed file is used."""
     scene = make_scene()
     scene.usual_runs()
     text = configuration(scene.bucket.url, CASES)
@@ -129,7 +131,7 @@ def test_an_invalid_configuration_is_said_with_its_line(make_scene: Callable[...
     assert after["id"] >= before["id"]
 
 
-def test_a_bucket_that_cannot_be_reached_is_said(make_scene: Callable[..., EmulateScene]) -> None:
+def test_an_unreachable_bucket_is_reported(make_scene: Callable[..., EmulateScene]) -> None:
     """The comment says that the runs could not be read, the log says where; the server stays up."""
     scene = make_scene("gs://no-such-bucket")
     scene.server.start()
@@ -141,7 +143,7 @@ def test_a_bucket_that_cannot_be_reached_is_said(make_scene: Callable[..., Emula
 
 
 def test_a_pull_request_that_touches_no_case_is_left_alone(make_scene: Callable[..., EmulateScene]) -> None:
-    """Without a configuration, and outside the paths of one, nothing is said."""
+    """Without a configuration, and outside the paths of one, there is no comment."""
     scene = make_scene()
     text = configuration(scene.bucket.url, CASES) + 'triggers: {paths: ["elsewhere/**"]}\n'
     scene.configure(text)
@@ -158,8 +160,8 @@ def test_a_pull_request_that_touches_no_case_is_left_alone(make_scene: Callable[
     scene.comment(number, "by bob")
 
 
-def test_closing_a_pull_request_ends_the_looking(scene: EmulateScene) -> None:
-    """A closed pull request keeps its comment as it was, whatever appears in the bucket."""
+def test_a_closed_pull_request_keeps_its_comment(scene: EmulateScene) -> None:
+    """Whatever appears in the bucket."""
     number = _opened(scene)
     before = scene.comment(number)
     scene.github.close_pull(number)
@@ -171,8 +173,8 @@ def test_closing_a_pull_request_ends_the_looking(scene: EmulateScene) -> None:
     assert scene.comment(number) == before
 
 
-def test_the_server_stays_up_whatever_is_sent(scene: EmulateScene) -> None:
-    """Forged, broken and foreign deliveries are refused one by one, and the next good one is taken."""
+def test_the_server_survives_bad_deliveries(scene: EmulateScene) -> None:
+    """Forged, broken and foreign deliveries are refused one by one, and the next good one is accepted."""
     server = scene.server
     assert server.deliver("pull_request", {}, name="d1", secret="x").status_code == 401
     assert server.deliver("pull_request", b"payload=%7B%7D", name="d2").status_code == 400
@@ -183,10 +185,8 @@ def test_the_server_stays_up_whatever_is_sent(scene: EmulateScene) -> None:
     _opened(scene)
 
 
-def test_the_whole_path_holds_on_postgresql(
-    make_scene: Callable[..., EmulateScene], postgres: Postgres
-) -> None:
-    """The same server on PostgreSQL: one comment, and a command answered in it."""
+def test_everything_works_on_postgresql(make_scene: Callable[..., EmulateScene], postgres: Postgres) -> None:
+    """One comment, and a command answered in it."""
     scene = make_scene(DATABASE_URL=postgres.empty())
     scene.usual_runs()
     scene.server.start()

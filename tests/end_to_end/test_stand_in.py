@@ -94,8 +94,8 @@ def _open(scene: StandInScene) -> int:
     return scene.hosted.run(scene.hosted.github.open_pull(BRANCH, "A change", "alice"))
 
 
-def test_a_push_is_answered_for_the_new_head(make_import_scene: Callable[..., StandInScene]) -> None:
-    """After a push the same comment speaks of the new commit, and the old commit's runs are stale."""
+def test_a_push_updates_the_comment_for_the_new_head(make_import_scene: Callable[..., StandInScene]) -> None:
+    """After a push the same comment is about the new commit, and the old commit's runs are stale."""
     scene = make_import_scene()
     scene.runs.write_run("04_int8", BRANCH, scene.head, hours_ago=1)
     number = _open(scene)
@@ -108,10 +108,10 @@ def test_a_push_is_answered_for_the_new_head(make_import_scene: Callable[..., St
 
 
 @pytest.mark.parametrize("path", [r"/compare/", r"/commits"])
-def test_a_head_that_is_force_pushed_during_the_work_is_never_commented(
+def test_a_report_overtaken_by_a_force_push_is_discarded(
     make_import_scene: Callable[..., StandInScene], path: str
 ) -> None:
-    """The report of the old head is thrown away: the first comment there is speaks of the new one."""
+    """The first comment is about the new head."""
     scene = make_import_scene()
     moved: list[str] = []
 
@@ -130,7 +130,7 @@ def test_a_head_that_is_force_pushed_during_the_work_is_never_commented(
 
 
 def test_commands_are_acknowledged_by_a_reaction(make_import_scene: Callable[..., StandInScene]) -> None:
-    """Eyes at once, then a rocket for what was accepted and a thumb down for who may not."""
+    """Eyes at once, then a rocket if accepted and a thumb down if refused."""
     scene = make_import_scene()
     github, number = scene.hosted.github, _open(scene)
     first = scene.comment(number, "MaxView")
@@ -160,10 +160,10 @@ def test_pages_of_a_private_repository_need_the_key_of_its_links(
         assert ask(re.sub(r"\?key=\w", "?key=x", link)).status_code == 404
 
 
-def test_a_delivery_that_was_missed_is_repeated_by_github(
+def test_a_redelivered_missed_delivery_is_accepted(
     make_import_scene: Callable[..., StandInScene],
 ) -> None:
-    """A delivery that found the server away is taken when GitHub delivers it again, under its own id."""
+    """A delivery that found the server down is accepted when GitHub delivers it again, under its own id."""
     scene = make_import_scene()
     github = scene.hosted.github
     github.send_webhooks_to(None)
@@ -178,8 +178,8 @@ def test_a_delivery_that_was_missed_is_repeated_by_github(
     assert 1 == sum(f"delivery={missed.guid}" in line for line in taken)
 
 
-def test_a_draft_waits_until_it_wants_review(make_import_scene: Callable[..., StandInScene]) -> None:
-    """Nothing is said on a draft; when it is ready the comment comes."""
+def test_a_draft_gets_its_comment_when_it_is_ready(make_import_scene: Callable[..., StandInScene]) -> None:
+    """There is no comment on a draft."""
     scene = make_import_scene()
     github = scene.hosted.github
     number = scene.hosted.run(github.open_pull(BRANCH, "A draft", "alice", draft=True))

@@ -25,9 +25,9 @@ def _open_and_start(scene: LaunchScene) -> tuple[int, str]:
     return number, head
 
 
-def test_a_push_ends_what_it_made_stale(scene: LaunchScene) -> None:
-    """Within ten seconds of the push no process and no open run of the old head is left; the new head is
-    measured, and nobody asked for anything."""
+def test_a_push_ends_the_runs_that_it_made_stale(scene: LaunchScene) -> None:
+    """Within ten seconds no process and no open run of the old head is left; the new head is measured without
+    a command."""
     number, old = _open_and_start(scene)
     new = scene.commit("A = 2\n")
     scene.push()
@@ -36,8 +36,8 @@ def test_a_push_ends_what_it_made_stale(scene: LaunchScene) -> None:
     assert old not in scene.comment(number, f"head {new}").body
 
 
-def test_a_push_of_the_same_files_goes_on_with_what_runs(scene: LaunchScene) -> None:
-    """A rebased or reworded commit with the same files carries its runs over: the same process works on."""
+def test_a_push_of_the_same_files_keeps_its_runs(scene: LaunchScene) -> None:
+    """A rebased or reworded commit with the same files takes over the runs: the same process continues."""
     number, old = _open_and_start(scene)
     before = scene.runs(old).keys()
     main = scene.git.head("main")
@@ -50,8 +50,8 @@ def test_a_push_of_the_same_files_goes_on_with_what_runs(scene: LaunchScene) -> 
     assert "cancelled" not in scene.runs().values()
 
 
-def test_a_storm_of_pushes_costs_the_runs_of_the_last(scene: LaunchScene) -> None:
-    """Ten pushes within seconds: nothing is planned for the nine that were pushed over."""
+def test_ten_pushes_within_seconds_start_runs_of_the_last(scene: LaunchScene) -> None:
+    """Nothing is planned for the nine that were overtaken."""
     number, _ = _open_and_start(scene)
     heads = []
     for value in range(10):
@@ -62,8 +62,8 @@ def test_a_storm_of_pushes_costs_the_runs_of_the_last(scene: LaunchScene) -> Non
     scene.comment(number, f"head {heads[-1]}")
 
 
-def test_closing_ends_the_runs_and_says_so(scene: LaunchScene) -> None:
-    """Nobody wants them any more, and the comment does not go on waiting."""
+def test_closing_a_pull_request_ends_its_runs(scene: LaunchScene) -> None:
+    """And the comment stops waiting for them."""
     number, head = _open_and_start(scene)
     scene.comment(number, f"head {head}")
     scene.hosted.run(scene.hosted.github.close_pull(number))

@@ -27,9 +27,9 @@ def _verdict(scene: ImportScene) -> str | None:
     return state
 
 
-def test_a_branch_of_copybara_is_watched_and_its_runs_become_mains_when_it_lands(tmp_path: Path) -> None:
-    """Without a pull request it has a page and nobody is written to; a pull request then speaks for it; and
-    when it is submitted under another number with the same files, its runs are runs of main's commit."""
+def test_a_copybara_branch_is_watched_and_main_adopts_its_runs_when_it_lands(tmp_path: Path) -> None:
+    """Without a pull request it has a page and no comment; a pull request then takes it over; and when it
+    lands under another number with the same files, its runs are runs of main's commit."""
     with import_scene(tmp_path) as scene:
         git, github = scene.hosted.git, scene.hosted.github
         head = git.write(BRANCH, {"src/a.py": "A = 2\n"}, scene.base, message=CHANGE)

@@ -28,7 +28,7 @@ cases:
 """
 
 
-def test_a_pull_request_gets_its_numbers_from_workloads_that_xpk_made(
+def test_a_pull_request_gets_its_numbers_from_xpk_workloads(
     make_scene: Callable[..., EmulateScene], tmp_path: Path
 ) -> None:
     """Runs of both sides are launched once each, in the images of their commits, measured and compared."""

@@ -29,7 +29,7 @@ async def _ask(hub: Hub, path: str, authorization: str, method: str = "GET") -> 
 
 
 async def test_webhooks_are_signed_as_github_signs_them(hub: Hub) -> None:
-    """The signature is over the very bytes; the id is a GUID; the target is the App."""
+    """The signature covers the exact bytes; the id is a GUID; the target is the App."""
     await hub.stand_in.open_pull("feat/x#1", "Ädd", "alice")
     (sent,) = hub.webhooks
     digest = hmac.new(SECRET.encode(), sent.content, hashlib.sha256).hexdigest()
@@ -38,8 +38,8 @@ async def test_webhooks_are_signed_as_github_signs_them(hub: Hub) -> None:
     assert len(sent.headers["X-GitHub-Delivery"]) == 36
 
 
-async def test_what_people_do_reaches_the_webhook_as_events(hub: Hub) -> None:
-    """Every method's delivery is read by our own reader into the event it stands for."""
+async def test_actions_of_people_arrive_as_webhook_events(hub: Hub) -> None:
+    """Our own reader turns every method's delivery into its event."""
     number = await hub.stand_in.open_pull("feat/x#1", "Add a file", "bob", draft=True)
     await hub.stand_in.mark_ready(number)
     await hub.stand_in.comment(number, "mallory", "/benchmark")
@@ -66,7 +66,7 @@ async def test_what_people_do_reaches_the_webhook_as_events(hub: Hub) -> None:
 
 
 async def test_the_app_s_own_comments_come_back_as_events(hub: Hub) -> None:
-    """GitHub tells an App what it did itself; a bot's comment is no command."""
+    """GitHub reports an App's own actions to it too; a bot's comment is no command."""
     number = await hub.stand_in.open_pull("feat/x#1", "Add a file", "alice")
     made = await hub.github.create_comment(hub.repository, number, "/benchmark")
     await hub.github.edit_comment(hub.repository, made.id, "/benchmark run")
@@ -81,7 +81,7 @@ async def test_the_app_s_own_comments_come_back_as_events(hub: Hub) -> None:
     assert expected == set(_events(hub))
 
 
-async def test_a_deleted_branch_is_pushed_as_nothing(hub: Hub) -> None:
+async def test_a_deleted_branch_is_a_push_of_zeros(hub: Hub) -> None:
     """After a deletion the new commit is all zeros."""
     await hub.stand_in.push("feat/x#1")
     await hub.stand_in.push("gone")
@@ -90,8 +90,8 @@ async def test_a_deleted_branch_is_pushed_as_nothing(hub: Hub) -> None:
     assert (True, "0" * 40) == (pushed[1].deleted, pushed[1].after)
 
 
-async def test_failed_deliveries_are_kept_and_repeated_under_their_id(hub: Hub) -> None:
-    """As on GitHub nothing is repeated by itself, and a repetition keeps its GUID."""
+async def test_failed_deliveries_are_kept_and_redelivered_under_their_id(hub: Hub) -> None:
+    """As on GitHub there is no automatic repetition, and a redelivery keeps its GUID."""
     hub.stand_in.send_webhooks_to(None)
     await hub.stand_in.open_pull("feat/x#1", "Add a file", "alice")
     hub.stand_in.send_webhooks_to("http://maxview.test/webhook")
@@ -112,8 +112,8 @@ async def test_failed_deliveries_are_kept_and_repeated_under_their_id(hub: Hub) 
     assert failed["guid"] == hub.webhooks[0].headers["X-GitHub-Delivery"]
 
 
-async def test_an_address_that_refuses_is_recorded(hub: Hub) -> None:
-    """The record says how the App answered."""
+async def test_a_refused_delivery_is_recorded(hub: Hub) -> None:
+    """With the answer of the App."""
 
     def refuse(request: httpx.Request) -> httpx.Response:
         if request.url.path == "/away":
@@ -137,14 +137,14 @@ async def test_an_address_that_refuses_is_recorded(hub: Hub) -> None:
 
 
 @pytest.mark.parametrize("authorization", ["", "token unknown", "Bearer x", "token a.b.c"])
-async def test_nothing_is_said_without_a_right_token(hub: Hub, authorization: str) -> None:
-    """An App's JWT and an installation's token are not the same."""
+async def test_requests_need_the_right_token(hub: Hub, authorization: str) -> None:
+    """An App's JWT and an installation's token are not interchangeable."""
     for path in ("/app", "/repos/acme/maxtext"):
         answer = await _ask(hub, path, authorization)
         assert (401, "Bad credentials") == (answer.status_code, answer.json()["message"])
 
 
-async def test_an_app_may_not_edit_what_it_did_not_write(hub: Hub) -> None:
+async def test_an_app_may_not_edit_comments_of_others(hub: Hub) -> None:
     """As on GitHub, without the permission of a maintainer."""
     number = await hub.stand_in.open_pull("feat/x#1", "Add a file", "alice")
     theirs = await hub.stand_in.comment(number, "alice", "mine")
@@ -154,8 +154,8 @@ async def test_an_app_may_not_edit_what_it_did_not_write(hub: Hub) -> None:
     assert ["mine"] == [one.body for one in hub.stand_in.comments_of(number)]
 
 
-async def test_every_answer_of_deliveries_is_as_described(hub: Hub) -> None:
-    """The routes that the client does not call hold against GitHub's description too."""
+async def test_answers_about_deliveries_match_the_openapi_description(hub: Hub) -> None:
+    """Also on the routes that the client does not call."""
     await hub.stand_in.open_pull("feat/x#1", "Add a file", "alice")
     async with httpx.AsyncClient(transport=hub.contract, base_url=hub.stand_in.state.url) as client:
         headers = {"Authorization": "Bearer a.b.c", "X-GitHub-Api-Version": "2022-11-28"}
@@ -179,8 +179,8 @@ def _browser(hub: Hub) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=transport, base_url=hub.stand_in.state.url, headers=HTML)
 
 
-async def test_a_conversation_is_shown_as_github_shows_it(hub: Hub) -> None:
-    """Markdown is set; what a person writes as HTML is left out, and a title is escaped."""
+async def test_the_page_of_a_conversation_renders_markdown(hub: Hub) -> None:
+    """HTML in people's comments is left out, and a title is escaped."""
     number = await hub.stand_in.open_pull("feat/x#1", "Add <b>a file</b>", "alice")
     await hub.stand_in.comment(number, "mallory", "**so** <script>alert(1)</script>")
     async with _browser(hub) as browser:
@@ -191,8 +191,8 @@ async def test_a_conversation_is_shown_as_github_shows_it(hub: Hub) -> None:
     assert "Add &lt;b&gt;a file&lt;/b&gt;" in shown.text
 
 
-async def test_what_is_typed_is_a_comment_that_the_app_hears_of(hub: Hub) -> None:
-    """Its webhook is sent as for any other comment, and the page comes back."""
+async def test_the_form_posts_a_comment_with_its_webhook(hub: Hub) -> None:
+    """And the page comes back."""
     await hub.stand_in.open_pull("feat/x#1", "Add a file", "alice")
     async with _browser(hub) as browser:
         answer = await browser.post(PULL, data={"who": "bob", "body": "/benchmark plan"})
@@ -213,8 +213,10 @@ async def test_what_is_typed_is_a_comment_that_the_app_hears_of(hub: Hub) -> Non
         ({"who": "bob", "body": "x"}, {"origin": "http://another.example"}),
     ],
 )
-async def test_nothing_else_is_taken(hub: Hub, form: dict[str, str], headers: dict[str, str]) -> None:
-    """Strangers to the stand-in, empty comments, and forms of other sites."""
+async def test_the_form_refuses_everything_else(
+    hub: Hub, form: dict[str, str], headers: dict[str, str]
+) -> None:
+    """Unknown people, empty comments, and forms of other sites."""
     await hub.stand_in.open_pull("feat/x#1", "Add a file", "alice")
     async with _browser(hub) as browser:
         await browser.post(PULL, data=form, headers=headers)
@@ -222,7 +224,7 @@ async def test_nothing_else_is_taken(hub: Hub, form: dict[str, str], headers: di
 
 
 @pytest.mark.parametrize("path", ["/acme/maxtext/pull/9", "/acme/other/pulls", "/acme/maxtext/commit/abc"])
-async def test_a_browser_is_told_what_is_not_there(hub: Hub, path: str) -> None:
+async def test_a_browser_gets_a_page_for_a_missing_address(hub: Hub, path: str) -> None:
     """Programs get GitHub's JSON."""
     async with _browser(hub) as browser:
         page = await browser.get(path)
