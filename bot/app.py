@@ -303,4 +303,4 @@ def _open_cluster(settings: Settings, place: ClusterPlace) -> RemoteCluster:
     from bot.clusters.xpk.cluster import XpkCluster  # noqa: PLC0415 - 0.15 s to import, and not everywhere
 
     tool = XpkCli(xpk=settings.xpk_command, folder=settings.data_dir / "xpk")
-    return XpkCluster(place, tool=tool, app=str(settings.app_id))
+    return XpkCluster(place, programs=tool, app=str(settings.app_id))

@@ -22,7 +22,7 @@ from bot.errors import UserError
 
 
 class GitCommit(Struct, frozen=True, kw_only=True):
-    """A commit as it stands in a repository; `at` is when it was made, in Unix seconds."""
+    """A commit of a repository; `at` is when it was made, in Unix seconds."""
 
     sha: str
     tree: str
@@ -33,9 +33,9 @@ class GitCommit(Struct, frozen=True, kw_only=True):
 
 
 def check_out(repository: Path, sha: str, into: Path) -> None:
-    """Put the files of a commit into the folder `into`, which must not exist yet or hold this commit.
+    """Check a commit out into the folder `into`, which must not exist or must hold this commit already.
 
-    Raises `Told` where the repository or the commit is not there.
+    Raises `UserError` where the repository or the commit does not exist.
     """
     if into.exists():
         return
@@ -46,7 +46,7 @@ def check_out(repository: Path, sha: str, into: Path) -> None:
         _write_tree(repository, sha, fresh)
         fresh.rename(into)
     except OSError:
-        # Somebody else was faster, which is as good.
+        # Another process was faster, which is as good.
         if not into.exists():
             raise
     finally:
@@ -65,7 +65,7 @@ def _write_tree(repository: Path, sha: str, folder: Path) -> None:
                 target.chmod(0o755 if entry.mode & 0o100 else 0o644)
             elif stat.S_ISLNK(entry.mode):
                 links.append((target, opened.object_store[entry.sha].as_raw_string()))
-    # Links come last, so no file is ever written through one.
+    # Links come last, so that no file is written through one.
     for target, points_to in links:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.symlink_to(os.fsdecode(points_to))
@@ -115,7 +115,7 @@ def write_commit(
     at: int,
     parents: Iterable[str] = (),
 ) -> GitCommit:
-    """Add a commit that holds exactly these files, and let the branch point to it.
+    """Write a commit with exactly these files, and point the branch to it.
 
     `author` reads `Name <address>`; `at` is in Unix seconds. The same arguments give the same commit.
     """
@@ -134,7 +134,7 @@ def write_commit(
 
 
 def _store_tree(opened: Repo, files: Mapping[str, bytes]) -> ObjectID:
-    """Store the files and the folders they stand in; returns the tree of the outermost one."""
+    """Store the files and their folders; returns the outermost tree."""
     tree = Tree()
     folders: dict[str, dict[str, bytes]] = {}
     for name, content in files.items():

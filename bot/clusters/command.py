@@ -11,11 +11,11 @@ from bot.clusters.interface import Job
 
 _PLACEHOLDER = re.compile(r"\{(?P<name>run_name|sha|case|variant)\}")
 
-# What `shlex.quote` leaves alone: such a value means itself with and without quotes, in a shell or not.
+# What `shlex.quote` leaves alone: such a value means the same with and without quotes, in a shell or not.
 _PLAIN_VALUE = re.compile(r"[\w@%+=:,./-]*", re.ASCII)
 
-# Anything a shell could read as more than a word. Characters inside quotes count too: a shell that was not
-# needed does no harm, a shell that is missing does.
+# Anything that a shell could read as more than a word. Characters inside quotes count too: an unneeded
+# shell does no harm, a missing one does.
 _SHELL_SYNTAX = re.compile(r"[;&|<>()$`*?\[\]~#!\n]|\A\s*[A-Za-z_]\w*=")
 
 
@@ -44,6 +44,6 @@ _STEPS_ARGUMENT = re.compile(r"(?<![\w.-])(?:--)?steps[= ](?P<steps>[1-9]\d{0,8}
 
 
 def expected_steps(command: str) -> int | None:
-    """The number of steps that a command asks for, where it says so once."""
+    """The number of steps that a command asks for; None where it names none, or several."""
     found = {int(one["steps"]) for one in _STEPS_ARGUMENT.finditer(command)}
     return found.pop() if len(found) == 1 else None

@@ -13,9 +13,9 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 def date_line(seconds: float) -> str:
-    """The moment as GNU `date -u` prints it in the C locale: `Sat Apr 18 00:54:24 UTC 2026`.
+    """The time as GNU `date -u` prints it in the C locale: `Sat Apr 18 00:54:24 UTC 2026`.
 
-    Names are spelt out here because `strftime` would follow the locale.
+    Names are spelled out here because `strftime` follows the locale.
     """
     at = time.gmtime(seconds)
     clock = f"{at.tm_hour:02}:{at.tm_min:02}:{at.tm_sec:02}"
@@ -23,18 +23,18 @@ def date_line(seconds: float) -> str:
 
 
 def log_header(*, started: float, sha: str, case: str, variant: str) -> str:
-    """What stands above the program's output; the second line records which commit was measured."""
+    """The lines above the program's output; the second one records which commit was measured."""
     meta = json.dumps({"sha": sha, "case": case, "variant": variant})
     return f"XPK Start: {date_line(started)}\nBENCH_META {meta}\n"
 
 
 def log_footer(*, ended: float, exit_code: int) -> str:
-    """What stands below the program's output."""
+    """The lines below the program's output."""
     return f"XPK End: {date_line(ended)}\nEXIT_CODE={exit_code}\n"
 
 
 def timeout_line(program: str) -> str:
-    """What GNU `timeout --verbose` says when the time limit has passed."""
+    """The line that GNU `timeout --verbose` prints when the time limit has passed."""
     return f"timeout: sending signal TERM to command '{program}'\n"
 
 
@@ -42,10 +42,10 @@ def timeout_line(program: str) -> str:
 STEP_LINE = re.compile(rb"completed step: (?P<step>\d{1,9}),")
 
 TAIL_BYTES = 8192
-"""The end of a log that is looked at: a few dozen lines."""
+"""How much of a log's end is read for the newest step: a few dozen lines."""
 
 
 def last_step(tail: bytes) -> int | None:
-    """The newest step that the end of a log names."""
+    """The newest step in the end of a log."""
     found = STEP_LINE.findall(tail)
     return int(found[-1]) if found else None

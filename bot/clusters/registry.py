@@ -10,13 +10,13 @@ class RemoteCluster(Cluster, Protocol):
     """A cluster that holds connections open."""
 
     async def aclose(self) -> None:
-        """Let go of what it holds; its jobs go on."""
+        """Close its connections; its jobs go on."""
         ...
 
 
 class ClusterRegistry:
-    """This machine, and whatever `open_place` opens: one for each cluster's name, whatever a place says of
-    devices and priorities, which is for each job's own `place` to say."""
+    """This machine, and the clusters that `open_place` opens: one for each name. Devices and priorities are
+    not the cluster's but each job's own."""
 
     def __init__(self, *, local: Cluster, open_place: Callable[[ClusterPlace], RemoteCluster]) -> None:
         self._local = local
@@ -32,7 +32,7 @@ class ClusterRegistry:
         return self._opened[place.name]
 
     async def aclose(self) -> None:
-        """Let go of every place."""
+        """Close every cluster."""
         opened, self._opened = self._opened, {}
         for cluster in opened.values():
             await cluster.aclose()

@@ -22,13 +22,13 @@ from bot.clusters.local.job_folder import JOB_NAME, FolderState, JobFolder, JobO
 from bot.clusters.local.local_queue import start_waiting_jobs
 from bot.errors import InternalError, NotFound, UserError
 
-# Between "please end" and "you are ended": enough to write a last line, short enough to wait for.
+# Between SIGTERM and SIGKILL: enough to write a last line, short enough to wait for.
 GRACE_SECONDS = 5.0
 
-# Checkouts that no unfinished job needs are kept for the next repeat, up to this many.
+# How many checkouts that no unfinished job needs are kept for the next repeat.
 KEPT_CHECKOUTS = 16
 
-# How much of a log is handed on at once.
+# How much of a log is read at once.
 _CHUNK_BYTES = 1 << 20
 
 
@@ -41,7 +41,7 @@ class LocalCluster:
         self._grace = grace_seconds
 
     async def launch(self, job: Job) -> None:
-        """As `Cluster.launch`. Raises `Told` where the name, the command or the commit is at fault."""
+        """As `Cluster.launch`. Raises `UserError` where the name, the command or the commit is wrong."""
         await asyncio.to_thread(self._launch, job)
 
     async def observe(self, name: str) -> Observation:
@@ -62,7 +62,7 @@ class LocalCluster:
 
     def _launch(self, job: Job) -> None:
         folder = self._folder(job.name)
-        if folder.standing() is not FolderState.UNKNOWN:
+        if folder.state() is not FolderState.UNKNOWN:
             self._advance()
             return
         try:
@@ -72,7 +72,7 @@ class LocalCluster:
         commit = self._root / "commits" / job.sha
         check_out(Path(job.repository), job.sha, commit)
         with locked(self._root / "launch.lock"):
-            if folder.standing() is FolderState.UNKNOWN:
+            if folder.state() is FolderState.UNKNOWN:
                 order = JobOrder(job=job, turn=self._turn(), commit=str(commit), grace_seconds=self._grace)
                 folder.write_order(order)
                 self._forget_commits(keep=commit)
@@ -84,7 +84,7 @@ class LocalCluster:
         return JobFolder(self._root, name)
 
     def _turn(self) -> int:
-        """Later than every job here, even where the clock was set back."""
+        """The job's position in the queue: after every job here, even where the clock was set back."""
         turns = [folder.read_order().turn for folder in job_folders(self._root)]
         return max([time.time_ns(), *(turn + 1 for turn in turns)])
 
@@ -106,9 +106,9 @@ class LocalCluster:
         if not JOB_NAME.fullmatch(name):
             return Observation(state=JobState.ABSENT)
         folder = JobFolder(self._root, name)
-        if folder.standing() is FolderState.WAITING:
+        if folder.state() is FolderState.WAITING:
             self._advance()
-        match folder.standing():
+        match folder.state():
             case FolderState.UNKNOWN:
                 return Observation(state=JobState.ABSENT)
             case FolderState.WAITING:
@@ -135,7 +135,7 @@ class LocalCluster:
             return
         folder = JobFolder(self._root, name)
         with locked(self._root / "turns.lock"):
-            if folder.standing() is FolderState.RUNNING:
+            if folder.state() is FolderState.RUNNING:
                 folder.write("cancel", "1")
             else:
                 self._remove(folder)
@@ -145,17 +145,17 @@ class LocalCluster:
         self._advance()
 
     def _end(self, folder: JobFolder) -> None:
-        """End a running job through its supervisor, or without it where it does not answer."""
+        """End a running job through its supervisor; kill the supervisor where it does not answer."""
         deadline = time.monotonic() + self._grace + 2
-        told = False
-        while folder.standing() is FolderState.RUNNING and time.monotonic() < deadline:
+        asked = False
+        while folder.state() is FolderState.RUNNING and time.monotonic() < deadline:
             supervisor = folder.read("supervisor")
-            if supervisor is not None and not told:
+            if supervisor is not None and not asked:
                 _send_signal(supervisor, signal.SIGTERM)
-                told = True
+                asked = True
             time.sleep(0.01)
         supervisor = folder.read("supervisor")
-        if supervisor is not None and folder.standing() is FolderState.RUNNING:
+        if supervisor is not None and folder.state() is FolderState.RUNNING:
             _send_signal(supervisor, signal.SIGKILL)
 
     def _remove(self, folder: JobFolder) -> None:

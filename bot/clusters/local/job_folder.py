@@ -28,12 +28,12 @@ from msgspec import Struct
 
 from bot.clusters.interface import Job
 
-# A name is also a file name, so nothing else may pass.
+# A job's name is also a file name, so nothing else is allowed.
 JOB_NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 
 
 class FolderState(StrEnum):
-    """How a job's folder stands."""
+    """The state of a job, by its folder."""
 
     UNKNOWN = "unknown"
     WAITING = "waiting"
@@ -43,7 +43,7 @@ class FolderState(StrEnum):
 
 
 class JobOrder(Struct, frozen=True, kw_only=True):
-    """What a supervisor has to do. `turn` orders the queue; `commit` is the folder of the commit's files."""
+    """A supervisor's order. `turn` is the position in the queue, `commit` its files' folder."""
 
     job: Job
     turn: int
@@ -55,7 +55,7 @@ _DECODE_ORDER = msgspec.json.Decoder(JobOrder).decode
 
 
 class JobFolder(Struct, frozen=True):
-    """The files of one job. The name must match `NAME`."""
+    """The files of one job. The name must match `JOB_NAME`."""
 
     root: Path
     name: str
@@ -67,7 +67,7 @@ class JobFolder(Struct, frozen=True):
 
     @property
     def log(self) -> Path:
-        """The job's log; it is there from the moment the program starts."""
+        """The job's log; it exists once the program starts."""
         return self.root / "logs" / f"{self.name}.log"
 
     @property
@@ -76,18 +76,18 @@ class JobFolder(Struct, frozen=True):
         return self.path / "lock"
 
     def write_order(self, order: JobOrder) -> None:
-        """Make the folder with its order, in one stroke."""
+        """Make the folder with its order, atomically."""
         fresh = self.path.with_name(f".{self.name}.{os.getpid()}")
         fresh.mkdir(parents=True, exist_ok=True)
         (fresh / "job.json").write_bytes(msgspec.json.encode(order))
         fresh.rename(self.path)
 
     def read_order(self) -> JobOrder:
-        """What the folder was made for."""
+        """The order that the folder was made for."""
         return _DECODE_ORDER((self.path / "job.json").read_bytes())
 
     def write(self, name: str, text: str) -> None:
-        """Put a small file into the folder, whole."""
+        """Write a small file into the folder, atomically."""
         fresh = self.path / f".{name}.{os.getpid()}"
         fresh.write_text(text, encoding="ascii")
         fresh.replace(self.path / name)
@@ -102,21 +102,21 @@ class JobFolder(Struct, frozen=True):
         """Whether the folder holds this file."""
         return (self.path / name).exists()
 
-    def standing(self) -> FolderState:
-        """How the job stands now."""
+    def state(self) -> FolderState:
+        """The job's state now."""
         if not self.has("job.json"):
             return FolderState.UNKNOWN
         if self.has("exit"):
             return FolderState.ENDED
         if is_locked(self.lock):
             return FolderState.RUNNING
-        # The supervisor may have written its last word between the two questions.
+        # The supervisor may have written the exit code between the two checks.
         if self.has("exit"):
             return FolderState.ENDED
         return FolderState.ABANDONED if self.has("supervisor") else FolderState.WAITING
 
     def end_leftovers(self) -> None:
-        """Kill what an abandoned program left running. The lock on its log says whether anything does."""
+        """Kill what an abandoned program left running. The lock on its log says whether anything is."""
         group = self.read("program")
         if group is not None and is_locked(self.log):
             with suppress(ProcessLookupError, PermissionError):
@@ -132,13 +132,13 @@ def job_folders(root: Path) -> list[JobFolder]:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether some living process holds this file locked."""
+    """Whether a living process holds this file locked."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return False
     try:
-        # Shared, so that two who ask do not take each other for the holder.
+        # Shared, so that two processes that check do not take each other for the holder.
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

@@ -15,27 +15,27 @@ from bot.clusters.local.job_folder import FolderState, JobFolder, job_folders, l
 
 
 def start_waiting_jobs(root: Path, *, limit: int | None = None) -> None:
-    """Start the supervisors whose turn has come. `limit` sets how many jobs may run at once from now on."""
+    """Start supervisors for the jobs that may run now. `limit` sets how many jobs run at once from now on."""
     with locked(root / "turns.lock"):
         if limit is not None:
             (root / "limit").write_text(str(limit), encoding="ascii")
         most = int((root / "limit").read_text(encoding="ascii"))
-        standing = {folder: folder.standing() for folder in job_folders(root)}
-        for folder, stands in standing.items():
-            if stands is FolderState.ABANDONED:
+        states = {folder: folder.state() for folder in job_folders(root)}
+        for folder, state in states.items():
+            if state is FolderState.ABANDONED:
                 folder.end_leftovers()
-        running = sum(1 for stands in standing.values() if stands is FolderState.RUNNING)
-        waiting = [folder for folder, stands in standing.items() if stands is FolderState.WAITING]
+        running = sum(1 for state in states.values() if state is FolderState.RUNNING)
+        waiting = [folder for folder, state in states.items() if state is FolderState.WAITING]
         waiting.sort(key=lambda folder: folder.read_order().turn)
         for folder in waiting[: max(0, most - running)]:
             _start_supervisor(folder)
 
 
 def _start_supervisor(folder: JobFolder) -> None:
-    """Start the process that looks after one job.
+    """Start the process that supervises one job.
 
     It inherits the lock, so there is no moment in which the job has a supervisor and nobody holds it. The
-    process that is started here forks and ends at once: its child belongs to no one and needs no reaping.
+    process that is started here forks and ends at once: its child has no parent and needs no reaping.
     """
     with locked(folder.lock) as lock, (folder.path / "supervisor.log").open("ab") as complaints:
         subprocess.run(

@@ -25,8 +25,8 @@ from bot.clusters.command import argument_list
 from bot.clusters.local.job_folder import JobFolder, JobOrder
 from bot.clusters.local.local_queue import start_waiting_jobs
 
-# What a program sees of the bot's environment: where programs are, language, and the switches by which an
-# operator chooses the device. The bot's own secrets live in the environment too, and stay out.
+# What a program gets of the bot's environment: where programs are, language, and the switches by which an
+# operator chooses the device. The bot's secrets are in the environment too, and are not passed.
 PASSED_VARIABLES = (
     "PATH",
     "LD_LIBRARY_PATH",
@@ -49,7 +49,7 @@ EXIT_SIGNAL_BASE = 128
 
 
 class _SignalWaiter:
-    """Waits for a signal, a deadline, or both, without missing a signal that came before."""
+    """Waits for a signal or a deadline, without missing a signal that came before."""
 
     def __init__(self) -> None:
         self._reading, writing = os.pipe()
@@ -58,8 +58,8 @@ class _SignalWaiter:
         for each in (signal.SIGCHLD, signal.SIGTERM):
             signal.signal(each, lambda _number, _frame: None)
 
-    def listen(self, seconds: float) -> frozenset[int]:
-        """The signals heard, none where the time passed first."""
+    def wait(self, seconds: float) -> frozenset[int]:
+        """The signals received; none where the time passed first."""
         ready, _, _ = select.select([self._reading], [], [], max(0.0, seconds))
         return frozenset(os.read(self._reading, 64)) if ready else frozenset()
 
@@ -71,13 +71,13 @@ class _Program(Struct, frozen=True):
     group: int
 
     def signal(self, number: signal.Signals) -> None:
-        """Signal the whole group; one whose members are all gone is what we want."""
+        """Signal the whole group; it is fine where all its members are gone."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.group, number)
 
 
 def main(root: str, name: str) -> None:
-    """Do one job from its first line to its exit code, then let the next one start."""
+    """Run one job from its first line to its exit code, then start the next one."""
     folder = JobFolder(Path(root), name)
     folder.write("supervisor", str(os.getpid()))
     _execute(folder, folder.read_order(), _SignalWaiter())
@@ -86,7 +86,7 @@ def main(root: str, name: str) -> None:
     start_waiting_jobs(folder.root)
 
 
-def _execute(folder: JobFolder, order: JobOrder, ears: _SignalWaiter) -> None:
+def _execute(folder: JobFolder, order: JobOrder, signals: _SignalWaiter) -> None:
     work = folder.path / "work"
     shutil.rmtree(work, ignore_errors=True)
     shutil.copytree(order.commit, work, symlinks=True)
@@ -94,7 +94,7 @@ def _execute(folder: JobFolder, order: JobOrder, ears: _SignalWaiter) -> None:
     with _open_log(folder.log) as log:
         job = order.job
         _append(log, job_log.log_header(started=time.time(), sha=job.sha, case=job.case, variant=job.variant))
-        code = _run_program(folder, order, log=log, ears=ears)
+        code = _run_program(folder, order, log=log, signals=signals)
         _append(log, job_log.log_footer(ended=time.time(), exit_code=code))
     folder.write("exit", str(code))
 
@@ -111,13 +111,13 @@ def _open_log(path: Path) -> Iterator[int]:
         os.close(log)
 
 
-def _run_program(folder: JobFolder, order: JobOrder, *, log: int, ears: _SignalWaiter) -> int:
-    """Start the program and wait for its end; returns its exit code as a shell would give it."""
+def _run_program(folder: JobFolder, order: JobOrder, *, log: int, signals: _SignalWaiter) -> int:
+    """Start the program and wait for its end; returns the exit code that a shell would give."""
     words = argument_list(order.job)
     if folder.has("cancel"):
         return EXIT_SIGNAL_BASE + signal.SIGTERM
-    # The program inherits our process group, and we leave it afterwards: so its number is on disk before
-    # the program lives, and whoever finds us killed can end it.
+    # The program inherits our process group, which we leave afterwards: so its number is on disk before the
+    # program starts, and the program can be killed where we were killed.
     group = os.getpgrp()
     folder.write("program", str(group))
     try:
@@ -135,21 +135,21 @@ def _run_program(folder: JobFolder, order: JobOrder, *, log: int, ears: _SignalW
         return EXIT_NOT_FOUND if isinstance(problem, FileNotFoundError) else EXIT_CANNOT_START
     finally:
         os.setpgid(0, 0)
-    return _wait_for_end(_Program(program, group), order, log=log, ears=ears, named=words[0])
+    return _wait_for_end(_Program(program, group), order, log=log, signals=signals, named=words[0])
 
 
-def _wait_for_end(program: _Program, order: JobOrder, *, log: int, ears: _SignalWaiter, named: str) -> int:
-    """Wait for the program's end, or bring it about when its time is over or somebody asks for it."""
+def _wait_for_end(program: _Program, order: JobOrder, *, log: int, signals: _SignalWaiter, named: str) -> int:
+    """Wait for the program's end; end it when its time is over or when asked to (SIGTERM)."""
     deadline = time.monotonic() + order.job.timeout_seconds
     over_time = False
     process = program.process
     while process.poll() is None:
-        heard = ears.listen(deadline - time.monotonic())
+        received = signals.wait(deadline - time.monotonic())
         over_time = process.poll() is None and time.monotonic() >= deadline
         if over_time:
             _append(log, job_log.timeout_line(named))
-        if over_time or signal.SIGTERM in heard:
-            _terminate(program, grace_seconds=order.grace_seconds, ears=ears)
+        if over_time or signal.SIGTERM in received:
+            _terminate(program, grace_seconds=order.grace_seconds, signals=signals)
     program.signal(signal.SIGKILL)
     code = process.wait()
     if over_time and code != -signal.SIGKILL:
@@ -157,12 +157,12 @@ def _wait_for_end(program: _Program, order: JobOrder, *, log: int, ears: _Signal
     return code if code >= 0 else EXIT_SIGNAL_BASE - code
 
 
-def _terminate(program: _Program, *, grace_seconds: float, ears: _SignalWaiter) -> None:
-    """Ask the whole group to end, and after the grace make it."""
+def _terminate(program: _Program, *, grace_seconds: float, signals: _SignalWaiter) -> None:
+    """Send SIGTERM to the whole group, and SIGKILL after the grace period."""
     program.signal(signal.SIGTERM)
     deadline = time.monotonic() + grace_seconds
     while program.process.poll() is None and time.monotonic() < deadline:
-        ears.listen(deadline - time.monotonic())
+        signals.wait(deadline - time.monotonic())
     if program.process.poll() is None:
         program.signal(signal.SIGKILL)
         program.process.wait()
@@ -170,7 +170,7 @@ def _terminate(program: _Program, *, grace_seconds: float, ears: _SignalWaiter) 
 
 @contextmanager
 def _memory_limit(megabytes: int | None) -> Iterator[None]:
-    """Lower our own limits while the program starts: it inherits them, and we get ours back.
+    """Lower our own limits while the program starts: it inherits them. Then restore ours.
 
     The limit is on address space, the only one a kernel enforces for an ordinary process.
     """
@@ -193,24 +193,24 @@ def _environment(folder: JobFolder, order: JobOrder) -> dict[str, str]:
     """The program's whole environment."""
     home = str(folder.path / "home")
     kept = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
-    # Last in line: a machine may have a Python under its full name only.
+    # Last: a machine may have a Python under its full name only.
     kept["PATH"] = os.pathsep.join((kept.get("PATH", os.defpath), str(Path(sys.executable).parent)))
-    # Without it a Python program keeps its lines back until its end, and a killed one loses them.
+    # Without it a Python program buffers its lines, and a killed one loses them.
     unbuffered = {"PYTHONUNBUFFERED": "1"}
     return kept | {"HOME": home, "TMPDIR": home} | unbuffered | dict(order.job.environment)
 
 
 def _append(log: int, text: str) -> None:
-    """Write all of a text, after whatever the program wrote."""
+    """Append a text to the log, after what the program wrote."""
     rest = text.encode("utf-8", "backslashreplace")
     while rest:
         rest = rest[os.write(log, rest) :]
 
 
 def _daemonize() -> None:
-    """Go on as a child of nobody in particular: whoever started us need not reap us.
+    """Daemonize by one fork, so that whoever started us need not reap us.
 
-    The child waits until its parent is gone, whose process group the program will be in.
+    The child waits until its parent is gone: the program will be in the parent's process group.
     """
     reading, writing = os.pipe()
     if os.fork():

@@ -19,23 +19,23 @@ from lightkube.core.exceptions import ConfigError
 from bot.errors import InternalError, NotFound, TransientError, UserError
 
 ANSWER_SECONDS = 20.0
-"""For a connection, and between two pieces of an answer. Getting a token is part of the first."""
+"""For a connection (with its access token), and between two chunks of an answer."""
 
 WATCH_SECONDS = 60
-"""A change stream is ended by the server after so long and opened again: a connection that died unnoticed
-is found out soon."""
+"""The server ends a watch stream after this time and we open it again: so a dead connection is noticed
+soon."""
 
 PAGE_SIZE = 500
-"""Objects of one piece of a listing."""
+"""Objects per page of a listing."""
 
 BUSY_SECONDS = 2.0
-"""How long to leave a server alone that did not say; who asks again and again waits longer by itself."""
+"""The delay where a server names none; callers back off by themselves."""
 
 Json = Mapping[str, Any]
 
 
 class WatchExpired(Exception):
-    """The server no longer knows the changes since then: list again."""
+    """The server no longer has the changes since this version: list again."""
 
 
 class KubernetesApi:
@@ -61,7 +61,7 @@ class KubernetesApi:
             return None
 
     async def merge(self, path: str, patch: Json) -> Json:
-        """Change the named fields of an object and give it back; raises `Missing`."""
+        """Patch the named fields of an object and return it; raises `NotFound`."""
         headers = {"content-type": "application/merge-patch+json"}
         return await self._json("PATCH", path, content=json.dumps(patch).encode(), headers=headers)
 
@@ -75,7 +75,7 @@ class KubernetesApi:
 
     @asynccontextmanager
     async def changes(self, path: str, *, since: str, **query: str) -> AsyncIterator[AsyncIterator[Json]]:
-        """What changes after the version `since`, until the server ends the stream; raises `Gone`."""
+        """The changes after the version `since`, until the server ends the stream; raises `WatchExpired`."""
         asked = {**query, "watch": "true", "allowWatchBookmarks": "true", "resourceVersion": since}
         asked["timeoutSeconds"] = str(WATCH_SECONDS)
         with _translate_errors():
@@ -92,11 +92,11 @@ class KubernetesApi:
                 await answer.aclose()
 
     async def text(self, path: str, **query: str) -> bytes:
-        """A small text, such as the end of a log; raises `Missing`."""
+        """A small text, such as the end of a log; raises `NotFound`."""
         return (await self._answer("GET", path, params=query)).content
 
     def stream(self, path: str, **query: str) -> AbstractContextManager[Iterator[bytes]]:
-        """A large text piece by piece, blocking; raises `Missing`."""
+        """A large text in chunks, blocking; raises `NotFound`."""
         return _open_stream(self._config, path, query)
 
     async def _json(self, method: str, path: str, **options: Any) -> Json:
@@ -146,14 +146,14 @@ def _open_stream(config: SingleConfig, path: str, query: Mapping[str, str]) -> I
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """A connection that fails or stays silent passes by itself; so does a token that cannot be had."""
+    """Failed or silent connections are transient; so is a missing access token."""
     try:
         yield
     except (httpx2.TransportError, TimeoutError) as problem:
         said = str(problem) or type(problem).__name__
         raise TransientError(f"The cluster does not answer: {said}", after=BUSY_SECONDS) from problem
     except ValueError as problem:
-        # A stream that was cut in the middle of a line, or a page of something in between.
+        # A stream that was cut in the middle of a line, or a page of a proxy in between.
         raise TransientError("The cluster's answer cannot be read", after=BUSY_SECONDS) from problem
     except (ConfigError, FileNotFoundError) as problem:
         raise TransientError(
@@ -162,7 +162,7 @@ def _translate_errors() -> Iterator[None]:
 
 
 def _raise_for_status(status: int, headers: Mapping[str, str], content: bytes) -> None:
-    """Raise what this answer means."""
+    """Raise the error that this answer stands for."""
     said = _error_message(content) or f"HTTP {status}"
     match status:
         case 401 | 403:

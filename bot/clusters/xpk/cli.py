@@ -53,16 +53,16 @@ _APP_ID = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 
 _NOT_IN_A_LABEL = re.compile(r"[^A-Za-z0-9_.-]+")
 
-# Between the request to end and the end: as long as XPK's own grace for a pod.
+# Between SIGTERM and SIGKILL: as long as XPK's own grace period of a pod.
 KILL_AFTER_SECONDS = 30
 
-# How long the cluster keeps an ended workload that nobody deletes, with its pods' logs: XPK's own 12 hours
-# are less than a bot may be away.
+# How long the cluster keeps an ended workload that nobody deletes, with its pods' logs. XPK's default of 12
+# hours is less than a bot may be down.
 TTL_SECONDS = 3 * 86_400
 
 
 def check_place(place: ClusterPlace) -> None:
-    """Raise `Told` where a part of the place could mean something else to a shell."""
+    """Raise `UserError` where a part of the place could mean something else to a shell."""
     for part, form in _PLACE_REGEX.items():
         value: str = getattr(place, part)
         if not form.fullmatch(value):
@@ -73,7 +73,7 @@ def check_place(place: ClusterPlace) -> None:
 
 
 def check_name(name: str) -> None:
-    """Raise `Told` where `xpk` would refuse the workload's name, or a shell could read it."""
+    """Raise `UserError` where `xpk` would refuse the workload's name, or a shell could read it."""
     if len(name) > MAX_NAME_LENGTH or not _NAME.fullmatch(name):
         raise UserError(
             f"{name!r} cannot be a workload's name: a-z, 0-9 and -, at most {MAX_NAME_LENGTH} of them."
@@ -83,9 +83,9 @@ def check_name(name: str) -> None:
 def create_arguments(
     job: Job, place: ClusterPlace, *, image: str, app: str, project_number: str
 ) -> list[str]:
-    """`xpk workload create …` for this job; `image` holds the digest where one could be had.
+    """`xpk workload create …` for this job; `image` holds the digest where it is known.
 
-    Raises `Told` where the job cannot be written down safely.
+    Raises `UserError` where the job cannot be written down safely.
     """
     check_name(job.name)
     check_place(place)
@@ -116,7 +116,7 @@ def delete_arguments(name: str, place: ClusterPlace) -> list[str]:
 
 
 def workload_labels(job: Job, app: str) -> dict[str, str]:
-    """What is put on the workload: whose it is, and for people what it measures."""
+    """The workload's labels: its installation, and for people what it measures."""
     told = {"maxview/case": job.case, "maxview/variant": job.variant, "maxview/sha": job.sha}
     plain = {name: _NOT_IN_A_LABEL.sub("-", value)[:63] for name, value in (told | dict(job.labels)).items()}
     return {name: value.strip("-_.") for name, value in plain.items()} | {APP_LABEL: app}
@@ -164,14 +164,14 @@ CALL_TIMEOUT_SECONDS = 300.0
 CALLS_AT_ONCE = 4
 
 RETRY_SECONDS = 60.0
-"""After a call that failed for a reason which may pass."""
+"""After a call that failed for a reason that may pass."""
 
 IMAGE_RETRY_SECONDS = 120.0
-"""An image that is not there is probably still being built."""
+"""A missing image is probably still being built."""
 
 _TAIL_BYTES = 4096
 
-# What the programs need of our environment: where programs and credentials are, language, proxies.
+# What the programs get of our environment: where programs and credentials are, language, proxies.
 _PASSED_VARIABLES = re.compile(
     r"PATH|HOME|LANG|LC_ALL|TZ|LD_LIBRARY_PATH|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|CLOUDSDK_\w+"
     r"|GOOGLE_APPLICATION_CREDENTIALS|GOOGLE_CLOUD_PROJECT|GCE_METADATA_\w+|(?i:https?_proxy|no_proxy)"
@@ -184,43 +184,44 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 class Endpoint(StrEnum):
-    """By which address of its control plane a cluster is reached; xpk tries them in this order too."""
+    """The endpoints of a control plane, in the order in which xpk tries them."""
 
     DNS = "dns"
     ADDRESS = "address"
 
 
 class _CallResult(Struct, frozen=True, kw_only=True):
-    """`out` is the end of what it printed, `said` its last words for people."""
+    """`out` is the end of the output, `message` its last lines for people."""
 
     code: int
     out: str
-    said: str
+    message: str
 
 
 class XpkCli:
-    """The programs of one installation; `xpk` are the words that call it, `folder` is ours to write in."""
+    """The programs of one installation; `xpk` is the command that calls it, `folder` is ours to write in."""
 
     def __init__(self, *, xpk: Sequence[str], folder: Path) -> None:
         self._xpk = tuple(xpk)
         self._folder = folder
         self._numbers: dict[str, str] = {}
-        self._turns = asyncio.Semaphore(CALLS_AT_ONCE)
+        self._slots = asyncio.Semaphore(CALLS_AT_ONCE)
 
     async def call_xpk(self, words: Sequence[str]) -> None:
-        """Call `xpk`; raises `Told` or `TryLater` with its last words where it fails. Where it ended itself,
-        whatever it did is there to be seen; else something may still be on its way."""
+        """Call `xpk`; raises `UserError` or `TransientError` with its last lines where it fails.
+
+        Where it ended by itself, its effect is visible; where we killed it, an effect may still follow."""
         ended = await self._call((*self._xpk, *words))
         if ended.code == 2:
             raise UserError(
-                f"xpk does not understand the call; MaxView needs xpk 1.16. It said: {ended.said}"
+                f"xpk does not understand the call; MaxView needs xpk 1.16. It said: {ended.message}"
             )
         if ended.code:
-            said = f"xpk {words[0]} {words[1]} ended with {ended.code}: {ended.said}"
+            said = f"xpk {words[0]} {words[1]} ended with {ended.code}: {ended.message}"
             raise TransientError(said, after=RETRY_SECONDS)
 
     async def kubeconfig(self, place: ClusterPlace, endpoint: Endpoint) -> Path:
-        """Have gcloud write the credentials of a cluster into a file, and name it."""
+        """Have gcloud write a kubeconfig for the cluster; returns its path."""
         check_place(place)
         location = await self._location(place)
         path = self._folder / f"{place.project}_{place.zone}_{place.cluster}.{endpoint}".replace(":", "_")
@@ -230,9 +231,9 @@ class XpkCli:
         return path
 
     async def pinned(self, image: str, project: str) -> str:
-        """The image by its digest, or as it is where its registry is not Google's and cannot be asked.
+        """The image by its digest; unchanged where its registry is not Google's and cannot be asked.
 
-        Raises `TryLater` where Google's registry has no such image: xpk would refuse it too.
+        Raises `TransientError` where Google's registry has no such image: xpk would refuse it too.
         """
         if "@sha256:" in image or not any(host in image for host in _GOOGLE_REGISTRIES):
             return image
@@ -248,7 +249,7 @@ class XpkCli:
         return f"{name if name and '/' not in tag else image}@{digest[0]}" if digest else image
 
     async def project_number(self, project: str) -> str:
-        """The project's number, which xpk else asks a further service for with further credentials."""
+        """The project's number. Without it xpk asks another service, with other credentials."""
         if project not in self._numbers:
             words = ("projects", "describe", project, "--format=value(projectNumber)")
             said = (await self._gcloud(words)).split()
@@ -258,7 +259,7 @@ class XpkCli:
         return self._numbers[project]
 
     async def _location(self, place: ClusterPlace) -> str:
-        """A cluster lies in a zone or in the region around it: xpk finds out, and so do we."""
+        """The zone or region of a cluster; xpk finds it out in the same way."""
         words = (
             "container",
             "clusters",
@@ -278,20 +279,20 @@ class XpkCli:
     async def _gcloud(self, words: Sequence[str], kubeconfig: Path | None = None) -> str:
         ended = await self._call(("gcloud", *words, "--quiet"), kubeconfig=kubeconfig)
         if ended.code:
-            raise TransientError(f"gcloud {words[1]} {words[2]}: {ended.said}", after=RETRY_SECONDS)
+            raise TransientError(f"gcloud {words[1]} {words[2]}: {ended.message}", after=RETRY_SECONDS)
         return ended.out
 
     async def _call(self, words: Sequence[str], kubeconfig: Path | None = None) -> _CallResult:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._forget_old_calls()
-        async with self._turns:
+        async with self._slots:
             with TemporaryDirectory(prefix="call-", dir=self._folder) as scratch:
                 folder = Path(scratch)
                 environment = _environment(folder, kubeconfig or folder / "kubeconfig")
                 return await _run_program(words, environment, folder)
 
     def _forget_old_calls(self) -> None:
-        """A process that was killed in the middle of a call leaves the call's folder."""
+        """Remove the folders that processes left that were killed during a call."""
         for folder in self._folder.glob("call-*"):
             with suppress(FileNotFoundError):
                 if time.time() - folder.stat().st_mtime > 2 * CALL_TIMEOUT_SECONDS:
@@ -324,8 +325,8 @@ async def _run_program(words: Sequence[str], environment: dict[str, str], folder
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
-    said = [_last_lines(path) for path in (out, complaints)]
-    return _CallResult(code=code, out=_tail(out), said=" / ".join(filter(None, said)))
+    messages = [_last_lines(path) for path in (out, complaints)]
+    return _CallResult(code=code, out=_tail(out), message=" / ".join(filter(None, messages)))
 
 
 def _environment(folder: Path, kubeconfig: Path) -> dict[str, str]:
@@ -346,6 +347,6 @@ def _tail(path: Path) -> str:
 
 
 def _last_lines(printed: Path) -> str:
-    """The end of what a program printed, as one line: its reasons stand there."""
+    """The end of a program's output, as one line: it names the reason."""
     lines = [line.strip() for line in _tail(printed).splitlines() if line.strip()]
     return " / ".join(lines[-4:])[-600:]

@@ -24,7 +24,7 @@ from bot.clusters.xpk.workload_status import JobObjects, job_observation, main_p
 from bot.errors import NotFound, TransientError, UserError
 
 TAIL_SECONDS = 60.0
-"""How old the newest step may be: a comment is edited no more often."""
+"""How old the newest step may be: a comment is not edited more often."""
 
 TAILS_AT_ONCE = 4
 
@@ -35,95 +35,95 @@ class XpkCluster:
     """One cluster of one project; `app` names this installation among those that share the cluster."""
 
     def __init__(
-        self, place: ClusterPlace, *, tool: XpkCli, app: str, now: Callable[[], float] = time.time
+        self, place: ClusterPlace, *, programs: XpkCli, app: str, now: Callable[[], float] = time.time
     ) -> None:
         cli.check_place(place)
         self._place = place
-        self._tool = tool
+        self._programs = programs
         self._app = app
         self._now = now
         self._opening = asyncio.Lock()
         self._opened: OpenCluster | None = None
-        self._heard: dict[str, tuple[float, JobProgress]] = {}
+        self._progress: dict[str, tuple[float, JobProgress]] = {}
         self._tails = asyncio.Semaphore(TAILS_AT_ONCE)
 
     async def launch(self, job: Job) -> None:
         """As `Cluster.launch`: `xpk workload create`, unless there is a workload of this name.
 
-        Raises `Told` where the job cannot be written down, or the name is somebody else's.
+        Raises `UserError` where the job cannot be written down, or the name is taken by somebody else.
         """
         place = job.place or self._place
-        # What cannot be written down is told before anybody is asked.
+        # A job that cannot be written down is refused before any call.
         cli.create_arguments(job, place, image=job.image, app=self._app, project_number="0")
-        async with self._cluster() as (api, mirror):
-            if await self._adopt(api, mirror, job) is None:
+        async with self._cluster() as (api, watch):
+            if await self._adopt(api, watch, job) is None:
                 await self._create(api, job, place)
-                if await self._adopt(api, mirror, job) is None:
+                if await self._adopt(api, watch, job) is None:
                     raise TransientError(f"xpk made no workload {job.name}", after=30.0, may_have_acted=True)
 
     async def observe(self, name: str) -> Observation:
         """As `Cluster.observe`."""
-        async with self._cluster() as (api, mirror):
-            view = await mirror.view()
-            seen = view.of(name)
+        async with self._cluster() as (api, watch):
+            snapshot = await watch.snapshot()
+            seen = snapshot.objects_of(name)
             if seen is None or seen.job.app != self._app:
-                self._heard.pop(name, None)
+                self._progress.pop(name, None)
                 return Observation(state=JobState.ABSENT)
-            stands = job_observation(seen, queued=view.workloads.values(), now=self._now())
-            stands = replace(stands, expected_steps=expected_steps(seen.job.command))
-            if stands.state is not JobState.RUNNING:
-                return stands
-            heard = await self._newest(api, seen)
-            return replace(stands, last_step=heard.last_step, last_output=heard.at)
+            observed = job_observation(seen, queued=snapshot.workloads.values(), now=self._now())
+            observed = replace(observed, expected_steps=expected_steps(seen.job.command))
+            if observed.state is not JobState.RUNNING:
+                return observed
+            progress = await self._read_progress(api, seen)
+            return replace(observed, last_step=progress.last_step, last_output=progress.at)
 
     async def delete(self, name: str) -> None:
         """As `Cluster.delete`: `xpk workload delete --workload NAME`, where the workload is ours."""
         cli.check_name(name)
-        async with self._cluster() as (api, mirror):
+        async with self._cluster() as (api, watch):
             found = await api.get(f"{JOBSETS}/{name}")
             if found is not None and workload_status.read_jobset(found).app == self._app:
-                await mirror.deactivate(name)
+                await watch.deactivate(name)
                 try:
-                    await self._tool.call_xpk(cli.delete_arguments(name, self._place))
+                    await self._programs.call_xpk(cli.delete_arguments(name, self._place))
                 except TransientError:
-                    # Whoever was faster has done it: then kubectl finds nothing, and says so as an error.
+                    # Another process deleted it first: then kubectl finds nothing, and reports an error.
                     if await api.get(f"{JOBSETS}/{name}") is not None:
                         raise
-            mirror.drop(name)
-            self._heard.pop(name, None)
+            watch.drop(name)
+            self._progress.pop(name, None)
 
     async def names(self) -> frozenset[str]:
-        """As `Cluster.names`: what carries this installation's mark."""
-        async with self._cluster() as (_, mirror):
-            view = await mirror.view()
-            return frozenset(name for name, job in view.jobs.items() if job.app == self._app)
+        """As `Cluster.names`: the workloads with this installation's mark."""
+        async with self._cluster() as (_, watch):
+            snapshot = await watch.snapshot()
+            return frozenset(name for name, job in snapshot.jobs.items() if job.app == self._app)
 
     def open_log(self, name: str) -> AbstractContextManager[Iterator[bytes]]:
-        """As `Cluster.open_log`: from the pods, or from Cloud Logging where they are gone."""
+        """As `Cluster.open_log`: from the pods, or from Cloud Logging where the pods are gone."""
         cli.check_name(name)
         if self._opened is None:
             raise TransientError("The cluster was not asked yet", after=1.0)
         return open_log(self._opened.api, CloudLog(place=self._place, name=name))
 
     async def aclose(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         opened, self._opened = self._opened, None
         if opened is not None:
             await opened.aclose()
 
     async def _create(self, api: KubernetesApi, job: Job, place: ClusterPlace) -> None:
-        image = await self._tool.pinned(job.image, place.project)
-        number = await self._tool.project_number(place.project)
+        image = await self._programs.pinned(job.image, place.project)
+        number = await self._programs.project_number(place.project)
         words = cli.create_arguments(job, place, image=image, app=self._app, project_number=number)
         try:
-            await self._tool.call_xpk(words)
+            await self._programs.call_xpk(words)
         except (UserError, TransientError):
-            # What counts is whether the workload is there: xpk does more after it made one.
+            # What counts is whether the workload exists: xpk does more after it made one.
             if await api.get(f"{JOBSETS}/{job.name}") is None:
                 raise
 
-    async def _adopt(self, api: KubernetesApi, mirror: WatchCache, job: Job) -> workload_status.JobSet | None:
-        """Find the job's workload and see to its labels; None where there is none."""
+    async def _adopt(self, api: KubernetesApi, watch: WatchCache, job: Job) -> workload_status.JobSet | None:
+        """Find the job's workload and set its labels; None where there is none."""
         found = await api.get(f"{JOBSETS}/{job.name}")
         if found is None:
             return None
@@ -135,33 +135,33 @@ class XpkCluster:
             with suppress(NotFound):
                 patch = {"metadata": {"labels": labels}}
                 there = workload_status.read_jobset(await api.merge(f"{JOBSETS}/{job.name}", patch))
-        mirror.put(there)
+        watch.put(there)
         return there
 
-    async def _newest(self, api: KubernetesApi, seen: JobObjects) -> JobProgress:
-        """What the job last said, asked for at most once a minute."""
-        at, heard = self._heard.get(seen.job.name, (0.0, JobProgress()))
+    async def _read_progress(self, api: KubernetesApi, seen: JobObjects) -> JobProgress:
+        """The job's progress, asked for at most once a minute."""
+        at, progress = self._progress.get(seen.job.name, (0.0, JobProgress()))
         pod = main_pod(seen.pods)
         if pod is None or self._now() - at < TAIL_SECONDS:
-            return heard
+            return progress
         async with self._tails:
-            # Progress is a kindness: where a node does not hand out its log, the last known step stays.
+            # Progress is optional: where a node does not serve its log, the last known step stays.
             with suppress(NotFound, TransientError):
-                heard = await read_progress(api, pod, heard)
-        self._heard[seen.job.name] = (self._now(), heard)
-        return heard
+                progress = await read_progress(api, pod, progress)
+        self._progress[seen.job.name] = (self._now(), progress)
+        return progress
 
     @asynccontextmanager
     async def _cluster(self) -> AsyncIterator[tuple[KubernetesApi, WatchCache]]:
-        """The opened cluster. One that does not answer is opened anew: its address may be another."""
+        """The open cluster. One that does not answer is opened anew: its address may have changed."""
         async with self._opening:
             if self._opened is None:
-                self._opened = await open_cluster(self._place, self._tool, self._now)
+                self._opened = await open_cluster(self._place, self._programs, self._now)
             opened = self._opened
         try:
-            yield opened.api, opened.mirror
+            yield opened.api, opened.watch
         except (TransientError, NotFound):
-            if self._now() - opened.at > REOPEN_SECONDS and self._opened is opened:
+            if self._now() - opened.opened_at > REOPEN_SECONDS and self._opened is opened:
                 await self.aclose()
             raise
 
@@ -172,37 +172,37 @@ KUEUE_API = "/apis/kueue.x-k8s.io"
 
 
 class OpenCluster(Struct, frozen=True, kw_only=True):
-    """A cluster that answers; `at` is since when (Unix seconds)."""
+    """An open cluster; `opened_at` is in Unix seconds."""
 
     api: KubernetesApi
-    mirror: WatchCache
-    at: float
+    watch: WatchCache
+    opened_at: float
 
     async def aclose(self) -> None:
         """Close it."""
-        await self.mirror.aclose()
+        await self.watch.aclose()
         await self.api.aclose()
 
 
-async def open_cluster(place: ClusterPlace, tool: XpkCli, now: Callable[[], float]) -> OpenCluster:
-    """Get credentials and see that it is a cluster of XPK's; raises `Told` or `TryLater`."""
-    api = await _connect(place, tool)
+async def open_cluster(place: ClusterPlace, programs: XpkCli, now: Callable[[], float]) -> OpenCluster:
+    """Get credentials and check that XPK made the cluster; raises `UserError` or `TransientError`."""
+    api = await _connect(place, programs)
     try:
         workloads = await _workloads_path(api, place)
     except BaseException:
         await api.aclose()
         raise
-    mirror = WatchCache(api, workloads=workloads, prefix=interface.JOB_PREFIX, now=now)
-    return OpenCluster(api=api, mirror=mirror, at=now())
+    watch = WatchCache(api, workloads=workloads, prefix=interface.JOB_PREFIX, now=now)
+    return OpenCluster(api=api, watch=watch, opened_at=now())
 
 
-async def _connect(place: ClusterPlace, tool: XpkCli) -> KubernetesApi:
-    """By the endpoint that answers: clusters differ in which one they have."""
+async def _connect(place: ClusterPlace, programs: XpkCli) -> KubernetesApi:
+    """Connect to the endpoint that answers: clusters differ in which one they have."""
     problem: TransientError | None = None
     for endpoint in Endpoint:
         api: KubernetesApi | None = None
         try:
-            api = KubernetesApi(await tool.kubeconfig(place, endpoint))
+            api = KubernetesApi(await programs.kubeconfig(place, endpoint))
             await api.get("/version")
         except TransientError as failed:
             problem = problem or failed
@@ -214,7 +214,7 @@ async def _connect(place: ClusterPlace, tool: XpkCli) -> KubernetesApi:
 
 
 async def _workloads_path(api: KubernetesApi, place: ClusterPlace) -> str:
-    """Where Kueue's workloads are listed, in the version that this cluster prefers."""
+    """The path of Kueue's workloads, in the version that this cluster prefers."""
     made = "it was not made by `xpk cluster create`"
     if await api.get(JOBSET_API) is None:
         raise UserError(f"The cluster {place.name} knows no JobSet: {made}.")

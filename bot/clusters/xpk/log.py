@@ -31,18 +31,18 @@ TAIL_LINES = 40
 TAIL_BYTES = 1 << 20
 
 MAX_OTHER_PROCESSES = 16
-"""Processes read besides the first, where its log is not enough: slices have up to thousands."""
+"""Other processes read where the first one's log is not enough: a slice has up to thousands."""
 
 
 class JobProgress(Struct, frozen=True, kw_only=True):
-    """What a job last said: its newest step, and when it wrote its last line (Unix seconds)."""
+    """A job's newest step, and when it wrote its last line (Unix seconds)."""
 
     last_step: int | None = None
     at: float | None = None
 
 
 async def read_progress(api: KubernetesApi, pod: Pod, before: JobProgress) -> JobProgress:
-    """What the end of a pod's log adds to what was known."""
+    """The progress by the end of a pod's log; what it does not say stays as `before`."""
     tail = await api.text(
         f"{PODS}/{pod.name}/log",
         container=pod.container,
@@ -78,7 +78,7 @@ class ProcessGroup(StrEnum):
 
 
 class CloudLog(Struct, frozen=True, kw_only=True):
-    """The log of one job; `url` is where another Cloud Logging is."""
+    """The log of one job in Cloud Logging; `url` is another server's, for tests."""
 
     place: ClusterPlace
     name: str
@@ -115,13 +115,13 @@ class CloudLog(Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def open_log(api: KubernetesApi, cloud: CloudLog) -> Iterator[Iterator[bytes]]:
-    """The job's log, to be used in a `with` statement on a thread; raises `Missing` where there is none."""
+    """The job's log, to be used in a `with` statement on a thread; raises `NotFound` where there is none."""
     pods = _list_pods(api, cloud.name)
     main = main_pod(pods)
     if main is not None and _has_beginning(api, main):
         yield _from_pods(api, main, pods)
         return
-    # No pods any more, or so much was written that the node threw the beginning away.
+    # No pods any more, or so much output that the node dropped the beginning.
     pieces = _from_cloud(cloud)
     try:
         first = next(pieces, None)
@@ -145,7 +145,7 @@ def _list_pods(api: KubernetesApi, name: str) -> list[Pod]:
 
 
 def _has_beginning(api: KubernetesApi, pod: Pod) -> bool:
-    """Whether the node still has the log's beginning: it keeps the newest 10 MB or so."""
+    """Whether the node still has the log's beginning: it keeps about the newest 10 MB."""
     with suppress(NotFound), _pod_log(api, pod, limitBytes="4096") as pieces:
         return b"XPK Start:" in b"".join(pieces)
     return False
@@ -194,7 +194,7 @@ CLOUD_PAGE_SIZE = 1000
 CLOUD_TIMEOUT_SECONDS = 60.0
 
 LOOK_BACK_SECONDS = 10 * 86_400.0
-"""A job waits two days at most and runs for hours; without a limit a search goes through months."""
+"""A job is queued two days at most and runs for hours; without a limit a search reads months."""
 
 _SEVERITY_LETTERS = {"WARNING": "W", "ERROR": "E", "CRITICAL": "F", "ALERT": "F", "EMERGENCY": "F"}
 
@@ -202,7 +202,7 @@ _SLICE_0 = 'labels."k8s-pod/jobset_sigs_k8s_io/job-index"="0"'
 
 
 def cloud_filter(place: ClusterPlace, name: str, processes: ProcessGroup, *, now: float) -> str:
-    """The filter that finds the lines; place and name are of a form that needs no quoting."""
+    """The filter that finds the lines; place and name need no quoting."""
     since = datetime.fromtimestamp(now - LOOK_BACK_SECONDS, UTC).isoformat(timespec="seconds")
     containers = " OR ".join(f'"{one}"' for one in MAIN_CONTAINERS)
     process = 'labels."k8s-pod/batch_kubernetes_io/job-completion-index"="0"'
@@ -246,7 +246,7 @@ def _with_newline(text: str) -> str:
 
 
 def _cloud_session() -> Any:
-    """A session that carries the machine's own credentials; they are looked for on first use."""
+    """A session with the machine's own credentials, which are looked up on first use."""
     from google.auth import default, exceptions  # noqa: PLC0415 - 0.2 s to import, and seldom needed
     from google.auth.transport.requests import AuthorizedSession  # noqa: PLC0415 - as above
 
@@ -273,7 +273,7 @@ def _cloud_page(session: Any, url: str, asked: Json) -> Json:
         case 401 | 403:
             raise UserError("Cloud Logging refuses MaxView: give its account roles/logging.viewer.")
         case 429 | 500 | 502 | 503 | 504:
-            # Reads are limited to 60 a minute for a project.
+            # Reads are limited to 60 a minute per project.
             raise TransientError(f"Cloud Logging is busy (HTTP {answer.status_code})", after=60.0)
         case status:
             raise InternalError(f"Cloud Logging answered HTTP {status}: {answer.text[:300]}")
@@ -283,7 +283,7 @@ _FRAME_LINES = (b"XPK Start:", b"XPK End:", b"EXIT_CODE=", b"BENCH_META ")
 
 _LONGEST_FRAME = max(map(len, _FRAME_LINES))
 
-# What a process says that fell because another one did: the cause stands in another log.
+# What a process prints that ended because another one did: the cause is in another log.
 _PEER_FAILURE = b"JAX distributed service detected fatal errors"
 
 _SUCCESS = b"EXIT_CODE=0"
@@ -294,7 +294,7 @@ _MAX_PART_BYTES = 1 << 16
 
 
 class LogCompleteness:
-    """Watches a log go by: whether it names every step, and whether its end is another process's doing."""
+    """Watches a log while it is read: does it have every step, and did another process end it?"""
 
     def __init__(self) -> None:
         self._carry = b""
@@ -305,21 +305,21 @@ class LogCompleteness:
 
     @property
     def stepless(self) -> bool:
-        """Whether it ended well without a step line: then step lines may not be this program's way."""
+        """Whether it succeeded without a step line: the program may print none."""
         return self._last is None and self._succeeded
 
     @property
     def names_steps(self) -> bool:
-        """Whether there is a step line in it."""
+        """Whether it has a step line."""
         return self._last is not None
 
     @property
     def whole(self) -> bool:
-        """Whether the log tells all there is to know."""
+        """Whether the log has every step and the cause of its end."""
         return self._last is not None and not self._gap and not self._victim
 
     def watch(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Hand the pieces on as they are."""
+        """Yield the pieces unchanged."""
         for piece in pieces:
             self._see(self._carry + piece)
             yield piece
@@ -330,14 +330,14 @@ class LogCompleteness:
         done = 0
         for found in STEP_LINE.finditer(window):
             step, done = int(found["step"]), found.end()
-            # A step that comes again is a second life of the program, which the reader knows how to take.
+            # A step that comes again is a restart of the program, which the log reader handles.
             self._gap = self._gap or (step > self._last + 1 if self._last is not None else False)
             self._last = step
         self._carry = window[max(done, len(window) - _CARRY_BYTES) :]
 
 
 def prefix_lines(pieces: Iterable[bytes], pod: str, container: str) -> Iterator[bytes]:
-    """Another process's lines with its mark, as `kubectl logs --prefix` writes it."""
+    """Another process's lines with its prefix, as `kubectl logs --prefix` writes it."""
     mark = f"[pod/{pod}/{container}] ".encode()
     for begins, part in _line_parts(pieces):
         if begins and not part.startswith(_FRAME_LINES):
@@ -347,7 +347,7 @@ def prefix_lines(pieces: Iterable[bytes], pod: str, container: str) -> Iterator[
 
 
 def _line_parts(pieces: Iterable[bytes]) -> Iterator[tuple[bool, bytes]]:
-    """Lines with their ends, and of a very long line its parts: whether one begins a line, and its bytes."""
+    """Lines with their ends; a very long line in parts. Whether a part begins a line, and its bytes."""
     rest, begins = b"", True
     for piece in pieces:
         rest += piece

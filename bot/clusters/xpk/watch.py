@@ -18,21 +18,21 @@ from bot.clusters.xpk.workload_status import JobObjects, JobSet, Pod, Workload
 from bot.errors import InternalError, NotFound, TransientError, UserError
 
 FIRST_LISTING_SECONDS = 25.0
-"""How long the first asker waits for the first listing."""
+"""How long the first caller waits for the first listing."""
 
 STALE_SECONDS = 120.0
-"""Two of the streams' turns."""
+"""Twice the time of one watch stream."""
 
 IDLE_SECONDS = 900.0
 
 MIN_PAUSE = 1.0
-"""Between two streams, whatever ended the first one."""
+"""Between two streams."""
 
 MAX_PAUSE = 120.0
-"""Between two tries of a cluster that keeps failing."""
+"""Between two tries where a cluster keeps failing."""
 
 NAMESPACE = "default"
-"""Where xpk makes workloads unless it is told otherwise, and it is not."""
+"""Where xpk makes workloads by default."""
 
 JOBSETS = f"/apis/jobset.x-k8s.io/v1alpha2/namespaces/{NAMESPACE}/jobsets"
 
@@ -42,14 +42,14 @@ T = TypeVar("T")
 
 
 class ClusterSnapshot(Struct, frozen=True, kw_only=True):
-    """What the cluster holds: by name, and the pods of each job."""
+    """The cluster's objects by name."""
 
     jobs: Mapping[str, JobSet]
     workloads: Mapping[str, Workload]
     pods: Mapping[str, Pod]
 
-    def of(self, name: str) -> JobObjects | None:
-        """Everything about one job, None where it is not there."""
+    def objects_of(self, name: str) -> JobObjects | None:
+        """The objects of one job; None where it does not exist."""
         job = self.jobs.get(name)
         if job is None:
             return None
@@ -62,26 +62,26 @@ class ClusterSnapshot(Struct, frozen=True, kw_only=True):
 
 
 class _WatchedKind(Struct, Generic[T], kw_only=True):
-    """One kind of object: where it is listed, what we keep of it, and when the server last spoke. Names of
-    JobSets and their pods begin alike."""
+    """One kind of object: where it is listed, what we keep of it, and when the server last answered. A
+    JobSet's name is the prefix of its pods' names."""
 
     path: str
     read: Callable[[Json], T | None]
     prefix: str = ""
     query: dict[str, str] = field(default_factory=dict)
     kept: dict[str, T] = field(default_factory=dict)
-    heard: float | None = None
+    updated: float | None = None
     problem: Exception | None = None
     task: "asyncio.Task[None] | None" = None
 
 
 class WatchCache:
-    """A picture of one cluster. `prefix` is how our jobs' names begin: others' pods are not kept."""
+    """A snapshot of one cluster. `prefix` is that of our jobs' names: other people's pods are not kept."""
 
     def __init__(self, api: KubernetesApi, *, workloads: str, prefix: str, now: Callable[[], float]) -> None:
         self._api = api
         self._now = now
-        self._asked = now()
+        self._last_call = now()
         self._jobs = _WatchedKind(path=JOBSETS, read=workload_status.read_jobset, prefix=prefix)
         self._workloads = _WatchedKind(path=workloads, read=workload_status.read_workload)
         self._pods = _WatchedKind(
@@ -92,29 +92,29 @@ class WatchCache:
         )
         self._changed = asyncio.Event()
 
-    async def view(self) -> ClusterSnapshot:
-        """The picture as it is now; raises what stands in its way."""
-        self._asked = self._now()
-        self._keep_following(self._jobs)
-        self._keep_following(self._workloads)
-        self._keep_following(self._pods)
+    async def snapshot(self) -> ClusterSnapshot:
+        """The snapshot now; raises the error that prevents it."""
+        self._last_call = self._now()
+        self._keep_watching(self._jobs)
+        self._keep_watching(self._workloads)
+        self._keep_watching(self._pods)
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._settled(), FIRST_LISTING_SECONDS)
+            await asyncio.wait_for(self._first_listing(), FIRST_LISTING_SECONDS)
         for kind in (self._jobs, self._workloads, self._pods):
-            if kind.heard is None or self._now() - kind.heard > STALE_SECONDS:
+            if kind.updated is None or self._now() - kind.updated > STALE_SECONDS:
                 raise kind.problem or TransientError("The cluster has not answered yet", after=10.0)
         return ClusterSnapshot(jobs=self._jobs.kept, workloads=self._workloads.kept, pods=self._pods.kept)
 
     def put(self, job: JobSet) -> None:
-        """What a direct answer showed need not be waited for."""
+        """Add what a direct answer showed, without waiting for the watch."""
         self._jobs.kept[job.name] = job
 
     def drop(self, name: str) -> None:
-        """What a direct answer showed to be gone."""
+        """Remove what a direct answer showed to be gone."""
         self._jobs.kept.pop(name, None)
 
     async def deactivate(self, name: str) -> None:
-        """Have Kueue take the job's devices away at once: to delete it, xpk needs a quarter of a minute."""
+        """Have Kueue free the job's devices at once: xpk takes 15 seconds to delete it."""
         for one in [one for one in self._workloads.kept.values() if one.job == name]:
             with suppress(NotFound):
                 await self._api.merge(f"{self._workloads.path}/{one.name}", {"spec": {"active": False}})
@@ -126,27 +126,27 @@ class WatchCache:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _keep_following(self, kind: "_WatchedKind[T]") -> None:
-        """Have this kind followed; a follower that fell over is told of once and replaced."""
+    def _keep_watching(self, kind: "_WatchedKind[T]") -> None:
+        """Keep this kind watched; a watcher that crashed is reported once and replaced."""
         task = kind.task
         if task is not None and not task.done():
             return
-        kind.heard = kind.problem = None
+        kind.updated = kind.problem = None
         kind.task = asyncio.create_task(self._follow(kind))
         if task is not None and not task.cancelled() and (fell := task.exception()):
             raise InternalError(f"Watching {kind.path} failed: {fell!r}") from fell
 
-    async def _settled(self) -> None:
-        """Until every kind was listed once or has said what is wrong."""
+    async def _first_listing(self) -> None:
+        """Wait until every kind was listed once or failed."""
         kinds = (self._jobs, self._workloads, self._pods)
-        while any(kind.heard is None and kind.problem is None for kind in kinds):
+        while any(kind.updated is None and kind.problem is None for kind in kinds):
             self._changed.clear()
             await self._changed.wait()
 
     async def _follow(self, kind: "_WatchedKind[T]") -> None:
-        """List, then watch, for as long as anybody asks."""
+        """List, then watch, as long as anybody asks."""
         pause, since = MIN_PAUSE, ""
-        while self._now() - self._asked < IDLE_SECONDS:
+        while self._now() - self._last_call < IDLE_SECONDS:
             try:
                 since = since or await self._list(kind)
                 since = await self._watch(kind, since)
@@ -156,7 +156,7 @@ class WatchCache:
                 since = ""
                 await asyncio.sleep(MIN_PAUSE)
             except (UserError, InternalError) as problem:
-                # Said to whoever asks; the streams go on, because most of it passes.
+                # Raised to callers; the streams go on, because most errors pass.
                 kind.problem = problem
                 asked = problem.after if isinstance(problem, TransientError) else pause
                 pause = min(2 * pause, MAX_PAUSE)
@@ -172,13 +172,13 @@ class WatchCache:
                 for one in page["items"]:
                     _update_object(kind, found, one)
         kind.kept = found
-        self._heard(kind)
+        self._mark_updated(kind)
         return version
 
     async def _watch(self, kind: "_WatchedKind[T]", since: str) -> str:
-        """Follow the changes to the end of one stream; returns the version it came to."""
+        """Follow one stream to its end; returns the last version."""
         async with self._api.changes(kind.path, since=since, **kind.query) as events:
-            self._heard(kind)
+            self._mark_updated(kind)
             async for event in events:
                 since = str(event["object"]["metadata"].get("resourceVersion") or since)
                 match event["type"]:
@@ -186,12 +186,12 @@ class WatchCache:
                         kind.kept.pop(str(event["object"]["metadata"]["name"]), None)
                     case "ADDED" | "MODIFIED":
                         _update_object(kind, kind.kept, event["object"])
-                self._heard(kind)
-        self._heard(kind)
+                self._mark_updated(kind)
+        self._mark_updated(kind)
         return since
 
-    def _heard(self, kind: "_WatchedKind[T]") -> None:
-        kind.heard, kind.problem = self._now(), None
+    def _mark_updated(self, kind: "_WatchedKind[T]") -> None:
+        kind.updated, kind.problem = self._now(), None
         self._changed.set()
 
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from bot.clusters.interface import ClusterFault, JobState, Observation
 
-# One of their objects, as JSON.
+# An object of the Kubernetes API, as JSON.
 KubernetesObject = Mapping[str, Any]
 
 JOBSET_NAME_LABEL = "jobset.sigs.k8s.io/jobset-name"
@@ -25,22 +25,22 @@ SLICE_LABEL = "jobset.sigs.k8s.io/job-index"
 
 PROCESS_LABEL = "batch.kubernetes.io/job-completion-index"
 
-# XPK names the container that runs the command so; others in the pod only serve it.
+# XPK's names of the container that runs the command; others in the pod only serve it.
 MAIN_CONTAINERS = ("jax-tpu", "gpu-image")
 
-# Why Kueue takes a workload back before its pods run: the devices could not be had after all, and it waits
-# for its turn again.
+# Why Kueue evicts a workload before its pods run: the devices were not available after all, and it is
+# queued again.
 EVICTED_BEFORE_START = {"AdmissionCheck", "PodsReadyTimeout"}
 
-# Put into the container's environment, and so into the JobSet in the moment it is made.
+# Set in the container's environment, and so part of the JobSet from its first moment.
 APP_VARIABLE = "MAXVIEW_APP"
 
-# Put on the JobSet once it is there: `xpk` has no option for labels.
+# Set on the JobSet once it exists: `xpk` has no option for labels.
 APP_LABEL = "maxview/app"
 
 
 class Condition(Struct, frozen=True, kw_only=True):
-    """One of an object's conditions that holds. `since` is in Unix seconds."""
+    """A condition of an object that is true. `since` is in Unix seconds."""
 
     type: str
     reason: str = ""
@@ -52,7 +52,7 @@ Conditions = Mapping[str, Condition]
 
 
 class JobSet(Struct, frozen=True, kw_only=True):
-    """A workload as XPK made it. `app` is the installation that had it made, "" where no MaxView did."""
+    """A workload as XPK made it. `app` is the installation that made it, empty where no MaxView did."""
 
     name: str
     app: str = ""
@@ -65,8 +65,8 @@ class JobSet(Struct, frozen=True, kw_only=True):
 
 
 class Workload(Struct, frozen=True, kw_only=True):
-    """The same job in Kueue's queue. `evictions` counts how often it was thrown out while it ran;
-    `waits_because` is why it has no quota yet."""
+    """The same job in Kueue's queue. `evictions` counts how often it was evicted while it ran;
+    `pending_message` is why it has no quota yet."""
 
     name: str
     job: str
@@ -74,13 +74,13 @@ class Workload(Struct, frozen=True, kw_only=True):
     priority: int = 0
     created: float | None = None
     evictions: int = 0
-    waits_because: str = ""
+    pending_message: str = ""
     conditions: Conditions
 
 
 class Pod(Struct, frozen=True, kw_only=True):
-    """One process of a job. `exit_code`, `ended` and `died_of` speak of the container that runs the command;
-    `waits_for` is why it does not run yet."""
+    """One process of a job. `exit_code`, `ended` and `ended_by` are those of the container that runs the
+    command; `waiting_reason` and `waiting_message` say why it does not run yet."""
 
     name: str
     job: str
@@ -94,9 +94,9 @@ class Pod(Struct, frozen=True, kw_only=True):
     started: float | None = None
     ended: float | None = None
     exit_code: int | None = None
-    died_of: str = ""
-    waits_for: str = ""
-    waits_because: str = ""
+    ended_by: str = ""
+    waiting_reason: str = ""
+    waiting_message: str = ""
     conditions: Conditions
 
 
@@ -118,7 +118,7 @@ def read_jobset(found: KubernetesObject) -> JobSet:
 
 
 def read_workload(found: KubernetesObject) -> Workload | None:
-    """A Kueue Workload's facts, None where it stands for something else than a JobSet."""
+    """A Kueue Workload's facts; None where it is not a JobSet's."""
     meta, spec = _metadata(found), found.get("spec") or {}
     owners = [one for one in meta.get("ownerReferences") or () if one.get("kind") == "JobSet"]
     if not owners:
@@ -135,19 +135,19 @@ def read_workload(found: KubernetesObject) -> Workload | None:
         evictions=sum(
             int(one.get("count") or 0) for one in evictions if one.get("reason") not in EVICTED_BEFORE_START
         ),
-        waits_because=str(waits[0]) if waits else "",
+        pending_message=str(waits[0]) if waits else "",
         conditions=_conditions(found),
     )
 
 
 def read_pod(found: KubernetesObject) -> Pod | None:
-    """A Pod's facts, None where it belongs to no JobSet."""
+    """A Pod's facts; None where it is not a JobSet's."""
     meta, status = _metadata(found), _status(found)
     labels = meta.get("labels") or {}
     if JOBSET_NAME_LABEL not in labels:
         return None
-    seen = _main_container(status.get("containerStatuses") or ())
-    state = seen.get("state") or {}
+    container = _main_container(status.get("containerStatuses") or ())
+    state = container.get("state") or {}
     ended, waits = state.get("terminated") or {}, state.get("waiting") or {}
     running = state.get("running") or ended
     return Pod(
@@ -163,9 +163,9 @@ def read_pod(found: KubernetesObject) -> Pod | None:
         started=_unix_time(running.get("startedAt")),
         ended=_unix_time(ended.get("finishedAt")),
         exit_code=ended.get("exitCode"),
-        died_of=str(ended.get("reason", "")),
-        waits_for=str(waits.get("reason", "")),
-        waits_because=str(waits.get("message", "")),
+        ended_by=str(ended.get("reason", "")),
+        waiting_reason=str(waits.get("reason", "")),
+        waiting_message=str(waits.get("message", "")),
         conditions=_conditions(found),
     )
 
@@ -187,13 +187,13 @@ def _pod_specs(found: KubernetesObject) -> Iterator[KubernetesObject]:
 
 
 def _main_container(containers: Any) -> KubernetesObject:
-    """The container that runs the command: known by name, else the first."""
+    """The container that runs the command: by its name, else the first."""
     named = [one for one in containers if one.get("name") in MAIN_CONTAINERS]
     return next(iter([*named, *containers]), {})
 
 
 def _conditions(found: KubernetesObject) -> Conditions:
-    """The conditions that hold, by type."""
+    """The true conditions, by type."""
     return {
         str(one.get("type")): Condition(
             type=str(one.get("type")),
@@ -218,21 +218,21 @@ def _unix_time(text: Any) -> float | None:
     return datetime.fromisoformat(text).timestamp() if isinstance(text, str) else None
 
 
-# An image may still be under way from the repository's own build; the devices are held meanwhile.
+# An image may still be in the repository's own build; the devices are held meanwhile.
 IMAGE_SECONDS = 300.0
 
-# A JobSet that was let in makes its pods within seconds. One that cannot (a label beyond 63 letters, a
-# template the API refuses) stays so for ever.
+# An admitted JobSet makes its pods within seconds. One that cannot (a label beyond 63 letters, a template
+# that the API refuses) never will.
 PODLESS_SECONDS = 600.0
 
-# New nodes take up to a quarter of an hour; after twice that they will not come.
+# New nodes take up to a quarter of an hour; after twice that they do not come.
 STARTING_SECONDS = 1800.0
 
 NOTE_LENGTH = 300
 
 _IMAGE_ERRORS = {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ImageInspectError"}
 
-# Why Kubernetes took a running pod away: https://kubernetes.io/docs/concepts/workloads/pods/disruptions
+# Why Kubernetes disrupted a running pod: https://kubernetes.io/docs/concepts/workloads/pods/disruptions
 _DISRUPTIONS = {
     "PreemptionByScheduler": ClusterFault.PREEMPTED,
     "EvictionByEvictionAPI": ClusterFault.EVICTED,
@@ -255,30 +255,30 @@ _NODE_LOST_REASONS = {
 
 
 class JobObjects(Struct, frozen=True, kw_only=True):
-    """All that the cluster shows of one job."""
+    """All objects of one job on the cluster."""
 
     job: JobSet
     workload: Workload | None = None
     pods: tuple[Pod, ...] = ()
 
 
-def job_observation(seen: JobObjects, *, queued: Iterable[Workload], now: float) -> Observation:
-    """How the job stands. `queued` are the workloads of everybody."""
-    done, failed = seen.job.conditions.get("Completed"), seen.job.conditions.get("Failed")
+def job_observation(objects: JobObjects, *, queued: Iterable[Workload], now: float) -> Observation:
+    """The job's observation. `queued` are all workloads of the cluster."""
+    done, failed = objects.job.conditions.get("Completed"), objects.job.conditions.get("Failed")
     if done is not None:
         return Observation(state=JobState.ENDED, exit_code=0)
-    fault = _evicted(seen) or _pod_lost(seen.pods)
+    fault = _evicted(objects) or _pod_lost(objects.pods)
     if fault is not None:
         return fault
     if failed is not None:
-        return _command_failed(seen, failed)
-    if not _is_admitted(seen):
-        return _queued(seen, queued)
-    return _starting(seen, now) or Observation(state=JobState.RUNNING, note=_image_note(seen.job))
+        return _command_failed(objects, failed)
+    if not _is_admitted(objects):
+        return _queued(objects, queued)
+    return _starting(objects, now) or Observation(state=JobState.RUNNING, note=_image_note(objects.job))
 
 
 def queue_position(own: Workload, everybody: Iterable[Workload]) -> int:
-    """Counted from 1 in Kueue's order: higher priority first, then the older."""
+    """The position in Kueue's queue, from 1: higher priority first, then the older."""
     ahead = [
         other
         for other in everybody
@@ -291,13 +291,13 @@ def queue_position(own: Workload, everybody: Iterable[Workload]) -> int:
 
 
 def main_pod(pods: Collection[Pod]) -> Pod | None:
-    """Process 0 of slice 0: the one whose log is read."""
+    """Process 0 of slice 0, whose log is read."""
     first = [pod for pod in pods if (pod.slice, pod.process) == (0, 0)]
     return max(first, key=lambda pod: pod.created or 0.0, default=None)
 
 
 def one_line(text: str) -> str:
-    """The cluster's words as one clause: no line ends, no control characters, not too long."""
+    """A message of the cluster as one clause: no line ends, no control characters, not too long."""
     plain = re.sub(r"\s+", " ", "".join(char if char.isprintable() else " " for char in text)).strip()
     return plain if len(plain) <= NOTE_LENGTH else plain[: NOTE_LENGTH - 1].rstrip() + "…"
 
@@ -306,30 +306,30 @@ def _queue_order(one: Workload) -> tuple[float, float, str]:
     return -one.priority, one.created or 0.0, one.name
 
 
-def _is_admitted(seen: JobObjects) -> bool:
-    if seen.workload is None:
-        return bool(seen.pods)
-    return "Admitted" in seen.workload.conditions
+def _is_admitted(objects: JobObjects) -> bool:
+    if objects.workload is None:
+        return bool(objects.pods)
+    return "Admitted" in objects.workload.conditions
 
 
-def _queued(seen: JobObjects, queued: Iterable[Workload]) -> Observation:
-    if seen.workload is None:
+def _queued(objects: JobObjects, queued: Iterable[Workload]) -> Observation:
+    if objects.workload is None:
         return Observation(state=JobState.QUEUED)
     place = None
-    if "QuotaReserved" not in seen.workload.conditions:
-        place = queue_position(seen.workload, queued)
-    note = one_line(seen.workload.waits_because)
+    if "QuotaReserved" not in objects.workload.conditions:
+        place = queue_position(objects.workload, queued)
+    note = one_line(objects.workload.pending_message)
     return Observation(state=JobState.QUEUED, queue_position=place, note=note)
 
 
-def _evicted(seen: JobObjects) -> Observation | None:
-    """Kueue threw it out while it ran, now or before: what runs after that is a second attempt."""
-    if seen.workload is None:
+def _evicted(objects: JobObjects) -> Observation | None:
+    """Kueue evicted it while it ran, now or before: what runs after that is a second attempt."""
+    if objects.workload is None:
         return None
-    evicted, preempted = (seen.workload.conditions.get(one) for one in ("Evicted", "Preempted"))
+    evicted, preempted = (objects.workload.conditions.get(one) for one in ("Evicted", "Preempted"))
     if evicted is not None and evicted.reason in EVICTED_BEFORE_START:
         evicted = None
-    if evicted is None and preempted is None and not seen.workload.evictions:
+    if evicted is None and preempted is None and not objects.workload.evictions:
         return None
     why = preempted or evicted or Condition(type="Evicted", message="it was evicted and let in again")
     taken = preempted is not None or why.reason == "Preempted"
@@ -339,7 +339,7 @@ def _evicted(seen: JobObjects) -> Observation | None:
 
 
 def _pod_lost(pods: Sequence[Pod]) -> Observation | None:
-    """The first thing that went wrong is the cause: peers of a lost process fail too, a little later."""
+    """A pod was lost. The first failure is the cause: peers of a lost process fail too, a little later."""
     lost = [(_lost_at(pod), fault, pod) for pod in pods if (fault := _pod_fault(pod))]
     if not lost:
         return None
@@ -352,12 +352,13 @@ def _pod_lost(pods: Sequence[Pod]) -> Observation | None:
 
 
 def _is_own_failure(pod: Pod) -> bool:
-    """Not as the echo of another process's end: JAX aborts where a peer is missing, JobSet ends the rest."""
-    return bool(pod.exit_code) and (pod.exit_code not in _ECHO_EXIT_CODES or pod.died_of == "OOMKilled")
+    """Whether it did not fail because of another process: JAX aborts where a peer is missing, JobSet ends the
+    rest."""
+    return bool(pod.exit_code) and (pod.exit_code not in _ECHO_EXIT_CODES or pod.ended_by == "OOMKilled")
 
 
 def _pod_fault(pod: Pod) -> ClusterFault | None:
-    if pod.died_of == "OOMKilled":
+    if pod.ended_by == "OOMKilled":
         return None
     disrupted = pod.conditions.get("DisruptionTarget")
     if disrupted is not None:
@@ -368,60 +369,60 @@ def _pod_fault(pod: Pod) -> ClusterFault | None:
 
 
 def _lost_at(pod: Pod) -> float:
-    """When it was taken away; a node that was lost does not say, and then any other failure came before."""
+    """When the pod was lost. A lost node does not say; then any other failure counts as earlier."""
     disrupted = pod.conditions.get("DisruptionTarget")
     return (disrupted.since if disrupted else None) or pod.ended or math.inf
 
 
-def _command_failed(seen: JobObjects, failed: Condition) -> Observation:
-    """The exit code of the process that failed first; its peers' codes are echoes."""
-    bad = [pod for pod in seen.pods if pod.exit_code]
+def _command_failed(objects: JobObjects, failed: Condition) -> Observation:
+    """The exit code of the process that failed first; its peers fail because of it."""
+    bad = [pod for pod in objects.pods if pod.exit_code]
     first = min(bad, key=lambda pod: (not _is_own_failure(pod), pod.ended or math.inf), default=None)
     if first is None:
         return Observation(state=JobState.ENDED, note=one_line(failed.message))
-    note = "" if first.died_of in {"", "Error"} else f"the container ended with {first.died_of}"
+    note = "" if first.ended_by in {"", "Error"} else f"the container ended with {first.ended_by}"
     return Observation(state=JobState.ENDED, exit_code=first.exit_code, note=one_line(note))
 
 
-def _starting(seen: JobObjects, now: float) -> Observation | None:
-    """It was let in and does not run yet, or not on all hosts; None once the command runs."""
-    stuck = next((pod for pod in seen.pods if pod.waits_for in _IMAGE_ERRORS), None)
-    runs = any(pod.started is not None for pod in seen.pods)
+def _starting(objects: JobObjects, now: float) -> Observation | None:
+    """It is admitted and does not run yet, or not on all hosts; None once the command runs."""
+    stuck = next((pod for pod in objects.pods if pod.waiting_reason in _IMAGE_ERRORS), None)
+    runs = any(pod.started is not None for pod in objects.pods)
     if stuck is not None and not (runs and _may_still_appear(stuck, now)):
         return _image_error(stuck, now)
     if runs:
         return None
-    admitted = seen.workload.conditions["Admitted"].since if seen.workload else seen.job.created
+    admitted = objects.workload.conditions["Admitted"].since if objects.workload else objects.job.created
     waited = now - (admitted or now)
-    if waited >= (STARTING_SECONDS if seen.pods else PODLESS_SECONDS):
-        why = _why_not_started(seen.pods) or "the cluster made no pods for it"
+    if waited >= (STARTING_SECONDS if objects.pods else PODLESS_SECONDS):
+        why = _why_not_started(objects.pods) or "the cluster made no pods for it"
         return _ended_by_cluster(
             ClusterFault.NOT_STARTED, f"{why}, {waited / 60:.0f} min after it was let in"
         )
-    note = _why_not_started(seen.pods) or "its pods are made"
+    note = _why_not_started(objects.pods) or "its pods are made"
     return Observation(state=JobState.QUEUED, note=one_line(note))
 
 
 def _image_error(pod: Pod, now: float) -> Observation:
-    why = f"{pod.waits_for}: {pod.waits_because}" if pod.waits_because else pod.waits_for
+    why = f"{pod.waiting_reason}: {pod.waiting_message}" if pod.waiting_message else pod.waiting_reason
     if _may_still_appear(pod, now):
         return Observation(state=JobState.QUEUED, note=one_line(why))
     return _ended_by_cluster(ClusterFault.IMAGE_PULL, why)
 
 
 def _may_still_appear(pod: Pod, now: float) -> bool:
-    return pod.waits_for != "InvalidImageName" and now - (pod.created or now) < IMAGE_SECONDS
+    return pod.waiting_reason != "InvalidImageName" and now - (pod.created or now) < IMAGE_SECONDS
 
 
 def _why_not_started(pods: Sequence[Pod]) -> str:
-    reasons = [pod.waits_because or pod.waits_for for pod in pods if pod.waits_for]
+    reasons = [pod.waiting_message or pod.waiting_reason for pod in pods if pod.waiting_reason]
     if reasons:
         return f"its container waits: {reasons[0]}"
     return "its pods wait for nodes" if pods else ""
 
 
 def _image_note(job: JobSet) -> str:
-    """A tag may point to another image tomorrow: then the run cannot be repeated."""
+    """A note where the image is named by a tag: it may point to another image tomorrow."""
     return "" if "@sha256:" in job.image else "its image is named by a tag, whose digest was not to be had"
 
 

@@ -87,7 +87,7 @@ async def staged(folder: Path, monkeypatch: pytest.MonkeyPatch, *, xpk: str = "q
         programs = install(folder / "bin", address, images=images, log=folder / "calls")
         monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
         tool = XpkCli(xpk=[xpk], folder=folder / "tool")
-        far = XpkCluster(PLACE, tool=tool, app=app)
+        far = XpkCluster(PLACE, programs=tool, app=app)
         try:
             yield Stage(cluster=cluster, kubelet=Kubelet(cluster), far=far, folder=folder)
         finally:
