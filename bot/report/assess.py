@@ -165,7 +165,7 @@ class FailedRuns(Struct, frozen=True):
         return f"{self.failed} of {counted(self.conclusive, 'run')}"
 
 
-def failed_runs(runs: tuple[MeasuredRun, ...], fingerprint: str | None = None) -> FailedRuns:
+def _failed_runs(runs: tuple[MeasuredRun, ...], fingerprint: str | None = None) -> FailedRuns:
     """The runs of a side that failed, with this fingerprint where one is given."""
     conclusive = [
         run.log.outcome
@@ -182,7 +182,7 @@ def flaky_on_base(row: CaseReport) -> FailedRuns | None:
     """In how many of the baseline's runs the head's failure occurs, where it is some but not all."""
     if row.failure is None or row.failure.novelty is not Novelty.SAME_ON_BASE or row.comparison is None:
         return None
-    found = failed_runs(row.comparison.base, row.failure.fingerprint)
+    found = _failed_runs(row.comparison.base, row.failure.fingerprint)
     return found if 0 < found.failed < found.conclusive else None
 
 
@@ -190,7 +190,7 @@ def partial_failure(row: CaseReport) -> FailedRuns | None:
     """The failed runs of the head of a row that is judged all the same; None where no run failed."""
     if row.state not in JUDGED_STATES or row.comparison is None:
         return None
-    found = failed_runs(row.comparison.head)
+    found = _failed_runs(row.comparison.head)
     return found if found.failed else None
 
 
@@ -351,7 +351,7 @@ RED_STATES = frozenset({RowState.SLOWER, RowState.DIVERGED})
 
 def headline(report: Report) -> str:
     """`🔴 MaxView: 1 slower · 9 same (12 of 14 cases done)`."""
-    return f"{headline_symbol(report)} MaxView: {_headline_words(report)}"
+    return f"{_headline_symbol(report)} MaxView: {_headline_words(report)}"
 
 
 def severity(report: Report) -> int:
@@ -375,7 +375,7 @@ def is_settled(report: Report) -> bool:
     return not any(row.state in PENDING_STATES for row in report.rows)
 
 
-def headline_symbol(report: Report) -> str:
+def _headline_symbol(report: Report) -> str:
     """The worst row's symbol; red where any case is slower or diverged."""
     states = {row.state for row in report.rows}
     if states & RED_STATES:

@@ -90,7 +90,7 @@ def row_cells(report: Report, row: CaseReport, *, public_url: str, detail: Detai
         remarks=tuple(remark for remark in (_acknowledged_by(row), _carried_over(report, row)) if remark),
         steady=line(steady_cell(row, detail), _bound_suffix(row)),
         loss=loss_cell(row.comparison),
-        checkpoint=checkpoint_cell(row.comparison),
+        checkpoint=_checkpoint_cell(row.comparison),
         memory=memory_cell(row.comparison),
     )
 
@@ -140,7 +140,7 @@ def steady_cell(row: CaseReport, detail: DetailLevel) -> Line:
     if comparison is None:
         return foreign(row.note, detail.error) if row.note else line(NO_VALUE)
     if row.state is RowState.NO_BASELINE:
-        return line(head_steady(comparison))
+        return line(_head_steady(comparison))
     if row.state in {RowState.NEW_FAILURE, RowState.FAILS_ON_BOTH} and (
         end := unsuccessful_outcome(comparison.head)
     ):
@@ -163,7 +163,7 @@ def loss_cell(comparison: Comparison | None) -> Line:
     return line(bold(words) if judged and loss_changed(comparison) else words)
 
 
-def checkpoint_cell(comparison: Comparison | None) -> Line:
+def _checkpoint_cell(comparison: Comparison | None) -> Line:
     """The wait for the last checkpoint on both sides, or the blocking of a save; information only."""
     if comparison is None or unsuccessful_outcome(comparison.head) or _is_incomparable(comparison):
         return line(NO_VALUE)
@@ -278,7 +278,7 @@ def rerun_command(report: Report, row: CaseReport) -> Line:
     return code(f"/benchmark rerun {row.case}{variant}", 200)
 
 
-def head_steady(comparison: Comparison) -> str:
+def _head_steady(comparison: Comparison) -> str:
     """The head's steady step time alone, where there is nothing to compare it with."""
     known = [run.measurements.steady.seconds for run in comparison.head if run.measurements.steady.seconds]
     return f"{significant(median(known))} s" if known else NO_VALUE

@@ -98,7 +98,7 @@ def check_outcome(report: Report) -> CheckOutcome:
     rows = report.rows
     if not is_settled(report) or (rows and all(row.state is RowState.NO_RUN for row in rows)):
         return CheckOutcome.AWAITED
-    if any(is_regression(row) for row in rows):
+    if any(_is_regression(row) for row in rows):
         return CheckOutcome.REGRESSION
     if report.problem:
         return CheckOutcome.PROBLEM
@@ -118,7 +118,7 @@ def _outcome_without_red(rows: Sequence[CaseReport]) -> CheckOutcome:
     return CheckOutcome.NOT_JUDGED if unfair else CheckOutcome.UNDECIDED
 
 
-def is_regression(row: CaseReport) -> bool:
+def _is_regression(row: CaseReport) -> bool:
     """Whether a row is slower, diverged or a new failure, and not acknowledged."""
     return STATES[row.state].severity is Severity.RED and row.acknowledged is None
 
@@ -140,7 +140,7 @@ def check_text(
     """The check; `body` is the comment's, so that the two cannot disagree, and `url` the page."""
     return RenderedCheck(
         conclusion=conclusion,
-        title=shortened(check_title(report), LONGEST_TITLE),
+        title=shortened(_check_title(report), LONGEST_TITLE),
         summary=shortened(_without_markers(body), MAX_SUMMARY_LENGTH),
         url=url,
         annotations=annotations(report, changed_paths) if conclusion else (),
@@ -148,7 +148,7 @@ def check_text(
     )
 
 
-def check_title(report: Report) -> str:
+def _check_title(report: Report) -> str:
     """The headline without our name, which GitHub shows beside it."""
     return headline(report).replace("MaxView: ", "", 1)
 
@@ -161,7 +161,7 @@ def check_actions(report: Report) -> tuple[CheckAction, ...]:
     if report.is_branch:
         return ()
     failing = any(row.state in _FAILING_STATES for row in report.rows)
-    worse = any(is_regression(row) for row in report.rows)
+    worse = any(_is_regression(row) for row in report.rows)
     offered = [_RERUN_BUTTON] if report.rows else []
     offered += [_RERUN_FAILED_BUTTON] if failing else []
     offered += [_ACKNOWLEDGE_BUTTON] if worse else []

@@ -145,7 +145,7 @@ def comment_values(report: Report, detail: DetailLevel, *, public_url: str) -> d
     """The values of the template: safe Markdown, or safe HTML where a value is inside a tag."""
     rows = open_rows(report)
     shown = rows[: detail.rows]
-    found = (row_quote(report, row, public_url=public_url, detail=detail) for row in shown)
+    found = (_row_quote(report, row, public_url=public_url, detail=detail) for row in shown)
     quotes = [markdown(quote) for quote in found if quote]
     table = open_table(report, shown, detail, public_url=public_url)
     folds = [
@@ -156,7 +156,7 @@ def comment_values(report: Report, detail: DetailLevel, *, public_url: str) -> d
         "marks": (pull_marker(report.repository, report.number), head_marker(report.head_sha)),
         "headline": headline(report),
         "action": markdown(action_line(report)),
-        "notes": [markdown(note) for note in note_lines(report, shown)],
+        "notes": [markdown(note) for note in _note_lines(report, shown)],
         "table": _table_markdown(table) if table else None,
         "quotes": quotes[: detail.quotes],
         "more_quotes": max(len(quotes) - detail.quotes, 0),
@@ -185,7 +185,7 @@ def _fold_markdown(fold: CommentFold) -> FoldMarkdown:
     )
 
 
-def note_lines(report: Report, shown: Sequence[CaseReport] = ()) -> list[Line]:
+def _note_lines(report: Report, shown: Sequence[CaseReport] = ()) -> list[Line]:
     """Notes on the runs that a reader needs before the verdict, each once for all its cases.
 
     Rows of the open table without figures show their note themselves.
@@ -231,14 +231,14 @@ def _comment_folds(report: Report, detail: DetailLevel, public_url: str) -> list
         environment_fold(report, detail),
         method_fold(report),
         raw_metrics_fold(report, detail),
-        earlier_commands_fold(report, detail),
+        _earlier_commands_fold(report, detail),
     ]
     return [part for part in parts if part is not None]
 
 
 def _commands_fold(report: Report) -> FoldMarkdown:
     cases = tuple(dict.fromkeys(row.case for row in report.rows))
-    asked = any(command.asks_for_help for command in recent_commands(report))
+    asked = any(command.asks_for_help for command in _recent_commands(report))
     text = help_text(cases=cases, variants=report.variants, launches=report.launches, labels=report.labels)
     return FoldMarkdown(summary="Commands", lines=(text,), opened=asked)
 
@@ -248,11 +248,11 @@ MOST_CASES_NAMED = 3  # cases named in the line; the table has the rest
 
 def action_line(report: Report) -> Line:
     """The whole second line."""
-    facts = [part for part in (compared_commits(report), _awaited_words(report)) if part]
+    facts = [part for part in (_compared_commits(report), _awaited_words(report)) if part]
     return line(_what_to_do(report), " ", joined(" · ", facts))
 
 
-def compared_commits(report: Report) -> Line:
+def _compared_commits(report: Report) -> Line:
     """`cdc765a` vs main `574ad3f` (merge base, 6 runs, newest 14 h old)."""
     head = code(report.head_sha[:7])
     counts = Counter(_without_age(row.baseline) for row in report.rows if row.baseline)
@@ -448,19 +448,19 @@ def _awaited_words(report: Report) -> Line:
 MOST_CAVEATS_QUOTED = 6
 
 
-def row_quote(report: Report, row: CaseReport, *, public_url: str, detail: DetailLevel) -> Line:
+def _row_quote(report: Report, row: CaseReport, *, public_url: str, detail: DetailLevel) -> Line:
     """The blockquote of `row`; empty where its table row is enough."""
     text = _quote_text(report, row, detail)
     if not text:
         return ()
     name = case_name(report, row.key, detail.name)
-    log = log_link(row, public_url) if detail.links else ()
+    log = _log_link(row, public_url) if detail.links else ()
     parts = [part for part in (text, log, rerun_command(report, row)) if part]
     symbol = row_words(row, report.base_branch).symbol
     return line(f"> {symbol} ", bold(name), " ", joined(" · ", parts))
 
 
-def log_link(row: CaseReport, public_url: str) -> Line:
+def _log_link(row: CaseReport, public_url: str) -> Line:
     """A link to the log of the head's run that failed, else to its newest; empty where there is none."""
     runs = [run for run in row.head_runs if run.log_uri]
     ends = [run.log.outcome for run in row.comparison.head] if row.comparison else []
@@ -551,25 +551,25 @@ MOST_COMMANDS_SHOWN = 5
 
 def _recent_commands_markdown(report: Report) -> str:
     """The newest command in one line, or a list where several are recent."""
-    newest = recent_commands(report)
+    newest = _recent_commands(report)
     if len(newest) < 2:
-        return "".join(markdown(command_line(one, "Last command: ")) for one in newest)
-    return "\n".join(["Last commands:", "", *(f"* {markdown(command_line(one))}" for one in newest)])
+        return "".join(markdown(_command_line(one, "Last command: ")) for one in newest)
+    return "\n".join(["Last commands:", "", *(f"* {markdown(_command_line(one))}" for one in newest)])
 
 
-def earlier_commands_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
+def _earlier_commands_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
     """The other commands."""
-    shown_above = recent_commands(report)
+    shown_above = _recent_commands(report)
     earlier = tuple(one for one in report.commands if one not in shown_above)
     if not earlier:
         return None
     shown = earlier[-max(detail.quotes, 1) :]
-    items = [command_line(one) for one in reversed(shown)]
+    items = [_command_line(one) for one in reversed(shown)]
     items += [line(f"{len(earlier) - len(shown)} more on the page")] if len(earlier) > len(shown) else []
     return CommentFold(summary=line(counted(len(earlier), "earlier command")), items=tuple(items))
 
 
-def recent_commands(report: Report) -> tuple[ReportedCommand, ...]:
+def _recent_commands(report: Report) -> tuple[ReportedCommand, ...]:
     """The commands shown, oldest first: each person's newest, and those of the same moment."""
     newest = {one.by: one.at for one in report.commands}
     since = max(newest.values(), default=0.0) - TOGETHER_SECONDS
@@ -578,7 +578,7 @@ def recent_commands(report: Report) -> tuple[ReportedCommand, ...]:
     ]
 
 
-def command_line(command: ReportedCommand, introduction: str = "") -> Line:
+def _command_line(command: ReportedCommand, introduction: str = "") -> Line:
     """The command, who gave it, when, and its result."""
     return line(
         "⛔ " if command.refused else "",

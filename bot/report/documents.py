@@ -108,7 +108,7 @@ def percent_of_log(value: float | None, digits: int = 2) -> float | None:
     return round(math.expm1(value) * 100, digits)
 
 
-def nonfinite_text(value: float | None) -> str | UnsetType:
+def _nonfinite_text(value: float | None) -> str | UnsetType:
     """`nan`, `inf` or `-inf`, where `json_number` has to say None."""
     return str(value) if value is not None and not math.isfinite(value) else UNSET
 
@@ -249,7 +249,7 @@ def _step(step: Step, log: RunLog) -> StepResponse:
         if weights is not None and float(weights).is_integer()
         else json_number(weights),
         time=iso_time(step.time) if log.dated else None,
-        loss_text=nonfinite_text(step.loss),
+        loss_text=_nonfinite_text(step.loss),
         kind=UNSET if step.kind is StepKind.PLAIN else step.kind,
         extras={name: json_number(value) for name, value in step.extras} or UNSET,
     )
@@ -292,7 +292,7 @@ def _measurements(run: MeasuredRun) -> MeasurementsResponse:
             last_tflops_per_device=json_number(measured.last_tflops_per_device, 3),
             last_tokens_per_device=json_number(measured.last_tokens_per_device, 1),
         ),
-        final_loss_text=nonfinite_text(measured.final_loss),
+        final_loss_text=_nonfinite_text(measured.final_loss),
     )
 
 

@@ -143,18 +143,18 @@ def comparison_view(comparison: Comparison) -> ComparisonView:
     timing = comparison.timing
     return ComparisonView(
         symbol=WARNING
-        if hides_memory_regression(comparison)
+        if _hides_memory_regression(comparison)
         else STATES[RowState(comparison.verdict)].symbol,
         tone=_tone(comparison),
-        headline=comparison_headline(comparison),
+        headline=_comparison_headline(comparison),
         reason="" if any(failure.error and failure.error in reason for failure in failures) else reason,
-        timing=timing_words(_timing_to_show(comparison)) + bound_words(comparison),
-        loss=loss_sentence(comparison.loss, loss_words(comparison)),
-        base=side_words(comparison.base, comparison.head),
-        head=side_words(comparison.head, comparison.base),
+        timing=_timing_words(_timing_to_show(comparison)) + _bound_words(comparison),
+        loss=_loss_sentence(comparison.loss, loss_words(comparison)),
+        base=_side_words(comparison.base, comparison.head),
+        head=_side_words(comparison.head, comparison.base),
         failures=failures,
         caveats=tuple(caveat_view(caveat, comparison.reason) for caveat in comparison.caveats),
-        rows=tuple(metric_view(row, timing) for row in comparison.rows if None not in {row.base, row.head}),
+        rows=tuple(_metric_view(row, timing) for row in comparison.rows if None not in {row.base, row.head}),
         ledger=tuple(ledger_lines(comparison.base[0], comparison.head[0])) if both else (),
         method=_method_to_show(comparison),
         why=explanation_sections(comparison),
@@ -175,7 +175,7 @@ def _tone(comparison: Comparison) -> str:
     if comparison.verdict in RED_VERDICTS:
         return "bad"
     return (
-        "good" if comparison.verdict in GREEN_VERDICTS and not hides_memory_regression(comparison) else "odd"
+        "good" if comparison.verdict in GREEN_VERDICTS and not _hides_memory_regression(comparison) else "odd"
     )
 
 
@@ -201,21 +201,21 @@ def caveat_view(caveat: Caveat, reason: str = "") -> CaveatView:
     )
 
 
-def metric_view(row: MetricRow, timing: TimingDecision) -> MetricView:
+def _metric_view(row: MetricRow, timing: TimingDecision) -> MetricView:
     """A row with its title, decimals and unit."""
     metric = METRICS_BY_KEY.get(row.key)
     remark, tone = _metric_remark(row, timing)
     return MetricView(
         title=_metric_title(metric) if metric else row.key,
-        base=metric_figure(row.key, row.base),
-        head=metric_figure(row.key, row.head),
-        difference=metric_figure(row.key, row.diff, sign="+"),
+        base=_metric_figure(row.key, row.base),
+        head=_metric_figure(row.key, row.head),
+        difference=_metric_figure(row.key, row.diff, sign="+"),
         remark=remark,
         tone=tone,
     )
 
 
-def metric_figure(key: str, value: float | str | None, sign: str = "") -> str:
+def _metric_figure(key: str, value: float | str | None, sign: str = "") -> str:
     """One side of a metric with the decimals of its row in the table of metrics."""
     if value is None or isinstance(value, str):
         return value or NO_VALUE
@@ -237,8 +237,9 @@ def _metric_remark(row: MetricRow, timing: TimingDecision) -> tuple[str, str]:
         return "", ""
     if row.key == "steady_step_seconds":
         tone = {TimingVerdict.SLOWER: "bad", TimingVerdict.FASTER: "good"}.get(timing.verdict, "")
-        word = timing.verdict.value.replace("withheld", "not judged")
-        return (f"{signed_percent(timing.change)} {word}".removeprefix(f"{NO_VALUE} "), tone)
+        words = "not judged" if timing.verdict is TimingVerdict.WITHHELD else timing.verdict.value
+        change = signed_percent(timing.change)
+        return (words if change == NO_VALUE else f"{change} {words}"), tone
     if row.base is None or row.head is None:
         return "", ""
     tone = {Direction.WORSE: "bad", Direction.BETTER: "good"}.get(row.direction, "")
@@ -266,10 +267,10 @@ def _failure_views(comparison: Comparison) -> list[SideFailureView]:
 QUIET_VERDICTS = frozenset({Verdict.SAME, Verdict.FASTER, Verdict.FIXED, Verdict.INCONCLUSIVE})
 
 
-def comparison_headline(comparison: Comparison) -> str:
+def _comparison_headline(comparison: Comparison) -> str:
     """`slower: +6.1 % (±1.6 %, 3 v 6 runs)`."""
     words = STATES[RowState(comparison.verdict)].word
-    if hides_memory_regression(comparison):
+    if _hides_memory_regression(comparison):
         words = f"{'same time' if comparison.verdict is Verdict.SAME else words}, more memory"
     timing = comparison.timing
     match comparison.verdict:
@@ -284,12 +285,12 @@ def comparison_headline(comparison: Comparison) -> str:
             return words
 
 
-def hides_memory_regression(comparison: Comparison) -> bool:
+def _hides_memory_regression(comparison: Comparison) -> bool:
     """Whether more memory is used although the verdict is quiet."""
     return comparison.verdict in QUIET_VERDICTS and bool(memory_regressions(comparison))
 
 
-def timing_words(timing: TimingDecision) -> str:
+def _timing_words(timing: TimingDecision) -> str:
     """The timing decision in one sentence."""
     if timing.change is None or timing.base_seconds is None or timing.head_seconds is None:
         return f"not judged: {one_line(timing.reason, 300)}" if timing.reason else "not judged"
@@ -302,7 +303,7 @@ def timing_words(timing: TimingDecision) -> str:
     return figures + withheld + power + more
 
 
-def bound_words(comparison: Comparison) -> str:
+def _bound_words(comparison: Comparison) -> str:
     """The change that *same* rules out, behind the threshold from which a change counts."""
     bound = change_bound_percent(comparison)
     if bound is None or comparison.verdict is not Verdict.SAME:
@@ -310,7 +311,7 @@ def bound_words(comparison: Comparison) -> str:
     return f"; a change > {percent_ceiling(bound)} is ruled out"
 
 
-def loss_sentence(loss: LossDecision, words: str | None) -> str:
+def _loss_sentence(loss: LossDecision, words: str | None) -> str:
     """The loss decision in one sentence."""
     if words is None:
         return f"not compared: {loss.reason}" if loss.reason else "not compared"
@@ -323,7 +324,7 @@ def loss_sentence(loss: LossDecision, words: str | None) -> str:
     return " ".join(part for part in parts if part)
 
 
-def side_words(runs: Sequence[MeasuredRun], others: Sequence[MeasuredRun]) -> str:
+def _side_words(runs: Sequence[MeasuredRun], others: Sequence[MeasuredRun]) -> str:
     """The runs of a side by source, numbered where both sides have the same source."""
     shared = {run.log.source for run in others}
     names = [
@@ -357,10 +358,10 @@ def explanation_sections(comparison: Comparison) -> tuple[ExplanationSection, ..
     return (
         *runs,
         ExplanationSection(title="history of main", lines=(history_words(why.history),)),
-        ExplanationSection(title="decision on step time", lines=decision_lines(comparison)),
+        ExplanationSection(title="decision on step time", lines=_decision_lines(comparison)),
         ExplanationSection(title="decision on the loss", lines=_loss_lines(comparison)),
         *(
-            [ExplanationSection(title="exact figures", lines=tuple(map(exact_figure_words, why.exact)))]
+            [ExplanationSection(title="exact figures", lines=tuple(map(_exact_figure_words, why.exact)))]
             if why.exact
             else []
         ),
@@ -398,7 +399,7 @@ def history_words(history: ExplainedHistory) -> str:
     return "; ".join(parts)
 
 
-def exact_figure_words(one: ExactFigure) -> str:
+def _exact_figure_words(one: ExactFigure) -> str:
     """`Memory: 1.31 → 1.44 %, 9.9 % apart; counts from 0.5 % on: worse`."""
     metric = METRICS_BY_KEY[one.key]
     base, head = (f"{side:.{metric.digits}f}" for side in (one.base, one.head))
@@ -444,7 +445,7 @@ def _bounds_words(one: ExplainedRun) -> str:
 
 def _loss_lines(comparison: Comparison) -> tuple[str, ...]:
     loss = comparison.loss
-    lines = [loss_sentence(loss, loss_words(comparison))]
+    lines = [_loss_sentence(loss, loss_words(comparison))]
     if loss.verdict is LossVerdict.NOT_COMPARABLE:
         return tuple(lines)
     return (*lines, *_tolerance_lines(loss), *([loss.reason] if loss.reason else []))
@@ -453,21 +454,21 @@ def _loss_lines(comparison: Comparison) -> tuple[str, ...]:
 def _tolerance_lines(loss: LossDecision) -> list[str]:
     if not loss.max_relative or loss.worst_step is None:
         return []
-    worst = f"largest difference {three_digits(100 * loss.max_relative)} % at step {loss.worst_step}"
+    worst = f"largest difference {_three_digits(100 * loss.max_relative)} % at step {loss.worst_step}"
     allowed = loss.allowed_relative
-    return [worst if allowed is None else f"{worst}, where {three_digits(100 * allowed)} % is tolerated"]
+    return [worst if allowed is None else f"{worst}, where {_three_digits(100 * allowed)} % is tolerated"]
 
 
 DIGITS_MATTER = 1e-4
 """Share of a step from which on the last printed digit is mentioned; below, it changes no threshold."""
 
 
-def three_digits(value: float) -> str:
+def _three_digits(value: float) -> str:
     """Three significant digits, with an exponent where zeros would hide them."""
     return f"{value:.3g}"
 
 
-def decision_lines(comparison: Comparison) -> tuple[str, ...]:
+def _decision_lines(comparison: Comparison) -> tuple[str, ...]:
     """Change, noise, variance, threshold, both inequalities, and the decision."""
     timing = comparison.timing
     work = comparison.explanation.arithmetic if comparison.explanation else None
@@ -511,7 +512,7 @@ def _change_line(work: Arithmetic) -> str:
 
 
 def _noise_line(work: Arithmetic) -> str:
-    noise = f"s = {three_digits(100 * work.sd)} % between runs"
+    noise = f"s = {_three_digits(100 * work.sd)} % between runs"
     if work.spread == NoiseSource.MEASURED:
         return f"{noise}, measured with nu = {counted(work.nu, 'degree')} of freedom"
     measured = counted(work.nu, "degree") + " of freedom"
@@ -519,44 +520,36 @@ def _noise_line(work: Arithmetic) -> str:
 
 
 def _variance_lines(work: Arithmetic) -> list[str]:
-    v = f"v = s² (1/{work.n[0]} + 1/{work.n[1]}) = {three_digits(work.between)}"
-    w = f"w = sum of within-run SE² / n² = {three_digits(work.within)}"
+    v = f"v = s² (1/{work.n[0]} + 1/{work.n[1]}) = {_three_digits(work.between)}"
+    w = f"w = sum of within-run SE² / n² = {_three_digits(work.within)}"
+    se = _three_digits(work.se)
     if work.summed:
-        return [v, w, f"SE = sqrt(v + w) = {three_digits(work.se)}"]
-    if work.within > WITHIN_DOMINATES * work.between:
-        return [
-            v,
-            w,
-            f"SE = sqrt(w) = {three_digits(work.se)}, as w > {WITHIN_DOMINATES:g} v: these runs were noisier",
-        ]
-    return [
-        v,
-        w,
-        (
-            f"SE = sqrt(v) = {three_digits(work.se)}, "
-            f"as a measured s holds w already (w <= {WITHIN_DOMINATES:g} v)"
-        ),
-    ]
+        total = f"SE = sqrt(v + w) = {se}"
+    elif work.within > WITHIN_DOMINATES * work.between:
+        total = f"SE = sqrt(w) = {se}, as w > {WITHIN_DOMINATES:g} v: these runs were noisier"
+    else:
+        total = f"SE = sqrt(v) = {se}, as a measured s holds w already (w <= {WITHIN_DOMINATES:g} v)"
+    return [v, w, total]
 
 
 def _level_line(work: Arithmetic) -> str:
     first = f", as the first look had {100 * work.first_level:g} %" if work.look > 1 else ""
     shared = f"shared by m = {counted(work.cases, 'comparable case')}"
-    return f"look {work.look}: level {three_digits(100 * work.level)} %{first}, {shared}"
+    return f"look {work.look}: level {_three_digits(100 * work.level)} %{first}, {shared}"
 
 
 def _threshold_lines(work: Arithmetic) -> list[str]:
     name = f"t(p, {work.nu})" if work.spread == NoiseSource.MEASURED else "z(p)"
-    p = f"p = 1 - {three_digits(work.level)} / {2 * work.cases}"
+    p = f"p = 1 - {_three_digits(work.level)} / {2 * work.cases}"
     digits = work.rounding > DIGITS_MATTER
-    rounding = f", {three_digits(work.rounding)}" if digits else ""
-    filled = f"max({three_digits(work.practical)}, {work.quantile:.3f} × {three_digits(work.se)}{rounding})"
-    band = f"{three_digits(work.band)}: ±{as_percent(work.band):.2f} %"
+    rounding = f", {_three_digits(work.rounding)}" if digits else ""
+    filled = f"max({_three_digits(work.practical)}, {work.quantile:.3f} × {_three_digits(work.se)}{rounding})"
+    band = f"{_three_digits(work.band)}: ±{as_percent(work.band):.2f} %"
     seen = f"{as_percent(work.mde):.2f} % is seen in 4 of 5 comparisons"
     terms = f"practical margin, {name} SE" + (", half of the last digits" if digits else "")
     return [
         f"T = max({terms}), {p}, = {filled} = {band}",
-        f"MDE = T + {POWER_Z} SE = {three_digits(work.mde)}: {seen}",
+        f"MDE = T + {POWER_Z} SE = {_three_digits(work.mde)}: {seen}",
     ]
 
 
@@ -565,10 +558,10 @@ def _test_lines(work: Arithmetic) -> list[str]:
     reach = max(work.z * work.se, work.rounding)
     limit = r + reach
     changed, same = r >= work.band, limit <= work.equivalence
-    reached = f"{three_digits(r)} + {three_digits(reach)} = {three_digits(limit)}"
-    filled = f"{reached} <= {three_digits(work.equivalence)}"
+    reached = f"{_three_digits(r)} + {_three_digits(reach)} = {_three_digits(limit)}"
+    filled = f"{reached} <= {_three_digits(work.equivalence)}"
     return [
-        f"changed if |r| >= T: {three_digits(r)} >= {three_digits(work.band)}: {_yes_or_no(holds=changed)}",
+        f"changed if |r| >= T: {_three_digits(r)} >= {_three_digits(work.band)}: {_yes_or_no(holds=changed)}",
         f"else same if |r| + {work.z:.3f} SE <= equivalence margin: {filled}: {_yes_or_no(holds=same)}",
     ]
 
@@ -685,10 +678,10 @@ LONGEST_TEXT = 600  # characters of one text: a reason may name every difference
 
 def comparison_markdown(comparison: Comparison, *, render: Callable[[str, Mapping[str, object]], str]) -> str:
     """Verdict, reason, caveats, figures, and the rest folded."""
-    return render(COMPARISON_TEMPLATE, markdown_values(comparison_view(comparison)))
+    return render(COMPARISON_TEMPLATE, _markdown_values(comparison_view(comparison)))
 
 
-def markdown_values(view: ComparisonView) -> dict[str, object]:
+def _markdown_values(view: ComparisonView) -> dict[str, object]:
     """`view` with every text redacted and escaped."""
     texts = to_builtins(replace(view, method=()))
     escaped = {name: _escape_all(value) for name, value in texts.items()}

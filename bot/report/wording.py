@@ -138,17 +138,17 @@ def run_status_words(run: RunStatus, now: float) -> str:
         case RunState.ENDED | RunState.CANCELLED:
             return ""
         case _:
-            return "; ".join(part for part in (retry_words(run), _waiting_words(run)) if part)
+            return "; ".join(part for part in (_retry_words(run), _waiting_words(run)) if part)
 
 
-def retry_words(run: RunStatus) -> str:
+def _retry_words(run: RunStatus) -> str:
     """`attempt 2, since it was preempted`; empty for a first attempt."""
     if not run.past:
         return ""
     return f"attempt {run.attempt}, since {run.past[-1].why}"
 
 
-def step_progress_words(run: RunStatus) -> str:
+def _step_progress_words(run: RunStatus) -> str:
     """`step 6 of 10`, `step 6`; empty where no step is known."""
     if run.last_step is None:
         return ""
@@ -170,7 +170,7 @@ def time_span_words(span: DurationRange | None) -> str:
 
 
 def _running_words(run: RunStatus, now: float) -> str:
-    steps = step_progress_words(run)
+    steps = _step_progress_words(run)
     silent = silent_for(run, now)
     if silent is None:
         return steps

@@ -5,16 +5,31 @@ from msgspec.structs import replace
 
 from bot.report.assess import change_digest
 from bot.report.cells import row_cells, verdict_cell
-from bot.report.comment import DETAIL_LEVELS, action_line
+from bot.report.comment import DETAIL_LEVELS, action_line, comment_body
 from bot.report.documents import report_document
 from bot.report.explain import comparison_view
 from bot.report.folds import environment_fold
 from bot.report.model import CaseProgress, CaseReport, Report, RowState
 from bot.report.text.pieces import markdown
 from bot.runs.eta import DurationRange
+from bot.templating import Renderer
 from bot.verdict.judgement import Caveat, CaveatKind, TimingVerdict, Verdict
 from bot.web.pages.case import case_sentences
-from tests.report.samples import DIVERGED, JAX_CAVEATS, case, compared, report, rows, same, timing, unsure
+from tests.report.sample_states import accepted
+from tests.report.samples import (
+    DIVERGED,
+    JAX_CAVEATS,
+    OLDER,
+    case,
+    compared,
+    record,
+    report,
+    rows,
+    same,
+    slower,
+    timing,
+    unsure,
+)
 
 RUNNING = CaseProgress(
     step=6, steps=10, runs_done=1, runs_wanted=3, words="step 6 of 10", left=DurationRange(low=430, high=655)
@@ -149,3 +164,13 @@ def test_an_unstated_field_is_no_difference() -> None:
     assert fold is not None
     assert " · 1 not stated" in markdown(fold.summary)
     assert not markdown(fold.summary).startswith("Environment: no difference")
+
+
+def test_who_acknowledged_and_what_was_carried_are_lines_of_their_own() -> None:
+    """Below the verdict; Markdown breaks the line, a page shows them side by side."""
+    carried = (record("04_int8", "linen", OLDER, 1),)
+    row = replace(accepted(slower()), head_runs=carried)
+    cells = row_cells(report(row), row, public_url="", detail=DETAIL_LEVELS[0])
+    assert [markdown(one).partition(" ")[0] for one in cells.remarks] == ["👁", "↩️"]
+    body = comment_body(report(row), public_url="https://maxview.example", render=Renderer().render)
+    assert f"🔴 slower<br>{markdown(cells.remarks[0])}<br>{markdown(cells.remarks[1])} |" in body
