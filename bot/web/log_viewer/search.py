@@ -41,23 +41,23 @@ class LogQuery(Struct, frozen=True, kw_only=True):
 
     @property
     def literal(self) -> bytes:
-        """The bytes to search in a chunk that `folded` returned, unless it is an expression."""
+        """The bytes to search in a chunk that `fold_case` returned, unless it is an expression."""
         return (self.words if self.cased else self.words.lower()).encode("utf-8", "replace")
 
-    def folded(self, block: bytes) -> bytes:
+    def fold_case(self, chunk: bytes) -> bytes:
         """The chunk as it is searched; for literal words only ASCII letters fold case."""
-        return block if self.cased or self.regular else block.lower()
+        return chunk if self.cased or self.regular else chunk.lower()
 
-    def spot(self, block: bytes, begin: int, end: int) -> tuple[int, int] | None:
+    def find_in(self, chunk: bytes, begin: int, end: int) -> tuple[int, int] | None:
         """The first match in a folded chunk that begins between two of its bytes."""
         if not self.regular:
             literal = self.literal
-            at = block.find(literal, begin, end + len(literal) - 1)
+            at = chunk.find(literal, begin, end + len(literal) - 1)
             return (at, at + len(literal)) if at >= 0 else None
-        found = compile_pattern(self.words, cased=self.cased).search(block, begin, end)
+        found = compile_pattern(self.words, cased=self.cased).search(chunk, begin, end)
         return _require_not_empty(found.span()) if found else None
 
-    def places(self, text: str) -> Iterator[tuple[int, int]]:
+    def matches(self, text: str) -> Iterator[tuple[int, int]]:
         """The matches in a text as shown."""
         if self.regular:
             found = compile_pattern(self.words, cased=self.cased).finditer(text)
@@ -205,50 +205,52 @@ def search_log(
     until = clock() + MAX_SECONDS
     hits: list[LogHit] = []
     at = begin
-    for block in overlapping_chunks(source, begin.offset):
+    for chunk in overlapping_chunks(source, begin.offset):
         hidden = redacts and query.regular
-        here = _redacted_hits(block, query, at) if hidden else _stored_hits(block, query, at, redacts=redacts)
-        for hit, place in here:
+        found = (
+            _redacted_hits(chunk, query, at) if hidden else _stored_hits(chunk, query, at, redacts=redacts)
+        )
+        for hit, place in found:
             hits += [hit] if hit else []
             at = place
             if len(hits) >= MAX_HITS or clock() >= until:
                 return SearchResult(hits=tuple(hits), begin=begin.offset, end=at.offset, following=at)
-        at = block.place(max(block.limit, at.offset), at)
-        if clock() >= until and not block.ends:
+        at = chunk.place(max(chunk.limit, at.offset), at)
+        if clock() >= until and not chunk.ends:
             return SearchResult(hits=tuple(hits), begin=begin.offset, end=at.offset, following=at)
     return SearchResult(hits=tuple(hits), begin=begin.offset, end=at.offset, following=None)
 
 
 def _stored_hits(
-    block: LogChunk, query: LogQuery, begin: LogPlace, *, redacts: bool
+    chunk: LogChunk, query: LogQuery, begin: LogPlace, *, redacts: bool
 ) -> Iterator[tuple[LogHit | None, LogPlace]]:
     """The hits of a chunk from a place on, each with the place behind it.
 
     One hit for each line, or for each stretch of a line of megabytes; None for one that its readers may
     not see.
     """
-    text, known = query.folded(block.text), begin
-    at, limit = begin.offset - block.at, block.limit - block.at
+    text, known = query.fold_case(chunk.text), begin
+    at, limit = begin.offset - chunk.at, chunk.limit - chunk.at
     while at < limit:
         stop = _search_end(text, at) if query.regular else len(text)
-        spot = query.spot(text, at, stop)
-        if spot is None or spot[0] >= limit:
-            known = block.place(block.at + min(stop, limit), known)
+        span = query.find_in(text, at, stop)
+        if span is None or span[0] >= limit:
+            known = chunk.place(chunk.at + min(stop, limit), known)
             yield None, known
             at = stop
             continue
-        first, last = spot[0], min(spot[1], spot[0] + CONTEXT_BYTES)
-        known = block.place(block.at + first, known)
-        end = block.text.find(b"\n", last, first + CONTEXT_BYTES)
+        first, last = span[0], min(span[1], span[0] + CONTEXT_BYTES)
+        known = chunk.place(chunk.at + first, known)
+        end = chunk.text.find(b"\n", last, first + CONTEXT_BYTES)
         at = end + 1 if end >= 0 else min(first + max(CONTEXT_BYTES, last - first), len(text))
         yield (
-            _visible_hit(block, query, (first, last), known.line, redacts=redacts),
-            block.place(block.at + at, known),
+            _visible_hit(chunk, query, (first, last), known.line, redacts=redacts),
+            chunk.place(chunk.at + at, known),
         )
 
 
 def _redacted_hits(
-    block: LogChunk, query: LogQuery, begin: LogPlace
+    chunk: LogChunk, query: LogQuery, begin: LogPlace
 ) -> Iterator[tuple[LogHit | None, LogPlace]]:
     """The hits of an expression in the redacted text.
 
@@ -256,36 +258,35 @@ def _redacted_hits(
     would confirm the guess.
     """
     known = begin
-    at, limit = begin.offset - block.at, block.limit - block.at
+    at, limit = begin.offset - chunk.at, chunk.limit - chunk.at
     while at < limit:
-        stop = _search_end(block.text, at)
-        lead = block.text[max(at - LOOK_BACK, 0) : at].decode("utf-8", "replace")
-        public = Redaction(lead).whole(block.text[at:stop], block.text[stop : stop + LEAD_CHARACTERS])
-        if query.spot(public, 0, len(public)):
-            for hit, end in _hits_in_redacted(block, query, at, stop, known.line):
-                if hit.line.offset < block.limit:
-                    known = block.place(end, known)
+        stop = _search_end(chunk.text, at)
+        lead = chunk.text[max(at - LOOK_BACK, 0) : at].decode("utf-8", "replace")
+        public = Redaction(lead).whole(chunk.text[at:stop], chunk.text[stop : stop + LEAD_CHARACTERS])
+        if query.find_in(public, 0, len(public)):
+            for hit, end in _hits_in_redacted(chunk, query, at, stop, known.line):
+                if hit.line.offset < chunk.limit:
+                    known = chunk.place(end, known)
                     yield hit, known
-        end = block.text.find(b"\n", limit - 1, stop) + 1 or min(
-            stop, limit
-        )  # the last line is looked at whole
-        known = block.place(max(block.at + end, known.offset), known)
+        # The last line is searched whole.
+        end = chunk.text.find(b"\n", limit - 1, stop) + 1 or min(stop, limit)
+        known = chunk.place(max(chunk.at + end, known.offset), known)
         yield None, known
         at = stop
 
 
 def _hits_in_redacted(
-    block: LogChunk, query: LogQuery, at: int, stop: int, number: int
+    chunk: LogChunk, query: LogQuery, at: int, stop: int, number: int
 ) -> Iterator[tuple[LogHit, int]]:
     """The hits between two offsets of a chunk, each with the byte behind it."""
-    start = _context_start(block.text, at)
-    above = _visible_lines(block, start, at, number - block.text.count(b"\n", start, at), redacts=True)
-    here = _visible_lines(block, at, stop, number, redacts=True)
-    passed = block.text.count(b"\n", at, stop)
-    below = _visible_lines(block, stop, _context_end(block.text, stop), number + passed, redacts=True)
-    near = (*above, *here, *below)
-    ends = [*(line.offset for line in here[1:]), block.at + stop]
-    for n, line in enumerate(here, len(above)):
+    start = _context_start(chunk.text, at)
+    above = _visible_lines(chunk, start, at, number - chunk.text.count(b"\n", start, at), redacts=True)
+    lines = _visible_lines(chunk, at, stop, number, redacts=True)
+    passed = chunk.text.count(b"\n", at, stop)
+    below = _visible_lines(chunk, stop, _context_end(chunk.text, stop), number + passed, redacts=True)
+    near = (*above, *lines, *below)
+    ends = [*(line.offset for line in lines[1:]), chunk.at + stop]
+    for n, line in enumerate(lines, len(above)):
         if (text_parts := _highlighted(line.text, query)) is not None:
             yield (
                 LogHit(
@@ -308,17 +309,17 @@ def _search_end(text: bytes, at: int) -> int:
 
 
 def _visible_hit(
-    block: LogChunk, query: LogQuery, spot: tuple[int, int], number: int, *, redacts: bool
+    chunk: LogChunk, query: LogQuery, span: tuple[int, int], number: int, *, redacts: bool
 ) -> LogHit | None:
     """The hit as its readers may see it; None if the visible text does not match."""
-    at, last = spot
-    start, end = _context_start(block.text, at), _context_end(block.text, last)
-    first = number - block.text.count(b"\n", start, at)
-    near = _visible_lines(block, start, end, first, redacts=redacts)
-    n = _line_holding(near, block.at + at)
+    at, last = span
+    start, end = _context_start(chunk.text, at), _context_end(chunk.text, last)
+    first = number - chunk.text.count(b"\n", start, at)
+    near = _visible_lines(chunk, start, end, first, redacts=redacts)
+    n = _line_holding(near, chunk.at + at)
     text_parts = _highlighted(near[n].text, query)
     if text_parts is None and query.regular and not redacts:
-        text_parts = ((False, near[n].text),)  # of a long line not all that was found is shown
+        text_parts = ((False, near[n].text),)  # a long line is shown in part
     if text_parts is None:
         return None
     sides = slice(max(n - CONTEXT_LINES, 0), n), slice(n + 1, n + 1 + CONTEXT_LINES)
@@ -326,12 +327,12 @@ def _visible_hit(
 
 
 def _visible_lines(
-    block: LogChunk, start: int, end: int, number: int, *, redacts: bool
+    chunk: LogChunk, start: int, end: int, number: int, *, redacts: bool
 ) -> tuple[LogLine, ...]:
     """The lines between two offsets of a chunk, as their readers may see them."""
-    before = block.text[max(start - LOOK_BACK, 0) : start].decode("utf-8", "replace")
-    after = block.text[end : end + LEAD_CHARACTERS]
-    span = LogSpan(at=block.at + start, text=block.text[start:end], ends=False, after=after)
+    before = chunk.text[max(start - LOOK_BACK, 0) : start].decode("utf-8", "replace")
+    after = chunk.text[end : end + LEAD_CHARACTERS]
+    span = LogSpan(at=chunk.at + start, text=chunk.text[start:end], ends=False, after=after)
     near = tuple(log_lines(span, (), number, before))
     return redacted_lines(near, before, span) if redacts else near
 
@@ -343,7 +344,7 @@ def _line_holding(near: tuple[LogLine, ...], offset: int) -> int:
 def _highlighted(text: str, query: LogQuery) -> tuple[tuple[bool, str], ...] | None:
     parts: list[tuple[bool, str]] = []
     at = 0
-    for begin, end in query.places(text):
+    for begin, end in query.matches(text):
         parts += [(False, text[at:begin]), (True, text[begin:end])]
         at = end
     return tuple(part for part in (*parts, (False, text[at:])) if part[1]) if parts else None
@@ -391,16 +392,16 @@ class HitGroup(Struct, frozen=True, kw_only=True):
 
 def group_hits(hits: Sequence[LogHit]) -> tuple[HitGroup, ...]:
     """Merge hits that share lines into groups."""
-    found: list[dict[int, tuple[LogLine, HighlightedText | None]]] = []
+    groups: list[dict[int, tuple[LogLine, HighlightedText | None]]] = []
     for hit in hits:
         around = {line.offset: (line, None) for line in (*hit.before, *hit.after)}
-        its: dict[int, tuple[LogLine, HighlightedText | None]] = {
+        lines: dict[int, tuple[LogLine, HighlightedText | None]] = {
             **around,
             hit.line.offset: (hit.line, hit.text_parts),
         }
-        if not found or not found[-1].keys() & its.keys():
-            found.append({})
-        for offset, (line, text_parts) in its.items():
-            known = found[-1].get(offset)
-            found[-1][offset] = known if known and known[1] else (line, text_parts)
-    return tuple(HitGroup(lines=tuple(block[offset] for offset in sorted(block))) for block in found)
+        if not groups or not groups[-1].keys() & lines.keys():
+            groups.append({})
+        for offset, (line, text_parts) in lines.items():
+            known = groups[-1].get(offset)
+            groups[-1][offset] = known if known and known[1] else (line, text_parts)
+    return tuple(HitGroup(lines=tuple(group[offset] for offset in sorted(group))) for group in groups)

@@ -48,16 +48,16 @@ NOT_READ_WHY = (
 async def compare_logs_page(context: WebContext, request: Request) -> Response:
     """The page of sections from `?section=` on."""
     access = await context.repository_access(request)
-    records, found = await _requested_comparison(context, request, access)
-    first = found.first
+    records, comparison = await _requested_comparison(context, request, access)
+    first = comparison.first
     base, head = (for_page(record, access) for record in records)
     values = {
         "base": base,
         "head": head,
-        "found": found,
+        "comparison": comparison,
         "since": time_since_start,
         "previous": max(first - SECTIONS_PER_PAGE, 0) if first else None,
-        "following": _next_section(found),
+        "following": _next_section(comparison),
         "json": access.links.compare_logs(access.repository, base.id, head.id, first, above=API_PREFIX),
     }
     return await context.page(request, "compare_logs.html.j2", values, access=access)
@@ -66,20 +66,20 @@ async def compare_logs_page(context: WebContext, request: Request) -> Response:
 async def compare_logs_json(context: WebContext, request: Request) -> Response:
     """The same sections as JSON."""
     access = await context.repository_access(request)
-    records, found = await _requested_comparison(context, request, access)
+    records, comparison = await _requested_comparison(context, request, access)
     base, head = (for_page(record, access) for record in records)
-    after = _next_section(found)
+    after = _next_section(comparison)
     following = access.links.compare_logs(access.repository, base.id, head.id, after, above=API_PREFIX)
     response = LogComparisonResponse(
         schema=SCHEMA_VERSION,
         base=_run_response(base),
         head=_run_response(head),
         settings=tuple(
-            SettingResponse(name=one.name, base=one.base, head=one.head) for one in found.settings
+            SettingResponse(name=one.name, base=one.base, head=one.head) for one in comparison.settings
         ),
-        first=found.first,
-        count=found.count,
-        sections=tuple(_section_response(one) for one in found.sections),
+        first=comparison.first,
+        count=comparison.count,
+        sections=tuple(_section_response(one) for one in comparison.sections),
         next=context.absolute(following) if after is not None else None,
     )
     return json_answer(request, response, cache=access.cache)
@@ -131,10 +131,10 @@ async def _requested_comparison(
     return records, await run_in_threadpool(_compare_sections, context, access, records, measured, first)
 
 
-def _next_section(found: LogComparison) -> int | None:
+def _next_section(comparison: LogComparison) -> int | None:
     """The first section of the next page."""
-    following = found.first + SECTIONS_PER_PAGE
-    return following if following < found.count else None
+    following = comparison.first + SECTIONS_PER_PAGE
+    return following if following < comparison.count else None
 
 
 def time_since_start(seconds: float | None) -> str:

@@ -42,7 +42,7 @@ async def log_search_page(context: WebContext, request: Request) -> Response:
         "begin": begin,
         "found": found,
         "blocks": group_hits(found.hits) if found else (),
-        "unclear": problem_words,
+        "problem": problem_words,
         "share": _percent_searched(found, size),
         "further": _search_link(access, record, query, found.following if found else None),
         "json": _search_link(access, record, query, begin, above=API_PREFIX),
