@@ -38,8 +38,7 @@ from bot.report.wording import (
     unsigned_percent,
 )
 from bot.verdict.judgement import (
-    REASON_TITLES,
-    Arithmetic,
+    DROP_REASON_TITLES,
     BaselineSource,
     Caveat,
     Comparison,
@@ -47,13 +46,14 @@ from bot.verdict.judgement import (
     ExactFigure,
     ExplainedHistory,
     ExplainedRun,
+    LogPosition,
     LossDecision,
     LossVerdict,
     MeasuredRun,
     MetricRow,
     NoiseSource,
-    Place,
     StepSpans,
+    TimingArithmetic,
     TimingDecision,
     TimingVerdict,
     Verdict,
@@ -375,7 +375,7 @@ def step_spans_words(steps: StepSpans) -> str:
     return ", ".join(shown) + (more if len(steps) > MOST_SPANS else "")
 
 
-def log_place_words(place: Place) -> str:
+def log_place_words(place: LogPosition) -> str:
     """`first kept step 3 at byte 3 000`."""
     step = "" if place.step is None else f" {place.step}"
     return f"{place.what}{step} at byte {place.offset}"
@@ -421,7 +421,9 @@ def _run_lines(one: ExplainedRun) -> Sequence[str]:
     if one.kept:
         lines.append(f"kept: steps {step_spans_words(one.kept)}{_bounds_words(one)}")
     if one.dropped:
-        parts = [f"{step_spans_words(group.steps)} ({REASON_TITLES[group.reason]})" for group in one.dropped]
+        parts = [
+            f"{step_spans_words(group.steps)} ({DROP_REASON_TITLES[group.reason]})" for group in one.dropped
+        ]
         lines.append(f"dropped: steps {'; '.join(parts)}")
     if one.places:
         lines.append(f"in the log: {'; '.join(map(log_place_words, one.places))}")
@@ -489,7 +491,7 @@ def _decision_lines(comparison: Comparison) -> tuple[str, ...]:
     return (*lines, f"so the step time would be: {work.decision}; said: {timing.verdict.value}{reason}")
 
 
-def _pooling_lines(work: Arithmetic) -> list[str]:
+def _pooling_lines(work: TimingArithmetic) -> list[str]:
     """Whether main's runs are pooled with base's; empty where main has none."""
     test = f"a prediction interval of {100 * (1 - DISPUTE_ALPHA):g} % from main's runs"
     match BaselineSource(work.standing):
@@ -504,14 +506,14 @@ def _pooling_lines(work: Arithmetic) -> list[str]:
             assert_never(never)
 
 
-def _change_line(work: Arithmetic) -> str:
+def _change_line(work: TimingArithmetic) -> str:
     main = f", {work.main} of them main's," if work.main else ""
     runs = f"{counted(work.n[0], 'run')} of base{main} and {work.n[1]} of head"
     change = f"{work.change:+.3g} ({as_percent(work.change):+.2f} %)"
     return f"r = mean ln S(head) - mean ln S(base) = {change}, {runs}"
 
 
-def _noise_line(work: Arithmetic) -> str:
+def _noise_line(work: TimingArithmetic) -> str:
     noise = f"s = {_three_digits(100 * work.sd)} % between runs"
     if work.spread == NoiseSource.MEASURED:
         return f"{noise}, measured with nu = {counted(work.nu, 'degree')} of freedom"
@@ -519,7 +521,7 @@ def _noise_line(work: Arithmetic) -> str:
     return f"{noise}, the device's default: nu = {measured} measured, {MIN_DEGREES_OF_FREEDOM} needed"
 
 
-def _variance_lines(work: Arithmetic) -> list[str]:
+def _variance_lines(work: TimingArithmetic) -> list[str]:
     v = f"v = s² (1/{work.n[0]} + 1/{work.n[1]}) = {_three_digits(work.between)}"
     w = f"w = sum of within-run SE² / n² = {_three_digits(work.within)}"
     se = _three_digits(work.se)
@@ -532,13 +534,13 @@ def _variance_lines(work: Arithmetic) -> list[str]:
     return [v, w, total]
 
 
-def _level_line(work: Arithmetic) -> str:
+def _level_line(work: TimingArithmetic) -> str:
     first = f", as the first look had {100 * work.first_level:g} %" if work.look > 1 else ""
     shared = f"shared by m = {counted(work.cases, 'comparable case')}"
     return f"look {work.look}: level {_three_digits(100 * work.level)} %{first}, {shared}"
 
 
-def _threshold_lines(work: Arithmetic) -> list[str]:
+def _threshold_lines(work: TimingArithmetic) -> list[str]:
     name = f"t(p, {work.nu})" if work.spread == NoiseSource.MEASURED else "z(p)"
     p = f"p = 1 - {_three_digits(work.level)} / {2 * work.cases}"
     digits = work.rounding > DIGITS_MATTER
@@ -553,7 +555,7 @@ def _threshold_lines(work: Arithmetic) -> list[str]:
     ]
 
 
-def _test_lines(work: Arithmetic) -> list[str]:
+def _test_lines(work: TimingArithmetic) -> list[str]:
     r = abs(work.change)
     reach = max(work.z * work.se, work.rounding)
     limit = r + reach

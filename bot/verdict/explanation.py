@@ -10,21 +10,21 @@ from typing import assert_never
 from bot.logs.facts import MarkKind, RunLog, Step, StepKind
 from bot.verdict.comparability import SideOutcome
 from bot.verdict.judgement import (
-    Arithmetic,
     Comparison,
-    Dropped,
+    DroppedSteps,
+    DropReason,
     ExactFigure,
     ExplainedHistory,
     ExplainedRun,
     Explanation,
+    LogPosition,
     MeasuredRun,
     MetricRow,
     NoiseSource,
-    Place,
-    Reason,
     SecondsDialect,
     StepClock,
     StepSpans,
+    TimingArithmetic,
 )
 from bot.verdict.metrics import METRICS_BY_KEY, Judging, percent_apart
 from bot.verdict.noise import select_history
@@ -77,14 +77,14 @@ def step_spans(steps: Iterable[int]) -> StepSpans:
 
 def _dropped_steps(
     run: MeasuredRun, considered: StepIntervals | None, within: tuple[float, float] | None, kept: set[int]
-) -> tuple[Dropped, ...]:
+) -> tuple[DroppedSteps, ...]:
     """Return the steps that are not kept by reason, in the order in which a log has them."""
     log = run.log
     segment = last_attempt_steps(log.steps)
     earlier = [step.step for step in log.steps[: len(log.steps) - len(segment)]]
-    groups: dict[Reason, list[int]] = defaultdict(list)
+    groups: dict[DropReason, list[int]] = defaultdict(list)
     if earlier:
-        groups[Reason.EARLIER_ATTEMPT] = earlier
+        groups[DropReason.EARLIER_ATTEMPT] = earlier
     odd = {one.step for one in run.measurements.implausible}
     evals = steps_spanning_eval(log, segment)
     excluded = _excludes_last_line(considered, segment)
@@ -94,11 +94,13 @@ def _dropped_steps(
         if considered is not None and step.step in considered.seconds:
             groups[_reason_by_length(considered, within, step.step)].append(step.step)
         elif excluded and step is segment[-1]:
-            groups[Reason.LAST_LINE].append(step.step)
+            groups[DropReason.LAST_LINE].append(step.step)
         else:
             groups[_reason_not_considered(step, segment[0].step, odd, evals)].append(step.step)
     return tuple(
-        Dropped(reason=reason, steps=step_spans(groups[reason])) for reason in Reason if reason in groups
+        DroppedSteps(reason=reason, steps=step_spans(groups[reason]))
+        for reason in DropReason
+        if reason in groups
     )
 
 
@@ -115,36 +117,36 @@ def _excludes_last_line(considered: StepIntervals | None, segment: Sequence[Step
             assert_never(considered.clock)
 
 
-def _reason_not_considered(step: Step, first: int, odd: set[int], evals: set[int]) -> Reason:
+def _reason_not_considered(step: Step, first: int, odd: set[int], evals: set[int]) -> DropReason:
     """Return why a step is not even considered."""
     match step.kind:
         case StepKind.RAMP_UP:
-            return Reason.RAMP_UP
+            return DropReason.RAMP_UP
         case StepKind.PROFILED:
-            return Reason.PROFILED
+            return DropReason.PROFILED
         case StepKind.PLAIN:
             pass
         case _:
             assert_never(step.kind)
     if step.step < first + WARM_UP_STEPS:
-        return Reason.WARM_UP
+        return DropReason.WARM_UP
     if step.step in evals:
-        return Reason.EVAL
-    return Reason.IMPLAUSIBLE if step.step in odd else Reason.NO_INTERVAL
+        return DropReason.EVAL
+    return DropReason.IMPLAUSIBLE if step.step in odd else DropReason.NO_INTERVAL
 
 
-def _reason_by_length(considered: StepIntervals, within: tuple[float, float] | None, step: int) -> Reason:
+def _reason_by_length(considered: StepIntervals, within: tuple[float, float] | None, step: int) -> DropReason:
     """Return why an interval that was considered is not kept."""
     low, high = within or (0.0, 0.0)
     seconds = considered.seconds[step]
     if seconds < considered.shortest_possible:
-        return Reason.IMPOSSIBLE
+        return DropReason.IMPOSSIBLE
     if seconds < low:
-        return Reason.SHORT
-    return Reason.LONG if seconds > high else Reason.TOO_FEW
+        return DropReason.SHORT
+    return DropReason.LONG if seconds > high else DropReason.TOO_FEW
 
 
-def _log_places(run: MeasuredRun) -> tuple[Place, ...]:
+def _log_places(run: MeasuredRun) -> tuple[LogPosition, ...]:
     """Return where the log says it: the kept steps, memory, the compiler's sizes, the failure.
 
     A reader that does not tell places leaves them 0, where no log states its memory.
@@ -152,23 +154,25 @@ def _log_places(run: MeasuredRun) -> tuple[Place, ...]:
     log = run.log
     found = _kept_step_places(log, run.measurements.steady.kept_steps)
     if log.memory and log.memory[0].offset:
-        found.append(Place(what=f"memory in use, {log.memory[0].device}", offset=log.memory[0].offset))
+        found.append(LogPosition(what=f"memory in use, {log.memory[0].device}", offset=log.memory[0].offset))
     found += [
-        Place(what="compiler memory sizes", offset=mark.offset)
+        LogPosition(what="compiler memory sizes", offset=mark.offset)
         for mark in log.marks
         if mark.kind is MarkKind.COMPILED and mark.offset
     ][:1]
     failure = log.outcome.failure
     if failure is not None and failure.error:
-        found.append(Place(what="first cause of the failure", offset=failure.offset))
+        found.append(LogPosition(what="first cause of the failure", offset=failure.offset))
     return tuple(found)
 
 
-def _kept_step_places(log: RunLog, kept: Sequence[int]) -> list[Place]:
+def _kept_step_places(log: RunLog, kept: Sequence[int]) -> list[LogPosition]:
     where = {step.step: step.offset for step in last_attempt_steps(log.steps)}
     ends = [("first", min(kept)), ("last", max(kept))] if kept else []
     return [
-        Place(what=f"{name} kept step", offset=where[step], step=step) for name, step in ends if step in where
+        LogPosition(what=f"{name} kept step", offset=where[step], step=step)
+        for name, step in ends
+        if step in where
     ]
 
 
@@ -202,13 +206,13 @@ def _explain_runs(side: SideOutcome) -> tuple[ExplainedRun, ...]:
     return tuple(explain_run(run, usable=id(run) in usable) for run in side.runs)
 
 
-def _arithmetic(working: TimingWorking) -> Arithmetic | None:
+def _arithmetic(working: TimingWorking) -> TimingArithmetic | None:
     """Return the decision's numbers; None where a side has no steady step time, or the noise is unknown."""
     rules, noise, baseline, test = working.rules, working.noise, working.baseline, working.test
     if noise is None or noise.sd is None or baseline is None or test is None:
         return None
     evidence = baseline.evidence
-    return Arithmetic(
+    return TimingArithmetic(
         change=evidence.change,
         n=evidence.n,
         spread=noise.source.value,

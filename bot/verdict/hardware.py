@@ -25,7 +25,7 @@ PRECISION_PATTERNS: tuple[tuple[Precision, re.Pattern[str]], ...] = (
 
 
 def parse_precision(dtype: str | None) -> Precision | None:
-    """Return the precision that a dtype's name speaks of; quantisation outranks the type it starts from."""
+    """Return the precision that a dtype names; quantisation comes before the type that it starts from."""
     for found, spelling in PRECISION_PATTERNS:
         if dtype is not None and spelling.search(dtype):
             return found
@@ -33,7 +33,7 @@ def parse_precision(dtype: str | None) -> Precision | None:
 
 
 class DeviceFamily(StrEnum):
-    """What kind of device it is, as far as timing noise is concerned."""
+    """The kind of device, which decides the default timing noise."""
 
     TPU = "TPU"
     GPU = "GPU"
@@ -52,7 +52,7 @@ def _peak_rates(name: str, bf16: float, eight_bit: float) -> PeakRates:
     return PeakRates(name=re.compile(name, re.IGNORECASE), bf16=bf16, eight_bit=eight_bit)
 
 
-# Vendors' data sheets, dense. The first name that fits wins, so the narrower names stand first.
+# Vendors' data sheets, dense. The first name that matches wins, so the narrower names come first.
 # "TPU v6 lite" · "TPU v5p" · "TPU v5 lite" · "NVIDIA H100 80GB HBM3" · "AMD Instinct MI300X"
 PEAK_RATES: tuple[PeakRates, ...] = (
     _peak_rates(r"tpu ?v?7", 1153.5, 2307),  # a chip is two devices
@@ -83,7 +83,7 @@ FAMILY_PATTERNS: tuple[tuple[DeviceFamily, re.Pattern[str]], ...] = (
 
 
 def device_family(device_kind: str | None) -> DeviceFamily | None:
-    """Return which family a device kind belongs to, None where its name does not tell."""
+    """Return the family of a device kind, None where its name is unknown."""
     for found, name in FAMILY_PATTERNS:
         if device_kind is not None and name.search(device_kind):
             return found
@@ -100,12 +100,12 @@ def peak_tflops(device_kind: str | None, precision: Precision | None) -> float |
             return peak.eight_bit
         case Precision.BF16:
             return peak.bf16
-        case Precision.F32 | None:  # the share of the matrix unit that float32 gets is not published alike
+        case Precision.F32 | None:  # vendors publish no comparable figure for float32
             return None
 
 
 def max_tflops(device_kind: str | None) -> float | None:
-    """Return the TFLOP/s that no honest step can exceed on this device, whatever its precision."""
+    """Return the TFLOP/s that no step can exceed on this device, whatever its precision."""
     peak = _find_peak(device_kind)
     return None if peak is None else peak.eight_bit
 

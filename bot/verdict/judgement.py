@@ -9,7 +9,7 @@ from bot.logs.ledger import Phase
 
 
 class ImplausibleReason(StrEnum):
-    """Why a value is not believed."""
+    """Why a value is not used."""
 
     NOT_POSITIVE = "not_positive"
     ABOVE_PEAK = "above_peak"
@@ -37,7 +37,7 @@ IMPLAUSIBLE_SHORT_TITLES: dict[ImplausibleReason, str] = {
 
 
 class ImplausibleValue(Struct, frozen=True, kw_only=True):
-    """One value that no figure of ours may use.
+    """One value that no figure uses.
 
     `field` is a field of `Step`, `value` what the line prints there, in that field's unit; for `time` it is
     the seconds since the line before. `text` says with figures what is wrong.
@@ -61,7 +61,7 @@ class BaselineSource(StrEnum):
 StepSpans = tuple[tuple[int, int], ...]
 
 
-class Reason(StrEnum):
+class DropReason(StrEnum):
     """Why the interval of a step is not in the steady step time."""
 
     EARLIER_ATTEMPT = "earlier_attempt"
@@ -78,31 +78,31 @@ class Reason(StrEnum):
     TOO_FEW = "too_few"
 
 
-REASON_TITLES: dict[Reason, str] = {
-    Reason.EARLIER_ATTEMPT: "before the last restart",
-    Reason.WARM_UP: "warm-up: compilation and the filling of the double buffer",
-    Reason.RAMP_UP: "batch ramp-up",
-    Reason.PROFILED: "timed by the profiler",
-    Reason.LAST_LINE: "the last line, which waits for the final checkpoint",
-    Reason.EVAL: "spans an evaluation",
-    Reason.IMPLAUSIBLE: "implausible",
-    Reason.NO_INTERVAL: "no interval to the line before",
-    Reason.IMPOSSIBLE: "shorter than the device's peak allows",
-    Reason.SHORT: "a catch-up, shorter than 0.67 medians",
-    Reason.LONG: "a stall, longer than 1.5 medians",
-    Reason.TOO_FEW: "clean, but too few to stand for the run",
+DROP_REASON_TITLES: dict[DropReason, str] = {
+    DropReason.EARLIER_ATTEMPT: "before the last restart",
+    DropReason.WARM_UP: "warm-up: compilation and the filling of the double buffer",
+    DropReason.RAMP_UP: "batch ramp-up",
+    DropReason.PROFILED: "timed by the profiler",
+    DropReason.LAST_LINE: "the last line, which waits for the final checkpoint",
+    DropReason.EVAL: "spans an evaluation",
+    DropReason.IMPLAUSIBLE: "implausible",
+    DropReason.NO_INTERVAL: "no interval to the line before",
+    DropReason.IMPOSSIBLE: "shorter than the device's peak allows",
+    DropReason.SHORT: "a catch-up, shorter than 0.67 medians",
+    DropReason.LONG: "a stall, longer than 1.5 medians",
+    DropReason.TOO_FEW: "clean, but too few to stand for the run",
 }
 
 
-class Dropped(Struct, frozen=True, kw_only=True):
+class DroppedSteps(Struct, frozen=True, kw_only=True):
     """The steps that were left out for one reason."""
 
-    reason: Reason
+    reason: DropReason
     steps: StepSpans
 
 
-class Place(Struct, frozen=True, kw_only=True):
-    """Where something stands: the byte of the (inflated) log, and the step whose line it is, if it is one."""
+class LogPosition(Struct, frozen=True, kw_only=True):
+    """A place in the log: the byte offset after decompression, and the step where it is a step line."""
 
     what: str
     offset: int
@@ -112,8 +112,8 @@ class Place(Struct, frozen=True, kw_only=True):
 class ExplainedRun(Struct, frozen=True, kw_only=True):
     """One run: its steady step time (seconds, relative standard error) and the steps behind it.
 
-    `used` says that it is in the comparison's mean; `bounds` are the shortest and longest interval kept,
-    seconds; `problem` says why there is no steady step time.
+    `used`: the run is part of the comparison's mean. `bounds` are the shortest and longest kept interval in
+    seconds. `problem` says why there is no steady step time.
     """
 
     source: str
@@ -126,14 +126,14 @@ class ExplainedRun(Struct, frozen=True, kw_only=True):
     kept: StepSpans = ()
     kept_count: int = 0
     considered: int = 0
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedSteps, ...] = ()
     problem: str | None = None
-    places: tuple[Place, ...] = ()
+    places: tuple[LogPosition, ...] = ()
 
 
 class ExplainedHistory(Struct, frozen=True, kw_only=True):
     """Main's runs: how many were `given`, how many lie `before_change`, are older than the newest that count,
-    or were dropped as `glitches` (seconds); `used` is 0 where the rest are too few."""
+    or were dropped as `glitches` (seconds). `used` is 0 where the rest are too few."""
 
     given: int
     used: int = 0
@@ -142,15 +142,15 @@ class ExplainedHistory(Struct, frozen=True, kw_only=True):
     glitches: tuple[float, ...] = ()
 
 
-class Arithmetic(Struct, frozen=True, kw_only=True):
+class TimingArithmetic(Struct, frozen=True, kw_only=True):
     """The decision on step time with its numbers filled in; changes and errors on the log scale.
 
-    `n` counts what was weighed: `main` of base's are main's runs, by `standing`; where that is disputed, base
-    is `base_off` from them. `between` and `within` are variances of the change, `se` the root of what was
-    taken of them: both, where `summed`, else the one between runs unless the other dwarfs it. `level` is what
-    this look may spend, `first_level` what the first could, `quantile` the t or z at `1 - level / (2 cases)`,
-    `z` the one of the equivalence test, `rounding` what the last printed digits alone may have done.
-    Defaults stand for reports that were stored before a figure was among these.
+    `n` counts the runs of base and head; `main` of base's are main's runs. `standing` is base, main or
+    disputed: main's runs contradict base, which is `base_off` from them. `between` and `within` are variances
+    of the change. `se` is the root of their sum where `summed`, else of the one between runs unless the other
+    is far larger. `level` is the chance of a false flag that this look may spend, `first_level` that of the
+    first look; `quantile` is t or z at `1 - level / (2 cases)`, `z` that of the equivalence test, `rounding`
+    the largest effect of the last printed digits. Reports stored before a number was added show its default.
     """
 
     change: float
@@ -180,7 +180,7 @@ class Arithmetic(Struct, frozen=True, kw_only=True):
 
 
 class ExactFigure(Struct, frozen=True, kw_only=True):
-    """An exact metric: it has moved where it changed by `least` (in its unit) and `least_percent`."""
+    """An exact metric: it moved where it changed by at least `least` (in its unit) and `least_percent`."""
 
     key: str
     base: float
@@ -192,17 +192,17 @@ class ExactFigure(Struct, frozen=True, kw_only=True):
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """Everything that a comparison rests on; `arithmetic` is None where nothing could be decided."""
+    """Everything that a comparison rests on; `arithmetic` is None where no decision was possible."""
 
     base: tuple[ExplainedRun, ...] = ()
     head: tuple[ExplainedRun, ...] = ()
     history: ExplainedHistory = ExplainedHistory(given=0)
-    arithmetic: Arithmetic | None = None
+    arithmetic: TimingArithmetic | None = None
     exact: tuple[ExactFigure, ...] = ()
 
 
 class Verdict(StrEnum):
-    """The one word for a case, best news first."""
+    """The verdict of a case, best news first."""
 
     SAME = "same"
     FASTER = "faster"
@@ -217,7 +217,7 @@ class Verdict(StrEnum):
 
 
 class TimingVerdict(StrEnum):
-    """What the steady step times say."""
+    """The result of comparing steady step times."""
 
     SAME = "same"
     FASTER = "faster"
@@ -227,7 +227,7 @@ class TimingVerdict(StrEnum):
 
 
 class LossVerdict(StrEnum):
-    """What the two loss curves say."""
+    """The result of comparing two loss curves."""
 
     IDENTICAL = "identical"
     WITHIN_TOLERANCE = "within_tolerance"
@@ -238,7 +238,7 @@ class LossVerdict(StrEnum):
 
 
 class CaveatKind(StrEnum):
-    """Why to doubt a comparison."""
+    """The kind of a caveat about a comparison."""
 
     ENVIRONMENT = "environment"
     PROVENANCE = "provenance"
@@ -250,7 +250,7 @@ class CaveatKind(StrEnum):
 
 
 class CaveatWeight(StrEnum):
-    """What a caveat does to the verdict."""
+    """The effect of a caveat on the verdict."""
 
     NOTED = "noted"
     NOT_LIKE_FOR_LIKE = "not_like_for_like"
@@ -258,7 +258,7 @@ class CaveatWeight(StrEnum):
 
 
 class StepClock(StrEnum):
-    """Which clock a steady step time was read from."""
+    """The clock that a steady step time was read from."""
 
     COMPLETION = "completion"
     LOGGER = "logger"
@@ -272,7 +272,7 @@ class SecondsDialect(StrEnum):
 
 
 class NoiseSource(StrEnum):
-    """Where the run-to-run noise of a timing decision was taken from."""
+    """Where the run-to-run noise of a timing decision comes from."""
 
     MEASURED = "measured"
     DEVICE_DEFAULT = "device_default"
@@ -297,7 +297,7 @@ class SteadyStepTime(Struct, frozen=True, kw_only=True):
 
 
 class Measurements(Struct, frozen=True, kw_only=True):
-    """Everything computed from one `RunLog`; units are in the names, what cannot be had is None."""
+    """Everything computed from one `RunLog`; units are in the names, unknown values are None."""
 
     steady: SteadyStepTime = SteadyStepTime()
     steady_tokens_per_device: float | None = None
@@ -332,7 +332,7 @@ class MeasuredRun(Struct, frozen=True, kw_only=True):
 
 
 class Caveat(Struct, frozen=True, kw_only=True):
-    """One difference to know before believing a figure: `field` is what differs, `base` and `head` how."""
+    """One difference to know before using a figure: `field` differs, `base` and `head` are its values."""
 
     kind: CaveatKind
     field: str
@@ -371,8 +371,8 @@ class TimingDecision(Struct, frozen=True, kw_only=True):
 
 
 class LossDecision(Struct, frozen=True, kw_only=True):
-    """The decision on the loss curves. `max_relative` is |head/base - 1| at its largest, at `worst_step`, and
-    `allowed_relative` what is tolerated there; `digits` is what identity was checked on ("perplexity")."""
+    """The decision on the loss curves. `max_relative` is the largest |head/base - 1|, at `worst_step`, and
+    `allowed_relative` the tolerance there; `digits` names the number that identity was checked on."""
 
     verdict: LossVerdict
     first_difference_step: int | None = None
@@ -386,7 +386,7 @@ class LossDecision(Struct, frozen=True, kw_only=True):
 
 
 class Direction(StrEnum):
-    """Whether an exact metric moved enough to be said."""
+    """Which way a judged metric moved, if it moved."""
 
     SAME = "same"
     BETTER = "better"
@@ -395,8 +395,8 @@ class Direction(StrEnum):
 
 
 class MetricRow(Struct, frozen=True, kw_only=True):
-    """One metric on both sides: `key` is a row of `bot.verdict.metrics.METRICS`; `judged` metrics may be
-    coloured by `direction`, the others never are."""
+    """One metric on both sides: `key` is a row of `bot.verdict.metrics.METRICS`. `direction` colours judged
+    metrics only."""
 
     key: str
     base: float | str | None

@@ -23,7 +23,7 @@ class Better(StrEnum):
 
 
 class Judging(StrEnum):
-    """How a metric is judged, if it is: by the timing decision, or exactly because it is deterministic."""
+    """How a metric is judged: not at all, by the timing decision, or exactly, because it is deterministic."""
 
     INFORMATIONAL = "informational"
     TIMING = "timing"
@@ -31,16 +31,17 @@ class Judging(StrEnum):
 
 
 class Aggregation(StrEnum):
-    """Which figure stands for several runs of one side."""
+    """How the runs of one side become one figure."""
 
     MEDIAN = "median"
     FIRST = "first"
 
 
 class Metric(Struct, frozen=True, kw_only=True):
-    """One row: `digits` are decimals shown, `how` is one sentence for readers, `read` takes it from a run.
+    """One row: `digits` are the decimals shown, `how` says in a sentence how it is measured, `read` takes it
+    from a run.
 
-    An exact metric has moved when it changed by at least `least` (in its unit) and `least_percent`.
+    An exact metric moved when it changed by at least `least` (in its unit) and `least_percent`.
     """
 
     key: str
@@ -51,7 +52,7 @@ class Metric(Struct, frozen=True, kw_only=True):
     digits: int = 3
     better: Better = Better.NONE
     judging: Judging = Judging.INFORMATIONAL
-    repeats: Aggregation = Aggregation.FIRST
+    aggregation: Aggregation = Aggregation.FIRST
     least: float = 0.0
     least_percent: float = 0.0
 
@@ -130,7 +131,7 @@ METRICS: tuple[Metric, ...] = (
         digits=5,
         better=Better.LOWER,
         judging=Judging.TIMING,
-        repeats=Aggregation.MEDIAN,
+        aggregation=Aggregation.MEDIAN,
         how="The median time between the lines of consecutive steps after warm-up, without stalls.",
         read=lambda run: run.measurements.steady.seconds,
     ),
@@ -140,7 +141,7 @@ METRICS: tuple[Metric, ...] = (
         unit="tokens/s/device",
         digits=0,
         better=Better.HIGHER,
-        repeats=Aggregation.MEDIAN,
+        aggregation=Aggregation.MEDIAN,
         how="Tokens of one step on one device, divided by the steady step time.",
         read=lambda run: run.measurements.steady_tokens_per_device,
     ),
@@ -150,7 +151,7 @@ METRICS: tuple[Metric, ...] = (
         unit="TFLOP/s/device",
         digits=2,
         better=Better.HIGHER,
-        repeats=Aggregation.MEDIAN,
+        aggregation=Aggregation.MEDIAN,
         how="TFLOP of one step on one device, divided by the steady step time.",
         read=lambda run: run.measurements.steady_tflops_per_device,
     ),
@@ -160,7 +161,7 @@ METRICS: tuple[Metric, ...] = (
         unit="%",
         digits=2,
         better=Better.HIGHER,
-        repeats=Aggregation.MEDIAN,
+        aggregation=Aggregation.MEDIAN,
         how="Steady TFLOP/s as a share of the device's peak at the run's precision.",
         read=lambda run: run.measurements.mfu_percent,
     ),
@@ -281,7 +282,7 @@ METRICS: tuple[Metric, ...] = (
 )
 
 ALWAYS_SHOWN = 7
-"""The first rows are the table that people already know; they are always present."""
+"""The first rows are the table that people know from before; they are always shown."""
 
 METRICS_BY_KEY: dict[str, Metric] = {metric.key: metric for metric in METRICS}
 
@@ -293,7 +294,7 @@ def metric_rows(
 ) -> tuple[MetricRow, ...]:
     """Return the rows; `timing` is None where the sides cannot be compared: no difference is shown then.
 
-    The table people know is always whole; of the other rows those that no side has are left out.
+    The first `ALWAYS_SHOWN` rows are always there; of the others, those that no side has are left out.
     """
     found = [_metric_row(metric, base, head, timing) for metric in METRICS]
     return tuple(
@@ -321,16 +322,16 @@ def _metric_row(
 
 
 def side_value(metric: Metric, runs: Sequence[MeasuredRun]) -> MetricValue:
-    """Return the figure that stands for a side: the median of its runs, or that of the first."""
+    """Return the figure of a side: the median of its runs, or the value of the first."""
     values = [value for run in runs if (value := metric.read(run)) is not None]
-    match metric.repeats:
+    match metric.aggregation:
         case Aggregation.FIRST:
             return metric.read(runs[0]) if runs else None
         case Aggregation.MEDIAN:
             numbers = [value for value in values if not isinstance(value, str)]
             return median(numbers) if numbers else None
         case _:
-            assert_never(metric.repeats)
+            assert_never(metric.aggregation)
 
 
 def _metric_direction(metric: Metric, base: float, head: float, timing: TimingVerdict) -> Direction | None:
@@ -361,7 +362,7 @@ def _timing_direction(timing: TimingVerdict) -> Direction | None:
 
 
 def _exact_direction(metric: Metric, base: float, head: float) -> Direction:
-    """Judge a figure that is the same on every run of a program; 1e-9 forgives binary rounding."""
+    """Judge a figure that is the same on every run of a program; 1e-9 allows for binary rounding."""
     change, percent = head - base, percent_apart(base, head)
     if change == 0 or abs(change) < metric.least - 1e-9:
         return Direction.SAME

@@ -11,12 +11,12 @@ from bot.logs.facts import DeviceMemory, Environment, RunLog, Step, StepKind
 from bot.verdict.compare import compare
 from bot.verdict.explanation import explain_history, explain_run, step_spans
 from bot.verdict.judgement import (
-    Dropped,
+    DroppedSteps,
+    DropReason,
     ExplainedHistory,
     Explanation,
+    LogPosition,
     Margins,
-    Place,
-    Reason,
     SecondsDialect,
     StepClock,
     StepSpans,
@@ -60,10 +60,10 @@ def test_every_step_of_the_seeds_is_kept_or_dropped_for_a_reason(
     found = explain_run(measure(log))
     assert found.kept == kept
     assert found.dropped == (
-        Dropped(reason=Reason.WARM_UP, steps=((0, 2),)),
-        Dropped(reason=Reason.LAST_LINE, steps=((9, 9),)),
-        Dropped(reason=Reason.SHORT, steps=short),
-        Dropped(reason=Reason.LONG, steps=long),
+        DroppedSteps(reason=DropReason.WARM_UP, steps=((0, 2),)),
+        DroppedSteps(reason=DropReason.LAST_LINE, steps=((9, 9),)),
+        DroppedSteps(reason=DropReason.SHORT, steps=short),
+        DroppedSteps(reason=DropReason.LONG, steps=long),
     )
 
 
@@ -77,8 +77,8 @@ def test_the_runs_of_seed_002_carry_their_figures() -> None:
         (4, 6, True, "completion"),
     ]
     assert base.places[:2] == (
-        Place(what="first kept step", offset=3000, step=3),
-        Place(what="last kept step", offset=8000, step=8),
+        LogPosition(what="first kept step", offset=3000, step=3),
+        LogPosition(what="last kept step", offset=8000, step=8),
     )
 
 
@@ -90,7 +90,7 @@ def test_memory_is_found_where_the_log_states_it() -> None:
     )
     found = explain_run(measure(replace(run_log(), memory=(first, second))))
     assert [one for one in found.places if "memory" in one.what] == [
-        Place(what="memory in use, TPU_0", offset=4000)
+        LogPosition(what="memory in use, TPU_0", offset=4000)
     ]
     unplaced = explain_run(measure(replace(run_log(), memory=(replace(first, offset=0), second))))
     assert not [one for one in unplaced.places if "memory" in one.what]
@@ -191,14 +191,14 @@ def test_the_logger_clock_explains_its_own_lines() -> None:
     flush = replace(run_log(Shape(dialect=SecondsDialect.FLUSH, stalls=stalls)), marks=())
     untimed = replace(flush, steps=tuple(replace(one, seconds=one.seconds) for one in flush.steps))
     assert {one.reason for one in explain_run(measure(untimed)).dropped} == {
-        Reason.WARM_UP,
-        Reason.LAST_LINE,
-        Reason.SHORT,
-        Reason.LONG,
+        DropReason.WARM_UP,
+        DropReason.LAST_LINE,
+        DropReason.SHORT,
+        DropReason.LONG,
     }
     logger = explain_run(measure(run_log(Shape(timed=False, stalls=stalls))))
     assert logger.clock == StepClock.LOGGER
-    assert Reason.LAST_LINE not in {one.reason for one in logger.dropped}
+    assert DropReason.LAST_LINE not in {one.reason for one in logger.dropped}
 
 
 def test_kinds_restarts_and_implausible_lines_have_their_own_reasons() -> None:
@@ -210,9 +210,9 @@ def test_kinds_restarts_and_implausible_lines_have_their_own_reasons() -> None:
     steps[6] = replace(steps[6], seconds=0.0)
     found = explain_run(measure(replace(log, steps=(*log.steps[:3], *steps))))
     reasons = {one.reason: one.steps for one in found.dropped}
-    assert reasons[Reason.EARLIER_ATTEMPT] == ((0, 2),)
-    assert (reasons[Reason.RAMP_UP], reasons[Reason.PROFILED]) == (((4, 4),), ((5, 5),))
-    assert reasons[Reason.IMPLAUSIBLE] == ((6, 6),)
+    assert reasons[DropReason.EARLIER_ATTEMPT] == ((0, 2),)
+    assert (reasons[DropReason.RAMP_UP], reasons[DropReason.PROFILED]) == (((4, 4),), ((5, 5),))
+    assert reasons[DropReason.IMPLAUSIBLE] == ((6, 6),)
 
 
 LINES = st.lists(

@@ -17,7 +17,7 @@ from tests.verdictbench import rules
 from tests.verdictbench.rivals import ALARMS, Call
 from tests.verdictbench.rules import CASES_OF_A_REPORT, RULES, Trial, main_runs
 from tests.verdictbench.simulation import BY_NAME, Kind, seeded
-from tests.verdictbench.stores import Seen, history, store
+from tests.verdictbench.stores import ShownRun, history, stored_runs
 from tests.verdictbench.trials import Share
 
 LOOKS = 10
@@ -100,7 +100,7 @@ STRATEGIES: dict[str, Judge] = {
 }
 
 
-def attack(kind_name: str, first: int, reports: int) -> dict[str, Patience]:
+def rerun_until_pleased(kind_name: str, first: int, reports: int) -> dict[str, Patience]:
     """Let the adversary at every case of some reports."""
     kind, found = BY_NAME[kind_name], defaultdict[str, Patience](Patience)
     for report in range(first, first + reports):
@@ -110,7 +110,7 @@ def attack(kind_name: str, first: int, reports: int) -> dict[str, Patience]:
             for wish, slowdown in (("red", 0.0), ("green", SLOWDOWN)):
                 looks = _looks(kind, index, draws, slowdown)
                 for name, judge in STRATEGIES.items():
-                    when = _when(judge, looks, wish)
+                    when = _look_that_pleases(judge, looks, wish)
                     found[name].first[wish] += when == 1
                     found[name].ever[wish] += when is not None
                     if wish == "red":
@@ -125,13 +125,13 @@ def attack(kind_name: str, first: int, reports: int) -> dict[str, Patience]:
 
 def _looks(kind: Kind, index: int, draws: Random, slowdown: float) -> Sequence[Trial]:
     """Return the trial as it stands after 1 … 10 runs of head; base and main stay."""
-    runs = store(kind, index % 5)
+    runs = stored_runs(kind, index % 5)
     base, past = draws.choices(runs), history(kind, index, draws)
-    head: list[Seen] = [run.at(1 + slowdown / 100) for run in draws.choices(runs, k=LOOKS)]
+    head: list[ShownRun] = [run.at(1 + slowdown / 100) for run in draws.choices(runs, k=LOOKS)]
     return [Trial(kind=kind, base=base, head=head[:n], past=past) for n in range(1, LOOKS + 1)]
 
 
-def _when(judge: Judge, looks: Sequence[Trial], wish: str) -> int | None:
+def _look_that_pleases(judge: Judge, looks: Sequence[Trial], wish: str) -> int | None:
     """Return the look at which the wish came true, None where ten did not help."""
     wanted = ALARMS if wish == "red" else {Call.SAME}
     return next((n for n, trial in enumerate(looks, start=1) if judge(trial, n) in wanted), None)

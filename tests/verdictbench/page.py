@@ -11,7 +11,7 @@ from tests.verdictbench.rivals import Call
 from tests.verdictbench.rules import REPEATED, RULES, Rule
 from tests.verdictbench.running import Amount
 from tests.verdictbench.simulation import BY_NAME, KINDS
-from tests.verdictbench.stores import CASES, STORED, store
+from tests.verdictbench.stores import CASES, STORED, stored_runs
 from tests.verdictbench.trials import EFFECTS, Tally
 
 INTRODUCTION = """\
@@ -255,7 +255,7 @@ def _simulated() -> str:
 
 
 def _calibration() -> str:
-    runs = [store(BY_NAME["tpu"], index) for index in range(CASES)]
+    runs = [stored_runs(BY_NAME["tpu"], index) for index in range(CASES)]
     printed = fmean(_spread([run.printed_mean for run in case]) for case in runs)
     steady = fmean(_spread([run.clean for run in case if run.clean is not None]) for case in runs)
     return (

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from tests.verdictbench.adversary import Patience
 from tests.verdictbench.rivals import Call
-from tests.verdictbench.rules import RULES, Rule, Whose
+from tests.verdictbench.rules import RULES, Rule, RuleOwner
 from tests.verdictbench.simulation import BY_NAME, KINDS
 from tests.verdictbench.trials import Share, Tally
 
@@ -114,7 +114,7 @@ def better_on_both(single: Mapping[str, Mapping[str, Tally]]) -> Iterator[str]:
     """
     for name, tallies in single.items():
         for rule in RULES:
-            if rule.whose is Whose.RIVAL and _is_better(tallies[rule.key], tallies["ours-many"]):
+            if rule.whose is RuleOwner.RIVAL and _is_better(tallies[rule.key], tallies["ours-many"]):
                 yield f"{BY_NAME[name].title}: {label(rule)}"
 
 
@@ -129,4 +129,4 @@ def _below(one: Share, other: Share) -> bool:
 
 def label(rule: Rule) -> str:
     """Name a rule with what it is fed."""
-    return f"{rule.name} on {rule.fed}" if rule.whose is Whose.RIVAL else rule.name
+    return f"{rule.name} on {rule.fed}" if rule.whose is RuleOwner.RIVAL else rule.name

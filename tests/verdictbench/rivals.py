@@ -86,7 +86,7 @@ ALARMS = frozenset({Call.SLOWER, Call.FASTER})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class CaseFigures:
     """A metric's values; `history` is main's, oldest first, the base runs not among them."""
 
     base: Sequence[float]
@@ -114,7 +114,7 @@ RUSTC_FENCE = 3.0  # IQR_MULTIPLIER
 RUSTC_DEFAULT = 0.002  # the significance threshold where there is no history
 
 
-def rustc_perf(shown: Shown) -> Call:
+def rustc_perf(shown: CaseFigures) -> Call:
     """A change is significant past Q3 + 3 IQR of the relative changes between adjacent commits of main.
 
     Q3 and Q1 are the medians of the upper and the lower half. One run a commit.
@@ -135,7 +135,7 @@ BENCHER_BOUNDARY = 0.99
 BENCHER_SAMPLES = 64
 
 
-def bencher(shown: Shown) -> Call:
+def bencher(shown: CaseFigures) -> Call:
     """An alert is a new value outside the prediction interval of main's: mean and t quantile."""
     past = [*shown.history, *shown.base][-BENCHER_SAMPLES:]
     if len(past) < 2:
@@ -151,7 +151,7 @@ CONBENCH_COMMITS = 100  # DISTRIBUTION_COMMITS
 CONBENCH_Z = 5.0  # the default threshold
 
 
-def conbench(shown: Shown) -> Call:
+def conbench(shown: CaseFigures) -> Call:
     """A regression is a z-score past 5 against the base commit and its ancestors."""
     past = [*shown.history, *shown.base][-CONBENCH_COMMITS:]
     mean, deviation = _mean_and_deviation(tuple(past)) if len(past) >= 2 else (0.0, 0.0)
@@ -166,17 +166,17 @@ CODSPEED_DEFAULT = 0.10
 CODSPEED_STRICT = 0.05  # a stricter setting that its users choose
 
 
-def codspeed(shown: Shown) -> Call:
+def codspeed(shown: CaseFigures) -> Call:
     """A flat percentage, 10 % unless set otherwise."""
     return _moved(fmean(shown.head) / fmean(shown.base) - 1, at_least=CODSPEED_DEFAULT)
 
 
-def codspeed_strict(shown: Shown) -> Call:
+def codspeed_strict(shown: CaseFigures) -> Call:
     """A flat percentage of 5 %."""
     return _moved(fmean(shown.head) / fmean(shown.base) - 1, at_least=CODSPEED_STRICT)
 
 
-def any_difference(shown: Shown) -> Call:
+def any_difference(shown: CaseFigures) -> Call:
     """Today's page: whatever differs in the printed digits is coloured."""
     change = shown.head[-1] - shown.base[-1]
     return _moved(change, at_least=1e-9)
@@ -188,7 +188,7 @@ BENCHSTAT_ALPHA = 0.05
 BENCHSTAT_LEAST = 4  # "need >= 4 samples to detect a difference at alpha level 0.05"
 
 
-def benchstat(shown: Shown) -> Call:
+def benchstat(shown: CaseFigures) -> Call:
     """Mann-Whitney U at 0.05 on the runs of both sides; with fewer than four a side it cannot tell."""
     if min(len(shown.base), len(shown.head)) < BENCHSTAT_LEAST:
         return Call.INCONCLUSIVE
@@ -207,7 +207,7 @@ PINPOINT_HIGH = {10: 0.57, 20: 0.086, 40: 0.003}
 definition of thresholds_performance.py; a test computes them again. At 40 it lies below the low threshold."""
 
 
-def pinpoint(shown: Shown) -> Call:
+def pinpoint(shown: CaseFigures) -> Call:
     """The smaller p of Kolmogorov-Smirnov and Mann-Whitney: different up to 0.01, the same past the upper
     threshold, between them unknown, and the attempts are doubled. `shown` holds 40 runs a side to take from.
     """

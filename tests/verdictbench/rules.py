@@ -11,7 +11,7 @@ from bot.verdict.judgement import MeasuredRun, SteadyStepTime, TimingDecision, T
 from bot.verdict.timing_decision import decide_timing
 from tests.verdictbench.rivals import (
     Call,
-    Shown,
+    CaseFigures,
     any_difference,
     bencher,
     benchstat,
@@ -22,7 +22,7 @@ from tests.verdictbench.rivals import (
     rustc_perf,
 )
 from tests.verdictbench.simulation import GPU, TPU, Kind
-from tests.verdictbench.stores import Seen
+from tests.verdictbench.stores import ShownRun
 
 CASES_OF_A_REPORT = 25
 """Cases of the reports that are counted; ours shares its level among them, as in the product."""
@@ -81,7 +81,7 @@ def _call_of(timing: TimingDecision) -> Call:
             return Call.INCONCLUSIVE
 
 
-class Fed(StrEnum):
+class FedMetric(StrEnum):
     """What a rule reads of a run."""
 
     MEAN = "Avg s/step"
@@ -90,7 +90,7 @@ class Fed(StrEnum):
     LOGS = "the logs"
 
 
-class Whose(StrEnum):
+class RuleOwner(StrEnum):
     """Whose rule it is."""
 
     OURS = "ours"
@@ -103,9 +103,9 @@ class Trial:
     `logs` holds the two whole runs where base and head have one each. Each is equal to itself alone."""
 
     kind: Kind
-    base: Sequence[Seen]
-    head: Sequence[Seen]
-    past: Sequence[Seen]
+    base: Sequence[ShownRun]
+    head: Sequence[ShownRun]
+    past: Sequence[ShownRun]
     logs: tuple[MeasuredRun, MeasuredRun] | None = None
 
 
@@ -115,8 +115,8 @@ class Rule:
 
     key: str
     name: str
-    fed: Fed
-    whose: Whose
+    fed: FedMetric
+    whose: RuleOwner
     decide: Callable[[Trial], Call]
 
 
@@ -147,23 +147,23 @@ def _sides(trial: Trial) -> tuple[list[SteadyStepTime], list[SteadyStepTime]]:
     return [run.steady for run in trial.base], [run.steady for run in trial.head]
 
 
-def _mean(run: Seen) -> float | None:
+def _mean(run: ShownRun) -> float | None:
     return round(run.printed_mean, 3)
 
 
-def _last(run: Seen) -> float | None:
+def _last(run: ShownRun) -> float | None:
     return 1 / run.last_tflops if run.last_tflops > 0 else None
 
 
-def _clean(run: Seen) -> float | None:
+def _clean(run: ShownRun) -> float | None:
     return run.clean
 
 
-METRICS = {Fed.MEAN: _mean, Fed.LAST: _last, Fed.STEADY: _clean}
+METRICS = {FedMetric.MEAN: _mean, FedMetric.LAST: _last, FedMetric.STEADY: _clean}
 
 
-@lru_cache(maxsize=len(Fed))
-def _shown(trial: Trial, fed: Fed) -> Shown | None:
+@lru_cache(maxsize=len(FedMetric))
+def _shown(trial: Trial, fed: FedMetric) -> CaseFigures | None:
     """Return a metric's values; remembered, since one trial is put to many rules in turn."""
     metric = METRICS[fed]
     sides = [
@@ -172,11 +172,11 @@ def _shown(trial: Trial, fed: Fed) -> Shown | None:
     if not all(sides):
         return None
     past = [value for run in trial.past if (value := metric(run)) is not None]
-    return Shown(base=sides[0], head=sides[1], history=past)
+    return CaseFigures(base=sides[0], head=sides[1], history=past)
 
 
-def _rival(key: str, name: str, judge: Callable[[Shown], Call], *metrics: Fed) -> list[Rule]:
-    def fed_with(fed: Fed) -> Callable[[Trial], Call]:
+def _rival(key: str, name: str, judge: Callable[[CaseFigures], Call], *metrics: FedMetric) -> list[Rule]:
+    def fed_with(fed: FedMetric) -> Callable[[Trial], Call]:
         def answer(trial: Trial) -> Call:
             shown = _shown(trial, fed)
             return Call.INCONCLUSIVE if shown is None else judge(shown)
@@ -184,32 +184,32 @@ def _rival(key: str, name: str, judge: Callable[[Shown], Call], *metrics: Fed) -
         return answer
 
     return [
-        Rule(key=f"{key}/{fed.name.lower()}", name=name, fed=fed, whose=Whose.RIVAL, decide=fed_with(fed))
+        Rule(key=f"{key}/{fed.name.lower()}", name=name, fed=fed, whose=RuleOwner.RIVAL, decide=fed_with(fed))
         for fed in metrics
     ]
 
 
-def _own(key: str, name: str, decide: Callable[[Trial], Call], whose: Whose = Whose.OURS) -> Rule:
-    return Rule(key=key, name=name, fed=Fed.LOGS, whose=whose, decide=decide)
+def _own(key: str, name: str, decide: Callable[[Trial], Call], whose: RuleOwner = RuleOwner.OURS) -> Rule:
+    return Rule(key=key, name=name, fed=FedMetric.LOGS, whose=whose, decide=decide)
 
 
 RULES = [
     _own("ours", "**MaxView**, 20 main runs", _our_rule),
     _own("ours-many", "**MaxView**, 30 main runs", _with_many),
     _own("ours-alone", "**MaxView**, no history", _alone),
-    *_rival("page", "today's page: any difference", any_difference, Fed.MEAN, Fed.LAST),
-    *_rival("codspeed", "CodSpeed, 10 %", codspeed, Fed.MEAN, Fed.STEADY),
-    *_rival("codspeed5", "CodSpeed, 5 %", codspeed_strict, Fed.MEAN, Fed.LAST, Fed.STEADY),
-    *_rival("rustc", "rustc-perf, 30 main runs", rustc_perf, Fed.MEAN, Fed.STEADY),
-    *_rival("bencher", "Bencher t 0.99, 30 main runs", bencher, Fed.MEAN, Fed.STEADY),
-    *_rival("conbench", "Conbench z > 5, 30 main runs", conbench, Fed.MEAN, Fed.STEADY),
+    *_rival("page", "today's page: any difference", any_difference, FedMetric.MEAN, FedMetric.LAST),
+    *_rival("codspeed", "CodSpeed, 10 %", codspeed, FedMetric.MEAN, FedMetric.STEADY),
+    *_rival("codspeed5", "CodSpeed, 5 %", codspeed_strict, FedMetric.MEAN, FedMetric.LAST, FedMetric.STEADY),
+    *_rival("rustc", "rustc-perf, 30 main runs", rustc_perf, FedMetric.MEAN, FedMetric.STEADY),
+    *_rival("bencher", "Bencher t 0.99, 30 main runs", bencher, FedMetric.MEAN, FedMetric.STEADY),
+    *_rival("conbench", "Conbench z > 5, 30 main runs", conbench, FedMetric.MEAN, FedMetric.STEADY),
 ]
 """One run a side, and main's history."""
 
 REPEATED = [
     _own("ours", "**MaxView**, 10 v 10 and 20 main runs", _repeated),
     _own("ours-alone", "**MaxView**, 10 v 10, no history", _alone),
-    *_rival("benchstat", "benchstat, 10 v 10", benchstat, Fed.MEAN, Fed.STEADY),
-    *_rival("pinpoint", "Pinpoint, 10 to 40 a side", pinpoint, Fed.MEAN, Fed.STEADY),
+    *_rival("benchstat", "benchstat, 10 v 10", benchstat, FedMetric.MEAN, FedMetric.STEADY),
+    *_rival("pinpoint", "Pinpoint, 10 to 40 a side", pinpoint, FedMetric.MEAN, FedMetric.STEADY),
 ]
 """Ten runs a side; Pinpoint takes up to forty while it does not know."""

@@ -13,7 +13,7 @@ from typing import TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tests.verdictbench.adversary import Patience, attack
+from tests.verdictbench.adversary import Patience, rerun_until_pleased
 from tests.verdictbench.results import Results
 from tests.verdictbench.simulation import KINDS, Kind
 from tests.verdictbench.trials import Experiment, Tally, Task, repeats, single
@@ -77,7 +77,7 @@ def perform(task: Task) -> Found:
         case Experiment.REPEATS:
             return task, dict(repeats(task))
         case Experiment.ADVERSARY:
-            return task, dict(attack(task.kind, task.first, task.reports))
+            return task, dict(rerun_until_pleased(task.kind, task.first, task.reports))
 
 
 def gather(results: Results, task: Task, found: Mapping[str, Tally] | Mapping[str, Patience]) -> None:

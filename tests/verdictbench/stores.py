@@ -30,7 +30,7 @@ HISTORY = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class ShownRun:
     """One run's figures: our steady time, the page's mean of printed seconds, the last line's seconds."""
 
     steady: SteadyStepTime
@@ -47,28 +47,28 @@ class Seen:
         """TFLOP/s of the last line, as printed."""
         return round(TFLOP / self.last_seconds, 3)
 
-    def at(self, level: float) -> "Seen":
+    def at(self, level: float) -> "ShownRun":
         """Return the same run of a program whose step takes `level` times as long; what else the loop
         does stays as long as it was."""
         base = self.steady.seconds
         if level == 1 or base is None:
             return self
         more = (level - 1) * base
-        return Seen(
+        return ShownRun(
             steady=replace(self.steady, seconds=level * base),
             printed_mean=self.printed_mean + more,
             last_seconds=self.last_seconds + more,
         )
 
 
-def seen(run: MeasuredRun) -> Seen:
+def shown_run(run: MeasuredRun) -> ShownRun:
     """Return what rules are shown of a run."""
-    return _seen(run.log, run.measurements.steady)
+    return _shown_run(run.log, run.measurements.steady)
 
 
-def _seen(log: RunLog, state: SteadyStepTime) -> Seen:
+def _shown_run(log: RunLog, state: SteadyStepTime) -> ShownRun:
     last = log.steps[-1].tflops_per_device or 0.001
-    return Seen(steady=state, printed_mean=log.mean_seconds_after_first or 0.0, last_seconds=TFLOP / last)
+    return ShownRun(steady=state, printed_mean=log.mean_seconds_after_first or 0.0, last_seconds=TFLOP / last)
 
 
 def case_of(kind: Kind, index: int) -> Case:
@@ -76,24 +76,26 @@ def case_of(kind: Kind, index: int) -> Case:
     return Case(kind=kind, stall=9.0 + 19.0 * (index % CASES + 0.5) / CASES)
 
 
-def store(kind: Kind, index: int, size: int = STORED) -> tuple[Seen, ...]:
+def stored_runs(kind: Kind, index: int, size: int = STORED) -> tuple[ShownRun, ...]:
     """Return runs of unchanged code of one case: whole logs played, and of them what `measure` finds of the
     steady step time, which is all that is stored."""
-    return _store(kind, index % CASES if kind.stalls else 0, size)
+    return _stored_runs(kind, index % CASES if kind.stalls else 0, size)
 
 
 @lru_cache(maxsize=64)
-def _store(kind: Kind, index: int, size: int) -> tuple[Seen, ...]:
+def _stored_runs(kind: Kind, index: int, size: int) -> tuple[ShownRun, ...]:
     case = case_of(kind, index)
     draws = seeded(kind.name, "store", index)
     many = size if kind.stalls else CASES * size
     logs = (run_log(case, factor=1.0, draws=draws) for _ in range(many))
-    return tuple(_seen(log, steady_step_time(log, implausible_steps(find_implausible(log)))) for log in logs)
+    return tuple(
+        _shown_run(log, steady_step_time(log, implausible_steps(find_implausible(log)))) for log in logs
+    )
 
 
-def history(kind: Kind, index: int, draws: Random, count: int = HISTORY) -> Sequence[Seen]:
+def history(kind: Kind, index: int, draws: Random, count: int = HISTORY) -> Sequence[ShownRun]:
     """Return main's newest runs, oldest first, moved as the kind says; also those without steady state."""
-    runs = draws.choices(store(kind, index % CASES), k=count)
+    runs = draws.choices(stored_runs(kind, index % CASES), k=count)
     return [run.at(_level(kind, count - place)) for place, run in enumerate(runs)]
 
 
@@ -103,7 +105,7 @@ def _level(kind: Kind, age: int) -> float:
     return drifted * (1 + kind.shift if age > kind.shift_age else 1.0)
 
 
-def fresh(kind: Kind, index: int, *, factor: float, draws: Random) -> MeasuredRun:
+def fresh_run(kind: Kind, index: int, *, factor: float, draws: Random) -> MeasuredRun:
     """Play and measure one new run."""
     log: RunLog = run_log(case_of(kind, index), factor=factor, draws=draws)
     return measure(log)

@@ -7,7 +7,7 @@ import pytest
 from tests.verdictbench.page import document, summary
 from tests.verdictbench.results import Results, claims, figure
 from tests.verdictbench.rivals import Call
-from tests.verdictbench.rules import RULES, Whose
+from tests.verdictbench.rules import RULES, RuleOwner
 from tests.verdictbench.running import Amount, alone
 from tests.verdictbench.trials import Share, Tally
 
@@ -116,7 +116,7 @@ def test_the_page_of_results_holds_every_rule_and_claim() -> None:
 def test_ours_comes_first() -> None:
     """Then rivals, so that the tables read in one order."""
     order = [rule.whose for rule in RULES]
-    assert order == sorted(order, key=[Whose.OURS, Whose.RIVAL].index)
+    assert order == sorted(order, key=[RuleOwner.OURS, RuleOwner.RIVAL].index)
 
 
 @pytest.mark.parametrize(

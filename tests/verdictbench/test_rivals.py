@@ -8,7 +8,7 @@ from scipy.stats import mannwhitneyu  # type: ignore[import-untyped]
 from tests.verdictbench.rivals import (
     PINPOINT_HIGH,
     Call,
-    Shown,
+    CaseFigures,
     any_difference,
     bencher,
     benchstat,
@@ -75,8 +75,8 @@ def test_pinpoints_upper_thresholds_are_what_defines_them(runs: int) -> None:
 WAVE = [100.0, 101.0, 100.0, 99.0] * 8  # adjacent changes of about 1 %; mean 100, SD 0.72
 
 
-def _one(head: float, history: list[float] | None = None) -> Shown:
-    return Shown(base=[100.0], head=[head], history=WAVE[:30] if history is None else history)
+def _one(head: float, history: list[float] | None = None) -> CaseFigures:
+    return CaseFigures(base=[100.0], head=[head], history=WAVE[:30] if history is None else history)
 
 
 @pytest.mark.parametrize(("head", "call"), [(100.9, Call.SAME), (101.1, Call.SLOWER), (98.9, Call.FASTER)])
@@ -119,16 +119,16 @@ def test_the_page_colours_whatever_differs() -> None:
 def test_benchstat_needs_four_runs_a_side() -> None:
     """With three the smallest possible p is 0.1."""
     three, four = [1.0, 2.0, 3.0], [1.0, 2.0, 3.0, 4.0]
-    assert benchstat(Shown(base=three, head=[11.0, 12.0, 13.0])) is Call.INCONCLUSIVE
-    assert benchstat(Shown(base=four, head=[11.0, 12.0, 13.0, 14.0])) is Call.SLOWER
-    assert benchstat(Shown(base=four, head=[1.5, 2.5, 3.5, 4.5])) is Call.SAME
+    assert benchstat(CaseFigures(base=three, head=[11.0, 12.0, 13.0])) is Call.INCONCLUSIVE
+    assert benchstat(CaseFigures(base=four, head=[11.0, 12.0, 13.0, 14.0])) is Call.SLOWER
+    assert benchstat(CaseFigures(base=four, head=[1.5, 2.5, 3.5, 4.5])) is Call.SAME
 
 
 def test_pinpoint_runs_more_while_it_does_not_know() -> None:
     """Ten clear ones settle it; a suspicious ten are not enough where there are no more."""
     low = [float(n) for n in range(40)]
-    assert pinpoint(Shown(base=low, head=[value + 100 for value in low])) is Call.SLOWER
-    assert pinpoint(Shown(base=low, head=[value - 100 for value in low])) is Call.FASTER
-    assert pinpoint(Shown(base=low, head=[value + 0.5 for value in low])) is Call.SAME
-    suspicious = Shown(base=low[:10], head=[value + 2.5 for value in low[:10]])
+    assert pinpoint(CaseFigures(base=low, head=[value + 100 for value in low])) is Call.SLOWER
+    assert pinpoint(CaseFigures(base=low, head=[value - 100 for value in low])) is Call.FASTER
+    assert pinpoint(CaseFigures(base=low, head=[value + 0.5 for value in low])) is Call.SAME
+    suspicious = CaseFigures(base=low[:10], head=[value + 2.5 for value in low[:10]])
     assert pinpoint(suspicious) is Call.INCONCLUSIVE

@@ -12,7 +12,7 @@ from bot.verdict.judgement import Measurements, SecondsDialect
 from bot.verdict.measure import measure
 from tests.log_writers.maxtext import maxtext_log
 from tests.verdictbench.simulation import BY_NAME, KINDS, Case, Kind, Written, run_log, seeded, student_draw
-from tests.verdictbench.stores import CASES, case_of, store
+from tests.verdictbench.stores import CASES, case_of, stored_runs
 
 CHECKED = 12
 
@@ -108,10 +108,12 @@ def test_the_steady_time_is_the_true_one(kind: Kind) -> None:
 
 def test_the_spreads_are_the_measured_ones() -> None:
     """Steady time 0.15 %, and at ten steps a printed mean of 3.2 %, as on the public pages."""
-    steady = [run.clean for index in range(CASES) for run in store(BY_NAME["tpu"], index, 100) if run.clean]
+    steady = [
+        run.clean for index in range(CASES) for run in stored_runs(BY_NAME["tpu"], index, 100) if run.clean
+    ]
     assert stdev(steady) / fmean(steady) == pytest.approx(0.0015, rel=0.2)
     ten = replace(BY_NAME["tpu"], name="ten", steps=10)
-    printed = [run.printed_mean for run in store(ten, 2, 200)]
+    printed = [run.printed_mean for run in stored_runs(ten, 2, 200)]
     assert stdev(printed) / fmean(printed) == pytest.approx(0.032, rel=0.25)
 
 
@@ -139,6 +141,6 @@ def test_cases_differ_by_what_a_save_costs() -> None:
 def test_cases_that_nothing_tells_apart_share_one_store() -> None:
     """Without saves they are the same runs, made once however they are asked for; with saves each its own."""
     gpu, tpu = BY_NAME["gpu"], BY_NAME["tpu"]
-    assert all(store(gpu, index, 2) is store(gpu, 0, size=2) for index in range(2 * CASES))
-    assert store(tpu, 1, 2) is store(tpu, 1 + CASES, 2)
-    assert store(tpu, 1, 2) != store(tpu, 2, 2)
+    assert all(stored_runs(gpu, index, 2) is stored_runs(gpu, 0, size=2) for index in range(2 * CASES))
+    assert stored_runs(tpu, 1, 2) is stored_runs(tpu, 1 + CASES, 2)
+    assert stored_runs(tpu, 1, 2) != stored_runs(tpu, 2, 2)

@@ -12,7 +12,7 @@ import pytest
 from tests.verdictbench.rivals import ALARMS, Call
 from tests.verdictbench.rules import CASES_OF_A_REPORT, REPEATED, RULES, Trial
 from tests.verdictbench.simulation import BY_NAME, seeded
-from tests.verdictbench.stores import history, store
+from tests.verdictbench.stores import history, stored_runs
 
 pytestmark = pytest.mark.xdist_group("verdictbench")  # the trials are run once
 
@@ -29,7 +29,7 @@ JUDGES = {
 def _trial(kind_name: str, report: int, index: int, percent: float) -> Trial:
     kind = BY_NAME[kind_name]
     draws = seeded(kind.name, "targets", report, index)
-    base, head = draws.choices(store(kind, index % 5), k=2)
+    base, head = draws.choices(stored_runs(kind, index % 5), k=2)
     return Trial(kind=kind, base=[base], head=[head.at(1 + percent / 100)], past=history(kind, index, draws))
 
 

@@ -10,7 +10,7 @@ from random import Random
 from tests.verdictbench.rivals import ALARMS, PINPOINT_HIGH, Call
 from tests.verdictbench.rules import CASES_OF_A_REPORT, REPEATED, RULES, Rule, Trial
 from tests.verdictbench.simulation import BY_NAME, Kind, seeded
-from tests.verdictbench.stores import fresh, history, seen, store
+from tests.verdictbench.stores import fresh_run, history, shown_run, stored_runs
 
 Z95 = 1.96
 
@@ -120,18 +120,18 @@ def single(task: Task) -> Tallies:
             effects = EFFECTS if (index - report) % CASES_OF_A_REPORT < task.with_effects else ()
             for effect, trial in _pairs(kind, index, draws, effects):
                 _ask(RULES, trial, effect, tallies, alarms)
-        _close(RULES, tallies, alarms)
+        _count_reports(RULES, tallies, alarms)
     return tallies
 
 
 def _pairs(kind: Kind, index: int, draws: Random, effects: Sequence[float]) -> Sequence[tuple[float, Trial]]:
     """Return the case at no change, and the same base and history against slowed heads."""
     past = history(kind, index, draws)
-    base = fresh(kind, index, factor=1.0, draws=draws)
+    base = fresh_run(kind, index, factor=1.0, draws=draws)
     found = []
     for effect in (0.0, *effects):
-        head = fresh(kind, index, factor=1 + effect / 100, draws=draws)
-        trial = Trial(kind=kind, base=[seen(base)], head=[seen(head)], past=past, logs=(base, head))
+        head = fresh_run(kind, index, factor=1 + effect / 100, draws=draws)
+        trial = Trial(kind=kind, base=[shown_run(base)], head=[shown_run(head)], past=past, logs=(base, head))
         found.append((effect, trial))
     return found
 
@@ -145,13 +145,13 @@ def repeats(task: Task) -> Tallies:
             draws = seeded(kind.name, "repeats", report, index)
             for effect in (0.0, *(EFFECTS if index < task.with_effects else ())):
                 _ask_repeated(_many(kind, index, draws, effect), effect, tallies, alarms)
-        _close(REPEATED, tallies, alarms)
+        _count_reports(REPEATED, tallies, alarms)
     return tallies
 
 
 def _many(kind: Kind, index: int, draws: Random, effect: float) -> Trial:
     most = max(PINPOINT_HIGH)
-    runs = store(kind, index % 5)
+    runs = stored_runs(kind, index % 5)
     return Trial(
         kind=kind,
         base=draws.choices(runs, k=most),
@@ -187,7 +187,7 @@ def _ask(
             alarms[rule.key] = True
 
 
-def _close(rules: Sequence[Rule], tallies: dict[str, Tally], alarms: Mapping[str, bool]) -> None:
+def _count_reports(rules: Sequence[Rule], tallies: dict[str, Tally], alarms: Mapping[str, bool]) -> None:
     """Count the report, and whether the rule raised any alarm in it."""
     for rule in rules:
         tallies[rule.key].reports += 1
