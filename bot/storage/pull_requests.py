@@ -44,8 +44,8 @@ KEPT_COMMANDS = 20
 
 
 class CommandRecord(Struct, frozen=True, kw_only=True):
-    """A command that was given, or a label that was put: where, by whom, when, and what came of it (`result`,
-    one sentence). `position` is its place in the comment."""
+    """A command that was given, or a label that was put: where, by whom, when, and its `result` in one
+    sentence. `position` is its place in the comment."""
 
     origin: CommandOrigin
     text: str
@@ -59,7 +59,7 @@ class CommandRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[CommandOrigin, int, str]:
-        """What tells it apart."""
+        """Identifies the command."""
         label = f"{self.text} {self.at}" if isinstance(self.origin, LabelOrigin) else ""
         return self.origin, self.position, label
 
@@ -71,21 +71,21 @@ class CommandRecord(Struct, frozen=True, kw_only=True):
 
 
 def merge_records(kept: Sequence[CommandRecord], new: Sequence[CommandRecord]) -> tuple[CommandRecord, ...]:
-    """The newest of both, in the order in which they were given, whichever delivery came first."""
+    """The newest of both, in the order in which people gave them, whichever delivery came first."""
     by_key = {one.key: one for one in (*kept, *new)}
     return tuple(sorted(by_key.values(), key=lambda one: one.order)[-KEPT_COMMANDS:])
 
 
 class InterimAnalyses(Struct, frozen=True, kw_only=True):
-    """How often a case's data was looked at, and a digest of the runs that the last look saw."""
+    """How often a case was analysed on this head, and a digest of the runs of the last analysis."""
 
     look: int
     runs: str
 
 
 class PullRow(Struct, frozen=True, kw_only=True):
-    """One remembered pull request. `head_seen` is when its head was first heard of (Unix seconds). `outputs`
-    is the state of further outputs, by their names, as JSON."""
+    """A pull request or watched branch. `head_seen` is when we first knew its head (Unix seconds). `outputs`
+    is the state of further outputs, by name, as JSON."""
 
     repository: str
     number: int
@@ -113,7 +113,7 @@ _OUTPUTS = json_decoder(dict[str, msgspec.Raw])
 
 
 def pull_row(row: Mapping[Any, Any]) -> PullRow:
-    """The row as values."""
+    """Decode a row."""
     return PullRow(
         **{name: row[name] for name in _PLAIN_COLUMNS},
         kind=SubjectKind(row["kind"]),
@@ -126,19 +126,21 @@ def pull_row(row: Mapping[Any, Any]) -> PullRow:
 
 
 def changed_output_values(row: PullRow, name: str, state: msgspec.Struct) -> dict[str, Any]:
-    """The columns to write for an output's new state: only those that changed, since deliveries write to the
-    row too while it is worked on."""
+    """The columns to write for an output's new state: none if nothing changed, since deliveries write to the
+    row too while it is worked on. What changed was marked dirty before it was written, so that the state
+    itself is among the columns even if it is the same again."""
     match state:
         case NoComment() | PostedComment() | DirtyComment() | RemovedComment():
-            before, after = comment_values(row.comment), comment_values(state)
+            always, before, after = "comment_state", comment_values(row.comment), comment_values(state)
         case NoCheck() | PostedCheck() | DirtyCheck():
-            before, after = check_values(row.check), check_values(state)
+            always, before, after = "check_state", check_values(row.check), check_values(state)
         case _:
             encoded = msgspec.Raw(msgspec.json.encode(state))
             if bytes(row.outputs.get(name, b"")) == bytes(encoded):
                 return {}
             return {"outputs": _json({**row.outputs, name: encoded})}
-    return {column: value for column, value in after.items() if value != before[column]}
+    changed = {column: value for column, value in after.items() if value != before[column]}
+    return {always: after[always], **changed} if changed else {}
 
 
 def enqueue(
@@ -151,10 +153,9 @@ def enqueue(
     head_sha: str | None = None,
     commands: Sequence[CommandRecord] = (),
 ) -> None:
-    """Have this pull request looked at as soon as possible.
+    """Make a pull request due now, and insert it if it is new.
 
-    A `head_sha` other than the one we know says that the branch has just been pushed to; a command that was
-    recorded before is not recorded twice.
+    A `head_sha` other than the known one means a push. A command is recorded once.
     """
     connection.execute(
         insert(connection, PULL_REQUEST)
@@ -173,8 +174,8 @@ def enqueue(
 
 
 def enqueue_by_branch(connection: Connection, *, repository: str, branch: str, sha: str, now: float) -> int:
-    """Have the open pull requests of this head branch looked at; the number of them. A fork's branch of the
-    same name is another one."""
+    """Make the open pull requests of this head branch due now; how many. A fork's branch of the same name is
+    another branch."""
     touched = connection.execute(
         _enqueue_open(now)
         .where(
@@ -190,20 +191,20 @@ def enqueue_by_branch(connection: Connection, *, repository: str, branch: str, s
 
 
 def touch(connection: Connection, *, repository: str, number: int, now: float) -> None:
-    """Have a pull request that we know looked at, if it is open."""
+    """Make a known pull request due now, if it is open."""
     connection.execute(_enqueue_open(now).where(_is_pull(repository, number)))
 
 
 def touch_open(connection: Connection, *, repository: str, now: float) -> None:
-    """Have every open pull request of a repository looked at: what they are compared with has changed."""
+    """Make every open pull request of a repository due now: their baseline has changed."""
     connection.execute(_enqueue_open(now).where(PULL_REQUEST.c.repository == repository))
 
 
 def release_pull(
     connection: Connection, held: Claim, *, now: float, due: float | None, values: Mapping[str, Any]
 ) -> bool:
-    """Write what came of looking; due at once where something was wished for meanwhile. What others did to
-    the comment or check meanwhile is not forgotten."""
+    """Release a row with the result of its step; it is due at once if it was enqueued meanwhile. A comment or
+    check that was changed meanwhile stays marked as changed."""
     seen = held.row["wanted"]
     values = dict(values)
     for output in ("comment", "check"):
@@ -216,7 +217,7 @@ def release_pull(
 
 
 def find_pull(connection: Connection, repository: str, number: int) -> PullRow | None:
-    """The remembered pull request, or None."""
+    """The pull request or watched branch of this number, or None."""
     row = connection.execute(select(PULL_REQUEST).where(_is_pull(repository, number))).mappings().first()
     return pull_row(row) if row else None
 
@@ -233,7 +234,7 @@ def open_head_branches(connection: Connection, repository: str) -> tuple[str, ..
 
 
 def list_pulls(connection: Connection, repository: str) -> tuple[PullRow, ...]:
-    """Every remembered pull request of a repository, newest first."""
+    """Every pull request of a repository, newest first."""
     rows = connection.execute(
         select(PULL_REQUEST)
         .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.kind == SubjectKind.PULL_REQUEST)
@@ -243,7 +244,7 @@ def list_pulls(connection: Connection, repository: str) -> tuple[PullRow, ...]:
 
 
 def _new_row(repository: str, number: int, installation: int, now: float) -> dict[str, Any]:
-    """The values of a row that is looked at for the first time."""
+    """The values of a new row."""
     return {
         "repository": repository,
         "number": number,
@@ -256,9 +257,6 @@ def _new_row(repository: str, number: int, installation: int, now: float) -> dic
         "looks": "{}",
         "comment_severity": 0,
         "due": now,
-        "lease_until": 0.0,
-        "token": 0,
-        "attempts": 0,
     }
 
 
@@ -268,14 +266,14 @@ def _enqueue_open(now: float) -> Update:
 
 
 def _new_head(sha: str, now: float) -> dict[str, Any]:
-    """What a push changes. One to a commit that has a report is told late, or goes back: GitHub will tell."""
-    told = exists().where(
+    """What a push changes. A push to a commit that has a report came late, or goes back: GitHub is asked."""
+    reported = exists().where(
         REPORT.c.repository == PULL_REQUEST.c.repository,
         REPORT.c.number == PULL_REQUEST.c.number,
         REPORT.c.head_sha == sha,
     )
     moved = {"head_seen": now, "head_sha": sha, "looks": "{}"}
-    return {name: case((told, PULL_REQUEST.c[name]), else_=value) for name, value in moved.items()}
+    return {name: case((reported, PULL_REQUEST.c[name]), else_=value) for name, value in moved.items()}
 
 
 def _is_pull(repository: str, number: int) -> Any:
@@ -289,7 +287,7 @@ def _json(value: object) -> str:
 def watch_branch(
     connection: Connection, *, repository: str, branch: str, installation: int, sha: str | None, now: float
 ) -> int:
-    """Have this branch looked at, which has moved to `sha`, or is gone where that is None; its number."""
+    """Make this branch due now, which moved to `sha` (None: it may be gone); its number."""
     number = branch_number(connection, repository, branch)
     if number is None:
         number = _next_branch_number(connection, repository)
@@ -316,8 +314,8 @@ def release_and_watch(
     values: Mapping[str, Any],
     branch: str | None,
 ) -> bool:
-    """Let go of a row as `pulls.let_go` does, and have the branch looked at that its pull request began or
-    ceased to speak for; both or nothing, so that whoever looks sees who speaks for it now."""
+    """Release a row, and make the branch due that its pull request began or ceased to own: both or nothing,
+    so that the branch's step sees its current owner."""
     if not release_pull(connection, held, now=now, due=due, values=values):
         return False
     if branch is not None:
@@ -329,7 +327,7 @@ def release_and_watch(
 
 
 def branch_number(connection: Connection, repository: str, branch: str) -> int | None:
-    """The number that stands for a branch; None where it was never watched."""
+    """The number of a watched branch; None if it was never watched."""
     return connection.execute(
         select(PULL_REQUEST.c.number).where(
             PULL_REQUEST.c.repository == repository,
@@ -340,8 +338,8 @@ def branch_number(connection: Connection, repository: str, branch: str) -> int |
 
 
 def pull_of_branch(connection: Connection, repository: str, branch: str) -> int | None:
-    """The number of the newest open pull request that speaks for the branch. A fork's speaks for the fork's
-    own branch, whatever that is called."""
+    """The number of the newest open pull request of a branch. A fork's pull request belongs to the fork's
+    branch, whatever its name."""
     found = (
         select(PULL_REQUEST.c.number)
         .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.head_branch == branch)
@@ -353,12 +351,12 @@ def pull_of_branch(connection: Connection, repository: str, branch: str) -> int 
 
 
 def has_pull(connection: Connection, repository: str, branch: str) -> bool:
-    """Whether an open pull request speaks for the branch."""
+    """Whether the branch has an open pull request."""
     return pull_of_branch(connection, repository, branch) is not None
 
 
 def watched_branches(connection: Connection, repository: str) -> tuple[PullRow, ...]:
-    """Every branch that is watched by itself and still there, by name."""
+    """Every watched branch that still exists, by name."""
     rows = connection.execute(
         select(PULL_REQUEST)
         .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.kind == SubjectKind.BRANCH)
@@ -378,7 +376,7 @@ def _next_branch_number(connection: Connection, repository: str) -> int:
 
 
 def mark_comment_dirty(connection: Connection, *, repository: str, number: int) -> None:
-    """Forget what the comment says, before it is written: after an unclear end it is looked for first."""
+    """Mark the comment dirty before it is written: after a cut-off write the comment is looked for first."""
     connection.execute(
         update(PULL_REQUEST)
         .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number == number)
@@ -389,8 +387,7 @@ def mark_comment_dirty(connection: Connection, *, repository: str, number: int) 
 def mark_check_dirty(
     connection: Connection, *, repository: str, number: int, head_sha: str, kind: CheckForm
 ) -> None:
-    """Forget what the check says, before one of this kind is written: if that ends unclear, the next one
-    writes again."""
+    """Mark the check dirty before one of this kind is written: if the write is cut off, it is repeated."""
     same = PULL_REQUEST.c.check_head == head_sha
     connection.execute(
         update(PULL_REQUEST)
@@ -408,8 +405,8 @@ def mark_check_dirty(
 def mark_check_reset(
     connection: Connection, *, repository: str, head_sha: str, now: float
 ) -> tuple[int, ...]:
-    """Have a commit's checks written again, since GitHub clears what is asked for again; the open pull
-    requests whose head it is. What stands beside an older head is concluded like one that is pending."""
+    """Mark a commit's checks as reset by GitHub, which clears a check that is requested again; the open pull
+    requests whose head it is. A check of an older head is concluded like a pending one."""
     again = {
         "check_state": OutputState.CHANGED,
         "check_hash": None,
@@ -436,7 +433,7 @@ def mark_check_reset(
 def mark_comment_changed(
     connection: Connection, *, repository: str, number: int, comment_id: int, now: float
 ) -> bool:
-    """Have our comment looked at, since somebody else deleted or edited it; False where it is not ours."""
+    """Make a pull request due whose comment somebody deleted or edited; False if it is not our comment."""
     ours = and_(
         PULL_REQUEST.c.repository == repository,
         PULL_REQUEST.c.number == number,
@@ -457,7 +454,7 @@ def mark_comment_changed(
 
 
 def is_claimed(connection: Connection, *, repository: str, number: int, now: float) -> bool:
-    """Whether somebody works on the pull request, and may be writing a comment whose id is not kept yet."""
+    """Whether a worker holds the pull request, and may be writing a comment whose id is not saved yet."""
     held = select(PULL_REQUEST.c.number).where(
         PULL_REQUEST.c.repository == repository,
         PULL_REQUEST.c.number == number,
@@ -467,7 +464,7 @@ def is_claimed(connection: Connection, *, repository: str, number: int, now: flo
 
 
 def count_open_pulls(connection: Connection) -> dict[str, int]:
-    """How many pull requests are open, by repository; those without are left out."""
+    """The number of open pull requests by repository, where there are any."""
     rows = connection.execute(
         select(PULL_REQUEST.c.repository, func.count())
         .where(PULL_REQUEST.c.open, PULL_REQUEST.c.kind == SubjectKind.PULL_REQUEST)

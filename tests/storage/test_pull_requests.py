@@ -10,8 +10,10 @@ from sqlalchemy import Connection, Row, select
 
 from bot.domain.case_key import CaseKey
 from bot.domain.command import CommentOrigin
+from bot.domain.published import CheckRun, PostedCheck, PostedComment
 from bot.storage import pull_requests, queue, reports, repositories
 from bot.storage.database import Database
+from bot.storage.output_states import CheckForm
 from bot.storage.pull_requests import KEPT_COMMANDS, CommandRecord, InterimAnalyses, PullRow
 from bot.storage.queue import Claim
 from bot.storage.repositories import RepositoryRow
@@ -230,3 +232,23 @@ def test_commands_come_back_as_they_were_written(text: str, result: str, positio
     row |= {"kind": "pull_request", "comment_state": "unknown", "check_state": "unknown"}
     read = pull_requests.pull_row({**row, "commands": pull_requests._json([command]), "looks": "{}"})
     assert read.commands == (command,)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_an_output_that_was_written_is_not_dirty(database: Database, again: bool) -> None:  # noqa: FBT001
+    """It is marked dirty before each write; the first write and every later one clear the mark."""
+    comment = PostedComment(id=5, digest="a", severity=1, change_digest="d", written_at=1.0, deletions=0)
+    check = PostedCheck(head_sha="a" * 40, target=CheckRun(9), digest="a", pending=False)
+    for now, digest in ((10.0, "a"), (20.0, "b")) if again else ((10.0, "a"),):
+        _want(database, now)
+        held = _taken(database, now)
+        row = pull_requests.pull_row(held.row)
+        comment, check = replace(comment, digest=digest), replace(check, digest=digest)
+        database.now(pull_requests.mark_comment_dirty, **HERE)
+        database.now(pull_requests.mark_check_dirty, **HERE, head_sha="a" * 40, kind=CheckForm.CHECK)
+        values = pull_requests.changed_output_values(row, "comment", comment)
+        values |= pull_requests.changed_output_values(row, "check", check)
+        database.now(pull_requests.release_pull, held, now=now, due=None, values=values)
+        found = _found(database)
+        assert (comment, check) == (found.comment, found.check)
+        assert {} == pull_requests.changed_output_values(found, "comment", comment)
