@@ -153,7 +153,7 @@ def comment_values(report: Report, detail: DetailLevel, *, public_url: str) -> d
         *_comment_folds(report, detail, public_url),
     ]
     return {
-        "marks": (pull_marker(report.repository, report.number), head_marker(report.head_sha)),
+        "markers": (pull_marker(report.repository, report.number), head_marker(report.head_sha)),
         "headline": headline(report),
         "action": markdown(action_line(report)),
         "notes": [markdown(note) for note in _note_lines(report, shown)],

@@ -377,7 +377,7 @@ def _timing(timing: TimingDecision) -> TimingResponse:
         spread=timing.noise_source,
         degrees_of_freedom=timing.degrees_of_freedom,
         history=timing.history,
-        standing=timing.baseline_source,
+        baseline_source=timing.baseline_source,
         main_runs=timing.main_runs,
         look=timing.look,
         comparable_cases=timing.comparable_cases,

@@ -382,14 +382,12 @@ def parity_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
 
 def _parity_summary(report: Report) -> str:
     """`parity 11/14 → 12/14: 1 fail → pass`; figures only of the cases that are known."""
-    counted = parity_tally(report.parity)
-    if not counted.known:
+    tally = parity_tally(report.parity)
+    if not tally.known:
         return "parity: no case is known in both variants yet"
-    head = _pass_count(counted.head, counted.known, counted.head_mixed)
-    base = (
-        "" if counted.base is None else f"{_pass_count(counted.base, counted.known, counted.base_mixed)} → "
-    )
-    part = "" if counted.known == counted.cases else f" ({counted.known} of {counted.cases} cases known)"
+    head = _pass_count(tally.head, tally.known, tally.head_mixed)
+    base = "" if tally.base is None else f"{_pass_count(tally.base, tally.known, tally.base_mixed)} → "
+    part = "" if tally.known == tally.cases else f" ({tally.known} of {tally.cases} cases known)"
     moves = Counter(row.second_transition for row in report.parity)
     news = [f"{moves[one]} {plain_text(_TRANSITION_WORDS[one])}" for one in NEWS_TRANSITIONS if moves[one]]
     return f"parity {base}{head}{part}" + (f": {', '.join(news)}" if news else "")

@@ -204,7 +204,9 @@ class TimingResponse(Struct, frozen=True, kw_only=True):
     spread: Annotated[NoiseSource, Meta(description="Where the noise between runs was taken from.")]
     degrees_of_freedom: int
     history: Annotated[int, Meta(description="Runs of main that the noise was measured from.")]
-    standing: Annotated[BaselineSource, Meta(description="What main's runs do beside the base.")]
+    baseline_source: Annotated[BaselineSource, Meta(description="What main's runs do beside the base.")] = (
+        field(name="standing")
+    )
     main_runs: Annotated[int, Meta(description="Runs of main that stand beside the base.")]
     look: int
     comparable_cases: int
