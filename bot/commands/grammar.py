@@ -33,7 +33,7 @@ from bot.domain.command import CommandVerb
 
 
 class Scope(StrEnum):
-    """What a command speaks of: the cases it names, those that failed, or all of the suite."""
+    """The cases that a command is about: those it names, those that failed, or the whole suite."""
 
     NAMED = "named"
     FAILED = "failed"
@@ -71,7 +71,7 @@ class CancelCommand(Struct, frozen=True, kw_only=True):
 
 
 class StatusCommand(Struct, frozen=True, kw_only=True):
-    """Say again how things stand."""
+    """Show the current state again."""
 
     verb: ClassVar = CommandVerb.STATUS
 
@@ -79,7 +79,7 @@ class StatusCommand(Struct, frozen=True, kw_only=True):
 
 
 class PlanCommand(Struct, frozen=True, kw_only=True):
-    """Say what would run, and what it would cost."""
+    """Show what would run, and what it would cost."""
 
     verb: ClassVar = CommandVerb.PLAN
 
@@ -87,7 +87,7 @@ class PlanCommand(Struct, frozen=True, kw_only=True):
 
 
 class BaselineCommand(Struct, frozen=True, kw_only=True):
-    """Measure a commit of the base branch, to be compared with; no `ref` means the merge base."""
+    """Measure a commit of the base branch as the baseline; no `ref` means the merge base."""
 
     verb: ClassVar = CommandVerb.BASELINE
 
@@ -96,7 +96,7 @@ class BaselineCommand(Struct, frozen=True, kw_only=True):
 
 
 class ApproveCommand(Struct, frozen=True, kw_only=True):
-    """Let the code of a fork's head run; `sha` is how the head's commit begins, in lower case."""
+    """Allow the code of a fork's head to run; `sha` is the beginning of the head's SHA, in lower case."""
 
     verb: ClassVar = CommandVerb.APPROVE
 
@@ -105,7 +105,7 @@ class ApproveCommand(Struct, frozen=True, kw_only=True):
 
 
 class AcknowledgeCommand(Struct, frozen=True, kw_only=True):
-    """These cases' verdicts are known and accepted, for this reason. `words` name one case at least."""
+    """Accept these cases' verdicts, for this reason. `words` name at least one case."""
 
     verb: ClassVar = CommandVerb.ACKNOWLEDGE
 
@@ -116,7 +116,7 @@ class AcknowledgeCommand(Struct, frozen=True, kw_only=True):
 
 
 class HelpCommand(Struct, frozen=True, kw_only=True):
-    """Say which commands there are."""
+    """List the commands."""
 
     verb: ClassVar = CommandVerb.HELP
 
@@ -154,7 +154,7 @@ USAGE = (
     "/benchmark help",
 )
 
-# What closes a quote that opens so.
+# The closing quotes of each opening quote.
 _CLOSING_QUOTES = {
     '"': '"',
     "'": "'",
@@ -166,7 +166,7 @@ _CLOSING_QUOTES = {
     "’": "’'",
 }
 
-# Zero-width spaces and joiners, marks of direction, a byte order mark.
+# Zero-width spaces and joiners, direction marks, a byte order mark.
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 
 _ESCAPABLE = frozenset("\\\"'")
@@ -216,7 +216,7 @@ class _WordScanner(Struct):
 
 
 def split_words(rest: str) -> SplitLine:
-    """The words of `rest`; signs that nobody sees, which copying brings along, are left out."""
+    """The words of `rest`, without the invisible characters that copying brings along."""
     scan = _WordScanner(_INVISIBLE.sub("", rest))
     words = tuple(word for word in scan.words() if word)
     return SplitLine(words, scan.closed)
@@ -234,7 +234,7 @@ _SHA = re.compile(r"[0-9a-f]{7,64}")
 # main   release/1.2   v0.3   574ad3f
 _REF = re.compile(r"(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9_./-]*")
 
-# --fresh, and what a telephone makes of it:   —fresh
+# --fresh, and what phones make of it:   —fresh
 _DASHES = re.compile(r"^[-\u2010-\u2015\u2212]+(?=\w)")
 
 _VERB_SIMILARITY = 0.65  # of 1: `hlep` is help, and `please` is not plan
@@ -243,7 +243,7 @@ FRESH_FLAG = "--fresh"
 
 REASON_PREFIX = "reason="
 
-# What other programs call these commands.
+# The names of these commands in other programs.
 _SYNONYMS = {
     "abort": "cancel",
     "acknowledge": "ack",
@@ -265,7 +265,7 @@ _VerbReader = Callable[[str, list[str]], Command | ParseError]
 
 
 def read_verb(text: str, words: Sequence[str]) -> Command | ParseError:
-    """Read a command of one word at least."""
+    """Read a command of at least one word."""
     verb, *after = words
     read = _READERS.get(verb.lower())
     return read(text, after) if read else _read_unknown_verb(text, verb, after)
@@ -277,7 +277,7 @@ def spell_command(words: Sequence[str]) -> str:
 
 
 def quote_word(word: str) -> str:
-    """A word with quotes around what has to have them: all behind `=`."""
+    """A word with its value quoted: everything after `=`."""
     name, equals, value = word.partition("=")
     if not equals:
         return word
@@ -307,13 +307,13 @@ def _read_cancel(text: str, words: list[str]) -> CancelCommand | ParseError:
 
 
 def _split_flags(words: list[str]) -> tuple[list[str], list[str]]:
-    """The words, and those among them that begin with dashes, each spelt with two."""
+    """The other words, and the flags, each spelled with two dashes."""
     flags = [_DASHES.sub("--", word).lower() for word in words if _DASHES.match(word)]
     return [word for word in words if not _DASHES.match(word)], flags
 
 
 def _read_scope(words: list[str]) -> tuple[Scope, tuple[str, ...]]:
-    """`all` at the beginning is every case; after it, as after nothing, only variants are named."""
+    """`all` as the first word is every case; after it, as after nothing, only variants follow."""
     if not words:
         return Scope.ALL, ()
     first, *after = words
@@ -373,7 +373,7 @@ def _read_approve(text: str, words: list[str]) -> ApproveCommand | ParseError:
 
 
 def _read_ack(text: str, words: list[str]) -> AcknowledgeCommand | ParseError:
-    """Cases, then `reason=`; words behind a reason without quotes are shown inside them."""
+    """Cases, then `reason=`; words after an unquoted reason are shown inside its quotes."""
     at = next(
         (place for place, word in enumerate(words) if word.lower().startswith(REASON_PREFIX)), len(words)
     )
@@ -409,7 +409,7 @@ _READERS: Mapping[str, _VerbReader] = {
 
 
 def _read_unknown_verb(text: str, verb: str, after: list[str]) -> ParseError:
-    """The verb that was meant, with what stands behind it where that makes a command."""
+    """The nearest verb, with the words after it where that is a valid command."""
     lower = verb.lower()
     close = (
         [_SYNONYMS[lower]]
@@ -427,7 +427,7 @@ def _read_unknown_verb(text: str, verb: str, after: list[str]) -> ParseError:
 # /benchmark rerun 03_dropout nnx
 _COMMAND = re.compile(r"^ {0,3}/benchmark(?:\s+(?P<rest>.*))?$", re.IGNORECASE | re.DOTALL)
 
-# The same with an invisible sign or an odd space before it, somebody addressed, another slash or a typing
+# The same with an invisible character or an odd space before it, an @mention, another slash or a typing
 # error:   @maxview /benchmark run     ／benchmark     /benchmarks     /benchmark: run     /benchmark-run
 _NEAR_MISS = re.compile(
     r"^[\s\u200b-\u200f\u2060\ufeff]*(?P<to>@[\w\[\]/-]+[,:]?\s+)?(?P<slash>[/⁄∕⧸／╱])"
@@ -437,7 +437,7 @@ _NEAR_MISS = re.compile(
 
 _NAME_SIMILARITY = 0.88  # of 1: one letter of `benchmark` missing, doubled, wrong or in its neighbour's place
 
-# A comment of GitHub's full length could hold thousands: nobody means that, and answering costs.
+# A comment of GitHub's full length could hold thousands: nobody means that, and answers cost.
 MAX_COMMANDS = 10
 
 MAX_WORDS = 100
@@ -450,7 +450,7 @@ MAX_SHOWN_LENGTH = 200
 
 
 def read_commands(body: str) -> tuple[Command | ParseError, ...]:
-    """Read every command of a comment, in order; at most `MOST_COMMANDS`, then one `Unclear`."""
+    """Read every command of a comment, in order; at most `MAX_COMMANDS`, then one `ParseError`."""
     commands: list[Command | ParseError] = []
     for line in plain_lines(body):
         found = _read_line(line)
@@ -470,12 +470,12 @@ def _read_line(line: str) -> Command | ParseError | None:
 
 
 def _is_our_name(name: str) -> bool:
-    """Whether a word is `benchmark`, or was to be."""
+    """Whether a word is `benchmark`, or nearly."""
     return SequenceMatcher(None, name.lower(), "benchmark").ratio() >= _NAME_SIMILARITY
 
 
 def _read_near_miss(match: re.Match[str], line: str) -> ParseError | None:
-    """A line that would be a command if its beginning were spelt rightly; any other is somebody's prose."""
+    """A line that would be a command if it began correctly; any other line is prose."""
     meant = _read_command(match["rest"])
     if isinstance(meant, ParseError):
         return None
@@ -484,7 +484,7 @@ def _read_near_miss(match: re.Match[str], line: str) -> ParseError | None:
 
 
 def _first_word_problem(match: re.Match[str], line: str) -> str:
-    """What is wrong with the first word."""
+    """What is wrong with the beginning of the line."""
     if match["to"]:
         return "somebody is addressed before it"
     if _COMMAND.match(line.strip(" ")):
@@ -514,5 +514,5 @@ def _too_long(word: str) -> bool:
 
 
 def _shown_text(line: str) -> str:
-    """A command as it is repeated to people: its beginning, on one line, without backticks."""
+    """A command as it is shown to people: its beginning, on one line, without backticks."""
     return " ".join(line.replace("`", " ").split())[:MAX_SHOWN_LENGTH].rstrip()

@@ -28,7 +28,7 @@ from bot.webhooks.events import (
 
 
 class WatchIntent(Struct, frozen=True, kw_only=True):
-    """Keep this pull request's report true; `head_sha` is what the delivery saw."""
+    """Update this pull request's report; `head_sha` is the head in the delivery."""
 
     repository: Repository
     number: int
@@ -43,9 +43,9 @@ class CloseIntent(Struct, frozen=True, kw_only=True):
 
 
 class CommandIntent(Struct, frozen=True, kw_only=True):
-    """Somebody asks for something in a comment or by a button; nothing says yet that they may.
+    """Somebody gave commands in a comment or by a button; whether they may is not known yet.
 
-    Where `on_pull` is false, nothing says yet that `number` is a pull request and not an issue either.
+    Where `on_pull` is false, it is not known either whether `number` is a pull request or an issue.
     """
 
     repository: Repository
@@ -58,8 +58,8 @@ class CommandIntent(Struct, frozen=True, kw_only=True):
 
 
 class LabelIntent(Struct, frozen=True, kw_only=True):
-    """A label was put on a pull request or taken from it; nothing says yet that `by` may, or that the label
-    means anything here. `at` is in Unix seconds."""
+    """A label was added or removed; whether `by` may, and whether the label means anything, is not known yet.
+    `at` is in Unix seconds."""
 
     repository: Repository
     number: int
@@ -70,7 +70,7 @@ class LabelIntent(Struct, frozen=True, kw_only=True):
 
 
 class BranchIntent(Struct, frozen=True, kw_only=True):
-    """A branch moved to `sha`, or was deleted. Whether it is watched, the repository's configuration says."""
+    """A branch moved to `sha`, or was deleted. The repository's configuration says whether it is watched."""
 
     repository: Repository
     branch: str
@@ -80,7 +80,7 @@ class BranchIntent(Struct, frozen=True, kw_only=True):
 
 
 class InstallIntent(Struct, frozen=True, kw_only=True):
-    """These repositories came to, or went from, an installation; `gone` when all of it ended or is paused."""
+    """Repositories were added to or removed from an installation; `gone` where it ended or is paused."""
 
     installation: int
     account: str
@@ -90,7 +90,7 @@ class InstallIntent(Struct, frozen=True, kw_only=True):
 
 
 class IgnoreIntent(Struct, frozen=True, kw_only=True):
-    """Nothing is asked, and why."""
+    """Nothing is to be done, and why."""
 
     why: str
 
@@ -101,7 +101,7 @@ _ENDED_INSTALLATION = {InstallationAction.DELETED, InstallationAction.SUSPENDED}
 
 
 def decide_intent(event: Event) -> Intent:
-    """Say what an event asks of us."""
+    """The intent of an event."""
     match event:
         case Ping():
             return IgnoreIntent(why="GitHub tried out the address")

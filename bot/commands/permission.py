@@ -6,8 +6,8 @@ from bot.domain.repository import Permission, Person
 
 
 class AuthorRights(Struct, frozen=True, kw_only=True):
-    """What makes somebody one who may: the permission on the repository, a team that the configuration
-    trusts, or (for a bot) being `listed` there by login, number and type."""
+    """What may allow somebody to start runs: the permission on the repository, a team that the configuration
+    trusts, or (for a bot) being `listed` there by login, id and type."""
 
     permission: Permission
     team: str = ""
@@ -19,7 +19,7 @@ class Allowed(Struct, frozen=True, kw_only=True):
 
 
 class Denied(Struct, frozen=True, kw_only=True):
-    """The person may not; `why` is one plain sentence that names what is needed."""
+    """The person may not start runs; `why` is one sentence that names what is needed."""
 
     why: str
 
@@ -30,8 +30,8 @@ PermissionDecision = Allowed | Denied
 def decide_permission(standing: AuthorRights, author: Person) -> PermissionDecision:
     """Decide whether `author` may start runs.
 
-    The permission must come from the permission API: `author_association` in payloads cannot see private
-    members of an organisation, and so refuses people who may write.
+    The permission must come from the permission API: `author_association` in payloads does not show private
+    members of an organisation, and so would refuse people with write access.
     """
     if author.is_bot:
         if standing.listed:

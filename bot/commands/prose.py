@@ -35,7 +35,7 @@ _MASK_START = re.compile(r"\\.|`+|<", re.DOTALL)
 
 
 class _Mask(Struct, frozen=True):
-    """A stretch of a paragraph that is not prose."""
+    """A range of a paragraph that is not prose."""
 
     begin: int
     end: int
@@ -55,7 +55,7 @@ def plain_lines(text: str) -> tuple[str, ...]:
 
 
 def _paragraphs(text: str) -> Iterator[list[str]]:
-    """Runs of lines between which neither inline code nor a comment can reach."""
+    """Paragraphs: neither inline code nor a comment reaches from one into another."""
     paragraph: list[str] = []
     closing: re.Pattern[str] | None = None
     for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
@@ -74,7 +74,7 @@ def _paragraphs(text: str) -> Iterator[list[str]]:
 
 
 def _closing_of_block(line: str) -> re.Pattern[str] | None:
-    """What closes the block of code or raw HTML that this line opens and does not close itself."""
+    """The end of the block of code or raw HTML that this line opens and does not close."""
     if fence := _FENCE.match(line):
         marks, indent = fence["fence"], r"\s*" if fence["items"] else " {0,3}"
         return re.compile(rf"^{indent}{re.escape(marks[0])}{{{len(marks)},}}\s*$")
@@ -109,7 +109,7 @@ def _without_html(line: str, start: int, masks: list[_Mask]) -> str:
 
 
 def _masks(text: str) -> list[_Mask]:
-    """Where inline code and raw HTML stand, in order; whichever begins first wins."""
+    """The ranges of inline code and raw HTML, in order; whichever begins first wins."""
     ticks: defaultdict[int, list[int]] = defaultdict(list)
     for run in re.finditer("`+", text):
         ticks[len(run[0])].append(run.start())

@@ -38,7 +38,7 @@ class ResolvedScope(Struct, frozen=True, kw_only=True):
 def resolve_scope(
     command: CaseCommand, cases: Sequence[str], variants: Sequence[str]
 ) -> ResolvedScope | ParseError:
-    """Say which cases and variants of a suite a command means."""
+    """The cases and variants of a suite that a command means."""
     named, chosen = _split_variants(command.words, cases, variants)
     if named and command.scope is not Scope.NAMED:
         return _unknown_name(command, named[0], variants, "variant")
@@ -63,7 +63,7 @@ def resolve_scope(
 def _split_variants(
     words: tuple[str, ...], cases: Sequence[str], variants: Sequence[str]
 ) -> tuple[tuple[str, ...], set[str]]:
-    """The words that are cases, and the variants; a name of both is a variant only where it comes last."""
+    """The words that are cases, and the variants; a name of both is a variant only in last position."""
     last = len(words) - 1
     chosen = {
         at for at, word in enumerate(words) if word in variants and (word not in cases or 0 < at == last)
@@ -85,7 +85,7 @@ def _unknown_name(command: CaseCommand, word: str, names: Sequence[str], what: s
 
 
 def _spell_with(command: CaseCommand, words: Sequence[str]) -> str:
-    """The command with these words in place of its own."""
+    """The command with these words instead of its own."""
     match command:
         case RunCommand():
             verb = ["run"]
@@ -101,7 +101,7 @@ def _spell_with(command: CaseCommand, words: Sequence[str]) -> str:
 
 
 def _nearest_name(word: str, names: Sequence[str]) -> str | None:
-    """The name that people most likely meant: one that holds the word, else the one spelt most alike."""
+    """The name that people most likely meant: one that contains the word, else the most similar one."""
     bare = word.lower().strip("*?")
     holding = sorted(
         (name for name in names if bare and bare in name.lower()), key=lambda name: (len(name), name)

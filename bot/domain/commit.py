@@ -4,8 +4,8 @@ from msgspec import Struct
 
 
 class Commit(Struct, frozen=True, kw_only=True):
-    """One commit; `committed_at` is the committer's date, which a rebase renews. `tree` is the hash of its
-    files, and `parents` the commits it was made on, where the answer says them."""
+    """A commit; `committed_at` is the committer's date, which a rebase renews. `tree` is the hash of its
+    files, `parents` its parent commits, where GitHub's answer has them."""
 
     sha: str
     committed_at: float
@@ -14,12 +14,12 @@ class Commit(Struct, frozen=True, kw_only=True):
     parents: tuple[str, ...] = ()
 
 
-# The fewest digits that may stand for a commit.
 MIN_SHA_LENGTH = 7
+"""The fewest digits that may name a commit."""
 
 
 def same_commit(one: str | None, other: str | None) -> bool:
-    """Whether two spellings name one commit: the shorter has 7 digits or more and begins the longer."""
+    """Whether two SHAs name one commit: the shorter has 7 digits or more and is the prefix of the longer."""
     if one is None or other is None or min(len(one), len(other)) < MIN_SHA_LENGTH:
         return False
     short, long = sorted((one.lower(), other.lower()), key=len)

@@ -1,4 +1,4 @@
-"""What the rooms that act need from GitHub, as a protocol: `bot.github` implements it."""
+"""What we need from GitHub, as a protocol; `bot.github` implements it."""
 
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from bot.domain.repository import Permission, Person, Repository
 
 
 class Forge(Protocol):
-    """Where pull requests live. Raises `Missing`, `TryLater`, `Broken` or `Told`."""
+    """GitHub. Raises `NotFound`, `TransientError`, `InternalError` or `UserError`."""
 
     async def pull(self, repository: Repository, number: int) -> PullRequest:
         """The pull request as it stands now."""

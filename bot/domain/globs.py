@@ -10,8 +10,8 @@ from functools import lru_cache
 # **/   **   *   ?
 _WILDCARD = re.compile(r"(?P<levels>\*\*/)|(?P<across>\*\*)|(?P<within>\*)|(?P<one>\?)")
 
-# What a configuration may write as a glob of paths or branches: no brackets, braces or backslashes, whose
-# meaning differs between tools; no leading `!` (there is no negation) and no leading `/` (never matches).
+# A glob of paths or branches in a configuration: no brackets, braces or backslashes, whose meaning differs
+# between tools; no leading `!` (there is no negation) and no leading `/` (it never matches).
 GLOB_REGEX = r"[^!/\[\]{}\\\x00-\x20][^\[\]{}\\\x00-\x1f]*"
 
 
@@ -34,16 +34,16 @@ def compile_glob(glob: str) -> re.Pattern[str]:
 
 
 def glob_matches(glob: str, name: str) -> bool:
-    """Whether the whole of `name` is what `glob` describes."""
+    """Whether `glob` matches the whole of `name`."""
     return compile_glob(glob).fullmatch(name) is not None
 
 
 def literal_prefix(glob: str) -> str:
-    """What every matching name begins with: the text before the first wildcard."""
+    """The prefix of every matching name: the text before the first wildcard."""
     return re.split(r"[*?]", glob, maxsplit=1)[0]
 
 
 def google_glob(glob: str) -> str:
-    """The glob as Google's service reads it: characters special only there become `?`, which matches them
-    (and a little more, which is to be left out again)."""
+    """The glob for Google's service: characters that are special only there become `?`, which matches them
+    (and more, which the caller filters out)."""
     return glob.translate(dict.fromkeys(map(ord, "[]{}!^\\"), "?"))

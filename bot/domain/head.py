@@ -6,8 +6,8 @@ from bot.domain.commit import Commit
 
 
 class HeadFacts(Struct, frozen=True, kw_only=True):
-    """Where a head left its base, what it touches, the commits behind that, the head's own date, and the
-    hash of its files."""
+    """A head's merge base, the ancestors of that, the paths that the change touches, the head's commit time,
+    and the hash of its files."""
 
     merge_base: Commit
     ancestors: tuple[str, ...]

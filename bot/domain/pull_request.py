@@ -32,19 +32,19 @@ class PullRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def from_fork(self) -> bool:
-        """Whether the head lies in another repository, or in one that is gone."""
+        """Whether the head is in another repository, or in one that is gone."""
         return self.head_repository is None or self.head_repository.lower() != self.repository.lower()
 
     @property
     def row_number(self) -> int:
-        """The number that storage keeps it by."""
+        """Its stored number."""
         return self.number
 
 
 class Branch(Struct, frozen=True, kw_only=True):
     """A branch of the repository that is watched without a pull request: it has no conversation.
 
-    `row_number` is the number that storage keeps it by. `title` is the first line of its newest commit's
+    `row_number` is its stored number. `title` is the first line of its newest commit's
     message. It counts as closed while an open pull request has it as its head."""
 
     repository: str
@@ -101,5 +101,5 @@ class Comment(Struct, frozen=True, kw_only=True):
 
 
 def branch_slug(branch: str) -> str:
-    """A branch as runs spell it: every stretch of other characters becomes one underscore, case is kept."""
+    """A branch as run names spell it: each run of other characters becomes `_`, case is kept."""
     return re.sub(r"[^A-Za-z0-9]+", "_", branch)

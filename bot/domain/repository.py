@@ -36,5 +36,5 @@ class Permission(StrEnum):
 
     @property
     def may_write(self) -> bool:
-        """Whether this is enough to start runs. Everyone has `read` on a public repository."""
+        """Whether this allows starting runs. Everyone has `read` on a public repository."""
         return self in {Permission.WRITE, Permission.ADMIN}

@@ -9,7 +9,7 @@ from bot.domain.commit import same_commit
 
 
 class RunState(StrEnum):
-    """Where a run stands. A found run is `ended` from the start: its log is all there is of it."""
+    """The state of a run. A found run is `ended`: its log is all there is of it."""
 
     PLANNED = "planned"
     LAUNCHED = "launched"
@@ -21,21 +21,21 @@ class RunState(StrEnum):
 
 
 class RunOrigin(StrEnum):
-    """Whether we found a run or started it."""
+    """Whether we found a run in the store or launched it."""
 
     FOUND = "found"
     LAUNCHED = "launched"
 
 
 def comparable_across_days(origin: str, place: str | None) -> bool:
-    """Whether a run may stand beside those of other days: one that was found, and one that we started on a
-    cluster (`place`). One of this machine only means something beside the runs that it took turns with."""
+    """Whether a run may be compared with those of other days: a found one, and one that we launched on a
+    cluster (`place`). One of this machine is only comparable with the runs that it alternated with."""
     return origin == RunOrigin.FOUND or place is not None
 
 
 class LogFile(Struct, frozen=True, kw_only=True):
-    """One file of a store. `name` is relative to the store's root; `updated` is in Unix seconds;
-    `generation` changes whenever the content does."""
+    """A file of a store. `name` is relative to the store's root, `updated` in Unix seconds. `generation`
+    changes whenever the content does."""
 
     name: str
     size: int
@@ -44,7 +44,7 @@ class LogFile(Struct, frozen=True, kw_only=True):
 
 
 class FoundRun(Struct, frozen=True, kw_only=True):
-    """The log files of one run folder, and what its path says. `started` comes from date and time, UTC."""
+    """The log files of one run folder, and what its path says. `started` is from its date and time, UTC."""
 
     folder: str
     files: tuple[LogFile, ...]
@@ -60,7 +60,7 @@ class RunRecord(Struct, frozen=True, kw_only=True):
 
     `branch` is the slug of the branch it ran on. `sha` has at least 7 digits, or is None where nothing
     records the commit. `log_uri` names the measured log (`gs://…` or `file:…`), `generation` its content.
-    `key` is what makes two launches the same run; a found run has none. `tree` is the hash of the commit's
+    `key` is equal for launches of the same run; a found run has none. `tree` is the hash of the commit's
     files and `place` the name of the cluster, where they are known. `measured_sha` is the head that was run,
     where that head landed with the same files as `sha`.
     """
@@ -88,7 +88,7 @@ class RunRecord(Struct, frozen=True, kw_only=True):
         return CaseKey(self.case, self.variant)
 
     @property
-    def keeps_pace(self) -> bool:
+    def comparable_across_days(self) -> bool:
         """As the function of this name."""
         return comparable_across_days(self.origin, self.place)
 
@@ -96,8 +96,8 @@ class RunRecord(Struct, frozen=True, kw_only=True):
 class HeadChoice(Struct, frozen=True, kw_only=True):
     """The runs of the head commit, newest first, and those of other commits of its branch.
 
-    Where `commit_recorded` is False, the one run is taken for the head's because it is the newest that began
-    after the head was pushed; the report carries that as a caveat."""
+    Where `commit_recorded` is False, the one run is assumed to be the head's: it is the newest that began
+    after the head was pushed. The report states that as a caveat."""
 
     runs: tuple[RunRecord, ...] = ()
     stale: tuple[RunRecord, ...] = ()
@@ -112,9 +112,9 @@ class HeadChoice(Struct, frozen=True, kw_only=True):
 
 
 class BaselineChoice(Struct, frozen=True, kw_only=True):
-    """The runs compared with, newest first. `distance` counts commits behind the merge base, None where
-    their commit is not recorded. `why` completes "compared with … because it is …"; where there are no runs
-    it is a clause of its own."""
+    """The baseline's runs, newest first. `distance` is the number of commits before the merge base, None
+    where their commit is not recorded. `why` completes "compared with … because it is …"; without runs it
+    is a clause of its own."""
 
     sha: str | None
     distance: int | None

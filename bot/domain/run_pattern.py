@@ -25,10 +25,10 @@ _UNIT = rf"(?:[^{{}}/*?\[\]\\\x00-\x1f]|\{{(?:{'|'.join(PLACEHOLDERS)})\}})"
 
 _LEVEL = rf"(?!\.\.?(?:/|$))(?:\*|\*?{_UNIT}(?:\*?{_UNIT})*\*?)"
 
-# What a whole pattern looks like; the configuration's schema carries it too.
+# A whole pattern; part of the configuration's schema too.
 PATTERN_REGEX = rf"{_LEVEL}(?:/{_LEVEL})*"
 
-# What the values of a log's name look like where they are not compared with known ones.
+# The values of a log's path that are not compared with known ones.
 _VALUE_REGEX = {
     "date": r"[0-9]{8}",
     "time": r"[0-9]{6}",
@@ -37,7 +37,7 @@ _VALUE_REGEX = {
 
 
 class PathFacts(Struct, frozen=True, kw_only=True):
-    """What a file's name says about its run. `started` is in Unix seconds, from date and time in UTC."""
+    """What a log's path says about its run. `started` is in Unix seconds, from date and time in UTC."""
 
     case: str
     variant: str
@@ -71,7 +71,7 @@ class RunPattern(Struct, frozen=True):
         case: str | None = None,
         sha: str | None = None,
     ) -> str:
-        """The glob of the files of these runs; what is None, and date and time, may be anything."""
+        """The glob of these runs' files; what is None, and date and time, match anything."""
         known = {"slug": slug, "variant": variant, "case": case}
         if sha is not None:
             known["sha"] = f"{sha[:MIN_SHA_LENGTH]}*"
@@ -96,7 +96,7 @@ class RunPattern(Struct, frozen=True):
     def read(
         self, name: str, *, slugs: Collection[str], variants: Collection[str], cases: Collection[str]
     ) -> PathFacts | None:
-        """What `name` says, where it is a log of one of these branches, variants and cases."""
+        """The facts of a path, where it is a log of one of these branches, variants and cases."""
         return self.reader(slugs=slugs, variants=variants, cases=cases)(name)
 
     def reader(
@@ -136,7 +136,7 @@ def _one_of(known: Collection[str]) -> str:
 
 
 def _only_value(known: Collection[str]) -> str | None:
-    """The value of a placeholder that the pattern leaves out: clear only where there is one."""
+    """The value of a placeholder that the pattern lacks: known only where there is a single one."""
     return next(iter(known)) if len(set(known)) == 1 else None
 
 

@@ -10,7 +10,7 @@ RequestOrder = tuple[float, int, str]
 
 
 class RequestSource(StrEnum):
-    """Who or what asks."""
+    """What a run request comes from."""
 
     PUSH = "push"
     LABEL = "label"
@@ -19,11 +19,11 @@ class RequestSource(StrEnum):
 
 
 class RunRequest(Struct, frozen=True, kw_only=True):
-    """One wish: these cases, in these variants, measured; `fresh` counts how often anew.
+    """A request to measure these cases in these variants; `fresh` is the number of new measurements.
 
-    `name` tells asks of one source apart (the label, the comment's id). `by` is
-    the login of who asked, empty for a rule; `head_sha` is the only head it holds for, None for every head.
-    `made` is when it was asked, in Unix seconds; a rule has always asked.
+    `name` identifies it among the requests of its source (the label, the comment's id). `by` is the login of
+    the person, empty for a rule. `head_sha` is the only head it is for, None for every head. `made` is in
+    Unix seconds; a rule's request has always been made.
     """
 
     source: RequestSource
@@ -36,12 +36,12 @@ class RunRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def order(self) -> RequestOrder:
-        """Asks and withdrawals in the order in which people made them."""
+        """Sorts requests and cancellations in the order in which people made them."""
         return _request_order(self.made, self.name)
 
 
 class Cancellation(Struct, frozen=True, kw_only=True):
-    """What was asked before is not wanted any more: these cases, on this head, until somebody asks again."""
+    """Earlier requests for these cases on this head no longer hold, until somebody requests them again."""
 
     name: str
     keys: frozenset[CaseKey]
@@ -51,17 +51,17 @@ class Cancellation(Struct, frozen=True, kw_only=True):
 
     @property
     def order(self) -> RequestOrder:
-        """Asks and withdrawals in the order in which people made them."""
+        """Sorts requests and cancellations in the order in which people made them."""
         return _request_order(self.made, self.name)
 
 
 def _request_order(made: float, name: str) -> RequestOrder:
-    """GitHub's times are whole seconds: within one the names tell, which count comments and lines up."""
+    """GitHub's times are whole seconds. Within one, names decide: comment ids and line numbers grow."""
     return made, len(name), name
 
 
 class Approval(Struct, frozen=True, kw_only=True):
-    """`by` has looked at a commit and lets its code run; `tree` is the hash of the commit's files."""
+    """`by` approved that a commit's code runs; `tree` is the hash of the commit's files."""
 
     head_sha: str
     tree: str

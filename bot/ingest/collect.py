@@ -24,8 +24,8 @@ from bot.verdict.measure import measure
 
 
 class ImportQuery(Struct, frozen=True, kw_only=True):
-    """What to look for: a branch's slug, or the commits where the pattern names no branch; `since` is the
-    earliest start (Unix seconds) worth listing."""
+    """The runs to look for: of a branch's slug, or of commits where the pattern has no branch. `since` is the
+    earliest start (Unix seconds) to list."""
 
     slug: str
     shas: tuple[str, ...]
@@ -35,14 +35,14 @@ class ImportQuery(Struct, frozen=True, kw_only=True):
 
 
 class ImportedRun(Struct, frozen=True, kw_only=True):
-    """One run, read: the record to keep, and what was measured of it."""
+    """A run that was read: its record and its measurement."""
 
     record: RunRecord
     measured: MeasuredRun
 
 
 def find_runs(store: ArtifactStore, pattern: RunPattern, sought: ImportQuery) -> tuple[FoundRun, ...]:
-    """The runs of one branch, newest first, by as few listings as the pattern allows."""
+    """The runs of one branch, newest first, with as few listings as the pattern allows."""
     files: dict[str, LogFile] = {}
     for glob, start in _listing_globs(pattern, sought):
         files |= {file.name: file for file in store.find(glob, start_offset=start)}
@@ -52,25 +52,25 @@ def find_runs(store: ArtifactStore, pattern: RunPattern, sought: ImportQuery) ->
 
 
 def found_run_id(store: ArtifactStore, repository: str, found: FoundRun) -> str:
-    """The same id whenever this run is found again: 16 hexadecimal digits."""
+    """The run's id, the same whenever it is found again: 16 hexadecimal digits."""
     text = "\n".join((repository, store.uri(found.folder), found.case, found.variant))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def logs_generation(found: FoundRun) -> str:
-    """Changes whenever the content of any of the run's logs does."""
+    """A hash that changes whenever the content of any of the run's logs does."""
     text = "\n".join(f"{file.name} {file.generation}" for file in found.files)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class ManifestReader(Struct, frozen=True):
-    """What the small files beside runs record; each is asked for once, since many runs share a folder."""
+    """Reads the manifests beside runs, each once: many runs share a folder."""
 
     store: ArtifactStore
     _known: dict[str, str | None] = field(default_factory=dict)
 
     def commit(self, folder: str) -> str | None:
-        """The commit that a manifest in a run's folder, or in the one above, records."""
+        """The commit by a manifest in the run's folder, or in the folder above."""
         for name in manifest_paths(folder):
             if name not in self._known:
                 content = self.store.read_small(name)
@@ -90,8 +90,8 @@ def read_run(
     first_name: str | None = None,
     shelf: LineIndexCache | None = None,
 ) -> ImportedRun:
-    """Read and measure a run's log: process 0's where there are several, else the fullest. Its id is made of
-    the name by which the repository was first known. Where the lines of a large log stand goes to `shelf`."""
+    """Read and measure a run's log: process 0's where there are several, else the one with most steps. The
+    run's id is made of the repository's first known name. The line index of a large log goes to `shelf`."""
     file, measured = _measured_log(store, found.files, shelf or LineIndexCache())
     claimed = measured.log.environment.commit
     record = RunRecord(
@@ -109,14 +109,14 @@ def read_run(
 
 
 def read_log_file(store: ArtifactStore, file: LogFile, shelf: LineIndexCache | None = None) -> MeasuredRun:
-    """Read one log to its end and measure the last run in it, in constant memory; its lines are counted on
-    the way, so that the log page need not."""
+    """Read a log to its end and measure the last run in it, in constant memory; its lines are indexed on the
+    way, so that the log page need not."""
     reader, lines = LogReader(store.uri(file.name)), LineIndexBuilder()
     counts = shelf is not None and file.size >= MIN_INDEXED_BYTES
     with store.open(file.name, file.generation) as chunks:
         for number, chunk in enumerate(chunks):
             reader.feed(chunk)
-            # The lines of a gzip are those of its text, which passes inside the reader.
+            # The lines of a gzip file are those of its text, which only the reader sees.
             counts = counts and not (number == 0 and chunk.startswith(GZIP_MAGIC))
             if counts:
                 lines.feed(chunk)
@@ -126,7 +126,7 @@ def read_log_file(store: ArtifactStore, file: LogFile, shelf: LineIndexCache | N
 
 
 def _listing_globs(pattern: RunPattern, sought: ImportQuery) -> list[tuple[str, str | None]]:
-    """Globs, each with the name to begin at: one per variant, so that every prefix is as long as can be."""
+    """Globs, each with the name to start at: one per variant, so that each prefix is as long as possible."""
     variants: Sequence[str | None] = sought.variants if "variant" in pattern.placeholders else (None,)
     shas: Sequence[str | None] = (None,)
     if "slug" not in pattern.placeholders and "sha" in pattern.placeholders:
@@ -154,14 +154,14 @@ def _measured_log(
 
 
 def log_start_time(measured: MeasuredRun) -> float | None:
-    """When the run began, where its log says so with a year."""
+    """When the run began, where its log has dates with a year."""
     if not measured.log.dated:
         return None
     times = [mark.time for mark in measured.log.marks] + [step.time for step in measured.log.steps[:1]]
     return min((time for time in times if time is not None), default=None)
 
 
-# What a runner may have written, the one with most to say first.
+# Files that runners write, the most informative first.
 MANIFEST_NAMES = ("manifest.txt", "summary.json", "meta.json")
 
 COMMIT_KEY = "git_commit"
@@ -174,7 +174,7 @@ _COMMIT_SHA = re.compile(rf"[0-9a-f]{{{MIN_SHA_LENGTH},64}}", re.IGNORECASE)
 
 
 def manifest_paths(folder: str) -> tuple[str, ...]:
-    """The files that may record the commit, nearest first: in the run's folder, then in its parent."""
+    """The paths of files that may record the commit: in the run's folder, then in its parent."""
     parent = folder.rpartition("/")[0]
     places = dict.fromkeys((folder, parent))
     return tuple(f"{place}/{name}" if place else name for place in places for name in MANIFEST_NAMES)
@@ -209,7 +209,7 @@ def group_runs(
     variants: Collection[str],
     cases: Collection[str],
 ) -> tuple[FoundRun, ...]:
-    """The runs these files belong to, newest first; the logs of several hosts in one folder are one run."""
+    """The runs of these files, newest first; the logs of several hosts in one folder are one run."""
     read = pattern.reader(slugs=slugs, variants=variants, cases=cases)
     together: dict[tuple[str, PathFacts], list[LogFile]] = {}
     for file in files:

@@ -91,5 +91,5 @@ def _latest(spans: Sequence[DurationRange | None]) -> DurationRange | None:
     for span in spans:
         if span is None:
             return None
-        together = together.beside(span)
+        together = together.parallel(span)
     return together

@@ -173,7 +173,7 @@ def _runs_of_files(
 def _comparable_runs(found: Sequence[RunRecord], mine: Collection[str]) -> list[RunRecord]:
     """Ended runs that may be compared with this pull request's. Of those that were launched on this machine
     only its own: the machine's speed drifts, and they were run in turns."""
-    return [run for run in _ended_runs(found) if run.keeps_pace or run.id in mine]
+    return [run for run in _ended_runs(found) if run.comparable_across_days or run.id in mine]
 
 
 def merge_runs(runs_: Sequence[RunRecord], others: Sequence[RunRecord]) -> list[RunRecord]:

@@ -9,8 +9,8 @@ from bot.domain.commit import same_commit
 from bot.domain.run import BaselineChoice, HeadChoice, RunRecord, RunState
 
 HISTORY_RUNS = 40
-"""Newest main runs that are looked at: the 30 that the noise is measured from, and some before them, by
-which a change of main's level is told from noise."""
+"""Newest main runs that are read: the 30 that the noise is measured from, and some before them, which
+distinguish a level change of main from noise."""
 
 SAME_FILES_REASON = "a commit with the very files of the merge base"
 
@@ -18,8 +18,9 @@ SAME_FILES_REASON = "a commit with the very files of the merge base"
 def choose_head(
     runs: Sequence[RunRecord], head_sha: str, pushed_at: float, *, tree: str | None = None
 ) -> HeadChoice:
-    """The runs of `head_sha`, or of another commit with the same files (`tree` is their hash, where it is
-    known); `pushed_at` is when the head arrived, in Unix seconds."""
+    """The runs of `head_sha`, or of another commit with the same files (`tree` is their hash, where known).
+
+    `pushed_at` is when the head was pushed, in Unix seconds."""
     newest_first = _newest_first(runs)
     own = tuple(run for run in newest_first if _is_of_commit(run, head_sha, tree))
     stale = tuple(
@@ -61,7 +62,7 @@ def choose_baseline(
 
 
 def newest_history(runs: Sequence[RunRecord]) -> Sequence[RunRecord]:
-    """The newest `HISTORY` ended runs of one case key on the base branch, oldest first."""
+    """The newest `HISTORY_RUNS` ended runs of one case key on the base branch, oldest first."""
     ended = [run for run in _newest_first(runs) if run.state is RunState.ENDED]
     return tuple(reversed(ended[:HISTORY_RUNS]))
 
@@ -118,7 +119,7 @@ def _started_since(run: RunRecord, moment: float) -> bool:
 
 
 def _newest_first(runs: Sequence[RunRecord]) -> list[RunRecord]:
-    """By start, then by id so that the order is always the same; runs of unknown start come last."""
+    """By start, then by id, so that the order is stable; runs of unknown start come last."""
     return sorted(
         runs, key=lambda run: (-(run.started if run.started is not None else float("-inf")), run.id)
     )

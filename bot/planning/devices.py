@@ -38,8 +38,8 @@ _MAX_KIND_LENGTH = 40
 
 
 def contradicting_devices(device_type: str, slices: int, kind: str | None, devices: int | None) -> str | None:
-    """`TPU v5 lite × 8` where that is not so many slices of `device_type` (`v6e-32`); None where nothing
-    contradicts it."""
+    """The log's devices, such as `TPU v5 lite × 8`, where they are not so many slices of `device_type`
+    (`v6e-32`); None where nothing contradicts it."""
     chips = chip_count(device_type, slices)
     if chips is None:
         return None
@@ -73,8 +73,7 @@ _COUNTED_BY_CORE = {"v2", "v3", "v4", "v5p"}
 
 
 def chip_count(device_type: str, slices: int = 1) -> int | None:
-    """The chips of so many slices or nodes of this type: 32 for `v6e-32`, 4 for `v5p-8`; None: we cannot
-    say."""
+    """The chips of so many slices or nodes of this type: 32 for `v6e-32`, 4 for `v5p-8`; None: unknown."""
     one = _chips_per_slice(device_type)
     return None if one is None else one * slices
 

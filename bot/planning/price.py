@@ -8,7 +8,7 @@ from msgspec import Struct
 from bot.domain.price import Price, PriceBasis
 
 PRICED_RUNS = 20
-"""How many of main's newest runs a price is taken from: older ones ran other code."""
+"""How many of main's newest runs a price is based on: older ones ran other code."""
 
 
 def price_of(measured: Sequence[float], *, chips: int | None, timeout_seconds: float) -> Price | None:
@@ -29,7 +29,7 @@ def price_of(measured: Sequence[float], *, chips: int | None, timeout_seconds: f
 
 
 def total_price(prices: Iterable[Price]) -> Price | None:
-    """What several runs cost together; a bound among them makes the sum a bound. None for no runs."""
+    """The price of several runs together; one upper bound makes the sum an upper bound. None for no runs."""
     prices = tuple(prices)
     if not prices:
         return None
@@ -44,7 +44,7 @@ def total_price(prices: Iterable[Price]) -> Price | None:
 
 
 def chip_hours(chips: int, seconds: float) -> float:
-    """What so many chips cost in so many seconds."""
+    """The chip-hours of so many chips in so many seconds."""
     return chips * seconds / 3600
 
 

@@ -720,5 +720,5 @@ def _time_left(rows: Sequence[CaseReport]) -> DurationRange | None:
     for row in rows:
         if row.progress is None or row.progress.left is None:
             return None
-        together = together.beside(row.progress.left)
+        together = together.parallel(row.progress.left)
     return together

@@ -26,7 +26,7 @@ _NOT_IN_A_RUN_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 class RunIdentity(Struct, frozen=True, kw_only=True):
-    """What makes two launches the same run.
+    """The values that two launches of the same run share.
 
     `code` is the tree's hash where it is known, so that a rebased commit with the same files needs no new
     run, else the commit's. `settings` is a hash or text of everything else that goes into the run: image,
@@ -44,7 +44,7 @@ class RunIdentity(Struct, frozen=True, kw_only=True):
 
 
 def run_key(identity: RunIdentity) -> str:
-    """The run's key: 16 hexadecimal digits of a SHA-256 over all that makes the run."""
+    """The run's key: 16 hexadecimal digits of a SHA-256 over its identity."""
     parts = [
         identity.code,
         identity.case,
@@ -59,7 +59,7 @@ def run_key(identity: RunIdentity) -> str:
 
 
 def settings_hash(*parts: object) -> str:
-    """A hash of whatever else goes into a run, for `Identity.settings`. The parts must be JSON values."""
+    """A hash of everything else that goes into a run, for `RunIdentity.settings`; of JSON values."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:KEY_DIGITS]
 
 
@@ -75,7 +75,7 @@ def job_name(*, case: str, key: str, attempt: int = 1) -> str:
 
 
 def attempt_job_name(first: str, attempt: int) -> str:
-    """The job name of a later attempt of the run whose first attempt was named so.
+    """The job name of a later attempt, by the name of the first one.
 
     `mv-04-int8-3f9a0c1d2e4b5a67` and 2 give `mv-04-int8-3f9a0c1d2e4b5a67-2`, as `job_name` would.
     """
@@ -84,7 +84,7 @@ def attempt_job_name(first: str, attempt: int) -> str:
 
 
 def key_of_job(name: str) -> str | None:
-    """The key of the run that a job's name was made for; None where the name is none of ours."""
+    """The key in a job's name; None where the name is not ours."""
     found = _JOB_NAME.fullmatch(name)
     return found["key"] if found else None
 

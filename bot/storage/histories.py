@@ -140,7 +140,7 @@ def comparable_main_runs(
     the newest of `like`: the same devices, mesh and versions. Oldest first; none if nothing of `like` was
     measured."""
     under = next((figures[run.id].conditions for run in like if run.id in figures), None)
-    known = {run.id: figures[run.id] for run in of_base if run.id in figures and run.keeps_pace}
+    known = {run.id: figures[run.id] for run in of_base if run.id in figures and run.comparable_across_days}
     alike = [run for run in of_base if run.id in known and known[run.id].conditions == under]
     timed = [run for run in alike if known[run.id].steady_seconds]
     return tuple(

@@ -15,7 +15,7 @@ from bot.github.payload import JsonFields, read_person, read_repository
 
 
 class PullAction(StrEnum):
-    """What happened to a pull request. `edited` stands for a change of its base branch only."""
+    """What happened to a pull request. `edited` is a change of its base branch only."""
 
     OPENED = "opened"
     SYNCHRONIZE = "synchronize"
@@ -34,7 +34,7 @@ class LabelChange(StrEnum):
 
 
 class InstallationAction(StrEnum):
-    """What happened to an installation. `added` and `removed` speak of repositories of a standing one."""
+    """What happened to an installation. `added` and `removed` are about its repositories."""
 
     CREATED = "created"
     DELETED = "deleted"
@@ -46,7 +46,7 @@ class InstallationAction(StrEnum):
 
 
 class PullChanged(Struct, frozen=True, kw_only=True):
-    """A pull request got a new head, opened or closed. `by` caused it."""
+    """A pull request was opened, closed, or changed. `by` caused it."""
 
     repository: Repository
     number: int
@@ -61,7 +61,7 @@ class PullChanged(Struct, frozen=True, kw_only=True):
 
 
 class Labelled(Struct, frozen=True, kw_only=True):
-    """A label was put on a pull request or taken from it, by `by`, at `at` (Unix seconds)."""
+    """`by` added or removed a label of a pull request, at `at` (Unix seconds)."""
 
     repository: Repository
     number: int
@@ -109,11 +109,11 @@ class InstallationChanged(Struct, frozen=True, kw_only=True):
 
 
 class Ping(Struct, frozen=True, kw_only=True):
-    """GitHub tries out the address."""
+    """GitHub tests the webhook's address."""
 
 
 class IgnoredEvent(Struct, frozen=True, kw_only=True):
-    """A delivery that asks nothing of us, and why."""
+    """A delivery that we ignore, and why."""
 
     why: str
 
@@ -265,9 +265,9 @@ USED_EVENTS: Mapping[str, frozenset[str]] = {
         ["renamed", "transferred", "archived", "unarchived", "deleted", "privatized", "publicized", "edited"]
     ),
 }
-"""Actions by event; an event that has no action has an empty one."""
+"""The actions of each event; an event without actions has an empty one."""
 
 
 def is_used_event(event: str, action: str | None) -> bool:
-    """Whether a delivery of this kind may ask something of us."""
+    """Whether we may act on a delivery of this kind."""
     return (action or "") in USED_EVENTS.get(event, frozenset())

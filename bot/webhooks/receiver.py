@@ -20,18 +20,18 @@ from bot.domain.delivery import Delivery
 from bot.errors import InternalError
 
 MAX_BODY_BYTES = 25 * 1024 * 1024
-"""GitHub does not send more (its documentation of webhook payloads)."""
+"""GitHub sends at most 25 MB (its documentation of webhook payloads)."""
 
 MAX_LENGTH_DIGITS = 10
-"""Of a length worth reading: Python refuses to read numbers of thousands of digits."""
+"""A `Content-Length` with more digits is too large: Python refuses numbers of thousands of digits."""
 
 MAX_BATCH = 512
 
 RECORD_TIMEOUT_SECONDS = 9.0
-"""GitHub cuts the connection after 10 s; a delivery refused before that stays readable in its log."""
+"""GitHub closes the connection after 10 s. A delivery that we refuse before that stays in GitHub's log."""
 
 WARNING_INTERVAL_SECONDS = 60.0
-"""How seldom forged webhooks are worth a line in the log."""
+"""At most one log line about wrong signatures in this time."""
 
 LOG = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ _PendingDelivery = tuple[Delivery, "asyncio.Future[None]", asyncio.AbstractEvent
 
 
 class DeliveryRecorder:
-    """Writes deliveries down, many in one commit, on a thread of its own."""
+    """Records deliveries, many in one commit, on its own thread."""
 
     def __init__(self, write: Callable[[Sequence[Delivery]], None]) -> None:
         self._write = write
@@ -56,14 +56,14 @@ class DeliveryRecorder:
         self._thread.start()
 
     async def record(self, delivery: Delivery) -> None:
-        """Return once the delivery is on disk; raises what writing raised."""
+        """Return once the delivery is on disk; raises what the write raised."""
         loop = asyncio.get_running_loop()
         written: asyncio.Future[None] = loop.create_future()
         self._waiting.put((delivery, written, loop))
         await asyncio.wait_for(written, RECORD_TIMEOUT_SECONDS)
 
     def close(self) -> None:
-        """Write what is waiting, then stop."""
+        """Record what is waiting, then stop."""
         self._waiting.put(None)
         self._thread.join(timeout=RECORD_TIMEOUT_SECONDS)
 
@@ -131,7 +131,7 @@ class WebhookReceiver:
         return await self._record(received)
 
     def _warn_of_signatures(self) -> None:
-        """Tell the operator, whose secret may not be the App's; strangers cannot flood the log with it."""
+        """Warn the operator, whose secret may be wrong. Rate limited: strangers cannot flood the log."""
         now = self._now()
         if self._warned is None or now - self._warned >= WARNING_INTERVAL_SECONDS:
             self._warned = now
@@ -158,7 +158,7 @@ def has_valid_signature(secret: bytes, body: bytes, signature: str) -> bool:
 
 
 async def _read_body(announced: str | None, chunks: AsyncIterator[bytes]) -> bytes | None:
-    """The whole body, or None as soon as it is known to be too large."""
+    """The whole body; None as soon as it is known to be too large."""
     digits = (announced or "").lstrip("0")
     if digits.isdecimal() and (len(digits) > MAX_LENGTH_DIGITS or int(digits) > MAX_BODY_BYTES):
         return None

@@ -76,7 +76,7 @@ def test_the_rule_is_the_same_in_questions_and_in_values(
         return bool(connection.execute(select(RUN.c.id).where(condition)).all())
 
     for condition in (COMPARABLE, text(COMPARABLE_SQL)):
-        assert run.keeps_pace == database.now(meets, condition)
+        assert run.comparable_across_days == database.now(meets, condition)
 
 
 def test_runs_that_have_not_ended_are_no_history() -> None:
