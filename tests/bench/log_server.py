@@ -18,8 +18,8 @@ def main(log: str, folder: str, port: str) -> None:
     database = Database(f"sqlite:///{folder}/maxview.sqlite")
     database.migrate()
     site = SiteUnderTest(folder=Path(folder), database=database, url=f"http://127.0.0.1:{port}")
-    made = site.run("big")
-    site.change(replace(made), log_uri=Path(log).absolute().as_uri())
+    made = site.add_run("big")
+    site.update_run(replace(made), log_uri=Path(log).absolute().as_uri())
     uvicorn.run(site.app, host="127.0.0.1", port=int(port), log_config=None, lifespan="off")
 
 

@@ -1,7 +1,4 @@
-"""The system's Chromium, without a window, and what the tests look at in it.
-
-In:  nothing. Out: browsers, and `Look`s at pages.
-"""
+"""The system's Chromium without a window, and what the tests check in a page."""
 
 import os
 import shutil

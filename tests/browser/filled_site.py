@@ -1,6 +1,6 @@
-"""What the browser's site shows: every kind of page, in a state with much on it.
+"""The site of the browser tests: every kind of page, in a state with much on it.
 
-In: an empty site. Out: `PAGES`, the paths worth looking at, and their data in the site.
+`PAGES` are the paths worth looking at.
 """
 
 from msgspec.structs import replace
@@ -57,8 +57,8 @@ COLOURS = "".join(
 def fill_every_page(web_site: SiteUnderTest) -> None:
     """Fill it."""
     fill(web_site)
-    web_site.report(samples.mixed())
-    web_site.pull(4270)
+    web_site.add_report(samples.mixed())
+    web_site.add_pull(4270)
     number = web_site.database.now(
         pull_requests.watch_branch,
         repository=PUBLIC,
@@ -67,7 +67,7 @@ def fill_every_page(web_site: SiteUnderTest) -> None:
         sha=samples.HEAD,
         now=samples.NOW,
     )
-    web_site.report(replace(samples.report(samples.failing()), number=number, head_branch=BRANCH))
+    web_site.add_report(replace(samples.report(samples.failing()), number=number, head_branch=BRANCH))
     failed = maxtext_log(steps=6) + CHATTER + HOSTILE + COLOURS + "\nValueError: the cause\nEXIT_CODE=1\n"
     _keep(web_site, "failed", failed)
     long = "".join(
@@ -81,7 +81,7 @@ def fill_every_page(web_site: SiteUnderTest) -> None:
 
 
 def _keep(web_site: SiteUnderTest, name: str, text: str) -> None:
-    web_site.run(name, text.encode(), measured=_read(text))
+    web_site.add_run(name, text.encode(), measured=_read(text))
 
 
 def _read(text: str) -> MeasuredRun:

@@ -39,9 +39,9 @@ def site(tmp_path: Path, github: Emulate) -> Iterator[str]:
         client_id="Iv1", client_secret="s", api_url=github.url, now=lambda: 0.0, transport=transport
     )
     web_site = SiteUnderTest(
-        folder=tmp_path, database=database, people=people, url=f"http://127.0.0.1:{port}"
+        folder=tmp_path, database=database, identity_provider=people, url=f"http://127.0.0.1:{port}"
     )
-    web_site.keep(REPOSITORY, private=True)
+    web_site.add_repository(REPOSITORY, private=True)
     with serving(web_site.app, port) as url:
         yield url
     database.close()

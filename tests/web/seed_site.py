@@ -1,7 +1,7 @@
 """The runs behind two pages that people know, with their logs written anew.
 
-In:  a `Shop`. Out: a store that holds `11_optimizer_offload_false` on Linen and NNX between its two
-neighbours, and `03_dropout` of main and of a branch; each log says the figures of the real one.
+`11_optimizer_offload_false` on Linen and NNX between its two neighbours, and `03_dropout` of main and of a
+branch; each log prints the figures of the real one.
 """
 
 from collections.abc import Sequence

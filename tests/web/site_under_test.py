@@ -1,7 +1,4 @@
-"""A site over a real SQLite database, and a visitor who reads it as a browser does.
-
-In:  reports, runs and logs to show. Out: answers, and what a page is made of.
-"""
+"""A site over a real SQLite database, and a visitor who reads it as a browser does."""
 
 import asyncio
 import gzip
@@ -50,16 +47,16 @@ class SiteUnderTest:
     folder: Path
     database: Database
     now: float = NOW + 7200.0
-    people: IdentityProvider | None = None
+    identity_provider: IdentityProvider | None = None
     url: str = URL
-    github: str = GITHUB_URL
+    github_url: str = GITHUB_URL
     app: Starlette = field(init=False)
 
     def __post_init__(self) -> None:
         def now() -> float:
             return self.now
 
-        means = WebDeps(
+        deps = WebDeps(
             database=self.database,
             render=RENDER,
             public_url=self.url,
@@ -67,36 +64,36 @@ class SiteUnderTest:
             key=KEY,
             secret="a secret of the tests",
             artifacts=FolderStore(self.folder / "artifacts"),
-            identity_provider=self.people,
-            github_url=self.github,
+            identity_provider=self.identity_provider,
+            github_url=self.github_url,
         )
-        frontend = build_frontend(means)
+        frontend = build_frontend(deps)
         self.app = Starlette(
             routes=frontend.routes,
             middleware=[Middleware(AuthMiddleware, auth=frontend.auth)],
             exception_handlers={Exception: internal_error_handler(frontend.auth)},
         )
         for name, private in ((PUBLIC, False), (PRIVATE, True)):
-            self.keep(name, private=private)
+            self.add_repository(name, private=private)
 
-    def keep(self, name: str, *, private: bool, active: bool = True) -> None:
-        """Remember a repository."""
+    def add_repository(self, name: str, *, private: bool, active: bool = True) -> None:
+        """Add a repository."""
         row = RepositoryRow(
             full_name=name, installation=1, default_branch="main", private=private, active=active
         )
         self.database.now(repositories.save_repository, row)
 
-    def pull(self, number: int, repository: str = PUBLIC) -> None:
-        """Remember a pull request."""
+    def add_pull(self, number: int, repository: str = PUBLIC) -> None:
+        """Add a pull request."""
         self.database.now(
             pull_requests.enqueue, repository=repository, number=number, installation=1, now=NOW
         )
 
-    def report(self, made: Report) -> None:
-        """Keep a report."""
+    def add_report(self, made: Report) -> None:
+        """Add a report."""
         self.database.now(reports.save, made, headline=headline(made))
 
-    def run(
+    def add_run(
         self,
         name: str,
         text: bytes | None = None,
@@ -106,7 +103,7 @@ class SiteUnderTest:
         repository: str = PUBLIC,
         file: str = "a b/the log.txt",
     ) -> RunRecord:
-        """Keep a run, with this log."""
+        """Add a run with this log."""
         path = self.folder / name / file
         if text is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -125,8 +122,8 @@ class SiteUnderTest:
         self.database.now(runs.save, made, now=NOW, measured=measured)
         return made
 
-    def main_runs(self, case: str, times: Sequence[float]) -> None:
-        """Keep a run of main for each of these steady step times, an hour apart, every one on its commit."""
+    def add_main_runs(self, case: str, times: Sequence[float]) -> None:
+        """Add a run of main for each of these steady step times, an hour apart, each on its own commit."""
         for n, seconds in enumerate(times):
             made = RunRecord(
                 id=f"{case}-{n}",
@@ -139,12 +136,12 @@ class SiteUnderTest:
             )
             self.database.now(runs.save, made, now=NOW, measured=measured(seconds))
 
-    def change(self, record: RunRecord, **values: object) -> None:
-        """Keep a run with other values."""
+    def update_run(self, record: RunRecord, **values: object) -> None:
+        """Save a run with other values."""
         self.database.now(runs.save, replace(record, **values), now=NOW)
 
     def get(self, path: str, method: str = "GET", *, fails: bool = False, **headers: str) -> httpx.Response:
-        """What a visitor is answered; a fault of the program is raised here, unless it `fails` on purpose."""
+        """The answer to a visitor; unexpected exceptions are raised here, unless it `fails` on purpose."""
 
         async def ask() -> httpx.Response:
             transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=not fails)
@@ -156,7 +153,7 @@ class SiteUnderTest:
 
 
 class ParsedPage(HTMLParser):
-    """What a browser finds in a page: its tags, with their attributes, and its text."""
+    """A page as a browser parses it: tags with their attributes, and text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -165,11 +162,11 @@ class ParsedPage(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note a tag."""
+        """Record a tag."""
         self.tags.append((tag, {name: value or "" for name, value in attrs}))
 
     def handle_data(self, data: str) -> None:
-        """Note text."""
+        """Record text."""
         self.text += data
 
     def values(self, attribute: str) -> list[str]:

@@ -115,8 +115,8 @@ def test_no_canary_is_seen_in_comment_or_check(number: int) -> None:
 def test_no_canary_is_seen_on_the_page_or_in_its_json(site: SiteUnderTest, number: int) -> None:
     """Links included."""
     made, these = REPORTS[number]
-    site.pull(made.number)
-    site.report(made)
+    site.add_pull(made.number)
+    site.add_report(made)
     for path in (f"/{PUBLIC}/pull/{made.number}", f"/api/v1/{PUBLIC}/pull/{made.number}", f"/{PUBLIC}"):
         answer = site.get(path)
         assert 200 == answer.status_code

@@ -46,9 +46,9 @@ def nasty_failure() -> MeasuredRun:
 @pytest.fixture
 def pages(site: SiteUnderTest) -> dict[str, str]:
     """Every kind of page, made of hostile texts."""
-    site.report(hostile())
-    site.pull(4270)
-    site.run("r", NASTY, measured=nasty_failure())
+    site.add_report(hostile())
+    site.add_pull(4270)
+    site.add_run("r", NASTY, measured=nasty_failure())
     for n in range(3):
         record = replace(samples.record(CASE, "n|<i>x", samples.HEAD, n), branch="main", sha=f"{n}" * 40)
         measured = nasty_failure() if n == 1 else samples.measured(0.2 + n / 100, jax="<b>0.9")
@@ -160,9 +160,9 @@ def test_every_answer_carries_the_headers_of_safety(site: SiteUnderTest, pages: 
 def private_pages(site: SiteUnderTest) -> list[str]:
     """Addresses of a private repository."""
     made = replace(samples.mixed(), repository=PRIVATE)
-    site.report(made)
-    site.pull(4270, PRIVATE)
-    site.run("p", NASTY, measured=samples.measured(), repository=PRIVATE)
+    site.add_report(made)
+    site.add_pull(4270, PRIVATE)
+    site.add_run("p", NASTY, measured=samples.measured(), repository=PRIVATE)
     return [f"/{PRIVATE}", f"/{PRIVATE}/pull/4270", "/runs/p", "/runs/p/log", "/runs/p/log/raw",
             f"/api/v1/{PRIVATE}", "/api/v1/runs/p", "/api/v1/runs/p/log"]  # fmt: skip
 
@@ -234,7 +234,7 @@ def test_home_does_not_name_private_repositories(site: SiteUnderTest) -> None:
 
 def test_a_repository_nobody_told_us_of_is_private(site: SiteUnderTest) -> None:
     """What is not known to be public is not shown."""
-    site.run("lost", b"x\n", repository="octo/unknown")
+    site.add_run("lost", b"x\n", repository="octo/unknown")
     assert 404 == site.get("/runs/lost").status_code
     assert 200 == site.get(f"/runs/lost?key={KEY.key('octo/unknown')}").status_code
 

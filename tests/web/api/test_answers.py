@@ -17,9 +17,9 @@ def test_the_root_lists_public_repositories(site: SiteUnderTest) -> None:
 
 def test_a_repository_lists_its_pull_requests(site: SiteUnderTest) -> None:
     """With the headline of each, and where to read on."""
-    site.report(samples.mixed())
-    site.pull(4270)
-    site.pull(4271)
+    site.add_report(samples.mixed())
+    site.add_pull(4270)
+    site.add_pull(4271)
     document = site.get(f"/api/v1/{PUBLIC}").json()
     assert [4271, 4270] == [pull["number"] for pull in document["pull_requests"]]
     assert f"{URL}/{PUBLIC}/pull/4270" == document["pull_requests"][1]["page"]
@@ -28,7 +28,7 @@ def test_a_repository_lists_its_pull_requests(site: SiteUnderTest) -> None:
 
 def test_a_pull_request_is_its_report(site: SiteUnderTest) -> None:
     """The same report as comment and page."""
-    site.report(samples.mixed())
+    site.add_report(samples.mixed())
     document = site.get(f"/api/v1/{PUBLIC}/pull/4270").json()
     assert (PUBLIC, 4270, samples.HEAD) == (
         document["repository"],
@@ -39,7 +39,7 @@ def test_a_pull_request_is_its_report(site: SiteUnderTest) -> None:
 
 def test_a_run_is_its_document(site: SiteUnderTest) -> None:
     """What the log says, and the record beside it."""
-    site.run("r", b"x\n", measured=samples.measured())
+    site.add_run("r", b"x\n", measured=samples.measured())
     document = site.get("/api/v1/runs/r").json()
     assert 0.22943 == document["measurements"]["steady_step_seconds"]
     assert ("r", samples.BASE, f"{URL}/runs/r/log/raw") == tuple(
@@ -50,7 +50,7 @@ def test_a_run_is_its_document(site: SiteUnderTest) -> None:
 def test_a_log_is_read_in_parts(site: SiteUnderTest) -> None:
     """Whole lines from the one that holds the byte; the next part is linked."""
     log = "".join(f"line {n}\n" for n in range(2000))
-    site.run("r", log.encode())
+    site.add_run("r", log.encode())
     part = site.get("/api/v1/runs/r/log?at=8&length=30")
     assert ("line 1\nline 2\nline 3\nline 4\n", "7", "35") == (
         part.text, part.headers["x-log-from"], part.headers["x-log-to"],
@@ -65,7 +65,7 @@ def test_a_log_is_read_in_parts(site: SiteUnderTest) -> None:
 
 def test_what_did_not_change_is_not_sent_again(site: SiteUnderTest) -> None:
     """Every document has a tag."""
-    site.run("r", b"x\n", measured=samples.measured())
+    site.add_run("r", b"x\n", measured=samples.measured())
     for path in ("/api/v1/", f"/api/v1/{PUBLIC}", "/api/v1/runs/r", "/api/v1/runs/r/log"):
         answer = site.get(path)
         again = site.get(path, if_none_match=f'W/{answer.headers["etag"]}, "other"')
@@ -85,8 +85,8 @@ def test_what_does_not_exist_is_said_in_json(path: str, site: SiteUnderTest) -> 
 
 def test_links_of_a_private_repository_carry_its_key(site: SiteUnderTest) -> None:
     """Who was let in can follow the links."""
-    site.report(replace(samples.mixed(), repository=PRIVATE))
-    site.run("p", b"x\n", repository=PRIVATE)
+    site.add_report(replace(samples.mixed(), repository=PRIVATE))
+    site.add_run("p", b"x\n", repository=PRIVATE)
     key = KEY.key(PRIVATE)
     record = site.get(f"/api/v1/runs/p?key={key}").json()["record"]
     assert f"{URL}/runs/p?key={key}" == record["page"]
@@ -97,9 +97,9 @@ def test_links_of_a_private_repository_carry_its_key(site: SiteUnderTest) -> Non
 
 def test_who_asks_for_the_head_alone_is_not_told_of_an_empty_body(site: SiteUnderTest) -> None:
     """Its length is that of the body, or is not said where the body is not made for it."""
-    site.report(samples.mixed())
-    site.pull(4270)
-    site.run("r", b"a line\n")
+    site.add_report(samples.mixed())
+    site.add_pull(4270)
+    site.add_run("r", b"a line\n")
     for path in (
         "/",
         f"/{PUBLIC}/pull/4270",

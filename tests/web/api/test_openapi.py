@@ -77,24 +77,24 @@ def test_every_state_of_a_report_is_as_described(site: SiteUnderTest) -> None:
     found = {}
     for name, report in sample_states.every_state().items():
         site.database.now(lambda c: c.execute(REPORT.delete()))
-        site.report(report)
+        site.add_report(report)
         found[name] = problems("readReport", site.get(f"/api/v1/{PUBLIC}/pull/{report.number}").json())
     assert {} == {name: some for name, some in found.items() if some}
 
 
 def test_hostile_texts_keep_to_the_description(site: SiteUnderTest) -> None:
     """Texts stay texts."""
-    site.report(hostile())
+    site.add_report(hostile())
     assert [] == problems("readReport", site.get(f"/api/v1/{PUBLIC}/pull/4270").json())
 
 
 def test_a_run_that_nobody_measured_is_as_described(site: SiteUnderTest) -> None:
     """Its record alone, and with odd figures their words."""
-    site.run("bare", b"x\n")
+    site.add_run("bare", b"x\n")
     assert [] == problems("readRun", site.get("/api/v1/runs/bare").json())
     nan = made(Shape(steps=5, losses=[1.0, 2.0, float("nan"), float("inf"), float("nan")], perplexity=False))
     for name, measured in (("nan", nan), ("failed", failed()), ("plain", samples.measured())):
-        site.run(name, b"x\n", measured=measured)
+        site.add_run(name, b"x\n", measured=measured)
         assert [] == problems("readRun", site.get(f"/api/v1/runs/{name}").json())
 
 
@@ -102,7 +102,7 @@ def test_what_is_found_in_logs_is_as_described(site: SiteUnderTest) -> None:
     """Hits with their neighbours, and two logs side by side; both say where to go on."""
     log = maxtext_log(steps=60)
     for name, text in (("one", log), ("two", log.replace("step: 3", "step: 30", 1))):
-        site.run(name, text.encode(), measured=samples.measured())
+        site.add_run(name, text.encode(), measured=samples.measured())
     hits = site.get("/api/v1/runs/one/log/search?q=completed+step").json()
     assert [] == problems("searchLog", hits)
     assert 50 == len(hits["hits"])
@@ -166,7 +166,7 @@ def test_an_impossible_value_is_answered_by_what_is_possible(
 @pytest.mark.parametrize("query", ["at=", "at=0&length=600000", "length=1", "other=-1"])
 def test_a_possible_value_is_taken(query: str, site: SiteUnderTest) -> None:
     """An empty value counts as none, and a name that means nothing is passed by."""
-    site.run("r", b"only line\n")
+    site.add_run("r", b"only line\n")
     assert 200 == site.get(f"/api/v1/runs/r/log?{query}").status_code
 
 
@@ -184,7 +184,7 @@ def test_every_address_with_parameters_is_described_to_answer_400() -> None:
 
 def test_a_private_repository_is_described_alike(site: SiteUnderTest) -> None:
     """Who is let in reads the same shapes."""
-    site.run("p", b"x\n", repository=PRIVATE, measured=samples.measured())
+    site.add_run("p", b"x\n", repository=PRIVATE, measured=samples.measured())
     key = KEY.key(PRIVATE)
     assert [] == problems("readRun", site.get(f"/api/v1/runs/p?key={key}").json())
     assert [] == problems("readRepository", site.get(f"/api/v1/{PRIVATE}?key={key}").json())

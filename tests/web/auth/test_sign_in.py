@@ -82,7 +82,7 @@ def sign_in_site(tmp_path: Path, github: StandInGitHub) -> Iterator[SiteUnderTes
         now=lambda: 0.0,
         transport=httpx.ASGITransport(github.application),
     )
-    yield SiteUnderTest(folder=tmp_path, database=database, people=people)
+    yield SiteUnderTest(folder=tmp_path, database=database, identity_provider=people)
     database.close()
 
 

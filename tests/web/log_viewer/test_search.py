@@ -123,14 +123,14 @@ token: \x1b[33mabc123def456\x1b[0m
 @pytest.mark.parametrize("words", ["hunter2", "hunt", "password=h", "MIIEabc", "AAAAB3NzaC1yc2E", "c123d"])
 def test_what_is_hidden_cannot_be_guessed(words: str, site: SiteUnderTest) -> None:
     """A search in a public log finds what its page shows, and so tells nothing more."""
-    site.run("r", HIDDEN)
+    site.add_run("r", HIDDEN)
     assert "Nothing with" in ParsedPage(site.get(f"/runs/r/log/search?q={words}").text).text
     assert "1 place with" in ParsedPage(site.get("/runs/r/log/search?q=password=").text).text
 
 
 def test_a_private_log_is_searched_as_it_is(site: SiteUnderTest) -> None:
     """Its readers see the secrets, and the links keep the key."""
-    site.run("p", b"password=hunter2hunter\n", repository=PRIVATE)
+    site.add_run("p", b"password=hunter2hunter\n", repository=PRIVATE)
     answer = site.get(f"/runs/p/log/search?q=hunter2&key={KEY.key(PRIVATE)}")
     assert "1 place with" in ParsedPage(answer.text).text
     assert all(
@@ -145,13 +145,13 @@ def test_a_private_log_is_searched_as_it_is(site: SiteUnderTest) -> None:
 )
 def test_any_question_has_an_answer(query: str, site: SiteUnderTest) -> None:
     """No address makes an error of ours."""
-    site.run("r", b"only line with a\n")
+    site.add_run("r", b"only line with a\n")
     assert 200 == site.get(f"/runs/r/log/search?{query}").status_code
 
 
 def test_hostile_words_and_lines_stay_text(site: SiteUnderTest) -> None:
     """What is looked for and what is found are shown as they are."""
-    site.run("r", b"<script>alert(1)</script>\n")
+    site.add_run("r", b"<script>alert(1)</script>\n")
     text = site.get("/runs/r/log/search?q=%3Cscript%3Ealert(1)").text
     assert "<script>alert" not in text
     assert "<mark>&lt;script&gt;alert(1)</mark>&lt;/script&gt;" in text
@@ -214,7 +214,7 @@ def test_no_expression_takes_for_ever(words: str, tmp_path: Path) -> None:
 )
 def test_what_is_no_expression_is_said_in_one_sentence(words: str, said: str, site: SiteUnderTest) -> None:
     """On the page beside the form, as 400 of the API; the words alone are still found."""
-    site.run("r", f"some {words} there\n".encode())
+    site.add_run("r", f"some {words} there\n".encode())
     asked = f"/runs/r/log/search?{urlencode({'q': words, 'regex': 'yes'})}"
     page = site.get(asked)
     assert (200, True) == (page.status_code, said in ParsedPage(page.text).text)
@@ -226,7 +226,7 @@ def test_what_is_no_expression_is_said_in_one_sentence(words: str, said: str, si
 @pytest.mark.parametrize("words", ["password=h[a-z0-9]+", "MIIE.*", "^MII", "c1.3d", "token: .*123"])
 def test_what_is_hidden_cannot_be_guessed_by_an_expression(words: str, site: SiteUnderTest) -> None:
     """Only what readers are shown counts as a hit."""
-    site.run("r", HIDDEN)
+    site.add_run("r", HIDDEN)
     asked = urlencode({"q": words, "regex": "yes"})
     assert [] == site.get(f"/api/v1/runs/r/log/search?{asked}").json()["hits"]
 
@@ -292,7 +292,7 @@ def test_a_long_match_of_a_private_log_is_shown_as_far_as_there_is_room(tmp_path
 
 def test_the_form_keeps_what_was_asked(site: SiteUnderTest) -> None:
     """Plain words are the default; the way on keeps the expression."""
-    site.run("r", b"step 12\n" * 60)
+    site.add_run("r", b"step 12\n" * 60)
     plain = ParsedPage(site.get("/runs/r/log").text)
     assert [{}] == [
         {key: value for key, value in found.items() if key == "checked"}
@@ -316,7 +316,7 @@ def test_the_longest_words_may_be_an_expression() -> None:
 def test_hits_that_stand_together_are_one_block(site: SiteUnderTest) -> None:
     """Each line is shown once, in its order, and every hit of it is marked."""
     lines = [f"line {n}" + (" needle" if n in {10, 12, 14, 30} else "") for n in range(1, 60)]
-    site.run("r", "\n".join(lines).encode())
+    site.add_run("r", "\n".join(lines).encode())
     page = ParsedPage(site.get("/runs/r/log/search?q=needle").text)
     numbers = [found["href"].rpartition("#L")[2] for tag, found in page.tags if found.get("class") == "n"]
     assert [*map(str, range(8, 17)), *map(str, range(28, 33))] == numbers

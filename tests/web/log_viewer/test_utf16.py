@@ -21,7 +21,7 @@ TEXT = "The first line\n" + "ä line of many 😀\n" * 3000 + f"the token is {SE
 def test_a_log_in_utf_16_is_text(encoding: str, *, zipped: bool, site: SiteUnderTest) -> None:
     """With its own line numbers, its words found, its secrets withheld from strangers: on the page, in the
     search, in the API and in what one downloads."""
-    site.run("r", TEXT.encode(encoding), zipped=zipped, measured=measured())
+    site.add_run("r", TEXT.encode(encoding), zipped=zipped, measured=measured())
     page = site.get("/runs/r/log").text
     assert "The first line" in page
     assert "ä line of many 😀" in page

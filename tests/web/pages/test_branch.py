@@ -27,7 +27,7 @@ def watched(site: SiteUnderTest) -> Report:
         pull_requests.watch_branch, repository=PUBLIC, branch=BRANCH, installation=1, sha="c" * 40, now=NOW
     )
     report = replace(samples.mixed(), number=number, head_branch=BRANCH)
-    site.report(report)
+    site.add_report(report)
     return report
 
 
@@ -113,7 +113,7 @@ def test_what_landed_is_said(
 
 
 def _open_pull(site: SiteUnderTest) -> None:
-    site.pull(12)
+    site.add_pull(12)
     held = None
     while held is None or held.row["number"] != 12:
         held = site.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW + 1, lease=30.0)

@@ -105,7 +105,7 @@ def _report() -> Report:
 
 def test_a_case_says_why_below_a_fold(site: SiteUnderTest) -> None:
     """Samples with their reasons, the arithmetic with its numbers, the tolerance of the loss."""
-    site.report(_report())
+    site.add_report(_report())
     page = ParsedPage(site.get(PULL).text)
     for part in (
         "Why: samples, noise, arithmetic",
@@ -120,7 +120,7 @@ def test_a_case_says_why_below_a_fold(site: SiteUnderTest) -> None:
 
 def test_its_samples_are_links_into_the_logs(site: SiteUnderTest) -> None:
     """The first and the last kept step of each side."""
-    site.report(_report())
+    site.add_report(_report())
     links = ParsedPage(site.get(PULL).text).values("href")
     assert [link for link in links if "#step-" in link] == [
         "/runs/main-1/log#step-3",
@@ -132,7 +132,7 @@ def test_its_samples_are_links_into_the_logs(site: SiteUnderTest) -> None:
 
 def test_each_run_has_its_price(site: SiteUnderTest) -> None:
     """32 chips for 166 s and for 175 s."""
-    site.report(_report())
+    site.add_report(_report())
     text = site.get(PULL).text
     assert [price in text for price in ('<td class="right">1.48</td>', '<td class="right">1.56</td>')] == [
         True,
@@ -146,7 +146,7 @@ def test_a_runs_page_marks_what_cannot_be_true(site: SiteUnderTest) -> None:
         DROPOUT_MAIN,
         steps=tuple(replace(one, seconds=0.0) if one.step == 5 else one for one in DROPOUT_MAIN.steps),
     )
-    site.run("odd", b"a log\n", measured=measure(log))
+    site.add_run("odd", b"a log\n", measured=measure(log))
     text = ParsedPage(site.get("/runs/odd").text).text
     assert "✗ struck out: 0 s is no step time" in text
     assert (

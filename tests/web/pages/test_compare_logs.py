@@ -60,8 +60,8 @@ def read(text: str) -> MeasuredRun:
 
 def both(site: SiteUnderTest, base: str = BASE, head: str = HEAD, repository: str = PUBLIC) -> str:
     """Keep two runs; the address of their logs side by side."""
-    site.run("b", base.encode(), measured=read(base), repository=repository)
-    site.run("h", head.encode(), measured=read(head), repository=repository)
+    site.add_run("b", base.encode(), measured=read(base), repository=repository)
+    site.add_run("h", head.encode(), measured=read(head), repository=repository)
     return f"/{repository}/compare-logs?base=b&head=h"
 
 
@@ -121,7 +121,7 @@ def test_long_logs_are_compared_page_by_page(site: SiteUnderTest) -> None:
 def test_only_runs_of_the_repository_are_compared(asked: str, site: SiteUnderTest) -> None:
     """A run of another repository is not there, whoever may see it."""
     both(site)
-    site.run("p", b"x\n", repository=PRIVATE, measured=read(BASE))
+    site.add_run("p", b"x\n", repository=PRIVATE, measured=read(BASE))
     answer = site.get(f"/{PUBLIC}/compare-logs{asked}")
     assert (404, site.get("/no/such").content) == (answer.status_code, answer.content)
 
@@ -129,7 +129,7 @@ def test_only_runs_of_the_repository_are_compared(asked: str, site: SiteUnderTes
 def test_a_run_that_was_not_read_cannot_be_compared(site: SiteUnderTest) -> None:
     """That is said, and what can be done."""
     both(site)
-    site.run("u", b"text\n")
+    site.add_run("u", b"text\n")
     answer = site.get(f"/{PUBLIC}/compare-logs?base=b&head=u")
     assert (404, True) == (answer.status_code, "has not been read yet" in answer.text)
 

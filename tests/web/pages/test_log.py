@@ -47,13 +47,13 @@ def marked(page: ParsedPage) -> list[str]:
 
 def test_a_log_reads_as_its_golden_page(site: SiteUnderTest, accept: Accept) -> None:
     """Numbered lines, the error and the steps marked and linked."""
-    site.run("r", FAILED.encode(), measured=read(FAILED, "NotImplementedError"))
+    site.add_run("r", FAILED.encode(), measured=read(FAILED, "NotImplementedError"))
     accept("pages/log.html", settled(site.get("/runs/r/log").text))
 
 
 def test_lines_have_the_numbers_of_the_file(site: SiteUnderTest) -> None:
     """`#L120` is line 120."""
-    site.run("r", b"".join(b"line %d\n" % n for n in range(1, 501)))
+    site.add_run("r", b"".join(b"line %d\n" % n for n in range(1, 501)))
     assert [f"L{n}" for n in range(1, 501)] == [
         i for i in ParsedPage(site.get("/runs/r/log").text).values("id") if i[0] == "L"
     ]
@@ -63,7 +63,7 @@ def test_lines_have_the_numbers_of_the_file(site: SiteUnderTest) -> None:
 def test_a_large_log_is_read_part_by_part(zipped: bool, site: SiteUnderTest) -> None:  # noqa: FBT001 - a parameter of the test
     """Following `next` from the start shows every line once, in its place, and each part is small."""
     text = b"".join(b"%d: %s\n" % (n, b"x" * (n % 180)) for n in range(1, 5_501))
-    site.run("r", text, zipped=zipped)
+    site.add_run("r", text, zipped=zipped)
     address: str | None = "/runs/r/log"
     seen: list[str] = []
     while address:
@@ -76,7 +76,7 @@ def test_a_large_log_is_read_part_by_part(zipped: bool, site: SiteUnderTest) -> 
 
 def test_one_can_go_back(site: SiteUnderTest) -> None:
     """`previous` leads to the start."""
-    site.run("r", b"line\n" * 12_000)
+    site.add_run("r", b"line\n" * 12_000)
     address, steps = "/runs/r/log?at=50000", 0
     while address:
         page = ParsedPage(site.get(address).text)
@@ -89,7 +89,7 @@ def test_one_can_go_back(site: SiteUnderTest) -> None:
 def test_marks_of_other_parts_are_linked(site: SiteUnderTest) -> None:
     """The error at the end of a large log can be reached from its first page, and stands there marked."""
     text = maxtext_log(steps=3) * 200 + "ValueError: the end\n"
-    site.run("r", text.encode(), measured=read(text, "ValueError: the end"))
+    site.add_run("r", text.encode(), measured=read(text, "ValueError: the end"))
     first = ParsedPage(site.get("/runs/r/log").text)
     there = next(link for link in first.values("href") if link.endswith("#error"))
     page = ParsedPage(site.get(there).text)
@@ -99,7 +99,7 @@ def test_marks_of_other_parts_are_linked(site: SiteUnderTest) -> None:
 
 def test_a_line_far_away_is_found_by_its_number(site: SiteUnderTest) -> None:
     """`?from=` shows the part that holds the line; a line that is not there is said."""
-    site.run("r", b"".join(b"line %d\n" % n for n in range(1, 60_001)))
+    site.add_run("r", b"".join(b"line %d\n" % n for n in range(1, 60_001)))
     assert "L50000" in ParsedPage(site.get("/runs/r/log?from=50000").text).values("id")
     assert "Line 999999 is not in this log" in site.get("/runs/r/log?from=999999").text
     assert "L1" in ParsedPage(site.get("/runs/r/log?from=0").text).values("id")
@@ -111,7 +111,7 @@ def test_a_line_far_away_is_found_by_its_number(site: SiteUnderTest) -> None:
 )
 def test_nonsense_in_an_address_shows_a_part_of_the_log(query: str, site: SiteUnderTest) -> None:
     """No address makes an error of ours."""
-    site.run("r", b"only line\n")
+    site.add_run("r", b"only line\n")
     answer = site.get(f"/runs/r/log?{query}")
     assert (200, True) == (answer.status_code, "only line" in answer.text)
 
@@ -119,14 +119,14 @@ def test_nonsense_in_an_address_shows_a_part_of_the_log(query: str, site: SiteUn
 def test_a_pasted_log_has_its_steps_apart(site: SiteUnderTest) -> None:
     """A log in one line is broken at its steps, each marked."""
     text = maxtext_log(steps=12, flat=True)
-    site.run("r", text.encode(), measured=read(text))
+    site.add_run("r", text.encode(), measured=read(text))
     page = ParsedPage(site.get("/runs/r/log").text)
     assert [f"step-{n}" for n in range(12)] == marked(page)
 
 
 def test_a_log_that_is_gone_is_one_clear_page(site: SiteUnderTest) -> None:
     """What is the matter and what to do; nothing of where it lay."""
-    site.run("r")
+    site.add_run("r")
     for path, status in (("/runs/r/log", 404), ("/runs/r/log/raw", 404), ("/api/v1/runs/r/log", 404)):
         answer = site.get(path)
         assert (status, True) == (answer.status_code, "This log is gone" in answer.text)
@@ -136,7 +136,7 @@ def test_a_log_that_is_gone_is_one_clear_page(site: SiteUnderTest) -> None:
 
 def test_a_store_that_is_away_is_one_clear_page(site: SiteUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
     """503, with the store's own reason and without its address."""
-    site.run("r", b"text\n")
+    site.add_run("r", b"text\n")
 
     def refuse(path: Path, mode: str) -> None:
         raise PermissionError(13, mode, str(path))
@@ -150,17 +150,17 @@ def test_a_store_that_is_away_is_one_clear_page(site: SiteUnderTest, monkeypatch
 
 def test_a_run_without_a_log_says_so(site: SiteUnderTest) -> None:
     """A run that has not written anything has a page all the same, whether it still may or not."""
-    run = site.run("r")
-    site.change(run, log_uri=None)
+    run = site.add_run("r")
+    site.update_run(run, log_uri=None)
     assert "This run has no log yet" in site.get("/runs/r/log").text
     assert "It left no log." in site.get("/runs/r").text
-    site.change(run, log_uri=None, started=None, state=RunState.QUEUED)
+    site.update_run(run, log_uri=None, started=None, state=RunState.QUEUED)
     assert "not begun yet, found. It has written no log yet." in site.get("/runs/r").text
 
 
 def test_an_empty_log_says_so(site: SiteUnderTest) -> None:
     """Nothing is not an error."""
-    site.run("r", b"")
+    site.add_run("r", b"")
     assert "The log is empty" in site.get("/runs/r/log").text
 
 
@@ -169,7 +169,7 @@ def test_the_download_is_the_whole_log(zipped: bool, site: SiteUnderTest) -> Non
     """As text, under a safe name, inflated; asking with HEAD reads none of it."""
     text = maxtext_log(steps=5, bucket="gs://b/c").replace("gs://b/c", "/checkpoints").encode() * 20
     text = text.replace(b"-slice-job-0-0", b"")
-    site.run("r", text, zipped=zipped)
+    site.add_run("r", text, zipped=zipped)
     answer = site.get("/runs/r/log/raw?download=yes")
     assert text.decode() == answer.text
     assert "text/plain; charset=utf-8" == answer.headers["content-type"]
@@ -180,7 +180,7 @@ def test_the_download_is_the_whole_log(zipped: bool, site: SiteUnderTest) -> Non
 def test_a_damaged_gzip_is_told(site: SiteUnderTest) -> None:
     """Part of the page's job is to say what is wrong with a file."""
     content = gzip.compress(b"".join(b"%d\n" % (n * n) for n in range(50_000)))
-    site.run("r", content[:3000] + b"\x00" * 800 + content[3800:])
+    site.add_run("r", content[:3000] + b"\x00" * 800 + content[3800:])
     answer = site.get("/runs/r/log")
     assert (404, True) == (answer.status_code, "compressed, and damaged" in answer.text)
 
@@ -200,7 +200,7 @@ def test_a_damaged_gzip_is_sent_as_far_as_it_can_be_read(
 ) -> None:
     """Every byte before the damage, a last line that says so to the reader, and one line in our own log."""
     text = b"".join(b"%d\n" % (n * n) for n in range(50_000))
-    site.run("r", damaged(text, place), repository=repository)
+    site.add_run("r", damaged(text, place), repository=repository)
     key = f"?key={KEY.key(PRIVATE)}" if repository == PRIVATE else ""
     with caplog.at_level("WARNING"):
         answer = site.get(f"/runs/r/log/raw{key}")
@@ -228,7 +228,7 @@ def test_a_part_of_a_private_log_can_be_fetched(
     asked: str, status: int, sent: bytes, header: str | None, site: SiteUnderTest
 ) -> None:
     """As RFC 9110 has it; a download that broke off goes on where it did."""
-    site.run("p", b"0123456789", repository=PRIVATE)
+    site.add_run("p", b"0123456789", repository=PRIVATE)
     answer = site.get(f"/runs/p/log/raw?key={KEY.key(PRIVATE)}", range=asked)
     assert (status, sent, header) == (answer.status_code, answer.content, answer.headers.get("content-range"))
     assert str(len(sent)) == answer.headers["content-length"]
@@ -236,7 +236,7 @@ def test_a_part_of_a_private_log_can_be_fetched(
 
 def test_a_public_log_is_sent_whole(site: SiteUnderTest) -> None:
     """What is taken out of it moves every byte behind it, so no part can be asked for."""
-    site.run("r", b"password=hunter2hunter\n")
+    site.add_run("r", b"password=hunter2hunter\n")
     answer = site.get("/runs/r/log/raw", range="bytes=9-12")
     assert (200, "none", "password=[secret]\n") == (
         answer.status_code,
@@ -247,7 +247,7 @@ def test_a_public_log_is_sent_whole(site: SiteUnderTest) -> None:
 
 def test_raw_is_read_in_the_browser_and_a_download_is_kept(site: SiteUnderTest) -> None:
     """Both under the same safe name; nothing in it can act, since it is text and nothing else."""
-    site.run("r", b"<script>alert(1)</script>\n")
+    site.add_run("r", b"<script>alert(1)</script>\n")
     for query, how in (("", "inline"), ("?download=yes", "attachment")):
         answer = site.get(f"/runs/r/log/raw{query}")
         assert f'{how}; filename="03_dropout-linen-r.log"' == answer.headers["content-disposition"]
@@ -262,7 +262,7 @@ def test_an_index_is_kept_beside_our_own_files_and_belongs_to_one_content(
 ) -> None:
     """A second process need not read the log again; a log that was rewritten gets an index of its own."""
     monkeypatch.setattr(line_index, "MIN_INDEXED_BYTES", 0)
-    record = site.run("r", b"".join(b"line %d\n" % n for n in range(1, 60_001)))
+    record = site.add_run("r", b"".join(b"line %d\n" % n for n in range(1, 60_001)))
     assert 200 == site.get("/runs/r/log?from=50000").status_code
     (kept,) = (site.folder / "artifacts" / "line-index").iterdir()
     again = SiteUnderTest(folder=site.folder, database=site.database)
@@ -270,7 +270,7 @@ def test_an_index_is_kept_beside_our_own_files_and_belongs_to_one_content(
     assert "line 50000" in again.get("/runs/r/log?from=50000").text
     monkeypatch.undo()
     monkeypatch.setattr(line_index, "MIN_INDEXED_BYTES", 0)
-    site.run("r", b"".join(b"another line %d\n" % n for n in range(1, 60_001)))
+    site.add_run("r", b"".join(b"another line %d\n" % n for n in range(1, 60_001)))
     assert "another line 50000" in site.get("/runs/r/log?from=50000").text
     assert 2 == len(list(kept.parent.iterdir()))
     kept.write_bytes(b"damaged")
@@ -305,7 +305,7 @@ def test_a_far_place_of_a_gzip_is_reached_again_quickly(
 def test_a_bomb_is_not_inflated_for_ever(site: SiteUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small file that claims gigabytes is read up to a limit, and that is said."""
     monkeypatch.setattr(log_source, "INFLATED_LIMIT", 3 << 20)
-    site.run("r", b"\n" * (20 << 20), zipped=True)
+    site.add_run("r", b"\n" * (20 << 20), zipped=True)
     answer = site.get("/runs/r/log?from=19000000")
     assert (404, True) == (answer.status_code, "too far in" in answer.text)
     assert 200 == site.get("/runs/r/log").status_code

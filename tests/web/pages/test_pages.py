@@ -30,33 +30,33 @@ def settled(text: str) -> str:
 @pytest.mark.parametrize("state", STATES)
 def test_a_pull_request_reads_as_its_golden_page(state: str, site: SiteUnderTest, accept: Accept) -> None:
     """Every main state of a report is a page somebody has looked at."""
-    site.report(sample_states.every_state()[state])
+    site.add_report(sample_states.every_state()[state])
     accept(f"pages/pull_{state}.html", settled(site.get(PULL).text))
 
 
 def test_the_lists_read_as_their_golden_pages(site: SiteUnderTest, accept: Accept) -> None:
     """Home names public repositories; a repository has open pull requests first, with headlines and age."""
-    site.report(samples.mixed())
+    site.add_report(samples.mixed())
     for number in (4270, 4271, 4272):
-        site.pull(number)
-    site.keep("octo/gone", private=False, active=False)
+        site.add_pull(number)
+    site.add_repository("octo/gone", private=False, active=False)
     accept("pages/home.html", settled(site.get("/").text))
     accept("pages/repository.html", settled(site.get(f"/{PUBLIC}").text))
 
 
 def test_a_run_reads_as_its_golden_page(site: SiteUnderTest, accept: Accept) -> None:
     """A run's page has its figures, environment, time and steps, or its failure."""
-    site.run("good", b"a log\n", measured=samples.measured())
+    site.add_run("good", b"a log\n", measured=samples.measured())
     failed = samples.measured(None, end=samples.outcome(OutcomeState.FAILED, samples.NNX_FAILURE))
-    site.run("bad", b"a log\n", measured=failed)
-    site.run("unread", b"a log\n")
+    site.add_run("bad", b"a log\n", measured=failed)
+    site.add_run("unread", b"a log\n")
     for name in ("good", "bad", "unread"):
         accept(f"pages/run_{name}.html", settled(site.get(f"/runs/{name}").text))
 
 
 def test_the_page_begins_with_what_the_comment_says(site: SiteUnderTest) -> None:
     """Headline and action line are the comment's own."""
-    site.report(samples.mixed())
+    site.add_report(samples.mixed())
     text = ParsedPage(site.get(PULL).text).text
     assert headline(samples.mixed()) in text
     assert "Act on 2: 04_int8 is 6.1 % slower; 11_offload fails on nnx." in text
@@ -64,7 +64,7 @@ def test_the_page_begins_with_what_the_comment_says(site: SiteUnderTest) -> None
 
 def test_every_case_can_be_linked_to_as_the_comment_links(site: SiteUnderTest) -> None:
     """The comment's anchors are ids of the page, each there once."""
-    site.report(samples.mixed())
+    site.add_report(samples.mixed())
     ids = ParsedPage(site.get(PULL).text).values("id")
     wanted = [case_anchor(row.key) for row in samples.mixed().rows]
     assert [ids.count(anchor) for anchor in wanted] == [1] * len(wanted)
@@ -73,23 +73,23 @@ def test_every_case_can_be_linked_to_as_the_comment_links(site: SiteUnderTest) -
 
 def test_an_unfinished_page_looks_again_and_a_finished_one_does_not(site: SiteUnderTest) -> None:
     """Only where something is awaited does a page ask again."""
-    site.report(samples.mixed())
+    site.add_report(samples.mixed())
     assert "data-live" in site.get(PULL).text
-    site.report(samples.report(samples.same("04_int8")))
+    site.add_report(samples.report(samples.same("04_int8")))
     assert "data-live" not in site.get(PULL).text
 
 
 def test_a_pull_request_without_a_report_says_so(site: SiteUnderTest) -> None:
     """A remembered pull request has a page before there is anything to say."""
-    site.pull(7)
+    site.add_pull(7)
     answer = site.get(f"/{PUBLIC}/pull/7")
     assert (200, True) == (answer.status_code, "nothing measured yet" in answer.text)
 
 
 def test_an_older_head_keeps_its_page(site: SiteUnderTest) -> None:
     """`?head=` shows what was said about an older commit and says that it is not the newest."""
-    site.report(samples.mixed())
-    site.report(structs.replace(samples.mixed(), head_sha=samples.OLDER, made_at=samples.NOW + 60))
+    site.add_report(samples.mixed())
+    site.add_report(structs.replace(samples.mixed(), head_sha=samples.OLDER, made_at=samples.NOW + 60))
     assert "1 slower" in site.get(f"{PULL}?head={samples.HEAD[:7]}").text
     assert "newer commits may have reports" in site.get(f"{PULL}?head={samples.HEAD}").text
     assert 404 == site.get(f"{PULL}?head=0123456").status_code
@@ -98,15 +98,15 @@ def test_an_older_head_keeps_its_page(site: SiteUnderTest) -> None:
 
 def test_a_small_price_is_no_zero(site: SiteUnderTest) -> None:
     """A page says as much of the chip-hours as the comment does."""
-    site.report(samples.report(chip_hours_used=0.0018, chip_hours_saved=11.2))
+    site.add_report(samples.report(chip_hours_used=0.0018, chip_hours_saved=11.2))
     text = ParsedPage(site.get(PULL).text).text
     assert "0.0018 chip-hours used. 11.2 chip-hours saved by reuse." in " ".join(text.split())
 
 
 def test_a_report_on_an_older_commit_says_that_it_is_outdated(site: SiteUnderTest) -> None:
     """After a push the old verdict is not shown as the new commit's."""
-    site.report(samples.report(samples.same("04_int8")))
-    site.pull(4270)
+    site.add_report(samples.report(samples.same("04_int8")))
+    site.add_pull(4270)
     site.database.now(lambda c: c.execute(PULL_REQUEST.update().values(head_sha=samples.OLDER)))
     text = site.get(PULL).text
     assert "was pushed after this report" in text
@@ -148,17 +148,17 @@ def test_a_missing_database_is_one_clear_page(site: SiteUnderTest) -> None:
 
 def test_head_answers_like_get_without_a_body(site: SiteUnderTest) -> None:
     """HEAD carries the same tag and type."""
-    site.report(samples.mixed())
+    site.add_report(samples.mixed())
     got, head = site.get(PULL), site.get(PULL, "HEAD")
     assert (200, got.headers["etag"]) == (head.status_code, head.headers["etag"])
 
 
 def test_what_did_not_change_is_not_sent_again(site: SiteUnderTest) -> None:
     """The tag of a page answers 304, until the report changes."""
-    site.report(samples.mixed())
+    site.add_report(samples.mixed())
     tag = site.get(PULL).headers["etag"]
     assert 304 == site.get(PULL, if_none_match=tag).status_code
-    site.report(structs.replace(samples.mixed(), title="Another", made_at=samples.NOW + 1))
+    site.add_report(structs.replace(samples.mixed(), title="Another", made_at=samples.NOW + 1))
     assert 200 == site.get(PULL, if_none_match=tag).status_code
 
 
@@ -166,7 +166,7 @@ def test_an_open_page_asks_for_nothing_to_be_made(
     site: SiteUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its question every few seconds, and that of who has the page, are answered from what it is made of."""
-    site.report(samples.mixed())
+    site.add_report(samples.mixed())
     tag = site.get(PULL).headers["etag"]
     monkeypatch.delattr("bot.web.pages.pull_request.pull_view")
     assert (200, tag, b"") == (
@@ -175,20 +175,20 @@ def test_an_open_page_asks_for_nothing_to_be_made(
         head.content,
     )
     assert 304 == site.get(PULL, if_none_match=tag).status_code
-    site.report(structs.replace(samples.mixed(), made_at=samples.NOW + 1))
+    site.add_report(structs.replace(samples.mixed(), made_at=samples.NOW + 1))
     assert tag != site.get(PULL, "HEAD").headers["etag"]
 
 
 def test_names_are_found_whatever_their_case(site: SiteUnderTest) -> None:
     """GitHub's names do not tell upper from lower case, nor do the addresses."""
-    site.report(samples.mixed())
+    site.add_report(samples.mixed())
     assert 200 == site.get("/Octo/MaxText/pull/4270").status_code
 
 
 def test_a_repository_says_where_main_itself_moved(site: SiteUnderTest) -> None:
     """One line for each case whose level changed, with the commits between; none for a steady one."""
-    site.main_runs("04_int8", [0.2] * 12 + [0.2042] * 12)
-    site.main_runs("03_dropout", [0.2] * 24)
+    site.add_main_runs("04_int8", [0.2] * 12 + [0.2042] * 12)
+    site.add_main_runs("03_dropout", [0.2] * 24)
     page = ParsedPage(site.get(f"/{PUBLIC}").text)
     (moved,) = [line for line in page.text.splitlines() if line.startswith("main: ")]
     assert moved.startswith("main: 04_int8 · linen +2.1 % slower at ")
@@ -213,7 +213,7 @@ def test_a_repository_says_where_main_itself_moved(site: SiteUnderTest) -> None:
 def test_a_case_draws_its_curves_from_the_runs_themselves(site: SiteUnderTest) -> None:
     """Reports keep no step lines; the page reads those of one run a side, and says the curves in words."""
     row = samples.slower()
-    site.report(samples.report(row))
+    site.add_report(samples.report(row))
     for record, seconds in ((row.base_runs[0], 0.2294), (row.head_runs[0], 0.2434)):
         measured = measure(run_log(Shape(step_seconds=seconds, steps=40, stalls={12: 9.0})))
         site.database.now(runs.save, record, now=samples.NOW, measured=measured)
@@ -232,7 +232,7 @@ def test_a_case_draws_its_curves_from_the_runs_themselves(site: SiteUnderTest) -
 
 def test_a_run_of_thousands_of_steps_is_a_page_that_can_be_read(site: SiteUnderTest) -> None:
     """The first and the last of them, and where the others are."""
-    site.run("r", measured=measure(run_log(Shape(steps=3_000))))
+    site.add_run("r", measured=measure(run_log(Shape(steps=3_000))))
     page = ParsedPage(site.get("/runs/r").text)
     assert 1_000 == sum(tag == "tr" for tag, _ in page.tags[_place(page, "steps") :]) - 1
     assert "The first and the last 500 steps; the 2,000 between them are in the JSON" in page.text
@@ -247,7 +247,7 @@ def test_a_fault_of_the_program_is_one_clear_page(
     site: SiteUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With all that every page has, and nothing of the fault itself; programs are answered in JSON."""
-    site.report(samples.report(samples.failing()))
+    site.add_report(samples.report(samples.failing()))
     monkeypatch.delattr("bot.web.pages.pull_request.pull_view")
     answer = site.get(f"/{PUBLIC}/pull/4270", fails=True)
     assert (500, "no-store") == (answer.status_code, answer.headers["cache-control"])
@@ -262,8 +262,8 @@ def test_a_fault_of_the_program_is_one_clear_page(
 
 def test_pages_lead_to_the_github_that_the_repositories_are_on(site: SiteUnderTest) -> None:
     """A company's own server, say; nothing leads to the public site then."""
-    theirs = replace(site, github="https://git.company.example")
-    theirs.report(samples.mixed())
+    theirs = replace(site, github_url="https://git.company.example")
+    theirs.add_report(samples.mixed())
     answer = theirs.get(f"/{PUBLIC}/pull/{samples.mixed().number}")
     assert f"https://git.company.example/{PUBLIC}/commit/" in answer.text
     assert "github.com" not in answer.text

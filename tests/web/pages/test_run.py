@@ -85,5 +85,5 @@ def test_the_page_says_how_a_run_stands_now(
 
 def test_a_found_run_has_no_life(site: SiteUnderTest, tmp_path: Path) -> None:
     """Nothing is said of attempts where we started nothing."""
-    site.run("good", b"a log\n")
+    site.add_run("good", b"a log\n")
     assert "Attempts before" not in site.get("/runs/good").text
