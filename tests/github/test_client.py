@@ -16,21 +16,21 @@ FIRST = 1_795_000_000.0
 
 
 async def test_the_app_knows_its_name_and_where_it_is_installed(hub: Hub) -> None:
-    """The slug is asked once."""
+    """The slug is requested once."""
     assert ("maxview", "maxview") == (await hub.github.app_slug(), await hub.github.app_slug())
     assert (1,) == await hub.github.installations()
     assert ["GET /app", "GET /app/installations"] == hub.stand_in.state.requests
 
 
 async def test_repositories_are_known_with_their_facts(hub: Hub) -> None:
-    """The list of an installation and a single look agree."""
+    """The list of an installation and a single request agree."""
     facts = Repository(full_name="acme/maxtext", installation=1, default_branch="main", id=1)
     assert (facts,) == await hub.github.repositories(1)
     assert facts == await hub.github.repository_facts(hub.repository)
 
 
 async def test_a_pull_request_is_read_alone_and_in_the_list(hub: Hub) -> None:
-    """Both ways say the same."""
+    """Both ways agree."""
     number = await hub.stand_in.open_pull("feat/x#1", "Add a file", "alice")
     pull = await hub.github.pull(hub.repository, number)
     assert pull == PullRequest(
@@ -53,7 +53,7 @@ async def test_a_pull_request_is_read_alone_and_in_the_list(hub: Hub) -> None:
 
 
 async def test_closed_and_merged_pull_requests_are_not_open(hub: Hub) -> None:
-    """The list holds open ones only; a merged one says so."""
+    """The list holds open ones only; a merged one is marked."""
     number = await hub.stand_in.open_pull("feat/x#1", "Add a file", "alice")
     await hub.stand_in.close_pull(number, merged=True)
     pull = await hub.github.pull(hub.repository, number)
@@ -87,7 +87,7 @@ async def test_both_names_of_a_renamed_file_are_changed(hub: Hub) -> None:
 
 
 async def test_a_pull_request_without_changes_has_no_paths(hub: Hub) -> None:
-    """The comparison of its commits is asked as well, and agrees."""
+    """The comparison of its commits is requested too, and agrees."""
     hub.git.write("empty", {}, hub.git.head("main"))
     number = await hub.stand_in.open_pull("empty", "Nothing", "alice")
     assert () == await hub.github.changed_paths(hub.repository, number)
@@ -95,7 +95,7 @@ async def test_a_pull_request_without_changes_has_no_paths(hub: Hub) -> None:
 
 
 async def test_a_file_is_read_at_a_branch_or_commit(hub: Hub) -> None:
-    """Names with signs that mean something in an address are no trouble."""
+    """Names may hold characters with a meaning in URLs."""
     hub.git.write("feat/x#1", {"a b/c?d#e%20.txt": "odd"})
     at = hub.github.file
     assert await at(hub.repository, ".github/maxview.yml", "main") == "version: 1\n"
@@ -110,8 +110,8 @@ async def test_no_file_is_none(hub: Hub) -> None:
     assert await hub.github.file(hub.repository, "README.md", "no-branch") is None
 
 
-async def test_a_file_that_is_too_long_is_told(hub: Hub) -> None:
-    """GitHub gives no content beyond a megabyte."""
+async def test_a_file_that_is_too_long_is_a_user_error(hub: Hub) -> None:
+    """GitHub returns no content above a megabyte."""
     hub.git.write("main", {"long.txt": "x" * 1_000_001})
     with pytest.raises(UserError, match=r"long.txt is longer than 1 MB"):
         await hub.github.file(hub.repository, "long.txt", "main")
@@ -128,14 +128,14 @@ async def test_the_merge_base_is_the_newest_shared_commit(hub: Hub) -> None:
 
 
 async def test_commits_that_share_nothing_have_no_merge_base(hub: Hub) -> None:
-    """GitHub answers 404, and so is it said."""
+    """GitHub answers 404, so it is not found."""
     hub.git.write("alone", {"a.txt": "a"})
     with pytest.raises(NotFound):
         await hub.github.merge_base(hub.repository, "main", "alone")
 
 
 async def test_ancestors_begin_with_the_commit_itself(hub: Hub) -> None:
-    """Newest first, and no more than asked for."""
+    """Newest first, and no more than requested."""
     head, main = hub.git.head("feat/x#1"), hub.git.head("main")
     found = await hub.github.ancestors(hub.repository, head)
     assert [head, main] == [one.sha for one in found[:2]]
@@ -155,7 +155,7 @@ async def test_the_head_of_a_branch_is_its_newest_commit(hub: Hub) -> None:
 
 
 async def test_permission_is_what_github_says_of_the_person(hub: Hub) -> None:
-    """Whoever is not known there has none."""
+    """An unknown person has none."""
     people = hub.stand_in.state.accounts
     asked = [
         await hub.github.permission(
@@ -167,18 +167,18 @@ async def test_permission_is_what_github_says_of_the_person(hub: Hub) -> None:
     assert [True, True, False, False] == [one is not None and one.may_write for one in asked]
 
 
-async def test_a_login_that_is_somebody_elses_by_now_may_do_nothing(hub: Hub) -> None:
-    """The answer is of the login; the number tells whether it is of the same account."""
+async def test_a_login_of_another_account_has_no_permission(hub: Hub) -> None:
+    """The response is about the login; the id tells whether it is the same account."""
     assert await hub.github.permission(hub.repository, Person(login="alice", id=77)) is None
 
 
 async def test_paths_between_two_branches_are_known(hub: Hub) -> None:
-    """Of a branch that no pull request stands for."""
+    """For a branch without a pull request."""
     assert ("src/new.py",) == await hub.github.compared_paths(hub.repository, "main", "feat/x#1")
 
 
 async def test_a_team_has_members(hub: Hub) -> None:
-    """Whoever is not of the team, or of no such team, is no member."""
+    """A person outside the team, or of an unknown team, is no member."""
     hub.stand_in.state.teams["acme/perf"] = {"bob"}
     asked = [
         await hub.github.is_member(hub.repository, team, Person(login=who, id=1))
@@ -187,8 +187,8 @@ async def test_a_team_has_members(hub: Hub) -> None:
     assert [True, False, False] == asked
 
 
-async def test_a_label_is_made_once_and_then_left_to_its_people(hub: Hub) -> None:
-    """In whatever case they write it; its colour may have been changed."""
+async def test_a_label_is_made_once_and_then_left_alone(hub: Hub) -> None:
+    """Case does not matter; its colour may have changed."""
     for colour in ("1d76db", "000000"):
         await hub.github.make_label(hub.repository, "benchmark", colour=colour, description="Runs it")
     await hub.github.make_label(hub.repository, "Benchmark", colour="ffffff", description="Other")
@@ -198,7 +198,7 @@ async def test_a_label_is_made_once_and_then_left_to_its_people(hub: Hub) -> Non
 
 
 async def test_labels_and_forks_are_read_with_a_pull_request(hub: Hub) -> None:
-    """What it bears now, and whose branch it is from."""
+    """Its labels now, and the repository of its branch."""
     number = await hub.stand_in.open_pull("feat/x#1", "Add", "mallory", fork="mallory/maxtext")
     await hub.stand_in.label(number, "benchmark", "bob")
     pull = await hub.github.pull(hub.repository, number)
@@ -220,7 +220,7 @@ async def test_a_comment_is_made_read_edited_and_deleted(hub: Hub) -> None:
     assert await hub.github.comment(hub.repository, made.id) is None
 
 
-async def test_deleting_what_is_gone_is_done(hub: Hub) -> None:
+async def test_deleting_a_deleted_comment_is_no_error(hub: Hub) -> None:
     """A repeated deletion does nothing; the description of GitHub leaves its 404 out."""
     await hub.github.delete_comment(hub.repository, 999)
     assert ["the status 404 is not described"] == [one.text for one in hub.contract.violations]
@@ -244,15 +244,15 @@ async def test_a_reaction_may_be_repeated(hub: Hub) -> None:
     assert ("eyes",) == hub.stand_in.reactions_to(comment)
 
 
-async def test_what_github_refuses_as_wrong_is_our_fault(hub: Hub) -> None:
-    """A comment beyond GitHub's limit is a mistake of ours, not of the reader."""
+async def test_an_invalid_request_is_an_internal_error(hub: Hub) -> None:
+    """A comment above GitHub's limit is our mistake, not the reader's."""
     number = await hub.stand_in.open_pull("feat/x#1", "Add a file", "alice")
     with pytest.raises(InternalError, match="422"):
         await hub.github.create_comment(hub.repository, number, "x" * 70_000)
 
 
-async def test_another_repository_is_missing(hub: Hub) -> None:
-    """What the App may not see and what is not there look alike."""
+async def test_an_unknown_repository_is_not_found(hub: Hub) -> None:
+    """Absent and invisible repositories look alike."""
     other = Repository(full_name="acme/other", installation=1)
     with pytest.raises(NotFound):
         await hub.github.pull(other, 1)

@@ -122,7 +122,7 @@ async def test_files_and_facts_are_read(side: Side) -> None:
     assert (REPOSITORY, "main", False) == (facts.full_name, facts.default_branch, facts.private)
 
 
-async def test_permissions_are_asked(side: Side) -> None:
+async def test_permissions_are_read(side: Side) -> None:
     """Its own names of roles are understood, and a stranger has none."""
     asked = [await side.permission(who) for who in ("alice", "bob", "mallory", "nobody")]
     assert [Permission.ADMIN, Permission.WRITE, Permission.NONE, Permission.NONE] == asked
@@ -196,7 +196,7 @@ async def test_its_webhooks_are_read_and_signed(side: Side, receiver: WebhookRec
     )
 
 
-async def test_what_it_does_not_have_is_missing(side: Side) -> None:
+async def test_unsupported_operations_are_not_found(side: Side) -> None:
     """Reactions and an installation's repositories are tested on the stand-in alone."""
     comment = side.emulate.comment(side.number, "alice", "/benchmark")
     with pytest.raises(NotFound):

@@ -16,8 +16,8 @@ def _refused(
 
 
 @pytest.mark.parametrize("status", [404, 410, 451])
-def test_what_is_not_there_or_not_ours_to_see_is_missing(status: int) -> None:
-    """GitHub answers both alike."""
+def test_what_is_absent_or_invisible_is_not_found(status: int) -> None:
+    """GitHub answers both the same way."""
     error = _refused(status, "Not Found")
     assert isinstance(error, NotFound)
     assert f"GitHub answered {status} to GET /x: Not Found" in error.text
@@ -26,14 +26,14 @@ def test_what_is_not_there_or_not_ours_to_see_is_missing(status: int) -> None:
 @pytest.mark.parametrize(
     ("status", "message"), [(422, "No commit found for SHA: x"), (409, "Git Repository is empty.")]
 )
-def test_a_commit_that_is_not_there_is_missing(status: int, message: str) -> None:
-    """Reading has these two ways of not finding."""
+def test_an_unknown_commit_is_not_found(status: int, message: str) -> None:
+    """GitHub has these two statuses for it."""
     assert isinstance(_refused(status, message), NotFound)
     assert type(_refused(status, message, method="POST")) is InternalError
 
 
-def test_a_forbidden_act_names_the_permission() -> None:
-    """The operator is told what the App needs."""
+def test_a_forbidden_request_names_the_permission() -> None:
+    """The operator reads what the App needs."""
     error = _refused(
         403, "Resource not accessible by integration", x_accepted_github_permissions="issues=write"
     )
@@ -67,7 +67,7 @@ def test_a_forbidden_act_names_the_permission() -> None:
         (403, "", {"retry_after": "0"}, 1.0),
     ],
 )
-def test_a_limit_says_when_to_come_back(
+def test_a_rate_limit_says_when_to_retry(
     status: int, message: str, headers: dict[str, str], after: float
 ) -> None:
     """Retry-After first, then the reset of a spent limit, else a minute."""
@@ -76,7 +76,7 @@ def test_a_limit_says_when_to_come_back(
     assert (after, False) == (error.after, error.may_have_acted)
 
 
-def test_trouble_of_github_passes_but_it_may_have_acted() -> None:
+def test_a_server_error_is_transient_and_may_have_acted() -> None:
     """A 502 can come after the write took effect."""
     error, told = _refused(502), _refused(503, retry_after="120")
     assert isinstance(error, TransientError)
@@ -87,12 +87,12 @@ def test_trouble_of_github_passes_but_it_may_have_acted() -> None:
     )
 
 
-def test_other_refusals_are_our_fault() -> None:
-    """Nobody outside can put a wrong request right."""
+def test_other_refusals_are_internal_errors() -> None:
+    """Only we can correct a wrong request."""
     assert type(_refused(400)) is InternalError
     assert type(_refused(422, "Validation Failed", method="POST")) is InternalError
 
 
 def test_a_long_message_is_cut() -> None:
-    """What GitHub says is shown, not all it could say."""
+    """Its beginning is shown."""
     assert len(str(_refused(400, "x" * 10_000))) < 400

@@ -48,8 +48,8 @@ def _paced(clock: Clock, requests: list[str]) -> int:
     return sent
 
 
-def test_a_minute_and_an_hour_have_their_writes() -> None:
-    """The next write says when it may be sent; then it is."""
+def test_writes_are_limited_per_minute_and_hour() -> None:
+    """A refused write says when it may be sent, and then it may."""
     clock = Clock()
     limiter = RateLimiter(clock)
     for _ in range(WRITES_PER_MINUTE):
@@ -63,15 +63,15 @@ def test_a_minute_and_an_hour_have_their_writes() -> None:
     limiter.count(1, "PATCH")
 
 
-def test_reading_has_its_points() -> None:
+def test_reads_are_limited_by_points() -> None:
     """Writes cost five times as much."""
     assert POINTS_PER_MINUTE == _paced(Clock(), ["GET"] * 2000)
     assert WRITES_PER_MINUTE == _paced(Clock(), ["POST"] * 2000)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["GET", "POST"]), st.floats(0, 30)), max_size=700))
-def test_no_window_ever_holds_more_than_is_allowed(requests: list[tuple[str, float]]) -> None:
-    """Whatever comes when: every minute and every hour keeps its limits."""
+def test_no_window_ever_exceeds_a_limit(requests: list[tuple[str, float]]) -> None:
+    """Every minute and every hour keeps its limits, whatever comes when."""
     clock = Clock()
     limiter, writes, waits = RateLimiter(clock), list[float](), list[float]()
     for method, later in requests:
@@ -90,7 +90,7 @@ def test_no_window_ever_holds_more_than_is_allowed(requests: list[tuple[str, flo
     )
 
 
-def test_processes_share_what_an_installation_may_send(database: Database) -> None:
+def test_processes_share_the_limits_of_an_installation(database: Database) -> None:
     """Two that tell each other once a second send no more than GitHub allows; a process that begins anew
     counts what the one before it sent."""
     clock, sent = Clock(), 0
@@ -119,7 +119,7 @@ def test_processes_share_what_an_installation_may_send(database: Database) -> No
     assert WRITES_PER_MINUTE <= sent <= 80
 
 
-def test_an_hour_is_shared_too_and_what_is_older_is_forgotten(database: Database) -> None:
+def test_the_hourly_limit_is_shared_and_older_usage_is_dropped(database: Database) -> None:
     """Also where nothing is heard for a while; a clock that is an hour ahead holds up nobody."""
     clock = Clock()
     one, other = RateLimiter(clock), RateLimiter(clock)
@@ -145,8 +145,8 @@ def test_an_hour_is_shared_too_and_what_is_older_is_forgotten(database: Database
     asyncio.run(scene())
 
 
-def test_who_cannot_reach_the_database_counts_for_itself(database: Database) -> None:
-    """What was heard before still counts."""
+def test_without_the_database_each_process_counts_alone(database: Database) -> None:
+    """Usage received before still counts."""
     clock = Clock()
     one = RateLimiter(clock)
 
@@ -163,8 +163,8 @@ def test_who_cannot_reach_the_database_counts_for_itself(database: Database) -> 
     asyncio.run(scene())
 
 
-def test_what_was_sent_while_the_database_was_away_is_told_when_it_is_back(database: Database) -> None:
-    """GitHub counted it all the same."""
+def test_usage_during_a_database_outage_is_reported_afterwards(database: Database) -> None:
+    """GitHub counted it too."""
     clock = Clock()
     one, other = RateLimiter(clock), RateLimiter(clock)
 
@@ -210,8 +210,8 @@ def test_the_circuit_opens_probes_and_closes() -> None:
     circuit.before_request()
 
 
-def test_a_probe_that_never_ends_is_not_the_last() -> None:
-    """Who probes may die: after the time that a request can take another one may."""
+def test_another_probe_follows_one_that_never_ends() -> None:
+    """A probing process may die: another one may probe after the longest time of a request."""
     clock = Clock()
     circuit = CircuitBreaker(clock)
     for _ in range(FAILURES_TO_OPEN):
@@ -222,8 +222,8 @@ def test_a_probe_that_never_ends_is_not_the_last() -> None:
     circuit.before_request()
 
 
-def test_who_waits_for_an_outage_is_not_made_to_wait_longer_each_time() -> None:
-    """However often a row met it, it is tried right after the next probe."""
+def test_waiting_for_an_outage_does_not_grow_the_backoff() -> None:
+    """A row is tried right after the next probe, however often it met the outage."""
     assert 5.0 + FIRST_DELAY == retry_delay(12, Outage("away", after=5.0), jitter=1.0)
 
 
@@ -251,7 +251,7 @@ def _bad_gateway(_: httpx.Request) -> httpx.Response:
 
 
 @pytest.mark.parametrize("fail", [_refuse, _bad_gateway])
-def test_an_outage_is_asked_about_now_and_then_and_ends_by_itself(
+def test_an_outage_is_probed_and_ends_by_itself(
     fail: Callable[[httpx.Request], httpx.Response],
 ) -> None:
     """A hundred calls during an outage send a handful of requests; the first good answer lets all through,

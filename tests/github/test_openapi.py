@@ -20,7 +20,7 @@ async def _violations(
     return [one.text for one in contract.violations]
 
 
-async def test_a_right_request_and_answer_pass() -> None:
+async def test_a_valid_request_and_response_pass() -> None:
     """An empty list of comments is one."""
     assert [] == await _violations("GET", f"{COMMENTS}?per_page=100&page=2", answer=[])
 
@@ -33,31 +33,31 @@ async def test_a_right_request_and_answer_pass() -> None:
         ({"body": "x", "color": "red"}, "the body's color is not known"),
     ],
 )
-async def test_a_wrong_body_is_seen(body: object, problem: str) -> None:
+async def test_a_wrong_body_is_reported(body: object, problem: str) -> None:
     """Types, missing and unknown fields."""
     assert problem in await _violations("POST", COMMENTS, 404, {}, json=body)
 
 
-async def test_a_wrong_query_is_seen() -> None:
+async def test_a_wrong_query_is_reported() -> None:
     """Unknown names and wrong types."""
     assert ["the query size is not known"] == await _violations("GET", f"{COMMENTS}?size=1", answer=[])
     assert len(await _violations("GET", f"{COMMENTS}?per_page=many", answer=[])) == 1
 
 
-async def test_missing_headers_are_seen() -> None:
+async def test_missing_headers_are_reported() -> None:
     """The version and the token."""
     expected = ["the request names no API version", "the request has no Authorization"]
     assert expected == await _violations("GET", COMMENTS, answer=[], headers={})
 
 
-async def test_a_wrong_answer_is_seen() -> None:
+async def test_a_wrong_response_is_reported() -> None:
     """Undescribed statuses and missing fields."""
     assert ["the status 418 is not described"] == await _violations("GET", COMMENTS, 418, {})
     found = await _violations("GET", COMMENTS, answer=[{"id": 1}])
     assert 'answer 200 []: "user" is a required property' in found
 
 
-async def test_an_unknown_operation_is_seen() -> None:
+async def test_an_unknown_operation_is_reported() -> None:
     """Only what is listed may be called."""
     expected = ["GitHub has no such operation, or we do not list it"]
     assert expected == await _violations("GET", "/repos/acme/maxtext/nothing", answer={})

@@ -72,7 +72,7 @@ def _failing(problem: type[httpx.TransportError]) -> Answering:
 
 
 async def test_twenty_calls_at_once_mint_one_token() -> None:
-    """Minting waits for nobody but happens once; each installation has its own."""
+    """Each installation has its own token."""
     wire = Wire(_comment)
     github = _github(wire)
     await asyncio.gather(*(github.comment(MAXTEXT, 5) for _ in range(20)))
@@ -84,7 +84,7 @@ async def test_twenty_calls_at_once_mint_one_token() -> None:
 
 @pytest.mark.parametrize("expires", ["2026-11-21T07:00:00Z", "2026-11-21T07:00:00.123Z"])
 async def test_a_token_is_renewed_in_its_last_minute(expires: str) -> None:
-    """An hour is used but for a minute; a fake that gives milliseconds is understood."""
+    """A token is used for its hour less a minute; an expiry with milliseconds is read too."""
     clock = Clock()
     wire = Wire(_comment, expires)
     github = _github(wire, clock)
@@ -112,7 +112,7 @@ async def test_a_refused_token_is_replaced_once(hub: Hub) -> None:
     hub.contract.violations.clear()
 
 
-async def test_a_token_refused_twice_passes_later() -> None:
+async def test_a_token_refused_twice_is_a_transient_error() -> None:
     """A new token may not be known everywhere yet."""
     wire = Wire(lambda _: httpx.Response(401, json={"message": "Bad credentials"}))
     with pytest.raises(TransientError) as raised:
@@ -121,7 +121,7 @@ async def test_a_token_refused_twice_passes_later() -> None:
 
 
 async def test_twenty_refused_calls_mint_one_new_token(hub: Hub) -> None:
-    """A late complaint about the old token does not throw away the new one."""
+    """A late refusal of the old token does not drop the new one."""
     await hub.github.repository_facts(hub.repository)
     hub.stand_in.revoke_tokens()
     before = len(hub.stand_in.state.requests)
@@ -131,7 +131,7 @@ async def test_twenty_refused_calls_mint_one_new_token(hub: Hub) -> None:
     hub.contract.violations.clear()
 
 
-async def test_a_refused_app_is_ours_to_put_right() -> None:
+async def test_a_refused_app_is_an_internal_error() -> None:
     """The message names the settings, not the key."""
 
     wire = Wire(lambda _: httpx.Response(401, json={"message": "A JSON web token could not be decoded"}))
@@ -141,7 +141,7 @@ async def test_a_refused_app_is_ours_to_put_right() -> None:
     assert not isinstance(raised.value, TransientError)
 
 
-async def test_a_key_that_is_none_is_not_shown() -> None:
+async def test_an_invalid_key_is_not_shown() -> None:
     """Neither the message nor its causes hold the text of the key."""
     with pytest.raises(InternalError, match="GITHUB_PRIVATE_KEY") as raised:
         await _github(Wire(_comment), key="-----BEGIN RSA PRIVATE KEY-----\nc2VjcmV0\n").app_slug()
@@ -149,7 +149,7 @@ async def test_a_key_that_is_none_is_not_shown() -> None:
     assert "c2VjcmV0" not in str(raised.value)
 
 
-async def test_nothing_shows_a_secret(caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_log_repr_or_error_shows_a_secret(caplog: pytest.LogCaptureFixture) -> None:
     """No log line, no repr and no error holds a token or the key."""
     caplog.set_level(logging.DEBUG)
     wire = Wire(lambda _: httpx.Response(500, text="no"))
@@ -181,8 +181,8 @@ async def test_a_prefix_of_the_address_is_kept() -> None:
     ] == [one.url.path for one in wire.sent]
 
 
-async def test_the_connection_outlives_every_call_and_is_closed_once() -> None:
-    """Clients come and go; the transport is one."""
+async def test_the_connection_is_shared_and_closed_once() -> None:
+    """All clients share one transport."""
     wire = Wire(_comment)
     github = _github(wire)
     for _ in range(3):
@@ -200,7 +200,7 @@ async def test_a_client_that_was_never_used_closes() -> None:
 
 
 @pytest.mark.parametrize("problem", [httpx.ReadTimeout, httpx.ReadError, httpx.RemoteProtocolError])
-async def test_a_comment_whose_answer_was_lost_is_unclear_and_sent_once(
+async def test_a_comment_without_a_response_is_an_uncertain_write(
     problem: type[httpx.TransportError],
 ) -> None:
     """GitHub may have written it."""
@@ -211,7 +211,9 @@ async def test_a_comment_whose_answer_was_lost_is_unclear_and_sent_once(
 
 
 @pytest.mark.parametrize("problem", [httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout])
-async def test_a_comment_that_was_never_sent_is_tried_later(problem: type[httpx.TransportError]) -> None:
+async def test_a_comment_that_was_never_sent_is_a_transient_error(
+    problem: type[httpx.TransportError],
+) -> None:
     """GitHub cannot have written it."""
     with pytest.raises(TransientError) as raised:
         await _github(Wire(_failing(problem))).create_comment(MAXTEXT, 1, "b")
@@ -219,7 +221,7 @@ async def test_a_comment_that_was_never_sent_is_tried_later(problem: type[httpx.
 
 
 async def test_a_502_after_the_write_leaves_one_comment(hub: Hub) -> None:
-    """The write took effect, the answer says it did not: nothing is sent again."""
+    """The write took effect, the status says it did not: nothing is sent again."""
     number = await hub.stand_in.open_pull("feat/x#1", "Add a file", "alice")
     hub.stand_in.fail_next("POST", "/comments", status=502, after=True)
     with pytest.raises(UncertainWrite):
@@ -229,8 +231,8 @@ async def test_a_502_after_the_write_leaves_one_comment(hub: Hub) -> None:
     hub.contract.violations.clear()
 
 
-async def test_reading_that_fails_passes_and_is_sent_once() -> None:
-    """Whoever asked decides when to ask again."""
+async def test_a_failed_read_is_transient_and_sent_once() -> None:
+    """The caller decides when to retry."""
     wire = Wire(_failing(httpx.ReadTimeout))
     with pytest.raises(TransientError):
         await _github(wire).pull(MAXTEXT, 1)
@@ -238,7 +240,7 @@ async def test_reading_that_fails_passes_and_is_sent_once() -> None:
 
 
 async def test_after_a_limit_nothing_is_sent_until_it_ends(hub: Hub) -> None:
-    """Asking on while limited makes GitHub close the door for longer."""
+    """Requests during a limit make GitHub extend it."""
     headers = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(hub.clock.time) + 90)}
     hub.stand_in.fail_next("GET", "/maxtext", status=403, message="API rate limit exceeded", headers=headers)
     for left in (90.0, 90.0, 30.0):
@@ -268,29 +270,29 @@ async def test_a_limit_of_one_installation_leaves_others_alone() -> None:
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"[1", b"\xff"])
-async def test_an_answer_that_is_not_json_passes(body: bytes) -> None:
-    """Something between GitHub and us answered."""
+async def test_a_response_that_is_not_json_is_transient(body: bytes) -> None:
+    """A proxy between GitHub and us answered."""
     with pytest.raises(TransientError, match="not JSON"):
         await _github(Wire(lambda _: httpx.Response(200, content=body))).pull(MAXTEXT, 1)
 
 
 @pytest.mark.parametrize("body", [{}, [], [1], "text", {"number": "x"}])
-async def test_an_answer_of_another_shape_names_the_request(body: object) -> None:
-    """It says what was asked and what is not as known."""
+async def test_a_response_of_another_shape_names_the_request(body: object) -> None:
+    """It names the request and what is unexpected."""
     with pytest.raises(InternalError, match="GET /repos/acme/maxtext/pulls/1"):
         await _github(Wire(lambda _: httpx.Response(200, json=body))).pull(MAXTEXT, 1)
 
 
-async def test_a_list_that_never_ends_is_left() -> None:
-    """A next page that leads to itself is not followed for ever."""
+async def test_an_endless_list_is_cut() -> None:
+    """A next page that links to itself is not followed for ever."""
     link = {"Link": '<http://g.test/installation/repositories?page=2>; rel="next"'}
     wire = Wire(lambda _: httpx.Response(200, json={"repositories": []}, headers=link))
     assert () == await _github(wire).repositories(1)
     assert len(wire.sent) <= 102
 
 
-async def test_names_cannot_leave_their_place_in_the_address() -> None:
-    """Whatever a branch or login is called, it stays one segment."""
+async def test_names_are_quoted_as_one_path_segment() -> None:
+    """A branch or login stays one segment, whatever its name."""
     wire = Wire(lambda _: httpx.Response(404, json={"message": "Not Found"}))
     github = _github(wire)
     await github.permission(MAXTEXT, Person(login="../../evil?x=1#y", id=1))
@@ -302,8 +304,8 @@ async def test_names_cannot_leave_their_place_in_the_address() -> None:
     ] == [one.url.raw_path for one in wire.sent[1:]]
 
 
-async def test_a_comment_is_sent_as_it_is() -> None:
-    """Signs and lines survive."""
+async def test_a_comment_is_sent_unchanged() -> None:
+    """Characters and lines survive."""
     wire = Wire(_comment)
     await _github(wire).create_comment(MAXTEXT, 1, "é\n🔴 `x`")
     assert {"body": "é\n🔴 `x`"} == json.loads(wire.sent[-1].content)

@@ -32,7 +32,7 @@ def _run_on(environment: Environment) -> MeasuredRun:
 
 
 def test_equal_sides_have_no_caveat() -> None:
-    """Nothing to say is nothing said."""
+    """No difference, no caveat."""
     assert find_caveats([run()], [run()]) == ()
 
 
@@ -78,7 +78,7 @@ def test_quantisation_by_another_name_is_the_same() -> None:
 
 
 def test_another_case_is_not_comparable() -> None:
-    """The run name carries it."""
+    """The run name states the case."""
     other = CASE.replace("03_dropout", "04_int8")
     assert _caveats_found(_run_on(replace(TPU, run_name=CASE)), _run_on(replace(TPU, run_name=other))) == [
         (CaveatKind.WORKLOAD, "case", CaveatWeight.NOT_COMPARABLE)
@@ -86,7 +86,7 @@ def test_another_case_is_not_comparable() -> None:
 
 
 def test_another_parameter_count_is_not_comparable() -> None:
-    """By its last printed digit: 1.104 and 1.105 billion are two models."""
+    """1.104 and 1.105 billion parameters are two models."""
     head = measure(replace(run_log(), parameters_billion=1.105))
     assert _caveats_found(run(), head) == [
         (CaveatKind.WORKLOAD, "parameters_billion", CaveatWeight.NOT_COMPARABLE)
@@ -117,7 +117,7 @@ def test_mixed_clocks_are_not_comparable() -> None:
 
 
 def test_no_timestamps_on_either_side_is_noted() -> None:
-    """Both are read from the same clock, if not the better one."""
+    """Both times come from the same clock, though not the better one."""
     assert _caveats_found(run(Shape(timed=False)), run(Shape(timed=False))) == [
         (CaveatKind.CLOCK, "steady_clock", CaveatWeight.NOTED)
     ]
@@ -131,14 +131,14 @@ def test_two_dialects_compare_by_their_timestamps() -> None:
 
 
 def test_another_number_of_steps_is_noted() -> None:
-    """It changes the mean, not the step."""
+    """It changes the mean, not the step time."""
     assert _caveats_found(run(), run(Shape(steps=30))) == [
         (CaveatKind.STEPS, "last_step", CaveatWeight.NOTED)
     ]
 
 
 def test_no_common_step_is_not_comparable() -> None:
-    """One trained the beginning, the other a later stretch."""
+    """One side trained the beginning, the other a later part."""
     assert (CaveatKind.STEPS, "steps", CaveatWeight.NOT_COMPARABLE) in _caveats_found(
         run(), run(Shape(first=100))
     )
@@ -159,7 +159,7 @@ def test_one_odd_run_among_repeats_is_a_difference() -> None:
 
 
 def test_a_summary_names_each_way_out_once() -> None:
-    """Three versions of one image are one thing to do."""
+    """Three versions of one image need one action."""
     found = find_caveats([run()], [_run_on(replace(TPU, jax="0.8.1", jaxlib="0.8.1"))])
     assert (
         summarize_caveats(found)
@@ -184,8 +184,8 @@ def test_one_commit_and_the_same_call_sites_are_the_same_code() -> None:
     assert _provenance(run(), run(), SHA, SHA + "0" * 31) == (True, ())
 
 
-def test_one_commit_from_two_sources_is_said() -> None:
-    """The labels say one thing, the lines another."""
+def test_one_commit_from_two_sources_is_noted() -> None:
+    """The labels name one commit, the lines come from two."""
     same, found = _provenance(run(), _run_on(MOVED_CALL_SITES), SHA, SHA)
     assert not same
     assert [(caveat.base, caveat.head) for caveat in found] == [
@@ -197,25 +197,25 @@ def test_one_commit_from_two_sources_is_said() -> None:
     )
 
 
-def test_one_commit_with_other_fields_is_said() -> None:
+def test_one_commit_with_other_fields_is_noted() -> None:
     """A step line that gained a field came from other code."""
     _, found = _provenance(run(), run(Shape(perplexity=False)), SHA, SHA)
     assert [(caveat.base, caveat.head) for caveat in found] == [("perplexity", "none")]
 
 
 def test_two_commits_may_print_from_two_places() -> None:
-    """That is what a change is."""
+    """A change moves lines."""
     assert _provenance(run(), _run_on(MOVED_CALL_SITES), SHA, "1111111") == (False, ())
 
 
 def test_unknown_commits_from_two_sources_are_noted() -> None:
-    """Nothing else tells that the code differs."""
+    """Only the call sites show that the code differs."""
     _, found = _provenance(run(), _run_on(MOVED_CALL_SITES), None, None)
     assert found[0].text.startswith("the logs do not record both commits, and their lines come from")
 
 
-def test_a_misfiled_log_is_said() -> None:
-    """The log knows better than its folder which commit ran."""
+def test_a_misfiled_log_gets_a_caveat() -> None:
+    """The log states which commit ran, whatever its folder."""
     head = _run_on(replace(TPU, commit="2222222222"))
     same, found = _provenance(run(), head, SHA, SHA)
     assert not same
@@ -225,32 +225,32 @@ def test_a_misfiled_log_is_said() -> None:
 
 
 def test_variants_of_one_commit_are_not_the_same_code() -> None:
-    """Linen against NNX is a comparison that may well differ."""
+    """Linen and NNX may differ at one commit."""
     base, head = (_run_on(replace(TPU, run_name=CASE.replace("linen", name))) for name in ("linen", "nnx"))
     assert not check_provenance([base], [head], SHA, SHA).same_claim
 
 
 @pytest.mark.parametrize("other", [SHA, SHA.upper(), SHA[:7], SHA + "0" * 31])
 def test_seven_digits_make_a_commit(other: str) -> None:
-    """Equal, or one the beginning of the other."""
+    """Equal, or one is the beginning of the other."""
     assert same_commit(SHA, other)
 
 
 @pytest.mark.parametrize("other", [SHA[:6], "574ad3fb8", ""])
 def test_fewer_digits_may_be_two_commits(other: str) -> None:
-    """And another digit is another commit."""
+    """Another digit means another commit."""
     assert not same_commit(SHA, other)
 
 
 @pytest.mark.parametrize("names", [("linen", "linen"), ("linen", "nnx")])
-def test_what_the_sides_are_said_to_be_outranks_their_run_names(names: tuple[str, str]) -> None:
-    """Two variants are never one code, two sides in one variant are, whatever the runs are called."""
+def test_the_stated_axis_outranks_the_run_names(names: tuple[str, str]) -> None:
+    """Two variants are never one code; two sides of one variant are, whatever the runs are called."""
     base, head = ([_run_on(replace(TPU, run_name=CASE.replace("linen", name)))] for name in names)
     assert not check_provenance(base, head, SHA, SHA, across=ComparisonAxis.VARIANTS).same_claim
     assert check_provenance(base, head, SHA, SHA, across=ComparisonAxis.COMMITS).same_claim
 
 
-def test_copies_are_told_by_what_the_log_says() -> None:
+def test_copies_of_a_log_count_as_one_run() -> None:
     """Another name, another place in the file and a NaN loss do not make another run."""
     log = run_log(Shape(losses=[9.0] * 19 + [nan]))
     moved = tuple(replace(step, offset=step.offset + 7) for step in log.steps)
@@ -258,8 +258,8 @@ def test_copies_are_told_by_what_the_log_says() -> None:
     assert deduplicate_runs(copies) == (tuple(copies[:2]), ((0, 2),))
 
 
-def test_repeats_stay_repeats() -> None:
-    """Runs of one case differ in their step times; failures before the first step in what they say."""
+def test_different_runs_are_all_kept() -> None:
+    """Runs of one case differ in their step times, failures before the first step in their messages."""
     runs = (run(Shape(seed=1)), run(Shape(seed=2)), failed(), failed(error="KeyError: 1"))
     assert deduplicate_runs(runs) == (runs, ())
 
@@ -303,6 +303,6 @@ def test_what_differs_from_run_to_run_is_not_in_the_key() -> None:
         ({"device_kind": "a · b"}, ("a", None)),
     ],
 )
-def test_conditions_tell_the_devices(said: dict[str, object], devices: object) -> None:
-    """What a log did not state is absent, and an odd name is no number."""
+def test_devices_are_parsed_from_the_conditions(said: dict[str, object], devices: object) -> None:
+    """An unstated value is None, and so is a count that is no number."""
     assert parse_devices(conditions_text(_run_in(**said))) == devices

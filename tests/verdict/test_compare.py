@@ -43,13 +43,13 @@ def _verdict(base: MeasuredRun, head: MeasuredRun) -> tuple[Verdict, TimingVerdi
         (Shape(steps=5), Verdict.INCONCLUSIVE),
     ],
 )
-def test_the_clock_decides_where_all_else_is_alike(head: Shape, verdict: Verdict) -> None:
+def test_the_step_time_decides_where_all_else_is_equal(head: Shape, verdict: Verdict) -> None:
     """One run a side on a TPU, with the device's default noise."""
     assert compare([run()], [run(head)]).verdict is verdict
 
 
 def test_a_faster_run_that_diverged_is_red() -> None:
-    """Correctness outranks speed; the clock's word stays visible."""
+    """Correctness outranks speed; the timing verdict stays visible."""
     head = run(replace(FAST, losses=losses(20, scale=1.1)))
     assert _verdict(run(), head) == (Verdict.DIVERGED, TimingVerdict.FASTER)
 
@@ -62,14 +62,14 @@ def test_a_faster_run_that_diverged_is_red() -> None:
     ],
 )
 def test_changed_numbers_are_diverged(scale: float, loss: LossVerdict, reason: str) -> None:
-    """No other word of the contract says that the numbers changed; the reason says which way."""
+    """No other verdict says that the numbers changed; the reason says how."""
     found = compare([run()], [run(Shape(losses=losses(20, scale=scale)))])
     assert (found.verdict, found.loss.verdict) == (Verdict.DIVERGED, loss)
     assert found.reason.startswith(reason)
 
 
 def test_another_jax_withholds_the_timing_and_keeps_its_figures() -> None:
-    """Code and environment changed together: nobody can tell which made it slower."""
+    """Code and environment changed together: either may have made it slower."""
     found = compare([run()], [run(SLOW, environment=structs.replace(TPU, jax="0.8.1"))])
     assert (found.verdict, found.timing.verdict) == (Verdict.NOT_LIKE_FOR_LIKE, TimingVerdict.WITHHELD)
     assert found.timing.change == pytest.approx(0.0594, rel=0.05)
@@ -135,7 +135,7 @@ def test_other_devices_have_no_delta() -> None:
         ),
     ],
 )
-def test_how_the_runs_ended_speaks_first(
+def test_outcomes_decide_before_figures(
     base: MeasuredRun, head: MeasuredRun, verdict: Verdict, reason: str
 ) -> None:
     """The change's failures are red, the cluster's are a reason to run again."""
@@ -150,7 +150,7 @@ def test_how_the_runs_ended_speaks_first(
 
 
 def test_the_clusters_failure_says_to_run_it_again() -> None:
-    """Nobody should look for it in the change."""
+    """The change did not cause it."""
     assert compare([run()], [failed("tpu_busy")]).reason.endswith("the cluster failed it: rerun")
 
 
@@ -164,14 +164,14 @@ def test_a_nan_that_was_printed_is_diverged() -> None:
 
 @pytest.mark.parametrize("sides", [((), ()), ((run(),), ()), ((), (run(),))])
 def test_a_side_without_runs_is_not_comparable(sides: tuple[tuple[MeasuredRun, ...], ...]) -> None:
-    """And never an error."""
+    """It is no error."""
     found = compare(*sides)
     assert found.verdict is Verdict.NOT_COMPARABLE
     assert "has no run; wait for it or run it" in found.reason
 
 
 def test_a_flaky_head_is_not_green() -> None:
-    """Two of three passed; the third is said."""
+    """Two of three passed; the reason names the third."""
     found = compare([run()], [run(Shape(seed=2)), failed(), run(Shape(seed=3))])
     assert (found.verdict, found.timing.verdict, found.timing.n) == (
         Verdict.INCONCLUSIVE,
@@ -190,8 +190,8 @@ def test_a_run_the_cluster_failed_does_not_make_a_head_flaky() -> None:
 @pytest.mark.parametrize(
     ("warning", "said"), [(GzipDamage.CORRUPT.value, "corrupt"), (GzipDamage.TRUNCATED.value, "truncated")]
 )
-def test_a_damaged_log_is_said_to_be_one(warning: str, said: str) -> None:
-    """The run may have ended well: it is the file that has to be copied again."""
+def test_a_damaged_log_is_named_as_damaged(warning: str, said: str) -> None:
+    """The run may have ended well; the file must be copied again."""
     cut = ended(OutcomeState.INCOMPLETE)
     found = compare([run()], [structs.replace(cut, log=structs.replace(cut.log, warnings=(warning,)))])
     assert found.verdict is Verdict.NOT_COMPARABLE
@@ -201,8 +201,8 @@ def test_a_damaged_log_is_said_to_be_one(warning: str, said: str) -> None:
     )
 
 
-def test_a_kill_without_a_word_blames_nobody_and_excuses_nothing() -> None:
-    """Alone it is a reason to run again; beside runs that passed it keeps the answer from being green."""
+def test_an_unexplained_kill_is_neither_blamed_nor_excused() -> None:
+    """Alone it asks for a rerun; beside runs that passed it prevents a green verdict."""
     killed = failed("terminated", after=5, exit_code=137, error="")
     alone = compare([run()], [killed])
     assert alone.verdict is Verdict.NOT_COMPARABLE
@@ -216,14 +216,14 @@ def test_a_kill_without_a_word_blames_nobody_and_excuses_nothing() -> None:
 
 @pytest.mark.parametrize("head", [SLOW, FAST])
 def test_one_commit_is_never_slower_than_itself(head: Shape) -> None:
-    """Outside the band it is noise or the machines."""
+    """Above the threshold it is noise or the machines."""
     found = compare([run()], [run(head)], base_commit=SHA, head_commit=SHA)
     assert (found.verdict, found.timing.verdict) == (Verdict.INCONCLUSIVE, TimingVerdict.INCONCLUSIVE)
     assert found.reason == "both sides are the same commit, so this is noise or the machines, not the change"
 
 
 def test_one_commit_is_the_same_as_itself() -> None:
-    """Inside the band there is nothing to explain."""
+    """Below the threshold there is nothing to explain."""
     assert compare([run()], [run(Shape(seed=2))], base_commit=SHA, head_commit=SHA).verdict is Verdict.SAME
 
 
@@ -247,7 +247,7 @@ def test_no_green_without_a_loss(shape: Shape) -> None:
     )
 
 
-def test_a_cpu_earns_its_verdict_by_repeats() -> None:
+def test_a_cpu_needs_repeats_for_a_verdict() -> None:
     """One run a side is inconclusive, three measure the noise."""
     base, head = (repeats(3, sd=0.003, seed=seed, environment=CPU) for seed in (1, 2))
     assert compare(base[:1], head[:1]).verdict is Verdict.INCONCLUSIVE
@@ -257,7 +257,7 @@ def test_a_cpu_earns_its_verdict_by_repeats() -> None:
 
 @pytest.mark.parametrize("silent", ["base", "head"])
 def test_a_side_that_does_not_name_its_device_gets_no_assumed_noise(silent: str) -> None:
-    """What one side states may not be assumed of the other: it may have run on a CPU."""
+    """The other side may have run on a CPU."""
     named, unnamed = run(), run(Shape(seed=2), environment=structs.replace(TPU, device_kind=None))
     base, head = (unnamed, named) if silent == "base" else (named, unnamed)
     found = compare([base], [head])
@@ -267,7 +267,7 @@ def test_a_side_that_does_not_name_its_device_gets_no_assumed_noise(silent: str)
 
 
 def test_the_rows_keep_the_order_of_the_metrics() -> None:
-    """The table that people know comes first, whole even on a side that failed."""
+    """The rows that people know come first, all of them, even for a side that failed."""
     keys = [row.key for row in compare([run()], [failed()]).rows]
     assert keys[:ALWAYS_SHOWN] == [
         "parameters_billion",
@@ -330,7 +330,7 @@ def test_a_large_model_is_not_flagged_for_a_digit() -> None:
     ],
 )
 def test_the_steady_row_is_coloured_by_the_decision(head: Shape, expected: tuple[bool, Direction]) -> None:
-    """And by nothing else; the figures that follow from it are not coloured again."""
+    """Figures derived from it are not coloured again."""
     rows = {row.key: row for row in compare([run()], [run(head)]).rows}
     assert (rows["steady_step_seconds"].judged, rows["steady_step_seconds"].direction) == expected
     informational = ("avg_step_seconds", "last_tokens_per_device", "steady_tokens_per_device", "mfu_percent")
@@ -346,7 +346,7 @@ def test_repeats_are_shown_by_their_median() -> None:
 
 
 def test_only_noted_caveats_leave_a_case_comparable() -> None:
-    """What counts as a test is what can be called."""
+    """Only comparable cases count as tests."""
     other_process, other_jax = structs.replace(TPU, process=7), structs.replace(TPU, jax="0.8.1")
     assert is_comparable([run()], [run(environment=other_process)])
     assert not is_comparable([run()], [run(environment=other_jax)])

@@ -108,7 +108,7 @@ def test_the_arithmetic_of_seed_002_is_the_documents() -> None:
     assert (round(work.quantile, 3), round(work.z, 3), work.decision) == (1.96, 1.645, "same")
 
 
-def test_looks_and_cases_stand_in_the_arithmetic() -> None:
+def test_looks_and_cases_are_in_the_arithmetic() -> None:
     """The second look spends a tenth of the level, shared by all comparable cases."""
     work = _why(cases=8, look=2).arithmetic
     assert work is not None
@@ -131,7 +131,7 @@ def test_the_tolerance_of_the_loss_is_that_of_its_worst_step() -> None:
 @pytest.mark.parametrize("look", [1, 2])
 @pytest.mark.parametrize("history", [0, 14, 20, 40])
 @pytest.mark.parametrize("n", [1, 3])
-def test_an_explanation_tells_the_decisions_own_numbers(n: int, history: int, look: int) -> None:
+def test_the_explanation_shows_the_numbers_of_the_decision(n: int, history: int, look: int) -> None:
     """Band, error, MDE and verdict are those of the timing, whatever the noise was taken from."""
     past = [0.147 * (1 + 0.002 * z) for z in normals(history, 5)] if history else []
     found = compare(
@@ -155,7 +155,7 @@ def test_an_explanation_tells_the_decisions_own_numbers(n: int, history: int, lo
     assert timing.verdict is TimingVerdict(work.decision)
 
 
-def test_where_nothing_is_compared_nothing_is_calculated() -> None:
+def test_without_a_comparison_there_is_no_arithmetic() -> None:
     """A side that failed has a reason, no arithmetic."""
     found = compare([run()], [failed()])
     assert found.explanation is not None
@@ -241,7 +241,7 @@ def test_each_line_is_kept_or_dropped_exactly_once(lines: list[Step], *, sort: b
     assert told == Counter(one.step for one in steps)
 
 
-def test_steps_are_kept_as_stretches() -> None:
+def test_steps_are_stored_as_spans() -> None:
     """A run of 100,000 steps is a line."""
     assert step_spans([3, 6, 7, 8]) == ((3, 3), (6, 8))
     assert step_spans(range(100_000)) == ((0, 99_999),)

@@ -123,7 +123,7 @@ def test_the_tolerances(numbers: Precision, expected: tuple[float, ...]) -> None
     assert tuple(rounding_tolerance(numbers, step) for step in (0, 1, 11, 1000)) == expected
 
 
-def test_an_unknown_number_format_is_said() -> None:
+def test_an_unknown_number_format_is_remarked() -> None:
     """bf16 is assumed, as most training is."""
     logs = [run_log(environment=replace(TPU, dtype=None)) for _ in range(2)]
     assert compare_loss(logs[:1], logs[1:]).reason == (

@@ -104,7 +104,7 @@ def test_a_short_run_says_what_would_help() -> None:
     )
 
 
-def test_only_maxtext_is_told_of_its_own_option() -> None:
+def test_the_option_of_maxtext_is_named_for_maxtext_only() -> None:
     """Other trainers have no enable_checkpointing."""
     log = replace(run_log(Shape(steps=6)), format="nanogpt")
     (warning,) = measure(log).measurements.warnings
@@ -136,7 +136,7 @@ def test_a_log_without_a_run_is_all_unknown() -> None:
         (None, (None, None, None)),
     ],
 )
-def test_what_a_device_is(
+def test_family_and_peak_of_a_device(
     kind: str | None, expected: tuple[DeviceFamily | None, float | None, float | None]
 ) -> None:
     """Its family and its peaks; nothing is assumed of a device that is not known."""
@@ -158,7 +158,7 @@ def test_what_a_device_is(
         (None, None),
     ],
 )
-def test_what_a_dtype_means(dtype: str | None, expected: Precision | None) -> None:
+def test_precision_of_a_dtype(dtype: str | None, expected: Precision | None) -> None:
     """By any of its names; quantisation outranks the type it starts from."""
     assert parse_precision(dtype) is expected
 
@@ -204,7 +204,7 @@ def test_what_was_not_read_is_absent() -> None:
     assert (memory_headroom(_log_with_memory()), memory_growth(_log_with_memory())) == (None, None)
 
 
-def test_they_are_shown_and_never_coloured() -> None:
+def test_memory_headroom_and_growth_are_never_coloured() -> None:
     """Headroom and growth are information; what they follow from is judged."""
     found = measure(_log_with_memory(_device(0, 30.0), most=(_device(0, 31.0),)))
     rows = {row.key: row for row in compare([measure(_log_with_memory(_device(0, 20.0)))], [found]).rows}

@@ -74,13 +74,13 @@ def test_a_short_history_is_not_used() -> None:
 
 
 def test_glitches_are_dropped() -> None:
-    """One bad night does not widen the band for weeks."""
+    """One bad night does not raise the threshold for weeks."""
     past = _steady_series(20, seed=8)
     assert 0.16 not in clean_history([*past[:9], 0.16, *past[9:]])
 
 
 def test_what_happens_twice_is_no_glitch() -> None:
-    """A quarter of the runs on slower slices is how the case is, and how head may be."""
+    """A quarter of the runs on slower slices is normal for the case, so head may be slow too."""
     past = [
         seconds * (1.015 if place % 4 == 0 else 1) for place, seconds in enumerate(_steady_series(20, seed=8))
     ]
@@ -88,7 +88,7 @@ def test_what_happens_twice_is_no_glitch() -> None:
 
 
 def test_identical_runs_are_all_kept() -> None:
-    """Without any deviation nothing deviates too much."""
+    """Without deviation there is no outlier."""
     assert len(clean_history([0.147] * 18)) == 18
 
 
@@ -117,13 +117,13 @@ def test_a_glitch_is_no_change() -> None:
 
 
 def test_a_shift_below_the_margin_is_merged() -> None:
-    """Half a percent is clearly seen here, but nobody would act on it."""
+    """Half a percent is significant here, but nobody would act on it."""
     past = [*_steady_series(20, seed=1, sd=0.0002), *_steady_series(20, seed=2, sd=0.0002, level=0.1477)]
     assert change_points(past) == ()
 
 
 def test_a_noiseless_shift_is_a_change() -> None:
-    """Figures without any noise have an infinite t."""
+    """Values without noise have an infinite t."""
     assert change_points([1.0] * 6 + [2.0] * 6 + [3.0] * 6) == (6, 12)
 
 
@@ -171,7 +171,7 @@ def test_several_shifts_come_oldest_first_each_on_its_own_levels() -> None:
 
 
 def test_one_glitch_does_not_hide_a_shift() -> None:
-    """A run that took half as long again leaves a shift of 5 % to be found in 190 of 200 series."""
+    """With one run that took 50 % longer, a shift of 5 % is found in 190 of 200 series."""
     found = 0
     for seed in range(200):
         runs = _main_runs((0.2, 20), (0.21, 15), seed=seed)
@@ -186,13 +186,13 @@ def test_a_steady_main_has_not_moved(seed: int) -> None:
     assert level_shifts(_main_runs((0.2, 40), seed=seed)) == ()
 
 
-def test_nothing_and_little_have_not_moved() -> None:
-    """Without runs, and with too few for a level, nothing is said."""
+def test_short_histories_have_no_shift() -> None:
+    """No runs, or too few for a level, give no shift."""
     assert [level_shifts(_main_runs((0.2, count))) for count in (0, 1, 7)] == [(), (), ()]
     assert noise_history(_main_runs((0.2, 14))) == NoiseHistory(runs=0)
 
 
-def test_the_past_is_exactly_what_the_noise_was_measured_from() -> None:
+def test_the_noise_history_names_exactly_the_runs_used() -> None:
     """The newest 30 runs of the present level, without the one glitch; the oldest of them gives the age."""
     runs = _main_runs((0.2, 12), (0.21, 35), seed=3)
     runs[30] = replace(runs[30], seconds=0.3)

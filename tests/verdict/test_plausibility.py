@@ -56,7 +56,7 @@ def test_a_catch_up_read_above_the_peak_is_named() -> None:
 
 
 @pytest.mark.parametrize("log", [INT8_NNX, DROPOUT_MAIN, DROPOUT_BRANCH])
-def test_real_logs_with_stalls_are_believed(log: RunLog) -> None:
+def test_real_logs_with_stalls_are_plausible(log: RunLog) -> None:
     """A stall of 28 s and a catch-up of 6 ms are odd, not impossible; ms resolution explains the rates."""
     assert _found(log) == []
 
@@ -151,7 +151,7 @@ def test_only_the_last_attempt_is_looked_at() -> None:
     assert _found(replace(log, steps=(*log.steps[:3], broken, *log.steps))) == []
 
 
-def test_the_printed_seconds_of_a_struck_line_are_in_no_figure() -> None:
+def test_implausible_seconds_are_in_no_figure() -> None:
     """Without timestamps the steady step time rests on printed seconds: the odd ones are not among them."""
     log = run_log(Shape(timed=False, jitter=0.0))
     spoiled = _with_values(_with_values(log, 8, tokens_per_device=9000.0), 9, seconds=0.0)
@@ -166,7 +166,7 @@ def test_an_impossible_first_step_has_no_time() -> None:
     assert measure(_with_values(run_log(), 0, seconds=0.0)).measurements.step0_seconds is None
 
 
-def test_the_pages_own_figures_stay_what_that_page_computes() -> None:
+def test_raw_metrics_still_use_implausible_values() -> None:
     """The mean of all printed seconds, and the last line: known to people, marked by a warning."""
     seconds = [line.seconds or 0 for line in BF16_LINEN.steps[1:]]
     found = measure(BF16_LINEN).measurements
@@ -200,7 +200,7 @@ LINE = st.builds(
 
 @settings(deadline=None)
 @given(lines=st.lists(LINE, max_size=14))
-def test_no_step_lines_make_it_stumble(lines: list[Step]) -> None:
+def test_any_step_lines_can_be_checked(lines: list[Step]) -> None:
     """Whatever a log prints is measured, and a step is named at most once per clock."""
     log = replace(BF16_LINEN, steps=tuple(lines))
     measure(log)
@@ -264,12 +264,12 @@ def test_a_hole_between_regular_lines_is_named(steps: list[int], words: str) -> 
         [0, 1, 2, 3, 10, 20, 30, 40],
     ],
 )
-def test_what_is_never_printed_is_no_loss(steps: list[int]) -> None:
+def test_lines_that_are_never_printed_are_not_lost(steps: list[int]) -> None:
     """Every k-th step, ever rarer ones, the same pause again and again, and a single step left out."""
     assert () == lost_steps(_run_with_lines(steps))
 
 
-def test_what_the_reader_did_not_keep_is_no_loss_of_the_log() -> None:
+def test_lines_that_the_reader_dropped_are_not_lost() -> None:
     """Of a log of more lines than are kept the middle is not known."""
     assert () == lost_steps(replace(CUT_OUT, steps_seen=CUT_OUT.steps_seen + 4))
 

@@ -151,7 +151,7 @@ def test_a_log_without_times_or_seconds_says_so() -> None:
     assert steady_step_time(_with_steps(log, [])).problem == "the log has no step lines"
 
 
-def test_millisecond_seconds_are_known_no_better() -> None:
+def test_millisecond_seconds_add_their_rounding_error() -> None:
     """Where nothing restores the digits, their rounding is part of the standard error."""
     log = run_log(Shape(timed=False, jitter=0, step_seconds=0.07))
     bare = [replace(step, tokens_per_device=None, tflops_per_device=None) for step in log.steps]
@@ -172,7 +172,7 @@ def test_millisecond_seconds_are_known_no_better() -> None:
         max_size=30,
     )
 )
-def test_any_lines_give_a_time_above_zero_or_a_reason(steps: list[Step]) -> None:
+def test_any_lines_give_a_positive_time_or_a_reason(steps: list[Step]) -> None:
     """Odd lines never raise, and never give a time that is no time."""
     found = steady_step_time(_with_steps(replace(run_log(), environment=TPU), steps))
     assert (found.seconds is None) == (found.problem is not None)
@@ -206,7 +206,7 @@ def test_too_few_digits_tell_nothing() -> None:
     assert step_work(steps, None) == StepWork()
 
 
-def test_a_rate_that_is_the_same_whatever_a_step_took_tells_no_tokens() -> None:
+def test_a_constant_rate_gives_no_tokens_per_step() -> None:
     """The slowest lines would make 130,000 tokens of it, and the others' rates would be made of those."""
     steps = [replace(step, tokens_per_device=9_000.0) for step in run_log(Shape(stalls={8: 9.0})).steps]
     assert step_work(steps, None).tokens is None

@@ -40,7 +40,7 @@ def _decide(
 
 
 @pytest.mark.parametrize(("cases", "band"), [(1, 1.11), (10, 1.60), (25, 1.76), (100, 1.99)])
-def test_the_band_of_one_run_a_side_on_a_tpu(cases: int, band: float) -> None:
+def test_the_threshold_of_one_run_a_side_on_a_tpu(cases: int, band: float) -> None:
     """It widens with the number of cases, so that a comment of 100 cases is as reliable as one of 1."""
     assert round(as_percent(_decide(0, cases=cases).threshold or 0), 2) == band
 
@@ -55,13 +55,13 @@ def test_the_band_of_one_run_a_side_on_a_tpu(cases: int, band: float) -> None:
         (40.0, TimingVerdict.SLOWER),
     ],
 )
-def test_a_change_beyond_the_band_is_called(change: float, verdict: TimingVerdict) -> None:
+def test_a_change_beyond_the_threshold_is_flagged(change: float, verdict: TimingVerdict) -> None:
     """And one within it is the same, for 5 % is ruled out."""
     assert _decide(change).verdict is verdict
 
 
 def test_noise_that_cannot_rule_out_five_percent_is_inconclusive() -> None:
-    """The reader is told how many runs would settle it."""
+    """The reason says how many runs would settle it."""
     found = _decide(1.4, se=0.02)
     assert (found.verdict, found.more_runs) == (TimingVerdict.INCONCLUSIVE, 6)
     assert found.reason == (
@@ -70,7 +70,7 @@ def test_noise_that_cannot_rule_out_five_percent_is_inconclusive() -> None:
     )
 
 
-def test_the_runs_asked_for_do_settle_it() -> None:
+def test_the_further_runs_settle_it() -> None:
     """With that many more, under the same noise, at the next look."""
     found = _decide(1.4, se=0.02)
     sides = [[_steady_time(value, 0.02)] * (1 + (found.more_runs or 0)) for value in (1.0, 1.014)]
@@ -87,8 +87,8 @@ def test_a_cpu_needs_its_own_measure_of_noise() -> None:
     assert found.reason.endswith("2 more runs a side would measure it")
 
 
-def test_hopeless_noise_asks_for_no_runs() -> None:
-    """Past ten more runs a side the answer is not worth its price."""
+def test_too_much_noise_asks_for_no_runs() -> None:
+    """More than ten further runs a side cost more than the answer is worth."""
     assert _decide(3.0, se=0.3).more_runs is None
 
 
@@ -116,7 +116,7 @@ def test_measured_noise_already_holds_the_noise_within_runs() -> None:
 
 
 def test_margins_raise_the_thresholds() -> None:
-    """A repository may care for less."""
+    """A repository may ignore smaller changes."""
     found = decide_timing(
         [_steady_time(1.0)],
         [_steady_time(1.04)],
@@ -134,7 +134,7 @@ def test_all_later_looks_spend_one_point_together() -> None:
 
 
 def test_a_later_look_needs_more() -> None:
-    """A change that the first look would call is not called by the second."""
+    """The first look flags a change that the second does not."""
     first, second = (
         decide_timing([_steady_time(1.0)], [_steady_time(1.013)], family=DeviceFamily.TPU, look=look).decision
         for look in (1, 2)
@@ -221,8 +221,8 @@ def _decide_on_gpu(
     ).decision
 
 
-def test_mains_runs_stand_beside_a_base_that_agrees_with_them() -> None:
-    """Next to nothing of the error is base's any more, so that 5 % is seen with one run a side."""
+def test_main_runs_are_pooled_with_a_base_that_agrees() -> None:
+    """Hardly any of the error is base's then, so one run a side detects 5 %."""
     found = _decide_on_gpu(_steady_times(0.2), _steady_times(5), MAIN_HISTORY)
     assert (found.baseline_source, found.main_runs, found.n) == (BaselineSource.MAIN, 20, (1, 1))
     assert found.base_seconds == pytest.approx(exp(sum(map(log, [1.002, *MAIN_HISTORY])) / 21))
@@ -231,35 +231,35 @@ def test_mains_runs_stand_beside_a_base_that_agrees_with_them() -> None:
 
 
 def test_a_base_run_among_mains_counts_once() -> None:
-    """It is the newest of the twenty."""
+    """Base is the newest of the twenty main runs."""
     past = [MAIN_HISTORY[-1], *MAIN_HISTORY[:-1]]
     found = _decide_on_gpu([SteadyStepTime(seconds=past[-1], se=0.0)], _steady_times(0), past)
     assert (found.baseline_source, found.main_runs, found.history) == (BaselineSource.MAIN, 19, 20)
 
 
-def test_what_main_became_after_base_says_nothing_of_base() -> None:
-    """Only the runs up to base are its level; the noise is of all."""
+def test_main_runs_after_base_are_not_pooled() -> None:
+    """The level comes from the runs up to base, the noise from all runs."""
     found = _decide_on_gpu([SteadyStepTime(seconds=MAIN_HISTORY[12], se=0.0)], _steady_times(0), MAIN_HISTORY)
     assert (found.main_runs, found.history, found.degrees_of_freedom) == (12, 20, 19)
 
 
 @pytest.mark.parametrize("place", [0, 4])
-def test_too_few_runs_up_to_base_are_no_level(place: int) -> None:
-    """Then base stands alone, as without history."""
+def test_too_few_main_runs_before_base_are_not_pooled(place: int) -> None:
+    """Base is used alone, as without history."""
     found = _decide_on_gpu(
         [SteadyStepTime(seconds=MAIN_HISTORY[place], se=0.0)], _steady_times(0), MAIN_HISTORY
     )
     assert (found.baseline_source, found.main_runs) == (BaselineSource.BASE, 0)
 
 
-def test_without_history_base_stands_alone() -> None:
-    """VERDICT.md to the letter."""
+def test_without_history_base_is_used_alone() -> None:
+    """The rule without any of main's runs."""
     found = _decide_on_gpu(_steady_times(0), _steady_times(0), MAIN_HISTORY[:14])
     assert (found.baseline_source, found.main_runs, found.history) == (BaselineSource.BASE, 0, 0)
 
 
 def test_where_main_moved_with_base_head_is_not_blamed() -> None:
-    """Base is 6 % off main's runs and head with it: the same, held against base alone."""
+    """Base is 6 % off main's runs and head with it: unchanged against base alone."""
     found = _decide_on_gpu(_steady_times(6), _steady_times(6.1), MAIN_HISTORY)
     assert (found.baseline_source, found.main_runs) == (BaselineSource.DISPUTED, 0)
     assert found.base_seconds == pytest.approx(1.06)
@@ -267,7 +267,7 @@ def test_where_main_moved_with_base_head_is_not_blamed() -> None:
 
 
 def test_a_base_run_that_was_off_makes_no_head_faster() -> None:
-    """Against main head is as ever: another run of base tells."""
+    """Head agrees with main: another run of base settles it."""
     found = _decide_on_gpu(_steady_times(8), _steady_times(0), MAIN_HISTORY)
     slower = as_percent(log(1.08) - sum(map(log, MAIN_HISTORY)) / 20)
     assert (found.verdict, found.more_runs) == (TimingVerdict.INCONCLUSIVE, 1)
@@ -285,15 +285,15 @@ def test_two_runs_of_base_are_believed_against_main() -> None:
 
 
 def test_a_head_slower_than_base_and_main_is_slower() -> None:
-    """Whatever the matter with base is."""
+    """However far base is from main."""
     assert _decide_on_gpu(_steady_times(3), _steady_times(12), MAIN_HISTORY).verdict is TimingVerdict.SLOWER
 
 
 HISTORY_WITH_GLITCH = [*MAIN_HISTORY[:9], 1.09, *MAIN_HISTORY[10:]]
 
 
-def test_one_run_as_far_off_as_a_glitch_of_main_is_no_news() -> None:
-    """A second one is."""
+def test_one_run_as_far_off_as_a_glitch_of_main_is_inconclusive() -> None:
+    """A second run as far off is flagged."""
     found = _decide_on_gpu(_steady_times(0), _steady_times(8), HISTORY_WITH_GLITCH)
     assert (found.verdict, found.more_runs) == (TimingVerdict.INCONCLUSIVE, 1)
     assert found.reason.startswith("one of main's runs was 9.1 % slower than the others without a change, ")
@@ -303,14 +303,14 @@ def test_one_run_as_far_off_as_a_glitch_of_main_is_no_news() -> None:
     )
 
 
-def test_a_glitch_beside_a_good_run_of_head_is_doubted() -> None:
-    """One of two far off may be a glitch as well."""
+def test_a_far_run_beside_a_good_one_is_inconclusive() -> None:
+    """One of two runs that is far off may be a glitch."""
     found = _decide_on_gpu(_steady_times(0), _steady_times(0.1, 14), HISTORY_WITH_GLITCH)
     assert found.verdict is TimingVerdict.INCONCLUSIVE
 
 
 def test_a_slow_glitch_excuses_nothing_faster_and_nothing_far_slower() -> None:
-    """It shows what a slow machine costs, no more."""
+    """It shows how much a slow machine costs and no more."""
     assert (
         _decide_on_gpu(_steady_times(0), _steady_times(-6), HISTORY_WITH_GLITCH).verdict
         is TimingVerdict.FASTER
@@ -322,7 +322,7 @@ def test_a_slow_glitch_excuses_nothing_faster_and_nothing_far_slower() -> None:
 
 
 def test_an_honest_history_hardly_ever_loses_a_run() -> None:
-    """Grubbs at 0.1 %: of 300 histories of noise at most two do."""
+    """Grubbs at 0.1 %: at most two of 300 histories of pure noise lose one."""
     series = ([exp(GPU_NOISE * z) for z in normals(20, seed)] for seed in range(300))
     assert sum(bool(select_history(one).glitches) for one in series) <= 2
 
@@ -361,8 +361,8 @@ def test_a_median_of_milliseconds_is_known_to_half_a_millisecond() -> None:
     assert steady.resolution == pytest.approx(0.001 / (steady.seconds or 1))
 
 
-def test_the_band_is_never_below_the_last_digits() -> None:
-    """One millisecond of 31: half a digit on either side is 3.2 %, and no history makes it less."""
+def test_the_threshold_is_never_below_the_last_digits() -> None:
+    """One millisecond of 31: half a digit on either side is 3.2 %, whatever the history."""
     sides = [
         [SteadyStepTime(seconds=seconds, se=0.0, resolution=0.001 / seconds)] for seconds in (0.031, 0.032)
     ]
@@ -373,7 +373,7 @@ def test_the_band_is_never_below_the_last_digits() -> None:
 
 
 def test_the_explanation_says_so() -> None:
-    """A band that digits make is no noise."""
+    """The threshold comes from the digits, not from noise."""
     found = compare([measure(_nanogpt_run(31.4))], [measure(_nanogpt_run(31.6))])
     work = found.explanation.arithmetic if found.explanation else None
     assert work is not None
@@ -381,6 +381,6 @@ def test_the_explanation_says_so() -> None:
     assert work.band >= work.rounding
 
 
-def test_stamps_to_the_microsecond_bound_nothing() -> None:
-    """MaxText's lines."""
+def test_microsecond_timestamps_add_no_rounding() -> None:
+    """As MaxText prints them."""
     assert (run(Shape()).measurements.steady.resolution) < 1e-4
