@@ -168,19 +168,19 @@ def _open_log(
     store: _ServerStore, run: LaunchedRun, attempt: int | None
 ) -> AbstractContextManager[Iterator[bytes]]:
     """The stored log, or the one that is being written on this machine."""
-    if attempt is not None and attempt != run.standing.attempt:
-        kept = next((one.kept_log for one in run.standing.past if one.number == attempt), None)
+    if attempt is not None and attempt != run.status.attempt:
+        kept = next((one.kept_log for one in run.status.past if one.number == attempt), None)
         if kept is None:
             raise UserError(f"run {run.record.id}: no log of attempt {attempt} is kept")
         return open_source(kept)
     if run.over and run.record.log_uri:
         return open_source(run.record.log_uri)
     if run.job.place is None:
-        return LocalCluster(store.data_dir / "cluster").open_log(run.standing.name)
+        return LocalCluster(store.data_dir / "cluster").open_log(run.status.name)
     where = place_name(run.job.place)
     raise UserError(
         f"run {run.record.id} has no kept log yet; while it is on {where}: "
-        f"kubectl logs -l jobset.sigs.k8s.io/jobset-name={run.standing.name} --prefix"
+        f"kubectl logs -l jobset.sigs.k8s.io/jobset-name={run.status.name} --prefix"
     )
 
 
@@ -254,23 +254,23 @@ def show_launched_run(screen: Screen, run: LaunchedRun, now: float) -> None:
     screen.headline(symbol, f"{run.record.state.value} · {run.record.case} · {run.record.variant}", style)
     if note := _state_note(run, now):
         screen.paragraph(note, WARN)
-    if run.standing.note:
-        screen.paragraph(f"the cluster says: {run.standing.note}", DIM)
+    if run.status.note:
+        screen.paragraph(f"the cluster says: {run.status.note}", DIM)
     if run.error:
         screen.paragraph(f"its last step failed and is tried again: {run.error}", BAD)
     screen.facts([fact for fact in _facts(run, now) if fact[1]])
-    if run.standing.past:
+    if run.status.past:
         screen.gap()
         screen.table(
             ("attempt", "job", "began", "given up", "why", "its log"),
             "llllll",
-            [_past_attempt_row(one) for one in run.standing.past],
+            [_past_attempt_row(one) for one in run.status.past],
         )
 
 
 def launched_run_document(run: LaunchedRun, now: float) -> dict[str, Any]:
     """The JSON object of a run; times in Unix seconds."""
-    standing = run.standing
+    status = run.status
     return {
         "schema": 1,
         "run": run.record.id,
@@ -279,20 +279,20 @@ def launched_run_document(run: LaunchedRun, now: float) -> dict[str, Any]:
         "variant": run.record.variant,
         "commit": run.record.sha,
         "state": run.record.state.value,
-        "about": run_status_words(standing, now),
+        "about": run_status_words(status, now),
         "place": run.job.place.name if run.job.place else None,
-        "job": standing.name,
-        "attempt": standing.attempt,
-        "planned": run.planned,
-        "since": standing.since or None,
-        "began": standing.began,
-        "last_step": standing.last_step,
-        "expected_steps": standing.expected_steps,
-        "queue_place": standing.queue_position,
+        "job": status.name,
+        "attempt": status.attempt,
+        "planned": run.planned_at,
+        "since": status.since or None,
+        "began": status.began,
+        "last_step": status.last_step,
+        "expected_steps": status.expected_steps,
+        "queue_place": status.queue_position,
         "log": run.record.log_uri,
         "wanted_by": [number for _, number in run.wanted_by],
         "wanted_by_branches": list(run.branches),
-        "asked": run.wish.value if run.wish else None,
+        "asked": run.action.value if run.action else None,
         "error": run.error,
         "past": [
             {
@@ -304,7 +304,7 @@ def launched_run_document(run: LaunchedRun, now: float) -> dict[str, Any]:
                 "note": one.note,
                 "log": one.kept_log,
             }
-            for one in standing.past
+            for one in status.past
         ],
     }
 
@@ -316,16 +316,16 @@ def place_name(place: ClusterPlace | None) -> str:
 
 def _state_note(run: LaunchedRun, now: float) -> str:
     asked = {"cancel": "to be cancelled", "run": "run again by an operator"}
-    wish = asked[run.wish.value] if run.wish and not run.over else ""
-    return "; ".join(part for part in (wish, run_status_words(run.standing, now)) if part)
+    action = asked[run.action.value] if run.action and not run.over else ""
+    return "; ".join(part for part in (action, run_status_words(run.status, now)) if part)
 
 
 def _since(run: LaunchedRun, now: float) -> str:
-    return age_words(max(0.0, now - (run.standing.since or run.planned))) or NO_VALUE
+    return age_words(max(0.0, now - (run.status.since or run.planned_at))) or NO_VALUE
 
 
 def _facts(run: LaunchedRun, now: float) -> list[tuple[str, str]]:
-    standing = run.standing
+    status = run.status
     where = run.job.place.name if run.job.place else LOCAL_PLACE
     return [
         ("run", run.record.id),
@@ -333,13 +333,13 @@ def _facts(run: LaunchedRun, now: float) -> list[tuple[str, str]]:
         ("commit", run.record.sha or ""),
         ("wanted by", ", ".join(_requesters(run)) or "no pull request"),
         ("where", where),
-        ("job", standing.name),
+        ("job", status.name),
         ("command", run.job.command),
-        ("attempt", str(standing.attempt)),
-        ("planned", moment_words(run.planned)),
-        ("began", moment_words(standing.began) if standing.began else ""),
-        ("last heard", _ago(standing.last_output, now)),
-        ("exit code", "" if standing.exit_code is None else str(standing.exit_code)),
+        ("attempt", str(status.attempt)),
+        ("planned", moment_words(run.planned_at)),
+        ("began", moment_words(status.began) if status.began else ""),
+        ("last heard", _ago(status.last_output, now)),
+        ("exit code", "" if status.exit_code is None else str(status.exit_code)),
         ("log", run.record.log_uri or ""),
     ]
 

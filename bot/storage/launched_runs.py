@@ -197,12 +197,12 @@ class LaunchedRun(Struct, frozen=True, kw_only=True):
 
     record: RunRecord
     job: Job
-    standing: RunStatus
+    status: RunStatus
     wanted_by: tuple[tuple[str, int], ...]
     branches: tuple[str, ...]
-    wish: OperatorAction | None
+    action: OperatorAction | None
     error: str | None
-    planned: float
+    planned_at: float
 
     @property
     def over(self) -> bool:
@@ -288,12 +288,12 @@ def _launched_run(connection: Connection, row: RowMapping) -> LaunchedRun:
     return LaunchedRun(
         record=runs.record_of(row),
         job=decode_job(row["job"]),
-        standing=run_status(row),
+        status=run_status(row),
         wanted_by=tuple(pulls),
         branches=tuple(branches),
-        wish=OperatorAction(row["wish"]) if row["wish"] else None,
+        action=OperatorAction(row["wish"]) if row["wish"] else None,
         error=row["error"],
-        planned=row["seen"],
+        planned_at=row["seen"],
     )
 
 

@@ -44,14 +44,14 @@ def test_a_read_keeps_to_the_generation_found(monkeypatch: pytest.MonkeyPatch) -
     assert [None, "7", "7"] == [request.query.get("generation") for request in bucket.asked]
 
 
-def test_a_generation_that_is_gone_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_generation_that_is_gone_is_a_user_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """A log rewritten since it was listed is not read as if it were that one."""
     bucket = FaultyBucket(objects={"a.log": b"x"}, generation=8)
     with bucket.serving() as address, pytest.raises(UserError, match="no such bucket or object"):
         _read(_store(monkeypatch, address), "a.log", "7")
 
 
-def test_a_cut_download_is_taken_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cut_download_is_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two broken connections, and still every byte once."""
     content = bytes(range(256)) * 4000
     bucket = FaultyBucket(objects={"a.log": content}, cuts=[100_000, 300_000])
@@ -60,7 +60,9 @@ def test_a_cut_download_is_taken_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [] == bucket.cuts
 
 
-def test_a_download_that_differs_from_the_object_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_download_unlike_its_object_is_an_internal_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The stored checksum is compared with what arrived."""
     digest = Checksum(b"what is stored").digest()
     bucket = FaultyBucket(objects={"a.log": b"what arrived"}, crc32c=b64encode(digest).decode())
@@ -83,7 +85,7 @@ def test_a_download_that_differs_from_the_object_is_broken(monkeypatch: pytest.M
         (503, InternalError, "cannot be reached"),
     ],
 )
-def test_refusals_are_said_in_our_words(
+def test_googles_errors_are_translated(
     monkeypatch: pytest.MonkeyPatch, status: int, kind: type[Exception], said: str
 ) -> None:
     """Told where a person can act, Broken where only time can, and always which object."""
@@ -96,13 +98,13 @@ def test_refusals_are_said_in_our_words(
             store.check()
 
 
-def test_what_must_be_there_is_not_taken_for_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_must_exist_is_not_taken_for_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """No permission to read a manifest is no missing manifest."""
     with FaultyBucket(refuse=403).serving() as address, pytest.raises(UserError, match="permission denied"):
         _store(monkeypatch, address).read_small("manifest.txt")
 
 
-def test_an_unreachable_bucket_is_told_within_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_bucket_is_an_error_within_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody listens at the address."""
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:9")
     store = BucketStore(bucket="runs", retry_seconds=0.3)
@@ -114,7 +116,7 @@ def test_an_unreachable_bucket_is_told_within_seconds(monkeypatch: pytest.Monkey
         store.read_small("manifest.txt")
 
 
-def test_a_source_in_an_unreachable_bucket_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_in_an_unreachable_bucket_is_a_user_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """On the terminal everything is said to the person who sits there."""
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", "http://127.0.0.1:9")
     monkeypatch.setattr("bot.artifacts.sources.TERMINAL_RETRY_SECONDS", 0.3)
@@ -126,7 +128,7 @@ def test_a_source_in_an_unreachable_bucket_is_told(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("uri", ["gs://", "gs:///name"])
-def test_an_address_without_a_bucket_is_told(uri: str) -> None:
+def test_an_address_without_a_bucket_is_a_user_error(uri: str) -> None:
     """It could only fail later, and less clearly."""
     with pytest.raises(UserError, match=rf"^{re.escape(uri)}: no bucket named"):
         split_uri(uri)

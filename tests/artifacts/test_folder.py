@@ -70,7 +70,7 @@ def test_a_pipe_is_not_a_log(store: FolderStore, tmp_path: Path) -> None:
         store.describe("pipe.log")
 
 
-def test_a_file_that_changed_since_it_was_found_is_told(store: FolderStore, tmp_path: Path) -> None:
+def test_a_file_that_changed_since_it_was_found_is_a_user_error(store: FolderStore, tmp_path: Path) -> None:
     """What was listed is read, or nothing."""
     (found,) = store.find("a.log")
     (tmp_path / "runs" / "a.log").write_text("another log")
@@ -78,7 +78,7 @@ def test_a_file_that_changed_since_it_was_found_is_told(store: FolderStore, tmp_
         pass
 
 
-def test_a_file_that_shrinks_while_read_is_told(store: FolderStore, tmp_path: Path) -> None:
+def test_a_file_that_shrinks_while_it_is_read_is_a_user_error(store: FolderStore, tmp_path: Path) -> None:
     """A cut log is never passed off as a whole one."""
     with store.open("a.log") as pieces:
         os.truncate(tmp_path / "runs" / "a.log", 1)
@@ -116,7 +116,7 @@ def test_readers_see_the_old_or_the_new_file(store: FolderStore) -> None:
     assert seen <= {b"old" * 1000, b"new" * 1000}
 
 
-def test_a_missing_root_is_told_with_what_to_do(tmp_path: Path) -> None:
+def test_the_message_for_a_missing_root_says_what_to_do(tmp_path: Path) -> None:
     """Both by looking and by asking."""
     store = FolderStore(tmp_path / "gone")
     expected = f"^{tmp_path}/gone: no such folder; create it, or name another$"
@@ -126,7 +126,7 @@ def test_a_missing_root_is_told_with_what_to_do(tmp_path: Path) -> None:
         list(store.find("*"))
 
 
-def test_what_cannot_be_written_is_broken(tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_an_internal_error(tmp_path: Path) -> None:
     """Nobody who reads the comment can mend our disk."""
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(InternalError, match="cannot be written"):
@@ -150,7 +150,7 @@ def test_a_url_names_a_path(url: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["file:", "file://server/share", "file:/a%00b"])
-def test_a_url_that_names_no_path_here_is_told(url: str) -> None:
+def test_a_url_that_names_no_local_path_is_a_user_error(url: str) -> None:
     """Another host's files cannot be read."""
     with pytest.raises(UserError, match="file:"):
         local_path(url)

@@ -63,7 +63,7 @@ def test_standard_input_without_a_file_behind_it_is_read(monkeypatch: pytest.Mon
     assert (None, b"log") == (source_size("-"), _whole("-"))
 
 
-def test_a_terminal_is_told_instead_of_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_as_source_is_a_user_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise nothing happens and nobody knows why."""
     leader, follower = os.openpty()
     with os.fdopen(leader), os.fdopen(follower) as stdin:
@@ -105,7 +105,7 @@ def test_an_object_is_read_from_its_bucket(emulator: BucketEmulator, monkeypatch
         ("http://127.0.0.1:9/a", "http://127.0.0.1:9/a: cannot be reached ([Errno 111] Connection refused)"),
     ],
 )
-def test_what_cannot_be_opened_is_told_in_one_line(spec: str, said: str, tmp_path: Path) -> None:
+def test_what_cannot_be_opened_is_a_one_line_user_error(spec: str, said: str, tmp_path: Path) -> None:
     """What, where, and what to do."""
     (tmp_path / "a.log").write_bytes(b"log")
     with pytest.raises(UserError) as told:
@@ -154,7 +154,7 @@ def test_a_length_that_is_not_announced_is_no_size() -> None:
         (418, "the server answered 418"),
     ],
 )
-def test_a_refusal_is_told_without_the_signature(status: int, said: str) -> None:
+def test_messages_leave_out_the_signature(status: int, said: str) -> None:
     """A signed address is a secret; messages end in logs and comments."""
     with (
         scripted_server(lambda _: HttpAnswer(status=status, body=b"<html>")) as address,
@@ -164,7 +164,7 @@ def test_a_refusal_is_told_without_the_signature(status: int, said: str) -> None
     assert told.value.text.startswith(f"{address}/a.log: {said}")
 
 
-def test_an_encoding_nobody_asked_for_is_told() -> None:
+def test_an_encoding_that_was_not_requested_is_a_user_error() -> None:
     """Its bytes would look like a binary file."""
     with (
         scripted_server(lambda _: HttpAnswer(body=b"x", headers={"content-encoding": "br"})) as address,
@@ -188,7 +188,7 @@ def _resuming(cuts: list[int], asked: list[HttpRequest], request: HttpRequest) -
     )
 
 
-def test_a_broken_download_is_taken_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_download_is_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every byte once, and only of the version it began with."""
     monkeypatch.setattr("bot.artifacts.download.RESUME_PAUSE_SECONDS", 0)
     asked: list[HttpRequest] = []
@@ -198,7 +198,7 @@ def test_a_broken_download_is_taken_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [None, '"v1"', '"v1"'] == [request.headers.get("if-range") for request in asked]
 
 
-def test_a_download_that_never_gets_on_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_download_without_progress_is_a_user_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three attempts without a byte are enough."""
     monkeypatch.setattr("bot.artifacts.download.RESUME_PAUSE_SECONDS", 0)
     asked: list[HttpRequest] = []
@@ -210,7 +210,7 @@ def test_a_download_that_never_gets_on_is_told(monkeypatch: pytest.MonkeyPatch) 
     assert 3 == len(asked)
 
 
-def test_a_cut_download_that_cannot_be_taken_up_is_told() -> None:
+def test_a_cut_download_that_cannot_be_resumed_is_a_user_error() -> None:
     """A part is never passed off as the whole."""
     with (
         scripted_server(lambda _: HttpAnswer(body=LOG, cut=1000)) as address,
@@ -219,7 +219,7 @@ def test_a_cut_download_that_cannot_be_taken_up_is_told() -> None:
         _whole(f"{address}/a.log")
 
 
-def test_a_file_that_changed_during_the_download_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_changes_during_the_download_is_a_user_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its rest belongs to another log."""
     monkeypatch.setattr("bot.artifacts.download.RESUME_PAUSE_SECONDS", 0)
 

@@ -162,7 +162,7 @@ def test_a_write_that_fails_leaves_what_was_there(place: Place) -> None:
     assert ["a.txt"] == _names(place, "*")
 
 
-def test_a_missing_file_is_told_by_its_address(place: Place) -> None:
+def test_a_missing_file_is_named_by_its_address(place: Place) -> None:
     """Opening what is not there names it."""
     place.put("a.log", b"x")
     with pytest.raises(UserError, match=re.escape(place.store.uri("b.log"))):
@@ -196,7 +196,7 @@ def test_finding_agrees_with_the_glob(place: Place, parts: list[str], data: st.D
     assert expected == ("/".join([*parts, "x.log"]) in found)
 
 
-def test_an_unknown_kind_of_store_is_told() -> None:
+def test_an_unknown_kind_of_store_is_a_user_error() -> None:
     """Only folders and buckets keep runs."""
     with pytest.raises(UserError, match=r"^s3://x: runs are kept in a folder \(file:/path\) or a bucket"):
         open_store("s3://x")

@@ -96,8 +96,8 @@ def test_processes_that_start_together_migrate_once(
     opened.close()
 
 
-def test_postgresql_that_does_not_answer_is_away(tmp_path: Path) -> None:
-    """Where no server listens, `Away` says so in one line."""
+def test_postgresql_that_does_not_answer_is_unavailable(tmp_path: Path) -> None:
+    """Where no server listens, `DatabaseUnavailable` says so in one line."""
     opened = Database(f"postgresql://nobody@/nothing?host={tmp_path}")
     with pytest.raises(DatabaseUnavailable, match=r"^the database: .+") as caught:
         opened.check()
@@ -105,8 +105,8 @@ def test_postgresql_that_does_not_answer_is_away(tmp_path: Path) -> None:
     opened.close()
 
 
-def test_a_sqlite_file_that_cannot_be_opened_is_away(tmp_path: Path) -> None:
-    """Where the file is a folder, `Away` says so."""
+def test_a_sqlite_file_that_cannot_be_opened_is_unavailable(tmp_path: Path) -> None:
+    """Where the file is a folder, `DatabaseUnavailable` says so."""
     opened = Database(f"sqlite:///{tmp_path}")
     with pytest.raises(DatabaseUnavailable, match="unable to open database file"):
         opened.check()

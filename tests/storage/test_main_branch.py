@@ -148,7 +148,7 @@ def test_runs_of_a_head_that_landed_unchanged_are_mains(database: Database) -> N
     assert [FOUND] == list(database.now(runs.branch_runs, REPOSITORY, "test_5"))
 
 
-def test_who_compares_with_main_looks_at_what_it_took_over_in_the_same_breath(database: Database) -> None:
+def test_adopted_runs_make_open_pull_requests_due_in_the_same_transaction(database: Database) -> None:
     """A death right after cannot leave the two apart; where nothing is new, nobody looks."""
     database.now(pull_requests.enqueue, repository=REPOSITORY, number=8, installation=1, now=1.0)
     before = database.now(pull_requests.find_pull, REPOSITORY, 8)

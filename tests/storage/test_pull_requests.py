@@ -61,7 +61,7 @@ def _command(comment_id: int, text: str = "/benchmark", head_sha: str | None = N
     )
 
 
-def test_a_wish_makes_the_row_due_at_once(database: Database) -> None:
+def test_a_request_makes_the_row_due_at_once(database: Database) -> None:
     """The first wish makes the row, a later one makes it due again."""
     _want(database, 10.0)
     held = _taken(database, 10.0)
@@ -72,7 +72,7 @@ def test_a_wish_makes_the_row_due_at_once(database: Database) -> None:
 
 
 @pytest.mark.parametrize("due", [None, 900.0])
-def test_a_wish_that_arrives_during_the_work_is_not_lost(database: Database, due: float | None) -> None:
+def test_a_request_during_the_work_is_not_lost(database: Database, due: float | None) -> None:
     """Who lets go of the row finds the wish, and the row is due again at once."""
     _want(database, 10.0)
     held = _taken(database, 10.0)
@@ -82,7 +82,7 @@ def test_a_wish_that_arrives_during_the_work_is_not_lost(database: Database, due
     assert (again.row["title"], again.row["done"], again.row["wanted"]) == ("Seen", 1, 2)
 
 
-def test_a_wish_during_a_failing_step_is_looked_at_again(database: Database) -> None:
+def test_a_request_during_a_failing_step_makes_the_row_due_again(database: Database) -> None:
     """A step that fails is tried again, and then does what was wished for meanwhile."""
     _want(database, 10.0)
     held = _taken(database, 10.0)
@@ -91,7 +91,7 @@ def test_a_wish_during_a_failing_step_is_looked_at_again(database: Database) -> 
     assert _taken(database, 14.0).row["wanted"] == 2
 
 
-def test_a_wish_ends_the_waiting_after_a_failure(database: Database) -> None:
+def test_a_request_ends_the_wait_after_a_failure(database: Database) -> None:
     """A row that was put off for long is looked at as soon as somebody asks."""
     _want(database, 10.0)
     database.now(queue.postpone, _taken(database, 10.0), due=600.0, error="no")
@@ -113,7 +113,7 @@ def test_a_new_head_is_seen_from_now_on(database: Database) -> None:
     assert (row.head_sha, row.head_seen, row.looks) == ("b" * 40, 30.0, {})
 
 
-def test_a_head_that_comes_late_forgets_no_looks(database: Database) -> None:
+def test_a_late_push_resets_no_interim_analyses(database: Database) -> None:
     """Deliveries come out of order: a commit that has a report was the head before. Whether it is again, only
     GitHub can tell, so the pull request is looked at."""
     _want(database, 10.0, head_sha="b" * 40)
@@ -200,7 +200,7 @@ def test_an_installation_that_leaves_is_let_alone(database: Database) -> None:
     assert [one.active for one in database.now(repositories.list_repositories)] == [False, True]
 
 
-def test_what_is_not_said_of_a_repository_stays(database: Database) -> None:
+def test_unknown_fields_of_a_repository_keep_their_values(database: Database) -> None:
     """A short mention without the default branch does not make us forget it."""
     database.now(repositories.save_repository, ACME)
     short = RepositoryRow(

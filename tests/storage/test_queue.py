@@ -38,7 +38,7 @@ def _row(database: Database, name: str = "d0") -> dict[str, object]:
     return database.now(read, DELIVERY)
 
 
-def test_the_row_that_is_due_longest_is_taken_first(database: Database) -> None:
+def test_the_row_that_is_due_longest_is_claimed_first(database: Database) -> None:
     """Rows are claimed in the order of their times, and none before its time."""
     _record(database, 30.0, 10.0, 20.0)
     order = [_taken(database, 25.0).row["id"] for _ in range(2)]
@@ -46,7 +46,7 @@ def test_the_row_that_is_due_longest_is_taken_first(database: Database) -> None:
     assert _claim(database, 29.9) is None
 
 
-def test_a_held_row_is_not_given_to_another(database: Database) -> None:
+def test_a_held_row_is_not_claimed_again(database: Database) -> None:
     """Until its lease ends a row has one holder."""
     _record(database, 10.0)
     assert _taken(database, 10.0, "a").lease_until == 40.0
@@ -62,7 +62,7 @@ def test_a_lease_that_ended_frees_the_row(database: Database) -> None:
 
 
 @pytest.mark.parametrize("act", ["release", "postpone", "hold"])
-def test_who_was_overtaken_writes_nothing(database: Database, act: str) -> None:
+def test_an_overtaken_claim_writes_nothing(database: Database, act: str) -> None:
     """A holder whose lease ended, and whose row another took, finds every write refused."""
     _record(database, 10.0)
     late = _taken(database, 10.0, "a")

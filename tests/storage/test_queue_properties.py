@@ -144,7 +144,7 @@ class Machine(RuleBasedStateMachine):
         return known.newest is not None and not known.free and known.newest.token == held.token
 
 
-def test_no_wish_is_lost_and_no_row_has_two_holders(
+def test_no_request_is_lost_and_no_row_has_two_holders(
     database: Database, request: pytest.FixtureRequest
 ) -> None:
     """Whatever happens in whatever order, the model and the database agree."""

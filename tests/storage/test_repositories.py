@@ -108,7 +108,7 @@ def test_a_paused_repository_is_revived_with_its_installation(database: Database
 
 
 @pytest.mark.parametrize(("comment_id", "ours"), [(5, True), (6, False)])
-def test_only_our_comment_is_put_in_doubt(database: Database, comment_id: int, ours: bool) -> None:  # noqa: FBT001
+def test_only_our_comment_is_marked_as_changed(database: Database, comment_id: int, ours: bool) -> None:  # noqa: FBT001
     """Anybody may delete anybody's comment; ours is known by its id."""
     _open(database, "acme/maxtext")
     values = {"comment_id": 5, "comment_state": OutputState.WRITTEN, "comment_hash": "x"}
@@ -175,7 +175,7 @@ def test_the_reset_check_of_a_closed_pull_request_is_written_again(database: Dat
     assert database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=9.0) is not None
 
 
-def test_who_looks_while_its_repository_leaves_keeps_nothing_due(database: Database) -> None:
+def test_a_pull_request_is_not_due_after_its_repository_left(database: Database) -> None:
     """The App was uninstalled, or the repository archived, during a look; a look that comes later finds what
     this one wrote."""
     database.now(repositories.save_repository, ACME)

@@ -35,7 +35,7 @@ def test_asks_come_back_in_the_order_people_made_them(database: Database) -> Non
     assert (COMMAND, CANCEL, LABEL) == database.now(requests.run_requests, *HERE)
 
 
-def test_only_what_was_asked_before_is_taken_back(database: Database) -> None:
+def test_only_earlier_requests_are_dropped(database: Database) -> None:
     """A label that was put again since stays."""
     database.now(requests.save_request, *HERE, LABEL)
 

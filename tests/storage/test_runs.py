@@ -206,7 +206,7 @@ def test_a_run_that_another_pull_request_wants_survives(database: Database) -> N
     assert database.now(runs.wanters, "mine") == ()
 
 
-def test_a_run_that_ended_is_not_woken_when_it_is_let_go_of(database: Database) -> None:
+def test_a_run_that_ended_is_not_due_when_nobody_wants_it(database: Database) -> None:
     """Nothing is left to do about a finished run that nobody wants."""
     _plan(database, 7, "a")
     _finish(database, "a", RunState.ENDED)
@@ -287,7 +287,7 @@ def test_the_files_of_a_commit_are_noted_with_its_runs(database: Database) -> No
     assert [run.tree for run in kept if run] == [TREE, "2" * 40, None]
 
 
-def test_what_is_there_is_kept_and_nothing_is_started(database: Database) -> None:
+def test_existing_runs_are_reused_and_nothing_is_started(database: Database) -> None:
     """A pull request goes on wanting the runs that are named and there; the others it lets go of."""
     planned = [_planned_run(name) for name in ("a", "b")]
     database.now(runs.plan_runs, planned, repository=REPOSITORY, number=7, now=10.0)
@@ -296,7 +296,7 @@ def test_what_is_there_is_kept_and_nothing_is_started(database: Database) -> Non
     assert database.now(runs.by_id, "not there") is None
 
 
-def test_a_run_that_was_cancelled_is_not_kept(database: Database) -> None:
+def test_a_cancelled_run_is_not_reused(database: Database) -> None:
     """It would be begun anew."""
     database.now(runs.plan_runs, [_planned_run("a")], repository=REPOSITORY, number=7, now=10.0)
     held = database.now(queue.claim, RUN, owner="x", now=11.0, lease=30.0)
@@ -338,7 +338,7 @@ def test_a_bill_says_who_pays_and_what_it_took(database: Database) -> None:
 GOOD = measure(run_log())
 
 
-def test_the_conditions_of_many_runs_are_told(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_conditions_of_many_runs_are_read(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all that were measured, however few a statement takes."""
     monkeypatch.setattr(runs, "IDS_PER_STATEMENT", 2)
     for number in range(5):

@@ -69,7 +69,7 @@ def _day(database: Database, now: float = NOW) -> float:
     return database.now(spend.day_chip_hours, ACME, now)
 
 
-def test_what_a_run_may_cost_is_set_aside_until_it_is_known(database: Database) -> None:
+def test_what_a_run_may_cost_is_reserved_until_it_is_known(database: Database) -> None:
     """Reserved at the launch, replaced by the real figure at the end."""
     _plan(database, _planned("a", 6.4))
     assert _admit(database, "a", WIDE)
@@ -80,7 +80,7 @@ def test_what_a_run_may_cost_is_set_aside_until_it_is_known(database: Database) 
     assert database.now(spend.pull_chip_hours, ACME, 8) == 0.0
 
 
-def test_asking_and_settling_again_change_nothing(database: Database) -> None:
+def test_admitting_and_settling_again_change_nothing(database: Database) -> None:
     """A crash repeats either; neither costs twice, and an attempt nobody admitted settles to nothing."""
     _plan(database, _planned("a", 6.4), _planned("b"))
     only_one = replace(WIDE, concurrent_runs=1)
@@ -110,7 +110,7 @@ def test_a_run_begun_anew_adds_to_what_it_took_before(database: Database) -> Non
     assert _day(database) == 4.0
 
 
-def test_what_nobody_can_say_counts_as_set_aside(database: Database) -> None:
+def test_an_unknown_cost_counts_as_reserved(database: Database) -> None:
     """An end without a figure does not hand chip-hours back."""
     _plan(database, _planned("a", 4.0))
     assert _admit(database, "a", WIDE)
@@ -136,7 +136,7 @@ def test_a_persons_day_is_over_too(database: Database) -> None:
     assert _admit(database, "b", limits, now=NOW + 86_400)
 
 
-def test_every_place_has_room_of_its_own(database: Database) -> None:
+def test_every_place_has_slots_of_its_own(database: Database) -> None:
     """A full cluster keeps nobody from another; and who waits there is not woken by an end here."""
     there = _planned("c")
     _plan(
@@ -175,7 +175,7 @@ def _waiting(connection: Connection, name: str) -> tuple[str | None, float | Non
     return row.waiting, row.due
 
 
-def test_a_place_that_gets_free_goes_to_who_waited_longest(database: Database) -> None:
+def test_a_free_slot_goes_to_the_run_that_waited_longest(database: Database) -> None:
     """Why a run waits is kept with it; at the end of another it is asked again, in the order planned."""
     _plan(database, _planned("a"), _planned("b"))
     only_one = replace(WIDE, concurrent_runs=1)
@@ -189,7 +189,7 @@ def test_a_place_that_gets_free_goes_to_who_waited_longest(database: Database) -
     assert database.now(_waiting, "b")[0] is None
 
 
-def test_a_run_that_is_over_holds_no_place_though_nobody_settled_it(database: Database) -> None:
+def test_a_run_that_is_over_holds_no_slot_though_nobody_settled_it(database: Database) -> None:
     """A limit is about what is on the cluster, not about our book-keeping."""
     _plan(database, _planned("a"), _planned("b"))
     only_one = replace(WIDE, concurrent_runs=1)
@@ -211,7 +211,7 @@ def _clear(connection: Connection) -> None:
     acts=st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["admit", "end", "redo"])), max_size=25),
     limit=st.floats(1.0, 12.0),
 )
-def test_no_order_of_asking_and_ending_passes_a_limit(
+def test_no_order_of_admissions_and_endings_passes_a_limit(
     database: Database, prices: list[float], acts: list[tuple[int, str]], limit: float
 ) -> None:
     """While runs cost what was set aside for them, the day stays in its budget and the place in its own."""
@@ -275,7 +275,7 @@ def test_two_processes_together_never_pass_a_budget(database: Database, database
     assert len({*said[0], *said[1]}) == 12
 
 
-def test_many_threads_never_pass_the_places(database: Database) -> None:
+def test_many_threads_never_pass_the_slots(database: Database) -> None:
     """Twenty runs ask at once for three places."""
     names = [f"r{at:02}" for at in range(20)]
     _plan(database, *(_planned(name) for name in names))

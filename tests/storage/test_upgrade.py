@@ -210,7 +210,7 @@ def test_launched_runs_go_on(older: Database) -> None:
     wanted = {one.record.id: (one.wanted_by, one.branches) for one in listed}
     assert any(branches == ("test_2",) for _, branches in wanted.values())
     assert any(by == ((NAME, 4),) for by, _ in wanted.values())
-    assert {"cancel", "run", None} == {one.wish and one.wish.value for one in listed}
+    assert {"cancel", "run", None} == {one.action and one.action.value for one in listed}
     assert {"running", "queued", "planned", "cancelled", "ended"} == {one.record.state for one in listed}
 
 
@@ -309,7 +309,7 @@ def test_every_page_is_there(kind: str, tmp_path: Path, request: pytest.FixtureR
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_the_version_before_that_kept_is_there(
+def test_a_repository_of_revision_0002_is_known(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """A repository of version 0002 is known, and no configuration of it was seen."""
