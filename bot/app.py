@@ -107,7 +107,7 @@ def maintenance_queue(
     reconciling = Reconciliation(listing=github, database=database, now=time.time, wake=wake)
     database.now(queue.schedule_jobs, (DELIVERY_BACKFILL, RECONCILIATION), now=time.time())
     step = TaskStep(
-        database=database, chores={DELIVERY_BACKFILL: catching_up, RECONCILIATION: reconciling}, now=time.time
+        database=database, tasks={DELIVERY_BACKFILL: catching_up, RECONCILIATION: reconciling}, now=time.time
     )
     return WorkQueue(table=CHORE, step=step, at_once=2)
 
@@ -186,14 +186,14 @@ def _assemble(parts: AppParts) -> Starlette:
     async def life(_application: Starlette) -> AsyncIterator[None]:
         controllers.append(_worker(parts, wake))
         controllers[0].start()
-        sweeper = OrphanCleanup(
+        cleanup = OrphanCleanup(
             database=parts.database, clusters=parts.clusters, now=time.time, owner=parts.owner
         )
-        sweeping = asyncio.create_task(sweeper.forever())
+        cleanup_task = asyncio.create_task(cleanup.run_forever())
         LOG.info("listening", extra={"url": parts.settings.public_url})
         yield
-        sweeping.cancel()
-        await asyncio.gather(sweeping, return_exceptions=True)
+        cleanup_task.cancel()
+        await asyncio.gather(cleanup_task, return_exceptions=True)
         await controllers.pop().stop(SHUTDOWN_SECONDS)
         await asyncio.to_thread(recorder.close)
         await parts.clusters.aclose()

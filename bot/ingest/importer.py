@@ -18,16 +18,16 @@ from bot.storage import repositories, runs
 from bot.storage.database import Database
 
 NEWEST_PER_CASE = 30
-"""Runs of a branch read per case and variant: the 30 of the noise history."""
+"""Runs of a branch that are read per case and variant: the 30 of the noise history."""
 
 CONCURRENT_READS = 2
-"""Logs read at once: reading is work for a core, and the others serve people."""
+"""Logs read at once: reading keeps a core busy, and the other cores serve people."""
 
 LOG = logging.getLogger(__name__)
 
 
 class RunImporter(Struct, kw_only=True):
-    """Finds and reads runs on threads."""
+    """Finds and reads runs, on threads."""
 
     database: Database
     now: Callable[[], float]
@@ -35,12 +35,12 @@ class RunImporter(Struct, kw_only=True):
     _stores: dict[str, ArtifactStore] = {}
     _readers: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CONCURRENT_READS))
 
-    async def gather(self, repository: str, source: RunSource, sought: Sequence[ImportQuery]) -> None:
-        """Read every run that is new or has grown; raises `Told` where the store cannot be listed."""
+    async def import_runs(self, repository: str, source: RunSource, queries: Sequence[ImportQuery]) -> None:
+        """Read every run that is new or has grown; raises `UserError` if the store cannot be listed."""
         store = self._store(source.source)
         origin = await self.database.read(repositories.first_name, repository)
         manifests = collect.ManifestReader(store)
-        for one in sought:
+        for one in queries:
             found = await asyncio.to_thread(collect.find_runs, store, source.pattern, one)
             listed = {collect.found_run_id(store, origin, run): run for run in newest_per_case(found)}
             known = await self.database.read(runs.measured_generations, list(listed))
@@ -60,8 +60,8 @@ class RunImporter(Struct, kw_only=True):
                 collected = await asyncio.to_thread(
                     collect.read_run, store, repository, found, manifests, first_name=origin, shelf=self.shelf
                 )
-            except (UserError, InternalError) as problem:
-                LOG.warning("a run in %s could not be read: %s", found.folder, problem)
+            except (UserError, InternalError) as error:
+                LOG.warning("a run in %s could not be read: %s", found.folder, error)
                 return
         await self.database.write(runs.save, collected.record, now=self.now(), measured=collected.measured)
 

@@ -28,7 +28,7 @@ class ProgressFacts(Struct, frozen=True, kw_only=True):
 def case_progress(
     launched: Sequence[RunRecord], everything: Sequence[RunRecord], known: ProgressFacts
 ) -> CaseProgress | None:
-    """Of the runs launched for one case; `everything` are those of all cases, which may be before them."""
+    """The progress of one case's launched runs; `everything` are those of all cases, which may run first."""
     if not launched:
         return None
     open_runs = [run for run in launched if run.state not in TERMINAL_STATES]
@@ -49,7 +49,7 @@ def case_progress(
 
 
 def _most_telling_run(runs: Sequence[RunRecord], known: ProgressFacts) -> RunStatus | None:
-    """The run that says most: one that is silent, the one that is farthest, one that is tried again."""
+    """The most telling run: a silent one, else the furthest, else one that is retried."""
     standings = [known.standings[run.id] for run in runs if run.id in known.standings]
     return max(standings, key=lambda one: _rank(one, known.now), default=None)
 
@@ -62,8 +62,8 @@ def _rank(run: RunStatus, now: float) -> tuple[bool, bool, int, bool, bool, floa
 
 
 def _time_left(run: RunRecord, everything: Sequence[RunRecord], known: ProgressFacts) -> DurationRange | None:
-    """Seconds until this run has ended. On this machine one runs after another; how long a shared cluster
-    lets a run wait for its turn nobody knows."""
+    """Seconds until this run has ended. Local runs run one after another; the waiting time on a shared
+    cluster is unknown."""
     if run.id not in known.here:
         return _own_time(run, known) if run.state is RunState.RUNNING else None
     before = known.here[: known.here.index(run.id) + 1]
@@ -86,7 +86,7 @@ def _own_time(run: RunRecord, known: ProgressFacts) -> DurationRange | None:
 
 
 def _latest(spans: Sequence[DurationRange | None]) -> DurationRange | None:
-    """Until the last of them has ended; None where one of them is not known."""
+    """Until the last one has ended; None if one of them is unknown."""
     together = NO_TIME
     for span in spans:
         if span is None:

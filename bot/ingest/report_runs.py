@@ -32,53 +32,58 @@ from bot.verdict.judgement import MeasuredRun
 
 
 class DeviceMismatch(Struct, frozen=True, kw_only=True):
-    """`said` is what the runs' logs say, by run id, where that is not `wanted`."""
+    """`stated` is the device in the logs of runs, by run id, if it is not the `configured` one."""
 
-    wanted: str = ""
-    said: Mapping[str, str] = {}
+    configured: str = ""
+    stated: Mapping[str, str] = {}
 
     def without(self, runs: Sequence[RunRecord]) -> Sequence[RunRecord]:
         """The runs that may count."""
-        return [run for run in runs if run.id not in self.said]
+        return [run for run in runs if run.id not in self.stated]
 
     def left_out(self, runs: Iterable[RunRecord]) -> str:
-        """Which of these runs are not used, and why, as a clause; empty where all are."""
-        said = {run.id: self.said[run.id] for run in runs if run.id in self.said}
-        if not said:
+        """Which of these runs are not used, and why, as a clause; empty if all are used."""
+        stated = {run.id: self.stated[run.id] for run in runs if run.id in self.stated}
+        if not stated:
             return ""
-        are = "1 run is not used: it was" if len(said) == 1 else f"{len(said)} runs are not used: they were"
-        return f"{are} on {' and '.join(dict.fromkeys(said.values()))}, and this case is run on {self.wanted}"
+        are = (
+            "1 run is not used: it was" if len(stated) == 1 else f"{len(stated)} runs are not used: they were"
+        )
+        devices = " and ".join(dict.fromkeys(stated.values()))
+        return f"{are} on {devices}, and this case is run on {self.configured}"
 
 
 def names_device(suite: Suite) -> bool:
-    """Whether the configuration names the device that runs are launched on."""
+    """Whether the configuration names a device."""
     return suite.launch is not None and (device := device_of(suite.launch)) is not None and bool(device.place)
 
 
 def find_device_mismatch(
     suite: Suite, runs: Iterable[RunRecord], under: Mapping[str, str], *, but: Collection[str]
 ) -> DeviceMismatch:
-    """Those of these runs whose logs contradict the configured device, all `but` our own; `under` is what
-    each was measured under, by id."""
+    """The runs whose logs contradict the configured device, all `but` our own; `under` has the conditions of
+    each by id."""
     device = device_of(suite.launch) if suite.launch else None
     if device is None or device.place is None:
         return DeviceMismatch()
-    said = {
+    stated = {
         run.id: contradicting_devices(
             device.place.device_type, device.place.slices, *parse_devices(under[run.id])
         )
         for run in runs
         if run.id in under and run.id not in but
     }
-    return DeviceMismatch(wanted=device.name, said={name: words for name, words in said.items() if words})
+    return DeviceMismatch(
+        configured=device.name, stated={name: words for name, words in stated.items() if words}
+    )
 
 
 UNFINISHED_STATES = frozenset({RunState.PLANNED, RunState.LAUNCHED, RunState.QUEUED, RunState.RUNNING})
 
 
 class CandidateRuns(Struct, frozen=True, kw_only=True):
-    """The runs that matter to a pull request: launched for it, of its head, of its base's branch and of the
-    merge base's files; the figures of the base's, by run id; and which were on other devices."""
+    """The runs that a report may use: launched for the pull request, of its head, of its base branch, and of
+    the merge base's files; the figures of the base's, by run id; and which ran on other devices."""
 
     launched: Sequence[RunRecord]
     stopped: Sequence[RunRecord]
@@ -90,7 +95,7 @@ class CandidateRuns(Struct, frozen=True, kw_only=True):
     others: DeviceMismatch
 
     def on_our_devices(self) -> "CandidateRuns":
-        """Those that were not on others."""
+        """The candidates on the configured device."""
         return replace(
             self,
             of_head=self.others.without(self.of_head),
@@ -99,7 +104,7 @@ class CandidateRuns(Struct, frozen=True, kw_only=True):
         )
 
     def only(self, case: str, variant: str) -> "CandidateRuns":
-        """Those of one case and variant."""
+        """The candidates of one case and variant."""
         return replace(
             self,
             launched=runs_of_case(self.launched, case, variant),
@@ -113,92 +118,94 @@ class CandidateRuns(Struct, frozen=True, kw_only=True):
 def load_candidates(
     connection: Connection, pull: Subject, facts: HeadFacts, suite: Suite, started: Sequence[RunRecord]
 ) -> CandidateRuns:
-    """What is kept for a pull request that had these runs started."""
-    mine = {run.id for run in started}
-    of_branch, left_out = _head_runs(connection, pull, mine)
-    of_head = merge_runs(of_branch, _runs_of_files(connection, pull, facts.tree, mine))
-    of_base = _base_runs(connection, pull, mine)
-    of_base_files = _runs_of_files(connection, pull, facts.merge_base.tree, mine)
+    """The candidates for a pull request that started these runs."""
+    own_ids = {run.id for run in started}
+    of_branch, left_out = _head_runs(connection, pull, own_ids)
+    of_head = merge_runs(of_branch, _runs_of_files(connection, pull, facts.tree, own_ids))
+    of_base = _base_runs(connection, pull, own_ids)
+    of_base_files = _runs_of_files(connection, pull, facts.merge_base.tree, own_ids)
     figures = runs.branch_figures(connection, pull.repository, branch_slug(pull.base_branch))
     return CandidateRuns(
         launched=started,
-        stopped=_stopped_runs(connection, pull, mine),
+        stopped=_stopped_runs(connection, pull, own_ids),
         of_head=of_head,
         left_out=left_out,
         of_base=of_base,
         of_base_files=of_base_files,
         figures=figures,
-        others=_device_mismatch_of(connection, suite, (*of_head, *of_base, *of_base_files), figures, mine),
+        others=_device_mismatch_of(connection, suite, (*of_head, *of_base, *of_base_files), figures, own_ids),
     )
 
 
 def _device_mismatch_of(
     connection: Connection,
     suite: Suite,
-    found: Sequence[RunRecord],
+    runs_found: Sequence[RunRecord],
     figures: Mapping[str, RunFigures],
-    mine: Collection[str],
+    own_ids: Collection[str],
 ) -> DeviceMismatch:
     if not names_device(suite):
         return DeviceMismatch()
-    under = run_conditions(connection, {run.id for run in found} - figures.keys())
+    under = run_conditions(connection, {run.id for run in runs_found} - figures.keys())
     under |= {name: known.conditions for name, known in figures.items()}
-    return find_device_mismatch(suite, found, under, but=mine)
+    return find_device_mismatch(suite, runs_found, under, but=own_ids)
 
 
-def _stopped_runs(connection: Connection, pull: Subject, mine: Collection[str]) -> list[RunRecord]:
-    """Runs of the head that were started and let go of before their end."""
+def _stopped_runs(connection: Connection, pull: Subject, own_ids: Collection[str]) -> list[RunRecord]:
+    """Runs of the head that were cancelled before their end."""
     return [
         run
         for run in runs.branch_runs(connection, pull.repository, branch_slug(pull.head_branch))
         if run.sha == pull.head_sha
-        and (run.state is RunState.CANCELLED or (run.state in UNFINISHED_STATES and run.id not in mine))
+        and (run.state is RunState.CANCELLED or (run.state in UNFINISHED_STATES and run.id not in own_ids))
     ]
 
 
-def _base_runs(connection: Connection, pull: Subject, mine: Collection[str]) -> list[RunRecord]:
+def _base_runs(connection: Connection, pull: Subject, own_ids: Collection[str]) -> list[RunRecord]:
     """Runs of the base's branch."""
     return _comparable_runs(
-        runs.branch_runs(connection, pull.repository, branch_slug(pull.base_branch)), mine
+        runs.branch_runs(connection, pull.repository, branch_slug(pull.base_branch)), own_ids
     )
 
 
 def _runs_of_files(
-    connection: Connection, pull: Subject, tree: str | None, mine: Collection[str]
+    connection: Connection, pull: Subject, tree: str | None, own_ids: Collection[str]
 ) -> list[RunRecord]:
-    """Runs of the same files, on whatever branch and commit."""
-    return _comparable_runs(runs.runs_of_trees(connection, pull.repository, {tree} if tree else ()), mine)
+    """Runs of the same files, on any branch and commit."""
+    return _comparable_runs(runs.runs_of_trees(connection, pull.repository, {tree} if tree else ()), own_ids)
 
 
-def _comparable_runs(found: Sequence[RunRecord], mine: Collection[str]) -> list[RunRecord]:
-    """Ended runs that may be compared with this pull request's. Of those that were launched on this machine
-    only its own: the machine's speed drifts, and they were run in turns."""
-    return [run for run in _ended_runs(found) if run.comparable_across_days or run.id in mine]
+def _comparable_runs(runs_found: Sequence[RunRecord], own_ids: Collection[str]) -> list[RunRecord]:
+    """Ended runs that may be compared with this pull request's. Of local runs only its own: the machine's
+    speed drifts, and they ran alternately."""
+    return [run for run in _ended_runs(runs_found) if run.comparable_across_days or run.id in own_ids]
 
 
 def merge_runs(runs_: Sequence[RunRecord], others: Sequence[RunRecord]) -> list[RunRecord]:
-    """The runs, and those of the others that are not among them."""
+    """Both lists, without duplicates."""
     known = {run.id for run in runs_}
     return [*runs_, *(run for run in others if run.id not in known)]
 
 
-def _head_runs(connection: Connection, pull: Subject, mine: Collection[str]) -> tuple[list[RunRecord], str]:
-    """Runs of the head's branch, and why some of its name were left out.
+def _head_runs(
+    connection: Connection, pull: Subject, own_ids: Collection[str]
+) -> tuple[list[RunRecord], str]:
+    """Runs of the head's branch, and why some of its name are left out.
 
     Where the name may be another's too, a run counts only by the commit that it records.
     """
     ended = _comparable_runs(
-        runs.branch_runs(connection, pull.repository, branch_slug(pull.head_branch)), mine
+        runs.branch_runs(connection, pull.repository, branch_slug(pull.head_branch)), own_ids
     )
-    doubt = _shared_name_reason(connection, pull)
-    if not doubt:
+    shared_name = _shared_name_reason(connection, pull)
+    if not shared_name:
         return ended, ""
     own = [run for run in ended if same_commit(run.sha, pull.head_sha)]
-    return own, f"{doubt}: only runs that record this commit are used" if len(own) < len(ended) else ""
+    return own, f"{shared_name}: only runs that record this commit are used" if len(own) < len(ended) else ""
 
 
 def _shared_name_reason(connection: Connection, pull: Subject) -> str:
-    """Whose else a run of the head's branch name may be."""
+    """Why a run of this branch name may be another branch's; empty if it cannot."""
     if pull.from_fork:
         return "the branch of this name is a fork's, and the repository may have one of the same name"
     if branch_slug(pull.head_branch) == branch_slug(pull.base_branch):
@@ -209,13 +216,13 @@ def _shared_name_reason(connection: Connection, pull: Subject) -> str:
     return ""
 
 
-def _ended_runs(found: Sequence[RunRecord]) -> list[RunRecord]:
-    return [run for run in found if run.state is RunState.ENDED]
+def _ended_runs(runs_found: Sequence[RunRecord]) -> list[RunRecord]:
+    return [run for run in runs_found if run.state is RunState.ENDED]
 
 
-def runs_of_case(found: Sequence[RunRecord], case: str, variant: str) -> list[RunRecord]:
-    """Those of one case and variant."""
-    return [run for run in found if run.case == case and run.variant == variant]
+def runs_of_case(runs_found: Sequence[RunRecord], case: str, variant: str) -> list[RunRecord]:
+    """The candidates of one case and variant."""
+    return [run for run in runs_found if run.case == case and run.variant == variant]
 
 
 class ChosenRuns(Struct, frozen=True, kw_only=True):
@@ -230,11 +237,11 @@ class ChosenRuns(Struct, frozen=True, kw_only=True):
 def choose_runs(
     connection: Connection, *, row: PullRow, pull: Subject, facts: HeadFacts, suite: Suite, now: float
 ) -> ChosenRuns:
-    """Choose for every case and variant of the suite, in its order."""
+    """Choose the runs of every case and variant, in the suite's order."""
     started = runs.wanted_runs(connection, pull.repository, pull.row_number)
-    found = load_candidates(connection, pull, facts, suite, started)
+    runs_found = load_candidates(connection, pull, facts, suite, started)
     cases = tuple(
-        _case_runs(found.only(key.case, key.variant), key, row, (pull, facts))
+        _case_runs(runs_found.only(key.case, key.variant), key, row, (pull, facts))
         for key in combine_keys(suite.case_names, suite.variant_names)
     )
     ids = {run.id for one in cases for run in (*one.head.runs, *one.base.runs)}
@@ -305,7 +312,7 @@ def _base_failures(kept: CandidateRuns) -> tuple[MainFailure, ...]:
 
 
 def _last_good(kept: CandidateRuns) -> float | None:
-    """When the base's newest run with a steady step time began."""
+    """When the base branch's newest run with a steady step time began."""
     began = [run.started for run in kept.of_base if run.id in kept.figures and _is_good(kept, run)]
     return max((moment for moment in began if moment is not None), default=None)
 
@@ -322,7 +329,7 @@ def _with_progress(
     measured: Mapping[str, MeasuredRun],
     now: float,
 ) -> tuple[CaseRuns, ...]:
-    """The cases with how far their launched runs are."""
+    """The cases with the progress of their launched runs."""
     known = ProgressFacts(
         standings=launched_runs.run_statuses(connection, [run.id for run in started]),
         here=launched_runs.local_runs(connection),
@@ -340,6 +347,6 @@ def _with_progress(
 
 
 def _durations(ended: Sequence[RunRecord], measured: Mapping[str, MeasuredRun]) -> list[float]:
-    """How many seconds these runs took, of those whose logs say so."""
+    """The seconds that these runs took, if their logs say so."""
     seconds = [measured[run.id].measurements.wall_seconds for run in ended if run.id in measured]
     return [one for one in seconds if one is not None]

@@ -22,7 +22,6 @@ from bot.errors import NotFound
 from bot.planning.jobs import JobContext, make_planned_run, run_key
 from bot.planning.lineage import MainCommit, find_landings
 from bot.planning.plan import ComparisonSide, PlannedRun, RequiredRun, newest_due_day, next_daily_time
-from bot.planning.plan import SideCommit as Planning
 from bot.runs.run_status import TERMINAL_STATES
 from bot.storage import main_branch, repositories, requests, runs
 from bot.storage import main_branch as landed
@@ -32,19 +31,20 @@ from bot.storage.queue import Claim
 from bot.worker.run_planner import case_prices, installation_device
 
 COMMITS_SEARCHED = 100
-"""Commits of main that are searched for what landed: one answer of GitHub's, a week of MaxText's main."""
+"""Commits of main that are searched for merged pull requests: one page of GitHub's, a week of MaxText's
+main."""
 
 MOST_COMMITS_SEARCHED = 1000
-"""The most that are searched where the newest do not reach back to the last one known: ten answers."""
+"""Searched if the newest page does not reach back to the last known commit: ten pages."""
 
 POLL_SECONDS = 3600.0
-"""How often main is looked at without being told of a push: deliveries get lost."""
+"""How often main is due without a push: deliveries get lost."""
 
 LOG = logging.getLogger(__name__)
 
 
 class _MainBranch(Struct, frozen=True, kw_only=True):
-    """A repository's default branch while it is looked at; `commits` newest first."""
+    """A repository's default branch during one step; `commits` newest first."""
 
     repository: Repository
     branch: str
@@ -52,7 +52,7 @@ class _MainBranch(Struct, frozen=True, kw_only=True):
 
 
 class MainBranchStep(Struct, frozen=True, kw_only=True):
-    """What the controller does with a repository's default branch."""
+    """The worker's step for a repository's default branch."""
 
     database: Database
     forge: Forge
@@ -60,49 +60,49 @@ class MainBranchStep(Struct, frozen=True, kw_only=True):
     now: Callable[[], float]
     wake: Callable[[], None]
 
-    async def __call__(self, held: Claim) -> None:
-        """Look, adopt what landed, plan what is due, and let go of the row."""
-        name, scheduled, due = held.row["repository"], held.row["scheduled"], None
-        known = await self.database.read(repositories.find_repository, name)
-        if known is not None and known.active:
-            repository = Repository(full_name=name, installation=known.installation)
-            due, scheduled = await self._look(repository, scheduled)
+    async def __call__(self, claim: Claim) -> None:
+        """Adopt runs of merged pull requests, plan what is due, release the row."""
+        name, scheduled, due = claim.row["repository"], claim.row["scheduled"], None
+        stored = await self.database.read(repositories.find_repository, name)
+        if stored is not None and stored.active:
+            repository = Repository(full_name=name, installation=stored.installation)
+            due, scheduled = await self._update(repository, scheduled)
         await self.database.write(
-            main_branch.release_main, held, now=self.now(), due=due, scheduled=scheduled
+            main_branch.release_main, claim, now=self.now(), due=due, scheduled=scheduled
         )
 
-    async def _look(self, repository: Repository, scheduled: str | None) -> tuple[float, str | None]:
-        """When to look again, and the newest day whose run was asked for."""
+    async def _update(self, repository: Repository, scheduled: str | None) -> tuple[float, str | None]:
+        """When the branch is due again, and the newest day whose run was requested."""
         facts = await self.forge.repository_facts(repository)
         branch = facts.default_branch or "main"
         seen = await self.database.read(main_branch.seen_default_branch, repository.full_name)
         main = _MainBranch(
             repository=repository, branch=branch, commits=await self._commits(repository, branch, seen)
         )
-        if await self._moved(main, seen) + await self._adopt(main):
+        if await self._follow_rename(main, seen) + await self._adopt(main):
             self.wake()
         if main.commits:
-            # Only now: a death in between has the same commits searched again.
+            # Only now: after a crash in between, the same commits are searched again.
             now = SeenDefaultBranch(branch=branch, sha=main.commits[0].sha)
             await self.database.write(main_branch.save_default_branch, repository.full_name, now)
-        read = await self.suites.read(repository)
-        if read.suite is None or not main.commits:
+        loaded = await self.suites.read(repository)
+        if loaded.suite is None or not main.commits:
             return self.now() + POLL_SECONDS, scheduled
-        scheduled = await self._ask_by_the_clock(main, read.suite, scheduled)
-        await self._plan(main, read.suite)
-        return _next_poll(read.suite, self.now()), scheduled
+        scheduled = await self._request_scheduled(main, loaded.suite, scheduled)
+        await self._plan(main, loaded.suite)
+        return _next_poll(loaded.suite, self.now()), scheduled
 
     async def _commits(
         self, repository: Repository, branch: str, seen: SeenDefaultBranch | None
     ) -> tuple[Commit, ...]:
-        """Main's newest commits, back to the last one whose landings are known."""
+        """Main's newest commits, back to the last one whose merges are known."""
         newest = await self.forge.ancestors(repository, branch, COMMITS_SEARCHED)
         if seen is None or len(newest) < COMMITS_SEARCHED or any(one.sha == seen.sha for one in newest):
             return newest
         return await self.forge.ancestors(repository, branch, MOST_COMMITS_SEARCHED)
 
-    async def _moved(self, main: _MainBranch, seen: SeenDefaultBranch | None) -> int:
-        """Carry main's history over to another name of it; the number of runs that follow."""
+    async def _follow_rename(self, main: _MainBranch, seen: SeenDefaultBranch | None) -> int:
+        """Move main's history to the branch's new name; the number of moved runs."""
         if seen is None or seen.branch == main.branch:
             return 0
         name = main.repository.full_name
@@ -126,7 +126,7 @@ class MainBranchStep(Struct, frozen=True, kw_only=True):
             return False
 
     async def _adopt(self, main: _MainBranch) -> int:
-        """Make runs of what landed unchanged runs of main; the number of new ones."""
+        """Make runs of pull requests that were merged unchanged runs of main; the number of new ones."""
         name = main.repository.full_name
         commits = [
             MainCommit(sha=one.sha, tree=one.tree, parents=one.parents, message=one.message)
@@ -137,8 +137,8 @@ class MainBranchStep(Struct, frozen=True, kw_only=True):
         await self.database.write(landed.save_landings, name, main.branch, list(found.values()), self.now())
         return await self.database.write(landed.adopt_runs, name, main.branch, self.now())
 
-    async def _ask_by_the_clock(self, main: _MainBranch, suite: Suite, scheduled: str | None) -> str | None:
-        """Ask for the runs of main's newest commit once its time of day has come.
+    async def _request_scheduled(self, main: _MainBranch, suite: Suite, scheduled: str | None) -> str | None:
+        """Request the runs of main's newest commit at the scheduled time of day.
 
         The day on which the schedule was first seen is left out: nobody waits for a run of the past."""
         daily_at = suite.baseline.daily_at
@@ -146,39 +146,41 @@ class MainBranchStep(Struct, frozen=True, kw_only=True):
             return None
         day = newest_due_day(self.now(), daily_at)
         if scheduled not in {None, day}:
-            ask = RunRequest(
+            request = RunRequest(
                 source=RequestSource.SCHEDULE,
                 name=day,
                 keys=suite_keys(suite),
                 head_sha=main.commits[0].sha,
                 made=self.now(),
             )
-            await self.database.write(requests.save_request, main.repository.full_name, MAIN_ROW_NUMBER, ask)
+            await self.database.write(
+                requests.save_request, main.repository.full_name, MAIN_ROW_NUMBER, request
+            )
         return day
 
     async def _plan(self, main: _MainBranch, suite: Suite) -> None:
-        """Want every run that was asked for and has not ended, and forget the asks that are answered."""
+        """Want every requested run that has not ended, and drop the requests whose runs have."""
         name = main.repository.full_name
-        kept = [
+        run_requests = [
             one
             for one in await self.database.read(requests.run_requests, name, MAIN_ROW_NUMBER)
             if isinstance(one, RunRequest)
         ]
         wanted: list[PlannedRun] = []
-        for ask in kept:
-            made = await self._of_ask(main, suite, ask)
-            states = await self.database.read(runs.run_states, [one.record.id for one in made])
-            if all(states.get(one.record.id) in TERMINAL_STATES for one in made):
+        for request in run_requests:
+            planned = await self._planned_for(main, suite, request)
+            states = await self.database.read(runs.run_states, [one.record.id for one in planned])
+            if all(states.get(one.record.id) in TERMINAL_STATES for one in planned):
                 await self.database.write(
                     requests.drop_request,
                     name,
                     MAIN_ROW_NUMBER,
-                    source=ask.source,
-                    name=ask.name,
-                    made=ask.made,
+                    source=request.source,
+                    name=request.name,
+                    made=request.made,
                 )
             else:
-                wanted += made
+                wanted += planned
         new = await self.database.write(
             runs.plan_runs, wanted, repository=name, number=MAIN_ROW_NUMBER, now=self.now()
         )
@@ -186,58 +188,60 @@ class MainBranchStep(Struct, frozen=True, kw_only=True):
             LOG.info("%s runs of %s are planned on %s", new, name, main.branch)
             self.wake()
 
-    async def _of_ask(self, main: _MainBranch, suite: Suite, ask: RunRequest) -> Sequence[PlannedRun]:
-        commit = await self._commit(main, ask)
+    async def _planned_for(
+        self, main: _MainBranch, suite: Suite, request: RunRequest
+    ) -> Sequence[PlannedRun]:
+        commit = await self._commit(main, request)
         device = await installation_device(self.database, suite.launch)
         if commit is None or device is None:
             return ()
-        order = JobContext(
+        context = JobContext(
             repository=main.repository.full_name,
             suite=suite,
             device=device,
             base_branch=main.branch,
             head_branch=main.branch,
-            session=f"{main.branch}-{ask.name}",
+            session=f"{main.branch}-{request.name}",
             prices=await case_prices(self.database, main.repository.full_name, main.branch, suite, device),
-            charged_to=dict.fromkeys(ask.keys, ask.by),
+            charged_to=dict.fromkeys(request.keys, request.by),
         )
-        base = Planning(side=ComparisonSide.BASELINE, sha=commit.sha, tree=commit.tree)
+        base = SideCommit(side=ComparisonSide.BASELINE, sha=commit.sha, tree=commit.tree)
         wanted = [
-            RequiredRun(commit=base, case=key.case, variant=key.variant, repeat=1, fresh=ask.fresh)
-            for key in sorted(ask.keys & suite_keys(suite))
+            RequiredRun(commit=base, case=key.case, variant=key.variant, repeat=1, fresh=request.fresh)
+            for key in sorted(request.keys & suite_keys(suite))
         ]
-        lost = await self._lost(main, commit)
-        return [make_planned_run(skip_lost_runs(one, order, lost), order) for one in wanted]
+        lost = await self._lost_runs(main, commit)
+        return [make_planned_run(skip_lost_runs(one, context, lost), context) for one in wanted]
 
-    async def _lost(self, main: _MainBranch, commit: Commit) -> frozenset[str]:
-        """The keys of this commit's runs that a cluster lost for others, or for an earlier day's ask: main
-        may stand still for days, and one outage must not leave it without a baseline."""
+    async def _lost_runs(self, main: _MainBranch, commit: Commit) -> frozenset[str]:
+        """The keys of this commit's runs that a cluster lost for others, or for an earlier day's request:
+        main may not move for days, and one outage must not leave it without a baseline."""
         name = main.repository.full_name
-        known = await self.database.read(runs.runs_of_trees, name, {commit.tree} if commit.tree else ())
-        mine = {run.key for run in await self.database.read(runs.wanted_runs, name, MAIN_ROW_NUMBER)}
-        return frozenset(run.key for run in known if run.state is RunState.LOST and run.key) - mine
+        stored = await self.database.read(runs.runs_of_trees, name, {commit.tree} if commit.tree else ())
+        own_keys = {run.key for run in await self.database.read(runs.wanted_runs, name, MAIN_ROW_NUMBER)}
+        return frozenset(run.key for run in stored if run.state is RunState.LOST and run.key) - own_keys
 
-    async def _commit(self, main: _MainBranch, ask: RunRequest) -> Commit | None:
-        """The commit that is asked for; None where it is gone."""
-        known = next((one for one in main.commits if one.sha == ask.head_sha), None)
-        if known is not None or ask.head_sha is None:
+    async def _commit(self, main: _MainBranch, request: RunRequest) -> Commit | None:
+        """The requested commit; None if it is gone."""
+        known = next((one for one in main.commits if one.sha == request.head_sha), None)
+        if known is not None or request.head_sha is None:
             return known or main.commits[0]
         try:
-            found = await self.forge.ancestors(main.repository, ask.head_sha, 1)
+            found = await self.forge.ancestors(main.repository, request.head_sha, 1)
         except NotFound:
             return None
         return found[0] if found else None
 
 
-def skip_lost_runs(one: RequiredRun, order: JobContext, lost: Collection[str]) -> RequiredRun:
-    """The same wish, its repeats counted past the runs that were lost."""
-    while run_key(one, order) in lost:
+def skip_lost_runs(one: RequiredRun, context: JobContext, lost: Collection[str]) -> RequiredRun:
+    """The same run, with repeats counted past lost runs."""
+    while run_key(one, context) in lost:
         one = replace(one, repeat=one.repeat + 1)
     return one
 
 
 def _next_poll(suite: Suite, now: float) -> float:
-    """The next hour, or the schedule's moment where that is sooner."""
+    """In an hour, or at the scheduled time if that is sooner."""
     daily_at = suite.baseline.daily_at
     return min(
         now + POLL_SECONDS, next_daily_time(now, daily_at) if daily_at is not None else now + POLL_SECONDS

@@ -195,7 +195,7 @@ class PullStep(Struct, frozen=True, kw_only=True):
         if suite.runs is None:
             return None
         try:
-            await self.importer.gather(
+            await self.importer.import_runs(
                 current.pull.repository, suite.runs, import_queries(current.pull, facts, suite)
             )
         except (UserError, InternalError) as error:

@@ -44,16 +44,16 @@ from bot.verdict.judgement import MeasuredRun
 from bot.worker.budget_gate import Admission, Admitted, Deferred, NoLimits
 
 MOST_LOG_READS = 20
-"""How often a log that a store refuses is asked for, with pauses of up to ten minutes: some three hours, in
-which an operator can put a permission right. Then the run is lost, and says why."""
+"""Attempts to read a log that a store refuses, with pauses of up to ten minutes: some three hours for an
+operator to fix a permission. Then the run is lost, and says why."""
 
 LOG = logging.getLogger(__name__)
 
 
-class _RunInStep(Struct, kw_only=True):
-    """One step of one run: how it stood, how it stands now, and what came of the effects so far."""
+class _StepState(Struct, kw_only=True):
+    """One step of one run: its status before and after, and the results of the effects so far."""
 
-    held: Claim
+    claim: Claim
     fence: LeaseFence
     cluster: Cluster
     job: Job
@@ -65,7 +65,7 @@ class _RunInStep(Struct, kw_only=True):
 
 
 class RunStep(Struct, frozen=True, kw_only=True):
-    """What the controller does with a launched run."""
+    """The worker's step for a launched run."""
 
     database: Database
     clusters: Clusters
@@ -73,166 +73,168 @@ class RunStep(Struct, frozen=True, kw_only=True):
     now: Callable[[], float]
     wake: Callable[[], None]
     admission: Admission = NoLimits()
-    pace: Callable[[ClusterPlace | None], RunTimeouts] = timeouts_for
-    _here: asyncio.Lock = field(default_factory=asyncio.Lock)
+    timeouts: Callable[[ClusterPlace | None], RunTimeouts] = timeouts_for
+    _local_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def __call__(self, held: Claim) -> None:
-        """Look, act, and write the standing down."""
-        planned = runs.planned_run(held.row)
+    async def __call__(self, claim: Claim) -> None:
+        """Observe the job, act, and save the status."""
+        planned = runs.planned_run(claim.row)
         if planned.job.place is not None:
-            await self._step(held, planned.record, planned.job)
+            await self._move(claim, planned.record, planned.job)
             return
-        # Runs of this machine are started in the order in which they were planned.
-        async with self._here:
-            await self._step(held, planned.record, planned.job)
+        # Local runs start in the order in which they were planned.
+        async with self._local_lock:
+            await self._move(claim, planned.record, planned.job)
 
-    async def _step(self, held: Claim, record: RunRecord, first: Job) -> None:
-        before = launched_runs.run_status(held.row)
-        turn = _RunInStep(
-            held=held,
-            fence=LeaseFence(database=self.database, claim=held, now=self.now),
-            cluster=self.clusters.at(first.place),
-            job=job_of_attempt(first, record, before),
+    async def _move(self, claim: Claim, record: RunRecord, first_job: Job) -> None:
+        before = launched_runs.run_status(claim.row)
+        step = _StepState(
+            claim=claim,
+            fence=LeaseFence(database=self.database, claim=claim, now=self.now),
+            cluster=self.clusters.at(first_job.place),
+            job=job_of_attempt(first_job, record, before),
             before=before,
             after=before,
             record=replace(record, attempt=before.attempt),
         )
-        wish = await self.database.read(launched_runs.run_demand, record.id)
+        demand = await self.database.read(launched_runs.run_demand, record.id)
         try:
-            observation = await turn.cluster.observe(before.name)
-        except (UserError, TransientError) as problem:
+            observation = await step.cluster.observe(before.name)
+        except (UserError, TransientError) as error:
             if before.state is not RunState.PLANNED:
                 raise
-            # Nothing of it is there yet, so that all it can do is wait, and say for what.
-            self._hold_back(turn, before, problem)
+            # Nothing of it exists yet, so the run waits, and says for what.
+            self._hold_back(step, before, error)
         else:
-            turn.after, effects = decide(before, observation, wish, self.now(), self.pace(first.place))
+            step.after, effects = decide(
+                before, observation, demand, self.now(), self.timeouts(first_job.place)
+            )
             for effect in effects:
-                await self._act(effect, turn)
-        await self._write(turn)
+                await self._act(effect, step)
+        await self._release(step)
 
-    async def _act(self, effect: RunEffect, turn: _RunInStep) -> None:
+    async def _act(self, effect: RunEffect, step: _StepState) -> None:
         match effect:
             case LaunchJob():
-                await self._launch(turn)
+                await self._launch(step)
             case DeleteJob():
-                await turn.fence()
-                await turn.cluster.delete(turn.job.name)
+                await step.fence()
+                await step.cluster.delete(step.job.name)
             case CollectLog():
-                await self._collect(turn)
+                await self._collect_log(step)
             case KeepLog():
-                await self._keep(turn)
+                await self._keep_log(step)
             case SettleAttempt():
-                await self._settle(turn)
+                await self._settle(step)
             case CheckAgain(until=until):
-                turn.due = until if turn.due is None else turn.due
+                step.due = until if step.due is None else step.due
             case _:
                 assert_never(effect)
 
-    async def _launch(self, turn: _RunInStep) -> None:
+    async def _launch(self, step: _StepState) -> None:
         """Start the job if that is admitted."""
-        answer = await self.admission.admit(turn.record, turn.job)
-        match answer:
+        decision = await self.admission.admit(step.record, step.job)
+        match decision:
             case Deferred(until=until, why=why):
-                turn.after, _ = hold_launch(turn.before, until=until, why=why)
-                turn.due = until
+                step.after, _ = hold_launch(step.before, until=until, why=why)
+                step.due = until
             case Admitted(again=again):
-                await turn.fence()
-                await self._start(turn, again=again)
+                await step.fence()
+                await self._start(step, again=again)
             case _:
-                assert_never(answer)
+                assert_never(decision)
 
-    async def _start(self, turn: _RunInStep, *, again: bool) -> None:
+    async def _start(self, step: _StepState, *, again: bool) -> None:
         try:
-            await turn.cluster.launch(turn.job)
-        except UserError as told:
-            LOG.warning("%s cannot be started: %s", turn.job.name, told.text)
-            turn.after = replace(turn.after, why=told.text)
-        except TransientError as later:
-            if turn.before.state is not RunState.PLANNED:
+            await step.cluster.launch(step.job)
+        except UserError as error:
+            LOG.warning("%s cannot be started: %s", step.job.name, error.text)
+            step.after = replace(step.after, why=error.text)
+        except TransientError as error:
+            if step.before.state is not RunState.PLANNED:
                 raise
-            pace = self.pace(turn.job.place)
-            stands = launch_refused(turn.before, repeated=again, now=self.now(), timeouts=pace)
-            if later.may_have_acted:
-                stands = clear_missing(turn.before)
-            elif stands.missing_since is None:
-                # An image that is not built yet holds no place and no budget that others could use.
-                await self._settle(turn)
-            self._hold_back(turn, stands, later)
+            timeouts = self.timeouts(step.job.place)
+            status = launch_refused(step.before, repeated=again, now=self.now(), timeouts=timeouts)
+            if error.may_have_acted:
+                status = clear_missing(step.before)
+            elif status.missing_since is None:
+                # While its image is not built, a run holds no slot and no budget that others could use.
+                await self._settle(step)
+            self._hold_back(step, status, error)
 
-    def _hold_back(self, turn: _RunInStep, run: RunStatus, problem: UserError | TransientError) -> None:
-        """The run stays planned, and says what is in its way."""
-        LOG.warning("%s waits: %s", turn.job.name, problem)
+    def _hold_back(self, step: _StepState, run: RunStatus, error: UserError | TransientError) -> None:
+        """Keep the run planned, with the reason."""
+        LOG.warning("%s waits: %s", step.job.name, error)
         soonest = (
-            problem.after if isinstance(problem, TransientError) else self.pace(turn.job.place).poll_seconds
+            error.after if isinstance(error, TransientError) else self.timeouts(step.job.place).poll_seconds
         )
-        turn.after, waits = back_off_launch(run, str(problem), soonest=soonest, now=self.now())
-        turn.due = next((one.until for one in waits if isinstance(one, CheckAgain)), None)
+        step.after, effects = back_off_launch(run, str(error), soonest=soonest, now=self.now())
+        step.due = next((one.until for one in effects if isinstance(one, CheckAgain)), None)
 
-    async def _collect(self, turn: _RunInStep) -> None:
-        """Keep the log where links to it never die, and measure it."""
+    async def _collect_log(self, step: _StepState) -> None:
+        """Copy the log to our own artifacts, and measure it."""
         try:
-            file = await asyncio.to_thread(self._kept, turn)
+            file = await asyncio.to_thread(self._copy_log, step)
         except NotFound:
-            turn.after = mark_lost(turn.after, "it left no log", self.now())
+            step.after = mark_lost(step.after, "it left no log", self.now())
             return
-        except UserError as told:
-            if turn.held.row["attempts"] < MOST_LOG_READS:
+        except UserError as error:
+            if step.claim.row["attempts"] < MOST_LOG_READS:
                 raise
-            turn.after = mark_lost(turn.after, f"its log cannot be read: {told.text}", self.now())
+            step.after = mark_lost(step.after, f"its log cannot be read: {error.text}", self.now())
             return
-        turn.measured = await asyncio.to_thread(collect.read_log_file, self.artifacts, file)
-        started = collect.log_start_time(turn.measured) or turn.before.began or self.now()
+        step.measured = await asyncio.to_thread(collect.read_log_file, self.artifacts, file)
+        started = collect.log_start_time(step.measured) or step.before.began or self.now()
         uri = self.artifacts.uri(file.name)
-        turn.after = replace(turn.after, kept_log=uri)
-        turn.record = replace(turn.record, started=started, log_uri=uri)
+        step.after = replace(step.after, kept_log=uri)
+        step.record = replace(step.record, started=started, log_uri=uri)
 
-    async def _keep(self, turn: _RunInStep) -> None:
-        """Keep the log of a job that is given up, as far as there is one."""
+    async def _keep_log(self, step: _StepState) -> None:
+        """Copy the log of a job that is given up, if it has one."""
         try:
-            file = await asyncio.to_thread(self._kept, turn)
-        except (UserError, InternalError) as problem:
-            LOG.info("no log of %s is kept: %s", turn.job.name, problem)
+            file = await asyncio.to_thread(self._copy_log, step)
+        except (UserError, InternalError) as error:
+            LOG.info("no log of %s is kept: %s", step.job.name, error)
             return
         uri = self.artifacts.uri(file.name)
-        turn.after = replace(turn.after, kept_log=uri)
-        if not turn.after.retry:
-            turn.record = replace(turn.record, log_uri=uri)
+        step.after = replace(step.after, kept_log=uri)
+        if not step.after.retry:
+            step.record = replace(step.record, log_uri=uri)
 
-    def _kept(self, turn: _RunInStep) -> LogFile:
-        attempt = turn.before.attempt
-        name = f"runs/{turn.record.id}/log{f'-{attempt}' if attempt > 1 else ''}.txt"
-        with turn.cluster.open_log(turn.job.name) as chunks:
+    def _copy_log(self, step: _StepState) -> LogFile:
+        attempt = step.before.attempt
+        name = f"runs/{step.record.id}/log{f'-{attempt}' if attempt > 1 else ''}.txt"
+        with step.cluster.open_log(step.job.name) as chunks:
             self.artifacts.write(name, chunks, "text/plain; charset=utf-8")
         return next(iter(self.artifacts.find(name)))
 
-    async def _settle(self, turn: _RunInStep) -> None:
-        await turn.fence()
-        hours = turn.measured.measurements.chip_hours if turn.measured else None
+    async def _settle(self, step: _StepState) -> None:
+        await step.fence()
+        hours = step.measured.measurements.chip_hours if step.measured else None
         await self.admission.settle(
-            turn.record, turn.job, chip_hours=hours, ran_seconds=_ran_seconds(turn, self.now())
+            step.record, step.job, chip_hours=hours, ran_seconds=_ran_seconds(step, self.now())
         )
 
-    async def _write(self, turn: _RunInStep) -> None:
-        """Write the standing down, and have everyone who waits for this run look at it."""
-        before, after = turn.before, turn.after
+    async def _release(self, step: _StepState) -> None:
+        """Save the status, and make due every pull request that wants this run."""
+        before, after = step.before, step.after
         written = await self.database.write(
             launched_runs.release_run,
-            turn.held,
-            replace(turn.record, state=after.state, attempt=after.attempt),
+            step.claim,
+            replace(step.record, state=after.state, attempt=after.attempt),
             after,
-            due=None if after.state in TERMINAL_STATES else turn.due,
+            due=None if after.state in TERMINAL_STATES else step.due,
             now=self.now(),
-            news=news_between(before, after),
-            measured=turn.measured,
+            news=run_change(before, after),
+            measured=step.measured,
         )
         if written and before.state is not after.state:
-            LOG.info("run %s of %s is %s", turn.record.id, turn.record.case, after.state)
+            LOG.info("run %s of %s is %s", step.record.id, step.record.case, after.state)
             self.wake()
 
 
-def news_between(before: RunStatus, after: RunStatus) -> RunChange:
-    """What those who wait for the run are told."""
+def run_change(before: RunStatus, after: RunStatus) -> RunChange:
+    """What changed, for those who wait for the run."""
     if (before.state, before.attempt, before.why) != (after.state, after.attempt, after.why):
         return RunChange.STATE
     if (before.last_step, before.queue_position, before.note) != (
@@ -244,12 +246,12 @@ def news_between(before: RunStatus, after: RunStatus) -> RunChange:
     return RunChange.NONE
 
 
-def _ran_seconds(turn: _RunInStep, now: float) -> float | None:
-    """How long the job was seen running; of one that ended between two looks, as long as its log says, but
-    no longer than it was allowed to: a log is the change's own word."""
-    if turn.before.began is not None:
-        return max(0.0, now - turn.before.began)
-    if turn.measured is None:
+def _ran_seconds(step: _StepState, now: float) -> float | None:
+    """How long the job was seen running. If it ended between two observations: as long as its log says, but
+    no longer than its time limit, since the log is written by the change under test."""
+    if step.before.began is not None:
+        return max(0.0, now - step.before.began)
+    if step.measured is None:
         return None
-    wall, most = turn.measured.measurements.wall_seconds, turn.before.timeout_seconds
+    wall, most = step.measured.measurements.wall_seconds, step.before.timeout_seconds
     return most if wall is None else min(max(0.0, wall), most)

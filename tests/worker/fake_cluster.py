@@ -169,7 +169,7 @@ class RunProcess:
             now=lambda: self.clock[0],
             wake=self._wake,
             admission=self.admission,
-            pace=lambda _: PACE,
+            timeouts=lambda _: PACE,
         )
 
     def later(self, seconds: float = 20.0) -> None:

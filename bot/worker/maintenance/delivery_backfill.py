@@ -20,10 +20,10 @@ from bot.webhooks.events import is_used_event
 from bot.worker.maintenance.tasks import TaskResult
 
 INTERVAL_SECONDS = 300.0
-"""Where webhooks arrive."""
+"""If webhooks arrive."""
 
 PULL_INTERVAL_SECONDS = 3.0
-"""Where none do: soon enough to answer a person, and a tenth of what an App may ask in an hour."""
+"""If none do: soon enough to answer a person, and a tenth of an App's hourly requests."""
 
 OVERLAP_SECONDS = 600.0
 
@@ -31,7 +31,7 @@ LOG = logging.getLogger(__name__)
 
 
 class DeliveryList(Protocol):
-    """A part of the list, newest first, and what the list was."""
+    """A page of the list, newest first, and the list's ETag."""
 
     @property
     def deliveries(self) -> Sequence[ListedDelivery]:
@@ -40,7 +40,7 @@ class DeliveryList(Protocol):
 
     @property
     def tag(self) -> str | None:
-        """Stands for the list."""
+        """The ETag of the list."""
         ...
 
 
@@ -48,53 +48,53 @@ class DeliverySource(Protocol):
     """GitHub's list of deliveries."""
 
     def pages(self, known: str | None) -> AsyncIterator[DeliveryList]:
-        """Page by page; none where the list is what `known` stands for."""
+        """Page by page; none if the list still has the ETag `known`."""
         ...
 
-    async def payload(self, heard: ListedDelivery) -> Delivery:
-        """What was sent, or `Missing`."""
+    async def payload(self, listed: ListedDelivery) -> Delivery:
+        """What was sent, or `NotFound`."""
         ...
 
 
 class DeliveryBackfill(Struct, kw_only=True):
-    """Reads the list; what it was is remembered by the process, up to when it was read by the row."""
+    """Reads the list. The process keeps its ETag, the row until when it was read."""
 
     log: DeliverySource
     database: Database
     wake: Callable[[], None]
     every: float = INTERVAL_SECONDS
-    _tag: str | None = field(default=None)
+    _etag: str | None = field(default=None)
 
     async def __call__(self, mark: str | None) -> TaskResult:
-        """Take what is missing, oldest first."""
+        """Fetch the missing deliveries, oldest first."""
         read_until = float(mark) if mark else 0.0
         try:
-            heard, tag = await self._heard(read_until - OVERLAP_SECONDS)
-        except UserError as told:
-            LOG.warning("missed deliveries cannot be looked for: %s", told.text)
-            return TaskResult(mark=mark, again=max(self.every, INTERVAL_SECONDS))
-        known = await self.database.read(deliveries.known_ids, [one.guid for one in heard])
+            listed, tag = await self._listed(read_until - OVERLAP_SECONDS)
+        except UserError as error:
+            LOG.warning("missed deliveries cannot be looked for: %s", error.text)
+            return TaskResult(mark=mark, repeat_after=max(self.every, INTERVAL_SECONDS))
+        known = await self.database.read(deliveries.known_ids, [one.guid for one in listed])
         missing = {
-            one.guid: one for one in heard if one.guid not in known and is_used_event(one.event, one.action)
+            one.guid: one for one in listed if one.guid not in known and is_used_event(one.event, one.action)
         }
         for one in sorted(missing.values(), key=lambda delivery: (delivery.at, delivery.id)):
-            await self._take(one)
+            await self._fetch(one)
         # Only now: a death in between makes the next process read the same again.
-        self._tag = tag or self._tag
-        newest = max((one.at for one in heard), default=read_until)
-        return TaskResult(mark=repr(max(newest, read_until)), again=self.every)
+        self._etag = tag or self._etag
+        newest = max((one.at for one in listed), default=read_until)
+        return TaskResult(mark=repr(max(newest, read_until)), repeat_after=self.every)
 
-    async def _heard(self, since: float) -> tuple[list[ListedDelivery], str | None]:
-        heard: list[ListedDelivery] = []
+    async def _listed(self, since: float) -> tuple[list[ListedDelivery], str | None]:
+        listed: list[ListedDelivery] = []
         tag: str | None = None
-        async for page in self.log.pages(self._tag):
+        async for page in self.log.pages(self._etag):
             tag = page.tag
-            heard += [one for one in page.deliveries if one.at >= since]
+            listed += [one for one in page.deliveries if one.at >= since]
             if page.deliveries and all(one.at < since for one in page.deliveries):
                 break
-        return heard, tag
+        return listed, tag
 
-    async def _take(self, one: ListedDelivery) -> None:
+    async def _fetch(self, one: ListedDelivery) -> None:
         try:
             delivery = await self.log.payload(one)
         except NotFound as missing:

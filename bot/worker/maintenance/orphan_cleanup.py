@@ -24,17 +24,18 @@ INTERVAL_SECONDS = 300.0
 """How often: an orphan costs chips, a listing costs the cluster a request."""
 
 GRACE_SECONDS = 300.0
-"""How long a job is left after its run was over: people look at what has just ended, and a step that is
-under way finishes first."""
+"""How long a job is kept after its run is over: people look at what has just ended, and a running step
+finishes first."""
 
 LEASE_SECONDS = 300.0
 """For one deletion: longer than any call to a cluster takes."""
 
 ASLEEP_SECONDS = 900.0
-"""No step puts a run off for longer, but for a budget that resets later, which may be asked for earlier."""
+"""No step postpones a run for longer, except for a budget that resets later, and that may be checked
+earlier."""
 
 REMEMBERED_SECONDS = 7 * 86_400.0
-"""Places without a run for a week are not asked any more."""
+"""Clusters without a run for a week are no longer asked."""
 
 LOCAL_NAME = "this machine"
 
@@ -42,38 +43,40 @@ LOG = logging.getLogger(__name__)
 
 
 class OrphanCleanup(Struct, frozen=True, kw_only=True):
-    """Sweeps every place that has or had runs."""
+    """Cleans up every cluster that has or had runs."""
 
     database: Database
     clusters: Clusters
     now: Callable[[], float]
     owner: str
 
-    async def forever(self) -> None:
-        """Sweep now and every few minutes, until cancelled."""
+    async def run_forever(self) -> None:
+        """Clean up now and every few minutes, until cancelled."""
         while True:
             try:
-                await self.sweep()
-            except Exception as problem:
-                LOG.warning("could not sweep: %s", problem, exc_info=not isinstance(problem, InternalError))
+                await self.run_once()
+            except Exception as error:
+                LOG.warning("could not sweep: %s", error, exc_info=not isinstance(error, InternalError))
             await asyncio.sleep(INTERVAL_SECONDS)
 
-    async def sweep(self) -> frozenset[str]:
-        """Once through every place; the names of the jobs that were deleted."""
+    async def run_once(self) -> frozenset[str]:
+        """Clean up every cluster once; the names of the deleted jobs."""
         now = self.now()
-        woken = await self.database.write(launched_runs.reschedule_stuck, now=now, later=now + ASLEEP_SECONDS)
-        freed = await self.database.write(launched_runs.release_reservations, now=now)
-        if woken or freed:
-            LOG.info("%s runs are looked at again, %s places are free again", woken, freed)
+        rescheduled = await self.database.write(
+            launched_runs.reschedule_stuck, now=now, later=now + ASLEEP_SECONDS
+        )
+        released = await self.database.write(launched_runs.release_reservations, now=now)
+        if rescheduled or released:
+            LOG.info("%s runs are looked at again, %s places are free again", rescheduled, released)
         deleted: set[str] = set()
         for place in await self.database.read(launched_runs.active_places, since=now - REMEMBERED_SECONDS):
             try:
-                deleted |= await self._sweep(place)
-            except (InternalError, UserError) as problem:
-                LOG.warning("could not sweep %s: %s", place.name if place else LOCAL_NAME, problem)
+                deleted |= await self._clean_up(place)
+            except (InternalError, UserError) as error:
+                LOG.warning("could not sweep %s: %s", place.name if place else LOCAL_NAME, error)
         return frozenset(deleted)
 
-    async def _sweep(self, place: ClusterPlace | None) -> set[str]:
+    async def _clean_up(self, place: ClusterPlace | None) -> set[str]:
         cluster = self.clusters.at(place)
         names = await cluster.names()
         keys = {key for name in names if (key := key_of_job(name))}
@@ -83,23 +86,23 @@ class OrphanCleanup(Struct, frozen=True, kw_only=True):
             run = run_of_job(name, known)
             if run is None or not is_attempt_over(known[run], name, self.now()):
                 continue
-            held = await self.database.write(
+            claim = await self.database.write(
                 queue.claim_row, RUN, key={"id": run}, owner=self.owner, now=self.now(), lease=LEASE_SECONDS
             )
-            if held is None:
+            if claim is None:
                 continue
             try:
-                if is_attempt_over(launched_runs.run_status(held.row), name, self.now()):
+                if is_attempt_over(launched_runs.run_status(claim.row), name, self.now()):
                     await cluster.delete(name)
                     deleted.add(name)
                     LOG.info("deleted the job %s, which no run stands for", name)
             finally:
-                await self.database.write(queue.return_claim, held)
+                await self.database.write(queue.return_claim, claim)
         return deleted
 
 
 def run_of_job(name: str, known: Mapping[str, RunStatus]) -> str | None:
-    """The id of the run that one of whose attempts has this name."""
+    """The id of the run that has an attempt of this name."""
     return next((run for run, standing in known.items() if name in standing.names), None)
 
 

@@ -41,7 +41,7 @@ class GitHubLists(Protocol):
 
 
 class Reconciliation(Struct, frozen=True, kw_only=True):
-    """Compares, and wishes."""
+    """Compares, and makes due what differs."""
 
     listing: GitHubLists
     database: Database
@@ -51,25 +51,25 @@ class Reconciliation(Struct, frozen=True, kw_only=True):
     async def __call__(self, _mark: str | None) -> TaskResult:
         """Go through everything once."""
         listed = {one: await self._listed(one) for one in await self.listing.installations()}
-        await self._leave(listed)
+        await self._deactivate(listed)
         for repository in (one for several in listed.values() for one in several or ()):
             await self._compare(repository)
         self.wake()
-        return TaskResult(mark=None, again=INTERVAL_SECONDS)
+        return TaskResult(mark=None, repeat_after=INTERVAL_SECONDS)
 
     async def _listed(self, installation: int) -> tuple[Repository, ...] | None:
-        """The repositories of an installation, remembered; None where they cannot be had."""
+        """The repositories of an installation, stored; None if GitHub refuses."""
         try:
             found = await self.listing.repositories(installation)
-        except UserError as told:
-            LOG.warning("installation %s cannot be read: %s", installation, told.text)
+        except UserError as error:
+            LOG.warning("installation %s cannot be read: %s", installation, error.text)
             return None
         for repository in found:
             await self.database.write(repositories.save_repository, repositories.repository_row(repository))
         return found
 
-    async def _leave(self, listed: Mapping[int, tuple[Repository, ...] | None]) -> None:
-        """Stop looking at what is in no installation any more."""
+    async def _deactivate(self, listed: Mapping[int, tuple[Repository, ...] | None]) -> None:
+        """Deactivate repositories that no installation lists any more."""
         for row in await self.database.read(repositories.list_repositories):
             if row.active and is_gone(row, listed):
                 LOG.info("a repository is let alone", extra={"repository": row.full_name})
@@ -81,9 +81,9 @@ class Reconciliation(Struct, frozen=True, kw_only=True):
 
     async def _compare(self, repository: Repository) -> None:
         try:
-            there = await self.listing.open_pulls(repository)
-        except UserError as told:
-            LOG.warning("%s cannot be compared: %s", repository.full_name, told.text)
+            on_github = await self.listing.open_pulls(repository)
+        except UserError as error:
+            LOG.warning("%s cannot be compared: %s", repository.full_name, error.text)
             return
         await self.database.write(
             main_branch.enqueue_main,
@@ -92,7 +92,7 @@ class Reconciliation(Struct, frozen=True, kw_only=True):
             now=self.now(),
         )
         known = await self.database.read(pull_requests.list_pulls, repository.full_name)
-        for number, head_sha in differences(there, known).items():
+        for number, head_sha in differences(on_github, known).items():
             await self.database.write(
                 pull_requests.enqueue,
                 repository=repository.full_name,
@@ -104,21 +104,21 @@ class Reconciliation(Struct, frozen=True, kw_only=True):
 
 
 def is_gone(row: RepositoryRow, listed: Mapping[int, tuple[Repository, ...] | None]) -> bool:
-    """Whether no installation lists a repository; one whose list cannot be had may still hold it."""
+    """Whether no installation lists a repository; an unreadable installation may still hold it."""
     if listed.get(row.installation, ()) is None:
         return False
     return all(row.full_name != one.full_name for several in listed.values() for one in several or ())
 
 
-def differences(there: Sequence[PullRequest], known: Sequence[PullRow]) -> dict[int, str | None]:
-    """The numbers to look at, with the head that GitHub names where it is open."""
+def differences(on_github: Sequence[PullRequest], known: Sequence[PullRow]) -> dict[int, str | None]:
+    """The numbers that differ, with the head on GitHub if the pull request is open."""
     rows = {row.number: row for row in known}
     new = {
         pull.number: pull.head_sha
-        for pull in there
+        for pull in on_github
         if (row := rows.get(pull.number)) is None or not row.open or row.head_sha != pull.head_sha
     }
-    open_there = {pull.number for pull in there}
+    open_there = {pull.number for pull in on_github}
     closed: dict[int, str | None] = {
         row.number: None for row in known if row.open and row.number not in open_there
     }

@@ -12,30 +12,30 @@ DELIVERY_BACKFILL, RECONCILIATION = "catch up", "reconcile"
 
 
 class TaskResult(Struct, frozen=True, kw_only=True):
-    """What to remember, and in how many seconds to do it again."""
+    """What to store, and in how many seconds to run again."""
 
     mark: str | None
-    again: float
+    repeat_after: float
 
 
 Task = Callable[[str | None], Awaitable[TaskResult]]
-"""Does it, given what the last time remembered; may be repeated and may die anywhere."""
+"""Runs, given what it stored the last time; may be repeated and may die anywhere."""
 
 
 class TaskStep(Struct, frozen=True, kw_only=True):
-    """What the controller does with a chore."""
+    """The worker's step for a periodic task."""
 
     database: Database
-    chores: Mapping[str, Task]
+    tasks: Mapping[str, Task]
     now: Callable[[], float]
 
-    async def __call__(self, held: Claim) -> None:
-        """Do it; a name that an older or newer program knew is left for that one."""
-        chore = self.chores.get(held.row["name"])
-        if chore is None:
-            await self.database.write(queue.release, held, due=None)
+    async def __call__(self, claim: Claim) -> None:
+        """Run it; a name that only another version of the program knows is left for that version."""
+        task = self.tasks.get(claim.row["name"])
+        if task is None:
+            await self.database.write(queue.release, claim, due=None)
             return
-        done = await chore(held.row["mark"])
+        result = await task(claim.row["mark"])
         await self.database.write(
-            queue.release, held, due=self.now() + done.again, values={"mark": done.mark}
+            queue.release, claim, due=self.now() + result.repeat_after, values={"mark": result.mark}
         )

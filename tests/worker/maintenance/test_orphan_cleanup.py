@@ -45,10 +45,10 @@ def hand(database: Database, tmp_path: Path) -> RunProcess:
 
 def _sweep(hand: RunProcess, after: float = 0.0) -> frozenset[str]:
     hand.clock[0] += after
-    sweeper = OrphanCleanup(
+    cleanup = OrphanCleanup(
         database=hand.database, clusters=hand.farm, now=lambda: hand.clock[0], owner="sweeper"
     )
-    return asyncio.run(sweeper.sweep())
+    return asyncio.run(cleanup.run_once())
 
 
 def test_open_runs_keep_their_jobs(hand: RunProcess) -> None:
@@ -195,8 +195,8 @@ def test_a_place_that_does_not_answer_does_not_keep_others_from_being_swept(hand
         return closed
 
     clusters = ClusterRegistry(local=here, open_place=opened)
-    sweeper = OrphanCleanup(database=hand.database, clusters=clusters, now=lambda: hand.clock[0], owner="s")
-    assert asyncio.run(sweeper.sweep()) == {other.name}
+    cleanup = OrphanCleanup(database=hand.database, clusters=clusters, now=lambda: hand.clock[0], owner="s")
+    assert asyncio.run(cleanup.run_once()) == {other.name}
 
 
 def test_a_real_job_of_this_machine_is_ended_and_forgotten(database: Database, tmp_path: Path) -> None:
@@ -211,8 +211,8 @@ def test_a_real_job_of_this_machine_is_ended_and_forgotten(database: Database, t
     now(bench.cluster.launch(job))
     bench.until(job.name, JobState.RUNNING)
     clusters = ClusterRegistry(local=bench.cluster, open_place=lambda _: Closed())
-    sweeper = OrphanCleanup(database=database, clusters=clusters, now=lambda: NOW + 1e5, owner="s")
-    assert now(sweeper.sweep()) == {job.name}
+    cleanup = OrphanCleanup(database=database, clusters=clusters, now=lambda: NOW + 1e5, owner="s")
+    assert now(cleanup.run_once()) == {job.name}
     assert now(bench.cluster.observe(job.name)) == Observation(state=JobState.ABSENT)
     assert now(LocalCluster(bench.root).names()) == frozenset()
     assert bench.log(job.name).startswith("XPK Start")

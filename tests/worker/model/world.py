@@ -80,7 +80,7 @@ class World:
             now=lambda: self.now,
             wake=lambda: None,
             admission=purse(self.books) if purse else LedgerGate(books=self.books),
-            pace=lambda _: PACE,
+            timeouts=lambda _: PACE,
         )
 
     def _lives(self, name: str) -> bool:
@@ -114,13 +114,13 @@ class World:
 
     def _take_up(self, process: Process, number: int) -> bool:
         if number % 50 == 0:
-            sweeper = OrphanCleanup(
+            cleanup = OrphanCleanup(
                 database=cast(Database, self.books),
                 clusters=self.ground,
                 now=lambda: self.now,
                 owner="sweeper",
             )
-            process.going, process.held = sweeper.sweep(), None
+            process.going, process.held = cleanup.run_once(), None
             return True
         process.held = self.books.claim(self.now)
         process.going = self.step(process.held) if process.held else None
