@@ -21,7 +21,14 @@ from bot.domain.run_request import RequestSource, RunRequest
 from bot.errors import NotFound
 from bot.planning.jobs import JobContext, make_planned_run, run_key
 from bot.planning.lineage import MainCommit, find_landings
-from bot.planning.plan import ComparisonSide, PlannedRun, RequiredRun, newest_due_day, next_daily_time
+from bot.planning.plan import (
+    ComparisonSide,
+    PlannedRun,
+    RequiredRun,
+    SideCommit,
+    newest_due_day,
+    next_daily_time,
+)
 from bot.runs.run_status import TERMINAL_STATES
 from bot.storage import main_branch, repositories, requests, runs
 from bot.storage import main_branch as landed
