@@ -262,6 +262,11 @@ def loss_changed(comparison: Comparison | None) -> bool:
     return comparison is not None and comparison.loss.verdict in _CHANGED_LOSS
 
 
+def carried_runs(report: Report, row: CaseReport) -> tuple[RunRecord, ...]:
+    """The head's runs that measured another commit with the head's files, newest first."""
+    return tuple(run for run in row.head_runs if run.sha and not same_commit(run.sha, report.head_sha))
+
+
 _FAILED_STATES = frozenset({OutcomeState.FAILED, OutcomeState.KILLED})
 
 _LOSS_WORDS = {
@@ -683,11 +688,6 @@ def change_digest(report: Report) -> str:
         sorted({one.budget for one in report.plan.waiting if one.budget} if report.plan else ()),
     )
     return hashlib.sha256(repr(content).encode()).hexdigest()
-
-
-def carried_runs(report: Report, row: CaseReport) -> tuple[RunRecord, ...]:
-    """The head's runs that measured another commit with the head's files, newest first."""
-    return tuple(run for run in row.head_runs if run.sha and not same_commit(run.sha, report.head_sha))
 
 
 class ParityTally(Struct, frozen=True, kw_only=True):

@@ -84,6 +84,37 @@ def _has_look(sides: CaseSides) -> bool:
     return bool(sides.runs.last_look or (sides.head and sides.base and not sides.runs.unfinished))
 
 
+def take_sides(case: CaseRuns, measured: Mapping[str, MeasuredRun]) -> CaseSides:
+    """The case with its measurements; runs without measurements are ignored."""
+    base = _measured_runs(case.base.runs, measured)
+    head = _measured_runs(case.head.runs, measured)
+    return CaseSides(case, base, head, _next_look(case, _runs_digest(case, measured)))
+
+
+def _measured_runs(runs: Sequence[RunRecord], measured: Mapping[str, MeasuredRun]) -> tuple[MeasuredRun, ...]:
+    return tuple(measured[run.id] for run in runs if run.id in measured)
+
+
+def _runs_digest(case: CaseRuns, measured: Mapping[str, MeasuredRun]) -> str:
+    """A digest of the runs that are compared: a run in another's place makes another look."""
+    sides = (case.base.runs, case.head.runs)
+    ids = [sorted(run.id for run in side if run.id in measured) for side in sides]
+    return hashlib.sha256(repr(ids).encode()).hexdigest()[:16]
+
+
+def _next_look(case: CaseRuns, runs: str) -> InterimLook:
+    """The look that this report is: the last one on the same runs, else the next.
+
+    While runs are under way no verdict on time is given, so no look is spent.
+    """
+    before = case.last_look
+    if before is None:
+        return InterimLook(look=1, runs=runs)
+    if case.unfinished or before.runs == runs:
+        return before
+    return InterimLook(look=before.look + 1, runs=runs)
+
+
 def _case_row(sides: CaseSides, request: ReportRequest, comparable: int) -> CaseReport:
     runs = sides.runs
     comparison = None
@@ -180,6 +211,31 @@ def _row_note(sides: CaseSides, request: ReportRequest) -> str:
     if len(sides.head) < len(head.runs):
         notes.append(f"{len(head.runs) - len(sides.head)} of the head's logs could not be read")
     return "; ".join(notes)
+
+
+def _old_baseline_note(sides: CaseSides, request: ReportRequest) -> str:
+    """`main has had no good run of this case for 9 days`; empty where that is recent enough.
+
+    The time ends at the start of the head's newest run, or now where the head has none.
+    """
+    if sides.runs.last_good is None:
+        return ""
+    started = [run.started for run in sides.runs.head.runs if run.started is not None]
+    without = max(started, default=request.made_at) - sides.runs.last_good
+    if without < request.old_after_seconds:
+        return ""
+    return f"{request.pull.base_branch} has had no good run of this case for {days_words(without)}"
+
+
+def _launch_note(runs: CaseRuns) -> str:
+    """Why a run was lost, or what its cluster says about one that waits: plain text, not escaped."""
+    if runs.progress is None:
+        return ""
+    progress = runs.progress
+    waits = bool(runs.unfinished) and progress.step is None
+    lost = progress.words if runs.lost and not runs.unfinished else ""
+    cluster = f"the cluster says: {progress.note}" if progress.note and (waits or runs.lost) else ""
+    return "; ".join(part for part in (lost, cluster) if part)
 
 
 def _head_chip_hours(sides: Sequence[CaseSides]) -> float | None:
@@ -295,59 +351,3 @@ def _failing_transition(base: _SideResult, news: FailureNovelty | None) -> Parit
             return (
                 ParityTransition.FAILS_THE_SAME if base is _SideResult.FAILS else ParityTransition.FAILS_NOW
             )
-
-
-def take_sides(case: CaseRuns, measured: Mapping[str, MeasuredRun]) -> CaseSides:
-    """The case with its measurements; runs without measurements are ignored."""
-    base = _measured_runs(case.base.runs, measured)
-    head = _measured_runs(case.head.runs, measured)
-    return CaseSides(case, base, head, _next_look(case, _runs_digest(case, measured)))
-
-
-def _runs_digest(case: CaseRuns, measured: Mapping[str, MeasuredRun]) -> str:
-    """A digest of the runs that are compared: a run in another's place makes another look."""
-    sides = (case.base.runs, case.head.runs)
-    ids = [sorted(run.id for run in side if run.id in measured) for side in sides]
-    return hashlib.sha256(repr(ids).encode()).hexdigest()[:16]
-
-
-def _next_look(case: CaseRuns, runs: str) -> InterimLook:
-    """The look that this report is: the last one on the same runs, else the next.
-
-    While runs are under way no verdict on time is given, so no look is spent.
-    """
-    before = case.last_look
-    if before is None:
-        return InterimLook(look=1, runs=runs)
-    if case.unfinished or before.runs == runs:
-        return before
-    return InterimLook(look=before.look + 1, runs=runs)
-
-
-def _measured_runs(runs: Sequence[RunRecord], measured: Mapping[str, MeasuredRun]) -> tuple[MeasuredRun, ...]:
-    return tuple(measured[run.id] for run in runs if run.id in measured)
-
-
-def _old_baseline_note(sides: CaseSides, request: ReportRequest) -> str:
-    """`main has had no good run of this case for 9 days`; empty where that is recent enough.
-
-    The time ends at the start of the head's newest run, or now where the head has none.
-    """
-    if sides.runs.last_good is None:
-        return ""
-    started = [run.started for run in sides.runs.head.runs if run.started is not None]
-    without = max(started, default=request.made_at) - sides.runs.last_good
-    if without < request.old_after_seconds:
-        return ""
-    return f"{request.pull.base_branch} has had no good run of this case for {days_words(without)}"
-
-
-def _launch_note(runs: CaseRuns) -> str:
-    """Why a run was lost, or what its cluster says about one that waits: plain text, not escaped."""
-    if runs.progress is None:
-        return ""
-    progress = runs.progress
-    waits = bool(runs.unfinished) and progress.step is None
-    lost = progress.words if runs.lost and not runs.unfinished else ""
-    cluster = f"the cluster says: {progress.note}" if progress.note and (waits or runs.lost) else ""
-    return "; ".join(part for part in (lost, cluster) if part)

@@ -134,6 +134,45 @@ def verdict_cell(report: Report, row: CaseReport) -> Line:
     return line(f"{words.symbol} {words.word}")
 
 
+def progress_words(progress: CaseProgress, state: str) -> Line:
+    """`2 of 6 runs, step 6 of 10`; the word of the state where no more is known."""
+    words = foreign(progress.words, LONGEST_PROGRESS)
+    if not words and progress.step is not None and progress.steps:
+        words = line(f"step {progress.step} of {progress.steps}")
+    runs = f"{progress.runs_done} of {progress.runs_wanted} runs" if progress.runs_wanted > 1 else ""
+    if not words:
+        return line(runs or state)
+    state_before = "" if progress.step is not None else f"{'retrying' if progress.retrying else state}, "
+    return line(state_before, words, f" ({runs})" if runs else "")
+
+
+def _acknowledged_by(row: CaseReport) -> Line:
+    """Who acknowledged the verdict and why; empty where nobody did."""
+    one = row.acknowledged
+    if one is None:
+        return ()
+    return line("👁 accepted by ", foreign(one.by, 40), ": ", foreign(one.reason, LONGEST_REASON))
+
+
+def carried_words(report: Report, row: CaseReport) -> Line:
+    """``carried from `abc1234`, measured 2026-04-21 10:17 UTC``; empty where every run is of the head itself.
+
+    A date and no age, so that the comment need not be written again as time passes.
+    """
+    runs = carried_runs(report, row)
+    if not runs:
+        return ()
+    part = "" if len(runs) == len(row.head_runs) else f"{len(runs)} of {counted(len(row.head_runs), 'run')} "
+    newest = runs[0]
+    measured = f", measured {moment_words(newest.started)}" if newest.started is not None else ""
+    return line(f"{part}carried from ", code((newest.sha or "")[:7]), measured)
+
+
+def _carried_over(report: Report, row: CaseReport) -> Line:
+    words = carried_words(report, row)
+    return line("↩️ ", words) if words else ()
+
+
 def steady_cell(row: CaseReport, detail: DetailLevel) -> Line:
     """Steady step time of both sides with change, threshold and number of runs, or why there is none."""
     comparison = row.comparison
@@ -282,42 +321,3 @@ def _head_steady(comparison: Comparison) -> str:
     """The head's steady step time alone, where there is nothing to compare it with."""
     known = [run.measurements.steady.seconds for run in comparison.head if run.measurements.steady.seconds]
     return f"{significant(median(known))} s" if known else NO_VALUE
-
-
-def carried_words(report: Report, row: CaseReport) -> Line:
-    """``carried from `abc1234`, measured 2026-04-21 10:17 UTC``; empty where every run is of the head itself.
-
-    A date and no age, so that the comment need not be written again as time passes.
-    """
-    runs = carried_runs(report, row)
-    if not runs:
-        return ()
-    part = "" if len(runs) == len(row.head_runs) else f"{len(runs)} of {counted(len(row.head_runs), 'run')} "
-    newest = runs[0]
-    measured = f", measured {moment_words(newest.started)}" if newest.started is not None else ""
-    return line(f"{part}carried from ", code((newest.sha or "")[:7]), measured)
-
-
-def _carried_over(report: Report, row: CaseReport) -> Line:
-    words = carried_words(report, row)
-    return line("↩️ ", words) if words else ()
-
-
-def progress_words(progress: CaseProgress, state: str) -> Line:
-    """`2 of 6 runs, step 6 of 10`; the word of the state where no more is known."""
-    words = foreign(progress.words, LONGEST_PROGRESS)
-    if not words and progress.step is not None and progress.steps:
-        words = line(f"step {progress.step} of {progress.steps}")
-    runs = f"{progress.runs_done} of {progress.runs_wanted} runs" if progress.runs_wanted > 1 else ""
-    if not words:
-        return line(runs or state)
-    state_before = "" if progress.step is not None else f"{'retrying' if progress.retrying else state}, "
-    return line(state_before, words, f" ({runs})" if runs else "")
-
-
-def _acknowledged_by(row: CaseReport) -> Line:
-    """Who acknowledged the verdict and why; empty where nobody did."""
-    one = row.acknowledged
-    if one is None:
-        return ()
-    return line("👁 accepted by ", foreign(one.by, 40), ": ", foreign(one.reason, LONGEST_REASON))

@@ -445,6 +445,16 @@ def _awaited_words(report: Report) -> Line:
     return line(f"⏳ {len(rows)} left{f', {words}' if words else ''}") if rows else ()
 
 
+def _time_left(rows: Sequence[CaseReport]) -> DurationRange | None:
+    """How long until the last of these rows has ended; None where one of them is not known."""
+    together = NO_TIME
+    for row in rows:
+        if row.progress is None or row.progress.left is None:
+            return None
+        together = together.parallel(row.progress.left)
+    return together
+
+
 MOST_CAVEATS_QUOTED = 6
 
 
@@ -712,13 +722,3 @@ def chip_hours_spent(report: Report) -> list[str]:
     """`6.4 chip-hours used`, `0.012 chip-hours saved by reuse`, where they are known."""
     known = ((report.chip_hours_used, "used"), (report.chip_hours_saved, "saved by reuse"))
     return [f"{chip_hours_words(value)} chip-hours {what}" for value, what in known if value is not None]
-
-
-def _time_left(rows: Sequence[CaseReport]) -> DurationRange | None:
-    """How long until the last of these rows has ended; None where one of them is not known."""
-    together = NO_TIME
-    for row in rows:
-        if row.progress is None or row.progress.left is None:
-            return None
-        together = together.parallel(row.progress.left)
-    return together

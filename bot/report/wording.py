@@ -92,6 +92,17 @@ def moment_words(moment: float) -> str:
     return f"{shown[:10]} {shown[11:16]} UTC" if shown else NO_VALUE
 
 
+def iso_time(seconds: float | None) -> str | None:
+    """Unix seconds as `2026-04-21T10:17:39.824857Z`; None where there is no such day."""
+    if seconds is None or not math.isfinite(seconds):
+        return None
+    try:
+        moment = datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
 def counted(count: int, one: str, many: str | None = None) -> str:
     """`1 case`, `14 cases`."""
     return f"{count:,} {one if count == 1 else many or one + 's'}".replace(",", " ")
@@ -273,17 +284,6 @@ def unreadable_runs_words(problem: UserError | InternalError) -> str:
     text = _TRY_AGAIN.sub("", _SYSTEM_ERROR.sub("", _STORE_PREFIX.sub("", problem.text)))
     text = _SERVER_PATH.sub("[path]", text).strip(" .;:,")
     return f"{RUNS_UNREADABLE}, and {RETRY_NOTE}: {text}." if text else f"{RUNS_UNREADABLE}; {RETRY_NOTE}."
-
-
-def iso_time(seconds: float | None) -> str | None:
-    """Unix seconds as `2026-04-21T10:17:39.824857Z`; None where there is no such day."""
-    if seconds is None or not math.isfinite(seconds):
-        return None
-    try:
-        moment = datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, ValueError, OSError):
-        return None
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def phase_seconds(run: MeasuredRun | None) -> dict[str, float]:
