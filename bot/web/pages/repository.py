@@ -38,7 +38,10 @@ NOT_YET = "nothing measured yet"
 
 
 class PullLine(Struct, frozen=True, kw_only=True):
-    """One pull request or watched branch; `outdated` if its head changed after the report."""
+    """One pull request or watched branch.
+
+    `title` is empty while it is not known; `outdated` if the head changed after the report.
+    """
 
     number: int
     branch: str
@@ -65,8 +68,7 @@ def _pull_line(row: PullRow, report: ReportListing | None, access: Access, now: 
     return PullLine(
         number=row.number,
         branch=access.text(row.head_branch or ""),
-        title=access.text(row.title)
-        or ("" if row.kind is SubjectKind.BRANCH else f"Pull request {row.number}"),
+        title=access.text(row.title),
         open=row.open,
         headline=access.text(report.headline) if report else NOT_YET,
         head_sha=row.head_sha,
@@ -303,7 +305,7 @@ async def repository_json(context: WebContext, request: Request) -> Response:
 def _listed_pull(context: WebContext, access: Access, line: PullLine) -> ListedPullResponse:
     return ListedPullResponse(
         number=line.number,
-        title=line.title,
+        title=line.title or f"Pull request {line.number}",
         open=line.open,
         headline=line.headline,
         head_sha=line.head_sha,
