@@ -362,7 +362,7 @@ def test_priorities_are_those_of_the_cluster() -> None:
 def test_pydantic_is_loaded_when_a_configuration_is_read() -> None:
     """Neither the command line nor a server that starts waits for it."""
     program = (
-        "import sys, bot.config\n"
+        "import sys, bot.app, bot.config\n"
         "assert 'pydantic' not in sys.modules\n"
         "bot.config.problems_of('')\n"
         "assert 'pydantic' in sys.modules\n"
