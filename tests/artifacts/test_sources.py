@@ -1,4 +1,4 @@
-"""Opening what a person names on the command line: whole, or told in one line."""
+"""Sources named on the command line: read in full, or refused in one line."""
 
 import gzip
 import io
@@ -108,10 +108,10 @@ def test_an_object_is_read_from_its_bucket(emulator: BucketEmulator, monkeypatch
 def test_what_cannot_be_opened_is_a_one_line_user_error(spec: str, said: str, tmp_path: Path) -> None:
     """What, where, and what to do."""
     (tmp_path / "a.log").write_bytes(b"log")
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as error:
         _whole(spec.format(tmp=tmp_path))
-    assert told.value.text.startswith(said.format(tmp=tmp_path))
-    assert "\n" not in told.value.text
+    assert error.value.text.startswith(said.format(tmp=tmp_path))
+    assert "\n" not in error.value.text
 
 
 def test_an_address_is_read_through_redirects() -> None:
@@ -158,10 +158,10 @@ def test_messages_leave_out_the_signature(status: int, said: str) -> None:
     """A signed address is a secret; messages end in logs and comments."""
     with (
         scripted_server(lambda _: HttpAnswer(status=status, body=b"<html>")) as address,
-        pytest.raises(UserError) as told,
+        pytest.raises(UserError) as error,
     ):
         _whole(f"{address.replace('//', '//user:pass@')}/a.log?X-Goog-Signature=secret")
-    assert told.value.text.startswith(f"{address}/a.log: {said}")
+    assert error.value.text.startswith(f"{address}/a.log: {said}")
 
 
 def test_an_encoding_that_was_not_requested_is_a_user_error() -> None:
@@ -174,7 +174,7 @@ def test_an_encoding_that_was_not_requested_is_a_user_error() -> None:
 
 
 def _resuming(cuts: list[int], asked: list[HttpRequest], request: HttpRequest) -> HttpAnswer:
-    """A store that serves ranges, and breaks off as told."""
+    """A store that serves ranges, and breaks off where it is set to."""
     asked.append(request)
     start = int(request.headers.get("range", "bytes=0-").removeprefix("bytes=").rstrip("-"))
     headers = {"accept-ranges": "bytes", "etag": '"v1"'}

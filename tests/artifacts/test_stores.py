@@ -83,7 +83,7 @@ def test_a_found_file_says_its_size_and_time(place: Place) -> None:
 
 
 def test_a_rewritten_file_has_another_generation(place: Place) -> None:
-    """What was measured can be told from what is there now."""
+    """The measured content differs from what is there now."""
     place.put("a.log", b"one")
     (before,) = place.store.find("a.log")
     place.put("a.log", b"two, longer")

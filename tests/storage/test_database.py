@@ -125,7 +125,7 @@ def test_a_lost_connection_is_replaced(postgres: Postgres) -> None:
 
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "not an address"])
 def test_addresses_that_keep_nothing_are_refused(url: str) -> None:
-    """A database in memory, or an address that is none, is told to the operator."""
+    """A database in memory, or an address that is none, is refused with a message."""
     with pytest.raises(UserError, match="DATABASE_URL"):
         Database(url)
 

@@ -34,7 +34,7 @@ def test_the_same_content_is_decoded_once() -> None:
 
 
 def test_no_more_is_kept_than_was_allowed() -> None:
-    """What was asked for longest ago is let go of; what is larger than all room is not kept."""
+    """The entry used longest ago is dropped; one larger than the cache is not stored."""
     lately, counting = DecodeCache(kept_bytes=len(DOCUMENTS[0]) + len(DOCUMENTS[1]) + 10), _Counting()
     for place in (0, 1, 0, 2):
         lately.get(DOCUMENTS[place], counting)

@@ -46,7 +46,7 @@ def test_what_was_seen_of_main_is_remembered_under_every_name_of_its_repository(
 
 
 def test_only_the_branchs_own_runs_follow_it(database: Database) -> None:
-    """With the cases that it has; twice told is once done. Who compares with it looks again, once."""
+    """With its cases; doing it twice changes nothing. Pull requests that compare with it are due, once."""
     elsewhere = (
         structs.replace(MASTER_RUN, id="r2", branch="feat_x", case="b"),
         structs.replace(MASTER_RUN, id="r3", repository=ELSEWHERE, case="c"),
@@ -129,7 +129,7 @@ FOUND = RunRecord(
 
 
 def _landed(database: Database, landing: Landing, *kept: RunRecord) -> tuple[RunRecord, ...]:
-    """Main's runs after these runs were kept and the head landed, twice told."""
+    """Main's runs after these runs were saved and the head landed, reported twice."""
     measured = measure(run_log(Shape(steps=12)))
     for run in kept:
         database.now(runs.save, run, now=9.0, measured=measured)
@@ -216,7 +216,7 @@ def test_a_run_found_after_the_landing_is_mains_too(database: Database) -> None:
 
 
 def test_runs_of_a_head_that_changed_while_landing_stay_its_own(database: Database) -> None:
-    """Other files came with it: what was measured is not what stands on main."""
+    """Other files came with it: the measured files are not those on main."""
     rebased = Landing(head=HEAD, commit=structs.replace(COMMIT, tree="t2"), known=LandingEvidence.SAME_CHANGE)
     assert () == _landed(database, rebased, FOUND)
     became = Became(head_sha=HEAD_SHA, branch="main", main_sha=MAIN_SHA, same_files=False)

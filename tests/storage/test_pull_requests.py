@@ -1,4 +1,4 @@
-"""Wishes on pull requests: none is lost, however they fall together with the work."""
+"""Requests for pull requests: none is lost, however they interleave with the work."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def _command(comment_id: int, text: str = "/benchmark", head_sha: str | None = N
 
 
 def test_a_request_makes_the_row_due_at_once(database: Database) -> None:
-    """The first wish makes the row, a later one makes it due again."""
+    """The first request inserts the row, a later one makes it due again."""
     _want(database, 10.0)
     held = _taken(database, 10.0)
     assert database.now(pull_requests.release_pull, held, now=11.0, due=900.0, values={})
@@ -73,7 +73,7 @@ def test_a_request_makes_the_row_due_at_once(database: Database) -> None:
 
 @pytest.mark.parametrize("due", [None, 900.0])
 def test_a_request_during_the_work_is_not_lost(database: Database, due: float | None) -> None:
-    """Who lets go of the row finds the wish, and the row is due again at once."""
+    """The release sees the request, and the row is due again at once."""
     _want(database, 10.0)
     held = _taken(database, 10.0)
     _want(database, 11.0)
@@ -83,7 +83,7 @@ def test_a_request_during_the_work_is_not_lost(database: Database, due: float | 
 
 
 def test_a_request_during_a_failing_step_makes_the_row_due_again(database: Database) -> None:
-    """A step that fails is tried again, and then does what was wished for meanwhile."""
+    """A step that fails is retried, and then does what was requested meanwhile."""
     _want(database, 10.0)
     held = _taken(database, 10.0)
     _want(database, 11.0)
@@ -92,7 +92,7 @@ def test_a_request_during_a_failing_step_makes_the_row_due_again(database: Datab
 
 
 def test_a_request_ends_the_wait_after_a_failure(database: Database) -> None:
-    """A row that was put off for long is looked at as soon as somebody asks."""
+    """A row that was postponed for long is due as soon as somebody asks."""
     _want(database, 10.0)
     database.now(queue.postpone, _taken(database, 10.0), due=600.0, error="no")
     _want(database, 20.0)
@@ -115,7 +115,7 @@ def test_a_new_head_is_seen_from_now_on(database: Database) -> None:
 
 def test_a_late_push_resets_no_interim_analyses(database: Database) -> None:
     """Deliveries come out of order: a commit that has a report was the head before. Whether it is again, only
-    GitHub can tell, so the pull request is looked at."""
+    GitHub knows, so the pull request is due."""
     _want(database, 10.0, head_sha="b" * 40)
     old = replace(REPORT, number=7, head_sha="a" * 40)
     database.now(reports.save, old, headline="x")
@@ -163,7 +163,7 @@ def test_the_newest_commands_are_kept(database: Database) -> None:
 
 
 def test_a_push_touches_the_open_pull_requests_of_its_branch(database: Database) -> None:
-    """A branch that moved has its open pull requests looked at, and no others: a fork's branch of that name
+    """A push makes the open pull requests of its branch due, and no others: a fork's branch of that name
     has not moved."""
     known = ((1, "feat", True, False), (2, "feat", False, False), (3, "other", True, False))
     for number, branch, is_open, from_fork in (*known, (4, "feat", True, True)):

@@ -110,7 +110,7 @@ def test_a_postponed_row_remembers_its_failure(database: Database) -> None:
 
 
 def test_a_failing_row_does_not_starve_the_others(database: Database) -> None:
-    """After its failure a row stands behind those that are due."""
+    """After its failure a row comes after those that are due."""
     _record(database, 10.0, 11.0)
     database.now(queue.postpone, _taken(database, 11.0), due=13.0, error="no")
     assert _taken(database, 13.0).row["id"] == "d1"

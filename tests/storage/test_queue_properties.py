@@ -1,6 +1,6 @@
-"""A state machine over wishes and claims: no wish is lost, and a row never has two holders that can write.
+"""A state machine over requests and claims: no request is lost, and no row has two holders that can write.
 
-Several processes want, claim, renew, let go, put off, die and hand back in any order, while the clock jumps
+Several processes enqueue, claim, renew, release, postpone, die and return in any order, while the clock jumps
 both ways. What the database says is held against a model in plain values.
 """
 
@@ -29,7 +29,7 @@ EXAMPLES = {"sqlite": 40, "postgresql": 15}
 
 @dataclass(slots=True)
 class Known:
-    """What the model knows of one row: wishes, those that a finished look saw, and the newest claim."""
+    """What the model knows of one row: requests, those that a finished step saw, and the newest claim."""
 
     asked: int = 0
     answered: int = 0
@@ -78,7 +78,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(place=st.integers(0, 9), due=st.sampled_from([None, 5.0, 900.0]))
     def let_go(self, place: int, due: float | None) -> None:
-        """A process finishes: if it still holds the row, every wish it had seen is answered."""
+        """A process finishes: if it still holds the row, every request it saw is answered."""
         if (held := self._one_of_the_held(place)) is None:
             return
         when = None if due is None else self.now + due
@@ -118,8 +118,8 @@ class Machine(RuleBasedStateMachine):
         self.now += seconds
 
     @invariant()
-    def no_wish_is_lost(self) -> None:
-        """A row with a wish that nobody has answered is due some time."""
+    def no_request_is_lost(self) -> None:
+        """A row with an unanswered request is due some time."""
         rows = self.database.now(_rows)
         for number, known in self.known.items():
             if known.asked:
@@ -127,7 +127,7 @@ class Machine(RuleBasedStateMachine):
                 assert known.answered == known.asked or rows[number]["due"] is not None
 
     def teardown(self) -> None:
-        """When everything has quietened down, one process answers every wish that is left."""
+        """In the end one process answers every request that is left."""
         self.now += 1e6
         for _ in range(3):
             self.claim("a")

@@ -113,21 +113,21 @@ def test_only_our_comment_is_marked_as_changed(database: Database, comment_id: i
     _open(database, "acme/maxtext")
     values = {"comment_id": 5, "comment_state": OutputState.WRITTEN, "comment_hash": "x"}
     database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
-    told = database.now(
+    marked = database.now(
         pull_requests.mark_comment_changed,
         repository="acme/maxtext",
         number=7,
         comment_id=comment_id,
         now=NOW,
     )
-    assert ours is told
+    assert ours is marked
     row = database.now(pull_requests.find_pull, "acme/maxtext", 7)
     assert row is not None
     assert isinstance(row.comment, DirtyComment if ours else PostedComment)
 
 
 def test_a_reset_check_is_written_again(database: Database) -> None:
-    """Every open pull request whose check stands on that commit."""
+    """Every open pull request with a check on that commit."""
     _open(database, "acme/maxtext")
     values = {"check_head": "a" * 40, "check_hash": "x"}
     database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))

@@ -1,4 +1,4 @@
-"""Runs, their measurements and the wishes for them.
+"""Runs, their measurements, and the pull requests that want them.
 
 Runs that are found again by the files they measured, and what they cost.
 
@@ -193,7 +193,7 @@ def test_planning_again_plans_nothing_twice(database: Database) -> None:
 
 
 def test_a_run_that_another_pull_request_wants_survives(database: Database) -> None:
-    """A shared run is let go of by one and stays wanted by the other; what nobody wants is due."""
+    """A shared run that one pull request drops stays wanted by the other; a run that nobody wants is due."""
     _plan(database, 7, "shared", "mine")
     assert _plan(database, 8, "shared") == 0
     for name in ("shared", "mine"):
@@ -346,5 +346,5 @@ def test_the_conditions_of_many_runs_are_read(database: Database, monkeypatch: p
         more: dict[str, Any] = {} if number == 3 else {"measured": GOOD}
         database.now(runs.save, record, now=1.0, **more)
     asked = {"r0", "r1", "r2", "r3", "r4", "unknown"}
-    told = database.now(runs.run_conditions, asked)
-    assert told == dict.fromkeys(("r0", "r1", "r2", "r4"), conditions_text(GOOD))
+    read = database.now(runs.run_conditions, asked)
+    assert read == dict.fromkeys(("r0", "r1", "r2", "r4"), conditions_text(GOOD))

@@ -244,8 +244,8 @@ limits = BudgetLimits(concurrent_runs=10_000, chip_hours_per_day=limit)
 print("ready", flush=True)
 sys.stdin.readline()
 for name in names:
-    wish = spend.AdmissionRequest(run=name, attempt=1, place="p/z/c")
-    if database.now(spend.admit, wish, limits, now=float(1_795_024_800)) is None:
+    request = spend.AdmissionRequest(run=name, attempt=1, place="p/z/c")
+    if database.now(spend.admit, request, limits, now=float(1_795_024_800)) is None:
         print(name, flush=True)
 database.close()
 """

@@ -224,7 +224,7 @@ def test_why_a_run_waits_is_known(older: Database) -> None:
 
 
 def test_histories_and_names_are_found(older: Database) -> None:
-    """Pages' lists: cases of main over time, and the runs that a name stands for."""
+    """Pages' lists: cases of main over time, and the runs of a name."""
     strips = older.now(histories.case_histories, NAME, "main")
     assert [("04_int8", "linen"), ("04_int8", "nnx")] == [(one.case, one.variant) for one in strips][:2]
     assert all(point.value for strip in strips for point in strip.points)
