@@ -1,9 +1,10 @@
 """The real `xpk` from PyPI, in its own environment: its pins clash with ours.
 
-The first call needs PyPI and a minute; later ones need nothing.
+It is what `locks/xpk.txt` says. The first call needs PyPI and a minute; later ones need nothing.
 """
 
 import fcntl
+import hashlib
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-VERSION = "1.16.0"
+_LOCK = ROOT / "locks" / "xpk.txt"
 
 
 @cache
@@ -19,13 +20,15 @@ def xpk() -> Path:
     """The program `xpk`."""
     folder = ROOT / ".cache" / "xpk"
     folder.mkdir(parents=True, exist_ok=True)
-    stamp, wanted = folder / "installed", f"{VERSION} {sys.version} {folder}"
+    locked = hashlib.sha256(_LOCK.read_bytes()).hexdigest()
+    stamp, wanted = folder / "installed", f"{locked} {sys.version} {folder}"
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not stamp.is_file() or stamp.read_text() != wanted:
             shutil.rmtree(folder / "venv", ignore_errors=True)
             subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
             pip = [str(folder / "venv" / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-            subprocess.run([*pip, "--disable-pip-version-check", f"xpk=={VERSION}"], check=True)
+            hashed = ["--no-deps", "--require-hashes", "--only-binary", ":all:", "--requirement", str(_LOCK)]
+            subprocess.run([*pip, "--disable-pip-version-check", *hashed], check=True)
             stamp.write_text(wanted)
     return folder / "venv" / "bin" / "xpk"
