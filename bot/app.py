@@ -20,9 +20,9 @@ from starlette.applications import Starlette
 from bot.artifacts.line_index import LineIndexCache
 from bot.artifacts.sources import open_own_store
 from bot.artifacts.store import ArtifactStore
-from bot.clusters.interface import ClusterPlace
+from bot.clusters.interface import Cluster, ClusterPlace
 from bot.clusters.local.cluster import LocalCluster
-from bot.clusters.registry import ClusterRegistry, RemoteCluster
+from bot.clusters.registry import ClusterRegistry
 from bot.commands.handler import make_command_handler
 from bot.commands.labels import LabelMaker
 from bot.config import json_schema
@@ -298,7 +298,7 @@ def _pull_step(parts: AppParts, suites: SuiteLoader) -> PullStep:
     )
 
 
-def _open_cluster(settings: Settings, place: ClusterPlace) -> RemoteCluster:
+def _open_cluster(settings: Settings, place: ClusterPlace) -> Cluster:
     from bot.clusters.xpk.cli import XpkCli  # noqa: PLC0415 - as above
     from bot.clusters.xpk.cluster import XpkCluster  # noqa: PLC0415 - 0.15 s to import, and not everywhere
 

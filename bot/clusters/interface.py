@@ -131,10 +131,6 @@ class Cluster(Protocol):
         """
         ...
 
-
-class Clusters(Protocol):
-    """Finds the cluster of a place."""
-
-    def at(self, place: ClusterPlace | None) -> Cluster:
-        """The cluster of this place; None is this machine."""
+    async def aclose(self) -> None:
+        """Close the connections; the jobs go on."""
         ...

@@ -126,7 +126,7 @@ BRANCH_REF = "refs/heads/"
 def read_event(name: str, payload: Mapping[str, object]) -> Event:
     """Read a delivery whose `X-GitHub-Event` header is `name`.
 
-    Raises `Told` naming the field that is missing or of another type.
+    Raises `UserError` naming the field that is missing or of another type.
     """
     fields = JsonFields(payload)
     match name:

@@ -14,7 +14,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bot.artifacts.store import ArtifactStore
-from bot.clusters.interface import Cluster, ClusterPlace, Clusters, Job
+from bot.clusters.interface import Cluster, ClusterPlace, Job
+from bot.clusters.registry import ClusterRegistry
 from bot.domain.run import LogFile, RunRecord, RunState
 from bot.errors import InternalError, NotFound, TransientError, UserError
 from bot.ingest import collect
@@ -68,7 +69,7 @@ class RunStep(Struct, frozen=True, kw_only=True):
     """The worker's step for a launched run."""
 
     database: Database
-    clusters: Clusters
+    clusters: ClusterRegistry
     artifacts: ArtifactStore
     now: Callable[[], float]
     wake: Callable[[], None]

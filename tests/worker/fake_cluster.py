@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from bot.artifacts.store import ArtifactStore
-from bot.clusters.interface import Cluster, ClusterFault, ClusterPlace, Job, JobState, Observation
+from bot.clusters.interface import ClusterFault, ClusterPlace, Job, JobState, Observation
+from bot.clusters.registry import ClusterRegistry
 from bot.domain.run import RunOrigin, RunRecord, RunState
 from bot.errors import NotFound
 from bot.planning.plan import PlannedRun
@@ -57,9 +58,8 @@ class FakeCluster:
     before: Callable[[str, str], None] = lambda _call, _name: None
     after: Callable[[str, str], None] = lambda _call, _name: None
 
-    def at(self, place: ClusterPlace | None) -> Cluster:  # noqa: ARG002 - as the Protocol
-        """The one cluster, for every place."""
-        return self
+    async def aclose(self) -> None:
+        """As `Cluster.aclose`."""
 
     async def launch(self, job: Job) -> None:
         """Queue the job unless its name is known."""
@@ -164,7 +164,7 @@ class RunProcess:
         """What the controller does with a claimed run."""
         return RunStep(
             database=self.database,
-            clusters=self.farm,
+            clusters=ClusterRegistry(local=self.farm, open_place=lambda _: self.farm),
             artifacts=self.artifacts,
             now=lambda: self.clock[0],
             wake=self._wake,

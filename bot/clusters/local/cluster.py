@@ -60,6 +60,9 @@ class LocalCluster:
         """As `Cluster.open_log`."""
         return _log_chunks(self._folder(name))
 
+    async def aclose(self) -> None:
+        """As `Cluster.aclose`: there is nothing to close."""
+
     def _launch(self, job: Job) -> None:
         folder = self._folder(job.name)
         if folder.state() is not FolderState.UNKNOWN:

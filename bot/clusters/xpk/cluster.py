@@ -106,7 +106,7 @@ class XpkCluster:
         return open_log(self._opened.api, CloudLog(place=self._place, name=name))
 
     async def aclose(self) -> None:
-        """Close the connections."""
+        """As `Cluster.aclose`."""
         opened, self._opened = self._opened, None
         if opened is not None:
             await opened.aclose()

@@ -281,8 +281,6 @@ def _cloud_page(session: Any, url: str, asked: Json) -> Json:
 
 _FRAME_LINES = (b"XPK Start:", b"XPK End:", b"EXIT_CODE=", b"BENCH_META ")
 
-_LONGEST_FRAME = max(map(len, _FRAME_LINES))
-
 # What a process prints that ended because another one did: the cause is in another log.
 _PEER_FAILURE = b"JAX distributed service detected fatal errors"
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from bot.clusters.interface import ClusterPlace, Clusters
+from bot.clusters.interface import ClusterPlace
+from bot.clusters.registry import ClusterRegistry
 from bot.errors import InternalError, UserError
 from bot.runs.naming import key_of_job
 from bot.runs.run_status import TERMINAL_STATES, RunStatus
@@ -46,7 +47,7 @@ class OrphanCleanup(Struct, frozen=True, kw_only=True):
     """Cleans up every cluster that has or had runs."""
 
     database: Database
-    clusters: Clusters
+    clusters: ClusterRegistry
     now: Callable[[], float]
     owner: str
 

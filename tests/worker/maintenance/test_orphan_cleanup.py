@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, update
 
 from bot.artifacts.sources import open_store
-from bot.clusters.interface import ClusterFault, ClusterPlace, JobState, Observation
+from bot.clusters.interface import Cluster, ClusterFault, ClusterPlace, JobState, Observation
 from bot.clusters.local.cluster import LocalCluster
-from bot.clusters.registry import ClusterRegistry, RemoteCluster
+from bot.clusters.registry import ClusterRegistry
 from bot.domain.run import RunState
 from bot.errors import InternalError
 from bot.planning.budget import BudgetLimits
@@ -46,7 +46,10 @@ def hand(database: Database, tmp_path: Path) -> RunProcess:
 def _sweep(hand: RunProcess, after: float = 0.0) -> frozenset[str]:
     hand.clock[0] += after
     cleanup = OrphanCleanup(
-        database=hand.database, clusters=hand.farm, now=lambda: hand.clock[0], owner="sweeper"
+        database=hand.database,
+        clusters=ClusterRegistry(local=hand.farm, open_place=lambda _: hand.farm),
+        now=lambda: hand.clock[0],
+        owner="sweeper",
     )
     return asyncio.run(cleanup.run_once())
 
@@ -191,7 +194,7 @@ def test_a_place_that_does_not_answer_does_not_keep_others_from_being_swept(hand
     hand.clock[0] += GRACE_SECONDS
     closed = Closed()
 
-    def opened(_place: ClusterPlace) -> RemoteCluster:
+    def opened(_place: ClusterPlace) -> Cluster:
         return closed
 
     clusters = ClusterRegistry(local=here, open_place=opened)

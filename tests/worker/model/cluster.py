@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from bot.clusters.interface import Cluster, ClusterPlace, Job, JobState, Observation
+from bot.clusters.interface import Job, JobState, Observation
 from bot.domain.run import LogFile
 from bot.errors import NotFound, TransientError
 from tests.worker.model.ledger import YieldOnce
@@ -33,9 +33,8 @@ class ModelCluster:
     refusing: int = 0
     blind: dict[str, int] = field(default_factory=dict)
 
-    def at(self, place: ClusterPlace | None) -> Cluster:  # noqa: ARG002 - as the Protocol
-        """The one cluster."""
-        return self
+    async def aclose(self) -> None:
+        """As `Cluster.aclose`."""
 
     async def launch(self, job: Job) -> None:
         """The fence stands right before it, so nobody else goes first. At times the cluster cannot, says so,

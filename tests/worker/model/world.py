@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from bot.artifacts.store import ArtifactStore
 from bot.clusters.interface import ClusterFault, JobState, Observation
+from bot.clusters.registry import ClusterRegistry
 from bot.domain.run import RunState
 from bot.errors import InternalError
 from bot.runs.run_status import TERMINAL_STATES, RunStatus, RunTimeouts
@@ -75,7 +76,7 @@ class World:
             self.books.wants.add((1, one.record.id))
         self.step = RunStep(
             database=cast(Database, self.books),
-            clusters=self.ground,
+            clusters=ClusterRegistry(local=self.ground, open_place=lambda _: self.ground),
             artifacts=cast(ArtifactStore, LogStore()),
             now=lambda: self.now,
             wake=lambda: None,
@@ -116,7 +117,7 @@ class World:
         if number % 50 == 0:
             cleanup = OrphanCleanup(
                 database=cast(Database, self.books),
-                clusters=self.ground,
+                clusters=ClusterRegistry(local=self.ground, open_place=lambda _: self.ground),
                 now=lambda: self.now,
                 owner="sweeper",
             )
