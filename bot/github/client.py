@@ -1,4 +1,4 @@
-"""GitHub as one App sees it, in our own words.
+"""GitHub as one App sees it, as our own values.
 
 Every call makes one request, or one for each page. Reading and editing may be repeated freely. Creating a
 comment may not: see `create_comment`.
@@ -87,8 +87,8 @@ _ROLE_PERMISSIONS = {
 
 def read_permission(fields: JsonFields) -> Permission:
     """Read a collaborator's permission; an unknown one counts as none."""
-    said = fields.text("permission")
-    return Permission(said) if said in set(Permission) else _ROLE_PERMISSIONS.get(said, Permission.NONE)
+    name = fields.text("permission")
+    return Permission(name) if name in set(Permission) else _ROLE_PERMISSIONS.get(name, Permission.NONE)
 
 
 def read_file(fields: JsonFields, path: str) -> str:

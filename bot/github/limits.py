@@ -4,7 +4,7 @@ The limits are GitHub's secondary ones, of which its answers do not say how much
 https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits
 Other programs may use the same installation's share, so a part is left free.
 
-A request that finds nobody costs up to 20 seconds. After some failures in a row the circuit opens: one
+A request without an answer costs up to 20 seconds. After some failures in a row the circuit opens: one
 request is tried in growing intervals, and the others fail at once.
 """
 

@@ -158,7 +158,7 @@ class SignInClient:
 
 
 def github_site(api_url: str) -> str:
-    """The web address of the GitHub whose API this is: github.com, a server of one's own, or an emulator."""
+    """The web address of the GitHub whose API this is: github.com, an enterprise server, or an emulator."""
     return PUBLIC_SITE if api_url == PUBLIC_API else api_url.removesuffix("/api/v3")
 
 

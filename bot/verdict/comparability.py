@@ -174,7 +174,7 @@ COMPARED_FIELDS: tuple[ComparedField, ...] = (
 )
 
 CONDITION_FIELDS = ("device_kind", "devices", "mesh", "jax", "jaxlib", "libtpu")
-"""Compared fields that move the level of step times; case and variant are stored beside them."""
+"""Compared fields that move the level of step times; case and variant are stored separately."""
 
 UNSTATED_CONDITION = "?"
 
@@ -586,7 +586,7 @@ SIGTERM_EXIT = 143
 
 
 class OutcomeClass(StrEnum):
-    """What one run, or a side with no better one, can be used for. Best first."""
+    """What one run can be used for, or a side by its best run. Best first."""
 
     PASSED = "passed"
     FAILED = "failed"

@@ -41,141 +41,6 @@ from bot.verdict.timing import (
 from bot.verdict.timing_decision import TimingWorking, report_alpha
 
 
-def explain_run(run: MeasuredRun, *, usable: bool = True) -> ExplainedRun:
-    """Return why the steady step time of a run is what it is, or why there is none."""
-    steady = run.measurements.steady
-    considered = step_intervals(run.log, implausible_steps(run.measurements.implausible))
-    within = interval_bounds(considered) if considered else None
-    kept = set(steady.kept_steps)
-    return ExplainedRun(
-        source=run.log.source,
-        run=run.log.run,
-        used=usable and steady.seconds is not None,
-        seconds=steady.seconds,
-        se=steady.se,
-        clock=steady.clock.value if steady.clock else None,
-        bounds=within,
-        kept=step_spans(steady.kept_steps),
-        kept_count=len(steady.kept_steps),
-        considered=len(steady.candidate_steps),
-        dropped=_dropped_steps(run, considered, within, kept),
-        problem=steady.problem,
-        places=_log_places(run),
-    )
-
-
-def step_spans(steps: Iterable[int]) -> StepSpans:
-    """Return steps as stretches without a hole, in their order: 3, 6, 7, 8 are (3, 3) and (6, 8)."""
-    found: list[tuple[int, int]] = []
-    for step in steps:
-        if found and step == found[-1][1] + 1:
-            found[-1] = (found[-1][0], step)
-        else:
-            found.append((step, step))
-    return tuple(found)
-
-
-def _dropped_steps(
-    run: MeasuredRun, considered: StepIntervals | None, within: tuple[float, float] | None, kept: set[int]
-) -> tuple[DroppedSteps, ...]:
-    """Return the steps that are not kept by reason, in the order in which a log has them."""
-    log = run.log
-    segment = last_attempt_steps(log.steps)
-    earlier = [step.step for step in log.steps[: len(log.steps) - len(segment)]]
-    groups: dict[DropReason, list[int]] = defaultdict(list)
-    if earlier:
-        groups[DropReason.EARLIER_ATTEMPT] = earlier
-    odd = {one.step for one in run.measurements.implausible}
-    evals = steps_spanning_eval(log, segment)
-    excluded = _excludes_last_line(considered, segment)
-    for step in segment:
-        if step.step in kept:
-            continue
-        if considered is not None and step.step in considered.seconds:
-            groups[_reason_by_length(considered, within, step.step)].append(step.step)
-        elif excluded and step is segment[-1]:
-            groups[DropReason.LAST_LINE].append(step.step)
-        else:
-            groups[_reason_not_considered(step, segment[0].step, odd, evals)].append(step.step)
-    return tuple(
-        DroppedSteps(reason=reason, steps=step_spans(groups[reason]))
-        for reason in DropReason
-        if reason in groups
-    )
-
-
-def _excludes_last_line(considered: StepIntervals | None, segment: Sequence[Step]) -> bool:
-    """Tell whether the last line is left out whatever it says: on a dispatch logger's clock it is not."""
-    if considered is None:
-        return False
-    match considered.clock:
-        case StepClock.COMPLETION:
-            return True
-        case StepClock.LOGGER:
-            return detect_dialect(segment) is SecondsDialect.FLUSH
-        case _:
-            assert_never(considered.clock)
-
-
-def _reason_not_considered(step: Step, first: int, odd: set[int], evals: set[int]) -> DropReason:
-    """Return why a step is not even considered."""
-    match step.kind:
-        case StepKind.RAMP_UP:
-            return DropReason.RAMP_UP
-        case StepKind.PROFILED:
-            return DropReason.PROFILED
-        case StepKind.PLAIN:
-            pass
-        case _:
-            assert_never(step.kind)
-    if step.step < first + WARM_UP_STEPS:
-        return DropReason.WARM_UP
-    if step.step in evals:
-        return DropReason.EVAL
-    return DropReason.IMPLAUSIBLE if step.step in odd else DropReason.NO_INTERVAL
-
-
-def _reason_by_length(considered: StepIntervals, within: tuple[float, float] | None, step: int) -> DropReason:
-    """Return why an interval that was considered is not kept."""
-    low, high = within or (0.0, 0.0)
-    seconds = considered.seconds[step]
-    if seconds < considered.shortest_possible:
-        return DropReason.IMPOSSIBLE
-    if seconds < low:
-        return DropReason.SHORT
-    return DropReason.LONG if seconds > high else DropReason.TOO_FEW
-
-
-def _log_places(run: MeasuredRun) -> tuple[LogPosition, ...]:
-    """Return where the log says it: the kept steps, memory, the compiler's sizes, the failure.
-
-    A reader that does not tell places leaves them 0, where no log states its memory.
-    """
-    log = run.log
-    found = _kept_step_places(log, run.measurements.steady.kept_steps)
-    if log.memory and log.memory[0].offset:
-        found.append(LogPosition(what=f"memory in use, {log.memory[0].device}", offset=log.memory[0].offset))
-    found += [
-        LogPosition(what="compiler memory sizes", offset=mark.offset)
-        for mark in log.marks
-        if mark.kind is MarkKind.COMPILED and mark.offset
-    ][:1]
-    failure = log.outcome.failure
-    if failure is not None and failure.error:
-        found.append(LogPosition(what="first cause of the failure", offset=failure.offset))
-    return tuple(found)
-
-
-def _kept_step_places(log: RunLog, kept: Sequence[int]) -> list[LogPosition]:
-    where = {step.step: step.offset for step in last_attempt_steps(log.steps)}
-    ends = [("first", min(kept)), ("last", max(kept))] if kept else []
-    return [
-        LogPosition(what=f"{name} kept step", offset=where[step], step=step)
-        for name, step in ends
-        if step in where
-    ]
-
-
 def explain(
     base: SideOutcome, head: SideOutcome, history: Sequence[float], working: TimingWorking, found: Comparison
 ) -> Explanation:
@@ -255,3 +120,138 @@ def _exact_figure(row: MetricRow) -> ExactFigure | None:
         least_percent=metric.least_percent,
         direction=row.direction.value,
     )
+
+
+def explain_run(run: MeasuredRun, *, usable: bool = True) -> ExplainedRun:
+    """Return why the steady step time of a run is what it is, or why there is none."""
+    steady = run.measurements.steady
+    considered = step_intervals(run.log, implausible_steps(run.measurements.implausible))
+    bounds = interval_bounds(considered) if considered else None
+    kept = set(steady.kept_steps)
+    return ExplainedRun(
+        source=run.log.source,
+        run=run.log.run,
+        used=usable and steady.seconds is not None,
+        seconds=steady.seconds,
+        se=steady.se,
+        clock=steady.clock.value if steady.clock else None,
+        bounds=bounds,
+        kept=step_spans(steady.kept_steps),
+        kept_count=len(steady.kept_steps),
+        considered=len(steady.candidate_steps),
+        dropped=_dropped_steps(run, considered, bounds, kept),
+        problem=steady.problem,
+        places=_log_places(run),
+    )
+
+
+def step_spans(steps: Iterable[int]) -> StepSpans:
+    """Return steps as spans without a gap, in their order: 3, 6, 7, 8 are (3, 3) and (6, 8)."""
+    found: list[tuple[int, int]] = []
+    for step in steps:
+        if found and step == found[-1][1] + 1:
+            found[-1] = (found[-1][0], step)
+        else:
+            found.append((step, step))
+    return tuple(found)
+
+
+def _dropped_steps(
+    run: MeasuredRun, considered: StepIntervals | None, bounds: tuple[float, float] | None, kept: set[int]
+) -> tuple[DroppedSteps, ...]:
+    """Return the dropped steps by reason, in the order of the log."""
+    log = run.log
+    segment = last_attempt_steps(log.steps)
+    earlier = [step.step for step in log.steps[: len(log.steps) - len(segment)]]
+    groups: dict[DropReason, list[int]] = defaultdict(list)
+    if earlier:
+        groups[DropReason.EARLIER_ATTEMPT] = earlier
+    implausible = {value.step for value in run.measurements.implausible}
+    evals = steps_spanning_eval(log, segment)
+    excluded = _excludes_last_line(considered, segment)
+    for step in segment:
+        if step.step in kept:
+            continue
+        if considered is not None and step.step in considered.seconds:
+            groups[_reason_by_length(considered, bounds, step.step)].append(step.step)
+        elif excluded and step is segment[-1]:
+            groups[DropReason.LAST_LINE].append(step.step)
+        else:
+            groups[_reason_not_considered(step, segment[0].step, implausible, evals)].append(step.step)
+    return tuple(
+        DroppedSteps(reason=reason, steps=step_spans(groups[reason]))
+        for reason in DropReason
+        if reason in groups
+    )
+
+
+def _excludes_last_line(considered: StepIntervals | None, segment: Sequence[Step]) -> bool:
+    """Tell whether the last line is always left out: it is, but on the clock of a dispatch logger."""
+    if considered is None:
+        return False
+    match considered.clock:
+        case StepClock.COMPLETION:
+            return True
+        case StepClock.LOGGER:
+            return detect_dialect(segment) is SecondsDialect.FLUSH
+        case _:
+            assert_never(considered.clock)
+
+
+def _reason_not_considered(step: Step, first: int, implausible: set[int], evals: set[int]) -> DropReason:
+    """Return why a step has no interval to consider."""
+    match step.kind:
+        case StepKind.RAMP_UP:
+            return DropReason.RAMP_UP
+        case StepKind.PROFILED:
+            return DropReason.PROFILED
+        case StepKind.PLAIN:
+            pass
+        case _:
+            assert_never(step.kind)
+    if step.step < first + WARM_UP_STEPS:
+        return DropReason.WARM_UP
+    if step.step in evals:
+        return DropReason.EVAL
+    return DropReason.IMPLAUSIBLE if step.step in implausible else DropReason.NO_INTERVAL
+
+
+def _reason_by_length(considered: StepIntervals, bounds: tuple[float, float] | None, step: int) -> DropReason:
+    """Return why an interval that was considered is not kept."""
+    low, high = bounds or (0.0, 0.0)
+    seconds = considered.seconds[step]
+    if seconds < considered.shortest_possible:
+        return DropReason.IMPOSSIBLE
+    if seconds < low:
+        return DropReason.SHORT
+    return DropReason.LONG if seconds > high else DropReason.TOO_FEW
+
+
+def _log_places(run: MeasuredRun) -> tuple[LogPosition, ...]:
+    """Return where the log states the kept steps, memory, the compiler's sizes and the failure.
+
+    An offset of 0 means that the reader of the format gives none: no log states its memory there.
+    """
+    log = run.log
+    found = _kept_step_places(log, run.measurements.steady.kept_steps)
+    if log.memory and log.memory[0].offset:
+        found.append(LogPosition(what=f"memory in use, {log.memory[0].device}", offset=log.memory[0].offset))
+    found += [
+        LogPosition(what="compiler memory sizes", offset=mark.offset)
+        for mark in log.marks
+        if mark.kind is MarkKind.COMPILED and mark.offset
+    ][:1]
+    failure = log.outcome.failure
+    if failure is not None and failure.error:
+        found.append(LogPosition(what="first cause of the failure", offset=failure.offset))
+    return tuple(found)
+
+
+def _kept_step_places(log: RunLog, kept: Sequence[int]) -> list[LogPosition]:
+    offsets = {step.step: step.offset for step in last_attempt_steps(log.steps)}
+    ends = [("first", min(kept)), ("last", max(kept))] if kept else []
+    return [
+        LogPosition(what=f"{name} kept step", offset=offsets[step], step=step)
+        for name, step in ends
+        if step in offsets
+    ]

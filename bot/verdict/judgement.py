@@ -51,7 +51,8 @@ class ImplausibleValue(Struct, frozen=True, kw_only=True):
 
 
 class BaselineSource(StrEnum):
-    """Base's runs alone, main's beside them, or base's alone because main's contradict them."""
+    """The runs that head was compared with: base's alone, main's pooled with them, or base's alone because
+    main's contradict them."""
 
     BASE = "base"
     MAIN = "main"

@@ -141,8 +141,8 @@ GLITCH_ALPHA = 0.001
 """Level of Grubbs' test (1950), past which the farthest main run is a glitch, not noise: of 1000 honest
 histories one loses a run. Five median absolute deviations took one from 1 in 12 histories of 20, and a noise
 that has lost its tail is too small: reports on GPU-like noise were flagged twice as often as the level says
-(VerdictBench). One run at most is dropped: what befell two of twenty befalls base and head too, it is how
-this case's runs are."""
+(VerdictBench). At most one run is dropped: what happened to two of twenty happens to base and head too, it is
+normal for this case."""
 
 
 class Noise(Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from functools import lru_cache
 from statistics import NormalDist
 
 LENTZ_TINY = 1e-300
-"""Stands in for a zero denominator in Lentz's method, far below anything that matters."""
+"""Replaces a zero denominator in Lentz's method; far below any value that matters."""
 
 CONVERGED = 1e-15
 """A factor this close to 1 no longer changes a float."""

@@ -193,7 +193,7 @@ RECOVERY_TOLERANCE = 0.01
 
 
 class StepWork(Struct, frozen=True, kw_only=True):
-    """What one step does on one device: tokens and TFLOP, None where the lines do not tell."""
+    """The work of one step on one device: tokens and TFLOP, None where unknown."""
 
     tokens: float | None = None
     tflop: float | None = None
@@ -307,7 +307,7 @@ MIN_INTERVAL_MEDIANS, MAX_INTERVAL_MEDIANS = 0.67, 1.5
 """Kept intervals, in medians: stalls are far longer, catch-ups after them far shorter, noise is neither."""
 
 MIN_CLEAN_STEPS = 3
-"""Kept intervals needed: with two, one late read cannot be told from a step."""
+"""Kept intervals needed: of two, either may be a late read."""
 
 CLOCK_TOLERANCE = 0.10
 """Two late reads in a short log shift the completion clock by more; then the printed seconds disagree."""

@@ -5,9 +5,9 @@ At no change at most 1 comment in 20 flags anything, whatever the number of case
 ruled out. A flag is withheld where main's own runs show that it may be none.
 
 VERDICT.md section 3 is departed from in four places, each only where 15 or more runs of main are known: the
-level (`REPORT_ALPHA_WITH_HISTORY`), main's runs beside base's (`pooled_baseline`), glitches by Grubbs' test
-(`noise.GLITCH_ALPHA`), and flags that main's runs put in doubt (`outlier_guard`). By its letter 4.75 % of
-25-case reports on GPU-like noise were flagged at no change, and z > 5 against history did better
+level (`REPORT_ALPHA_WITH_HISTORY`), main's runs pooled with base's (`pooled_baseline`), glitches by Grubbs'
+test (`noise.GLITCH_ALPHA`), and flags that main's runs put in doubt (`outlier_guard`). By its letter 4.75 %
+of 25-case reports on GPU-like noise were flagged at no change, and z > 5 against history did better
 (VerdictBench).
 
 Half of the variance of one run against one is base's. Main's runs since its last change of level are runs of
@@ -75,7 +75,7 @@ class TimingEvidence(Struct, frozen=True, kw_only=True):
 
 
 class DecisionRules(Struct, frozen=True, kw_only=True):
-    """What a decision is held to: margins on the log scale, cases of the report, and which look this is."""
+    """The rules of a decision: margins on the log scale, cases of the report, and the number of the look."""
 
     practical: float
     equivalence: float
@@ -125,7 +125,7 @@ def report_alpha(noise: Noise, look: int) -> float:
 
 
 def decision_rules(margins: Margins, comparable_cases: int, look: int) -> DecisionRules:
-    """Return what a decision is held to, from margins in percent."""
+    """Return the rules of a decision, from margins in percent."""
     return DecisionRules(
         practical=log1p(margins.practical_percent / 100),
         equivalence=log1p(margins.equivalence_percent / 100),
@@ -215,8 +215,8 @@ def weigh_evidence(
 ) -> TimingEvidence:
     """Return the change between two sides that each have a steady step time.
 
-    `main` holds the steady seconds of main's runs that stand beside base's, as runs of the same code. Of
-    their errors nothing is known but what the noise between runs holds of them.
+    `main` holds the steady seconds of main's runs that are pooled with base's, as runs of the same code.
+    Their own errors are unknown; the noise between runs includes them.
     """
     own, head_times = steady_seconds(base), steady_seconds(head)
     base_times = [*own, *main]
@@ -253,7 +253,7 @@ MIN_MAIN_RUNS = MIN_DEGREES_OF_FREEDOM + 1
 
 
 class PooledBaseline(Struct, frozen=True, kw_only=True):
-    """What head is compared with: base's runs, and main's beside them where the two agree.
+    """What head is compared with: base's runs, pooled with main's where the two agree.
 
     `evidence` is what is judged, `level` the ln of base's seconds in it, `main_runs` how many of main's runs
     are in it. Where main's runs contradict base, `base_off` is ln(base/main), and `against_main` is head
@@ -302,7 +302,7 @@ def pooled_baseline(
 def _main_before_base(
     own: Sequence[float], history: Sequence[float]
 ) -> tuple[Sequence[float], tuple[float, ...]]:
-    """Return main's clean runs beside base's own, and how far from them the glitches lie, on the log scale.
+    """Return main's clean runs besides base's own, and how far the glitches are from them, on the log scale.
 
     Where base's runs are among main's, only those before them are taken: what main became afterwards says
     nothing of base.
