@@ -41,7 +41,7 @@ def insert(connection: Connection, table: Table) -> Any:
     return dialect.insert(table)
 
 
-def insert_missing(connection: Connection, table: Table, **values: Any) -> None:
+def insert_missing(connection: Connection, table: Table, /, **values: Any) -> None:
     """Insert a row; one that is there stays as it is."""
     connection.execute(insert(connection, table).values(**values).on_conflict_do_nothing())
 
