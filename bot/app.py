@@ -63,23 +63,23 @@ from bot.worker.runs import RunStep
 
 
 class WebSide(Struct, frozen=True, kw_only=True):
-    """The front, and the people it asks GitHub about."""
+    """The web front end, and the client for signing in."""
 
     front: Frontend
-    people: SignInClient
+    sign_in: SignInClient
 
 
 def web_side(
     settings: Settings, *, database: Database, artifacts: ArtifactStore, renderer: Renderer, key: LinkKey
 ) -> WebSide:
-    """Join them. Without the App's client ID nobody can sign in; tokens open pages all the same."""
-    people = SignInClient(
+    """Wire the web side. Without the App's client ID nobody can sign in, but tokens still open pages."""
+    sign_in = SignInClient(
         client_id=settings.client_id,
         client_secret=settings.client_secret,
         api_url=settings.api_url,
         now=time.time,
     )
-    means = WebDeps(
+    deps = WebDeps(
         database=database,
         render=renderer.render,
         public_url=settings.public_url,
@@ -87,33 +87,34 @@ def web_side(
         key=key,
         secret=settings.session_secret,
         artifacts=artifacts,
-        identity_provider=people if settings.client_id else None,
-        permission_source=people,
+        identity_provider=sign_in if settings.client_id else None,
+        permission_source=sign_in,
         github_url=github_site(settings.api_url),
     )
-    return WebSide(front=build_frontend(means), people=people)
+    return WebSide(front=build_frontend(deps), sign_in=sign_in)
 
 
 def maintenance_queue(
     database: Database, github: GitHubClient, *, pulls_only: bool, wake: Callable[[], None]
 ) -> WorkQueue:
-    """Have every chore done now, and then in its time; with `pulls_only` deliveries are read all the time."""
-    catching_up = DeliveryBackfill(
+    """Run every periodic task now, and then at its interval; with `pulls_only`, fetch deliveries all the
+    time."""
+    backfill = DeliveryBackfill(
         log=DeliveryLog(github),
         database=database,
         wake=wake,
         every=PULL_INTERVAL_SECONDS if pulls_only else INTERVAL_SECONDS,
     )
-    reconciling = Reconciliation(listing=github, database=database, now=time.time, wake=wake)
+    reconciliation = Reconciliation(listing=github, database=database, now=time.time, wake=wake)
     database.now(queue.schedule_jobs, (DELIVERY_BACKFILL, RECONCILIATION), now=time.time())
     step = TaskStep(
-        database=database, tasks={DELIVERY_BACKFILL: catching_up, RECONCILIATION: reconciling}, now=time.time
+        database=database, tasks={DELIVERY_BACKFILL: backfill, RECONCILIATION: reconciliation}, now=time.time
     )
     return WorkQueue(table=CHORE, step=step, at_once=2)
 
 
 SHUTDOWN_SECONDS = 6.0
-"""What running steps are given at SIGTERM; with the rest of the shutdown it stays below 10 s."""
+"""Time for running steps at SIGTERM; the whole shutdown stays below 10 s."""
 
 DELIVERIES_AT_ONCE, PULLS_AT_ONCE, RUNS_AT_ONCE = 4, 4, 8
 """Steps wait for GitHub, for clusters and for disks most of the time."""
@@ -122,7 +123,7 @@ LOG = logging.getLogger(__name__)
 
 
 class AppParts(Struct, frozen=True):
-    """What is made once and used everywhere."""
+    """What is created once and used everywhere."""
 
     settings: Settings
     database: Database
@@ -130,7 +131,7 @@ class AppParts(Struct, frozen=True):
     github: GitHubClient
     renderer: Renderer
     key: LinkKey
-    entrance: WebSide
+    web: WebSide
     clusters: ClusterRegistry
     owner: str
 
@@ -158,7 +159,7 @@ def make_app(settings: Settings) -> Starlette:
         ),
         renderer=renderer,
         key=key,
-        entrance=web_side(settings, database=database, artifacts=artifacts, renderer=renderer, key=key),
+        web=web_side(settings, database=database, artifacts=artifacts, renderer=renderer, key=key),
         clusters=ClusterRegistry(
             local=LocalCluster(settings.data_dir / "cluster"), open_place=partial(_open_cluster, settings)
         ),
@@ -168,11 +169,11 @@ def make_app(settings: Settings) -> Starlette:
 
 
 def _assemble(parts: AppParts) -> Starlette:
-    controllers: list[Worker] = []
+    workers: list[Worker] = []
 
     def wake() -> None:
-        for controller in controllers:
-            controller.wake()
+        for worker in workers:
+            worker.wake()
 
     def record(received: Sequence[Delivery]) -> None:
         parts.database.now(deliveries.record, received)
@@ -184,8 +185,8 @@ def _assemble(parts: AppParts) -> Starlette:
 
     @asynccontextmanager
     async def life(_application: Starlette) -> AsyncIterator[None]:
-        controllers.append(_worker(parts, wake))
-        controllers[0].start()
+        workers.append(_worker(parts, wake))
+        workers[0].start()
         cleanup = OrphanCleanup(
             database=parts.database, clusters=parts.clusters, now=time.time, owner=parts.owner
         )
@@ -194,17 +195,17 @@ def _assemble(parts: AppParts) -> Starlette:
         yield
         cleanup_task.cancel()
         await asyncio.gather(cleanup_task, return_exceptions=True)
-        await controllers.pop().stop(SHUTDOWN_SECONDS)
+        await workers.pop().stop(SHUTDOWN_SECONDS)
         await asyncio.to_thread(recorder.close)
         await parts.clusters.aclose()
-        await parts.entrance.people.aclose()
+        await parts.web.sign_in.aclose()
         await parts.github.aclose()
         parts.database.close()
 
     return build_site(
         receiver=receiver,
-        pages=parts.entrance.front.routes,
-        auth=parts.entrance.front.auth,
+        pages=parts.web.front.routes,
+        auth=parts.web.front.auth,
         names=FormerNames(database=parts.database, key=parts.key, now=time.time),
         checks={"database": parts.database.check, "artifacts": parts.artifacts.check},
         schema=json_schema,
@@ -235,7 +236,7 @@ def _worker(parts: AppParts, wake: Callable[[], None]) -> Worker:
     main = MainBranchStep(
         database=parts.database, forge=parts.github, suites=suites, now=time.time, wake=wake
     )
-    works = (
+    queues = (
         WorkQueue(table=DELIVERY, step=delivery, at_once=DELIVERIES_AT_ONCE),
         WorkQueue(table=PULL_REQUEST, step=pull, at_once=PULLS_AT_ONCE),
         WorkQueue(table=RUN, step=run, at_once=RUNS_AT_ONCE),
@@ -243,7 +244,7 @@ def _worker(parts: AppParts, wake: Callable[[], None]) -> Worker:
         WorkQueue(table=MERGE_GROUP, step=_merge_queue_step(parts, suites)),
         maintenance_queue(parts.database, parts.github, pulls_only=parts.settings.pulls_only, wake=wake),
     )
-    return Worker(parts.database, works, owner=parts.owner, now=time.time)
+    return Worker(parts.database, queues, owner=parts.owner, now=time.time)
 
 
 def _renderer(parts: AppParts) -> ReportRenderer:

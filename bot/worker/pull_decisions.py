@@ -50,26 +50,29 @@ UNFINISHED_ROWS = {
 }
 
 DEBOUNCE_SECONDS = 5.0
-"""How long a head that replaced another must stand before its runs are started: a branch that is pushed to
-again and again costs the runs of its last push."""
+"""How long after a push its runs start, if no other push follows: a series of pushes costs the runs of the
+last one."""
 
 
-def may_start_runs(row: PullRow, asks: Iterable[RunRequest], now: float) -> bool:
-    """Whether runs of this head may be started: at once for the first head and where somebody asked since,
-    else once no other push has followed for a while."""
+def may_start_runs(row: PullRow, run_requests: Iterable[RunRequest], now: float) -> bool:
+    """Whether runs of this head may start: at once for the first head and after a command, else once no
+    other push has followed for `DEBOUNCE_SECONDS`."""
     if row.head_seen is None or not 0 <= now - row.head_seen < DEBOUNCE_SECONDS:
         return True
     # GitHub's times are whole seconds.
-    return any(ask.source is RequestSource.COMMAND and ask.made > row.head_seen - 1 for ask in asks)
+    return any(
+        request.source is RequestSource.COMMAND and request.made > row.head_seen - 1
+        for request in run_requests
+    )
 
 
 def has_something_to_say(
-    read: LoadedSuite, row: PullRow, pull: Subject, changed_paths: Sequence[str]
+    loaded: LoadedSuite, row: PullRow, pull: Subject, changed_paths: Sequence[str]
 ) -> bool:
-    """Whether there is anything to say where the pull request leaves the configuration alone."""
-    if read.suite is None:
-        return read.problem is not None or bool(row.commands)
-    return wants_comment(read.suite, row, pull, changed_paths)
+    """Whether there is anything to say about a push that does not edit the configuration."""
+    if loaded.suite is None:
+        return loaded.problem is not None or bool(row.commands)
+    return wants_comment(loaded.suite, row, pull, changed_paths)
 
 
 def wants_comment(suite: Suite, row: PullRow, pull: Subject, changed_paths: Sequence[str]) -> bool:
@@ -94,8 +97,8 @@ def at_current_head(row: PullRow, pull: Subject, now: float) -> PullRow:
     """The row as it concerns the head that GitHub names: looks at other heads do not count."""
     if row.head_sha == pull.head_sha:
         return row
-    heard_late = row.head_seen if row.head_sha is None else now
-    return replace(row, head_sha=pull.head_sha, head_seen=heard_late, looks={})
+    first_seen = row.head_seen if row.head_sha is None else now
+    return replace(row, head_sha=pull.head_sha, head_seen=first_seen, looks={})
 
 
 def import_queries(pull: Subject, facts: HeadFacts, suite: Suite) -> tuple[ImportQuery, ...]:
@@ -115,13 +118,11 @@ def import_queries(pull: Subject, facts: HeadFacts, suite: Suite) -> tuple[Impor
 
 def next_due(row: PullRow, report: Report, poll_seconds: float) -> float:
     """When to look again without being asked: often at first, then in a twentieth of what has passed."""
-    waiting = any(line.state in UNFINISHED_ROWS for line in report.rows) or report.problem is not None
-    passed = report.made_at - (row.head_seen or report.made_at)
-    patience = (
-        min(max(poll_seconds, passed / 20), FINISHED_POLL_SECONDS) if waiting else FINISHED_POLL_SECONDS
-    )
-    unsettled = report.launches and row.head_seen is not None and 0 <= passed < DEBOUNCE_SECONDS
-    return report.made_at + (min(patience, DEBOUNCE_SECONDS - passed) if unsettled else patience)
+    waiting = any(one.state in UNFINISHED_ROWS for one in report.rows) or report.problem is not None
+    age = report.made_at - (row.head_seen or report.made_at)
+    interval = min(max(poll_seconds, age / 20), FINISHED_POLL_SECONDS) if waiting else FINISHED_POLL_SECONDS
+    debounced = report.launches and row.head_seen is not None and 0 <= age < DEBOUNCE_SECONDS
+    return report.made_at + (min(interval, DEBOUNCE_SECONDS - age) if debounced else interval)
 
 
 def pull_values(pull: Subject) -> dict[str, Any]:
@@ -139,7 +140,7 @@ def report_request(
     row: PullRow, pull: Subject, *, suite: Suite | None, problem: str | None, now: float
 ) -> ReportRequest:
     """What a report of this pull request is made for and with; its merge base is not known yet."""
-    asked = ReportRequest(
+    request = ReportRequest(
         pull=pull,
         merge_base=None,
         made_at=now,
@@ -147,9 +148,9 @@ def report_request(
         commands=last_commands(row),
     )
     if suite is None:
-        return asked
+        return request
     return structs.replace(
-        asked,
+        request,
         problem_kind=ProblemKind.PASSES,
         margins=suite.margins,
         variants=suite.variant_names,
@@ -176,22 +177,22 @@ def _last_command(record: CommandRecord) -> ReportedCommand:
 
 
 class Conversation(Struct, frozen=True, kw_only=True):
-    """What people asked and withdrew, approved and accepted."""
+    """What people requested and cancelled, approved and accepted."""
 
-    kept: RequestLog = ()
+    log: RequestLog = ()
     approval: Approval | None = None
     acknowledgements: tuple[Acknowledgement, ...] = ()
 
 
 async def current_approval(database: Database, pull: Subject, facts: HeadFacts) -> Approval | None:
-    """The approval that counts; one of other files is forgotten, so that going back to its commit later
-    needs another. One that was given after GitHub was asked for the head may be of the next head."""
+    """The newest approval. An approval of other files is dropped, so that a later push of its commit needs
+    another one; not so an approval newer than our view of the head, which may be for the next head."""
     approval = await database.read(requests.newest_approval, pull.repository, pull.row_number)
     if approval is None or facts.tree is None or approval.tree == facts.tree:
         return approval
     if approval.made > pull.updated_at:
         return approval
-    until = pull.updated_at  # one that arrives just now is not looked at here
+    until = pull.updated_at  # later ones may be for a head that we have not seen
     await database.write(
         requests.drop_approvals, pull.repository, pull.row_number, but_tree=facts.tree, until=until
     )
@@ -199,20 +200,20 @@ async def current_approval(database: Database, pull: Subject, facts: HeadFacts) 
 
 
 async def load_conversation(database: Database, pull: Subject, facts: HeadFacts) -> Conversation:
-    """Everything that was said on a pull request."""
-    here = (pull.repository, pull.row_number)
+    """Load the conversation of a pull request."""
+    key = (pull.repository, pull.row_number)
     return Conversation(
-        kept=await database.read(requests.run_requests, *here),
+        log=await database.read(requests.run_requests, *key),
         approval=await current_approval(database, pull, facts),
-        acknowledgements=await database.read(requests.list_acknowledgements, *here),
+        acknowledgements=await database.read(requests.list_acknowledgements, *key),
     )
 
 
 def with_conversation(
     request: ReportRequest, conversation: Conversation, *, facts: HeadFacts, suite: Suite
 ) -> ReportRequest:
-    """The request for a report that says what was asked and what it waits for."""
-    pull, kept, paths = request.pull, conversation.kept, facts.changed_paths
+    """The report's request, with what people asked and what it waits for."""
+    pull, log, paths = request.pull, conversation.log, facts.changed_paths
     request = structs.replace(
         request, acknowledgements=conversation.acknowledgements, labels=tuple(suite.triggers.labels)
     )
@@ -220,10 +221,10 @@ def with_conversation(
         return request
     request = structs.replace(
         request,
-        cancelled_by={key: one.by for key, one in cancellations(kept, pull, suite, paths).items()},
+        cancelled_by={key: one.by for key, one in cancellations(log, pull, suite, paths).items()},
     )
-    standing = check_approval(pull, facts.tree, conversation.approval)
-    if not isinstance(standing, ApprovalNeeded):
+    approval_state = check_approval(pull, facts.tree, conversation.approval)
+    if not isinstance(approval_state, ApprovalNeeded):
         return request
-    asked = frozenset(key for ask in requests_in_force(kept, pull, suite, paths) for key in ask.keys)
-    return structs.replace(request, waiting=asked, approval=standing.command if asked else "")
+    requested = frozenset(key for one in requests_in_force(log, pull, suite, paths) for key in one.keys)
+    return structs.replace(request, waiting=requested, approval=approval_state.command if requested else "")

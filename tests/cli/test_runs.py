@@ -44,9 +44,9 @@ def process(
     monkeypatch.setenv("DATA_DIR", str(tmp_path))
     monkeypatch.delenv("GITHUB_APP_ID", raising=False)
     store = open_store(f"file:{tmp_path / 'artifacts'}")
-    process = RunProcess(database=database, farm=FakeCluster(), artifacts=store, clock=[now + 1])
+    process = RunProcess(database=database, cluster=FakeCluster(), artifacts=store, clock=[now + 1])
     process.step(3)
-    process.farm.runs_on(FIRST_RUN.job.name, last_step=6, expected_steps=10)
+    process.cluster.runs_on(FIRST_RUN.job.name, last_step=6, expected_steps=10)
     process.later()
     return process
 
@@ -71,7 +71,7 @@ def test_the_list_shows_what_waits_and_what_runs(process: RunProcess, maxview: M
 
 def test_finished_runs_are_listed_with_all(process: RunProcess, maxview: Maxview) -> None:
     """Ended runs are left out of the ordinary list, and limits and repositories narrow it."""
-    process.farm.ends(FIRST_RUN.job.name)
+    process.cluster.ends(FIRST_RUN.job.name)
     process.later()
     assert "04_int8" not in maxview("runs").out
     assert "04_int8" in maxview("runs", "list", "--all").out
@@ -90,7 +90,7 @@ def test_programs_get_one_object_a_run(process: RunProcess, maxview: Maxview) ->
 
 def test_a_run_is_shown_with_its_past_attempts(process: RunProcess, maxview: Maxview) -> None:
     """When, why and what the cluster said, on lines that a cluster's words cannot break."""
-    process.farm.fails(FIRST_RUN.job.name, ClusterFault.PREEMPTED, "by\x1b[31m prod\nnamespace")
+    process.cluster.fails(FIRST_RUN.job.name, ClusterFault.PREEMPTED, "by\x1b[31m prod\nnamespace")
     process.later()
     shown = maxview("runs", "show", "aaaa0001")
     assert shown.status == 0
@@ -103,11 +103,11 @@ def test_a_run_is_shown_with_its_past_attempts(process: RunProcess, maxview: Max
 
 def test_a_kept_log_is_streamed_as_it_was_written(process: RunProcess, maxview: Maxview) -> None:
     """Every byte, of the last attempt or of an earlier one."""
-    process.farm.logs[FIRST_RUN.job.name] = "first attempt\n"
-    process.farm.fails(FIRST_RUN.job.name, ClusterFault.PREEMPTED)
+    process.cluster.logs[FIRST_RUN.job.name] = "first attempt\n"
+    process.cluster.fails(FIRST_RUN.job.name, ClusterFault.PREEMPTED)
     process.later()
     process.later(30)
-    process.farm.ends(f"{FIRST_RUN.job.name}-2")
+    process.cluster.ends(f"{FIRST_RUN.job.name}-2")
     process.later()
     assert maxview("runs", "log", "aaaa0001").out == LOG
     assert maxview("runs", "log", "aaaa0001", "--attempt", "1").out == "first attempt\n"
@@ -135,7 +135,7 @@ def test_a_cancelled_run_is_ended_and_stays_cancelled(process: RunProcess, maxvi
     process.later(200)
     process.later()
     assert _state(process, FIRST_RUN) is RunState.CANCELLED
-    assert FIRST_RUN.job.name not in process.farm.jobs
+    assert FIRST_RUN.job.name not in process.cluster.jobs
     process.database.now(runs.plan_runs, ALL_RUNS, repository="acme/maxtext", number=7, now=process.clock[0])
     process.later()
     assert _state(process, FIRST_RUN) is RunState.CANCELLED
@@ -150,15 +150,15 @@ def test_a_cancelled_run_is_run_again_when_asked_for(process: RunProcess, maxvie
     assert maxview("runs", "retry", "aaaa0001").status == 0
     process.later()
     again = f"{FIRST_RUN.job.name}-2"
-    assert list(process.farm.jobs) == [again]
-    process.farm.ends(again)
+    assert list(process.cluster.jobs) == [again]
+    process.cluster.ends(again)
     process.later()
     assert (_state(process, FIRST_RUN), process.record(FIRST_RUN.record.id).attempt) == (RunState.ENDED, 2)
 
 
 def test_an_impossible_action_is_one_line(process: RunProcess, maxview: Maxview) -> None:
     """Unknown and ambiguous ids, an open run to retry, an ended one to cancel: status 2, what to do."""
-    process.farm.ends(SECOND_RUN.job.name)
+    process.cluster.ends(SECOND_RUN.job.name)
     process.later()
     answers = {
         ("show", "ffff"): "no launched run's id begins with 'ffff'",

@@ -1,4 +1,4 @@
-"""A cluster of plain values, and a process that steps runs on it, for the tests of the controller.
+"""A cluster of plain values, and a process that steps runs on it, for the tests of the worker.
 
 In:  jobs. Out: observations; what was started, how often, and what lives.
 """
@@ -143,7 +143,7 @@ class RunProcess:
     """A bot process: `step` claims what is due and moves it; `clock` is everybody's."""
 
     database: Database
-    farm: FakeCluster
+    cluster: FakeCluster
     artifacts: ArtifactStore
     clock: list[float]
     admission: Admission = NoLimits()  # noqa: RUF009 - a value
@@ -161,10 +161,10 @@ class RunProcess:
         return moved
 
     def stepper(self) -> RunStep:
-        """What the controller does with a claimed run."""
+        """The worker's step for a run."""
         return RunStep(
             database=self.database,
-            clusters=ClusterRegistry(local=self.farm, open_place=lambda _: self.farm),
+            clusters=ClusterRegistry(local=self.cluster, open_place=lambda _: self.cluster),
             artifacts=self.artifacts,
             now=lambda: self.clock[0],
             wake=self._wake,

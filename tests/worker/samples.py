@@ -1,4 +1,4 @@
-"""Pull requests, heads, rows and suites as values, for the tests of the controller."""
+"""Pull requests, heads, rows and suites as values, for the tests of the worker."""
 
 from typing import Any
 

@@ -46,7 +46,7 @@ def test_nothing_waits_where_nothing_has_to() -> None:
 
 def test_what_was_cancelled_says_by_whom_and_waits_for_nothing() -> None:
     """Nobody has to approve what nobody wants."""
-    heard = _heard(Conversation(kept=(CANCEL,)), FORKED)
+    heard = _heard(Conversation(log=(CANCEL,)), FORKED)
 
     assert (dict.fromkeys(ALL, "bob"), frozenset()) == (heard.cancelled_by, heard.waiting)
 

@@ -77,43 +77,45 @@ class SleepyLabels(LabelMaker, frozen=True, kw_only=True):
         await self.meanwhile()
 
 
-def _sleepy(parley: WholeConversation, place: str, meanwhile: Meanwhile) -> PullStep:
-    step = parley.pull
+def _sleepy(conversation: WholeConversation, place: str, meanwhile: Meanwhile) -> PullStep:
+    step = conversation.pull
     forge = step.heads.forge
     match place:
         case "subject":
-            subjects = SleepySubjects(database=parley.database, forge=forge, meanwhile=meanwhile)
+            subjects = SleepySubjects(database=conversation.database, forge=forge, meanwhile=meanwhile)
             return replace(step, pulls=subjects)
         case "facts":
             return replace(step, heads=SleepyReader(forge=forge, meanwhile=meanwhile))
         case "launch":
-            launcher = SleepyLauncher(database=parley.database, now=step.now, meanwhile=meanwhile)
+            launcher = SleepyLauncher(database=conversation.database, now=step.now, meanwhile=meanwhile)
             return replace(step, planner=launcher)
         case _:
-            labels = SleepyLabels(database=parley.database, forge=forge, meanwhile=meanwhile)
+            labels = SleepyLabels(database=conversation.database, forge=forge, meanwhile=meanwhile)
             return replace(step, labels=labels)
 
 
-async def _sleep_over(parley: WholeConversation, place: str, meanwhile: Meanwhile) -> None:
+async def _sleep_over(conversation: WholeConversation, place: str, meanwhile: Meanwhile) -> None:
     """Look at the pull request, asleep past the lease, during which something happens."""
 
     async def asleep() -> None:
-        parley.clock[0] += WAIT_SECONDS + 1
+        conversation.clock[0] += WAIT_SECONDS + 1
         await meanwhile()
 
-    held = parley.database.now(queue.claim, PULL_REQUEST, owner="it", now=parley.clock[0], lease=WAIT_SECONDS)
+    held = conversation.database.now(
+        queue.claim, PULL_REQUEST, owner="it", now=conversation.clock[0], lease=WAIT_SECONDS
+    )
     assert held is not None
     with pytest.raises(LeaseLost):
-        await _sleepy(parley, place, asleep)(held)
+        await _sleepy(conversation, place, asleep)(held)
 
 
-async def _push_approved(parley: WholeConversation, text: str) -> None:
+async def _push_approved(conversation: WholeConversation, text: str) -> None:
     """A commit that may run becomes the head, and somebody else looks at it."""
-    head = parley.git.write("feat/x", {"src/a.py": text})
-    await parley.github.push("feat/x", "mallory")
-    await parley.github.comment(1, "bob", f"/benchmark approve {head}\n/benchmark run")
-    parley.collect()
-    await parley.work()
+    head = conversation.git.write("feat/x", {"src/a.py": text})
+    await conversation.github.push("feat/x", "mallory")
+    await conversation.github.comment(1, "bob", f"/benchmark approve {head}\n/benchmark run")
+    conversation.collect()
+    await conversation.work()
 
 
 @pytest.mark.parametrize("place", ["subject", "facts", "launch", "report"])
@@ -122,16 +124,16 @@ def test_who_slept_over_a_push_takes_back_nothing(database: Database, tmp_path: 
     on."""
 
     async def talk() -> None:
-        async with whole_conversation(tmp_path / "git", database) as parley:
-            await _push_approved(parley, "A = 2\n")
-            parley.look_again()
-            await _sleep_over(parley, place, lambda: _push_approved(parley, "A = 3\n"))
-            head = parley.git.head("feat/x")
+        async with whole_conversation(tmp_path / "git", database) as conversation:
+            await _push_approved(conversation, "A = 2\n")
+            conversation.look_again()
+            await _sleep_over(conversation, place, lambda: _push_approved(conversation, "A = 3\n"))
+            head = conversation.git.head("feat/x")
             kept = database.now(reports.newest, NAME, 1)
             assert kept is not None
             assert head == kept.head_sha
             assert {head} == {run.sha for run in database.now(runs.wanted_runs, NAME, 1)} - {
-                parley.git.head("main")
+                conversation.git.head("main")
             }
 
     asyncio.run(talk())

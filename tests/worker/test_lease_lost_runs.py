@@ -21,87 +21,89 @@ NAME = planned_run().job.name
 
 
 @pytest.fixture
-def hand(database: Database, tmp_path: Path) -> RunProcess:
+def process(database: Database, tmp_path: Path) -> RunProcess:
     """A process with one planned run that pull request 7 wants."""
     database.now(pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=NOW)
     store = open_store(f"file:{tmp_path / 'artifacts'}")
-    made = RunProcess(database=database, farm=FakeCluster(), artifacts=store, clock=[NOW])
+    made = RunProcess(database=database, cluster=FakeCluster(), artifacts=store, clock=[NOW])
     _plan(made)
     return made
 
 
-def _plan(hand: RunProcess) -> None:
-    hand.database.now(runs.plan_runs, [planned_run()], repository="acme/maxtext", number=7, now=hand.clock[0])
+def _plan(process: RunProcess) -> None:
+    process.database.now(
+        runs.plan_runs, [planned_run()], repository="acme/maxtext", number=7, now=process.clock[0]
+    )
 
 
-def _while_it_looks(hand: RunProcess, happens: Callable[[], None]) -> None:
+def _while_it_looks(process: RunProcess, happens: Callable[[], None]) -> None:
     """Right before the next look at the cluster, a process falls asleep, and this happens meanwhile."""
 
     def sleeps(call: str, _name: str) -> None:
         if call == "observe":
-            hand.farm.before = lambda _call, _name: None
+            process.cluster.before = lambda _call, _name: None
             other = Thread(target=happens)
             other.start()
             other.join()
 
-    hand.farm.before = sleeps
+    process.cluster.before = sleeps
 
 
-def test_a_job_that_was_started_anew_is_not_ended_by_who_slept(hand: RunProcess) -> None:
+def test_a_job_that_was_started_anew_is_not_ended_by_who_slept(process: RunProcess) -> None:
     """It was about to clear away what nobody wanted; meanwhile it was cancelled, wanted again and started."""
-    hand.step()
-    hand.farm.runs_on(NAME)
-    hand.later()
-    hand.database.now(runs.drop_wants, repository="acme/maxtext", number=7)
-    hand.step()
+    process.step()
+    process.cluster.runs_on(NAME)
+    process.later()
+    process.database.now(runs.drop_wants, repository="acme/maxtext", number=7)
+    process.step()
 
     def meanwhile() -> None:
-        hand.later(60)
-        hand.later()
-        assert hand.record(RUN).state is RunState.CANCELLED
-        _plan(hand)
-        hand.step(owner="other")
-        hand.database.now(runs.drop_wants, repository="acme/maxtext", number=7)
+        process.later(60)
+        process.later()
+        assert process.record(RUN).state is RunState.CANCELLED
+        _plan(process)
+        process.step(owner="other")
+        process.database.now(runs.drop_wants, repository="acme/maxtext", number=7)
 
-    _while_it_looks(hand, meanwhile)
+    _while_it_looks(process, meanwhile)
     with pytest.raises(LeaseLost):
-        hand.step()
-    assert list(hand.farm.jobs) == [NAME]
+        process.step()
+    assert list(process.cluster.jobs) == [NAME]
 
 
-def test_what_another_process_collected_is_not_settled_by_who_slept(hand: RunProcess) -> None:
+def test_what_another_process_collected_is_not_settled_by_who_slept(process: RunProcess) -> None:
     """It slept while it read the log; meanwhile the run ended, was asked for anew and set aside for again."""
     gate = FakeAdmission()
-    hand.admission = gate
-    hand.step()
-    hand.farm.ends(NAME)
+    process.admission = gate
+    process.step()
+    process.cluster.ends(NAME)
 
     def sleeps(call: str, _name: str) -> None:
         if call == "open_log":
-            hand.farm.before = lambda _call, _name: None
-            other = Thread(target=hand.later, args=(60,))
+            process.cluster.before = lambda _call, _name: None
+            other = Thread(target=process.later, args=(60,))
             other.start()
             other.join()
 
-    hand.farm.before = sleeps
-    hand.clock[0] += 20
+    process.cluster.before = sleeps
+    process.clock[0] += 20
     with pytest.raises(LeaseLost):
-        hand.step()
-    assert hand.record(RUN).state is RunState.ENDED
+        process.step()
+    assert process.record(RUN).state is RunState.ENDED
     assert [one[:2] for one in gate.settled] == [(RUN, 1)]
 
 
-def test_what_was_cancelled_meanwhile_is_not_started_by_who_slept(hand: RunProcess) -> None:
+def test_what_was_cancelled_meanwhile_is_not_started_by_who_slept(process: RunProcess) -> None:
     """It was about to launch; meanwhile nobody wanted the run any more."""
 
     def meanwhile() -> None:
-        hand.clock[0] += 60
-        hand.database.now(runs.drop_wants, repository="acme/maxtext", number=7)
+        process.clock[0] += 60
+        process.database.now(runs.drop_wants, repository="acme/maxtext", number=7)
         for _ in range(3):
-            hand.later()
+            process.later()
 
-    _while_it_looks(hand, meanwhile)
+    _while_it_looks(process, meanwhile)
     with pytest.raises(LeaseLost):
-        hand.step()
-    assert hand.record(RUN).state is RunState.CANCELLED
-    assert hand.farm.jobs == {}
+        process.step()
+    assert process.record(RUN).state is RunState.CANCELLED
+    assert process.cluster.jobs == {}

@@ -51,14 +51,14 @@ def _run(
     patience: float = 1.0,
     now: Callable[[], float] = time.time,
 ) -> None:
-    """Run a controller until something is so, then stop it."""
+    """Run a worker until something is so, then stop it."""
 
     async def scene() -> None:
-        works = [WorkQueue(table=DELIVERY, step=step, at_once=at_once)]
-        controller = Worker(database, works, owner="me", now=now)
-        controller.start()
+        queues = [WorkQueue(table=DELIVERY, step=step, at_once=at_once)]
+        worker = Worker(database, queues, owner="me", now=now)
+        worker.start()
         await _until(until)
-        await controller.stop(patience)
+        await worker.stop(patience)
 
     asyncio.run(scene())
 
@@ -176,7 +176,7 @@ def test_what_does_not_finish_is_handed_back(database: Database) -> None:
     assert (again.row["id"], again.row["attempts"]) == ("endless", 0)
 
 
-def test_a_database_that_is_away_does_not_end_the_controller(
+def test_a_database_that_is_away_does_not_end_the_worker(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Claiming is tried again until the database is back."""
@@ -202,16 +202,16 @@ def test_a_wake_is_not_waited_for(database: Database, monkeypatch: pytest.Monkey
     done: list[str] = []
 
     async def scene() -> float:
-        works = [WorkQueue(table=DELIVERY, step=_finisher(database, done), at_once=3)]
-        controller = Worker(database, works, owner="me", now=time.time)
-        controller.start()
+        queues = [WorkQueue(table=DELIVERY, step=_finisher(database, done), at_once=3)]
+        worker = Worker(database, queues, owner="me", now=time.time)
+        worker.start()
         await asyncio.sleep(0.1)
         for name in ("a", "b"):
             _record(database, name)
             begun = time.monotonic()
-            controller.wake()
+            worker.wake()
             await _until(lambda: name in done)  # noqa: B023 - asked before the name changes
-        await controller.stop(1.0)
+        await worker.stop(1.0)
         return time.monotonic() - begun
 
     assert asyncio.run(scene()) < 5.0

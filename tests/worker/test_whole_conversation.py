@@ -55,20 +55,20 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Talk:
     """Carries out acts, and knows which files a writer has approved at a moment when they were the head's."""
 
-    def __init__(self, parley: WholeConversation) -> None:
-        self._parley = parley
+    def __init__(self, conversation: WholeConversation) -> None:
+        self._conversation = conversation
         self._files = {self._head: "A = 1\n"}
         self._first = self._head
         self.approved: set[str] = set()
 
     @property
     def _head(self) -> str:
-        return self._parley.git.head("feat/x")
+        return self._conversation.git.head("feat/x")
 
     async def do(self, act: str, who: str, what: str) -> None:
         """One act of somebody."""
-        parley, github = self._parley, self._parley.github
-        parley.clock[0] += 1
+        conversation, github = self._conversation, self._conversation.github
+        conversation.clock[0] += 1
         match act:
             case "say":
                 if "approve" in what and who in {"alice", "bob"}:
@@ -83,36 +83,36 @@ class Talk:
             case "push":
                 await self._push(what)
             case "wait":
-                parley.look_again()
+                conversation.look_again()
             case _:
                 await self._work(what)
 
     async def _push(self, text: str) -> None:
-        made = self._parley.git.write("feat/x", {"src/a.py": text})
+        made = self._conversation.git.write("feat/x", {"src/a.py": text})
         self._files[made] = text
-        await self._parley.github.push("feat/x", "mallory")
+        await self._conversation.github.push("feat/x", "mallory")
 
     async def _work(self, how: str) -> None:
-        self._parley.collect()
+        self._conversation.collect()
         if how == "backwards":
-            self._parley.told.reverse()
+            self._conversation.told.reverse()
         if how == "twice":
-            self._parley.told += list(self._parley.told)
-        await self._parley.work()
+            self._conversation.told += list(self._conversation.told)
+        await self._conversation.work()
 
     def check(self) -> None:
         """What must hold at every moment."""
-        assert self._parley.ours() <= 1
-        for sha in self._parley.planned() & self._files.keys():
+        assert self._conversation.ours() <= 1
+        for sha in self._conversation.planned() & self._files.keys():
             assert self._files[sha] in self.approved
 
 
 async def _talk(folder: Path, tables: Path, acts: list[tuple[str, str, str]]) -> None:
-    shutil.copyfile(tables, folder / "parley.sqlite")
-    database = Database(f"sqlite:///{folder / 'parley.sqlite'}")
+    shutil.copyfile(tables, folder / "conversation.sqlite")
+    database = Database(f"sqlite:///{folder / 'conversation.sqlite'}")
     try:
-        async with whole_conversation(folder / "git", database) as parley:
-            talk = Talk(parley)
+        async with whole_conversation(folder / "git", database) as conversation:
+            talk = Talk(conversation)
             for act in acts:
                 await talk.do(*act)
                 talk.check()
@@ -120,7 +120,7 @@ async def _talk(folder: Path, tables: Path, acts: list[tuple[str, str, str]]) ->
                 await talk.do("wait", "", "")
                 await talk.do("work", "", "in order")
                 talk.check()
-            assert parley.ours() == 1
+            assert conversation.ours() == 1
     finally:
         database.close()
 
@@ -137,10 +137,10 @@ def test_an_approved_fork_is_planned(tables: Path, tmp_path: Path) -> None:
     """The property above is not kept by planning nothing at all."""
 
     async def talk() -> set[str]:
-        shutil.copyfile(tables, tmp_path / "parley.sqlite")
-        database = Database(f"sqlite:///{tmp_path / 'parley.sqlite'}")
-        async with whole_conversation(tmp_path / "git", database) as parley:
-            one = Talk(parley)
+        shutil.copyfile(tables, tmp_path / "conversation.sqlite")
+        database = Database(f"sqlite:///{tmp_path / 'conversation.sqlite'}")
+        async with whole_conversation(tmp_path / "git", database) as conversation:
+            one = Talk(conversation)
             for act in (
                 ("say", "bob", "/benchmark approve HEAD"),
                 ("work", "", "in order"),
@@ -148,8 +148,8 @@ def test_an_approved_fork_is_planned(tables: Path, tmp_path: Path) -> None:
             ):
                 await one.do(*act)
             await one.do("work", "", "in order")
-            planned = parley.planned()
+            planned = conversation.planned()
         database.close()
-        return planned - {parley.git.head("main")}
+        return planned - {conversation.git.head("main")}
 
     assert 1 == len(asyncio.run(talk()))

@@ -119,9 +119,9 @@ async def whole_conversation(folder: Path, database: Database) -> AsyncIterator[
         transport=transport,
         now=lambda: clock[0],
     )
-    parley = _joined(git, stand_in, github, database, clock)
+    conversation = _joined(git, stand_in, github, database, clock)
     await stand_in.open_pull("feat/x", "A change", "mallory", fork="mallory/maxtext")
-    yield parley
+    yield conversation
     await stand_in.settle()
     await github.aclose()
 

@@ -33,128 +33,128 @@ NAME = FIRST.job.name
 
 
 @pytest.fixture
-def hand(database: Database, tmp_path: Path) -> RunProcess:
+def process(database: Database, tmp_path: Path) -> RunProcess:
     """A process with one launched run."""
     database.now(pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=NOW)
     database.now(runs.plan_runs, [FIRST], repository="acme/maxtext", number=7, now=NOW)
     store = open_store(f"file:{tmp_path / 'artifacts'}")
-    made = RunProcess(database=database, farm=FakeCluster(), artifacts=store, clock=[NOW])
+    made = RunProcess(database=database, cluster=FakeCluster(), artifacts=store, clock=[NOW])
     made.step()
     return made
 
 
-def _sweep(hand: RunProcess, after: float = 0.0) -> frozenset[str]:
-    hand.clock[0] += after
+def _sweep(process: RunProcess, after: float = 0.0) -> frozenset[str]:
+    process.clock[0] += after
     cleanup = OrphanCleanup(
-        database=hand.database,
-        clusters=ClusterRegistry(local=hand.farm, open_place=lambda _: hand.farm),
-        now=lambda: hand.clock[0],
+        database=process.database,
+        clusters=ClusterRegistry(local=process.cluster, open_place=lambda _: process.cluster),
+        now=lambda: process.clock[0],
         owner="sweeper",
     )
     return asyncio.run(cleanup.run_once())
 
 
-def test_open_runs_keep_their_jobs(hand: RunProcess) -> None:
+def test_open_runs_keep_their_jobs(process: RunProcess) -> None:
     """A job that a run stands for is left, however old it is."""
-    assert _sweep(hand, after=1e6) == frozenset()
-    assert list(hand.farm.jobs) == [NAME]
+    assert _sweep(process, after=1e6) == frozenset()
+    assert list(process.cluster.jobs) == [NAME]
 
 
-def test_a_job_is_deleted_a_while_after_its_run_was_over(hand: RunProcess) -> None:
+def test_a_job_is_deleted_a_while_after_its_run_was_over(process: RunProcess) -> None:
     """Neither at once nor never."""
-    hand.farm.ends(NAME)
-    hand.later()
-    assert hand.record(FIRST.record.id).state is RunState.ENDED
-    assert _sweep(hand, after=GRACE_SECONDS - 1) == frozenset()
-    assert _sweep(hand, after=1) == {NAME}
-    assert hand.farm.jobs == {}
+    process.cluster.ends(NAME)
+    process.later()
+    assert process.record(FIRST.record.id).state is RunState.ENDED
+    assert _sweep(process, after=GRACE_SECONDS - 1) == frozenset()
+    assert _sweep(process, after=1) == {NAME}
+    assert process.cluster.jobs == {}
 
 
-def test_a_late_launch_of_an_attempt_that_was_given_up_is_deleted(hand: RunProcess) -> None:
+def test_a_late_launch_of_an_attempt_that_was_given_up_is_deleted(process: RunProcess) -> None:
     """The attempt that counts goes on; the other is an orphan."""
-    hand.farm.fails(NAME, ClusterFault.EVICTED)
-    hand.later()
-    hand.later(30)
-    hand.farm.runs_on(NAME)
-    assert _sweep(hand, after=GRACE_SECONDS) == {NAME}
-    assert list(hand.farm.jobs) == [f"{NAME}-2"]
+    process.cluster.fails(NAME, ClusterFault.EVICTED)
+    process.later()
+    process.later(30)
+    process.cluster.runs_on(NAME)
+    assert _sweep(process, after=GRACE_SECONDS) == {NAME}
+    assert list(process.cluster.jobs) == [f"{NAME}-2"]
 
 
-def test_what_our_database_does_not_know_is_left_alone(hand: RunProcess) -> None:
+def test_what_our_database_does_not_know_is_left_alone(process: RunProcess) -> None:
     """Another installation's jobs, and people's, are not ours to delete."""
     others = ("mv-04-int8-ffffffffffffffff", "mv-somebody", "nightly")
     for name in others:
-        hand.farm.runs_on(name)
-    assert _sweep(hand, after=1e6) == frozenset()
-    assert set(hand.farm.jobs) == {NAME, *others}
+        process.cluster.runs_on(name)
+    assert _sweep(process, after=1e6) == frozenset()
+    assert set(process.cluster.jobs) == {NAME, *others}
 
 
-def test_a_job_whose_run_somebody_moves_right_now_is_left_for_later(hand: RunProcess) -> None:
+def test_a_job_whose_run_somebody_moves_right_now_is_left_for_later(process: RunProcess) -> None:
     """A run that is held may be about to be started again."""
-    hand.farm.ends(NAME)
-    hand.later()
-    hand.clock[0] += GRACE_SECONDS
-    taken = hand.database.now(
-        queue.claim_row, RUN, key={"id": FIRST.record.id}, owner="other", now=hand.clock[0], lease=60.0
+    process.cluster.ends(NAME)
+    process.later()
+    process.clock[0] += GRACE_SECONDS
+    taken = process.database.now(
+        queue.claim_row, RUN, key={"id": FIRST.record.id}, owner="other", now=process.clock[0], lease=60.0
     )
     assert taken is not None
-    assert _sweep(hand) == frozenset()
-    assert _sweep(hand, after=61) == {NAME}
+    assert _sweep(process) == frozenset()
+    assert _sweep(process, after=61) == {NAME}
 
 
-def test_sweeping_leaves_the_row_as_it_was(hand: RunProcess) -> None:
+def test_sweeping_leaves_the_row_as_it_was(process: RunProcess) -> None:
     """Due when it was, and free for the next who claims it."""
-    hand.farm.ends(NAME)
-    hand.later()
-    assert _sweep(hand, after=GRACE_SECONDS) == {NAME}
-    assert hand.step() == 0
-    found = hand.database.now(
-        queue.claim_row, RUN, key={"id": FIRST.record.id}, owner="x", now=hand.clock[0], lease=1.0
+    process.cluster.ends(NAME)
+    process.later()
+    assert _sweep(process, after=GRACE_SECONDS) == {NAME}
+    assert process.step() == 0
+    found = process.database.now(
+        queue.claim_row, RUN, key={"id": FIRST.record.id}, owner="x", now=process.clock[0], lease=1.0
     )
     assert found is not None
     assert (found.row["due"], found.row["state"]) == (None, "ended")
 
 
-def test_a_job_that_was_over_in_the_future_is_deleted(hand: RunProcess) -> None:
+def test_a_job_that_was_over_in_the_future_is_deleted(process: RunProcess) -> None:
     """Its end was written down by a clock that was ahead: nobody waits until then."""
-    hand.farm.ends(NAME)
-    hand.later()
-    assert _sweep(hand, after=-1e6) == {NAME}
+    process.cluster.ends(NAME)
+    process.later()
+    assert _sweep(process, after=-1e6) == {NAME}
 
 
-def test_a_run_that_is_begun_anew_while_a_place_is_swept_keeps_its_job(hand: RunProcess) -> None:
+def test_a_run_that_is_begun_anew_while_a_place_is_swept_keeps_its_job(process: RunProcess) -> None:
     """It was over when the jobs were listed; an operator had it run again before its row was taken."""
-    hand.farm.ends(NAME)
-    hand.later()
-    hand.clock[0] += GRACE_SECONDS
+    process.cluster.ends(NAME)
+    process.later()
+    process.clock[0] += GRACE_SECONDS
     known = launched_runs.statuses_by_key
 
     def then_anew(connection: Connection, keys: Collection[str]) -> dict[str, RunStatus]:
         found = known(connection, keys)
-        fresh = {"state": RunState.PLANNED, "standing": None, "due": hand.clock[0]}
+        fresh = {"state": RunState.PLANNED, "standing": None, "due": process.clock[0]}
         connection.execute(update(RUN).values(**fresh))
         return found
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(launched_runs, "statuses_by_key", then_anew)
-        assert _sweep(hand) == frozenset()
-    assert list(hand.farm.jobs) == [NAME]
+        assert _sweep(process) == frozenset()
+    assert list(process.cluster.jobs) == [NAME]
 
 
-def test_what_was_set_aside_for_an_attempt_that_is_over_is_given_back(hand: RunProcess) -> None:
+def test_what_was_set_aside_for_an_attempt_that_is_over_is_given_back(process: RunProcess) -> None:
     """Who slept past its lease set it aside and was not allowed to launch; the attempt that counts keeps its
     own."""
     wide = BudgetLimits(concurrent_runs=9, chip_hours_per_day=1e6)
     for attempt in (1, 2):
         wish = AdmissionRequest(run=FIRST.record.id, attempt=attempt, place="p/z/c")
-        assert hand.database.now(spend.admit, wish, wide, now=NOW) is None
-    hand.database.now(lambda connection: connection.execute(update(RUN).values(attempt=2)))
-    _sweep(hand)
-    given_back = [hand.database.now(spend.is_reserved, FIRST.record.id, attempt) for attempt in (1, 2)]
+        assert process.database.now(spend.admit, wish, wide, now=NOW) is None
+    process.database.now(lambda connection: connection.execute(update(RUN).values(attempt=2)))
+    _sweep(process)
+    given_back = [process.database.now(spend.is_reserved, FIRST.record.id, attempt) for attempt in (1, 2)]
     assert given_back == [False, True]
 
 
-def test_a_run_that_a_wrong_clock_put_to_sleep_is_woken(hand: RunProcess) -> None:
+def test_a_run_that_a_wrong_clock_put_to_sleep_is_woken(process: RunProcess) -> None:
     """Due in a year, held for a year, or due never: looked at again with the next sweep."""
 
     def put(connection: Connection, /, **values: float | None) -> None:
@@ -162,12 +162,12 @@ def test_a_run_that_a_wrong_clock_put_to_sleep_is_woken(hand: RunProcess) -> Non
 
     year = NOW + 365 * 86400.0
     for values in ({"due": year}, {"due": None}, {"lease_until": year}):
-        hand.database.now(put, **values)
-        hand.later()
-        assert hand.step() == 0
-        _sweep(hand)
-        hand.clock[0] += 20
-        assert hand.step() == 1
+        process.database.now(put, **values)
+        process.later()
+        assert process.step() == 0
+        _sweep(process)
+        process.clock[0] += 20
+        assert process.step() == 1
 
 
 class Closed(FakeCluster):
@@ -181,24 +181,26 @@ class Closed(FakeCluster):
         """Nothing is open."""
 
 
-def test_a_place_that_does_not_answer_does_not_keep_others_from_being_swept(hand: RunProcess) -> None:
+def test_a_place_that_does_not_answer_does_not_keep_others_from_being_swept(process: RunProcess) -> None:
     """Each place is swept by itself."""
     other = replace(FIRST.job, place=None, name="mv-04-int8-0000000000000000")
     record = replace(FIRST.record, id="0000000000000000", key="0000000000000000", place=None)
     both = [FIRST, replace(FIRST, record=record, job=other)]
-    hand.database.now(runs.plan_runs, both, repository="acme/maxtext", number=7, now=hand.clock[0])
-    hand.step()
-    here = hand.farm
+    process.database.now(runs.plan_runs, both, repository="acme/maxtext", number=7, now=process.clock[0])
+    process.step()
+    here = process.cluster
     here.ends(other.name)
-    hand.later()
-    hand.clock[0] += GRACE_SECONDS
+    process.later()
+    process.clock[0] += GRACE_SECONDS
     closed = Closed()
 
     def opened(_place: ClusterPlace) -> Cluster:
         return closed
 
     clusters = ClusterRegistry(local=here, open_place=opened)
-    cleanup = OrphanCleanup(database=hand.database, clusters=clusters, now=lambda: hand.clock[0], owner="s")
+    cleanup = OrphanCleanup(
+        database=process.database, clusters=clusters, now=lambda: process.clock[0], owner="s"
+    )
     assert asyncio.run(cleanup.run_once()) == {other.name}
 
 

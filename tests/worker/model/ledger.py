@@ -3,7 +3,7 @@
 In:  the calls that `bot.worker` makes. Out: what the real ones would answer.
 
 Every call lets others go first, and may be the last that its process makes. What is written is what the real
-functions write; `tests/storage` and `tests/controller` hold those against both databases.
+functions write; `tests/storage` and `tests/worker` hold those against both databases.
 """
 
 # ruff: noqa: ARG002 - the arguments are those of the real calls
@@ -183,22 +183,22 @@ class Ledger:
 class LedgerGate:
     """At most `LIMIT` attempts are admitted and not settled."""
 
-    books: Ledger
+    ledger: Ledger
 
     async def admit(self, run: RunRecord, job: Job) -> Admitted | Deferred:
         """As `Admission.admit`."""
         await YieldOnce()
-        again = (run.id, run.attempt) in self.books.under_way
-        if not again and len(self.books.under_way) >= LIMIT:
-            return Deferred(until=self.books.clock() + 20.0, why=f"{LIMIT} of {LIMIT} runs")
-        self.books.under_way.add((run.id, run.attempt))
+        again = (run.id, run.attempt) in self.ledger.under_way
+        if not again and len(self.ledger.under_way) >= LIMIT:
+            return Deferred(until=self.ledger.clock() + 20.0, why=f"{LIMIT} of {LIMIT} runs")
+        self.ledger.under_way.add((run.id, run.attempt))
         return Admitted(again=again)
 
     async def settle(
         self, run: RunRecord, job: Job, *, chip_hours: float | None, ran_seconds: float | None
     ) -> None:
         """As `Admission.settle`; the fence stands right before it, so nobody else goes first."""
-        self.books.settle(run, job)
+        self.ledger.settle(run, job)
 
 
 KNOWN = (

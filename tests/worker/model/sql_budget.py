@@ -41,7 +41,7 @@ def _engine() -> Engine:
 class SqlBudget:
     """An `Admission` whose books on money are real; where runs stand it is told by the other books."""
 
-    books: Ledger
+    ledger: Ledger
     engine: Engine = field(default_factory=_engine)
     limits: BudgetLimits
     held_by: set[str]
@@ -49,12 +49,12 @@ class SqlBudget:
     def __post_init__(self) -> None:
         planned = [replace(one, price=PRICE, charged_to="alice") for one in RUNS]
         with self.engine.begin() as connection:
-            runs.plan_runs(connection, planned, repository="acme/maxtext", number=7, now=self.books.clock())
+            runs.plan_runs(connection, planned, repository="acme/maxtext", number=7, now=self.ledger.clock())
 
     async def admit(self, run: RunRecord, job: Job) -> Admitted | Deferred:
         """As `Admission.admit`, and never above a limit."""
         await YieldOnce()
-        now = self.books.clock()
+        now = self.ledger.clock()
         with self.engine.begin() as connection:
             self._know(connection)
             wish = spend.AdmissionRequest(
@@ -65,7 +65,7 @@ class SqlBudget:
             if held is None:
                 self._check(connection, now)
         if held is None:
-            self.books.under_way.add((run.id, run.attempt))
+            self.ledger.under_way.add((run.id, run.attempt))
             return Admitted(again=again)
         self.held_by.add(held.reason.limit.value)
         return Deferred(until=held.until, why=str(held.reason))
@@ -77,11 +77,11 @@ class SqlBudget:
         with self.engine.begin() as connection:
             self._know(connection)
             spent = 0.0 if ran_seconds is None else PRICE / 2
-            spend.settle(connection, run.id, run.attempt, chip_hours=spent, now=self.books.clock())
-        self.books.settle(run, job)
+            spend.settle(connection, run.id, run.attempt, chip_hours=spent, now=self.ledger.clock())
+        self.ledger.settle(run, job)
 
     def _know(self, connection: Connection) -> None:
-        for name, row in self.books.rows.items():
+        for name, row in self.ledger.rows.items():
             known = {"state": row["state"], "attempt": row["attempt"]}
             connection.execute(update(RUN).where(RUN.c.id == name).values(**known))
 

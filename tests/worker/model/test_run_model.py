@@ -70,7 +70,7 @@ def test_two_hundred_thousand_steps_start_nothing_twice_and_lose_nothing(seed: i
             world.do(event, dice.randrange(1000))
         steps += EVENTS_A_WORLD
         world.calm()
-        launches += world.ground.launches
+        launches += world.model_cluster.launches
     assert launches > steps / 500
 
 
@@ -84,8 +84,8 @@ def test_no_sequence_of_events_is_found_that_breaks_it(script: list[tuple[str, i
     world.calm()
 
 
-def _till(limits: BudgetLimits, held_by: set[str], books: Ledger) -> SqlBudget:
-    return SqlBudget(books=books, limits=limits, held_by=held_by)
+def _sql_budget(limits: BudgetLimits, held_by: set[str], ledger: Ledger) -> SqlBudget:
+    return SqlBudget(ledger=ledger, limits=limits, held_by=held_by)
 
 
 def test_the_real_limits_are_never_passed() -> None:
@@ -96,9 +96,9 @@ def test_the_real_limits_are_never_passed() -> None:
     launches = 0
     held_by: set[str] = set()
     for limits in SQL_WORLDS // len(TIGHT_LIMITS) * TIGHT_LIMITS:
-        world = World(partial(_till, limits, held_by))
+        world = World(partial(_sql_budget, limits, held_by))
         for event in dice.choices(names, weights, k=EVENTS_A_WORLD):
             world.do(event, dice.randrange(1000))
-        launches += world.ground.launches
+        launches += world.model_cluster.launches
     assert launches > SQL_WORLDS
     assert held_by == {"concurrent_runs", "chip_hours_per_day", "chip_hours_per_pull_request"}

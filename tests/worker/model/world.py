@@ -65,30 +65,30 @@ class World:
 
     def __init__(self, purse: Callable[[Ledger], Admission] | None = None) -> None:
         self.now, self.jumps, self.retries, self.calls = 1e9, 0, 0, 0
-        self.books = Ledger(clock=lambda: self.now, lives=self._lives)
-        self.ground = ModelCluster(may_start=self._not_seen_yet)
+        self.ledger = Ledger(clock=lambda: self.now, lives=self._lives)
+        self.model_cluster = ModelCluster(may_start=self._not_seen_yet)
         self.processes = [Process() for _ in range(PROCESSES)]
         self.causes = {one.record.id: 0 for one in RUNS}
         self.vanished: set[str] = set()
         self.ran = {one.record.id: 0.0 for one in RUNS}
         for place, one in enumerate(RUNS):
-            self.books.rows[one.record.id] = row_of(one, self.now + place)
-            self.books.wants.add((1, one.record.id))
+            self.ledger.rows[one.record.id] = row_of(one, self.now + place)
+            self.ledger.wants.add((1, one.record.id))
         self.step = RunStep(
-            database=cast(Database, self.books),
-            clusters=ClusterRegistry(local=self.ground, open_place=lambda _: self.ground),
+            database=cast(Database, self.ledger),
+            clusters=ClusterRegistry(local=self.model_cluster, open_place=lambda _: self.model_cluster),
             artifacts=cast(ArtifactStore, LogStore()),
             now=lambda: self.now,
             wake=lambda: None,
-            admission=purse(self.books) if purse else LedgerGate(books=self.books),
+            admission=purse(self.ledger) if purse else LedgerGate(ledger=self.ledger),
             timeouts=lambda _: PACE,
         )
 
     def _lives(self, name: str) -> bool:
-        return name in self.ground.jobs and self.ground.jobs[name].seen.state in LIVE
+        return name in self.model_cluster.jobs and self.model_cluster.jobs[name].seen.state in LIVE
 
     def _not_seen_yet(self, name: str) -> bool:
-        return self.books.standing(_run_of(name)).state in {RunState.PLANNED, RunState.LAUNCHED}
+        return self.ledger.standing(_run_of(name)).state in {RunState.PLANNED, RunState.LAUNCHED}
 
     def do(self, event: str, number: int) -> None:
         """Let one thing happen, and check everything."""
@@ -110,20 +110,20 @@ class World:
             self._idle(process)
         except InternalError:
             if process.held is not None:
-                self.books.postpone(process.held, self.now)
+                self.ledger.postpone(process.held, self.now)
             self._idle(process)
 
     def _take_up(self, process: Process, number: int) -> bool:
         if number % 50 == 0:
             cleanup = OrphanCleanup(
-                database=cast(Database, self.books),
-                clusters=ClusterRegistry(local=self.ground, open_place=lambda _: self.ground),
+                database=cast(Database, self.ledger),
+                clusters=ClusterRegistry(local=self.model_cluster, open_place=lambda _: self.model_cluster),
                 now=lambda: self.now,
                 owner="sweeper",
             )
             process.going, process.held = cleanup.run_once(), None
             return True
-        process.held = self.books.claim(self.now)
+        process.held = self.ledger.claim(self.now)
         process.going = self.step(process.held) if process.held else None
         return process.going is not None
 
@@ -147,13 +147,13 @@ class World:
         """Time passes; who is awake holds its row on."""
         seconds = float(number % 40)
         self.now += seconds
-        for name, job in self.ground.jobs.items():
+        for name, job in self.model_cluster.jobs.items():
             if job.seen.state is JobState.RUNNING:
                 job.ran += seconds
                 self.ran[_run_of(name)] = max(self.ran[_run_of(name)], job.ran)
         for process in self.processes:
             if process.held is not None and not process.asleep:
-                self.books.renew(process.held, self.now)
+                self.ledger.renew(process.held, self.now)
 
     def jump(self, number: int) -> None:
         """The clock is put right, or wrong."""
@@ -162,18 +162,18 @@ class World:
 
     def cluster(self, number: int) -> None:
         """Something happens to a job that lives: its turn comes, it goes on, ends, or is failed."""
-        living = [name for name, job in self.ground.jobs.items() if job.seen.state in LIVE]
+        living = [name for name, job in self.model_cluster.jobs.items() if job.seen.state in LIVE]
         if living:
             self._happen(living[number % len(living)], number // 7)
 
     def _happen(self, name: str, number: int) -> None:
-        job, run = self.ground.jobs[name], _run_of(name)
+        job, run = self.model_cluster.jobs[name], _run_of(name)
         kind = number % 12
         if job.seen.state is JobState.QUEUED and kind < 7:
             job.seen = Observation(
                 state=JobState.RUNNING, last_step=0, expected_steps=STEPS, last_output=self.now
             )
-            self.ground.logs.add(name)
+            self.model_cluster.logs.add(name)
         elif kind < 7:
             step = min(STEPS - 1, (job.seen.last_step or 0) + 1)
             job.seen = replace(job.seen, last_step=step, last_output=self.now, fault=None)
@@ -190,9 +190,9 @@ class World:
         elif number // 12 % 5 == 0:
             self.vanished.add(name)
             self.causes[run] += 1
-            del self.ground.jobs[name]
-        elif name not in self.ground.blind and self.books.standing(run).missing_looks == 0:
-            self.ground.blind[name] = PACE.min_looks + 1
+            del self.model_cluster.jobs[name]
+        elif name not in self.model_cluster.blind and self.ledger.standing(run).missing_looks == 0:
+            self.model_cluster.blind[name] = PACE.min_looks + 1
 
     def _trouble(self, job: TrueJob, number: int) -> None:
         """A job that lives suffers a fault, or is put back into the queue."""
@@ -205,13 +205,13 @@ class World:
     def people(self, number: int) -> None:
         """A pull request wants a run or no longer does; an operator ends one or has one run again."""
         one = RUNS[number % len(RUNS)]
-        run, row = one.record.id, self.books.rows[one.record.id]
+        run, row = one.record.id, self.ledger.rows[one.record.id]
         pull = 1 + number % 2
         match number // 6 % 6:
             case 0 | 1:
-                self.books.wants.discard((pull, run))
+                self.ledger.wants.discard((pull, run))
                 if (
-                    not any(name == run for _, name in self.books.wants)
+                    not any(name == run for _, name in self.ledger.wants)
                     and row["state"] not in TERMINAL_STATES
                 ):
                     row["due"] = 0.0
@@ -220,13 +220,13 @@ class World:
             case 3 if RunState(row["state"]) in TERMINAL_STATES and row["wish"] is None:
                 self._retry(run)
             case _:
-                self.books.wants.add((pull, run))
+                self.ledger.wants.add((pull, run))
                 self.plan()
 
     def _retry(self, run: str) -> None:
         """As an operator does: another attempt of a run that is over."""
-        row = self.books.rows[run]
-        again = next_attempt(self.books.standing(run), why="an operator had it run again", now=self.now)
+        row = self.ledger.rows[run]
+        again = next_attempt(self.ledger.standing(run), why="an operator had it run again", now=self.now)
         row.update(standing=msgspec.json.encode(again).decode(), state=RunState.PLANNED, due=self.now)
         row.update(wish="run", token=row["token"] + 1, lease_until=0.0, attempt=again.attempt)
         self.causes[run] += 1
@@ -235,34 +235,34 @@ class World:
     def plan(self) -> None:
         """As a pull request's look does: what is wanted and was cancelled begins anew."""
         for one in RUNS:
-            row = self.books.rows[one.record.id]
-            wanted = any(name == one.record.id for _, name in self.books.wants)
+            row = self.ledger.rows[one.record.id]
+            wanted = any(name == one.record.id for _, name in self.ledger.wants)
             if wanted and row["state"] == RunState.CANCELLED and row["wish"] is None:
                 fresh = row_of(one, self.now)
                 kept = {name: row[name] for name in ("token", "lease_until")}
-                self.books.rows[one.record.id] = {**fresh, **kept}
+                self.ledger.rows[one.record.id] = {**fresh, **kept}
 
     def check(self) -> None:
         """What must hold at every moment."""
-        living = [name for name, job in self.ground.jobs.items() if job.seen.state in LIVE]
+        living = [name for name, job in self.model_cluster.jobs.items() if job.seen.state in LIVE]
         runs = [_run_of(name) for name in living]
         assert len(runs) == len(set(runs)), f"two live jobs of one run: {living}"
         assert len(living) <= LIMIT, f"more than {LIMIT} jobs live: {living}"
-        assert len(self.books.under_way) <= LIMIT
+        assert len(self.ledger.under_way) <= LIMIT
         for one in RUNS:
             self._check(one.record.id)
 
     def _check(self, run: str) -> None:
-        state, standing = RunState(self.books.rows[run]["state"]), self.books.standing(run)
+        state, standing = RunState(self.ledger.rows[run]["state"]), self.ledger.standing(run)
         assert standing.attempt - 1 <= self.causes[run], "another attempt for nothing that a cluster did"
         assert standing.attempt <= PACE.max_attempts + self.retries, "more attempts than there may be"
         assert len(standing.names) == len(standing.past) + 1, "two attempts share a name"
         if state is RunState.ENDED:
-            assert run in self.books.measured, "ended without a measurement"
+            assert run in self.ledger.measured, "ended without a measurement"
         elif state is RunState.LOST:
             assert self._may_be_lost(run, standing), f"lost for nothing: {standing.why}"
         elif state is not RunState.CANCELLED:
-            assert self.books.rows[run]["due"] is not None, "nobody will look at it again"
+            assert self.ledger.rows[run]["due"] is not None, "nobody will look at it again"
 
     def _may_be_lost(self, run: str, standing: RunStatus) -> bool:
         """Whether what is said of a lost run is so. A clock that jumps may hide a gap's length each time."""
@@ -276,12 +276,12 @@ class World:
         """The trouble stops: everything that is wanted ends, and nothing lives that nobody wants."""
         for process in self.processes:
             process.asleep = False
-        self.ground.refusing = 0
+        self.model_cluster.refusing = 0
         hangs = RUNS[self.calls % len(RUNS)].record.id if self.calls % HANGING == 0 else ""
         for round_ in range(4000):
             self.passing(39)
             self.plan()
-            for name, job in list(self.ground.jobs.items()):
+            for name, job in list(self.model_cluster.jobs.items()):
                 if job.seen.state in LIVE:
                     self._settle_down(name, job, hangs)
             for place in range(PROCESSES * 12):
@@ -290,7 +290,7 @@ class World:
             self.plan()
             if self._all_over():
                 break
-        assert self._all_over(), {run: (row["state"], row["due"]) for run, row in self.books.rows.items()}
+        assert self._all_over(), {run: (row["state"], row["due"]) for run, row in self.ledger.rows.items()}
         self._swept()
 
     def _settle_down(self, name: str, job: TrueJob, hangs: str) -> None:
@@ -298,34 +298,34 @@ class World:
         if job.ran > 5 * STEPS and _run_of(name) != hangs:
             job.seen = Observation(state=JobState.ENDED, exit_code=0, log_uri="there")
         else:
-            self.ground.logs.add(name)
+            self.model_cluster.logs.add(name)
             job.seen = Observation(state=JobState.RUNNING, last_step=1, last_output=self.now)
 
     def _all_over(self) -> bool:
-        return all(RunState(row["state"]) in TERMINAL_STATES for row in self.books.rows.values()) and all(
+        return all(RunState(row["state"]) in TERMINAL_STATES for row in self.ledger.rows.values()) and all(
             process.going is None for process in self.processes
         )
 
     def _swept(self) -> None:
         # Who slept may have set something aside anew for what was settled; the sweeper gives that back.
-        assert self.books.under_way <= self.books.settled, "an attempt is over and was not settled"
+        assert self.ledger.under_way <= self.ledger.settled, "an attempt is over and was not settled"
         for _ in range(2):
             self.now += GRACE_SECONDS + 1
             self._take_up(self.processes[0], 0)
             while self.processes[0].going is not None:
                 self.advance(0)
-        assert self.books.under_way == set(), "something set aside was never settled"
-        left = [name for name, job in self.ground.jobs.items() if job.seen.state in LIVE]
+        assert self.ledger.under_way == set(), "something set aside was never settled"
+        left = [name for name, job in self.model_cluster.jobs.items() if job.seen.state in LIVE]
         assert left == [], f"nobody wants them: {left}"
         for one in RUNS:
-            if (1, one.record.id) in self.books.wants and self.books.rows[one.record.id]["wish"] is None:
-                state = RunState(self.books.rows[one.record.id]["state"])
+            if (1, one.record.id) in self.ledger.wants and self.ledger.rows[one.record.id]["wish"] is None:
+                state = RunState(self.ledger.rows[one.record.id]["state"])
                 assert state in {RunState.ENDED, RunState.LOST}, f"wanted, and {state}"
 
 
 def _refuse(world: World, number: int) -> None:
     """The cluster will not start the next job, or not say that it did."""
-    world.ground.refusing = 1 + number % 2
+    world.model_cluster.refusing = 1 + number % 2
 
 
 def _run_of(name: str) -> str:
