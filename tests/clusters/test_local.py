@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -212,3 +213,18 @@ def test_a_program_that_kills_its_supervisor_is_ended_all_the_same(bench: Bench)
     while is_locked(JobFolder(bench.root, "mv-a").log):
         assert time.monotonic() < limit
         time.sleep(0.01)
+
+
+def test_an_order_that_an_older_program_wrote_is_read(tmp_path: Path) -> None:
+    """A job outlives the program that launched it, and so does its folder."""
+    folder = JobFolder(tmp_path, "mv-a")
+    folder.path.mkdir(parents=True)
+    (folder.path / "job.json").write_text(
+        '{"job": {"name": "mv-a", "repository": "/r.git", "sha": "ab", "case": "01", "variant": "default",'
+        ' "command": "true", "run_name": "run-a", "timeout_seconds": 20, "memory_mb": null,'
+        ' "environment": [["GREETING", "good day"]], "place": null, "image": "", "labels": []},'
+        ' "turn": 1795003200000000000, "commit": "/commits/ab", "grace_seconds": 5.0}'
+    )
+    order = folder.read_order()
+    assert (order.turn, order.commit, order.grace_seconds) == (1795003200000000000, "/commits/ab", 5.0)
+    assert (order.job.command, order.job.environment) == ("true", (("GREETING", "good day"),))

@@ -11,14 +11,14 @@ from bot.errors import NotFound
 from tests.clusters.local_bench import Bench, now
 
 
-class Far(LocalCluster):
+class CountingCluster(LocalCluster):
     """A cluster that can be let go of."""
 
     closed = 0
 
     async def aclose(self) -> None:
         """Count."""
-        Far.closed += 1
+        CountingCluster.closed += 1
 
 
 def place(*, cluster: str = "bench", priority: str = "low") -> ClusterPlace:
@@ -31,9 +31,9 @@ def test_a_cluster_is_opened_once_whatever_its_jobs_priorities(tmp_path: Path) -
     local = LocalCluster(tmp_path)
     opened: list[str] = []
 
-    def open_place(one: ClusterPlace) -> Far:
+    def open_place(one: ClusterPlace) -> CountingCluster:
         opened.append(one.name)
-        return Far(tmp_path / one.cluster)
+        return CountingCluster(tmp_path / one.cluster)
 
     clusters = ClusterRegistry(local=local, open_place=open_place)
     assert clusters.at(None) is local
@@ -41,7 +41,7 @@ def test_a_cluster_is_opened_once_whatever_its_jobs_priorities(tmp_path: Path) -
     assert clusters.at(place(cluster="other")) is not clusters.at(place())
     assert opened == ["p/z/bench", "p/z/other"]
     now(clusters.aclose())
-    assert Far.closed == 2
+    assert CountingCluster.closed == 2
 
 
 def test_a_local_log_is_read_after_its_job_was_deleted(bench: Bench) -> None:
