@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.clusters.local_bench import Bench
+from tests.clusters.local_bench import LocalBench
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
+def bench(tmp_path: Path) -> LocalBench:
     """A cluster of one's own."""
-    return Bench(tmp_path)
+    return LocalBench(tmp_path)

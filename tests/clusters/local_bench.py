@@ -1,4 +1,4 @@
-"""A local cluster to try things on: a repository with one commit, real processes, patience."""
+"""A local cluster for tests: a repository with one commit, and real processes."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ PATIENCE = 20.0
 MARK = "mark.txt"
 
 
-def now(awaitable: Awaitable[T]) -> T:
+def run_async(awaitable: Awaitable[T]) -> T:
     """The result of an asynchronous call."""
 
     async def wait() -> T:
@@ -27,7 +27,7 @@ def now(awaitable: Awaitable[T]) -> T:
     return asyncio.run(wait())
 
 
-class Bench:
+class LocalBench:
     """A repository with one commit, and a cluster in a path with spaces."""
 
     def __init__(self, folder: Path) -> None:
@@ -63,13 +63,13 @@ class Bench:
         self, name: str, command: str, timeout: float = PATIENCE, memory_mb: int | None = None
     ) -> None:
         """Launch a job."""
-        now(self.cluster.launch(self.job(name, command, timeout, memory_mb)))
+        run_async(self.cluster.launch(self.job(name, command, timeout, memory_mb)))
 
     def until(self, name: str, *states: JobState) -> Observation:
         """Look until the job is in one of these states."""
         limit = time.monotonic() + PATIENCE
         while time.monotonic() < limit:
-            seen = now(self.cluster.observe(name))
+            seen = run_async(self.cluster.observe(name))
             if seen.state in states:
                 return seen
             time.sleep(0.01)

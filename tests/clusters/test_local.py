@@ -14,10 +14,10 @@ from bot.clusters.interface import JobState, Observation
 from bot.clusters.local.cluster import LocalCluster
 from bot.clusters.local.job_folder import JobFolder, is_locked
 from bot.errors import UserError
-from tests.clusters.local_bench import MARK, PATIENCE, Bench, now
+from tests.clusters.local_bench import MARK, PATIENCE, LocalBench, run_async
 
 
-def test_a_log_is_framed_as_xpk_frames_it(bench: Bench) -> None:
+def test_a_log_is_framed_as_xpk_frames_it(bench: LocalBench) -> None:
     """Start, commit, both streams in the order written, end, exit code."""
     bench.launch("mv-a", "cat mark.txt; echo one; echo two >&2; echo {run_name} {case}; exit 3")
     seen = bench.ended("mv-a")
@@ -34,7 +34,7 @@ def test_a_log_is_framed_as_xpk_frames_it(bench: Bench) -> None:
     assert seen == Observation(state=JobState.ENDED, exit_code=3, log_uri=log.as_uri(), last_output=heard)
 
 
-def test_a_second_launch_of_a_name_does_nothing(bench: Bench) -> None:
+def test_a_second_launch_of_a_name_does_nothing(bench: LocalBench) -> None:
     """Not while it runs, and not after it ended."""
     counter = bench.folder / "count"
     command = f"echo x >> '{counter}'; sleep 0.2"
@@ -47,12 +47,12 @@ def test_a_second_launch_of_a_name_does_nothing(bench: Bench) -> None:
     assert counter.read_text() == "x\n"
 
 
-def test_jobs_take_turns_in_order(bench: Bench) -> None:
+def test_jobs_take_turns_in_order(bench: LocalBench) -> None:
     """One at a time, first come first served, also while nobody looks."""
     order = bench.folder / "order"
     for number in range(4):
         bench.launch(f"mv-{'dcba'[number]}", f"echo {number} in >> '{order}'; echo {number} out >> '{order}'")
-    assert now(bench.cluster.names()) == frozenset({"mv-a", "mv-b", "mv-c", "mv-d"})
+    assert run_async(bench.cluster.names()) == frozenset({"mv-a", "mv-b", "mv-c", "mv-d"})
     limit = time.monotonic() + PATIENCE
     while not order.exists() or len(order.read_text().splitlines()) < 8:
         assert time.monotonic() < limit
@@ -60,19 +60,19 @@ def test_jobs_take_turns_in_order(bench: Bench) -> None:
     assert order.read_text().splitlines() == [f"{n} {way}" for n in range(4) for way in ("in", "out")]
 
 
-def test_a_waiting_job_is_queued(bench: Bench) -> None:
+def test_a_waiting_job_is_queued(bench: LocalBench) -> None:
     """The one that runs is running, the next is queued, an unknown one is absent."""
     bench.launch("mv-a", "sleep 100")
     bench.launch("mv-b", "true")
     bench.until("mv-a", JobState.RUNNING)
-    assert now(bench.cluster.observe("mv-b")) == Observation(state=JobState.QUEUED)
-    assert now(bench.cluster.observe("mv-c")) == Observation(state=JobState.ABSENT)
-    assert now(bench.cluster.observe("../etc")) == Observation(state=JobState.ABSENT)
-    now(bench.cluster.delete("mv-a"))
+    assert run_async(bench.cluster.observe("mv-b")) == Observation(state=JobState.QUEUED)
+    assert run_async(bench.cluster.observe("mv-c")) == Observation(state=JobState.ABSENT)
+    assert run_async(bench.cluster.observe("../etc")) == Observation(state=JobState.ABSENT)
+    run_async(bench.cluster.delete("mv-a"))
     assert bench.ended("mv-b").exit_code == 0
 
 
-def test_a_program_sees_few_variables(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_sees_few_variables(bench: LocalBench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bot's secrets are in its environment; a pull request's code runs in the program."""
     monkeypatch.setenv("GITHUB_PRIVATE_KEY", "secret")
     bench.launch("mv-a", "env")
@@ -83,7 +83,7 @@ def test_a_program_sees_few_variables(bench: Bench, monkeypatch: pytest.MonkeyPa
     assert "GREETING=good day" in bench.said("mv-a")
 
 
-def test_runs_of_a_commit_do_not_see_each_others_files(bench: Bench) -> None:
+def test_runs_of_a_commit_do_not_see_each_others_files(bench: LocalBench) -> None:
     """Each run has its own copy of the commit."""
     for name in ("mv-a", "mv-b"):
         bench.launch(name, "ls; rm -r code; touch new")
@@ -91,19 +91,19 @@ def test_runs_of_a_commit_do_not_see_each_others_files(bench: Bench) -> None:
     assert bench.said("mv-a") == bench.said("mv-b") == ["code", MARK]
 
 
-def test_the_newest_step_is_seen_while_it_runs(bench: Bench) -> None:
+def test_the_newest_step_is_seen_while_it_runs(bench: LocalBench) -> None:
     """A log that is still written tells how far it is."""
     said = "echo 'completed step: 6, seconds: 1.0'; echo 'completed step: 7, s'"
     bench.launch("mv-a", f"{said}; sleep 100; train steps=30")
     bench.until_logged("mv-a", "step: 7")
-    seen = now(bench.cluster.observe("mv-a"))
+    seen = run_async(bench.cluster.observe("mv-a"))
     assert (seen.state, seen.last_step, seen.expected_steps) == (JobState.RUNNING, 7, 30)
     assert seen.last_output is not None
     assert abs(time.time() - seen.last_output) < PATIENCE
-    now(bench.cluster.delete("mv-a"))
+    run_async(bench.cluster.delete("mv-a"))
 
 
-def test_another_process_finds_the_job_by_name(bench: Bench) -> None:
+def test_another_process_finds_the_job_by_name(bench: LocalBench) -> None:
     """All there is to know is in files: a new cluster object adopts what an old one started."""
     bench.launch("mv-a", "sleep 0.3; exit 5")
     bench.cluster = LocalCluster(bench.root)
@@ -111,7 +111,7 @@ def test_another_process_finds_the_job_by_name(bench: Bench) -> None:
     assert bench.ended("mv-a").exit_code == 5
 
 
-def test_several_jobs_run_at_once_where_that_is_allowed(bench: Bench) -> None:
+def test_several_jobs_run_at_once_where_that_is_allowed(bench: LocalBench) -> None:
     """Two that wait for each other both end."""
     bench.cluster = LocalCluster(bench.root, limit=2)
     for name, other in (("a", "b"), ("b", "a")):
@@ -120,7 +120,7 @@ def test_several_jobs_run_at_once_where_that_is_allowed(bench: Bench) -> None:
     assert [bench.ended(name).exit_code for name in ("mv-a", "mv-b")] == [0, 0]
 
 
-def test_what_a_person_must_put_right_is_told(bench: Bench) -> None:
+def test_what_a_person_must_put_right_is_told(bench: LocalBench) -> None:
     """A name, a command or a commit that cannot be."""
     with pytest.raises(UserError, match="cannot be the name of a job"):
         bench.launch("Not/a name", "true")
@@ -129,10 +129,10 @@ def test_what_a_person_must_put_right_is_told(bench: Bench) -> None:
     bench.sha = "0" * 40
     with pytest.raises(UserError, match="has no commit"):
         bench.launch("mv-a", "true")
-    assert now(bench.cluster.names()) == frozenset()
+    assert run_async(bench.cluster.names()) == frozenset()
 
 
-def test_over_time_ends_as_timeout_ends_it(bench: Bench) -> None:
+def test_over_time_ends_as_timeout_ends_it(bench: LocalBench) -> None:
     """124 where the program ends when asked, 137 where it has to be made to."""
     bench.launch("mv-a", "sleep 100", timeout=0.2)
     bench.launch("mv-b", "trap '' TERM; echo deaf; sleep 100 & wait; sleep 100", timeout=0.2)
@@ -142,52 +142,52 @@ def test_over_time_ends_as_timeout_ends_it(bench: Bench) -> None:
     assert bench.log("mv-b").endswith("EXIT_CODE=137\n")
 
 
-def test_a_program_that_cannot_start_says_so(bench: Bench) -> None:
+def test_a_program_that_cannot_start_says_so(bench: LocalBench) -> None:
     """As a shell would: 127 and a line."""
     bench.launch("mv-a", "no-such-program")
     assert bench.ended("mv-a").exit_code == 127
     assert bench.said("mv-a") == ["no-such-program: No such file or directory"]
 
 
-def test_memory_is_limited(bench: Bench) -> None:
+def test_memory_is_limited(bench: LocalBench) -> None:
     """A program that wants more than its share fails, the machine does not."""
     bench.launch("mv-a", "python3 -c 'bytearray(900 * 2**20)'", memory_mb=400)
     assert bench.ended("mv-a").exit_code == 1
     assert "MemoryError" in bench.log("mv-a")
 
 
-def test_deleting_ends_every_process_and_keeps_the_log(bench: Bench) -> None:
+def test_deleting_ends_every_process_and_keeps_the_log(bench: LocalBench) -> None:
     """Children and children's children are gone, the name is forgotten, the log has its end."""
     bench.launch("mv-a", "sleep 100 & (trap '' TERM; sleep 100) & echo up; wait")
     bench.until_logged("mv-a", "up")
-    now(bench.cluster.delete("mv-a"))
+    run_async(bench.cluster.delete("mv-a"))
     assert not is_locked(JobFolder(bench.root, "mv-a").log)
-    assert now(bench.cluster.observe("mv-a")) == Observation(state=JobState.ABSENT)
-    assert now(bench.cluster.names()) == frozenset()
+    assert run_async(bench.cluster.observe("mv-a")) == Observation(state=JobState.ABSENT)
+    assert run_async(bench.cluster.names()) == frozenset()
     assert bench.log("mv-a").endswith("EXIT_CODE=143\n")
-    now(bench.cluster.delete("mv-a"))
+    run_async(bench.cluster.delete("mv-a"))
 
 
-def test_a_job_in_the_queue_can_be_deleted(bench: Bench) -> None:
+def test_a_job_in_the_queue_can_be_deleted(bench: LocalBench) -> None:
     """It never starts."""
     bench.launch("mv-a", "sleep 100")
     bench.launch("mv-b", "true")
-    now(bench.cluster.delete("mv-b"))
-    now(bench.cluster.delete("mv-a"))
+    run_async(bench.cluster.delete("mv-b"))
+    run_async(bench.cluster.delete("mv-a"))
     assert not JobFolder(bench.root, "mv-b").log.exists()
 
 
-def test_a_deleted_name_can_be_launched_again(bench: Bench) -> None:
+def test_a_deleted_name_can_be_launched_again(bench: LocalBench) -> None:
     """The name is free, and the log is the new run's."""
     bench.launch("mv-a", "echo first")
     bench.ended("mv-a")
-    now(bench.cluster.delete("mv-a"))
+    run_async(bench.cluster.delete("mv-a"))
     bench.launch("mv-a", "echo second")
     bench.ended("mv-a")
     assert bench.said("mv-a") == ["second"]
 
 
-def test_a_job_whose_supervisor_was_killed_has_ended_without_an_exit_code(bench: Bench) -> None:
+def test_a_job_whose_supervisor_was_killed_has_ended_without_an_exit_code(bench: LocalBench) -> None:
     """Its log has no end, what it left running is ended, and the queue moves on."""
     bench.launch("mv-a", "echo up; sleep 100")
     bench.launch("mv-b", "true")
@@ -205,7 +205,7 @@ def test_a_job_whose_supervisor_was_killed_has_ended_without_an_exit_code(bench:
         time.sleep(0.01)
 
 
-def test_a_program_that_kills_its_supervisor_is_ended_all_the_same(bench: Bench) -> None:
+def test_a_program_that_kills_its_supervisor_is_ended_all_the_same(bench: LocalBench) -> None:
     """Its process group is known before it lives, so nothing it does first can hide it."""
     bench.launch("mv-a", "kill -9 $PPID; sleep 100")
     assert bench.ended("mv-a").exit_code is None

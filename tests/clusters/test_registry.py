@@ -1,4 +1,4 @@
-"""Every place that executes jobs."""
+"""The registry of clusters."""
 
 from pathlib import Path
 
@@ -8,11 +8,11 @@ from bot.clusters.interface import ClusterPlace
 from bot.clusters.local.cluster import LocalCluster
 from bot.clusters.registry import ClusterRegistry
 from bot.errors import NotFound
-from tests.clusters.local_bench import Bench, now
+from tests.clusters.local_bench import LocalBench, run_async
 
 
 class CountingCluster(LocalCluster):
-    """A cluster that can be let go of."""
+    """A cluster that counts how often it is closed."""
 
     closed = 0
 
@@ -40,15 +40,15 @@ def test_a_cluster_is_opened_once_whatever_its_jobs_priorities(tmp_path: Path) -
     assert clusters.at(place()) is clusters.at(place(priority="high"))
     assert clusters.at(place(cluster="other")) is not clusters.at(place())
     assert opened == ["p/z/bench", "p/z/other"]
-    now(clusters.aclose())
+    run_async(clusters.aclose())
     assert CountingCluster.closed == 2
 
 
-def test_a_local_log_is_read_after_its_job_was_deleted(bench: Bench) -> None:
+def test_a_local_log_is_read_after_its_job_was_deleted(bench: LocalBench) -> None:
     """The pieces are the file; a name that never ran has none."""
     bench.launch("mv-a", "echo one")
     bench.ended("mv-a")
-    now(bench.cluster.delete("mv-a"))
+    run_async(bench.cluster.delete("mv-a"))
     with bench.cluster.open_log("mv-a") as pieces:
         assert b"".join(pieces).decode() == bench.log("mv-a")
     with pytest.raises(NotFound, match="mv-b has no log"), bench.cluster.open_log("mv-b"):

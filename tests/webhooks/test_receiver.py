@@ -1,4 +1,4 @@
-"""Taking deliveries in: who sent it, how large, what kind; and that a yes means that it is kept."""
+"""Deliveries are checked (sender, size, kind) and recorded before they are accepted."""
 
 import asyncio
 import hashlib
@@ -30,8 +30,8 @@ BODY = b'{"action": "opened"}'
 NOW = 1_000.0
 
 
-class Kept:
-    """A recorder's store: what was written, and whether it is away."""
+class DeliveryStore:
+    """A store of deliveries that can be unavailable."""
 
     def __init__(self) -> None:
         self.deliveries: list[Delivery] = []
@@ -39,7 +39,7 @@ class Kept:
         self.woken = 0
 
     def write(self, batch: Sequence[Delivery]) -> None:
-        """Keep a batch, unless the store is away."""
+        """Record a batch, unless the store is unavailable."""
         if self.problem is not None:
             raise self.problem
         self.deliveries += batch
@@ -72,7 +72,7 @@ async def _chunks(*parts: bytes) -> AsyncIterator[bytes]:
 
 
 def receive(
-    kept: Kept,
+    kept: DeliveryStore,
     given_headers: Mapping[str, str],
     chunks: AsyncIterator[bytes] | None = None,
     body: bytes = BODY,
@@ -116,7 +116,7 @@ def test_a_changed_byte_breaks_the_signature(body: bytes, at: int, flip: int) ->
 
 def test_a_delivery_is_kept_before_it_is_acknowledged() -> None:
     """202 with the delivery's id; the raw bytes are in the store, and work is announced."""
-    kept = Kept()
+    kept = DeliveryStore()
     assert receive(kept, headers()) == WebhookResponse(status=202, body={"delivery": "d1"})
     assert kept.deliveries == [Delivery(id="d1", event="pull_request", payload=BODY, received=NOW)]
     assert kept.woken == 1
@@ -125,14 +125,14 @@ def test_a_delivery_is_kept_before_it_is_acknowledged() -> None:
 def test_bytes_are_checked_as_they_came() -> None:
     """A body in UTF-8, with escapes and odd spaces, is neither decoded nor written anew before the check."""
     body = '{ "title" :\t"\\u00e9é 👋",\r\n"n": 1.0 }'.encode()
-    kept = Kept()
+    kept = DeliveryStore()
     assert receive(kept, headers(body), body=body).status == 202
     assert kept.deliveries[0].payload == body
 
 
 def test_a_forged_signature_is_refused() -> None:
     """401 with what to check, and nothing is kept."""
-    kept = Kept()
+    kept = DeliveryStore()
     answer = receive(kept, headers(x_hub_signature_256=signature(BODY, "another secret")))
     assert (answer.status, kept.deliveries) == (401, [])
     assert "GITHUB_WEBHOOK_SECRET" in answer.body["error"]
@@ -142,7 +142,7 @@ def test_a_wrong_secret_is_told_to_the_operator_and_not_more_than_once_a_minute(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """One line says which setting to look at; whoever sends forged webhooks fills no disk with it."""
-    kept, clock = Kept(), [NOW]
+    kept, clock = DeliveryStore(), [NOW]
 
     async def scene() -> None:
         recorder = DeliveryRecorder(kept.write)
@@ -160,7 +160,7 @@ def test_a_wrong_secret_is_told_to_the_operator_and_not_more_than_once_a_minute(
 
 def test_a_missing_signature_is_refused() -> None:
     """401 where the header is not there at all."""
-    assert receive(Kept(), headers(x_hub_signature_256=None)).status == 401
+    assert receive(DeliveryStore(), headers(x_hub_signature_256=None)).status == 401
 
 
 def test_the_largest_body_is_the_one_that_github_promises() -> None:
@@ -178,7 +178,7 @@ def test_an_announced_body_that_is_too_large_is_not_read(announced: str) -> None
         asked.append(BODY)
         yield BODY
 
-    answer = receive(Kept(), headers(content_length=announced), watched())
+    answer = receive(DeliveryStore(), headers(content_length=announced), watched())
     assert (answer.status, asked) == (413, [])
 
 
@@ -193,14 +193,14 @@ def test_a_body_that_grows_too_large_is_cut_off(announced: str | None) -> None:
             sent += 1
             yield bytes(1024 * 1024)
 
-    answer = receive(Kept(), headers(content_length=announced), endless())
+    answer = receive(DeliveryStore(), headers(content_length=announced), endless())
     assert (answer.status, sent) == (413, 26)
 
 
 def test_the_largest_body_that_github_sends_is_taken() -> None:
     """Exactly 25 MB is not too much."""
     body = b'{"a": "' + b"x" * (MAX_BODY_BYTES - 9) + b'"}'
-    assert receive(Kept(), headers(body), body=body).status == 202
+    assert receive(DeliveryStore(), headers(body), body=body).status == 202
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_the_largest_body_that_github_sends_is_taken() -> None:
 )
 def test_what_is_not_a_json_object_is_refused(body: bytes) -> None:
     """400 that says what to set, for forms, lists, broken and bottomless JSON."""
-    kept = Kept()
+    kept = DeliveryStore()
     answer = receive(kept, headers(body), body=body)
     assert (answer.status, kept.deliveries) == (400, [])
     assert "JSON" in answer.body["error"]
@@ -217,14 +217,14 @@ def test_what_is_not_a_json_object_is_refused(body: bytes) -> None:
 @pytest.mark.parametrize("name", ["x_github_delivery", "x_github_event"])
 def test_a_request_that_is_no_delivery_is_refused(name: str) -> None:
     """400 that names both headers where one is missing."""
-    answer = receive(Kept(), headers(**{name: None}))
+    answer = receive(DeliveryStore(), headers(**{name: None}))
     assert answer.status == 400
     assert "X-GitHub-Delivery and X-GitHub-Event" in answer.body["error"]
 
 
 def test_a_ping_is_answered_and_not_kept() -> None:
     """200: GitHub tries out the address, and there is nothing to do."""
-    kept = Kept()
+    kept = DeliveryStore()
     answer = receive(kept, headers(x_github_event="ping"))
     assert answer == WebhookResponse(status=200, body={"delivery": "d1"})
     assert kept.deliveries == []
@@ -232,12 +232,14 @@ def test_a_ping_is_answered_and_not_kept() -> None:
 
 def test_an_unsigned_ping_is_refused() -> None:
     """Even a ping must come from who knows the secret."""
-    assert receive(Kept(), headers(x_github_event="ping", x_hub_signature_256="sha256=0")).status == 401
+    assert (
+        receive(DeliveryStore(), headers(x_github_event="ping", x_hub_signature_256="sha256=0")).status == 401
+    )
 
 
 def test_without_a_database_nothing_is_acknowledged() -> None:
     """503 says that it was not recorded; GitHub keeps the delivery, and nobody is woken."""
-    kept = Kept()
+    kept = DeliveryStore()
     kept.problem = DatabaseUnavailable("the database: connection refused")
     answer = receive(kept, headers())
     assert (answer.status, kept.woken) == (503, 0)
@@ -246,7 +248,7 @@ def test_without_a_database_nothing_is_acknowledged() -> None:
 
 def test_a_database_that_comes_back_is_used_again() -> None:
     """One failing batch does not end the writer."""
-    kept = Kept()
+    kept = DeliveryStore()
 
     async def scene() -> list[int]:
         recorder = DeliveryRecorder(kept.write)
@@ -278,7 +280,7 @@ def test_a_database_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch
 
 def test_a_failure_reaches_everyone_who_waited_for_that_batch_and_nobody_else() -> None:
     """Each of those who share a failed commit is told; what was acknowledged before stays kept."""
-    kept = Kept()
+    kept = DeliveryStore()
 
     async def scene() -> list[object]:
         recorder = DeliveryRecorder(kept.write)
@@ -296,7 +298,7 @@ def test_a_failure_reaches_everyone_who_waited_for_that_batch_and_nobody_else() 
 
 def test_what_waits_when_the_writer_is_closed_is_written() -> None:
     """A delivery that came just before the end is kept, and answered."""
-    kept = Kept()
+    kept = DeliveryStore()
 
     async def scene() -> None:
         recorder = DeliveryRecorder(kept.write)
@@ -311,7 +313,7 @@ def test_what_waits_when_the_writer_is_closed_is_written() -> None:
 
 def test_nobody_who_went_away_stops_the_writer() -> None:
     """A request whose loop has ended meanwhile costs the others nothing."""
-    kept = Kept()
+    kept = DeliveryStore()
     recorder = DeliveryRecorder(_slow(kept.write))
 
     async def leave() -> None:
@@ -351,7 +353,7 @@ def test_kill_after_the_answer_loses_nothing(tmp_path: Path) -> None:
 def test_no_answer_repeats_what_was_sent() -> None:
     """Error texts hold no part of the body: it may be anything."""
     body = b'{"secret": "hunter2"'
-    answer = receive(Kept(), headers(body), body=body)
+    answer = receive(DeliveryStore(), headers(body), body=body)
     assert "hunter2" not in json.dumps(dict(answer.body))
 
 

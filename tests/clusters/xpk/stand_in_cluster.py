@@ -1,7 +1,4 @@
-"""A stand-in cluster with the bot's own cluster on it, and everything in between real but the cloud.
-
-In:  a folder. Out: a `Stage`: the cluster, what moves its workloads, and an `XpkCluster` to ask.
-"""
+"""A stand-in Kubernetes cluster with our own `XpkCluster` on it; everything but the cloud is real."""
 
 import asyncio
 import os
@@ -48,47 +45,49 @@ JOB = Job(
 )
 
 
-def named(name: str) -> Job:
+def job_named(name: str) -> Job:
     """The job under another name."""
     return replace(JOB, name=name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """What a test moves and asks."""
+class StandInCluster:
+    """The stand-in cluster, its kubelet, and our own cluster on it."""
 
     cluster: Cluster
     kubelet: Kubelet
-    far: XpkCluster
+    xpk_cluster: XpkCluster
     folder: Path
 
     async def until(self, state: JobState, name: str = NAME) -> Observation:
         """Look until the job is in this state."""
         limit = time.monotonic() + PATIENCE
         while time.monotonic() < limit:
-            seen = await self.far.observe(name)
+            seen = await self.xpk_cluster.observe(name)
             if seen.state is state:
                 return seen
             await asyncio.sleep(0.02)
         raise AssertionError(f"{name} did not come to {state}: {seen}")
 
     def log(self, name: str = NAME) -> str:
-        """The whole log, as whoever stores it reads it."""
-        with self.far.open_log(name) as pieces:
+        """The whole log."""
+        with self.xpk_cluster.open_log(name) as pieces:
             return b"".join(pieces).decode()
 
 
 @asynccontextmanager
-async def staged(folder: Path, monkeypatch: pytest.MonkeyPatch, *, xpk: str = "quick-xpk",
-                 images: str = "", app: str = APP) -> AsyncIterator[Stage]:  # fmt: skip
-    """Set the stage; `xpk` is which program makes workloads, `images` a pattern of those in the registry."""
+async def started_cluster(folder: Path, monkeypatch: pytest.MonkeyPatch, *, xpk: str = "quick-xpk",
+                 images: str = "", app: str = APP) -> AsyncIterator[StandInCluster]:  # fmt: skip
+    """Start it; `xpk` is the program that makes workloads, `images` a pattern of those in the registry."""
     cluster = Cluster()
     with kubernetes(cluster) as address:
         programs = install(folder / "bin", address, images=images, log=folder / "calls")
         monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
         tool = XpkCli(xpk=[xpk], folder=folder / "tool")
-        far = XpkCluster(PLACE, programs=tool, app=app)
+        xpk_cluster = XpkCluster(PLACE, programs=tool, app=app)
         try:
-            yield Stage(cluster=cluster, kubelet=Kubelet(cluster), far=far, folder=folder)
+            yield StandInCluster(
+                cluster=cluster, kubelet=Kubelet(cluster), xpk_cluster=xpk_cluster, folder=folder
+            )
         finally:
-            await far.aclose()
+            await xpk_cluster.aclose()

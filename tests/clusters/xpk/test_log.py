@@ -21,7 +21,7 @@ from bot.clusters.xpk import log
 from bot.clusters.xpk.log import CloudLog, LogCompleteness, entry_text, prefix_lines
 from bot.errors import NotFound, TransientError, UserError
 from bot.logs.reader import LogReader
-from tests.clusters.xpk.stand_in_cluster import JOB, NAME, PLACE, SHA, Stage, staged
+from tests.clusters.xpk.stand_in_cluster import JOB, NAME, PLACE, SHA, StandInCluster, started_cluster
 from tests.peers.cloud_logging import CloudLogging, cloud_logging
 
 START = "XPK Start: Sat Apr 18 00:54:24 UTC 2026"
@@ -46,12 +46,14 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[CloudLogging]:
         yield holds
 
 
-def on_stage(folder: Path, monkeypatch: pytest.MonkeyPatch, act: Callable[[Stage], Awaitable[None]]) -> None:
+def on_stage(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, act: Callable[[StandInCluster], Awaitable[None]]
+) -> None:
     """Play with one job that runs on two hosts."""
 
     async def play() -> None:
-        async with staged(folder, monkeypatch) as stage:
-            await stage.far.launch(JOB)
+        async with started_cluster(folder, monkeypatch) as stage:
+            await stage.xpk_cluster.launch(JOB)
             stage.kubelet.run(NAME)
             await stage.until(JobState.RUNNING)
             await act(stage)
@@ -59,7 +61,7 @@ def on_stage(folder: Path, monkeypatch: pytest.MonkeyPatch, act: Callable[[Stage
     asyncio.run(play())
 
 
-async def read(stage: Stage) -> str:
+async def read(stage: StandInCluster) -> str:
     """The job's log, read on a thread as the program reads it."""
     return await asyncio.to_thread(stage.log)
 
@@ -69,7 +71,7 @@ def test_a_log_is_process_0s_as_it_was_written(
 ) -> None:
     """Where it is whole, nothing is added and nothing else asked."""
 
-    async def whole(stage: Stage) -> None:
+    async def whole(stage: StandInCluster) -> None:
         for number in range(3):
             stage.kubelet.say(NAME, step(number))
             stage.kubelet.say(NAME, step(number), process=1)
@@ -83,7 +85,7 @@ def test_a_log_is_process_0s_as_it_was_written(
 def test_missing_steps_are_found_on_another_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each line of another host says whose it is, and a reader takes them for one run."""
 
-    async def holes(stage: Stage) -> None:
+    async def holes(stage: StandInCluster) -> None:
         for number in range(7):
             if number not in {3, 4}:
                 stage.kubelet.say(NAME, step(number))
@@ -107,7 +109,7 @@ def test_a_program_without_step_lines_is_process_0s_alone(
 ) -> None:
     """Other programs print other lines; unless another host printed what process 0 should have."""
 
-    async def other(stage: Stage) -> None:
+    async def other(stage: StandInCluster) -> None:
         for process in range(2):
             stage.kubelet.say(NAME, "iter 1: loss 8.1\n", process)
         stage.kubelet.say(NAME, "EXIT_CODE=0\n")
@@ -136,7 +138,7 @@ def test_a_log_whose_pods_are_gone_comes_from_cloud_logging(
     )
     cloud.log("mv-other", 0, "2026-04-18T00:55:01Z", textPayload="another job's")
 
-    async def gone(stage: Stage) -> None:
+    async def gone(stage: StandInCluster) -> None:
         stage.kubelet.remove_pods(NAME)
         assert await read(stage) == f'{START}\nBENCH_META {{"sha": "{SHA}"}}\n{text}\n{END}\n'
         assert [page.get("pageToken") for page in cloud.asked] == [None, "3"]
@@ -151,7 +153,7 @@ def test_a_log_whose_beginning_the_node_threw_away_comes_from_cloud_logging(
 ) -> None:
     """A node keeps the newest ten megabytes; where the cloud has nothing, they are better than nothing."""
 
-    async def cut(stage: Stage) -> None:
+    async def cut(stage: StandInCluster) -> None:
         pod = stage.kubelet.pod(NAME)
         stage.cluster.logs[pod] = (step(5) + END + "\n").encode()
         assert (await read(stage)).startswith(step(5))
@@ -167,7 +169,7 @@ def test_no_log_anywhere_is_said(
 ) -> None:
     """Nothing was written, or nobody may see it, or the cloud is busy: three different things."""
 
-    async def nothing(stage: Stage) -> None:
+    async def nothing(stage: StandInCluster) -> None:
         stage.kubelet.remove_pods(NAME)
         with pytest.raises(NotFound, match="left no log"):
             await read(stage)
@@ -186,7 +188,7 @@ def test_a_pod_that_never_ran_has_no_log(
 ) -> None:
     """The API refuses the log of a container that waits."""
 
-    async def waiting(stage: Stage) -> None:
+    async def waiting(stage: StandInCluster) -> None:
         stage.kubelet.remove_pods(NAME)
         stage.kubelet.pods(NAME)
         with pytest.raises(NotFound, match="waiting to start"):
@@ -210,21 +212,21 @@ def test_a_machine_without_google_credentials_says_so(monkeypatch: pytest.Monkey
 def test_the_newest_step_is_asked_for_once_a_minute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often the job is looked at; and a node that hands out no log costs nothing but the step."""
 
-    async def often(stage: Stage) -> None:
+    async def often(stage: StandInCluster) -> None:
         stage.kubelet.say(NAME, step(4))
         monkeypatch.setattr("bot.clusters.xpk.cluster.TAIL_SECONDS", 0.0)
-        assert (await stage.far.observe(NAME)).last_step == 4
+        assert (await stage.xpk_cluster.observe(NAME)).last_step == 4
         monkeypatch.setattr("bot.clusters.xpk.cluster.TAIL_SECONDS", 60.0)
         asked = len(stage.cluster.asked)
         stage.kubelet.say(NAME, step(5))
         for _ in range(10):
-            assert (await stage.far.observe(NAME)).last_step == 4
+            assert (await stage.xpk_cluster.observe(NAME)).last_step == 4
         assert asked == len(stage.cluster.asked)
         monkeypatch.setattr("bot.clusters.xpk.cluster.TAIL_SECONDS", 0.0)
         stage.cluster.trouble(500, "/log")
-        seen = await stage.far.observe(NAME)
+        seen = await stage.xpk_cluster.observe(NAME)
         assert (seen.state, seen.last_step) == (JobState.RUNNING, 4)
-        assert (await stage.far.observe(NAME)).last_step == 5
+        assert (await stage.xpk_cluster.observe(NAME)).last_step == 5
 
     on_stage(tmp_path, monkeypatch, often)
 

@@ -16,7 +16,7 @@ from bot.clusters.interface import ClusterPlace, Job, JobState
 from bot.clusters.xpk import workload_status
 from bot.clusters.xpk.cli import container_command, create_arguments, delete_arguments
 from bot.runs.naming import job_name
-from tests.clusters.xpk.stand_in_cluster import JOB, NAME, PLACE, SHA, staged
+from tests.clusters.xpk.stand_in_cluster import JOB, NAME, PLACE, SHA, started_cluster
 from tests.peers.kubernetes import JOBSETS
 from tests.peers.xpk import xpk
 
@@ -115,13 +115,13 @@ def test_the_real_program_makes_finds_and_deletes_a_workload(
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "an operator's own"))
 
     async def life() -> None:
-        async with staged(tmp_path, monkeypatch, xpk=str(xpk())) as stage:
-            await stage.far.launch(JOB)
-            await stage.far.launch(JOB)
-            assert (await stage.far.observe(NAME)).state is JobState.QUEUED
+        async with started_cluster(tmp_path, monkeypatch, xpk=str(xpk())) as stage:
+            await stage.xpk_cluster.launch(JOB)
+            await stage.xpk_cluster.launch(JOB)
+            assert (await stage.xpk_cluster.observe(NAME)).state is JobState.QUEUED
             made = workload_status.read_jobset(stage.cluster.named(JOBSETS)[NAME])
             assert (made.app, made.labels["maxview/pull"]) == ("1", "7")
-            await stage.far.delete(NAME)
+            await stage.xpk_cluster.delete(NAME)
             assert stage.cluster.named(JOBSETS) == {}
 
     asyncio.run(life())

@@ -8,7 +8,7 @@ import pytest
 from bot.clusters.interface import JobState
 from bot.clusters.xpk import api, watch
 from bot.errors import TransientError, UserError
-from tests.clusters.xpk.stand_in_cluster import NAME, staged
+from tests.clusters.xpk.stand_in_cluster import NAME, started_cluster
 from tests.peers.kubernetes import JOBSETS
 
 
@@ -26,17 +26,17 @@ def test_a_hundred_jobs_cost_three_streams(tmp_path: Path, monkeypatch: pytest.M
     """Asking about more jobs asks the cluster nothing more."""
 
     async def many() -> None:
-        async with staged(tmp_path, monkeypatch) as stage:
+        async with started_cluster(tmp_path, monkeypatch) as stage:
             names = [f"mv-{number}" for number in range(100)]
             for name in names:
                 stage.kubelet.make(name)
             stage.cluster.page = 30
-            seen = await asyncio.gather(*(stage.far.observe(name) for name in names))
+            seen = await asyncio.gather(*(stage.xpk_cluster.observe(name) for name in names))
             assert {one.state for one in seen} == {JobState.QUEUED}
             assert sorted(one.queue_position or 0 for one in seen) == list(range(1, 101))
             await asyncio.sleep(0.1)
             before = len(stage.cluster.asked)
-            await asyncio.gather(*(stage.far.observe(name) for name in names))
+            await asyncio.gather(*(stage.xpk_cluster.observe(name) for name in names))
             assert len(stage.cluster.asked) == before
             assert _streams(stage.cluster.asked) == 3
 
@@ -50,7 +50,7 @@ def test_a_broken_stream_is_taken_up_again(
     """What changed meanwhile is seen: a new job, a moved one, and that one is gone."""
 
     async def broken() -> None:
-        async with staged(tmp_path, monkeypatch) as stage:
+        async with started_cluster(tmp_path, monkeypatch) as stage:
             stage.kubelet.make(NAME)
             stage.kubelet.make("mv-gone")
             await stage.until(JobState.QUEUED, "mv-gone")
@@ -77,7 +77,7 @@ def test_a_stream_goes_on_where_it_broke_off(tmp_path: Path, monkeypatch: pytest
     """A restart costs no new listing; a forgotten history costs one."""
 
     async def resumed() -> None:
-        async with staged(tmp_path, monkeypatch) as stage:
+        async with started_cluster(tmp_path, monkeypatch) as stage:
             stage.kubelet.make(NAME)
             await stage.until(JobState.QUEUED)
             lists = [line for line in stage.cluster.asked if "limit=500" in line]
@@ -94,14 +94,14 @@ def test_an_old_picture_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(watch, "STALE_SECONDS", 0.2)
 
     async def stale() -> None:
-        async with staged(tmp_path, monkeypatch) as stage:
+        async with started_cluster(tmp_path, monkeypatch) as stage:
             stage.kubelet.make(NAME)
             await stage.until(JobState.QUEUED)
             stage.cluster.trouble(500, "watch=true", times=10**6)
             stage.cluster.restart()
             await asyncio.sleep(0.4)
             with pytest.raises(TransientError, match="The cluster is busy: trouble of the test"):
-                await stage.far.observe(NAME)
+                await stage.xpk_cluster.observe(NAME)
 
     asyncio.run(stale())
 
@@ -110,10 +110,10 @@ def test_a_cluster_that_refuses_us_says_what_to_do(tmp_path: Path, monkeypatch: 
     """A missing role is for a person to give."""
 
     async def refused() -> None:
-        async with staged(tmp_path, monkeypatch) as stage:
+        async with started_cluster(tmp_path, monkeypatch) as stage:
             stage.cluster.trouble(403, "/workloads", times=10**6)
             with pytest.raises(UserError, match=r"Give its account roles/container\.developer"):
-                await stage.far.observe(NAME)
+                await stage.xpk_cluster.observe(NAME)
 
     asyncio.run(refused())
 
@@ -122,13 +122,13 @@ def test_a_cluster_that_is_none_of_xpks_is_told(tmp_path: Path, monkeypatch: pyt
     """Without JobSet or Kueue nothing could run."""
 
     async def other() -> None:
-        async with staged(tmp_path, monkeypatch) as stage:
+        async with started_cluster(tmp_path, monkeypatch) as stage:
             stage.cluster.trouble(404, "/apis/jobset")
             with pytest.raises(UserError, match="knows no JobSet"):
-                await stage.far.observe(NAME)
+                await stage.xpk_cluster.observe(NAME)
             stage.cluster.trouble(404, "/apis/kueue")
             with pytest.raises(UserError, match="has no Kueue"):
-                await stage.far.observe(NAME)
-            assert (await stage.far.observe(NAME)).state is JobState.ABSENT
+                await stage.xpk_cluster.observe(NAME)
+            assert (await stage.xpk_cluster.observe(NAME)).state is JobState.ABSENT
 
     asyncio.run(other())

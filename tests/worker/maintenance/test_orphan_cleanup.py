@@ -22,7 +22,7 @@ from bot.storage.database import Database
 from bot.storage.spend import AdmissionRequest
 from bot.storage.tables import RUN
 from bot.worker.maintenance.orphan_cleanup import GRACE_SECONDS, OrphanCleanup
-from tests.clusters.local_bench import Bench, now
+from tests.clusters.local_bench import LocalBench, run_async
 from tests.worker.fake_cluster import FakeCluster, RunProcess, planned_run
 
 NOW = 1_795_000_000.0
@@ -206,20 +206,20 @@ def test_a_place_that_does_not_answer_does_not_keep_others_from_being_swept(proc
 
 def test_a_real_job_of_this_machine_is_ended_and_forgotten(database: Database, tmp_path: Path) -> None:
     """A process that runs for a run that was given up is gone after the sweep; its log stays."""
-    bench = Bench(tmp_path)
+    bench = LocalBench(tmp_path)
     one = planned_run(place=None)
     job = replace(bench.job(one.job.name, "sleep 60"), case=one.job.case)
     database.now(pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=NOW)
     planned_here = replace(one, job=job)
     database.now(runs.plan_runs, [planned_here], repository="acme/maxtext", number=7, now=NOW)
     database.now(runs.save, replace(one.record, state=RunState.CANCELLED), now=NOW)
-    now(bench.cluster.launch(job))
+    run_async(bench.cluster.launch(job))
     bench.until(job.name, JobState.RUNNING)
     clusters = ClusterRegistry(local=bench.cluster, open_place=lambda _: Closed())
     cleanup = OrphanCleanup(database=database, clusters=clusters, now=lambda: NOW + 1e5, owner="s")
-    assert now(cleanup.run_once()) == {job.name}
-    assert now(bench.cluster.observe(job.name)) == Observation(state=JobState.ABSENT)
-    assert now(LocalCluster(bench.root).names()) == frozenset()
+    assert run_async(cleanup.run_once()) == {job.name}
+    assert run_async(bench.cluster.observe(job.name)) == Observation(state=JobState.ABSENT)
+    assert run_async(LocalCluster(bench.root).names()) == frozenset()
     assert bench.log(job.name).startswith("XPK Start")
     assert launched_runs.run_status(_row(database, one.record.id)).state is RunState.CANCELLED
     shutil.rmtree(bench.root)
