@@ -3,6 +3,5 @@
 In: comments, labels and buttons, as deliveries tell them. Out: run requests, cancellations, approvals and
 acknowledgements; one line for each in the pull request's comment; reactions under the command.
 Promises: only people with write access (or those that the configuration trusts) start anything; code of a
-fork
-runs only after an approval of exactly its files; the same command twice changes nothing.
+fork runs only after an approval of exactly its files; the same command twice changes nothing.
 """
