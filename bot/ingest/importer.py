@@ -73,11 +73,11 @@ class RunImporter(Struct, kw_only=True):
 
 def newest_per_case(found: Sequence[FoundRun]) -> list[FoundRun]:
     """The newest runs of each case and variant; `found` is newest first."""
-    kept: dict[tuple[str, str], int] = {}
+    counts: dict[tuple[str, str], int] = {}
     chosen = []
     for run in found:
         key = (run.case, run.variant)
-        kept[key] = kept.get(key, 0) + 1
-        if kept[key] <= NEWEST_PER_CASE:
+        counts[key] = counts.get(key, 0) + 1
+        if counts[key] <= NEWEST_PER_CASE:
             chosen.append(run)
     return chosen

@@ -15,9 +15,8 @@ CaseVariant = tuple[str, str]
 
 
 class ProgressFacts(Struct, frozen=True, kw_only=True):
-    """What is known of every launched run of a pull request: how each stands (by id), the ids of all open
-    runs of this machine in the order of their turns, whoever wants them, and how many seconds earlier runs
-    of each case took."""
+    """What we know of the launched runs of a pull request: the status of each by id, the ids of all open
+    local runs in the order in which they run, and how many seconds earlier runs of each case took."""
 
     standings: Mapping[str, RunStatus]
     here: Sequence[str]

@@ -258,41 +258,43 @@ def choose_runs(
 
 
 def _case_runs(
-    kept: CandidateRuns,
+    candidates: CandidateRuns,
     key: CaseKey,
     row: PullRow,
     subject: tuple[Subject, HeadFacts],
 ) -> CaseRuns:
     looked = row.looks.get(key)
-    head, base = _choose_sides(kept, row, subject)
-    if other_devices := kept.others.left_out((*head.runs, *base.runs)):
-        kept = kept.on_our_devices()
-        head, base = _choose_sides(kept, row, subject)
+    head, base = _choose_sides(candidates, row, subject)
+    if other_devices := candidates.others.left_out((*head.runs, *base.runs)):
+        candidates = candidates.on_our_devices()
+        head, base = _choose_sides(candidates, row, subject)
     return CaseRuns(
         case=key.case,
         variant=key.variant,
         head=head,
         base=base,
-        history=comparable_main_runs(kept.of_base, kept.figures, like=base.runs),
-        main_failures=_base_failures(kept),
+        history=comparable_main_runs(candidates.of_base, candidates.figures, like=base.runs),
+        main_failures=_base_failures(candidates),
         last_look=InterimLook(look=looked.look, runs=looked.runs) if looked else None,
-        unfinished=tuple(run for run in kept.launched if run.state in UNFINISHED_STATES),
-        stopped=len(kept.stopped),
-        lost=tuple(run for run in kept.launched if run.state is RunState.LOST),
+        unfinished=tuple(run for run in candidates.launched if run.state in UNFINISHED_STATES),
+        stopped=len(candidates.stopped),
+        lost=tuple(run for run in candidates.launched if run.state is RunState.LOST),
         began_after="the push" if row.head_seen else "the commit was made",
-        left_out=kept.left_out,
+        left_out=candidates.left_out,
         other_devices=other_devices,
-        last_good=_last_good(kept),
+        last_good=_last_good(candidates),
     )
 
 
 def _choose_sides(
-    kept: CandidateRuns, row: PullRow, subject: tuple[Subject, HeadFacts]
+    candidates: CandidateRuns, row: PullRow, subject: tuple[Subject, HeadFacts]
 ) -> tuple[HeadChoice, BaselineChoice]:
     pull, facts = subject
-    head = choose_head(kept.of_head, pull.head_sha, row.head_seen or facts.committed_at, tree=facts.tree)
+    head = choose_head(
+        candidates.of_head, pull.head_sha, row.head_seen or facts.committed_at, tree=facts.tree
+    )
     base = choose_baseline(
-        merge_runs(kept.of_base, kept.of_base_files),
+        merge_runs(candidates.of_base, candidates.of_base_files),
         facts.merge_base.sha,
         facts.merge_base.committed_at,
         facts.ancestors,
@@ -302,23 +304,27 @@ def _choose_sides(
     return head, base
 
 
-def _base_failures(kept: CandidateRuns) -> tuple[MainFailure, ...]:
+def _base_failures(candidates: CandidateRuns) -> tuple[MainFailure, ...]:
     """The base's failed runs, newest first."""
     return tuple(
         MainFailure(run=run.id, sha=run.sha, fingerprint=known.fingerprint)
-        for run in kept.of_base
-        if (known := kept.figures.get(run.id)) is not None and known.fingerprint
+        for run in candidates.of_base
+        if (known := candidates.figures.get(run.id)) is not None and known.fingerprint
     )
 
 
-def _last_good(kept: CandidateRuns) -> float | None:
+def _last_good(candidates: CandidateRuns) -> float | None:
     """When the base branch's newest run with a steady step time began."""
-    began = [run.started for run in kept.of_base if run.id in kept.figures and _is_good(kept, run)]
+    began = [
+        run.started
+        for run in candidates.of_base
+        if run.id in candidates.figures and _is_good(candidates, run)
+    ]
     return max((moment for moment in began if moment is not None), default=None)
 
 
-def _is_good(kept: CandidateRuns, run: RunRecord) -> bool:
-    known = kept.figures[run.id]
+def _is_good(candidates: CandidateRuns, run: RunRecord) -> bool:
+    known = candidates.figures[run.id]
     return known.steady_seconds is not None and not known.fingerprint
 
 

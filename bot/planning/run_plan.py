@@ -216,7 +216,7 @@ def _skip_lost_runs(
 ) -> list[RequiredRun]:
     """The same runs, with repeats counted past runs that the cluster lost for other pull requests.
 
-    What is lost under the pull request itself is said there, and not started again for ever.
+    Runs lost for the pull request itself are reported there, and not started again without end.
     """
     lost = plan_input.lost - {run.key for run in plan_input.started}
     if not (lost and plan_input.device.keeps_pace):

@@ -120,29 +120,29 @@ async def write_comment(
     our last write ended well. Asks `fence` before each write. After an error, repeat it with a
     `DirtyComment`: what was done already is found.
     """
-    writes = _Comments(github=github, repository=repository, number=number, body=body, fence=fence)
+    writer = _Comments(github=github, repository=repository, number=number, body=body, fence=fence)
     slug = await github.app_slug()
     known_id = _id_of(state)
     known = None if known_id is None else await github.comment(repository, known_id)
     if known is not None and not _is_ours(known, github.app_id, slug):
         known = None
     if known is not None and isinstance(state, PostedComment) and (not notify or _has_body(known, body)):
-        return await writes.update(known, recreate=False)
+        return await writer.update(known, recreate=False)
     written = [one async for one in github.comments(repository, number) if _is_ours(one, github.app_id, slug)]
     ours = [comment for comment in written if comment.id == known_id or marker in comment.body]
     if not ours and _was_last_deletion(state):
         return CommentGone()
     if not ours:
-        created = await writes.create()
+        created = await writer.create()
         return WrittenComment(id=created, action=CommentAction.CREATED, restored=known_id is not None)
     # More than one is left by a death between creating the new and deleting the old.
     newest = max(ours, key=lambda comment: comment.id)
-    kept = await writes.update(newest, recreate=notify and newest.id == known_id)
+    latest = await writer.update(newest, recreate=notify and newest.id == known_id)
     for comment in ours:
-        if comment.id != kept.id:
+        if comment.id != latest.id:
             await fence()
             await github.delete_comment(repository, comment.id)
-    return kept
+    return latest
 
 
 class _Comments(Struct, frozen=True, kw_only=True):

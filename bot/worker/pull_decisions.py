@@ -84,8 +84,8 @@ def wants_comment(suite: Suite, row: PullRow, pull: Subject, changed_paths: Sequ
 
 
 def not_measured_reason(suite: Suite, pull: Subject) -> str | None:
-    """Why nothing is measured where nothing is said; None where a check would be of no use: a draft cannot be
-    merged, and a branch has nobody who waits."""
+    """Why nothing is measured if there is nothing to say. None if a check would be of no use: a draft cannot
+    be merged, and nobody waits for a branch."""
     if isinstance(pull, Branch) or (pull.draft and not suite.triggers.drafts):
         return None
     if not suite.triggers.pull_request:
