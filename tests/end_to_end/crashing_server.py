@@ -26,7 +26,7 @@ CALLS: dict[str, tuple[Any, str]] = {
     "launch": (LocalCluster, "launch"),
     "launch with xpk": (XpkCluster, "launch"),
     "delete": (LocalCluster, "delete"),
-    "keep the log": (RunStep, "_kept"),
+    "keep the log": (RunStep, "_copy_log"),
     "read the log": (collect, "read_log_file"),
     "settle": (BudgetGate, "settle"),
 }
