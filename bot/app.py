@@ -40,7 +40,7 @@ from bot.settings import Settings
 from bot.storage import deliveries, queue
 from bot.storage.database import Database
 from bot.storage.rate_limit import SharedRequestCount
-from bot.storage.tables import CHORE, DELIVERY, MAINLINE, MERGE_GROUP, PULL_REQUEST, RUN
+from bot.storage.tables import DELIVERY, MAIN_BRANCH, MAINTENANCE_TASK, MERGE_GROUP, PULL_REQUEST, RUN
 from bot.templating import Renderer
 from bot.web.auth.keys import LinkKey
 from bot.web.former_names import FormerNames
@@ -110,7 +110,7 @@ def maintenance_queue(
     step = TaskStep(
         database=database, tasks={DELIVERY_BACKFILL: backfill, RECONCILIATION: reconciliation}, now=time.time
     )
-    return WorkQueue(table=CHORE, step=step, at_once=2)
+    return WorkQueue(table=MAINTENANCE_TASK, step=step, at_once=2)
 
 
 SHUTDOWN_SECONDS = 6.0
@@ -240,7 +240,7 @@ def _worker(parts: AppParts, wake: Callable[[], None]) -> Worker:
         WorkQueue(table=DELIVERY, step=delivery, at_once=DELIVERIES_AT_ONCE),
         WorkQueue(table=PULL_REQUEST, step=pull, at_once=PULLS_AT_ONCE),
         WorkQueue(table=RUN, step=run, at_once=RUNS_AT_ONCE),
-        WorkQueue(table=MAINLINE, step=main),
+        WorkQueue(table=MAIN_BRANCH, step=main),
         WorkQueue(table=MERGE_GROUP, step=_merge_queue_step(parts, suites)),
         maintenance_queue(parts.database, parts.github, pulls_only=parts.settings.pulls_only, wake=wake),
     )

@@ -263,7 +263,7 @@ def _case_runs(
     row: PullRow,
     subject: tuple[Subject, HeadFacts],
 ) -> CaseRuns:
-    looked = row.looks.get(key)
+    looked = row.interim_analyses.get(key)
     head, base = _choose_sides(candidates, row, subject)
     if other_devices := candidates.others.left_out((*head.runs, *base.runs)):
         candidates = candidates.on_our_devices()

@@ -59,15 +59,15 @@ class RunChange(StrEnum):
 
 def run_status(row: Mapping[Any, Any]) -> RunStatus:
     """The status of a row's run; a fresh one if none is stored yet."""
-    if row["standing"] is not None:
-        return _DECODE_STATUS(row["standing"])
+    if row["status"] is not None:
+        return _DECODE_STATUS(row["status"])
     job = decode_job(row["job"])
     return RunStatus(name=job.name, timeout_seconds=job.timeout_seconds, state=RunState(row["state"]))
 
 
 def run_statuses(connection: Connection, ids: Collection[str]) -> dict[str, RunStatus]:
     """The statuses of these runs, by id; runs that we did not launch are left out."""
-    known = select(RUN.c.id, RUN.c.state, RUN.c.standing, RUN.c.job)
+    known = select(RUN.c.id, RUN.c.state, RUN.c.status, RUN.c.job)
     rows = connection.execute(known.where(RUN.c.id.in_(sorted(ids)), RUN.c.job.is_not(None)))
     return {row["id"]: run_status(row) for row in rows.mappings()}
 
@@ -84,7 +84,7 @@ def local_runs(connection: Connection) -> tuple[str, ...]:
 
 def statuses_by_key(connection: Connection, keys: Collection[str]) -> dict[str, RunStatus]:
     """The statuses of the runs with these keys, by id."""
-    known = select(RUN.c.id, RUN.c.state, RUN.c.standing, RUN.c.job)
+    known = select(RUN.c.id, RUN.c.state, RUN.c.status, RUN.c.job)
     rows = connection.execute(known.where(RUN.c.key.in_(sorted(keys)), RUN.c.job.is_not(None)))
     return {row["id"]: run_status(row) for row in rows.mappings()}
 
@@ -131,7 +131,7 @@ def decode_job(text: str) -> Job:
 
 def run_demand(connection: Connection, run: str) -> Demand:
     """Whether the run is to go on: an operator decides, otherwise whether anything wants it."""
-    action = connection.execute(select(RUN.c.wish).where(RUN.c.id == run)).scalar_one_or_none()
+    action = connection.execute(select(RUN.c.operator_action).where(RUN.c.id == run)).scalar_one_or_none()
     if action == OperatorAction.CANCEL:
         return Demand.UNWANTED
     if action == OperatorAction.RUN or runs.wanters(connection, run):
@@ -156,14 +156,16 @@ def release_run(
     """
     values: dict[str, Any] = {
         "state": record.state,
-        "standing": msgspec.json.encode(after).decode(),
+        "status": msgspec.json.encode(after).decode(),
         "started": record.started,
         "log_uri": record.log_uri,
         "attempt": after.attempt,
     }
     if record.state in TERMINAL_STATES:
         # The stored value: an operator may have acted since the row was claimed.
-        values["wish"] = case((RUN.c.wish == OperatorAction.RUN, null()), else_=RUN.c.wish)
+        values["operator_action"] = case(
+            (RUN.c.operator_action == OperatorAction.RUN, null()), else_=RUN.c.operator_action
+        )
     if not queue.release(connection, held, due=due, values=values):
         return False
     if measured is not None:
@@ -257,9 +259,9 @@ def retry_run(connection: Connection, run: str, *, now: float) -> bool:
     again = next_attempt(run_status(row), why=RETRY_REASON, now=now)
     values = {
         "state": again.state,
-        "standing": msgspec.json.encode(again).decode(),
+        "status": msgspec.json.encode(again).decode(),
         "attempt": again.attempt,
-        "wish": OperatorAction.RUN,
+        "operator_action": OperatorAction.RUN,
         "due": now,
         "lease_until": 0.0,
         "token": RUN.c.token + 1,
@@ -291,7 +293,7 @@ def _launched_run(connection: Connection, row: RowMapping) -> LaunchedRun:
         status=run_status(row),
         wanted_by=tuple(pulls),
         branches=tuple(branches),
-        action=OperatorAction(row["wish"]) if row["wish"] else None,
+        action=OperatorAction(row["operator_action"]) if row["operator_action"] else None,
         error=row["error"],
         planned_at=row["seen"],
     )

@@ -23,7 +23,7 @@ from bot.storage.sql import insert, insert_missing, upsert
 from bot.storage.tables import (
     CASE_KEY,
     LANDING,
-    MAINLINE,
+    MAIN_BRANCH,
     MEASUREMENT,
     MERGE_GROUP,
     PULL_REQUEST,
@@ -34,21 +34,21 @@ from bot.storage.tables import (
 
 def enqueue_main(connection: Connection, *, repository: str, installation: int, now: float) -> None:
     """Make main due now."""
-    values = {"wanted": MAINLINE.c.wanted + 1, "due": now, "installation": installation}
-    upsert(connection, MAINLINE, {"repository": repository}, values, new={"wanted": 0})
+    values = {"wanted": MAIN_BRANCH.c.wanted + 1, "due": now, "installation": installation}
+    upsert(connection, MAIN_BRANCH, {"repository": repository}, values, new={"wanted": 0})
 
 
 def touch_main(connection: Connection, repository: str, *, now: float) -> None:
     """Make main due now if we measure it: one of its runs is over, or its configuration changed."""
-    here = MAINLINE.c.repository == repository
-    connection.execute(update(MAINLINE).where(here).values(wanted=MAINLINE.c.wanted + 1, due=now))
+    here = MAIN_BRANCH.c.repository == repository
+    connection.execute(update(MAIN_BRANCH).where(here).values(wanted=MAIN_BRANCH.c.wanted + 1, due=now))
 
 
 def release_main(
     connection: Connection, held: Claim, *, now: float, due: float | None, scheduled: str | None
 ) -> bool:
     """Release main's row; it is due at once if it was enqueued meanwhile."""
-    again = case((MAINLINE.c.wanted != held.row["wanted"], now), else_=due)
+    again = case((MAIN_BRANCH.c.wanted != held.row["wanted"], now), else_=due)
     return release(connection, held, due=None, values={"scheduled": scheduled, "due": again})
 
 

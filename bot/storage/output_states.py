@@ -40,7 +40,7 @@ class OutputState(StrEnum):
 
 def comment_state(row: Mapping[Any, Any]) -> CommentState:
     """The comment's state, from the row."""
-    comment_id, deletions = row["comment_id"], row["comment_lost"]
+    comment_id, deletions = row["comment_id"], row["comment_deletions"]
     if deletions >= MAX_COMMENT_DELETIONS:
         return RemovedComment()
     if comment_id is None:
@@ -49,9 +49,9 @@ def comment_state(row: Mapping[Any, Any]) -> CommentState:
         return DirtyComment(id=comment_id, severity=row["comment_severity"], deletions=deletions)
     return PostedComment(
         id=comment_id,
-        digest=row["comment_hash"],
+        digest=row["comment_digest"],
         severity=row["comment_severity"],
-        change_digest=row["comment_decided"] or "",
+        change_digest=row["comment_change_digest"] or "",
         written_at=row["comment_written"] or 0.0,
         deletions=deletions,
     )
@@ -62,29 +62,29 @@ def comment_values(state: CommentState) -> dict[str, Any]:
     values: dict[str, Any] = {
         "comment_state": OutputState.UNKNOWN,
         "comment_id": None,
-        "comment_hash": None,
+        "comment_digest": None,
         "comment_severity": 0,
-        "comment_decided": None,
+        "comment_change_digest": None,
         "comment_written": None,
-        "comment_lost": 0,
+        "comment_deletions": 0,
     }
     match state:
         case NoComment():
             return values
         case RemovedComment():
-            return {**values, "comment_lost": MAX_COMMENT_DELETIONS}
+            return {**values, "comment_deletions": MAX_COMMENT_DELETIONS}
         case DirtyComment():
-            known = {"comment_severity": state.severity, "comment_lost": state.deletions}
+            known = {"comment_severity": state.severity, "comment_deletions": state.deletions}
             return {**values, "comment_id": state.id, **known}
         case PostedComment():
             return {
                 "comment_state": OutputState.WRITTEN,
                 "comment_id": state.id,
-                "comment_hash": state.digest,
+                "comment_digest": state.digest,
                 "comment_severity": state.severity,
-                "comment_decided": state.change_digest,
+                "comment_change_digest": state.change_digest,
                 "comment_written": state.written_at,
-                "comment_lost": state.deletions,
+                "comment_deletions": state.deletions,
             }
         case _:
             assert_never(state)
@@ -98,7 +98,7 @@ def check_state(row: Mapping[Any, Any]) -> CheckState:
     target = _target(CheckForm(form), row["check_id"])
     if row["check_state"] != OutputState.WRITTEN:
         return DirtyCheck(head_sha=head_sha, target=target, pending=pending)
-    return PostedCheck(head_sha=head_sha, target=target, digest=row["check_hash"], pending=pending)
+    return PostedCheck(head_sha=head_sha, target=target, digest=row["check_digest"], pending=pending)
 
 
 def _target(form: CheckForm, check_id: int | None) -> CheckTarget:
@@ -115,7 +115,7 @@ def check_values(state: CheckState) -> dict[str, Any]:
             "check_kind": None,
             "check_id": None,
             "check_head": None,
-            "check_hash": None,
+            "check_digest": None,
             "check_pending": None,
         }
     posted = isinstance(state, PostedCheck)
@@ -124,7 +124,7 @@ def check_values(state: CheckState) -> dict[str, Any]:
         "check_kind": form_of(state.target),
         "check_id": state.target.id if isinstance(state.target, CheckRun) else None,
         "check_head": state.head_sha,
-        "check_hash": state.digest if isinstance(state, PostedCheck) else None,
+        "check_digest": state.digest if isinstance(state, PostedCheck) else None,
         "check_pending": state.pending,
     }
 

@@ -103,10 +103,10 @@ class PullRow(Struct, frozen=True, kw_only=True):
     outputs: Mapping[str, msgspec.Raw] = {}
     trouble: str | None = None
     commands: tuple[CommandRecord, ...] = ()
-    looks: dict[CaseKey, InterimAnalyses] = {}
+    interim_analyses: dict[CaseKey, InterimAnalyses] = {}
 
 
-_TYPED_COLUMNS = {"kind", "comment", "check", "outputs", "commands", "looks"}
+_TYPED_COLUMNS = {"kind", "comment", "check", "outputs", "commands", "interim_analyses"}
 _PLAIN_COLUMNS = tuple(name for name in PullRow.__struct_fields__ if name not in _TYPED_COLUMNS)
 _COMMANDS, _INTERIM = json_decoder(tuple[CommandRecord, ...]), json_decoder(dict[str, InterimAnalyses])
 _OUTPUTS = json_decoder(dict[str, msgspec.Raw])
@@ -121,7 +121,7 @@ def pull_row(row: Mapping[Any, Any]) -> PullRow:
         check=check_state(row),
         outputs=_OUTPUTS(row["outputs"]),
         commands=_COMMANDS(row["commands"]),
-        looks={CaseKey.parse(key): one for key, one in _INTERIM(row["looks"]).items()},
+        interim_analyses={CaseKey.parse(key): one for key, one in _INTERIM(row["interim_analyses"]).items()},
     )
 
 
@@ -254,7 +254,7 @@ def _new_row(repository: str, number: int, installation: int, now: float) -> dic
         "wanted": 0,
         "done": 0,
         "commands": "[]",
-        "looks": "{}",
+        "interim_analyses": "{}",
         "comment_severity": 0,
         "due": now,
     }
@@ -272,7 +272,7 @@ def _new_head(sha: str, now: float) -> dict[str, Any]:
         REPORT.c.number == PULL_REQUEST.c.number,
         REPORT.c.head_sha == sha,
     )
-    moved = {"head_seen": now, "head_sha": sha, "looks": "{}"}
+    moved = {"head_seen": now, "head_sha": sha, "interim_analyses": "{}"}
     return {name: case((reported, PULL_REQUEST.c[name]), else_=value) for name, value in moved.items()}
 
 
@@ -380,7 +380,7 @@ def mark_comment_dirty(connection: Connection, *, repository: str, number: int) 
     connection.execute(
         update(PULL_REQUEST)
         .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number == number)
-        .values(comment_state=OutputState.UNKNOWN, comment_hash=None)
+        .values(comment_state=OutputState.UNKNOWN, comment_digest=None)
     )
 
 
@@ -394,7 +394,7 @@ def mark_check_dirty(
         .where(PULL_REQUEST.c.repository == repository, PULL_REQUEST.c.number == number)
         .values(
             check_state=OutputState.UNKNOWN,
-            check_hash=None,
+            check_digest=None,
             check_kind=kind,
             check_head=head_sha,
             check_id=case((same, PULL_REQUEST.c.check_id), else_=None),
@@ -409,7 +409,7 @@ def mark_check_reset(
     requests whose head it is. A check of an older head is concluded like a pending one."""
     again = {
         "check_state": OutputState.CHANGED,
-        "check_hash": None,
+        "check_digest": None,
         "wanted": PULL_REQUEST.c.wanted + 1,
         "due": now,
     }
@@ -445,7 +445,7 @@ def mark_comment_changed(
         .where(ours)
         .values(
             comment_state=OutputState.CHANGED,
-            comment_hash=None,
+            comment_digest=None,
             wanted=PULL_REQUEST.c.wanted + 1,
             due=now,
         )

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, and_, case, func, select, upda
 from sqlalchemy import Table as Table  # noqa: PLC0414 - named by those who work through here
 
 from bot.storage.sql import insert_missing
-from bot.storage.tables import CHORE, DELIVERY, PULL_REQUEST, RUN
+from bot.storage.tables import DELIVERY, MAINTENANCE_TASK, PULL_REQUEST, RUN
 
 _NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
 """Characters that JSON may carry and that PostgreSQL, or UTF-8, cannot."""
@@ -129,9 +129,11 @@ def _is_row(table: Table, row: Mapping[Any, Any]) -> ColumnElement[bool]:
 def schedule_jobs(connection: Connection, names: Sequence[str], *, now: float) -> None:
     """Make these scheduled jobs due now; a job that runs is left alone."""
     for name in names:
-        insert_missing(connection, CHORE, name=name, due=now)
+        insert_missing(connection, MAINTENANCE_TASK, name=name, due=now)
     connection.execute(
-        update(CHORE).where(CHORE.c.name.in_(names), CHORE.c.lease_until <= now).values(due=now)
+        update(MAINTENANCE_TASK)
+        .where(MAINTENANCE_TASK.c.name.in_(names), MAINTENANCE_TASK.c.lease_until <= now)
+        .values(due=now)
     )
 
 

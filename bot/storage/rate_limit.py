@@ -12,7 +12,7 @@ from sqlalchemy import Connection, and_, delete, func, select
 
 from bot.storage.database import Database, DatabaseUnavailable
 from bot.storage.sql import insert_missing, upsert
-from bot.storage.tables import GIVEN, REPOSITORY, SENT
+from bot.storage.tables import COMMAND_USE, GITHUB_USE, REPOSITORY
 
 MAX_COMMANDS = 20
 """Of one person on one repository in `WINDOW_SECONDS`: far more than reading the answers leaves time for,
@@ -34,20 +34,20 @@ def consume(
     connection: Connection, repository: str, person: int, *, name: str, count: int, made: float
 ) -> RateDecision:
     """Count `count` commands of one comment, given at `made`; they run together or not at all."""
-    here = and_(GIVEN.c.repository == repository, GIVEN.c.person == person)
+    here = and_(COMMAND_USE.c.repository == repository, COMMAND_USE.c.person == person)
     # Lock the repository: two that count at the same time would both find room for one more.
     connection.execute(select(REPOSITORY.c.id).where(REPOSITORY.c.full_name == repository).with_for_update())
-    connection.execute(delete(GIVEN).where(here, GIVEN.c.made < made - WINDOW_SECONDS))
+    connection.execute(delete(COMMAND_USE).where(here, COMMAND_USE.c.made < made - WINDOW_SECONDS))
     known = _earlier_decision(connection, here, name)
     if known is not None:
         return known
-    counted = select(GIVEN.c.made).where(here, GIVEN.c.counted).order_by(GIVEN.c.made)
+    counted = select(COMMAND_USE.c.made).where(here, COMMAND_USE.c.counted).order_by(COMMAND_USE.c.made)
     times = list(connection.execute(counted).scalars())
     allowed = len(times) + count <= MAX_COMMANDS
     first = _first_refused(connection, here) is None
     for place in range(count):
         row = {"repository": repository, "person": person, "name": f"{name}:{place:02}"}
-        insert_missing(connection, GIVEN, **row, counted=allowed, made=made)
+        insert_missing(connection, COMMAND_USE, **row, counted=allowed, made=made)
     if allowed:
         return RateDecision(allowed=True)
     freed = times[len(times) + count - MAX_COMMANDS - 1] if times else made
@@ -56,7 +56,11 @@ def consume(
 
 def _earlier_decision(connection: Connection, here: Any, name: str) -> RateDecision | None:
     """The decision when it was counted before: a delivery may be processed twice."""
-    row = connection.execute(select(GIVEN).where(here, GIVEN.c.name == f"{name}:00")).mappings().first()
+    row = (
+        connection.execute(select(COMMAND_USE).where(here, COMMAND_USE.c.name == f"{name}:00"))
+        .mappings()
+        .first()
+    )
     if row is None:
         return None
     return RateDecision(
@@ -68,11 +72,14 @@ def _earlier_decision(connection: Connection, here: Any, name: str) -> RateDecis
 
 def _first_refused(connection: Connection, here: Any) -> str | None:
     """The name of the first command refused since the last one that ran."""
-    newest = connection.execute(select(func.max(GIVEN.c.made)).where(here, GIVEN.c.counted)).scalar() or 0.0
+    newest = (
+        connection.execute(select(func.max(COMMAND_USE.c.made)).where(here, COMMAND_USE.c.counted)).scalar()
+        or 0.0
+    )
     refused = (
-        select(GIVEN.c.name)
-        .where(here, GIVEN.c.counted.is_(False), GIVEN.c.made >= newest)
-        .order_by(GIVEN.c.made, GIVEN.c.name)
+        select(COMMAND_USE.c.name)
+        .where(here, COMMAND_USE.c.counted.is_(False), COMMAND_USE.c.made >= newest)
+        .order_by(COMMAND_USE.c.made, COMMAND_USE.c.name)
         .limit(1)
     )
     name = connection.execute(refused).scalar()
@@ -105,16 +112,14 @@ def exchange_counts(
     connection: Connection, installation: int, *, process: str, sent: Sequence[SentCount], since: int
 ) -> list[SentCount]:
     """Save what this process sent, delete what no longer counts, and return what the others sent since."""
-    here, own = SENT.c.installation == installation, SENT.c.process == process
-    connection.execute(delete(SENT).where(here, SENT.c.stretch < since))
-    for stretch, writes, points in sent:
-        key = {"installation": installation, "process": process, "stretch": stretch}
-        upsert(connection, SENT, key, {"writes": writes, "points": points})
+    here, own = GITHUB_USE.c.installation == installation, GITHUB_USE.c.process == process
+    connection.execute(delete(GITHUB_USE).where(here, GITHUB_USE.c.period < since))
+    for period, writes, points in sent:
+        key = {"installation": installation, "process": process, "period": period}
+        upsert(connection, GITHUB_USE, key, {"writes": writes, "points": points})
     others = (
-        select(SENT.c.stretch, func.sum(SENT.c.writes), func.sum(SENT.c.points))
-        .where(here, ~own, SENT.c.stretch >= since)
-        .group_by(SENT.c.stretch)
+        select(GITHUB_USE.c.period, func.sum(GITHUB_USE.c.writes), func.sum(GITHUB_USE.c.points))
+        .where(here, ~own, GITHUB_USE.c.period >= since)
+        .group_by(GITHUB_USE.c.period)
     )
-    return [
-        (int(stretch), int(writes), int(points)) for stretch, writes, points in connection.execute(others)
-    ]
+    return [(int(period), int(writes), int(points)) for period, writes, points in connection.execute(others)]

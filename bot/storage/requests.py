@@ -19,7 +19,7 @@ from bot.runs.run_status import TERMINAL_STATES
 from bot.storage import main_branch, pull_requests, runs
 from bot.storage.pull_requests import CommandRecord
 from bot.storage.sql import json_decoder, upsert
-from bot.storage.tables import ACKNOWLEDGEMENT, APPROVAL, ASK
+from bot.storage.tables import ACKNOWLEDGEMENT, APPROVAL, RUN_REQUEST
 
 CANCELLATION = "withdrawal"
 
@@ -40,14 +40,14 @@ def save_request(
     key = {"repository": repository, "number": number, "source": source, "name": one.name}
     keys = msgspec.json.encode([str(case) for case in sorted(one.keys)]).decode()
     values = {"keys": keys, "by": one.by, "fresh": fresh, "head_sha": one.head_sha, "made": one.made}
-    upsert(connection, ASK, key, values)
+    upsert(connection, RUN_REQUEST, key, values)
 
 
 def run_requests(
     connection: Connection, repository: str, number: int
 ) -> tuple[RunRequest | Cancellation, ...]:
     """All requests and cancellations of a pull request, in the order in which people made them."""
-    rows = connection.execute(select(ASK).where(_requests_of(repository, number))).mappings()
+    rows = connection.execute(select(RUN_REQUEST).where(_requests_of(repository, number))).mappings()
     return tuple(sorted((_read_request(row) for row in rows), key=lambda one: one.order))
 
 
@@ -55,12 +55,12 @@ def drop_request(
     connection: Connection, repository: str, number: int, *, source: RequestSource, name: str, made: float
 ) -> bool:
     """Delete a request made no later than `made` (Unix seconds); False if there is none."""
-    older = and_(ASK.c.source == source, ASK.c.name == name, ASK.c.made <= made)
-    return connection.execute(delete(ASK).where(_requests_of(repository, number), older)).rowcount > 0
+    older = and_(RUN_REQUEST.c.source == source, RUN_REQUEST.c.name == name, RUN_REQUEST.c.made <= made)
+    return connection.execute(delete(RUN_REQUEST).where(_requests_of(repository, number), older)).rowcount > 0
 
 
 def _requests_of(repository: str, number: int) -> Any:
-    return and_(ASK.c.repository == repository, ASK.c.number == number)
+    return and_(RUN_REQUEST.c.repository == repository, RUN_REQUEST.c.number == number)
 
 
 def _read_request(row: Any) -> RunRequest | Cancellation:
@@ -111,7 +111,7 @@ def save_acknowledgement(connection: Connection, repository: str, number: int, o
     """Save an acknowledgement in place of the earlier one of its case and variant."""
     key = {"repository": repository, "number": number, "case": one.case, "variant": one.variant}
     values = {name: getattr(one, name) for name in _ACKNOWLEDGEMENT_FIELDS if name not in key}
-    values |= {"verdict": one.verdict.value, "grounds": msgspec.json.encode(one.grounds).decode()}
+    values |= {"verdict": one.verdict.value, "acknowledged_state": msgspec.json.encode(one.grounds).decode()}
     upsert(connection, ACKNOWLEDGEMENT, key, values)
 
 
@@ -129,7 +129,7 @@ def list_acknowledgements(
         Acknowledgement(
             **{name: row[name] for name in _ACKNOWLEDGEMENT_FIELDS},
             verdict=RowState(row["verdict"]),
-            grounds=_DECODE_GROUNDS(row["grounds"]),
+            grounds=_DECODE_GROUNDS(row["acknowledged_state"]),
         )
         for row in rows.mappings()
     )

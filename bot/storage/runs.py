@@ -316,9 +316,9 @@ def plan_runs(
     that was cancelled because nobody wanted it counts as new: it starts from the beginning.
     """
     ids = [one.record.id for one in planned]
-    states = select(RUN.c.id, RUN.c.state, RUN.c.wish).where(RUN.c.id.in_(ids))
+    states = select(RUN.c.id, RUN.c.state, RUN.c.operator_action).where(RUN.c.id.in_(ids))
     # What an operator cancelled stays cancelled until an operator retries it.
-    known = {row.id: row.wish or row.state for row in connection.execute(states)}
+    known = {row.id: row.operator_action or row.state for row in connection.execute(states)}
     new = 0
     for place, one in enumerate(planned):
         # Each a little later, so that they start in this order.
@@ -338,7 +338,7 @@ def _insert_planned(connection: Connection, one: PlannedRun, number: int, due: f
     """
     values = _record_values(one.record)
     values |= {"price": one.price, "charged_to": one.charged_to, "charged_number": number, "waiting": None}
-    values |= {"job": msgspec.json.encode(one.job).decode(), "seen": due, "due": due, "standing": None}
+    values |= {"job": msgspec.json.encode(one.job).decode(), "seen": due, "due": due, "status": None}
     save_case_key(connection, one.record)
     upsert(connection, RUN, {"id": one.record.id}, values, where=RUN.c.state == RunState.CANCELLED)
 

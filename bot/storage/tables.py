@@ -87,20 +87,20 @@ PULL_REQUEST = Table(
     Column("wanted", Integer, nullable=False),
     Column("done", Integer, nullable=False),
     Column("commands", Text, nullable=False),
-    Column("looks", Text, nullable=False),
+    Column("interim_analyses", Text, nullable=False),
     Column("comment_id", BigInteger, nullable=True),
     Column("comment_state", String, nullable=False, server_default="unknown"),
-    Column("comment_hash", String, nullable=True),
+    Column("comment_digest", String, nullable=True),
     Column("comment_severity", Integer, nullable=False),
-    Column("comment_decided", String, nullable=True),
+    Column("comment_change_digest", String, nullable=True),
     Column("comment_written", Float, nullable=True),
     Column("check_kind", String, nullable=True),
     Column("check_state", String, nullable=False, server_default="unknown"),
     Column("check_id", BigInteger, nullable=True),
     Column("check_head", String, nullable=True),
-    Column("check_hash", String, nullable=True),
+    Column("check_digest", String, nullable=True),
     Column("check_pending", Boolean, nullable=True),
-    Column("comment_lost", Integer, nullable=False, default=0, server_default="0"),
+    Column("comment_deletions", Integer, nullable=False, default=0, server_default="0"),
     Column("trouble", Text, nullable=True),
     Column("outputs", Text, nullable=False, server_default="{}"),
     *lease_columns(),
@@ -123,7 +123,7 @@ RUN = Table(
     Column("generation", String, nullable=True),
     Column("key", String, nullable=True),
     Column("job", Text, nullable=True),
-    Column("standing", Text, nullable=True),
+    Column("status", Text, nullable=True),
     Column("attempt", Integer, nullable=False),
     Column("seen", Float, nullable=False),
     Column("tree", String, nullable=True),
@@ -133,7 +133,7 @@ RUN = Table(
     Column("charged_to", String, nullable=True),
     Column("charged_number", Integer, nullable=True),
     Column("waiting", Text, nullable=True),
-    Column("wish", String, nullable=True),
+    Column("operator_action", String, nullable=True),
     *lease_columns(),
     Index(None, "due"),
     Index(None, "repository", "branch", "case", "variant", "started"),
@@ -208,8 +208,8 @@ SESSION = Table(
     Index(None, "expires"),
 )
 
-ASK = Table(
-    "ask",
+RUN_REQUEST = Table(
+    "run_request",
     METADATA,
     Column("repository", String, primary_key=True),
     Column("number", Integer, primary_key=True),
@@ -245,11 +245,11 @@ ACKNOWLEDGEMENT = Table(
     Column("by", String, nullable=False),
     Column("reason", Text, nullable=False),
     Column("made", Float, nullable=False),
-    Column("grounds", Text, nullable=False),
+    Column("acknowledged_state", Text, nullable=False),
 )
 
-GIVEN = Table(
-    "given",
+COMMAND_USE = Table(
+    "command_use",
     METADATA,
     Column("repository", String, primary_key=True),
     Column("person", BigInteger, primary_key=True),
@@ -277,8 +277,8 @@ SPEND = Table(
     Index(None, "place", "ended"),
 )
 
-MAINLINE = Table(
-    "mainline",
+MAIN_BRANCH = Table(
+    "main_branch",
     METADATA,
     Column("repository", String, primary_key=True),
     Column("installation", BigInteger, nullable=False),
@@ -313,27 +313,27 @@ MERGE_GROUP = Table(
     Index(None, "due"),
 )
 
-SENT = Table(
-    "sent",
+GITHUB_USE = Table(
+    "github_use",
     METADATA,
     Column("installation", BigInteger, primary_key=True),
     Column("process", String, primary_key=True),
-    Column("stretch", Integer, primary_key=True),
+    Column("period", Integer, primary_key=True),
     Column("writes", Integer, nullable=False),
     Column("points", Integer, nullable=False),
 )
 
-CHORE = Table(
-    "chore",
+MAINTENANCE_TASK = Table(
+    "maintenance_task",
     METADATA,
     Column("name", String, primary_key=True),
-    Column("mark", Text, nullable=True),
+    Column("position", Text, nullable=True),
     *lease_columns(),
     Index(None, "due"),
 )
 
-MARK = Table(
-    "mark",
+NAMED_VALUE = Table(
+    "named_value",
     METADATA,
     Column("name", String, primary_key=True),
     Column("value", Text, nullable=False),

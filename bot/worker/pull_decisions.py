@@ -98,7 +98,7 @@ def at_current_head(row: PullRow, pull: Subject, now: float) -> PullRow:
     if row.head_sha == pull.head_sha:
         return row
     first_seen = row.head_seen if row.head_sha is None else now
-    return replace(row, head_sha=pull.head_sha, head_seen=first_seen, looks={})
+    return replace(row, head_sha=pull.head_sha, head_seen=first_seen, interim_analyses={})
 
 
 def import_queries(pull: Subject, facts: HeadFacts, suite: Suite) -> tuple[ImportQuery, ...]:

@@ -228,7 +228,9 @@ class PullStep(Struct, frozen=True, kw_only=True):
         if result.head_moved:
             return _StepResult(due=due, values=result.values)
         looks = {str(key): InterimAnalyses(look=one.look, runs=one.runs) for key, one in built.looks.items()}
-        return _StepResult(due=due, values={**result.values, "looks": msgspec.json.encode(looks).decode()})
+        return _StepResult(
+            due=due, values={**result.values, "interim_analyses": msgspec.json.encode(looks).decode()}
+        )
 
     async def _publish(self, current: _CurrentPull, content: Content, config: CheckConfig) -> PublishResult:
         return await self.publisher.publish(

@@ -103,14 +103,14 @@ def test_a_new_head_is_seen_from_now_on(database: Database) -> None:
     """A push that we hear of starts the head's clock anew and drops the looks at the old one."""
     _want(database, 10.0, head_sha="a" * 40)
     held = _taken(database, 10.0)
-    values = {"head_sha": "a" * 40, "head_seen": 5.0, "looks": '{"x/y":{"look":2,"runs":"abc"}}'}
+    values = {"head_sha": "a" * 40, "head_seen": 5.0, "interim_analyses": '{"x/y":{"look":2,"runs":"abc"}}'}
     database.now(pull_requests.release_pull, held, now=11.0, due=None, values=values)
-    assert _found(database).looks == {CaseKey("x", "y"): InterimAnalyses(look=2, runs="abc")}
+    assert _found(database).interim_analyses == {CaseKey("x", "y"): InterimAnalyses(look=2, runs="abc")}
     _want(database, 20.0, head_sha="a" * 40)
     assert _found(database).head_seen == 5.0
     _want(database, 30.0, head_sha="b" * 40)
     row = _found(database)
-    assert (row.head_sha, row.head_seen, row.looks) == ("b" * 40, 30.0, {})
+    assert (row.head_sha, row.head_seen, row.interim_analyses) == ("b" * 40, 30.0, {})
 
 
 def test_a_late_push_resets_no_interim_analyses(database: Database) -> None:
@@ -120,12 +120,12 @@ def test_a_late_push_resets_no_interim_analyses(database: Database) -> None:
     old = replace(REPORT, number=7, head_sha="a" * 40)
     database.now(reports.save, old, headline="x")
     looks = '{"x/y":{"look":2,"runs":"abc"}}'
-    values = {"head_sha": "b" * 40, "head_seen": 5.0, "looks": looks, "head_branch": "feat/x"}
+    values = {"head_sha": "b" * 40, "head_seen": 5.0, "interim_analyses": looks, "head_branch": "feat/x"}
     database.now(pull_requests.release_pull, _taken(database, 10.0), now=11.0, due=None, values=values)
 
     def row() -> tuple[object, ...]:
         found = _found(database)
-        return found.head_sha, found.head_seen, len(found.looks)
+        return found.head_sha, found.head_seen, len(found.interim_analyses)
 
     _want(database, 20.0, head_sha="a" * 40)
     assert ("b" * 40, 5.0, 1) == row()
@@ -228,9 +228,11 @@ def test_commands_come_back_as_they_were_written(text: str, result: str, positio
         refused=True,
         position=position,
     )
-    row: dict[str, Any] = {**dict.fromkeys(PULL_REQUEST.c.keys()), "comment_lost": 0, "outputs": "{}"}
+    row: dict[str, Any] = {**dict.fromkeys(PULL_REQUEST.c.keys()), "comment_deletions": 0, "outputs": "{}"}
     row |= {"kind": "pull_request", "comment_state": "unknown", "check_state": "unknown"}
-    read = pull_requests.pull_row({**row, "commands": pull_requests._json([command]), "looks": "{}"})
+    read = pull_requests.pull_row(
+        {**row, "commands": pull_requests._json([command]), "interim_analyses": "{}"}
+    )
     assert read.commands == (command,)
 
 

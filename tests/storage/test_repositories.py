@@ -21,7 +21,7 @@ from bot.storage import main_branch, pull_requests, queue, reports, repositories
 from bot.storage.database import Database
 from bot.storage.output_states import CheckForm, OutputState
 from bot.storage.repositories import RepositoryRow
-from bot.storage.tables import MAINLINE, PULL_REQUEST, WANT
+from bot.storage.tables import MAIN_BRANCH, PULL_REQUEST, WANT
 from tests.publish.test_check import REPORT
 
 ACME = RepositoryRow(
@@ -91,7 +91,7 @@ def test_every_table_that_names_a_repository_follows(database: Database) -> None
     database.now(repositories.save_repository, NAMED)
     database.now(main_branch.enqueue_main, repository="acme/maxtext", installation=1, now=NOW)
     database.now(repositories.save_repository, structs.replace(NAMED, full_name="acme/second"))
-    for table in (MAINLINE, WANT):
+    for table in (MAIN_BRANCH, WANT):
         left = select(table.c.repository).where(table.c.repository == "acme/maxtext")
         assert [] == database.now(_scalars, left)
 
@@ -111,7 +111,7 @@ def test_a_paused_repository_is_revived_with_its_installation(database: Database
 def test_only_our_comment_is_marked_as_changed(database: Database, comment_id: int, ours: bool) -> None:  # noqa: FBT001
     """Anybody may delete anybody's comment; ours is known by its id."""
     _open(database, "acme/maxtext")
-    values = {"comment_id": 5, "comment_state": OutputState.WRITTEN, "comment_hash": "x"}
+    values = {"comment_id": 5, "comment_state": OutputState.WRITTEN, "comment_digest": "x"}
     database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
     marked = database.now(
         pull_requests.mark_comment_changed,
@@ -129,7 +129,7 @@ def test_only_our_comment_is_marked_as_changed(database: Database, comment_id: i
 def test_a_reset_check_is_written_again(database: Database) -> None:
     """Every open pull request with a check on that commit."""
     _open(database, "acme/maxtext")
-    values = {"check_head": "a" * 40, "check_hash": "x"}
+    values = {"check_head": "a" * 40, "check_digest": "x"}
     database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
     for sha, numbers in (("b" * 40, ()), ("a" * 40, (7,))):
         reset = database.now(pull_requests.mark_check_reset, repository="acme/maxtext", head_sha=sha, now=NOW)
@@ -147,7 +147,7 @@ def test_a_reset_check_of_an_older_head_is_to_be_concluded(database: Database, n
         database.now(reports.save, report, headline="x")
 
     def reset(kind: CheckForm, sha: str) -> CheckState:
-        written = {"check_kind": kind, "check_state": OutputState.WRITTEN, "check_hash": "x"}
+        written = {"check_kind": kind, "check_state": OutputState.WRITTEN, "check_digest": "x"}
         check_id = 5 if kind is CheckForm.CHECK else None
         values = {**written, "check_head": head, "check_id": check_id, "check_pending": False}
         database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
@@ -166,7 +166,7 @@ def test_a_reset_check_of_an_older_head_is_to_be_concluded(database: Database, n
 def test_the_reset_check_of_a_closed_pull_request_is_written_again(database: Database) -> None:
     """It has no one to hear a command, and its commit may be main's by now."""
     _open(database, "acme/maxtext")
-    values = {"check_head": "a" * 40, "check_hash": "x", "open": False, "due": None}
+    values = {"check_head": "a" * 40, "check_digest": "x", "open": False, "due": None}
     database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
     reset = database.now(
         pull_requests.mark_check_reset, repository="acme/maxtext", head_sha="a" * 40, now=NOW

@@ -225,7 +225,7 @@ def test_a_cancelled_run_that_is_wanted_again_begins_anew(database: Database) ->
     assert states == {"gone": RunState.PLANNED, "done": RunState.ENDED}
     held = _claim(database, 50.0)
     assert held is not None
-    assert (held.row["id"], held.row["standing"]) == ("gone", None)
+    assert (held.row["id"], held.row["status"]) == ("gone", None)
 
 
 REPOSITORY, TREE = "acme/maxtext", "1" * 40

@@ -236,7 +236,7 @@ def test_a_deletion_waits_while_the_comment_may_be_one_that_is_being_written(sce
         held,
         now=NOW,
         due=None,
-        values={"comment_id": 99, "comment_state": "written", "comment_hash": "x"},
+        values={"comment_id": 99, "comment_state": "written", "comment_digest": "x"},
     )
     again = {**_deletion(), "again": 1}
     assert scene.take("issue_comment", again, name="d3") == ("done", "#7: our comment is looked at")
@@ -258,7 +258,7 @@ def test_a_deletion_waits_too_where_the_id_is_kept_while_it_is_looked_for(
             held,
             now=NOW,
             due=None,
-            values={"comment_id": 99, "comment_state": "written", "comment_hash": "x"},
+            values={"comment_id": 99, "comment_state": "written", "comment_digest": "x"},
         )
         return found
 

@@ -19,7 +19,7 @@ from bot.domain.run_request import RequestSource, RunRequest
 from bot.storage import main_branch, pull_requests, queue, repositories, requests, runs
 from bot.storage.database import Database
 from bot.storage.repositories import RepositoryRow
-from bot.storage.tables import MAINLINE, PULL_REQUEST
+from bot.storage.tables import MAIN_BRANCH, PULL_REQUEST
 from bot.verdict.measure import measure
 from bot.webhooks.app_events import RepositoryChange, RepositoryChanged
 from bot.worker.deliveries import AppEventHandler
@@ -68,7 +68,7 @@ class Scene:
         asyncio.run(suites.refresh(Repository(full_name=NAME, installation=1, default_branch="main")))
         self.forge.stand_in.state.requests.clear()
         self.database.now(main_branch.enqueue_main, repository=NAME, installation=1, now=self.now)
-        held = self.database.now(queue.claim, MAINLINE, owner="me", now=self.now, lease=30.0)
+        held = self.database.now(queue.claim, MAIN_BRANCH, owner="me", now=self.now, lease=30.0)
         assert held is not None
         step = MainBranchStep(
             database=self.database,
@@ -95,7 +95,7 @@ class Scene:
 
 
 def _due(connection: object) -> float | None:
-    due: float | None = connection.execute(MAINLINE.select()).mappings().one()["due"]  # type: ignore[attr-defined]
+    due: float | None = connection.execute(MAIN_BRANCH.select()).mappings().one()["due"]  # type: ignore[attr-defined]
     return due
 
 

@@ -85,10 +85,10 @@ def test_who_was_spoken_to_or_asks_gets_an_answer() -> None:
 
 def test_the_head_that_github_names_is_the_one_that_counts() -> None:
     """A head we had not heard of was pushed about now, and looks at the one before do not count for it."""
-    looked = row(looks={CaseKey("x", "linen"): InterimAnalyses(look=2, runs="abc")}, head_seen=5.0)
+    looked = row(interim_analyses={CaseKey("x", "linen"): InterimAnalyses(look=2, runs="abc")}, head_seen=5.0)
     assert at_current_head(looked, PULL, NOW) == looked
     moved = at_current_head(looked, pull(head_sha="d" * 40), NOW)
-    assert (moved.head_sha, moved.head_seen, moved.looks) == ("d" * 40, NOW, {})
+    assert (moved.head_sha, moved.head_seen, moved.interim_analyses) == ("d" * 40, NOW, {})
 
 
 def test_the_first_head_may_be_older_than_our_knowledge_of_it() -> None:

@@ -13,7 +13,7 @@ from bot.errors import NotFound
 from bot.storage import pull_requests, queue, repositories
 from bot.storage.database import Database
 from bot.storage.pull_requests import PullRow
-from bot.storage.tables import MAINLINE, PULL_REQUEST
+from bot.storage.tables import MAIN_BRANCH, PULL_REQUEST
 from bot.worker.deliveries import PushHandler
 from bot.worker.pull_loader import PullLoader
 from tests.github.plain_github import PlainGitHub
@@ -151,7 +151,7 @@ def test_a_deleted_branch_is_looked_at_once_more_and_found_gone(scene: Scene) ->
 def test_a_push_to_main_has_main_looked_at(scene: Scene) -> None:
     """And the configuration read anew; main is no branch of a pull request."""
     assert "main is looked at, and every open pull request" == scene.push("main")
-    held = scene.database.now(queue.claim, MAINLINE, owner="me", now=NOW, lease=30.0)
+    held = scene.database.now(queue.claim, MAIN_BRANCH, owner="me", now=NOW, lease=30.0)
     assert held is not None
     assert NAME == held.row["repository"]
 

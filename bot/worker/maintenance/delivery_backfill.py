@@ -65,14 +65,14 @@ class DeliveryBackfill(Struct, kw_only=True):
     every: float = INTERVAL_SECONDS
     _etag: str | None = field(default=None)
 
-    async def __call__(self, mark: str | None) -> TaskResult:
+    async def __call__(self, position: str | None) -> TaskResult:
         """Fetch the missing deliveries, oldest first."""
-        read_until = float(mark) if mark else 0.0
+        read_until = float(position) if position else 0.0
         try:
             listed, tag = await self._listed(read_until - OVERLAP_SECONDS)
         except UserError as error:
             LOG.warning("missed deliveries cannot be looked for: %s", error.text)
-            return TaskResult(mark=mark, repeat_after=max(self.every, INTERVAL_SECONDS))
+            return TaskResult(position=position, repeat_after=max(self.every, INTERVAL_SECONDS))
         known = await self.database.read(deliveries.known_ids, [one.guid for one in listed])
         missing = {
             one.guid: one for one in listed if one.guid not in known and is_used_event(one.event, one.action)
@@ -82,7 +82,7 @@ class DeliveryBackfill(Struct, kw_only=True):
         # Only now: a death in between makes the next process read the same again.
         self._etag = tag or self._etag
         newest = max((one.at for one in listed), default=read_until)
-        return TaskResult(mark=repr(max(newest, read_until)), repeat_after=self.every)
+        return TaskResult(position=repr(max(newest, read_until)), repeat_after=self.every)
 
     async def _listed(self, since: float) -> tuple[list[ListedDelivery], str | None]:
         listed: list[ListedDelivery] = []

@@ -55,7 +55,7 @@ class Reconciliation(Struct, frozen=True, kw_only=True):
         for repository in (one for several in listed.values() for one in several or ()):
             await self._compare(repository)
         self.wake()
-        return TaskResult(mark=None, repeat_after=INTERVAL_SECONDS)
+        return TaskResult(position=None, repeat_after=INTERVAL_SECONDS)
 
     async def _listed(self, installation: int) -> tuple[Repository, ...] | None:
         """The repositories of an installation, stored; None if GitHub refuses."""

@@ -14,7 +14,7 @@ DELIVERY_BACKFILL, RECONCILIATION = "catch up", "reconcile"
 class TaskResult(Struct, frozen=True, kw_only=True):
     """What to store, and in how many seconds to run again."""
 
-    mark: str | None
+    position: str | None
     repeat_after: float
 
 
@@ -35,7 +35,7 @@ class TaskStep(Struct, frozen=True, kw_only=True):
         if task is None:
             await self.database.write(queue.release, claim, due=None)
             return
-        result = await task(claim.row["mark"])
+        result = await task(claim.row["position"])
         await self.database.write(
-            queue.release, claim, due=self.now() + result.repeat_after, values={"mark": result.mark}
+            queue.release, claim, due=self.now() + result.repeat_after, values={"position": result.position}
         )

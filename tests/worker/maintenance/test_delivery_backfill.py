@@ -100,7 +100,7 @@ def test_what_arrived_is_left_alone_and_what_did_not_is_taken(database: Database
         log.send(guid, at)
     log.send("d", NOW + 4, event="workflow_run", action="completed")
     done = asyncio.run(_chore(database, log)(None))
-    assert (["a", "c"], str(NOW + 4)) == ([one for one in log.asked if one != "page"], done.mark)
+    assert (["a", "c"], str(NOW + 4)) == ([one for one in log.asked if one != "page"], done.position)
     assert {"a", "b", "c"} == set(_recorded(database))
 
 
@@ -131,10 +131,10 @@ def test_an_unchanged_list_is_not_read(database: Database) -> None:
     log.send("a", NOW)
     chore = _chore(database, log)
     done = asyncio.run(chore(None))
-    done = asyncio.run(chore(done.mark))
+    done = asyncio.run(chore(done.position))
     assert "unchanged" == log.asked[-1]
     log.send("b", NOW + 1)
-    asyncio.run(chore(done.mark))
+    asyncio.run(chore(done.position))
     assert ["a", "b"] == _recorded(database)
 
 
@@ -183,9 +183,9 @@ def test_nothing_is_ever_lost_or_taken_twice(module_database: Database, data: st
     assert sorted(one.guid for one in log.sent) == sorted(_recorded(module_database))
 
 
-def _tried(chore: DeliveryBackfill, mark: str | None) -> str | None:
+def _tried(chore: DeliveryBackfill, position: str | None) -> str | None:
     try:
-        done: TaskResult = asyncio.run(chore(mark))
+        done: TaskResult = asyncio.run(chore(position))
     except TransientError:
-        return mark
-    return done.mark
+        return position
+    return done.position

@@ -131,7 +131,7 @@ def test_a_run_that_is_begun_anew_while_a_place_is_swept_keeps_its_job(process: 
 
     def then_anew(connection: Connection, keys: Collection[str]) -> dict[str, RunStatus]:
         found = known(connection, keys)
-        fresh = {"state": RunState.PLANNED, "standing": None, "due": process.clock[0]}
+        fresh = {"state": RunState.PLANNED, "status": None, "due": process.clock[0]}
         connection.execute(update(RUN).values(**fresh))
         return found
 

@@ -13,7 +13,7 @@ from bot.domain.repository import Repository
 from bot.errors import NotFound
 from bot.storage import pull_requests, queue, repositories
 from bot.storage.database import Database
-from bot.storage.tables import MAINLINE
+from bot.storage.tables import MAIN_BRANCH
 from bot.worker.maintenance.reconciliation import Reconciliation, differences
 from tests.worker.samples import ACME, HEAD, NOW, PULL, row
 
@@ -85,7 +85,7 @@ def test_a_pull_request_that_nobody_told_us_of_is_looked_at(database: Database) 
 def test_main_is_looked_at_too(database: Database) -> None:
     """A push to it may have been missed."""
     _reconcile(database, Listing(pulls={"acme/maxtext": (PULL,)}))
-    held = database.now(queue.claim, MAINLINE, owner="me", now=NOW, lease=30.0)
+    held = database.now(queue.claim, MAIN_BRANCH, owner="me", now=NOW, lease=30.0)
     assert held is not None
     assert "acme/maxtext" == held.row["repository"]
 

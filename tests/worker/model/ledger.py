@@ -47,8 +47,8 @@ def row_of(one: PlannedRun, due: float) -> dict[str, Any]:
     return {
         **values,
         "job": msgspec.json.encode(one.job).decode(),
-        "standing": None,
-        "wish": None,
+        "status": None,
+        "operator_action": None,
         "due": due,
         "lease_until": 0.0,
         "token": 0,
@@ -129,7 +129,7 @@ class Ledger:
             self.rows[held.row["id"]]["lease_until"] = 0.0
 
     def _run_demand(self, run: str) -> Demand:
-        word = self.rows[run]["wish"]
+        word = self.rows[run]["operator_action"]
         wanted = word == "run" or (word != "cancel" and any(name == run for _, name in self.wants))
         return Demand.WANTED if wanted else Demand.UNWANTED
 
@@ -148,9 +148,9 @@ class Ledger:
             return False
         row = self.rows[record.id]
         row.update({name: getattr(record, name) for name in _RECORD})
-        row.update(standing=msgspec.json.encode(after).decode(), due=due, lease_until=0.0, attempts=0)
-        if record.state in TERMINAL_STATES and row["wish"] == "run":
-            row["wish"] = None
+        row.update(status=msgspec.json.encode(after).decode(), due=due, lease_until=0.0, attempts=0)
+        if record.state in TERMINAL_STATES and row["operator_action"] == "run":
+            row["operator_action"] = None
         if measured is not None:
             self.measured.add(record.id)
         if news is RunChange.STATE:

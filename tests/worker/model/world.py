@@ -216,8 +216,8 @@ class World:
                 ):
                     row["due"] = 0.0
             case 2:
-                row["wish"], row["due"] = "cancel", 0.0
-            case 3 if RunState(row["state"]) in TERMINAL_STATES and row["wish"] is None:
+                row["operator_action"], row["due"] = "cancel", 0.0
+            case 3 if RunState(row["state"]) in TERMINAL_STATES and row["operator_action"] is None:
                 self._retry(run)
             case _:
                 self.ledger.wants.add((pull, run))
@@ -227,8 +227,8 @@ class World:
         """As an operator does: another attempt of a run that is over."""
         row = self.ledger.rows[run]
         again = next_attempt(self.ledger.standing(run), why="an operator had it run again", now=self.now)
-        row.update(standing=msgspec.json.encode(again).decode(), state=RunState.PLANNED, due=self.now)
-        row.update(wish="run", token=row["token"] + 1, lease_until=0.0, attempt=again.attempt)
+        row.update(status=msgspec.json.encode(again).decode(), state=RunState.PLANNED, due=self.now)
+        row.update(operator_action="run", token=row["token"] + 1, lease_until=0.0, attempt=again.attempt)
         self.causes[run] += 1
         self.retries += 1
 
@@ -237,7 +237,7 @@ class World:
         for one in RUNS:
             row = self.ledger.rows[one.record.id]
             wanted = any(name == one.record.id for _, name in self.ledger.wants)
-            if wanted and row["state"] == RunState.CANCELLED and row["wish"] is None:
+            if wanted and row["state"] == RunState.CANCELLED and row["operator_action"] is None:
                 fresh = row_of(one, self.now)
                 kept = {name: row[name] for name in ("token", "lease_until")}
                 self.ledger.rows[one.record.id] = {**fresh, **kept}
@@ -318,7 +318,9 @@ class World:
         left = [name for name, job in self.model_cluster.jobs.items() if job.seen.state in LIVE]
         assert left == [], f"nobody wants them: {left}"
         for one in RUNS:
-            if (1, one.record.id) in self.ledger.wants and self.ledger.rows[one.record.id]["wish"] is None:
+            if (1, one.record.id) in self.ledger.wants and self.ledger.rows[one.record.id][
+                "operator_action"
+            ] is None:
                 state = RunState(self.ledger.rows[one.record.id]["state"])
                 assert state in {RunState.ENDED, RunState.LOST}, f"wanted, and {state}"
 
