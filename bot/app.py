@@ -137,7 +137,7 @@ class AppParts(Struct, frozen=True):
 
 
 def make_app(settings: Settings) -> Starlette:
-    """Open every part and join them; raises `Told` or `Broken` where one cannot be had."""
+    """Open every part and join them; raises `UserError` or `InternalError` if one cannot be opened."""
     database = Database(settings.database_url)
     database.migrate()
     owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
@@ -184,7 +184,7 @@ def _assemble(parts: AppParts) -> Starlette:
     )
 
     @asynccontextmanager
-    async def life(_application: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_application: Starlette) -> AsyncIterator[None]:
         workers.append(_worker(parts, wake))
         workers[0].start()
         cleanup = OrphanCleanup(
@@ -210,7 +210,7 @@ def _assemble(parts: AppParts) -> Starlette:
         checks={"database": parts.database.check, "artifacts": parts.artifacts.check},
         schema=json_schema,
         registry=metrics_registry(parts.database),
-        lifespan=life,
+        lifespan=lifespan,
     )
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from bot.artifacts.sources import open_source
 from bot.config import (
     CONFIG_PATH,
-    LONGEST_TEXT,
+    MAX_TEXT_LENGTH,
     Budget,
     CheckConfig,
     CheckKind,
@@ -44,17 +44,17 @@ def main(args: Namespace) -> int:
     if args.action == "schema":
         print(json.dumps(json_schema(), indent=2))
         return 0
-    suite = read_suite(_text(args.file), args.file)
-    Console(highlight=False, soft_wrap=True).print(_table(args.file, suite))
+    suite = read_suite(_read_text(args.file), args.file)
+    Console(highlight=False, soft_wrap=True).print(_suite_table(args.file, suite))
     return 0
 
 
-def _text(file: str) -> str:
+def _read_text(file: str) -> str:
     with open_source(file) as pieces:
         read = b""
         for piece in pieces:
             read += piece
-            if len(read) > 4 * LONGEST_TEXT:
+            if len(read) > 4 * MAX_TEXT_LENGTH:
                 raise UserError(f"{file}: far too long for a configuration; is it the right file?")
     try:
         return read.decode("utf-8-sig")
@@ -63,7 +63,7 @@ def _text(file: str) -> str:
         raise UserError(f"{file}:{line}: not UTF-8 text; save the file as UTF-8") from problem
 
 
-def _table(file: str, suite: Suite) -> Table:
+def _suite_table(file: str, suite: Suite) -> Table:
     table = Table(title=f"{file}: valid", title_justify="left", show_header=False, box=None, pad_edge=False)
     table.add_column()
     table.add_column(overflow="fold")
@@ -79,43 +79,43 @@ def _rows(suite: Suite) -> Iterator[tuple[str, str]]:
     if suite.runs is not None:
         yield "runs are found in", suite.runs.source
         yield "by the pattern", suite.runs.pattern.text
-    yield "runs are launched", _launched(suite.launch)
-    yield "answers on", _answers(suite)
+    yield "runs are launched", _launch_words(suite.launch)
+    yield "answers on", _trigger_words(suite)
     if suite.triggers.branches:
         yield "and on pushes to", _first_names(suite.triggers.branches)
     if suite.triggers.labels:
-        yield "and on the labels", _labels(suite)
-    yield "may start runs", _trusted(suite.trust)
-    yield "beside the comment", _checks(suite.checks)
-    yield from _costs(suite)
+        yield "and on the labels", _label_list(suite)
+    yield "may start runs", _trust_words(suite.trust)
+    yield "beside the comment", _check_words(suite.checks)
+    yield from _cost_rows(suite)
     yield "main's runs are old", f"after {suite.baseline.old_after_days:g} days"
     yield "a change counts from", f"{suite.margins.practical_percent:g} %"
-    yield "same means within", _equivalence(suite.margins)
+    yield "same means within", _equivalence_words(suite.margins)
 
 
-def _costs(suite: Suite) -> Iterator[tuple[str, str]]:
+def _cost_rows(suite: Suite) -> Iterator[tuple[str, str]]:
     daily_at = suite.baseline.daily_at
     if suite.launch is not None:
-        yield "launches may use", _budget(suite.budget)
+        yield "launches may use", _budget_words(suite.budget)
         yield (
             "main is run",
-            "where it is compared with" + ("" if daily_at is None else f", and {_daily(daily_at)}"),
+            "where it is compared with" + ("" if daily_at is None else f", and {_daily_words(daily_at)}"),
         )
     elif daily_at is not None:
-        yield "main is run", f"never, though daily_at says {_daily(daily_at)}: there is no launch"
+        yield "main is run", f"never, though daily_at says {_daily_words(daily_at)}: there is no launch"
 
 
-def _daily(seconds: int) -> str:
+def _daily_words(seconds: int) -> str:
     return f"daily at {seconds // 3600:02}:{seconds % 3600 // 60:02} UTC"
 
 
-def _equivalence(margins: Margins) -> str:
+def _equivalence_words(margins: Margins) -> str:
     text = f"{margins.equivalence_percent:g} %"
     narrow = margins.equivalence_percent < margins.practical_percent
     return f"{text}; a change between that and what counts stays inconclusive" if narrow else text
 
 
-def _launched(launch: LaunchConfig | None) -> str:
+def _launch_words(launch: LaunchConfig | None) -> str:
     if launch is None:
         return "never (no launch: they are only found)"
     if launch.xpk is not None:
@@ -126,7 +126,7 @@ def _launched(launch: LaunchConfig | None) -> str:
     return "as processes on the server's machine"
 
 
-def _answers(suite: Suite) -> str:
+def _trigger_words(suite: Suite) -> str:
     triggers = suite.triggers
     drafts = " and drafts" if triggers.drafts else ""
     touching = f" that touch {_first_names(triggers.paths)}" if triggers.paths else ""
@@ -134,11 +134,11 @@ def _answers(suite: Suite) -> str:
     return "; ".join([*parts, "commands in comments"])
 
 
-def _labels(suite: Suite) -> str:
-    return ", ".join(_label(name, cases, suite) for name, cases in suite.triggers.labels.items())
+def _label_list(suite: Suite) -> str:
+    return ", ".join(_label_words(name, cases, suite) for name, cases in suite.triggers.labels.items())
 
 
-def _label(name: str, cases: str, suite: Suite) -> str:
+def _label_words(name: str, cases: str, suite: Suite) -> str:
     """`benchmark (all)`. A label for unknown cases starts nothing and is most likely a mistake."""
     known = cases in ("all", "{case}") or any(glob_matches(cases, case) for case in suite.case_names)
     return (
@@ -146,12 +146,12 @@ def _label(name: str, cases: str, suite: Suite) -> str:
     )
 
 
-def _trusted(trust: TrustedAccounts) -> str:
+def _trust_words(trust: TrustedAccounts) -> str:
     names = [*(bot.login for bot in trust.bots), *(f"team {team}" for team in trust.teams)]
     return _first_names(("people who may write", *names))
 
 
-def _checks(checks: CheckConfig) -> str:
+def _check_words(checks: CheckConfig) -> str:
     if checks.kind is CheckKind.OFF:
         return "nothing (checks: off)"
     what = "a check" if checks.kind is CheckKind.CHECK else "a commit status"
@@ -160,7 +160,7 @@ def _checks(checks: CheckConfig) -> str:
     return f"{what}, shown {shown}, {ends}"
 
 
-def _budget(budget: Budget) -> str:
+def _budget_words(budget: Budget) -> str:
     parts = [f"{budget.chip_hours_per_day:g} chip-hours a day"]
     if budget.chip_hours_per_person_per_day is not None:
         parts.append(f"{budget.chip_hours_per_person_per_day:g} of one person")

@@ -7,7 +7,7 @@ first configuration is read.
 
 from typing import Any
 
-from bot.config.document import LONGEST_TEXT, Problem, parse
+from bot.config.document import MAX_TEXT_LENGTH, Problem, parse
 from bot.config.suite import (
     DEFAULT_TRUSTED,
     NO_CHECKS,
@@ -33,7 +33,7 @@ from bot.errors import UserError
 __all__ = [
     "CONFIG_PATH",
     "DEFAULT_TRUSTED",
-    "LONGEST_TEXT",
+    "MAX_TEXT_LENGTH",
     "NO_CHECKS",
     "BaselineConfig",
     "Budget",

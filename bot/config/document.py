@@ -11,13 +11,13 @@ import yaml
 from msgspec import Struct
 
 # 400 cases with long commands are a fifth of this.
-LONGEST_TEXT = 512 * 1024
+MAX_TEXT_LENGTH = 512 * 1024
 
 # A configuration is 4 deep; anything deeper is not one.
-DEEPEST = 20
+MAX_DEPTH = 20
 
 # Aliases let a small text stand for a huge one; no honest configuration has so many values.
-MOST_VALUES = 20_000
+MAX_VALUES = 20_000
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
 _REAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
@@ -59,8 +59,8 @@ class Document(Struct, kw_only=True):
 
 def parse(text: str) -> Document | Problem:
     """The document in `text`, or the problem that keeps it from being read."""
-    if len(text) > LONGEST_TEXT:
-        return Problem(line=1, text=f"longer than {LONGEST_TEXT // 1024} KB; shorten it")
+    if len(text) > MAX_TEXT_LENGTH:
+        return Problem(line=1, text=f"longer than {MAX_TEXT_LENGTH // 1024} KB; shorten it")
     try:
         problem = next(_event_problems(text), None)
         root = yaml.compose(text, Loader=_LOADER) if problem is None else None
@@ -83,7 +83,7 @@ def _event_problems(text: str) -> Iterator[Problem]:
         match event:
             case yaml.AliasEvent() if event.anchor in opened:
                 yield Problem(line=line, text=f"*{event.anchor} stands inside what it stands for")
-            case yaml.CollectionStartEvent() if len(opened) == DEEPEST:
+            case yaml.CollectionStartEvent() if len(opened) == MAX_DEPTH:
                 yield Problem(line=line, text="nested too deeply for a configuration")
             case yaml.CollectionStartEvent():
                 opened.append(event.anchor)
@@ -92,7 +92,7 @@ def _event_problems(text: str) -> Iterator[Problem]:
 
 
 class _DocumentBuilder:
-    """Builds the plain value of a document from PyYAML's nodes; aliases are expanded up to `MOST_VALUES`."""
+    """Builds the plain value of a document from PyYAML's nodes; aliases are expanded up to `MAX_VALUES`."""
 
     def __init__(self) -> None:
         self._document = Document()
@@ -107,7 +107,7 @@ class _DocumentBuilder:
 
     @property
     def _full(self) -> bool:
-        return self._values >= MOST_VALUES
+        return self._values >= MAX_VALUES
 
     def _value(self, node: yaml.Node, place: Place) -> object:
         self._values += 1

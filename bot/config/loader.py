@@ -37,7 +37,7 @@ class _CachedSuite(Struct, frozen=True, kw_only=True):
     changes: int | None
 
 
-MOST_READS = 3
+MAX_READS = 3
 """Attempts at a configuration that changes while it is read; the change has every process read it again."""
 
 
@@ -76,7 +76,7 @@ class SuiteLoader(Struct, kw_only=True):
     async def refresh(self, repository: Repository) -> bool:
         """Load it again; whether it differs from what any process saw last. Then main and the open pull
         requests become due."""
-        for _ in range(MOST_READS):
+        for _ in range(MAX_READS):
             began, seen = self.now(), await self._seen(repository)
             text = await self._text(repository, seen)
             changed = seen is not None and seen.digest != config_digest(text)

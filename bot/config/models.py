@@ -42,7 +42,7 @@ T = TypeVar("T")
 # --- types of values ----------------------------------------------------------------------------------
 
 
-class Wants(Struct, frozen=True):
+class Expected(Struct, frozen=True):
     """What a value must be, in words that complete “must be …”: annotation of a type, shown in messages."""
 
     words: str
@@ -90,29 +90,29 @@ def _run_pattern(text: str) -> str:
     raise PydanticCustomError("not_a_pattern", "not a pattern")
 
 
-Flag = Annotated[bool, Wants("true or false")]
-Version = Annotated[int, Field(ge=1, le=1), WithJsonSchema({"type": "integer", "const": 1}), Wants("1")]
+Flag = Annotated[bool, Expected("true or false")]
+Version = Annotated[int, Field(ge=1, le=1), WithJsonSchema({"type": "integer", "const": 1}), Expected("1")]
 Name = Annotated[
     str,
     _text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", 100),
-    Wants("made of letters, digits, _, - and ., not beginning with - or ."),
+    Expected("made of letters, digits, _, - and ., not beginning with - or ."),
 ]
 Glob = Annotated[
     str,
     _text(GLOB_REGEX, 500),
-    Wants("a glob such as src/** or test_* (wildcards *, ** and ?; no leading / or !, no brackets)"),
+    Expected("a glob such as src/** or test_* (wildcards *, ** and ?; no leading / or !, no brackets)"),
 ]
 Command = Annotated[
     str,
     _text(r"[^\n\r]*[^\n\r\x00-\x20][^\n\r]*\n*", 20_000),
     BeforeValidator(_one_line),
-    Wants("the command that runs the case"),
+    Expected("the command that runs the case"),
 ]
-Arguments = Annotated[str, _text(r"[^\n\r\x00]+", 8000), Wants("arguments on one line")]
+Arguments = Annotated[str, _text(r"[^\n\r\x00]+", 8000), Expected("arguments on one line")]
 Source = Annotated[
     str,
     _text(r"gs://[a-z0-9][a-z0-9._-]*[a-z0-9](?:/[^\x00-\x20]*)?|file:[^\x00-\x1f]+", 1000),
-    Wants("a bucket (gs://bucket/prefix) or a folder (file:/path)"),
+    Expected("a bucket (gs://bucket/prefix) or a folder (file:/path)"),
 ]
 Pattern = Annotated[
     str,
@@ -121,43 +121,45 @@ Pattern = Annotated[
     WithJsonSchema(
         {"type": "string", "minLength": 1, "maxLength": 1000, "pattern": f"^(?:{PATTERN_REGEX})$"}
     ),
-    Wants("a pattern of file names"),
+    Expected("a pattern of file names"),
 ]
 XpkClusterName = Annotated[
-    str, _text(interface.CLUSTER_REGEX, 63), Wants("a name of small letters, digits and -")
+    str, _text(interface.CLUSTER_REGEX, 63), Expected("a name of small letters, digits and -")
 ]
 Project = Annotated[
-    str, _text(interface.PROJECT_REGEX, 100), Wants("a project of small letters, digits and -")
+    str, _text(interface.PROJECT_REGEX, 100), Expected("a project of small letters, digits and -")
 ]
-Zone = Annotated[str, _text(interface.ZONE_REGEX, 41), Wants("a zone such as us-east5-b")]
-DeviceType = Annotated[str, _text(interface.DEVICE_TYPE_REGEX, 41), Wants("a device type such as v6e-32")]
-Slices = Annotated[int, Field(ge=1, le=1000), Wants("a whole number from 1 to 1000")]
+Zone = Annotated[str, _text(interface.ZONE_REGEX, 41), Expected("a zone such as us-east5-b")]
+DeviceType = Annotated[str, _text(interface.DEVICE_TYPE_REGEX, 41), Expected("a device type such as v6e-32")]
+Slices = Annotated[int, Field(ge=1, le=1000), Expected("a whole number from 1 to 1000")]
 Image = Annotated[
-    str, _text(interface.IMAGE_TEMPLATE_REGEX, 500), Wants("an image such as gcr.io/p/maxtext:{sha}")
+    str, _text(interface.IMAGE_TEMPLATE_REGEX, 500), Expected("an image such as gcr.io/p/maxtext:{sha}")
 ]
 Priority = Literal["very-low", "low", "medium", "high", "very-high"]
-Memory = Annotated[str, _text(r"[1-9][0-9]{0,5}[MG]", 7), Wants("a size such as 800M or 8G")]
-Timeout = Annotated[str, _text(r"[1-9][0-9]{0,5}[smh]", 7), Wants("a time such as 90s, 45m or 2h")]
-RepositoryPath = Annotated[str, _text(r"[^\x00-\x1f]+", 1000), Wants("the path of a git repository")]
-Label = Annotated[str, _text(r"[^\x00-\x1f]+", 100), Wants("a label")]
+Memory = Annotated[str, _text(r"[1-9][0-9]{0,5}[MG]", 7), Expected("a size such as 800M or 8G")]
+Timeout = Annotated[str, _text(r"[1-9][0-9]{0,5}[smh]", 7), Expected("a time such as 90s, 45m or 2h")]
+RepositoryPath = Annotated[str, _text(r"[^\x00-\x1f]+", 1000), Expected("the path of a git repository")]
+Label = Annotated[str, _text(r"[^\x00-\x1f]+", 100), Expected("a label")]
 LabelCases = Annotated[
     str,
     _text(r"\{case\}|[A-Za-z0-9_.*?-]+", 100),
-    Wants("all, {case} (what the label's * stands for), or a case or glob of cases"),
+    Expected("all, {case} (what the label's * stands for), or a case or glob of cases"),
 ]
-ChipHours = Annotated[float, Field(ge=0, le=10_000_000), Wants("0 or more")]
-ConcurrentRuns = Annotated[int, Field(ge=1, le=10_000), Wants("a whole number from 1")]
+ChipHours = Annotated[float, Field(ge=0, le=10_000_000), Expected("0 or more")]
+ConcurrentRuns = Annotated[int, Field(ge=1, le=10_000), Expected("a whole number from 1")]
 TimeOfDay = Annotated[
-    str, _text(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]", 5), Wants('a time of day in UTC such as "03:00"')
+    str, _text(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]", 5), Expected('a time of day in UTC such as "03:00"')
 ]
-Days = Annotated[float, Field(gt=0, le=3650), Wants("above 0")]
-Percent = Annotated[float, Field(gt=0, le=100), Wants("above 0 and at most 100")]
+Days = Annotated[float, Field(gt=0, le=3650), Expected("above 0")]
+Percent = Annotated[float, Field(gt=0, le=100), Expected("above 0 and at most 100")]
 BotLogin = Annotated[
-    str, _text(r"[A-Za-z0-9_-]+\[bot\]", 100), Wants("a bot's login such as copybara-service[bot]")
+    str, _text(r"[A-Za-z0-9_-]+\[bot\]", 100), Expected("a bot's login such as copybara-service[bot]")
 ]
-AccountId = Annotated[int, Field(ge=1, le=10_000_000_000), Wants("the account's number")]
+AccountId = Annotated[int, Field(ge=1, le=10_000_000_000), Expected("the account's number")]
 Team = Annotated[
-    str, _text(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_.-]+", 200), Wants("a team such as my-org/performance")
+    str,
+    _text(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_.-]+", 200),
+    Expected("a team such as my-org/performance"),
 ]
 
 
@@ -183,12 +185,12 @@ def optional(about: str, default: object) -> Any:
     return Field(default=default, description=about)
 
 
-def absent(about: str) -> Any:
+def without_default(about: str) -> Any:
     """An optional key without a default."""
     return Field(default=None, validate_default=False, description=about)
 
 
-def empty(about: str, factory: Callable[[], object] = list) -> Any:
+def empty_default(about: str, factory: Callable[[], object] = list) -> Any:
     """An optional list, or an optional section whose keys are all optional."""
     return Field(default_factory=factory, description=about)
 
@@ -241,7 +243,7 @@ class LocalModel(Section):
         "write the path of a git repository on this machine",
     )
     timeout: Timeout = optional("After this a run is stopped and counts as lost.", suite.DEFAULT_TIMEOUT)
-    memory: OrAbsent[Memory] = absent("The address space a run may take; absent: what there is.")
+    memory: OrAbsent[Memory] = without_default("The address space a run may take; absent: what there is.")
 
 
 class LaunchModel(Section):
@@ -250,21 +252,21 @@ class LaunchModel(Section):
     cluster: Literal["xpk", "local"] = required(
         "What runs the cases: xpk, or local processes.", "write cluster: xpk or cluster: local"
     )
-    xpk: OrAbsent[XpkModel] = absent("How XPK is called.")
-    local: OrAbsent[LocalModel] = absent("How local processes are run.")
+    xpk: OrAbsent[XpkModel] = without_default("How XPK is called.")
+    local: OrAbsent[LocalModel] = without_default("How local processes are run.")
 
 
 class VariantModel(Section):
     """Named settings."""
 
-    args: OrAbsent[Arguments] = absent("Arguments added to every case's command in this variant.")
+    args: OrAbsent[Arguments] = without_default("Arguments added to every case's command in this variant.")
 
 
 class CaseModel(Section):
     """What is measured."""
 
-    command: OrAbsent[Command] = absent("What runs the case; {run_name} stands for the run's name.")
-    paths: list[Glob] = empty(
+    command: OrAbsent[Command] = without_default("What runs the case; {run_name} stands for the run's name.")
+    paths: list[Glob] = empty_default(
         "By itself only changes that touch one of these run the case; absent: every change.",
     )
 
@@ -274,7 +276,7 @@ class TriggersModel(Section):
 
     pull_request: Flag = optional("Answer on pull requests by themselves.", default=True)
     drafts: Flag = optional("Answer on drafts too.", default=False)
-    paths: list[Glob] = empty("Only changes that touch one of these; absent: every change.")
+    paths: list[Glob] = empty_default("Only changes that touch one of these; absent: every change.")
     labels: dict[Label, LabelCases] = optional(
         "Labels that start runs, and which cases.", dict(suite.DEFAULT_LABELS)
     )
@@ -283,7 +285,7 @@ class TriggersModel(Section):
     )
 
 
-def _or_its_kind(schema: Json) -> None:
+def _allow_word_alone(schema: Json) -> None:
     """A word stands for the section that has it as its kind."""
     whole = dict(schema)
     schema.clear()
@@ -293,7 +295,7 @@ def _or_its_kind(schema: Json) -> None:
 class CheckModel(Section):
     """What is shown beside the comment."""
 
-    model_config = ConfigDict(json_schema_extra=_or_its_kind)
+    model_config = ConfigDict(json_schema_extra=_allow_word_alone)
 
     kind: Literal["off", "status", "check"] = required(
         "off: comment only; status: a commit status; check: a check run.",
@@ -308,7 +310,7 @@ class CheckModel(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _of_its_kind(cls, value: object) -> object:
+    def _word_as_section(cls, value: object) -> object:
         return value if isinstance(value, dict | list) else {"kind": value}
 
 
@@ -331,7 +333,7 @@ class TrustModel(Section):
         "Bots whose commands and labels count; both login and id must agree.",
         [{"login": bot.login, "id": bot.id} for bot in suite.DEFAULT_BOTS],
     )
-    teams: list[Team] = empty(
+    teams: list[Team] = empty_default(
         "Teams whose members may start runs without write permission on the repository."
     )
 
@@ -339,7 +341,7 @@ class TrustModel(Section):
 class BaselineModel(Section):
     """How main itself is measured."""
 
-    daily_at: OrAbsent[TimeOfDay] = absent(
+    daily_at: OrAbsent[TimeOfDay] = without_default(
         "When main's newest commit is run each day, in UTC; absent: only when it is compared with."
     )
     old_after_days: Days = optional(
@@ -356,10 +358,10 @@ class BudgetModel(Section):
     concurrent_runs: ConcurrentRuns = optional(
         "Runs on the cluster at one time.", suite.DEFAULT_CONCURRENT_RUNS
     )
-    chip_hours_per_person_per_day: OrAbsent[ChipHours] = absent(
+    chip_hours_per_person_per_day: OrAbsent[ChipHours] = without_default(
         "Chip-hours that one person's pushes and commands may use in a day."
     )
-    chip_hours_per_pull_request: OrAbsent[ChipHours] = absent(
+    chip_hours_per_pull_request: OrAbsent[ChipHours] = without_default(
         "Chip-hours that one pull request may use in all its life."
     )
 
@@ -383,9 +385,9 @@ class ConfigModel(Section):
     )
 
     version: Version = required("The version of this file's format.", "write version: 1")
-    runs: OrAbsent[RunsModel] = absent("Where finished runs are found.")
-    launch: OrAbsent[LaunchModel] = absent("How runs are started; absent: they are only found.")
-    variants: Annotated[dict[Name, VariantModel | None], Field(min_length=1)] = empty(
+    runs: OrAbsent[RunsModel] = without_default("Where finished runs are found.")
+    launch: OrAbsent[LaunchModel] = without_default("How runs are started; absent: they are only found.")
+    variants: Annotated[dict[Name, VariantModel | None], Field(min_length=1)] = empty_default(
         "The named settings a case runs in.", lambda: {suite.DEFAULT_VARIANT: None}
     )
     compare: list[Literal["ref", "variant"]] = optional(
@@ -394,14 +396,14 @@ class ConfigModel(Section):
     cases: Annotated[dict[Name, CaseModel | None], Field(min_length=1)] = required(
         "What is measured.", "name at least one case under cases:"
     )
-    triggers: TriggersModel = empty("What starts an answer.", TriggersModel)
+    triggers: TriggersModel = empty_default("What starts an answer.", TriggersModel)
     checks: CheckModel = optional(
         "What stands beside the comment; one word stands for its kind alone.", suite.CheckKind.OFF.value
     )
-    trust: TrustModel = empty("Who may start runs besides people with write permission.", TrustModel)
-    baseline: BaselineModel = empty("How main itself is kept measured.", BaselineModel)
-    budget: BudgetModel = empty("What launches may cost.", BudgetModel)
-    margins: MarginsModel = empty("The thresholds of the timing verdict, in percent.", MarginsModel)
+    trust: TrustModel = empty_default("Who may start runs besides people with write permission.", TrustModel)
+    baseline: BaselineModel = empty_default("How main itself is kept measured.", BaselineModel)
+    budget: BudgetModel = empty_default("What launches may cost.", BudgetModel)
+    margins: MarginsModel = empty_default("The thresholds of the timing verdict, in percent.", MarginsModel)
 
 
 # --- JSON Schema --------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from bot.config import Suite
 
-MOST_NAMED = 5  # names listed of a kind; more are counted
+MAX_NAMED = 5  # names listed of a kind; more are counted
 
 _FIGURES = {
     "margins": {
@@ -77,7 +77,7 @@ def _figure(value: float | None, name: str) -> str:
 def _listed(what: str, names: Sequence[str]) -> str:
     if len(names) == 1:
         return f"the {what} {names[0]}"
-    shown = ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
+    shown = ", ".join(names[:MAX_NAMED]) + (", …" if len(names) > MAX_NAMED else "")
     return f"{_counted(len(names), what)} ({shown})"
 
 

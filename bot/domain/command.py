@@ -41,7 +41,7 @@ CommandOrigin = CommentOrigin | ButtonOrigin | LabelOrigin
 
 
 def origin_name(origin: CommentOrigin | ButtonOrigin) -> str:
-    """What names the requests of one comment or one press; names of later comments sort behind."""
+    """The name of the requests of one comment or one press; names of later comments sort behind."""
     match origin:
         case CommentOrigin():
             return f"{origin.comment_id}"

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
-    """One delivery that is who it says it is.
+    """A delivery whose signature was verified.
 
     `id` is GitHub's, the same when it redelivers; `payload` is the raw body; `received` is in Unix seconds.
     """
@@ -16,7 +16,7 @@ class Delivery(Struct, frozen=True, kw_only=True):
 
 
 class ListedDelivery(Struct, frozen=True, kw_only=True):
-    """A delivery as GitHub's own list of them names it: `id` is of this attempt, `guid` the same for each.
+    """A delivery in GitHub's own list: `id` is of this attempt, `guid` is shared by all attempts.
 
     `at` is when it was sent, in Unix seconds.
     """

@@ -71,7 +71,7 @@ Subject = PullRequest | Branch
 
 
 class SubjectKind(StrEnum):
-    """What wants runs, and is kept by a number among the pull requests."""
+    """What runs are made for; each is stored under a number among the pull requests."""
 
     PULL_REQUEST = "pull_request"
     BRANCH = "branch"

@@ -89,7 +89,7 @@ class RunRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def comparable_across_days(self) -> bool:
-        """As the function of this name."""
+        """Whether `comparable_across_days` holds for it."""
         return comparable_across_days(self.origin, self.place)
 
 

@@ -30,7 +30,7 @@ class Links(Struct, frozen=True, kw_only=True):
         """The same as JSON."""
         return f"{API_PREFIX}/"
 
-    def description(self) -> str:
+    def openapi(self) -> str:
         """The API description (OpenAPI)."""
         return f"{API_PREFIX}/openapi.json"
 
@@ -52,12 +52,12 @@ class Links(Struct, frozen=True, kw_only=True):
 
     def branch(self, repository: str, branch: str, head: str | None = None) -> str:
         """The report of a watched branch without a pull request."""
-        return self._asking(f"{self._bare(repository)}/branch/{quote(branch, safe='/')}", head=head)
+        return self._with_query(f"{self._repo_path(repository)}/branch/{quote(branch, safe='/')}", head=head)
 
     def branch_json(self, repository: str, branch: str, head: str | None = None) -> str:
         """The same as JSON."""
-        return self._asking(
-            f"{API_PREFIX}{self._bare(repository)}/branch/{quote(branch, safe='/')}", head=head
+        return self._with_query(
+            f"{API_PREFIX}{self._repo_path(repository)}/branch/{quote(branch, safe='/')}", head=head
         )
 
     def compare(
@@ -74,8 +74,8 @@ class Links(Struct, frozen=True, kw_only=True):
 
     def parity(self, repository: str, ref: str, *, above: str = "", form: str | None = None) -> str:
         """Every case in every variant at one ref."""
-        path = f"{above}{self._bare(repository)}/parity/{quote(ref, safe='/')}"
-        return self._asking(path, format=form)
+        path = f"{above}{self._repo_path(repository)}/parity/{quote(ref, safe='/')}"
+        return self._with_query(path, format=form)
 
     def history(
         self,
@@ -88,8 +88,8 @@ class Links(Struct, frozen=True, kw_only=True):
         form: str | None = None,
     ) -> str:
         """A metric of a case on the default branch over time."""
-        path = f"{above}{self._bare(repository)}/history"
-        return self._asking(path, case=case, variant=variant, metric=metric, format=form)
+        path = f"{above}{self._repo_path(repository)}/history"
+        return self._with_query(path, case=case, variant=variant, metric=metric, format=form)
 
     def run(self, run: str) -> str:
         """Everything known of a run."""
@@ -158,12 +158,14 @@ class Links(Struct, frozen=True, kw_only=True):
         return f"{self.github_url}/{quote(repository)}/compare/{ends}"
 
     def _compare(self, above: str, repository: str, ends: str, **query: str | None) -> str:
-        return self._asking(f"{above}{self._bare(repository)}/compare/{quote(ends, safe='/:')}", **query)
+        return self._with_query(
+            f"{above}{self._repo_path(repository)}/compare/{quote(ends, safe='/:')}", **query
+        )
 
-    def _bare(self, repository: str) -> str:
+    def _repo_path(self, repository: str) -> str:
         return "".join(f"/{quote(part, safe='')}" for part in repository.split("/"))
 
-    def _asking(self, path: str, **query: str | None) -> str:
+    def _with_query(self, path: str, **query: str | None) -> str:
         given = {name: value for name, value in {**query, "key": self.key}.items() if value}
         return f"{path}?{urlencode(given)}" if given else path
 

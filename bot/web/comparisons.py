@@ -71,7 +71,7 @@ class Pairing(Struct, frozen=True, kw_only=True):
     base: ComparisonEnd
     head: ComparisonEnd
     branch: str
-    habits: ReportDefaults
+    defaults: ReportDefaults
     rows: tuple[PairedCase, ...]
     known_variants: tuple[frozenset[str], frozenset[str]]
 
@@ -115,7 +115,7 @@ def pair_cases(
         base=base,
         head=head,
         branch=branch,
-        habits=reports.report_defaults(connection, repository),
+        defaults=reports.report_defaults(connection, repository),
         rows=_with_histories(connection, repository, branch_slug(branch), rows),
         known_variants=(
             frozenset(variant for _, variant in first),
@@ -281,7 +281,7 @@ class ComparisonCache(Struct):
         stored = _MeasuredReader(connection)
         comparable = self._comparable(stored, pairing)
         keys = [(row.key, row.history_key, _rules_key(pairing), comparable) for row in pairing.rows]
-        known = [self._get(key) for key in keys]
+        known = [self._cached(key) for key in keys]
         wanted = [
             index
             for index, row in enumerate(pairing.rows)
@@ -294,7 +294,7 @@ class ComparisonCache(Struct):
             found = compare_case(row, pairing, measured, comparable, explained=index == chosen)
             made = case_report(row, found) if index == chosen else made
             slim = replace(reports.slim_comparison(found), explanation=None)
-            known[index] = known[index] or self._keep(keys[index], case_report(row, slim))
+            known[index] = known[index] or self._store(keys[index], case_report(row, slim))
         rows = [
             one if isinstance(one, CaseReport) else case_report(row, None)
             for row, one in zip(pairing.rows, known, strict=True)
@@ -310,21 +310,21 @@ class ComparisonCache(Struct):
     def _comparable(self, stored: "_MeasuredReader", pairing: Pairing) -> int:
         """How many cases share the error rate of the comparison."""
         whole = [row for row in pairing.rows if row.has_both_ends]
-        known = [self._get(row.key) for row in whole]
+        known = [self._cached(row.key) for row in whole]
         fresh = [index for index, one in enumerate(known) if one is None]
         measured = stored.of({run for index in fresh for run in whole[index].ids})
         for index in fresh:
             base, head = (_measured_of(kept, measured) for kept in (whole[index].base, whole[index].head))
-            known[index] = self._keep(whole[index].key, is_comparable(base, head))
+            known[index] = self._store(whole[index].key, is_comparable(base, head))
         return max(1, sum(map(bool, known)))
 
-    def _get(self, key: tuple[object, ...]) -> object:
+    def _cached(self, key: tuple[object, ...]) -> object:
         with self._lock:
             if key in self._cache:
                 self._cache.move_to_end(key)
             return self._cache.get(key)
 
-    def _keep(self, key: tuple[object, ...], value: object) -> object:
+    def _store(self, key: tuple[object, ...], value: object) -> object:
         with self._lock:
             self._cache[key] = value
             if len(self._cache) > MAX_CACHED:
@@ -343,8 +343,8 @@ def compare_case(
         history=[run.seconds for run in row.history],
         comparable_cases=comparable,
         margins=Margins(
-            practical_percent=pairing.habits.practical_percent,
-            equivalence_percent=pairing.habits.equivalence_percent,
+            practical_percent=pairing.defaults.practical_percent,
+            equivalence_percent=pairing.defaults.equivalence_percent,
         ),
         base_commit=base_commit or row.base[0].record.sha,
         head_commit=head_commit or row.head[0].record.sha,
@@ -354,8 +354,8 @@ def compare_case(
 
 
 def _rules_key(pairing: Pairing) -> tuple[object, ...]:
-    habits = pairing.habits
-    return (habits.practical_percent, habits.equivalence_percent, pairing.across, pairing.commits)
+    defaults = pairing.defaults
+    return (defaults.practical_percent, defaults.equivalence_percent, pairing.across, pairing.commits)
 
 
 def _measured_of(kept: Sequence[MeasuredRecord], measured: MeasuredRuns) -> tuple[MeasuredRun, ...]:

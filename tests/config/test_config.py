@@ -28,10 +28,10 @@ from bot.config import (
     problems_of,
     read_suite,
 )
-from bot.config.document import LONGEST_TEXT, MOST_VALUES, Problem, parse
+from bot.config.document import MAX_TEXT_LENGTH, MAX_VALUES, Problem, parse
 from bot.config.models import ConfigModel, Priority, SchemaGenerator, Section
 from bot.config.suite import DEFAULT_LABELS
-from bot.config.validation import MOST_PROBLEMS, validate
+from bot.config.validation import MAX_PROBLEMS, validate
 from bot.errors import UserError
 
 FULL = """\
@@ -226,7 +226,7 @@ trigers: 1
         ("version: 1\ncases: !!python/object:os.system {}\n", 2, "the tag tag:yaml.org,2002:python/object:"),
         ("a: &a [*a]\n", 1, "*a stands inside what it stands for"),
         ("[" * 10_000, 1, "nested too deeply for a configuration"),
-        ("x" * (LONGEST_TEXT + 1), 1, "longer than 512 KB; shorten it"),
+        ("x" * (MAX_TEXT_LENGTH + 1), 1, "longer than 512 KB; shorten it"),
         ("version: 1\n\x07\n", 2, "a control character; remove it"),
         ("version: 1\n? [a]\n: 1\n", 2, "?: unknown key; valid are version, runs, launch,"),
     ],
@@ -239,8 +239,8 @@ def test_a_file_that_is_no_configuration_has_one_problem(text: str, line: int, s
 
 def test_aliases_cannot_make_a_small_file_huge() -> None:
     """Aliases of aliases are counted, not expanded without end."""
-    keys = ", ".join(f"c{n}: &c {{command: x}}" if n == 0 else f"c{n}: *c" for n in range(MOST_VALUES // 2))
-    assert [(1, f"stands for more than {MOST_VALUES} parts; write fewer aliases")] == _problems(
+    keys = ", ".join(f"c{n}: &c {{command: x}}" if n == 0 else f"c{n}: *c" for n in range(MAX_VALUES // 2))
+    assert [(1, f"stands for more than {MAX_VALUES} parts; write fewer aliases")] == _problems(
         f"{{version: 1, runs: {{source: 'file:/x', pattern: '{{case}}'}}, cases: {{{keys}}}}}"
     )
 
@@ -249,7 +249,7 @@ def test_a_wrong_file_has_a_limited_number_of_problems() -> None:
     """Nobody reads a million messages, and nobody waits for them."""
     wrong = ", ".join(f"k{n}: 1" for n in range(900))
     cases = ", ".join(f"c{n}: *l" for n in range(4000))
-    assert MOST_PROBLEMS == len(_problems(f"version: 1\nlaunch: &l {{{wrong}}}\ncases: {{{cases}}}\n"))
+    assert MAX_PROBLEMS == len(_problems(f"version: 1\nlaunch: &l {{{wrong}}}\ncases: {{{cases}}}\n"))
 
 
 def test_an_infinite_number_is_refused_like_any_other() -> None:

@@ -11,9 +11,9 @@ from bot.demo.github import payloads
 from bot.demo.github.http import REPOSITORY_PATH, HttpError, RestGate
 from bot.demo.github.state import GitHubCheck, GitHubState, StatusState
 
-MOST_ANNOTATIONS = 50
+MAX_ANNOTATIONS = 50
 
-MOST_ACTIONS = 3
+MAX_ACTIONS = 3
 
 STATUS_STATES = {"error", "failure", "pending", "success"}
 
@@ -70,7 +70,7 @@ class CheckRoutes:
         if not isinstance(output, dict) or not isinstance(actions, list):
             raise HttpError(422, "Validation Failed: output and actions")
         annotations = output.get("annotations") or []
-        if len(annotations) > MOST_ANNOTATIONS or len(actions) > MOST_ACTIONS:
+        if len(annotations) > MAX_ANNOTATIONS or len(actions) > MAX_ACTIONS:
             raise HttpError(422, "Validation Failed: too many annotations or actions")
         conclusion = body.get("conclusion")
         check.status = "completed" if conclusion else str(body.get("status") or check.status)
@@ -112,7 +112,10 @@ class CheckRoutes:
             target_url=str(body.get("target_url") or "") or None,
             created_at=self._github.now(),
         )
-        if status.state not in STATUS_STATES or len(status.description or "") > payloads.LONGEST_DESCRIPTION:
+        if (
+            status.state not in STATUS_STATES
+            or len(status.description or "") > payloads.MAX_DESCRIPTION_LENGTH
+        ):
             raise HttpError(422, "Validation Failed: state or description")
         self._github.statuses.append(status)
         return JSONResponse(payloads.status_json(self._github, status), status_code=201)

@@ -13,7 +13,7 @@ from bot.demo.github.payloads import label_json
 from bot.demo.github.state import GitHubComment, GitHubState, LabelState
 
 # GitHub's own limit.
-LONGEST_COMMENT = 65536
+MAX_COMMENT_LENGTH = 65536
 
 REACTION_NAMES = {"+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes"}
 
@@ -111,7 +111,7 @@ class CommentRoutes:
 
 def _comment_body(raw: bytes) -> str:
     text = _required_text(raw, "body")
-    if not text or len(text) > LONGEST_COMMENT:
+    if not text or len(text) > MAX_COMMENT_LENGTH:
         raise HttpError(422, "Validation Failed: body is too long or empty")
     return text
 
@@ -126,7 +126,7 @@ def _required_text(raw: bytes, name: str) -> str:
     return found
 
 
-LONGEST_LABEL_NAME, LONGEST_LABEL_DESCRIPTION = 50, 100
+MAX_LABEL_NAME, MAX_LABEL_DESCRIPTION = 50, 100
 
 
 class LabelRoutes:
@@ -161,7 +161,7 @@ class LabelRoutes:
             colour=body["color"],
             description=body.get("description", ""),
         )
-        long = len(label.name) > LONGEST_LABEL_NAME or len(label.description) > LONGEST_LABEL_DESCRIPTION
+        long = len(label.name) > MAX_LABEL_NAME or len(label.description) > MAX_LABEL_DESCRIPTION
         if long or label.name.lower() in self._github.labels:
             raise HttpError(422, "Validation Failed")
         self._github.labels[label.name.lower()] = label

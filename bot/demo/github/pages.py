@@ -14,7 +14,7 @@ from bot.templating import Renderer
 
 PULL_PATH = "/{owner}/{repo}/pull/{number:int}"
 
-LONGEST_COMMENT = 65_536
+MAX_COMMENT_LENGTH = 65_536
 """GitHub refuses longer comments."""
 
 REACTION_EMOJI = {
@@ -88,7 +88,7 @@ class PageRoutes:
         form = parse_qs((await request.body()).decode("utf-8", "replace"))
         who, body = (form.get(name, [""])[0] for name in ("who", "body"))
         if who in self._github.accounts and body.strip():
-            await self._comment(pull.number, who, body[:LONGEST_COMMENT])
+            await self._comment(pull.number, who, body[:MAX_COMMENT_LENGTH])
         return RedirectResponse(f"{request.url.path}#new", status_code=303)
 
     def _is_our_repository(self, request: Request) -> bool:

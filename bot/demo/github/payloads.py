@@ -310,7 +310,7 @@ def _author_association(github: GitHubState, account: AccountState) -> str:
     return "COLLABORATOR" if account.permission in {Permission.WRITE, Permission.ADMIN} else "NONE"
 
 
-LONGEST_DESCRIPTION = 140
+MAX_DESCRIPTION_LENGTH = 140
 
 
 def check_run_json(github: GitHubState, check: GitHubCheck) -> Json:
@@ -379,7 +379,7 @@ def status_json(github: GitHubState, status: StatusState) -> Json:
 
 
 # The API gives files up to this size in its JSON.
-LONGEST_FILE_CONTENT = 1_000_000
+MAX_FILE_CONTENT_BYTES = 1_000_000
 
 
 def commit_json(github: GitHubState, commit: HistoryCommit) -> Json:
@@ -410,7 +410,7 @@ def commit_json(github: GitHubState, commit: HistoryCommit) -> Json:
 def content_json(github: GitHubState, path: str, found: GitFile) -> Json:
     """A file of a commit."""
     url = f"{github.url}/repos/{github.full_name}/contents/{quote(path)}"
-    short = len(found.content) <= LONGEST_FILE_CONTENT
+    short = len(found.content) <= MAX_FILE_CONTENT_BYTES
     return {
         "type": "file",
         "name": path.rpartition("/")[2],

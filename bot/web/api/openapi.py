@@ -44,9 +44,6 @@ ABOUT = (
 )
 
 
-IMPOSSIBLE_VALUE = "A value that is not possible."
-
-
 class Operation(Struct, frozen=True, kw_only=True):
     """One address: the types it answers with, by media type, and its query parameters."""
 

@@ -40,7 +40,7 @@ class HistoryLevel(Struct, frozen=True, kw_only=True):
 
 
 class LevelChange(Struct, frozen=True, kw_only=True):
-    """A change of level at index `place`.
+    """A change of level at `index`.
 
     `acknowledgement` is `certain` if it is of this very commit. `conditions` holds old and new if
     devices or versions changed with it.

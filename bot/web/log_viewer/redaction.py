@@ -59,15 +59,15 @@ class Redaction:
     def parts(self, texts: Sequence[str], continues: Sequence[bool] = ()) -> list[str]:
         """Texts redacted together; without a match this is ten times as fast."""
         joined = [*continues, *[False] * (len(texts) - len(continues))]
-        together = _joined(texts, joined)
+        together = _join_parts(texts, joined)
         if self._in_key or _KEY_BEGINS.search(together):
-            return [self._keyed(text) for text in texts]
+            return [self._hide_key(text) for text in texts]
         lead = self._lead if joined[0] or not self._lead else self._lead.removesuffix("\n") + "\n"
         whole = lead + together
         full = redacted(whole)
         clean = full == whole and not self._in_value
-        shown = list(texts) if clean else self._shown(lead, texts, joined, full)
-        self._in_value = self._goes_on(together, full, joined[0])
+        shown = list(texts) if clean else self._split_redacted(lead, texts, joined, full)
+        self._in_value = self._ends_in_value(together, full, joined[0])
         self._lead = whole[-LEAD_CHARACTERS:]
         return shown
 
@@ -79,10 +79,10 @@ class Redaction:
             at = 0
             while len(kept) - at > BLOCK_BYTES:
                 end = _block_end(kept, at)
-                yield self._encoded(kept[at:end])
+                yield self._redact_bytes(kept[at:end])
                 at = end
             kept = kept[at:]
-        yield self._encoded(kept)
+        yield self._redact_bytes(kept)
 
     def whole(self, text: bytes, after: bytes = b"") -> bytes:
         """One text, redacted; `after` is some of what follows."""
@@ -96,7 +96,7 @@ class Redaction:
         kept = [part if same == bare else same for part, bare, same in zip(parts, plain, shown, strict=True)]
         return ("\n".join(kept) + "\n" * ends).encode("utf-8", "surrogateescape")
 
-    def _encoded(self, block: bytes) -> bytes:
+    def _redact_bytes(self, block: bytes) -> bytes:
         lines = block.decode("utf-8", "surrogateescape").split("\n")
         plain = [strip_ansi(line) for line in lines]
         inside = self._lead != "" and not self._lead.endswith("\n")
@@ -105,7 +105,7 @@ class Redaction:
         kept = [line if text == bare else text for line, bare, text in zip(lines, plain, shown, strict=True)]
         return "\n".join(kept).encode("utf-8", "surrogateescape")
 
-    def _keyed(self, part: str) -> str:
+    def _hide_key(self, part: str) -> str:
         rest = part
         if self._in_key:
             end = _KEY_ENDS.search(part)
@@ -116,13 +116,15 @@ class Redaction:
         self._lead = rest[-LEAD_CHARACTERS:]
         return redacted(rest)
 
-    def _goes_on(self, text: str, full: str, joined: bool) -> bool:  # noqa: FBT001 - a state, not a choice
+    def _ends_in_value(self, text: str, full: str, joined: bool) -> bool:  # noqa: FBT001 - a state, not a choice
         """Whether the parts end inside a redacted value, whose rest is then hidden too."""
         if self._in_value and joined and _rest_of_word(text) == len(text):
             return True
         return text[-1:].strip() != "" and full.endswith("]") and not text.endswith("]")
 
-    def _shown(self, lead: str, texts: Sequence[str], continues: Sequence[bool], full: str) -> list[str]:
+    def _split_redacted(
+        self, lead: str, texts: Sequence[str], continues: Sequence[bool], full: str
+    ) -> list[str]:
         """The share of each text in the redacted whole."""
         shown = _shares([lead, *texts], [False, *continues], full)[1:]
         for n, joins in enumerate(continues):
@@ -175,7 +177,7 @@ def _split_line(pieces: Sequence[str], line: str) -> list[str]:
     return shown
 
 
-def _joined(texts: Sequence[str], continues: Sequence[bool]) -> str:
+def _join_parts(texts: Sequence[str], continues: Sequence[bool]) -> str:
     signs = ["", *("" if joins else "\n" for joins in continues[1:])]
     return "".join(part for pair in zip(signs, texts, strict=True) for part in pair)
 

@@ -24,7 +24,7 @@ STORED_STRIDE = 1 << 20
 """Stored bytes read at once."""
 
 PORTION_BYTES = 512
-"""Stored bytes inflated at once near a damage; each copies a state of some 40 KB."""
+"""Stored bytes inflated at once near damaged data; each copies a state of some 40 KB."""
 
 GZIP_WBITS = 31  # zlib's number for a gzip frame
 

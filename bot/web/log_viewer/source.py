@@ -57,10 +57,10 @@ class LogSource(Struct, frozen=True, kw_only=True):
     @property
     def size(self) -> int | None:
         """Bytes of its text; None if not known yet because it is stored encoded."""
-        return self.stored if self._made is None else self._made.size
+        return self.stored if self._decoded is None else self._decoded.size
 
     @property
-    def _made(self) -> GzipText | RecodedText | None:
+    def _decoded(self) -> GzipText | RecodedText | None:
         """The decoder, unless the text is stored as it is."""
         return self.recoded or self.gzip
 
@@ -71,13 +71,15 @@ class LogSource(Struct, frozen=True, kw_only=True):
 
     def read(self, start: int, length: int) -> bytes:
         """At most `length` bytes of the text from `start`, fewer at the end."""
-        if self._made is None:
+        if self._decoded is None:
             return self.store.read_range(self.name, start, length)
         return b"".join(self.pieces_from(start, start + length))
 
     def pieces_from(self, start: int, end: int | None = None) -> Iterator[bytes]:
         """The text from one byte to another, or to its end, piece by piece."""
-        pieces = self._stored_from(start, end) if self._made is None else _up_to_limit(self._made, start)
+        pieces = (
+            self._stored_from(start, end) if self._decoded is None else _up_to_limit(self._decoded, start)
+        )
         at = start
         for piece in pieces:
             if end is not None and at + len(piece) >= end:
@@ -88,8 +90,8 @@ class LogSource(Struct, frozen=True, kw_only=True):
 
     def pieces(self) -> Iterator[bytes]:
         """The whole text, piece by piece."""
-        if self._made is not None:
-            yield from self._made.pieces_from(0)
+        if self._decoded is not None:
+            yield from self._decoded.pieces_from(0)
             return
         with self.store.open(self.name) as stored:
             yield from stored

@@ -173,9 +173,9 @@ def as_report(pairing: Pairing, rows: Sequence[CaseReport]) -> Report:
         merge_base=None,
         made_at=0.0,
         rows=tuple(rows),
-        variants=pairing.habits.variants if pairing.across is ComparisonAxis.COMMITS else (),
-        practical_percent=pairing.habits.practical_percent,
-        equivalence_percent=pairing.habits.equivalence_percent,
+        variants=pairing.defaults.variants if pairing.across is ComparisonAxis.COMMITS else (),
+        practical_percent=pairing.defaults.practical_percent,
+        equivalence_percent=pairing.defaults.equivalence_percent,
     )
 
 

@@ -478,7 +478,7 @@ async def spark_image(context: WebContext, request: Request) -> Response:
     access = await context.repository_access(request)
     branch = branch_slug(await context.default_branch(access.repository))
     requested = request.query_params.get("case") or "", request.query_params.get("variant")
-    history = await context.database.read(_requested_strip, access.repository, branch, *requested)
+    history = await context.database.read(_requested_points, access.repository, branch, *requested)
     spark = await run_in_threadpool(sparkline, history.points)
     name = case_title(history.case, history.variant)
     cache = access.cache if access.private else CACHE_FIVE_MINUTES
@@ -488,7 +488,7 @@ async def spark_image(context: WebContext, request: Request) -> Response:
     )
 
 
-def _requested_strip(
+def _requested_points(
     connection: Connection, repository: str, branch: str, case: str, variant: str | None
 ) -> CaseHistory:
     keys = [key for key in runs.case_keys(connection, repository, branch) if key[0] == case]
