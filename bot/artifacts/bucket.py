@@ -148,14 +148,14 @@ class BucketStore:
     @contextmanager
     def open(self, name: str, generation: str | None = None) -> Iterator[Iterator[bytes]]:
         """See `ArtifactStore.open`."""
-        yield self._pieces(self._described(name, generation))
+        yield self._pieces(self._describe_blob(name, generation))
 
     def _pieces(self, described: "Blob") -> Iterator[bytes]:
         from google_crc32c import Checksum  # noqa: PLC0415 - comes with the library
 
         size, seen = described.size or 0, Checksum()
         for start in range(0, size, RANGE_BYTES):
-            part = self._part(described, start, min(start + RANGE_BYTES, size))
+            part = self._read_part(described, start, min(start + RANGE_BYTES, size))
             seen.update(part)
             for at in range(0, len(part), CHUNK_BYTES):
                 yield part[at : at + CHUNK_BYTES]
@@ -164,11 +164,11 @@ class BucketStore:
                 f"gs://{self._name}/{described.name}: what arrived is not what is stored; try again"
             )
 
-    def _part(self, described: "Blob", start: int, end: int) -> bytes:
+    def _read_part(self, described: "Blob", start: int, end: int) -> bytes:
         # A new object for each part: a download forgets the generation where the answer does not repeat it,
         # and a described one is read through its media link, whose host an emulator may make up.
         blob = self._bucket().blob(described.name, generation=described.generation)
-        part = self._fetched(blob, start, end)
+        part = self._fetch_range(blob, start, end)
         if len(part) != end - start:
             where = f"gs://{self._name}/{blob.name}"
             raise InternalError(
@@ -176,7 +176,7 @@ class BucketStore:
             )
         return part
 
-    def _fetched(self, blob: "Blob", start: int, end: int) -> bytes:
+    def _fetch_range(self, blob: "Blob", start: int, end: int) -> bytes:
         with _translate_errors(f"gs://{self._name}/{blob.name}"):
             fetched: bytes = blob.download_as_bytes(
                 start=start, end=end - 1, raw_download=True, checksum=None, **self._bounds()
@@ -199,7 +199,7 @@ class BucketStore:
         from google.api_core.exceptions import RequestRangeNotSatisfiable  # noqa: PLC0415 - first use
 
         try:
-            return self._fetched(self._bucket().blob(self._above + name), start, start + length)
+            return self._fetch_range(self._bucket().blob(self._above + name), start, start + length)
         except UserError as problem:
             if isinstance(problem.__cause__, RequestRangeNotSatisfiable):
                 return b""
@@ -207,7 +207,7 @@ class BucketStore:
 
     def describe(self, name: str) -> LogFile:
         """See `ArtifactStore.describe`."""
-        return _run_file(self._described(name, None), name)
+        return _run_file(self._describe_blob(name, None), name)
 
     def write(self, name: str, chunks: Iterable[bytes], content_type: str) -> None:
         """See `ArtifactStore.write`."""
@@ -234,7 +234,7 @@ class BucketStore:
         except InternalError as unreachable:
             raise UserError(str(unreachable)) from unreachable
 
-    def _described(self, name: str, generation: str | None) -> "Blob":
+    def _describe_blob(self, name: str, generation: str | None) -> "Blob":
         blob = self._bucket().blob(self._above + name, generation=int(generation) if generation else None)
         with _translate_errors(self.uri(name)):
             blob.reload(**self._bounds())

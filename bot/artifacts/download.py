@@ -71,10 +71,10 @@ class _Download:
         self._at = 0
         self._whole: int | None = None
         self._version: str | None = None
-        self._answer = self._begun()
+        self._answer = self._start()
 
-    def _begun(self) -> httpx.Response:
-        answer = self._ask({})
+    def _start(self) -> httpx.Response:
+        answer = self._request({})
         if answer.status_code != httpx.codes.OK:
             raise UserError(f"{self._where}: {_refusal_message(answer)}")
         encoding = answer.headers.get("content-encoding", "identity").lower()
@@ -94,7 +94,7 @@ class _Download:
                 yield from filter(None, self._rest())
             except httpx.TransportError as cut:
                 left = MAX_RESUMPTIONS if self._at > before else left - 1
-                self._take_up(cut, left)
+                self._resume(cut, left)
                 continue
             if self._whole is not None and self._at != self._whole:
                 raise UserError(f"{self._where}: ended after {self._at} of {self._whole} bytes; try again")
@@ -110,37 +110,37 @@ class _Download:
             for piece in self._answer.iter_raw():
                 held += piece
                 if len(held) >= CHUNK_BYTES:
-                    yield self._handed(held)
+                    yield self._take_held(held)
         except httpx.TransportError:
             # What came before the break is good; the library's own chunks would lose it.
-            yield self._handed(held)
+            yield self._take_held(held)
             raise
-        yield self._handed(held)
+        yield self._take_held(held)
 
-    def _handed(self, held: bytearray) -> bytes:
+    def _take_held(self, held: bytearray) -> bytes:
         self._at += len(held)
         piece = bytes(held)
         held.clear()
         return piece
 
-    def _take_up(self, cut: httpx.TransportError, left: int) -> None:
+    def _resume(self, cut: httpx.TransportError, left: int) -> None:
         self.close()
         if not left or (self._at and self._version is None):
             whole = f" of {self._whole}" if self._whole is not None else ""
             raise UserError(f"{self._where}: broke off after {self._at}{whole} bytes; try again") from cut
         time.sleep(RESUME_PAUSE_SECONDS)
         if not self._at:
-            self._answer = self._begun()
+            self._answer = self._start()
             return
         # If-Range: a server whose content changed meanwhile answers 200, not the rest of another file.
-        self._answer = self._ask({"range": f"bytes={self._at}-", "if-range": self._version or ""})
+        self._answer = self._request({"range": f"bytes={self._at}-", "if-range": self._version or ""})
         begins = self._answer.headers.get("content-range", "").startswith(f"bytes {self._at}-")
         if self._answer.status_code != httpx.codes.PARTIAL_CONTENT or not begins:
             raise UserError(
                 f"{self._where}: broke off after {self._at} bytes and cannot be taken up; try again"
             )
 
-    def _ask(self, headers: dict[str, str]) -> httpx.Response:
+    def _request(self, headers: dict[str, str]) -> httpx.Response:
         try:
             return self._client.send(
                 self._client.build_request("GET", self._address, headers=headers), stream=True

@@ -126,7 +126,7 @@ class FolderStore:
     @contextmanager
     def open(self, name: str, generation: str | None = None) -> Iterator[Iterator[bytes]]:
         """See `ArtifactStore.open`."""
-        with self._opened(name) as file:
+        with self._open_inside(name) as file:
             status = os.fstat(file.fileno())
             if generation is not None and generation != _generation(status):
                 raise UserError(f"{self.uri(name)}: changed since it was found; look for it again")
@@ -140,13 +140,13 @@ class FolderStore:
 
     def read_range(self, name: str, start: int, length: int) -> bytes:
         """See `ArtifactStore.read_range`."""
-        with self._opened(name) as file:
+        with self._open_inside(name) as file:
             file.seek(start)
             return file.read(length)
 
     def describe(self, name: str) -> LogFile:
         """See `ArtifactStore.describe`."""
-        with self._opened(name) as file:
+        with self._open_inside(name) as file:
             return _run_file(name, os.fstat(file.fileno()))
 
     def write(self, name: str, chunks: Iterable[bytes], content_type: str) -> None:  # noqa: ARG002 - a folder keeps no types
@@ -169,7 +169,7 @@ class FolderStore:
         if not os.access(self._root, os.R_OK | os.X_OK):
             raise UserError(f"{self._root}: permission denied; make the folder readable for this user")
 
-    def _opened(self, name: str) -> BinaryIO:
+    def _open_inside(self, name: str) -> BinaryIO:
         path = self._inside(name)
         if path.exists() and not path.is_file() and not path.is_dir():
             raise UserError(f"{self.uri(name)}: not a regular file; name a log")

@@ -1,7 +1,7 @@
 """Open a store, or one log: a file, standard input, an object in a bucket, an address.
 
 Logs are read in constant memory and come as they are stored: gzip stays gzip, the log reader inflates it.
-Everything that stands in the way is a `UserError`, a download that ended early included.
+Every failure to open or read is a `UserError`, also a download that ended early.
 """
 
 import io

@@ -79,7 +79,7 @@ def selected_keys(resolved: scope.ResolvedScope) -> frozenset[CaseKey]:
     return frozenset(combine_keys(resolved.cases, resolved.variants))
 
 
-MOST_SHOWN = 5  # cases named in a result
+MAX_CASES_SHOWN = 5  # cases named in a result
 
 
 def describe_keys(keys: frozenset[CaseKey], suite: Suite) -> str:
@@ -91,8 +91,8 @@ def describe_keys(keys: frozenset[CaseKey], suite: Suite) -> str:
     if len(cases) == len(suite.case_names):
         shown = "All cases"
     else:
-        shown = ", ".join(cases[:MOST_SHOWN]) + (
-            f" and {len(cases) - MOST_SHOWN} more" if len(cases) > MOST_SHOWN else ""
+        shown = ", ".join(cases[:MAX_CASES_SHOWN]) + (
+            f" and {len(cases) - MAX_CASES_SHOWN} more" if len(cases) > MAX_CASES_SHOWN else ""
         )
     return shown if len(variants) == len(suite.variant_names) else f"{shown} ({', '.join(variants)})"
 

@@ -23,7 +23,7 @@ from bot.storage.database import Database
 
 ALL_CASES, CASE_PLACEHOLDER = "all", "{case}"
 
-MOST_CASE_LABELS = 20
+MAX_CASE_LABELS = 20
 """Labels made for single cases: people pick them from a list, and GitHub allows 80 writes a minute."""
 
 
@@ -81,17 +81,17 @@ def _case_labels(glob: str, cases: Sequence[str]) -> list[NewLabel]:
             colour=CASE_COLOUR,
             description=_shortened(f"MaxView: benchmark {case}"),
         )
-        for case in cases[:MOST_CASE_LABELS]
-        if len(glob.replace("*", case)) <= LONGEST_LABEL
+        for case in cases[:MAX_CASE_LABELS]
+        if len(glob.replace("*", case)) <= MAX_LABEL_LENGTH
     ]
 
 
-LONGEST_LABEL, LONGEST_DESCRIPTION = 50, 100
+MAX_LABEL_LENGTH, MAX_DESCRIPTION_LENGTH = 50, 100
 """GitHub's limits."""
 
 
 def _shortened(description: str) -> str:
-    return description[:LONGEST_DESCRIPTION]
+    return description[:MAX_DESCRIPTION_LENGTH]
 
 
 def _exact_first(labels: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """Look up on GitHub what somebody may do with a repository, with a cache of one minute.
 
-The cache key holds the account's number and the repository's name, so whoever takes over a login or a name is
+The cache key holds the account's number and the repository's name, so a new owner of a login or a name is
 looked up anew.
 """
 

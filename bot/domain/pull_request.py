@@ -83,7 +83,7 @@ MAIN_ROW_NUMBER = 0
 
 
 def subject_kind(row_number: int) -> SubjectKind:
-    """What a stored number stands for: above zero is GitHub's number of a pull request, below zero our own
+    """The kind of row of a stored number: above zero is GitHub's number of a pull request, below zero our own
     number of a branch."""
     if row_number == MAIN_ROW_NUMBER:
         return SubjectKind.MAIN

@@ -114,8 +114,8 @@ class GitHubClient:
         now: Callable[[], float],
         exchange: UsageExchange | None = None,
     ) -> None:
-        """`now` gives Unix seconds; `transport` replaces the connection, as tests do; `exchange` tells other
-        processes of the same App what was sent."""
+        """`now` gives Unix seconds; `transport` replaces the connection, as tests do; `exchange` reports to
+        other processes of the same App what was sent."""
         self.app_id = app_id
         self.api = GitHubTransport(
             app_id=app_id,

@@ -103,7 +103,7 @@ def _parse_time(text: str) -> float | None:
 
 
 def read_person(fields: JsonFields, path: str) -> Person:
-    """Read an account; null stands for a deleted one."""
+    """Read an account; null means a deleted one."""
     if fields.find(path) is None:
         return GHOST
     person = fields.within(path)

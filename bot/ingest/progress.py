@@ -18,8 +18,8 @@ class ProgressFacts(Struct, frozen=True, kw_only=True):
     """What we know of the launched runs of a pull request: the status of each by id, the ids of all open
     local runs in the order in which they run, and how many seconds earlier runs of each case took."""
 
-    standings: Mapping[str, RunStatus]
-    here: Sequence[str]
+    statuses: Mapping[str, RunStatus]
+    local_queue: Sequence[str]
     durations: Mapping[CaseVariant, Sequence[float]]
     now: float
 
@@ -32,25 +32,25 @@ def case_progress(
         return None
     open_runs = [run for run in launched if run.state not in TERMINAL_STATES]
     done = len(launched) - len(open_runs)
-    telling = _most_telling_run(open_runs or [run for run in launched if run.state is RunState.LOST], known)
-    if telling is None:
+    shown = _run_to_show(open_runs or [run for run in launched if run.state is RunState.LOST], known)
+    if shown is None:
         return CaseProgress(runs_done=done, runs_wanted=len(launched))
     return CaseProgress(
-        step=telling.last_step if telling.state is RunState.RUNNING else None,
-        steps=telling.expected_steps,
+        step=shown.last_step if shown.state is RunState.RUNNING else None,
+        steps=shown.expected_steps,
         runs_done=done,
         runs_wanted=len(launched),
-        words=run_status_words(telling, known.now),
-        note=telling.note,
-        retrying=bool(telling.past) and telling.state is not RunState.RUNNING,
+        words=run_status_words(shown, known.now),
+        note=shown.note,
+        retrying=bool(shown.past) and shown.state is not RunState.RUNNING,
         left=_latest([_time_left(run, everything, known) for run in open_runs]) if open_runs else None,
     )
 
 
-def _most_telling_run(runs: Sequence[RunRecord], known: ProgressFacts) -> RunStatus | None:
-    """The most telling run: a silent one, else the furthest, else one that is retried."""
-    standings = [known.standings[run.id] for run in runs if run.id in known.standings]
-    return max(standings, key=lambda one: _rank(one, known.now), default=None)
+def _run_to_show(runs: Sequence[RunRecord], known: ProgressFacts) -> RunStatus | None:
+    """The run whose status is shown: a silent one, else the furthest, else one that is retried."""
+    statuses = [known.statuses[run.id] for run in runs if run.id in known.statuses]
+    return max(statuses, key=lambda one: _rank(one, known.now), default=None)
 
 
 def _rank(run: RunStatus, now: float) -> tuple[bool, bool, int, bool, bool, float]:
@@ -63,9 +63,9 @@ def _rank(run: RunStatus, now: float) -> tuple[bool, bool, int, bool, bool, floa
 def _time_left(run: RunRecord, everything: Sequence[RunRecord], known: ProgressFacts) -> DurationRange | None:
     """Seconds until this run has ended. Local runs run one after another; the waiting time on a shared
     cluster is unknown."""
-    if run.id not in known.here:
+    if run.id not in known.local_queue:
         return _own_time(run, known) if run.state is RunState.RUNNING else None
-    before = known.here[: known.here.index(run.id) + 1]
+    before = known.local_queue[: known.local_queue.index(run.id) + 1]
     named = {one.id: one for one in everything}
     spans = [_own_time(named[name], known) if name in named else None for name in before]
     total = NO_TIME
@@ -78,9 +78,9 @@ def _time_left(run: RunRecord, everything: Sequence[RunRecord], known: ProgressF
 
 def _own_time(run: RunRecord, known: ProgressFacts) -> DurationRange | None:
     durations = known.durations.get((run.case, run.variant), ())
-    standing = known.standings.get(run.id)
-    if standing is not None and standing.state is RunState.RUNNING:
-        return remaining_time(standing, durations, known.now)
+    status = known.statuses.get(run.id)
+    if status is not None and status.state is RunState.RUNNING:
+        return remaining_time(status, durations, known.now)
     return typical_duration(durations)
 
 

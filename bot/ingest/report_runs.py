@@ -59,19 +59,19 @@ def names_device(suite: Suite) -> bool:
 
 
 def find_device_mismatch(
-    suite: Suite, runs: Iterable[RunRecord], under: Mapping[str, str], *, but: Collection[str]
+    suite: Suite, runs: Iterable[RunRecord], conditions: Mapping[str, str], *, own_ids: Collection[str]
 ) -> DeviceMismatch:
-    """The runs whose logs contradict the configured device, all `but` our own; `under` has the conditions of
-    each by id."""
+    """The runs whose logs contradict the configured device; `own_ids` are left out, and `conditions` has the
+    conditions of each run by id."""
     device = device_of(suite.launch) if suite.launch else None
     if device is None or device.place is None:
         return DeviceMismatch()
     stated = {
         run.id: contradicting_devices(
-            device.place.device_type, device.place.slices, *parse_devices(under[run.id])
+            device.place.device_type, device.place.slices, *parse_devices(conditions[run.id])
         )
         for run in runs
-        if run.id in under and run.id not in but
+        if run.id in conditions and run.id not in own_ids
     }
     return DeviceMismatch(
         configured=device.name, stated={name: words for name, words in stated.items() if words}
@@ -148,7 +148,7 @@ def _device_mismatch_of(
         return DeviceMismatch()
     under = run_conditions(connection, {run.id for run in runs_found} - figures.keys())
     under |= {name: known.conditions for name, known in figures.items()}
-    return find_device_mismatch(suite, runs_found, under, but=own_ids)
+    return find_device_mismatch(suite, runs_found, under, own_ids=own_ids)
 
 
 def _stopped_runs(connection: Connection, pull: Subject, own_ids: Collection[str]) -> list[RunRecord]:
@@ -337,8 +337,8 @@ def _with_progress(
 ) -> tuple[CaseRuns, ...]:
     """The cases with the progress of their launched runs."""
     known = ProgressFacts(
-        standings=launched_runs.run_statuses(connection, [run.id for run in started]),
-        here=launched_runs.local_runs(connection),
+        statuses=launched_runs.run_statuses(connection, [run.id for run in started]),
+        local_queue=launched_runs.local_runs(connection),
         durations={
             (one.case, one.variant): _durations([*one.base.runs, *one.head.runs], measured) for one in cases
         },

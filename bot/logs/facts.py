@@ -10,7 +10,7 @@ from msgspec import Struct
 
 
 class OutcomeState(StrEnum):
-    """How a run ended, as far as its log tells."""
+    """How a run ended, according to its log."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"

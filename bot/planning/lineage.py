@@ -133,7 +133,7 @@ def find_landings(
     """By the head's commit, the commit of main that it became; `commits` as GitHub lists them, newest first.
 
     The strongest evidence wins, and among equals the newest commit: a change that was rolled back and landed
-    again is its newest landing. A head without evidence has not landed, as far as these commits tell.
+    again is its newest landing. A head without evidence in these commits counts as not landed.
     """
     by_sign = _signs_of_commits(first_parent_line(commits), repository)
     found: dict[str, Landing] = {}

@@ -140,7 +140,7 @@ def _need(row: CaseReport, plan_input: PlanInput, context: JobContext, target: i
 def _target(row: CaseReport, plan_input: PlanInput, context: JobContext) -> int:
     """Runs per side: existing ones, those that the verdict needs, those that people requested.
 
-    Where the verdict no longer hangs on times, runs that have not ended are not wanted.
+    Where step times no longer decide the verdict, runs that have not ended are not wanted.
     """
     if not _is_requested(row.key, plan_input):
         return _available_runs(row, plan_input, context, ALL_STATES)

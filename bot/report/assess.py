@@ -54,7 +54,7 @@ from bot.verdict.metrics import METRICS_BY_KEY, Better, Judging
 from bot.verdict.statistics import normal_quantile
 from bot.verdict.timing_decision import EQUIVALENCE_ALPHA, as_percent, look_alpha
 
-WARNING = "⚠️"  # news that the state of a row does not tell
+WARNING = "⚠️"  # news that the state of a row does not show
 
 
 class Severity(IntEnum):
@@ -456,7 +456,7 @@ def _loss_curves_words(report: Report) -> str:
     return "loss curves within tolerance"
 
 
-MOST_PULLS_NAMED = 5
+MAX_PULLS_NAMED = 5
 """Pull requests that are named; the JSON has all of them."""
 
 
@@ -553,11 +553,11 @@ def _other_pulls_words(news: FailureNovelty) -> str:
     if not news.pulls:
         return ""
     many = "s" if len(news.pulls) > 1 else ""
-    return f"also on pull request{many} {listed([str(number) for number in news.pulls], MOST_PULLS_NAMED)}"
+    return f"also on pull request{many} {listed([str(number) for number in news.pulls], MAX_PULLS_NAMED)}"
 
 
 MEMORY_SLACK = 0.005
-"""Relative: what `Memory %` must change by to be judged at all (VERDICT.md, exact metrics)."""
+"""Relative: what `Memory %` must change by to be judged at all."""
 
 
 def acknowledged_state(row: CaseReport) -> AcknowledgedState | None:
@@ -693,10 +693,10 @@ def change_digest(report: Report) -> str:
 class ParityTally(Struct, frozen=True, kw_only=True):
     """How many of the `known` cases pass in both variants on the head and on the baseline.
 
-    Both figures are of the same cases, so that one can be set against the other: those that both sides tell
-    of; where the baseline tells of none of the head's (`base` is None), those that the head tells of.
-    `cases` is all of them; `head_unknown` and `base_unknown` have no run to tell, in one variant at least;
-    `head_mixed` and `base_mixed` are those of the known whose runs pass and fail.
+    Both figures are of the same cases, so that they can be compared: the cases with conclusive runs on both
+    sides or, if the baseline has none of the head's (`base` is None), those with conclusive runs on the head.
+    `cases` counts all; `head_unknown` and `base_unknown` count cases that lack a conclusive run in a variant;
+    `head_mixed` and `base_mixed` count known cases with passing and failing runs.
     """
 
     cases: int
@@ -727,7 +727,7 @@ def parity_tally(rows: Sequence[ParityRow]) -> ParityTally:
 
 
 def _both_variants_known(row: ParityRow, *, base: bool) -> bool:
-    """Whether a side has runs that tell, in both variants."""
+    """Whether a side has conclusive runs in both variants."""
     if base:
         sides = (row.base_first_passes, row.base_first_mixed), (row.base_second_passes, row.base_second_mixed)
     else:

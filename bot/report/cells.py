@@ -1,6 +1,6 @@
 """One row of the comment's table, cell by cell.
 
-Words stand beside symbols; an en dash stands where there is nothing to say. A figure that was not judged says
+Every symbol has a word beside it; an en dash means that there is no value. A figure that was not judged says
 so.
 """
 
@@ -25,7 +25,7 @@ from bot.report.assess import (
 )
 from bot.report.links import absolute, case_path
 from bot.report.model import CaseProgress, CaseReport, Report, RowState
-from bot.report.text.pieces import LONGEST_REASON, Line, bold, code, foreign, line, link, listed_lines
+from bot.report.text.pieces import MAX_REASON_LENGTH, Line, bold, code, foreign, line, link, listed_lines
 from bot.report.wording import (
     NO_VALUE,
     counted,
@@ -52,11 +52,11 @@ from bot.verdict.metrics import METRICS_BY_KEY
 
 CAVEATS_IN_A_CELL = 2
 
-LONGEST_PROGRESS = 120
+MAX_PROGRESS_LENGTH = 120
 
 
 class RowCells(Struct, frozen=True, kw_only=True):
-    """The cells of one row; `remarks` stand below the verdict, each on a line of its own."""
+    """The cells of one row; `remarks` are shown below the verdict, each on a line of its own."""
 
     case: Line
     verdict: Line
@@ -136,7 +136,7 @@ def verdict_cell(report: Report, row: CaseReport) -> Line:
 
 def progress_words(progress: CaseProgress, state: str) -> Line:
     """`2 of 6 runs, step 6 of 10`; the word of the state where no more is known."""
-    words = foreign(progress.words, LONGEST_PROGRESS)
+    words = foreign(progress.words, MAX_PROGRESS_LENGTH)
     if not words and progress.step is not None and progress.steps:
         words = line(f"step {progress.step} of {progress.steps}")
     runs = f"{progress.runs_done} of {progress.runs_wanted} runs" if progress.runs_wanted > 1 else ""
@@ -151,7 +151,7 @@ def _acknowledged_by(row: CaseReport) -> Line:
     one = row.acknowledged
     if one is None:
         return ()
-    return line("👁 accepted by ", foreign(one.by, 40), ": ", foreign(one.reason, LONGEST_REASON))
+    return line("👁 accepted by ", foreign(one.by, 40), ": ", foreign(one.reason, MAX_REASON_LENGTH))
 
 
 def carried_words(report: Report, row: CaseReport) -> Line:
@@ -254,7 +254,7 @@ def change_words(timing: TimingDecision) -> Line:
 
 
 def _more_runs_words(row: CaseReport, timing: TimingDecision) -> str:
-    """How many runs would settle it, where the row still hangs on its time."""
+    """How many runs would settle it, while its step time decides the row."""
     if row.state is not RowState.INCONCLUSIVE or not timing.more_runs:
         return ""
     return f": {counted(timing.more_runs, 'more run')} a side"

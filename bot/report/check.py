@@ -1,6 +1,6 @@
 """The check of one head commit: conclusion, title, summary, annotations, buttons.
 
-It says what the comment says. What a merge queue makes of it stands in `CONCLUSIONS` alone.
+It says what the comment says. `CONCLUSIONS` alone decides what a merge queue makes of it.
 """
 
 import re
@@ -35,7 +35,7 @@ from bot.report.model import CaseReport, Report, RowState
 from bot.report.text.escape import one_line, shortened
 from bot.report.text.redact import redacted
 
-LONGEST_TITLE = 200
+MAX_TITLE_LENGTH = 200
 
 
 class CheckOutcome(StrEnum):
@@ -140,7 +140,7 @@ def check_text(
     """The check; `body` is the comment's, so that the two cannot disagree, and `url` the page."""
     return RenderedCheck(
         conclusion=conclusion,
-        title=shortened(_check_title(report), LONGEST_TITLE),
+        title=shortened(_check_title(report), MAX_TITLE_LENGTH),
         summary=shortened(_without_markers(body), MAX_SUMMARY_LENGTH),
         url=url,
         annotations=annotations(report, changed_paths) if conclusion else (),
@@ -176,9 +176,9 @@ def _without_markers(body: str) -> str:
     return "".join(lines)
 
 
-LONGEST_ANNOTATION = 1_000
+MAX_ANNOTATION_LENGTH = 1_000
 
-LONGEST_ANNOTATION_TITLE = 200  # GitHub allows 255
+MAX_ANNOTATION_TITLE_LENGTH = 200  # GitHub allows 255
 
 INSTALLED_FOLDERS = ("site-packages/", "dist-packages/")
 """Folders of installed packages: below them a path lacks its folder of the repository."""
@@ -187,7 +187,7 @@ _LINE_NUMBER = re.compile(r"[0-9]{1,7}")
 
 
 def annotations(report: Report, changed_paths: Sequence[str]) -> tuple[Annotation, ...]:
-    """One annotation for each at and error, with the names of all cases that fail there."""
+    """One annotation for each line and error, with the names of all cases that fail there."""
     found: dict[tuple[str, int, str], list[CaseReport]] = {}
     for row in report.rows:
         failure = _annotated_failure(row)
@@ -210,8 +210,8 @@ def _annotation(report: Report, path: str, line: int, error: str, rows: Sequence
         path=path,
         line=line,
         level=AnnotationLevel.FAILURE if new else AnnotationLevel.WARNING,
-        title=one_line(redacted(f"{names}: fails here"), LONGEST_ANNOTATION_TITLE),
-        message=one_line(redacted(error), LONGEST_ANNOTATION) or "the run ended here",
+        title=one_line(redacted(f"{names}: fails here"), MAX_ANNOTATION_TITLE_LENGTH),
+        message=one_line(redacted(error), MAX_ANNOTATION_LENGTH) or "the run ended here",
     )
 
 

@@ -1,7 +1,7 @@
 """The one comment on a pull request.
 
 Its order: verdict, what to do, the rows that need a person, errors, then everything else folded. It has at
-most `LONGEST_BODY` characters. The same report gives the same text, whenever it is rendered.
+most `MAX_BODY_LENGTH` characters. The same report gives the same text, whenever it is rendered.
 """
 
 import re
@@ -54,7 +54,7 @@ from bot.report.folds import (
 from bot.report.links import absolute, json_path, log_path, page_path
 from bot.report.model import Baseline, CaseReport, ProblemKind, Report, ReportedCommand, RowState
 from bot.report.text.pieces import (
-    LONGEST_ERROR,
+    MAX_ERROR_LENGTH,
     Line,
     bold,
     code,
@@ -95,7 +95,7 @@ def head_marker(sha: str) -> str:
     return f"<!-- maxview:head {_UNSAFE_IN_MARKER.sub('', sha)} -->"
 
 
-LONGEST_BODY = 60_000  # characters; GitHub refuses 65,536, and the rest is room for its own counting
+MAX_BODY_LENGTH = 60_000  # characters; GitHub refuses 65,536, and the rest is room for its own counting
 
 DETAIL_LEVELS = (
     DetailLevel(links=True, rows=400, quotes=60, columns=400, named=400, ledgers=5, name=80, error=300),
@@ -108,7 +108,7 @@ DETAIL_LEVELS = (
 
 COMMENT_TEMPLATE = "comment.md.j2"
 
-LONGEST_PREVIEW = 1000  # several problems of a configuration, each with its line
+MAX_PREVIEW_LENGTH = 1000  # several problems of a configuration, each with its line
 
 Render = Callable[[str, Mapping[str, object]], str]
 
@@ -118,9 +118,9 @@ def comment_body(report: Report, *, public_url: str, render: Render) -> str:
     body = ""
     for detail in DETAIL_LEVELS:
         body = render(COMMENT_TEMPLATE, comment_values(report, detail, public_url=public_url))
-        if len(body) <= LONGEST_BODY:
+        if len(body) <= MAX_BODY_LENGTH:
             return body
-    return body[:LONGEST_BODY]
+    return body[:MAX_BODY_LENGTH]
 
 
 class TableMarkdown(Struct, frozen=True, kw_only=True):
@@ -191,7 +191,7 @@ def _note_lines(report: Report, shown: Sequence[CaseReport] = ()) -> list[Line]:
     Rows of the open table without figures show their note themselves.
     """
     shown_with_note = {id(row) for row in shown if row.comparison is None}
-    lines = [line("⚠️ ", _full_sentence(report.preview, LONGEST_PREVIEW))] if report.preview else []
+    lines = [line("⚠️ ", _full_sentence(report.preview, MAX_PREVIEW_LENGTH))] if report.preview else []
     lines += [line("⚠️ ", _capitalized(report.trouble))] if report.trouble else []
     lines += budget_wait_lines(report)
     remaining = {
@@ -207,13 +207,13 @@ def _note_lines(report: Report, shown: Sequence[CaseReport] = ()) -> list[Line]:
     return lines
 
 
-def _full_sentence(clause: str, limit: int = LONGEST_ERROR) -> Line:
+def _full_sentence(clause: str, limit: int = MAX_ERROR_LENGTH) -> Line:
     """The clause as a sentence that ends with a full stop, a question mark or an ellipsis."""
     shown = _capitalized(clause, limit)
     return line(shown, "" if plain_text(shown).endswith((".", "?", "…")) else ".")
 
 
-def _capitalized(clause: str, limit: int = LONGEST_ERROR) -> Line:
+def _capitalized(clause: str, limit: int = MAX_ERROR_LENGTH) -> Line:
     # Redacted before the first letter changes: the rules know secrets only as they are written.
     shown = redacted(clause)
     return foreign(shown[:1].upper() + shown[1:], limit)
@@ -243,7 +243,7 @@ def _commands_fold(report: Report) -> FoldMarkdown:
     return FoldMarkdown(summary="Commands", lines=(text,), opened=asked)
 
 
-MOST_CASES_NAMED = 3  # cases named in the line; the table has the rest
+MAX_CASES_NAMED = 3  # cases named in the line; the table has the rest
 
 
 def action_line(report: Report) -> Line:
@@ -307,7 +307,7 @@ def _what_to_do(report: Report) -> Line:
 
 def _problem_words(problem: str, kind: ProblemKind) -> Line:
     """The problem as a sentence with its end."""
-    text = foreign(problem, LONGEST_ERROR)
+    text = foreign(problem, MAX_ERROR_LENGTH)
     sentence = line(text, "" if plain_text(text).endswith((".", "?", "!", "…")) else ".")
     return sentence if kind is ProblemKind.PASSES else line(bold("To put right:"), " ", sentence)
 
@@ -385,7 +385,7 @@ def _no_runs_words(report: Report, names: Line) -> Line:
 
 def _clauses(report: Report, rows: list[CaseReport]) -> Line:
     ordered = sorted(rows, key=lambda row: -row_words(row, report.base_branch).rank)
-    clauses = [_clause(report, row) for row in ordered[:MOST_CASES_NAMED]]
+    clauses = [_clause(report, row) for row in ordered[:MAX_CASES_NAMED]]
     more = len(rows) - len(clauses)
     return line(joined("; ", clauses), f"; and {more} more" if more else "")
 
@@ -434,7 +434,7 @@ def _runs_needed(row: CaseReport) -> str:
 
 def _labels(report: Report, rows: list[CaseReport]) -> Line:
     names = [code(case_label(report, row.key), 60) for row in rows]
-    return listed_lines(names, MOST_CASES_NAMED)
+    return listed_lines(names, MAX_CASES_NAMED)
 
 
 def _awaited_words(report: Report) -> Line:
@@ -455,7 +455,7 @@ def _time_left(rows: Sequence[CaseReport]) -> DurationRange | None:
     return together
 
 
-MOST_CAVEATS_QUOTED = 6
+MAX_CAVEATS_QUOTED = 6
 
 
 def _row_quote(report: Report, row: CaseReport, *, public_url: str, detail: DetailLevel) -> Line:
@@ -546,7 +546,7 @@ def _reason_quote(comparison: Comparison, detail: DetailLevel) -> Line:
     """The reason of the verdict, or the caveats that decided it."""
     if comparison.reason:
         return foreign(comparison.reason, 2 * detail.error)
-    return joined("; ", map(caveat_words, deciding_caveats(comparison)[:MOST_CAVEATS_QUOTED]))
+    return joined("; ", map(caveat_words, deciding_caveats(comparison)[:MAX_CAVEATS_QUOTED]))
 
 
 # Did you mean “/benchmark rerun 03_dropout”?   574ad3f may run, as it is
@@ -555,7 +555,7 @@ _COPYABLE = re.compile(r"“(/benchmark[^”]*)”|\b([0-9a-f]{7,64})\b")
 TOGETHER_SECONDS = 600.0
 """Commands this close to the newest one are shown beside it: their authors still wait for the result."""
 
-MOST_COMMANDS_SHOWN = 5
+MAX_COMMANDS_SHOWN = 5
 """More would push the verdict off a phone's screen."""
 
 
@@ -584,7 +584,7 @@ def _recent_commands(report: Report) -> tuple[ReportedCommand, ...]:
     newest = {one.by: one.at for one in report.commands}
     since = max(newest.values(), default=0.0) - TOGETHER_SECONDS
     return tuple(one for one in report.commands if one.at == newest[one.by] and one.at >= since)[
-        -MOST_COMMANDS_SHOWN:
+        -MAX_COMMANDS_SHOWN:
     ]
 
 
@@ -611,7 +611,7 @@ def _command_result(result: str) -> Line:
     parts: list[Line] = []
     at = 0
     for found in _COPYABLE.finditer(result):
-        parts += [_result_part(result[at : found.start()]), code(found[1] or found[2], LONGEST_ERROR)]
+        parts += [_result_part(result[at : found.start()]), code(found[1] or found[2], MAX_ERROR_LENGTH)]
         at = found.end()
     return line(*parts, _result_part(result[at:]))
 
@@ -621,12 +621,12 @@ def _result_part(part: str) -> Line:
     if not part.strip():
         return line(" " * bool(part))
     before, after = " " * part.startswith(" "), " " * part.endswith(" ")
-    return line(before, foreign(part, LONGEST_ERROR), after)
+    return line(before, foreign(part, MAX_ERROR_LENGTH), after)
 
 
-MOST_NAMES_LISTED = 12  # cases listed openly; more would hide the commands
+MAX_NAMES_LISTED = 12  # cases listed openly; more would hide the commands
 
-LONGEST_FOLDED_NAMES = 4000  # characters of escaped names: the comment's size is limited
+MAX_FOLDED_NAMES_LENGTH = 4000  # characters of escaped names: the comment's size is limited
 
 
 def help_text(
@@ -671,15 +671,15 @@ def _read_commands(cases: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _help_names(cases: Sequence[str], variants: Sequence[str], labels: Sequence[str]) -> list[str]:
-    lines = [_folded_cases(cases)] if len(cases) > MOST_NAMES_LISTED else []
-    lines += [f"Cases: {_help_list(cases)}."] if 0 < len(cases) <= MOST_NAMES_LISTED else []
+    lines = [_folded_cases(cases)] if len(cases) > MAX_NAMES_LISTED else []
+    lines += [f"Cases: {_help_list(cases)}."] if 0 < len(cases) <= MAX_NAMES_LISTED else []
     lines += [f"Variants: {_help_list(variants)}."] if len(variants) > 1 else []
     lines += [f"Labels that start runs while they are set: {_help_list(labels)}."] if labels else []
     return lines
 
 
 def _help_list(names: Sequence[str]) -> str:
-    return markdown(listed_lines([code(name, 60) for name in names], MOST_NAMES_LISTED))
+    return markdown(listed_lines([code(name, 60) for name in names], MAX_NAMES_LISTED))
 
 
 def _folded_cases(cases: Sequence[str]) -> str:
@@ -688,7 +688,7 @@ def _folded_cases(cases: Sequence[str]) -> str:
     for case in cases:
         name = summary_html(foreign(case, 60))
         longer = f"{names} · {name}" if names else name
-        if len(longer) > LONGEST_FOLDED_NAMES:
+        if len(longer) > MAX_FOLDED_NAMES_LENGTH:
             break
         names, shown = longer, shown + 1
     more = f" and {len(cases) - shown} more" if shown < len(cases) else ""

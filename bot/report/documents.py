@@ -109,12 +109,12 @@ def percent_of_log(value: float | None, digits: int = 2) -> float | None:
 
 
 def _nonfinite_text(value: float | None) -> str | UnsetType:
-    """`nan`, `inf` or `-inf`, where `json_number` has to say None."""
+    """`nan`, `inf` or `-inf`, where `json_number` gives None."""
     return str(value) if value is not None and not math.isfinite(value) else UNSET
 
 
 def json_values(response: Struct) -> dict[str, object]:
-    """A response as dictionaries, lists and plain values that strict JSON can say."""
+    """A response as dictionaries, lists and plain values of strict JSON."""
     values: dict[str, object] = _strict(to_builtins(response))
     return values
 
@@ -129,7 +129,7 @@ def _json_line(values: object) -> str:
 
 
 def _strict(value: Any) -> Any:
-    """None for a number that JSON cannot say: explanations hold figures as they were computed."""
+    """None for a number that JSON cannot hold: explanations hold figures as they were computed."""
     match value:
         case float():
             return json_number(value)
@@ -437,7 +437,7 @@ def _metric(row: MetricRow) -> MetricResponse:
 def report_document(report: Report) -> dict[str, object]:
     """Everything said about one head commit, as JSON values.
 
-    Every text is redacted as in the comment, since whoever reads the one may read the other.
+    Every text is redacted as in the comment, since both have the same readers.
     """
     document: dict[str, object] = _redacted(json_values(report_response(report)))
     return document

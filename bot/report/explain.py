@@ -342,7 +342,7 @@ def _change_with_threshold(timing: TimingDecision) -> str:
     return f"{signed_percent(timing.change)} ({band}{timing.n[1]} v {timing.n[0]} runs{beside})"
 
 
-MOST_SPANS = 12
+MAX_SPANS = 12
 """Ranges of steps named in a line; the JSON has all."""
 
 
@@ -370,9 +370,9 @@ def explanation_sections(comparison: Comparison) -> tuple[ExplanationSection, ..
 
 def step_spans_words(steps: StepSpans) -> str:
     """`3, 6–8`."""
-    shown = [str(first) if first == last else f"{first}–{last}" for first, last in steps[:MOST_SPANS]]
-    more = f" and {counted(len(steps) - MOST_SPANS, 'more stretch', 'more stretches')}"
-    return ", ".join(shown) + (more if len(steps) > MOST_SPANS else "")
+    shown = [str(first) if first == last else f"{first}–{last}" for first, last in steps[:MAX_SPANS]]
+    more = f" and {counted(len(steps) - MAX_SPANS, 'more stretch', 'more stretches')}"
+    return ", ".join(shown) + (more if len(steps) > MAX_SPANS else "")
 
 
 def log_place_words(place: LogPosition) -> str:
@@ -675,7 +675,7 @@ def _power_method(timings: list[TimingDecision]) -> list[Line]:
 
 COMPARISON_TEMPLATE = "compare.md.j2"
 
-LONGEST_TEXT = 600  # characters of one text: a reason may name every difference
+MAX_TEXT_LENGTH = 600  # characters of one text: a reason may name every difference
 
 
 def comparison_markdown(comparison: Comparison, *, render: Callable[[str, Mapping[str, object]], str]) -> str:
@@ -694,7 +694,7 @@ def _markdown_values(view: ComparisonView) -> dict[str, object]:
 def _escape_all(value: object) -> object:
     match value:
         case str():
-            return markdown(foreign(value, LONGEST_TEXT))
+            return markdown(foreign(value, MAX_TEXT_LENGTH))
         case Mapping():
             return {name: _escape_all(one) for name, one in value.items()}
         case tuple() | list():

@@ -1,6 +1,6 @@
 """The comment's tables: the open one, and the folded parts that most readers need not open.
 
-Each fold has a summary that tells the result by itself, and a table (at most 6 columns) or text.
+Each fold has a summary, which gives its result, and a table (at most 6 columns) or text.
 """
 
 from collections import Counter
@@ -45,7 +45,7 @@ from bot.report.model import (
     WaitingCases,
 )
 from bot.report.text.pieces import (
-    LONGEST_ERROR,
+    MAX_ERROR_LENGTH,
     Line,
     Part,
     bold,
@@ -74,7 +74,7 @@ from bot.report.wording import (
 )
 from bot.verdict.judgement import Caveat, CaveatKind, Comparison, MetricRow, Verdict
 
-FEW_UNKNOWN = 5  # so many rows of a state without figures are shown in the open table
+MAX_UNKNOWN_IN_TABLE = 5  # so many rows of a state without figures are shown in the open table
 
 
 class CommentTable(Struct, frozen=True, kw_only=True):
@@ -116,7 +116,9 @@ _UNKNOWN_STATES = frozenset(
 def open_rows(report: Report) -> list[CaseReport]:
     """The rows that need a person, worst first. Many rows in a state without figures are folded instead."""
     crowded = {
-        state for state in _UNKNOWN_STATES if sum(row.state is state for row in report.rows) > FEW_UNKNOWN
+        state
+        for state in _UNKNOWN_STATES
+        if sum(row.state is state for row in report.rows) > MAX_UNKNOWN_IN_TABLE
     }
     rows = [row for row in report.rows if STATES[row.state].needs_person or has_extra_news(row)]
     rows = [row for row in rows if row.state not in crowded]
@@ -291,7 +293,7 @@ def _coverage_notes(report: Report, detail: DetailLevel) -> list[Line]:
     most = max(detail.quotes, 1)
     grouped = list(rows_by_note(report).items())
     notes = [
-        line(_coverage_cases(report, rows, detail), ": ", foreign(note, LONGEST_ERROR))
+        line(_coverage_cases(report, rows, detail), ": ", foreign(note, MAX_ERROR_LENGTH))
         for note, rows in grouped[:most]
     ]
     return notes + ([line(f"{len(grouped) - most} more notes on the page")] if len(grouped) > most else [])
@@ -469,7 +471,9 @@ def budget_wait_lines(report: Report) -> list[Line]:
     plan = report.plan
     waiting = [one for one in plan.waiting if one.budget] if plan else []
     return [
-        line(f"⏸ {counted(len(one.keys), 'case')} {_wait_verb(one)}: ", foreign(one.why, LONGEST_ERROR), ".")
+        line(
+            f"⏸ {counted(len(one.keys), 'case')} {_wait_verb(one)}: ", foreign(one.why, MAX_ERROR_LENGTH), "."
+        )
         for one in waiting
     ]
 
@@ -516,7 +520,7 @@ def _plan_items(report: Report, plan: Plan, detail: DetailLevel) -> list[Line]:
     items = [_how_to_start(report)] if plan.proposed else []
     for one in plan.waiting:
         names = [case_name(report, key, min(detail.name, 40)) for key in one.keys]
-        why = foreign(one.why, LONGEST_ERROR)
+        why = foreign(one.why, MAX_ERROR_LENGTH)
         items.append(line(listed_lines(names, 4), f" {_wait_verb(one)}: ", why))
     if any(one.price is not None for one in plan.runs):
         items.append(line(PRICE_NOTE))
@@ -631,7 +635,7 @@ def _raw_metric_cell(row: MetricRow | None) -> Line:
 
 NOT_STATED = "not stated"
 
-FEWEST_DIFFERENCES = 12  # differences shown at every level of detail: cases share them, so they are few
+MIN_DIFFERENCES_SHOWN = 12  # differences shown at every level of detail: cases share them, so they are few
 
 
 def environment_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
@@ -642,7 +646,7 @@ def environment_fold(report: Report, detail: DetailLevel) -> CommentFold | None:
             cases.setdefault(_caveat_key(caveat), []).append(case_label(report, row.key))
     if not cases:
         return None
-    most = max(detail.columns, FEWEST_DIFFERENCES)
+    most = max(detail.columns, MIN_DIFFERENCES_SHOWN)
     rows = [
         (
             field_name(field),

@@ -1,7 +1,6 @@
 """Figures, times, run status and caveats about the data as short plain text.
 
-An en dash stands where there is no figure. What a cluster or a store said is not trusted: whoever shows it
-escapes it.
+An en dash stands where there is no figure. Texts of clusters and stores are untrusted: callers escape them.
 """
 
 import math

@@ -26,7 +26,7 @@ class RunTimeouts(Struct, frozen=True, kw_only=True):
 
     `max_attempts` is how often a run is started at most: three faults in a row are an outage, and more
     attempts would pay for it in chip-hours. `retry_seconds` is the delay before the second attempt, four
-    times as long before each further one: whoever preempted us needs a while.
+    times as long before each further one: the job that preempted ours needs a while.
     """
 
     poll_seconds: float = 15.0
@@ -95,7 +95,7 @@ class RunStatus(Struct, frozen=True, kw_only=True):
     ours: what a planned run waits for, or how a run was lost.
 
     `give_up_reason` is why this attempt is to be ended, and `retry` whether another one follows. Both are
-    stored before the job is deleted, since afterwards nobody could tell; so is `cancelled`, that nobody wants
+    stored before the job is deleted, since they cannot be known afterwards; so is `cancelled`: nobody wants
     the run. `kept_log` is where its log is kept. `launch_tries` counts the launches that were prevented.
     """
 

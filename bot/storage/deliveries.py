@@ -56,8 +56,8 @@ def known_ids(connection: Connection, ids: Sequence[str]) -> set[str]:
 
 
 def digest(delivery: Delivery) -> str:
-    """What tells two deliveries of one id apart: a redelivery has the same content, also where GitHub's list
-    of deliveries writes it otherwise, and some servers that speak GitHub's language give out an id twice."""
+    """Distinguishes two deliveries of one id: a redelivery has the same content, also where GitHub's list of
+    deliveries writes it otherwise, and some servers that speak GitHub's language give out an id twice."""
     return hashlib.sha256(delivery.event.encode() + b"\n" + _canonical_json(delivery.payload)).hexdigest()[
         :16
     ]

@@ -251,8 +251,8 @@ def cancel_run(connection: Connection, run: str, *, now: float) -> bool:
 
 
 def retry_run(connection: Connection, run: str, *, now: float) -> bool:
-    """Retry a run that is over, as another attempt that runs to its end whoever wants it; False if it is
-    open. Its last measurement stays until the new one is there."""
+    """Retry a run that is over, as another attempt that runs to its end even if nothing wants it; False if it
+    is open. Its last measurement stays until the new one is there."""
     row = connection.execute(select(RUN).where(RUN.c.id == run).with_for_update()).mappings().first()
     if row is None or row["job"] is None or RunState(row["state"]) not in TERMINAL_STATES:
         return False

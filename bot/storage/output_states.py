@@ -23,7 +23,7 @@ from bot.domain.published import (
 
 
 class CheckForm(StrEnum):
-    """What stands beside a commit on GitHub: a check run, or a commit status, which has no id."""
+    """The kind of check of a commit on GitHub: a check run, or a commit status, which has no id."""
 
     CHECK = "check"
     STATUS = "status"

@@ -1,8 +1,8 @@
 """Pull requests and watched branches: what is wanted, what was published, and when to look again.
 
-A request that arrives while the row is worked on is not lost: it raises `wanted`, and whoever releases
-the row finds that it is due again at once. The dirty flags say that the comment or check on GitHub may
-differ from our last write.
+A request that arrives while the row is worked on is not lost: it raises `wanted`, so that the row is due
+again as soon as it is released. The dirty flags say that the comment or check on GitHub may differ from our
+last write.
 """
 
 from collections.abc import Mapping, Sequence

@@ -27,7 +27,7 @@ _SHA_PATTERN = re.compile(r"[0-9a-fA-F]{7,64}")
 RUNS_PER_CASE = 12
 """Newest runs of a case on a branch that are read to find those of its newest commit."""
 
-MOST_RUNS = 2_000
+MAX_RUNS = 2_000
 """Runs of one commit that are read: more than any suite has; a bound if something goes wrong."""
 
 MAX_SUGGESTIONS = 3
@@ -178,13 +178,13 @@ def _newest_by_key(
 
 def _commit_runs(connection: Connection, repository: str, sha: str) -> tuple[MeasuredRecord, ...]:
     named = RUN.c.sha.in_(commits(connection, repository, sha))
-    return _measured_records(connection, and_(RUN.c.repository == repository, named), MOST_RUNS)
+    return _measured_records(connection, and_(RUN.c.repository == repository, named), MAX_RUNS)
 
 
 def _report_runs(connection: Connection, repository: str, ref: Ref) -> tuple[MeasuredRecord, ...]:
     report = reports.newest(connection, repository, ref.number or 0, ref.sha)
     ids = {run.id for row in report.rows for run in row.head_runs} if report else set()
-    return _measured_records(connection, RUN.c.id.in_(sorted(ids)), MOST_RUNS) if ids else ()
+    return _measured_records(connection, RUN.c.id.in_(sorted(ids)), MAX_RUNS) if ids else ()
 
 
 def _measured_records(

@@ -1,7 +1,7 @@
 """Repositories that the App is or was installed on, and the configuration that was seen last.
 
-A process keeps a copy of the configuration for a while; the count of changes tells it that another
-process has seen something else meanwhile.
+A process keeps a copy of the configuration for a while; the count of changes shows whether another process
+has seen a different one meanwhile.
 """
 
 from collections.abc import Sequence

@@ -46,7 +46,7 @@ from bot.verdict.metrics import METRICS_BY_KEY, Judging, metric_rows
 from bot.verdict.timing_decision import FLAGGED, decide_timing
 
 GREEN_VERDICTS = frozenset({Verdict.SAME, Verdict.FASTER})
-"""Verdicts that tell a person there is nothing to do: each needs an unchanged loss curve too."""
+"""Verdicts that ask nothing of a person: each needs an unchanged loss curve too."""
 
 LOSS_UNCHANGED = frozenset({LossVerdict.IDENTICAL, LossVerdict.WITHIN_TOLERANCE})
 

@@ -130,9 +130,9 @@ MIN_DEGREES_OF_FREEDOM = 4
 """Below four degrees of freedom the t quantile is so wide that the device's default says more."""
 
 MAX_HISTORY = 30
-"""Newest main runs used, as many as rustc-perf looks back; what they became is cut off at changes of level.
-VERDICT.md says 20: where a quarter of the runs is slower, 1 history of 20 in 300 shows none of those, of 30
-1 in 5600, and t with 29 degrees of freedom needs 7 % less than with 19."""
+"""Newest main runs used, as many as rustc-perf looks back; older levels are cut off. Why not 20: where a
+quarter of the runs is slower, 1 history of 20 in 300 shows none of those, of 30 1 in 5600, and t with 29
+degrees of freedom needs 7 % less than with 19."""
 
 MIN_HISTORY = 15
 """With ten, the glitch filter trims honest tails and false flags rise to 0.7 % a case (simulated)."""
@@ -177,7 +177,7 @@ def run_to_run_noise(
 
 
 class SelectedHistory(Struct, frozen=True, kw_only=True):
-    """Which of main's runs tell today's noise, by their places in the history, oldest first.
+    """The main runs that today's noise is measured from, by their places in the history, oldest first.
 
     `used` and `glitches` are empty where too few runs are left. `before_change` runs lie before the last
     change of level, `older` are older than the newest that count.
@@ -195,7 +195,7 @@ def clean_history(history: Sequence[float]) -> Sequence[float]:
 
 
 def select_history(history: Sequence[float]) -> SelectedHistory:
-    """Return which main runs (seconds, oldest first) tell today's noise: none if too few do."""
+    """Return the main runs (seconds, oldest first) that today's noise is measured from; none if too few."""
     return _select_history(tuple(history))
 
 

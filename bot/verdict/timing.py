@@ -334,7 +334,7 @@ class StepIntervals(Struct, frozen=True, kw_only=True):
 
 
 def steady_step_time(log: RunLog, implausible: Collection[int] = ()) -> SteadyStepTime:
-    """Return the steady step time of a run, by `VERDICT.md` section 2.
+    """Return the steady step time of a run.
 
     `implausible` names the steps whose printed seconds and rates are not used.
     """

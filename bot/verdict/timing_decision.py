@@ -1,14 +1,13 @@
 """Slower, faster, the same, or not known: the decision on steady step time, on the log scale.
 
 At no change at most 1 comment in 20 flags anything, whatever the number of cases and looks, and at most 1 in
-100 where main's history tells the noise. "Same" is said only where a change of the equivalence margin is
+100 where main's history measures the noise. "Same" is said only where a change of the equivalence margin is
 ruled out. A flag is withheld where main's own runs show that it may be none.
 
-VERDICT.md section 3 is departed from in four places, each only where 15 or more runs of main are known: the
-level (`REPORT_ALPHA_WITH_HISTORY`), main's runs pooled with base's (`pooled_baseline`), glitches by Grubbs'
-test (`noise.GLITCH_ALPHA`), and flags that main's runs put in doubt (`outlier_guard`). By its letter 4.75 %
-of 25-case reports on GPU-like noise were flagged at no change, and z > 5 against history did better
-(VerdictBench).
+Four rules apply only where 15 or more runs of main are known: the level (`REPORT_ALPHA_WITH_HISTORY`), main's
+runs pooled with base's (`pooled_baseline`), glitches by Grubbs' test (`noise.GLITCH_ALPHA`), and flags that
+main's runs put in doubt (`outlier_guard`). Without them 4.75 % of 25-case reports on GPU-like noise were
+flagged at no change, and z > 5 against history did better (VerdictBench).
 
 Half of the variance of one run against one is base's. Main's runs since its last change of level are runs of
 the same program, and twenty of them leave next to none of it. Whether base is one of them is tested first:
@@ -39,8 +38,8 @@ REPORT_ALPHA = 0.05
 """Chance that a report on a change without effect flags any of its cases."""
 
 REPORT_ALPHA_WITH_HISTORY = 0.005
-"""The same where main's history tells the noise of the case: 1 report in 100 is what is promised there, and
-half of it is kept back for noise that is not quite normal. The device's defaults stay at `REPORT_ALPHA`: they
+"""The same where main's history measures the noise of the case: the promise there is 1 report in 100, and
+half of it is reserved for noise that is not quite normal. The device's defaults stay at `REPORT_ALPHA`: they
 are the worst case's noise, so that reports are flagged far less often than the level says."""
 
 EQUIVALENCE_ALPHA = 0.05
@@ -54,8 +53,9 @@ LATER_LOOKS_SHARE = 0.2
 Re-running until green or red therefore adds at most one percentage point to the 5 %."""
 
 LATER_LOOKS_SHARE_WITH_HISTORY = 1.0
-"""The same where main's history tells the noise: as much again as the first look, so that all looks together
-stay at the promised 1 report in 100. A fifth of so strict a level would leave repeats next to no power."""
+"""The same where main's history measures the noise: as much again as the first look, so that all looks
+together stay at the promised 1 report in 100. A fifth of so strict a level would leave repeats next to no
+power."""
 
 MAX_MORE_RUNS = 10
 """Past this many further runs a side, asking for them costs more than the answer is worth."""
@@ -364,7 +364,7 @@ def _guard_head(baseline: PooledBaseline, test: ThresholdTest, head: Sequence[St
     """Where one of main's runs was as far off, one of head's is no news.
 
     Unchanged code gave such a run once in about twenty: by exchangeability of runs that is the chance of
-    another, far above any level. Every run of a head that really changed is off, so a second one tells.
+    another, far above any level. Every run of a head that really changed is off, so a second one settles it.
     """
     sign = 1 if test.verdict is TimingVerdict.SLOWER else -1
     worst = max((sign * glitch for glitch in baseline.glitches), default=0.0)

@@ -84,7 +84,7 @@ class Pairing(Struct, frozen=True, kw_only=True):
 
     @property
     def commits(self) -> tuple[str | None, str | None]:
-        """The commits that the refs themselves name; a branch stands for those of its runs."""
+        """The commits that the refs themselves name; for a branch, those of its runs."""
         base, head = (
             ref.sha if ref.kind is not RefKind.BRANCH else None for ref in (self.base.ref, self.head.ref)
         )

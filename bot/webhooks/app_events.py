@@ -1,7 +1,7 @@
 """Reads what happens to the App, its repositories, and what it wrote: checks, comments, merge groups.
 
-None stands for an event of another kind. Raises `UserError` naming a missing field, and nothing else.
-The facts may be old when they are read.
+An event of another kind gives None. Raises `UserError` naming a missing field, and nothing else. The facts
+may be old when they are read.
 """
 
 import re

@@ -74,8 +74,8 @@ class Labelled(Struct, frozen=True, kw_only=True):
 class Commented(Struct, frozen=True, kw_only=True):
     """Somebody wrote a new comment. `body` is untrusted.
 
-    `on_pull` says that the delivery marks the issue as a pull request. GitHub marks every one; a GitHub in a
-    box may not, so where it is false only GitHub's own answer tells whether `number` is one.
+    `on_pull` says that the delivery marks the issue as a pull request. GitHub marks every one; an emulator of
+    GitHub may not, so if it is false, ask GitHub whether `number` is one.
     """
 
     repository: Repository

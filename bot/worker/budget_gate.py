@@ -84,7 +84,7 @@ class BudgetGate(Struct, frozen=True, kw_only=True):
     now: Callable[[], float]
 
     async def admit(self, run: RunRecord, job: Job) -> Admitted | Deferred:
-        """As `bot.worker.budget_gate.Admission.admit`."""
+        """See `Admission.admit`."""
         suite = await self._suite(run.repository)
         if suite is None:
             return Deferred(until=self.now() + LIMIT_RETRY_SECONDS, why=NO_VALID_CONFIGURATION)
@@ -106,7 +106,7 @@ class BudgetGate(Struct, frozen=True, kw_only=True):
     async def settle(
         self, run: RunRecord, job: Job, *, chip_hours: float | None, ran_seconds: float | None
     ) -> None:
-        """As `bot.worker.budget_gate.Admission.settle`."""
+        """See `Admission.settle`."""
         spent = chip_hours_taken(job, chip_hours=chip_hours, ran_seconds=ran_seconds)
         await self.database.write(spend.settle, run.id, run.attempt, chip_hours=spent, now=self.now())
 

@@ -263,7 +263,7 @@ def button_origin(name: str) -> ButtonOrigin:
 
 
 RENAMES = frozenset({RepositoryChange.RENAMED, RepositoryChange.TRANSFERRED})
-"""Only these deliveries are believed about the repository's name: nothing else tells it."""
+"""Only these deliveries change the name of a repository."""
 
 LOG = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ LEASE_SECONDS = 30.0
 POLL_SECONDS = 0.5
 """How soon work that another process, or the clock, made due is noticed."""
 
-FIRST_DELAY, LONGEST_DELAY = 2.0, 600.0
+FIRST_DELAY, MAX_DELAY = 2.0, 600.0
 """Back-off of a failing row, doubling: soon after a hiccup, still every ten minutes after an outage."""
 
 LOG = logging.getLogger(__name__)
@@ -156,7 +156,7 @@ def retry_delay(attempts: int, error: Exception, *, jitter: float) -> float:
     """Seconds to wait after a failure that follows `attempts` others."""
     if isinstance(error, Outage):
         return error.after + FIRST_DELAY * jitter
-    delay = min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(attempts, 20)) * jitter
+    delay = min(MAX_DELAY, FIRST_DELAY * 2.0 ** min(attempts, 20)) * jitter
     return max(delay, error.after) if isinstance(error, TransientError) else delay
 
 

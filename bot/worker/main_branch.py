@@ -41,7 +41,7 @@ COMMITS_SEARCHED = 100
 """Commits of main that are searched for merged pull requests: one page of GitHub's, a week of MaxText's
 main."""
 
-MOST_COMMITS_SEARCHED = 1000
+MAX_COMMITS_SEARCHED = 1000
 """Searched if the newest page does not reach back to the last known commit: ten pages."""
 
 POLL_SECONDS = 3600.0
@@ -106,7 +106,7 @@ class MainBranchStep(Struct, frozen=True, kw_only=True):
         newest = await self.forge.ancestors(repository, branch, COMMITS_SEARCHED)
         if seen is None or len(newest) < COMMITS_SEARCHED or any(one.sha == seen.sha for one in newest):
             return newest
-        return await self.forge.ancestors(repository, branch, MOST_COMMITS_SEARCHED)
+        return await self.forge.ancestors(repository, branch, MAX_COMMITS_SEARCHED)
 
     async def _follow_rename(self, main: _MainBranch, seen: SeenDefaultBranch | None) -> int:
         """Move main's history to the branch's new name; the number of moved runs."""

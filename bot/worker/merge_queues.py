@@ -23,7 +23,7 @@ from bot.storage.database import Database
 from bot.storage.main_branch import MergeGroup
 from bot.storage.queue import Claim
 
-LONGEST_WAIT_SECONDS = 6 * 3600.0
+MAX_WAIT_SECONDS = 6 * 3600.0
 """No queue waits longer for a check: GitHub's rules take 360 minutes at most
 (https://docs.github.com/en/rest/repos/rules, `check_response_timeout_minutes`)."""
 
@@ -43,7 +43,7 @@ class MergeQueueStep(Struct, frozen=True, kw_only=True):
         """Conclude the check and release the row; if GitHub refuses, try again while the queue waits."""
         group = main_branch.merge_group(claim.row)
         again = False
-        if self.now() - group.asked < LONGEST_WAIT_SECONDS:
+        if self.now() - group.asked < MAX_WAIT_SECONDS:
             again = not await self._conclude(
                 group, LeaseFence(database=self.database, claim=claim, now=self.now)
             )

@@ -34,7 +34,7 @@ BASELINE_WINDOW_SECONDS = 60 * 86_400.0
 """How far behind the merge base main's runs are listed: enough for the noise history."""
 
 LISTED_COMMITS = 30
-"""Commits of main that are listed one by one where the runs' names tell the commit and no branch."""
+"""Commits of main that are listed one by one where run names contain the commit and no branch."""
 
 DAY_SECONDS = 86_400.0
 

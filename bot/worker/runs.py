@@ -44,7 +44,7 @@ from bot.storage.queue import Claim
 from bot.verdict.judgement import MeasuredRun
 from bot.worker.budget_gate import Admission, Admitted, Deferred, NoLimits
 
-MOST_LOG_READS = 20
+MAX_LOG_READS = 20
 """Attempts to read a log that a store refuses, with pauses of up to ten minutes: some three hours for an
 operator to fix a permission. Then the run is lost, and says why."""
 
@@ -180,7 +180,7 @@ class RunStep(Struct, frozen=True, kw_only=True):
             step.after = mark_lost(step.after, "it left no log", self.now())
             return
         except UserError as error:
-            if step.claim.row["attempts"] < MOST_LOG_READS:
+            if step.claim.row["attempts"] < MAX_LOG_READS:
                 raise
             step.after = mark_lost(step.after, f"its log cannot be read: {error.text}", self.now())
             return

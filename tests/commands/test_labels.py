@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands.labels import LONGEST_LABEL, MOST_CASE_LABELS, LabelMaker, keys_of_label, labels_to_make
+from bot.commands.labels import MAX_CASE_LABELS, MAX_LABEL_LENGTH, LabelMaker, keys_of_label, labels_to_make
 from bot.domain.case_key import CaseKey
 from bot.storage.database import Database
 from tests.github.plain_github import PlainGitHub
@@ -65,8 +65,8 @@ def test_a_large_suite_does_not_flood_the_list_of_labels() -> None:
     text = LAUNCHES.partition("cases:\n")[0] + "cases:\n" + cases
     made = labels_to_make(suite(text))
 
-    assert 1 + MOST_CASE_LABELS == len(made)
-    assert all(len(one.name) <= LONGEST_LABEL for one in made)
+    assert 1 + MAX_CASE_LABELS == len(made)
+    assert all(len(one.name) <= MAX_LABEL_LENGTH for one in made)
 
 
 async def _make(database: Database, forge: PlainGitHub, text: str) -> None:

@@ -27,8 +27,8 @@ def _progress(
 ) -> CaseProgress:
     records = [record for record, _ in runs]
     known = ProgressFacts(
-        standings={record.id: standing for record, standing in runs},
-        here=here,
+        statuses={record.id: standing for record, standing in runs},
+        local_queue=here,
         durations={KEY: took},
         now=NOW,
     )
@@ -39,7 +39,7 @@ def _progress(
 
 def test_a_case_without_launched_runs_has_no_progress() -> None:
     """What was found in a bucket is done."""
-    assert case_progress([], [], ProgressFacts(standings={}, here=(), durations={}, now=NOW)) is None
+    assert case_progress([], [], ProgressFacts(statuses={}, local_queue=(), durations={}, now=NOW)) is None
 
 
 def test_the_run_that_is_farthest_speaks_for_its_case() -> None:

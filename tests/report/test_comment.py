@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.report.comment import LONGEST_BODY, comment_body, head_marker, pull_marker
+from bot.report.comment import MAX_BODY_LENGTH, comment_body, head_marker, pull_marker
 from bot.report.model import Report, RowState
 from bot.templating import Renderer
 from tests.conftest import Accept
@@ -87,7 +87,7 @@ def test_any_number_of_cases_with_any_names_fits(name: str, count: int, states: 
     kinds = sorted(states)
     rows = [row_in_state(kinds[n % len(kinds)], f"{n:03d}_{name}") for n in range(count)]
     text = body(report(*rows, title=name, head_branch=name, variants=("linen", name)))
-    assert len(text) <= LONGEST_BODY
+    assert len(text) <= MAX_BODY_LENGTH
     assert broken_tables(text) == []
     assert text.rstrip().endswith("</sub>")
 
@@ -97,7 +97,7 @@ def test_four_hundred_cases_are_folded_and_not_cut() -> None:
     bad = [slower(f"bad_{n:03d}") for n in range(20)] + [failing(f"dead_{n:02d}") for n in range(5)]
     quiet = [same(f"case_{n:03d}", percent=0.1) for n in range(375)]
     text = body(report(*bad, *quiet))
-    assert len(text) <= LONGEST_BODY
+    assert len(text) <= MAX_BODY_LENGTH
     assert [row.case for row in (*bad, *quiet) if row.case not in text] == []
     assert "375 cases same" in text
 

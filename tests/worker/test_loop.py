@@ -16,7 +16,7 @@ from bot.storage.database import Database, DatabaseUnavailable
 from bot.storage.queue import Claim, count_rows
 from bot.storage.tables import DELIVERY
 from bot.worker import loop
-from bot.worker.loop import FIRST_DELAY, LONGEST_DELAY, Worker, WorkQueue, retry_delay
+from bot.worker.loop import FIRST_DELAY, MAX_DELAY, Worker, WorkQueue, retry_delay
 
 Step = Callable[[Claim], Awaitable[None]]
 
@@ -67,7 +67,7 @@ def _run(
 def test_a_failing_row_waits_longer_each_time_and_never_for_ever(attempts: int, jitter: float) -> None:
     """Doubling from 2 s, and at most ten minutes and the jitter."""
     delay = retry_delay(attempts, ValueError(), jitter=jitter)
-    assert FIRST_DELAY * 0.8 <= delay <= LONGEST_DELAY * 1.2
+    assert FIRST_DELAY * 0.8 <= delay <= MAX_DELAY * 1.2
     assert delay <= retry_delay(attempts + 1, ValueError(), jitter=jitter)
 
 

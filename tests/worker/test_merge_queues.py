@@ -16,7 +16,7 @@ from bot.storage import main_branch, queue, repositories
 from bot.storage.database import Database
 from bot.storage.main_branch import MERGE_GROUP_KEPT_SECONDS, MergeGroup
 from bot.storage.tables import MERGE_GROUP
-from bot.worker.merge_queues import LONGEST_WAIT_SECONDS, MergeQueueStep
+from bot.worker.merge_queues import MAX_WAIT_SECONDS, MergeQueueStep
 from tests.github.plain_github import PlainGitHub
 from tests.worker.samples import ACME, FETCHES, HEAD, NOW
 
@@ -150,7 +150,7 @@ def test_a_refusal_is_tried_again_while_the_queue_waits(scene: Scene) -> None:
     assert [True, False] == [scene.work() for _ in range(2)]
     scene.clock += REFUSED_RETRY_SECONDS
     assert [True, False] == [scene.work() for _ in range(2)]
-    scene.clock = NOW + LONGEST_WAIT_SECONDS
+    scene.clock = NOW + MAX_WAIT_SECONDS
     assert [True, False] == [scene.work() for _ in range(2)]
     scene.clock += REFUSED_RETRY_SECONDS
     assert not scene.work()

@@ -208,7 +208,7 @@ def _append(log: int, text: str) -> None:
 
 
 def _daemonize() -> None:
-    """Daemonize by one fork, so that whoever started us need not reap us.
+    """Daemonize by one fork, so that the process that started us need not reap us.
 
     The child waits until its parent is gone: the program will be in the parent's process group.
     """

@@ -162,7 +162,7 @@ def _translate_errors() -> Iterator[None]:
 
 
 def _raise_for_status(status: int, headers: Mapping[str, str], content: bytes) -> None:
-    """Raise the error that this answer stands for."""
+    """Raise the error for this status."""
     said = _error_message(content) or f"HTTP {status}"
     match status:
         case 401 | 403:

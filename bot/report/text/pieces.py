@@ -12,9 +12,9 @@ from msgspec import Struct
 from bot.report.text.escape import escape_code, escape_html, escape_text, html_entities, one_line
 from bot.report.text.redact import redacted
 
-LONGEST_NAME = 80  # characters of a case, branch or field that are shown; the page has the rest
-LONGEST_ERROR = 300
-LONGEST_REASON = 160  # of a reason beside a verdict; the page has the rest
+MAX_NAME_LENGTH = 80  # characters of a case, branch or field that are shown; the page has the rest
+MAX_ERROR_LENGTH = 300
+MAX_REASON_LENGTH = 160  # of a reason beside a verdict; the page has the rest
 
 
 class Words(Struct, frozen=True):
@@ -73,13 +73,13 @@ def line(*parts: Part) -> Line:
     return tuple(pieces)
 
 
-def foreign(value: str, limit: int = LONGEST_NAME) -> Line:
+def foreign(value: str, limit: int = MAX_NAME_LENGTH) -> Line:
     """Foreign text as running text; nothing where it is empty."""
     text = one_line(redacted(value), limit)
     return (Foreign(text),) if text else ()
 
 
-def code(value: str, limit: int = LONGEST_NAME) -> Line:
+def code(value: str, limit: int = MAX_NAME_LENGTH) -> Line:
     """Foreign text as code; a dash where it is empty."""
     text = one_line(redacted(value), limit)
     return (Code(text),) if text else (Words("–"),)

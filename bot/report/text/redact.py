@@ -39,7 +39,7 @@ _HOST = r"(?<![\w.-])[a-z0-9](?:[a-z0-9-]{0,62}\.){1,8}"
 
 _PORT = r"\b(?![\w.-]*\w)(?::\d+)?"
 
-# Examples in our own advice, which tell nobody anything.
+# Examples in our own advice, which reveal nothing.
 _NOT_OUR_EXAMPLE = r"(?!(?:my-(?:bench-)?)?bucket(?:/prefix|/object)?(?:[\s\"'`<>),;.\]]|$))"
 
 
@@ -58,7 +58,8 @@ def _rule(pattern: str, shown: str, *marks: str) -> RedactionRule:
 
 
 def _named(names: str, value: str, *marks: str, ends: str) -> RedactionRule:
-    """A value behind a telling name; `ends` is what of the name stands behind the start of its mark."""
+    """A value behind the name of a secret; `ends` is the part of the name that follows the start of its
+    mark."""
     return RedactionRule(
         re.compile(f"{_KEY_START}(?:{names}){_KEY_END}){value}", re.IGNORECASE),
         r"\1\2[secret]",
@@ -84,7 +85,7 @@ _TOKEN_STARTS = tuple(
     for sign in "_-"
 )
 
-# Most telling shape first: a key inside an address is a key.
+# Most specific shape first: a key inside an address is a key.
 RULES = (
     RedactionRule(
         re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:(?!-----END)[\s\S])*(?:-----END[A-Z -]*)?"),
@@ -247,12 +248,12 @@ def _rejoined(text: str, rules: Redactor) -> str:
 
 
 def _continues_secret(line: str, rest: str, rules: Redactor) -> bool:
-    """Whether, written together, what the rules find in a line takes in what stands behind the break."""
+    """Whether the rules, applied to both lines joined, match across the break."""
     whole = rules(line + rest)
     return whole != line + rest and not whole.endswith(rest)
 
 
-MOST_REDACTED = 20_000  # characters looked at; nothing longer is ever shown
+MAX_REDACTED_LENGTH = 20_000  # characters looked at; nothing longer is ever shown
 
 _CACHED_LENGTH = 1_000
 """Characters of a text worth remembering: names and reasons, not pieces of a log."""
@@ -302,8 +303,8 @@ _RULES_OF_AT = frozenset(n for n, rule in enumerate(_WORD_RULES) if "@" in rule.
 
 
 def redacted(value: str) -> str:
-    """`value` without what is nobody else's business. Redacting twice changes nothing more."""
-    return _cached(value) if len(value) <= _CACHED_LENGTH else _redact(value[:MOST_REDACTED])
+    """`value` with secrets and internal names replaced. Redacting twice changes nothing more."""
+    return _cached(value) if len(value) <= _CACHED_LENGTH else _redact(value[:MAX_REDACTED_LENGTH])
 
 
 @lru_cache(maxsize=4096)  # a report says the same names and reasons many times over

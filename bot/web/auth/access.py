@@ -1,7 +1,8 @@
 """Who may read which repository, and how values read for them: redacted in public places.
 
-A public repository is open. A private or unknown one is open to those whom GitHub shows it, and to those with
-its link key; for everybody else it is `PageNotFound`, in the same words as a page that does not exist.
+A public repository is open. A private or unknown one is open to people who can read it on GitHub, and to
+those with its link key; for everybody else it is `PageNotFound`, in the same words as a page that does not
+exist.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Compare GitHub's open pull requests with ours, and make due whatever differs.
 
-This finds what no delivery told: a new head, an unknown pull request, a closed one. It costs one request for
-each hundred pull requests. A repository that cannot be read does not stop the others.
+This finds changes without a delivery: a new head, an unknown pull request, a closed one. It costs one request
+for each hundred pull requests. A repository that cannot be read does not stop the others.
 """
 
 import logging

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.report.text.redact import MOST_REDACTED, RULES, deobfuscated, redacted
+from bot.report.text.redact import MAX_REDACTED_LENGTH, RULES, deobfuscated, redacted
 from tests.report.text.sample_secrets import NUMBER, ORDINARY, canaries
 
 SECRETS = {
@@ -109,7 +109,7 @@ def test_a_rule_for_single_words_matches_no_white_space() -> None:
 
 def test_only_the_beginning_of_long_text_is_kept() -> None:
     """What is longer is cut, as nothing longer is shown."""
-    assert MOST_REDACTED == len(redacted("a b" * MOST_REDACTED))
+    assert MAX_REDACTED_LENGTH == len(redacted("a b" * MAX_REDACTED_LENGTH))
 
 
 def test_long_text_without_a_secret_takes_no_time() -> None:
