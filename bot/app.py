@@ -106,7 +106,7 @@ def maintenance_queue(
         every=PULL_INTERVAL_SECONDS if pulls_only else INTERVAL_SECONDS,
     )
     reconciliation = Reconciliation(listing=github, database=database, now=time.time, wake=wake)
-    database.now(queue.schedule_jobs, (DELIVERY_BACKFILL, RECONCILIATION), now=time.time())
+    database.write_now(queue.schedule_jobs, (DELIVERY_BACKFILL, RECONCILIATION), now=time.time())
     step = TaskStep(
         database=database, tasks={DELIVERY_BACKFILL: backfill, RECONCILIATION: reconciliation}, now=time.time
     )
@@ -176,7 +176,7 @@ def _assemble(parts: AppParts) -> Starlette:
             worker.wake()
 
     def record(received: Sequence[Delivery]) -> None:
-        parts.database.now(deliveries.record, received)
+        parts.database.write_now(deliveries.record, received)
 
     recorder = DeliveryRecorder(record)
     receiver = WebhookReceiver(

@@ -186,7 +186,7 @@ def _open_log(
 
 def _cancel(database: Database, names: list[str]) -> None:
     for run in [_find_run(database, name) for name in names]:
-        if not database.now(launched_runs.cancel_run, run.record.id, now=time.time()):
+        if not database.write_now(launched_runs.cancel_run, run.record.id, now=time.time()):
             raise UserError(
                 f"run {run.record.id} is {_current_state(database, run)} already: there is nothing to cancel"
             )
@@ -195,7 +195,7 @@ def _cancel(database: Database, names: list[str]) -> None:
 
 def _retry(database: Database, names: list[str]) -> None:
     for run in [_find_run(database, name) for name in names]:
-        if not database.now(launched_runs.retry_run, run.record.id, now=time.time()):
+        if not database.write_now(launched_runs.retry_run, run.record.id, now=time.time()):
             raise UserError(
                 f"run {run.record.id} is {_current_state(database, run)}: only what is over can run again"
             )

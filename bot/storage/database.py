@@ -91,7 +91,9 @@ class Database:
         """Whether the database is one file on this machine."""
         return self._engine.dialect.name == "sqlite"
 
-    def now(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+    def write_now(
+        self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
         """Run `function(connection, …)` in one writing transaction, on the calling thread and before waiting
         writers: for what somebody outside waits for."""
         with self._write_lock(WriterLock.urgent):
@@ -117,7 +119,9 @@ class Database:
             self._threads, lambda: _transaction(reader, function, *args, **kwargs)
         )
 
-    def look(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+    def read_here(
+        self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
         """Run `function(connection, …)` on one consistent view, on the calling thread: for long computations,
         so that the threads here stay free for short ones."""
         reader = self._engine.execution_options(maxview_reads=True)
@@ -130,7 +134,7 @@ class Database:
 
     def check(self) -> None:
         """Raise `DatabaseUnavailable` unless the database answers."""
-        self.now(lambda connection: connection.execute(text("SELECT 1")).scalar_one())
+        self.write_now(lambda connection: connection.execute(text("SELECT 1")).scalar_one())
 
     def migrate(self) -> None:
         """Bring the tables to this program's version; safe when several processes start at once. `UserError`
@@ -139,7 +143,7 @@ class Database:
         from bot.storage.runs import backfill  # noqa: PLC0415 - as above
 
         _translate_errors(lambda: upgrade(self._engine))
-        while self.now(backfill):
+        while self.write_now(backfill):
             pass
 
     def close(self) -> None:

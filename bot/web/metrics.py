@@ -19,7 +19,7 @@ class _RowCounts(Collector):
     def collect(self) -> Iterable[Metric]:
         """Deliveries by state, and due and failing rows of each table."""
         try:
-            counts = self._database.now(queue.count_rows)
+            counts = self._database.write_now(queue.count_rows)
         except DatabaseUnavailable:
             yield GaugeMetricFamily("maxview_database_up", "Whether the database answers", value=0)
             return

@@ -48,7 +48,7 @@ def store(folder: Path) -> Database:
     row = RepositoryRow(
         full_name=REPOSITORY, installation=1, default_branch="main", private=False, active=True
     )
-    database.now(save_repository, row)
+    database.write_now(save_repository, row)
     dice = random.Random(7)  # noqa: S311 - repeatable noise
     shapes = {case: _shapes(seed, dice) for seed, case in enumerate(CASES)}
     records = _records()
@@ -56,9 +56,9 @@ def store(folder: Path) -> Database:
         _rows(record, shapes[record.case][place % len(shapes[record.case])]) for place, record in records
     ]
     for at in range(0, len(written), 5_000):
-        database.now(partial(_insert, part=written[at : at + 5_000]))
-    database.now(lambda c: c.execute(CASE_KEY.delete()))
-    database.now(runs.backfill_case_keys)
+        database.write_now(partial(_insert, part=written[at : at + 5_000]))
+    database.write_now(lambda c: c.execute(CASE_KEY.delete()))
+    database.write_now(runs.backfill_case_keys)
     return database
 
 

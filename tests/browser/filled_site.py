@@ -59,7 +59,7 @@ def fill_every_page(web_site: SiteUnderTest) -> None:
     fill(web_site)
     web_site.add_report(samples.mixed())
     web_site.add_pull(4270)
-    number = web_site.database.now(
+    number = web_site.database.write_now(
         pull_requests.watch_branch,
         repository=PUBLIC,
         branch=BRANCH,

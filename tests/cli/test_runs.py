@@ -38,8 +38,8 @@ def process(
     import time  # noqa: PLC0415 - the command reads the real clock
 
     now = time.time() - 100
-    database.now(pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=now)
-    database.now(runs.plan_runs, ALL_RUNS, repository="acme/maxtext", number=7, now=now)
+    database.write_now(pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=now)
+    database.write_now(runs.plan_runs, ALL_RUNS, repository="acme/maxtext", number=7, now=now)
     monkeypatch.setenv("DATABASE_URL", database_url)
     monkeypatch.setenv("DATA_DIR", str(tmp_path))
     monkeypatch.delenv("GITHUB_APP_ID", raising=False)
@@ -136,7 +136,9 @@ def test_a_cancelled_run_is_ended_and_stays_cancelled(process: RunProcess, maxvi
     process.later()
     assert _state(process, FIRST_RUN) is RunState.CANCELLED
     assert FIRST_RUN.job.name not in process.cluster.jobs
-    process.database.now(runs.plan_runs, ALL_RUNS, repository="acme/maxtext", number=7, now=process.clock[0])
+    process.database.write_now(
+        runs.plan_runs, ALL_RUNS, repository="acme/maxtext", number=7, now=process.clock[0]
+    )
     process.later()
     assert _state(process, FIRST_RUN) is RunState.CANCELLED
 
@@ -146,7 +148,7 @@ def test_a_cancelled_run_is_run_again_when_asked_for(process: RunProcess, maxvie
     maxview("runs", "cancel", "aaaa0001")
     process.later(200)
     process.later()
-    process.database.now(runs.drop_wants, repository="acme/maxtext", number=7)
+    process.database.write_now(runs.drop_wants, repository="acme/maxtext", number=7)
     assert maxview("runs", "retry", "aaaa0001").status == 0
     process.later()
     again = f"{FIRST_RUN.job.name}-2"
@@ -190,13 +192,13 @@ def test_a_wrong_folder_is_no_empty_list(
 def test_found_runs_are_not_launched_ones(process: RunProcess, maxview: Maxview) -> None:
     """A run that was found in a bucket cannot be cancelled or run again here."""
     found = replace(FIRST_RUN.record, id="cccc000000000004", key=None, state=RunState.ENDED)
-    process.database.now(runs.save, found, now=process.clock[0])
+    process.database.write_now(runs.save, found, now=process.clock[0])
     assert maxview("runs", "show", "cccc").status == 2
 
 
 def test_branches_that_want_a_run_are_named(process: RunProcess, maxview: Maxview) -> None:
     """The default branch, which is measured by the clock, and one that is watched without a pull request."""
-    number = process.database.now(
+    number = process.database.write_now(
         pull_requests.watch_branch,
         repository="acme/maxtext",
         branch="test_5",
@@ -205,7 +207,9 @@ def test_branches_that_want_a_run_are_named(process: RunProcess, maxview: Maxvie
         now=1.0,
     )
     for wanter in (MAIN_ROW_NUMBER, number):
-        process.database.now(runs.plan_runs, [LOCAL_RUN], repository="acme/maxtext", number=wanter, now=1.0)
+        process.database.write_now(
+            runs.plan_runs, [LOCAL_RUN], repository="acme/maxtext", number=wanter, now=1.0
+        )
     assert "wanted by   #7, the branch main, the branch test_5" in maxview("runs", "show", "bbbb").out
     (one,) = map(json.loads, maxview("runs", "show", "bbbb", "--json").out.splitlines())
     assert ([7], ["main", "test_5"]) == (one["wanted_by"], sorted(one["wanted_by_branches"]))

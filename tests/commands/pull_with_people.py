@@ -111,18 +111,18 @@ class PullWithPeople:
 
     def records(self) -> tuple[CommandRecord, ...]:
         """The lines that the comment will have."""
-        row = self.database.now(pull_requests.find_pull, "acme/maxtext", 7)
+        row = self.database.write_now(pull_requests.find_pull, "acme/maxtext", 7)
         return row.commands if row else ()
 
     def asked(self) -> frozenset[CaseKey]:
         """What is to be measured on the head, whoever's code it is."""
-        kept = self.database.now(requests.run_requests, "acme/maxtext", 7)
+        kept = self.database.write_now(requests.run_requests, "acme/maxtext", 7)
         in_force = requests_in_force(kept, self.pull, self.suite, FACTS.changed_paths)
         return frozenset(key for ask in in_force for key in ask.keys)
 
     def cancelled(self) -> frozenset[CaseKey]:
         """What somebody withdrew."""
-        kept = self.database.now(requests.run_requests, "acme/maxtext", 7)
+        kept = self.database.write_now(requests.run_requests, "acme/maxtext", 7)
         return frozenset(cancellations(kept, self.pull, self.suite, FACTS.changed_paths))
 
     def facts(self) -> HeadFacts:
@@ -131,7 +131,7 @@ class PullWithPeople:
 
     def may_run(self) -> bool:
         """Whether the head's code may run."""
-        approval = self.database.now(requests.newest_approval, "acme/maxtext", 7)
+        approval = self.database.write_now(requests.newest_approval, "acme/maxtext", 7)
         return isinstance(check_approval(self.pull, self.forge.history.commits[0].tree, approval), RunAllowed)
 
     def _run(self, doing: Coroutine[Any, Any, str]) -> str:

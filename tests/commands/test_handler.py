@@ -203,15 +203,15 @@ def test_a_label_that_means_nothing_any_more_can_still_be_taken_away(people: Pul
     people.label("benchmark")
     people.forge.history.files[".github/maxview.yml"] = LAUNCHES + "triggers: {labels: {perf: all}}\n"
     people.open_again()
-    row = people.database.now(pull_requests.find_pull, "acme/maxtext", 7)
+    row = people.database.write_now(pull_requests.find_pull, "acme/maxtext", 7)
     for place, who in enumerate(("eve", "dependabot[bot]")):
         people.now += 61
         people.label(("benchmark:03_*", "benchmark")[place], who, LabelChange.TAKEN)
-    after = people.database.now(pull_requests.find_pull, "acme/maxtext", 7)
+    after = people.database.write_now(pull_requests.find_pull, "acme/maxtext", 7)
     assert row is not None
     assert after is not None
     assert row.wanted + 2 == after.wanted
-    assert () == people.database.now(requests.run_requests, "acme/maxtext", 7)
+    assert () == people.database.write_now(requests.run_requests, "acme/maxtext", 7)
     assert ["eve"] == [one.by for one in people.records() if one.text.startswith("without")]
 
 
@@ -229,9 +229,9 @@ def test_a_label_is_taken_away_and_that_is_told_or_neither(
         patched.setattr(pull_requests, "enqueue", away)
         with pytest.raises(DatabaseUnavailable):
             people.label("benchmark", "eve", LabelChange.TAKEN)
-    assert 1 == len(people.database.now(requests.run_requests, "acme/maxtext", 7))
+    assert 1 == len(people.database.write_now(requests.run_requests, "acme/maxtext", 7))
     people.label("benchmark", "eve", LabelChange.TAKEN)
-    assert () == people.database.now(requests.run_requests, "acme/maxtext", 7)
+    assert () == people.database.write_now(requests.run_requests, "acme/maxtext", 7)
     assert "without label benchmark" in [one.text for one in people.records()]
 
 

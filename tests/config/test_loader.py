@@ -28,8 +28,10 @@ class Scene:
 
     def __post_init__(self) -> None:
         """Remember both; nobody has looked yet."""
-        self.database.now(repositories.save_repository, repositories.repository_row(ACME))
-        self.database.now(pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=NOW)
+        self.database.write_now(repositories.save_repository, repositories.repository_row(ACME))
+        self.database.write_now(
+            pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=NOW
+        )
 
     def process(self) -> SuiteLoader:
         """One of them."""
@@ -48,8 +50,8 @@ class Scene:
 
     def look(self) -> bool:
         """Look at the pull request; whether it was due."""
-        held = self.database.now(queue.claim, PULL_REQUEST, owner="me", now=self.clock, lease=9.0)
-        return held is not None and self.database.now(
+        held = self.database.write_now(queue.claim, PULL_REQUEST, owner="me", now=self.clock, lease=9.0)
+        return held is not None and self.database.write_now(
             pull_requests.release_pull, held, now=self.clock, due=None, values={}
         )
 

@@ -109,7 +109,7 @@ def test_a_kill_at_every_write_of_a_cancellation_leaves_no_job(scene: LaunchScen
     scene.server.expire_leases()
     database = Database(f"sqlite:///{scene.server.folder / 'data' / 'maxview.sqlite'}")
     for run in scene.runs():
-        database.now(launched_runs.cancel_run, run, now=time.time())
+        database.write_now(launched_runs.cancel_run, run, now=time.time())
     database.close()
     _dies_at(scene, *CANCELLING)
     scene.server.start()

@@ -136,9 +136,9 @@ def test_the_hourly_limit_is_shared_and_older_usage_is_dropped(database: Databas
         other.count(1, "POST")
         clock.time += 3600 + SLOT_SECONDS
         await other.exchange(1, SharedRequestCount(database, "other"))
-        assert [] == database.now(exchange_counts, 1, process="none", sent=(), since=0)[1:]
+        assert [] == database.write_now(exchange_counts, 1, process="none", sent=(), since=0)[1:]
         ahead = int(clock.time // SLOT_SECONDS) + 360
-        database.now(exchange_counts, 1, process="ahead", sent=[(ahead, WRITES_PER_HOUR, 0)], since=0)
+        database.write_now(exchange_counts, 1, process="ahead", sent=[(ahead, WRITES_PER_HOUR, 0)], since=0)
         await other.exchange(1, SharedRequestCount(database, "other"))
         other.count(1, "POST")
 
@@ -154,7 +154,7 @@ def test_without_the_database_each_process_counts_alone(database: Database) -> N
         """Nothing can be had."""
 
     async def scene() -> None:
-        database.now(exchange_counts, 1, process="other", sent=[(int(clock() // 10), 76, 0)], since=0)
+        database.write_now(exchange_counts, 1, process="other", sent=[(int(clock() // 10), 76, 0)], since=0)
         await one.exchange(1, SharedRequestCount(database, "one"))
         await one.exchange(1, away)
         with pytest.raises(RateLimited):

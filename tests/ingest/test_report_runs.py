@@ -43,7 +43,7 @@ def _keep(
         started=NOW - age * HOUR,
         **more,
     )
-    database.now(runs.save, record, now=NOW, measured=measured)
+    database.write_now(runs.save, record, now=NOW, measured=measured)
 
 
 def _run(jax: str = "0.9.2") -> MeasuredRun:
@@ -71,8 +71,10 @@ def _failing_pull(database: Database, number: int, fingerprint: str) -> None:
         made_at=NOW,
         rows=(row,),
     )
-    database.now(pull_requests.enqueue, repository=ACME.full_name, number=number, installation=1, now=NOW)
-    database.now(reports.save, report, headline="x")
+    database.write_now(
+        pull_requests.enqueue, repository=ACME.full_name, number=number, installation=1, now=NOW
+    )
+    database.write_now(reports.save, report, headline="x")
 
 
 def test_a_failing_head_is_given_what_main_and_others_know_of_it(database: Database) -> None:
@@ -84,7 +86,7 @@ def test_a_failing_head_is_given_what_main_and_others_know_of_it(database: Datab
     _keep(database, "head", HEAD, _failed("f1"), branch="feat_x", age=0)
     _failing_pull(database, 12, "f1")
     _failing_pull(database, 13, "f2")
-    chosen = database.now(choose_runs, row=ROW, pull=PULL, facts=FACTS, suite=suite(), now=NOW)
+    chosen = database.write_now(choose_runs, row=ROW, pull=PULL, facts=FACTS, suite=suite(), now=NOW)
     (case,) = [one for one in chosen.cases if one.base.runs]
     assert [run.sha for run in case.history] == ["c" * 40, BASE]
     assert case.main_failures == (MainFailure(run="broken", sha="f" * 40, fingerprint="f1"),)
@@ -92,7 +94,7 @@ def test_a_failing_head_is_given_what_main_and_others_know_of_it(database: Datab
 
 
 def _chosen(database: Database, pull: PullRequest = PULL, facts: HeadFacts = FACTS) -> CaseRuns:
-    chosen = database.now(choose_runs, row=ROW, pull=pull, facts=facts, suite=suite(), now=NOW)
+    chosen = database.write_now(choose_runs, row=ROW, pull=pull, facts=facts, suite=suite(), now=NOW)
     return next(one for one in chosen.cases if (one.case, one.variant) == (CASE, "linen"))
 
 
@@ -113,10 +115,10 @@ def test_a_fork_takes_no_run_that_does_not_record_its_commit(database: Database)
 def test_two_branches_with_one_spelling_share_no_run_without_a_commit(database: Database) -> None:
     """`feat/x` and `feat-x` are one name in a bucket: a run counts for who is recorded in it."""
     _keep(database, "whose", None, _run(), branch="feat_x", age=-1)
-    database.now(pull_requests.enqueue, repository=ACME.full_name, number=8, installation=1, now=NOW)
-    held = database.now(queue.claim, PULL_REQUEST, owner="x", now=NOW, lease=30.0)
+    database.write_now(pull_requests.enqueue, repository=ACME.full_name, number=8, installation=1, now=NOW)
+    held = database.write_now(queue.claim, PULL_REQUEST, owner="x", now=NOW, lease=30.0)
     assert held is not None
-    database.now(pull_requests.release_pull, held, now=NOW, due=None, values={"head_branch": "feat-x"})
+    database.write_now(pull_requests.release_pull, held, now=NOW, due=None, values={"head_branch": "feat-x"})
     case = _chosen(database)
     assert case.head.runs == ()
     assert "is spelt like feat-x" in case.left_out
@@ -136,7 +138,7 @@ def test_runs_of_the_same_files_count_whatever_commit_and_branch_they_are_of(dat
 
 
 def _shown(database: Database, text: str = XPK) -> CaseRuns:
-    chosen = database.now(choose_runs, row=ROW, pull=PULL, facts=TREED, suite=suite(text), now=NOW)
+    chosen = database.write_now(choose_runs, row=ROW, pull=PULL, facts=TREED, suite=suite(text), now=NOW)
     return next(one for one in chosen.cases if (one.case, one.variant) == (CASE, "linen"))
 
 
@@ -191,7 +193,7 @@ def test_what_was_started_for_a_pull_request_counts_whatever_its_log_says(databa
     """It is the run that was asked for: another one would say the same."""
     launched: dict[str, Any] = {"origin": RunOrigin.LAUNCHED, "branch": "feat_x", "age": 3.0}
     _keep(database, "ours", HEAD, _on("TPU v6 lite", 8), key="ours", place="p/z/c", **launched)
-    database.now(runs.want_existing, ["ours"], repository=ACME.full_name, number=7)
+    database.write_now(runs.want_existing, ["ours"], repository=ACME.full_name, number=7)
     case = _shown(database)
     assert ([run.id for run in case.head.runs], case.other_devices) == (["ours"], "")
 

@@ -17,7 +17,7 @@ def test_an_installation_is_told_from_every_other(database: Database) -> None:
     """Its mark is made once; a configuration that launches nothing needs none."""
     assert asyncio.run(installation_device(database, None)) is None
     first, again = (asyncio.run(installation_device(database, SHARED.launch)) for _ in range(2))
-    mark = database.now(named_values.read, named_values.INSTALLATION_KEY)
+    mark = database.write_now(named_values.read, named_values.INSTALLATION_KEY)
     assert SHARED.launch is not None
     device = device_of(SHARED.launch)
     assert (mark, device) != (None, None)

@@ -299,9 +299,11 @@ def test_another_kind_is_written_though_it_says_the_same(scene: Callable[[], Sce
 def test_a_write_that_ends_unclear_is_written_again(scene: Callable[[], Scene]) -> None:
     """Before it the row forgets what the check says; a death then leaves that behind."""
     one = scene()
-    one.database.now(pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=NOW)
+    one.database.write_now(
+        pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=NOW
+    )
     one.check(REPORT)
-    kept = one.database.now(pull_requests.find_pull, "acme/maxtext", 7)
+    kept = one.database.write_now(pull_requests.find_pull, "acme/maxtext", 7)
     assert kept is not None
     assert DirtyCheck(head_sha=HEAD, target=UnknownCheckRun()) == kept.check
 

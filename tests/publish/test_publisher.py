@@ -115,16 +115,18 @@ class StoredPull:
 
     def publish(self, content: Content) -> PullRow:
         """Claim the row, publish, release it; the row after."""
-        self.database.now(pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=NOW)
-        held = self.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=30.0)
+        self.database.write_now(
+            pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=NOW
+        )
+        held = self.database.write_now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=30.0)
         assert held is not None
         publication = Publication(
             repository=ACME, row=pull_requests.pull_row(held.row), content=content, fence=_hold
         )
         result = asyncio.run(self.publisher.publish(publication))
         self.results.append(result)
-        self.database.now(pull_requests.release_pull, held, now=NOW, due=None, values=result.values)
-        kept = self.database.now(pull_requests.find_pull, "acme/maxtext", 7)
+        self.database.write_now(pull_requests.release_pull, held, now=NOW, due=None, values=result.values)
+        kept = self.database.write_now(pull_requests.find_pull, "acme/maxtext", 7)
         assert kept is not None
         return kept
 

@@ -35,15 +35,15 @@ def _count(connection: Connection) -> int:
 
 def test_what_a_transaction_wrote_is_there_for_the_next_one(database: Database) -> None:
     """A function's writes are committed when it returns."""
-    database.now(_want)
-    assert database.now(_count) == 1
+    database.write_now(_want)
+    assert database.write_now(_count) == 1
 
 
 def test_a_transaction_that_raises_leaves_nothing(database: Database) -> None:
     """What a function wrote before it raised is taken back, and its own exception comes out."""
     with pytest.raises(RuntimeError, match="after the write"):
-        database.now(_want_and_fail)
-    assert database.now(_count) == 0
+        database.write_now(_want_and_fail)
+    assert database.write_now(_count) == 0
 
 
 def test_readers_do_not_wait_for_a_writer(database: Database) -> None:
@@ -66,14 +66,14 @@ def test_readers_do_not_wait_for_a_writer(database: Database) -> None:
         return before
 
     assert asyncio.run(scene()) == 0
-    assert database.now(_count) == 1
+    assert database.write_now(_count) == 1
 
 
 def test_migrating_again_changes_nothing(database: Database) -> None:
     """A start of the program with nothing to migrate keeps what is there."""
-    database.now(_want)
+    database.write_now(_want)
     database.migrate()
-    assert database.now(_count) == 1
+    assert database.write_now(_count) == 1
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
@@ -92,7 +92,7 @@ def test_processes_that_start_together_migrate_once(
     ]
     assert [(one.communicate(timeout=60)[1], one.returncode) for one in together] == [("", 0)] * 3
     opened = Database(url)
-    assert opened.now(_count) == 0
+    assert opened.write_now(_count) == 0
     opened.close()
 
 
@@ -117,9 +117,9 @@ def test_a_lost_connection_is_replaced(postgres: Postgres) -> None:
     """After PostgreSQL ended every connection, the next transaction gets a new one."""
     url = postgres.with_tables()
     opened = Database(url)
-    opened.now(_want)
+    opened.write_now(_want)
     postgres.disconnect(url)
-    assert opened.now(_count) == 1
+    assert opened.write_now(_count) == 1
     opened.close()
 
 
@@ -140,5 +140,5 @@ def test_commits_of_sqlite_are_on_disk(tmp_path: Path) -> None:
             connection.execute(text("PRAGMA synchronous")).scalar_one(),
         )
 
-    assert opened.now(pragmas) == ("wal", 2)
+    assert opened.write_now(pragmas) == ("wal", 2)
     opened.close()

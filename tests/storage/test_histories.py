@@ -70,13 +70,13 @@ def test_the_rule_is_the_same_in_questions_and_in_values(
 ) -> None:
     """Which runs keep their pace is said once for values, once as an expression, once as text."""
     run = structs.replace(RUNS[0], origin=origin, place=place)
-    database.now(runs.save, run, now=1.0)
+    database.write_now(runs.save, run, now=1.0)
 
     def meets(connection: Connection, condition: ColumnElement[bool] | TextClause) -> bool:
         return bool(connection.execute(select(RUN.c.id).where(condition)).all())
 
     for condition in (COMPARABLE, text(COMPARABLE_SQL)):
-        assert run.comparable_across_days == database.now(meets, condition)
+        assert run.comparable_across_days == database.write_now(meets, condition)
 
 
 def test_runs_that_have_not_ended_are_no_history() -> None:
@@ -106,14 +106,14 @@ def test_a_series_is_of_the_newest_runs_conditions(database: Database) -> None:
         (structs.replace(kept[5], case="b", variant="nnx"), old),
         (structs.replace(kept[5], id="unread"), None),
     ):
-        database.now(runs.save, run, now=1.0, measured=measured)
-    assert all_series(database.now(case_histories, "acme/x", "main")) == (
+        database.write_now(runs.save, run, now=1.0, measured=measured)
+    assert all_series(database.write_now(case_histories, "acme/x", "main")) == (
         ComparableSeries(
             case="a", variant="", conditions=conditions_text(new), runs=(_past(0, seconds), _past(2, seconds))
         ),
         ComparableSeries(case="b", variant="nnx", conditions=conditions_text(old), runs=(_past(5, seconds),)),
     )
-    assert all_series(database.now(case_histories, "acme/else", "main")) == ()
+    assert all_series(database.write_now(case_histories, "acme/else", "main")) == ()
 
 
 def test_a_history_goes_up_to_a_moment_and_begins_with_what_has_none(database: Database) -> None:
@@ -122,11 +122,11 @@ def test_a_history_goes_up_to_a_moment_and_begins_with_what_has_none(database: D
     measured = _measured()
     for number, started in enumerate((None, 10.0, 20.0, 30.0)):
         run = structs.replace(RUNS[0], id=f"m{number}", branch="main", sha=f"{number}" * 40, started=started)
-        database.now(runs.save, run, now=1.0, measured=measured)
+        database.write_now(runs.save, run, now=1.0, measured=measured)
     under, key = conditions_text(measured), (RUNS[0].case, RUNS[0].variant)
 
     def known(*wanted: HistoryQuery) -> list[list[float | None]]:
-        found = database.now(query_histories, "acme/x", "main", wanted)
+        found = database.write_now(query_histories, "acme/x", "main", wanted)
         return [[past.started for past in one] for one in found]
 
     whole, earlier = (
@@ -137,5 +137,5 @@ def test_a_history_goes_up_to_a_moment_and_begins_with_what_has_none(database: D
     assert [[None, 10.0, 20.0, 30.0], [None, 10.0, 20.0], []] == known(whole, earlier, other)
     for number in range(HISTORY_RUNS):
         run = structs.replace(RUNS[0], id=f"more{number}", branch="main", started=15.0)
-        database.now(runs.save, run, now=1.0, measured=measured)
+        database.write_now(runs.save, run, now=1.0, measured=measured)
     assert [[15.0] * (HISTORY_RUNS - 1) + [20.0]] == known(earlier)

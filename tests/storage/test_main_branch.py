@@ -30,19 +30,21 @@ MASTER_RUN = RunRecord(
 def _keep(database: Database, *kept: RunRecord) -> None:
     measured = measure(run_log(Shape(steps=12)))
     for run in kept:
-        database.now(runs.save, run, now=9.0, measured=measured)
+        database.write_now(runs.save, run, now=9.0, measured=measured)
 
 
 def test_what_was_seen_of_main_is_remembered_under_every_name_of_its_repository(database: Database) -> None:
     """Of each repository by itself."""
     row = RepositoryRow(full_name=HERE, installation=1, default_branch="m", private=False, active=True, id=5)
-    database.now(repositories.save_repository, row)
-    assert database.now(main_branch.seen_default_branch, HERE) is None
-    database.now(main_branch.save_default_branch, HERE, SEEN)
-    database.now(main_branch.save_default_branch, ELSEWHERE, structs.replace(SEEN, branch="trunk"))
-    database.now(repositories.save_repository, structs.replace(row, full_name="acme/z"))
-    assert database.now(main_branch.seen_default_branch, "acme/z") == SEEN
-    assert database.now(main_branch.seen_default_branch, ELSEWHERE) == structs.replace(SEEN, branch="trunk")
+    database.write_now(repositories.save_repository, row)
+    assert database.write_now(main_branch.seen_default_branch, HERE) is None
+    database.write_now(main_branch.save_default_branch, HERE, SEEN)
+    database.write_now(main_branch.save_default_branch, ELSEWHERE, structs.replace(SEEN, branch="trunk"))
+    database.write_now(repositories.save_repository, structs.replace(row, full_name="acme/z"))
+    assert database.write_now(main_branch.seen_default_branch, "acme/z") == SEEN
+    assert database.write_now(main_branch.seen_default_branch, ELSEWHERE) == structs.replace(
+        SEEN, branch="trunk"
+    )
 
 
 def test_only_the_branchs_own_runs_follow_it(database: Database) -> None:
@@ -52,18 +54,18 @@ def test_only_the_branchs_own_runs_follow_it(database: Database) -> None:
         structs.replace(MASTER_RUN, id="r3", repository=ELSEWHERE, case="c"),
     )
     _keep(database, MASTER_RUN, *elsewhere)
-    database.now(pull_requests.enqueue, repository=HERE, number=8, installation=1, now=1.0)
-    before = database.now(pull_requests.find_pull, HERE, 8)
+    database.write_now(pull_requests.enqueue, repository=HERE, number=8, installation=1, now=1.0)
+    before = database.write_now(pull_requests.find_pull, HERE, 8)
     carried = [
-        database.now(main_branch.rename_default_branch, HERE, old="master", new="main", now=10.0)
+        database.write_now(main_branch.rename_default_branch, HERE, old="master", new="main", now=10.0)
         for _ in range(2)
     ]
     assert carried == [1, 0]
-    after = database.now(pull_requests.find_pull, HERE, 8)
+    after = database.write_now(pull_requests.find_pull, HERE, 8)
     assert before is not None
     assert after is not None
     assert before.wanted + 1 == after.wanted
-    assert database.now(runs.branch_runs, HERE, "main") == (structs.replace(MASTER_RUN, branch="main"),)
+    assert database.write_now(runs.branch_runs, HERE, "main") == (structs.replace(MASTER_RUN, branch="main"),)
     assert summaries_of(database, HERE) == {"feat_x": (("b", "v"),), "main": (("a", "v"),)}
     assert summaries_of(database, ELSEWHERE) == {"master": (("c", "v"),)}
 
@@ -74,24 +76,24 @@ def test_what_landed_on_it_landed_on_it_under_its_new_name(database: Database) -
         head = LandingHead(sha=sha, branch="test_5", number=30, tree="t1")
         commit = MainCommit(sha="d" * 40, tree="t1", parents=(), message="Fast")
         landing = Landing(head=head, commit=commit, known=LandingEvidence.SAME_FILES)
-        database.now(main_branch.save_landings, HERE, branch, [landing], 10.0)
-    database.now(main_branch.rename_default_branch, HERE, old="master", new="main", now=10.0)
-    of_heads = [database.now(main_branch.find_landing, HERE, sha) for sha in ("c" * 40, "e" * 40)]
+        database.write_now(main_branch.save_landings, HERE, branch, [landing], 10.0)
+    database.write_now(main_branch.rename_default_branch, HERE, old="master", new="main", now=10.0)
+    of_heads = [database.write_now(main_branch.find_landing, HERE, sha) for sha in ("c" * 40, "e" * 40)]
     assert [one.branch if one else None for one in of_heads] == ["main", "release"]
 
 
 def summaries_of(database: Database, repository: str) -> dict[str, tuple[tuple[str, str], ...]]:
     """The cases of every branch."""
-    names = database.now(runs.branches_with_runs, repository)
-    return {name: database.now(runs.case_keys, repository, name) for name in names}
+    names = database.write_now(runs.branches_with_runs, repository)
+    return {name: database.write_now(runs.case_keys, repository, name) for name in names}
 
 
 def test_a_name_that_is_spelt_alike_in_a_bucket_keeps_its_runs(database: Database) -> None:
     """`main-line` and `main/line` are one name there; nothing is lost on the way."""
     run = structs.replace(MASTER_RUN, branch="main_line")
     _keep(database, run)
-    database.now(main_branch.rename_default_branch, HERE, old="main-line", new="main/line", now=10.0)
-    assert database.now(runs.branch_runs, HERE, "main_line") == (run,)
+    database.write_now(main_branch.rename_default_branch, HERE, old="main-line", new="main/line", now=10.0)
+    assert database.write_now(runs.branch_runs, HERE, "main_line") == (run,)
 
 
 def test_a_run_that_was_adopted_under_the_old_name_counts_once(database: Database) -> None:
@@ -105,12 +107,12 @@ def test_a_run_that_was_adopted_under_the_old_name_counts_once(database: Databas
         structs.replace(MASTER_RUN, id="r2", branch="test_5", sha=head.sha, started=6.0),
     )
     for branch in ("master", "main"):
-        database.now(main_branch.save_landings, HERE, branch, [landing], 10.0)
-        database.now(main_branch.adopt_runs, HERE, branch, 10.0)
-        database.now(main_branch.rename_default_branch, HERE, old="master", new="main", now=10.0)
-    of_main = database.now(runs.branch_runs, HERE, "main")
+        database.write_now(main_branch.save_landings, HERE, branch, [landing], 10.0)
+        database.write_now(main_branch.adopt_runs, HERE, branch, 10.0)
+        database.write_now(main_branch.rename_default_branch, HERE, old="master", new="main", now=10.0)
+    of_main = database.write_now(runs.branch_runs, HERE, "main")
     assert [(run.sha, run.started) for run in of_main] == [(commit.sha, 6.0), (commit.sha, 5.0)]
-    landed = database.now(main_branch.find_landing, HERE, head.sha)
+    landed = database.write_now(main_branch.find_landing, HERE, head.sha)
     assert landed is not None
     assert landed.branch == "main"
 
@@ -132,28 +134,28 @@ def _landed(database: Database, landing: Landing, *kept: RunRecord) -> tuple[Run
     """Main's runs after these runs were saved and the head landed, reported twice."""
     measured = measure(run_log(Shape(steps=12)))
     for run in kept:
-        database.now(runs.save, run, now=9.0, measured=measured)
+        database.write_now(runs.save, run, now=9.0, measured=measured)
     for _ in range(2):
-        database.now(main_branch.save_landings, REPOSITORY, "main", [landing], 10.0)
-        database.now(main_branch.adopt_runs, REPOSITORY, "main", 10.0)
-    return database.now(runs.branch_runs, REPOSITORY, "main")
+        database.write_now(main_branch.save_landings, REPOSITORY, "main", [landing], 10.0)
+        database.write_now(main_branch.adopt_runs, REPOSITORY, "main", 10.0)
+    return database.write_now(runs.branch_runs, REPOSITORY, "main")
 
 
 def test_runs_of_a_head_that_landed_unchanged_are_mains(database: Database) -> None:
     """With main's commit, the head they were measured on, and the same measurement; once."""
     (run,) = _landed(database, SAME_FILES, FOUND)
     assert run == structs.replace(FOUND, id=run.id, branch="main", sha=MAIN_SHA, measured_sha=HEAD_SHA)
-    measured = database.now(runs.measured, ["r1", run.id])
+    measured = database.write_now(runs.measured, ["r1", run.id])
     assert measured["r1"] == measured[run.id]
-    assert [FOUND] == list(database.now(runs.branch_runs, REPOSITORY, "test_5"))
+    assert [FOUND] == list(database.write_now(runs.branch_runs, REPOSITORY, "test_5"))
 
 
 def test_adopted_runs_make_open_pull_requests_due_in_the_same_transaction(database: Database) -> None:
     """A death right after cannot leave the two apart; where nothing is new, nobody looks."""
-    database.now(pull_requests.enqueue, repository=REPOSITORY, number=8, installation=1, now=1.0)
-    before = database.now(pull_requests.find_pull, REPOSITORY, 8)
+    database.write_now(pull_requests.enqueue, repository=REPOSITORY, number=8, installation=1, now=1.0)
+    before = database.write_now(pull_requests.find_pull, REPOSITORY, 8)
     _landed(database, SAME_FILES, FOUND)
-    after = database.now(pull_requests.find_pull, REPOSITORY, 8)
+    after = database.write_now(pull_requests.find_pull, REPOSITORY, 8)
     assert before is not None
     assert after is not None
     assert before.wanted + 1 == after.wanted
@@ -161,11 +163,11 @@ def test_adopted_runs_make_open_pull_requests_due_in_the_same_transaction(databa
 
 def test_what_landed_on_another_branch_is_not_mains(database: Database) -> None:
     """A release took it, and main did not."""
-    database.now(runs.save, FOUND, now=9.0, measured=measure(run_log(Shape(steps=12))))
-    database.now(main_branch.save_landings, REPOSITORY, "release", [SAME_FILES], 10.0)
-    assert database.now(main_branch.adopt_runs, REPOSITORY, "main", 10.0) == 0
-    assert database.now(runs.branch_runs, REPOSITORY, "main") == ()
-    assert database.now(main_branch.adopt_runs, REPOSITORY, "release", 10.0) == 1
+    database.write_now(runs.save, FOUND, now=9.0, measured=measure(run_log(Shape(steps=12))))
+    database.write_now(main_branch.save_landings, REPOSITORY, "release", [SAME_FILES], 10.0)
+    assert database.write_now(main_branch.adopt_runs, REPOSITORY, "main", 10.0) == 0
+    assert database.write_now(runs.branch_runs, REPOSITORY, "main") == ()
+    assert database.write_now(main_branch.adopt_runs, REPOSITORY, "release", 10.0) == 1
 
 
 def test_a_change_that_landed_twice_has_its_runs_once(database: Database) -> None:
@@ -174,7 +176,7 @@ def test_a_change_that_landed_twice_has_its_runs_once(database: Database) -> Non
     (first,) = _landed(database, SAME_FILES, FOUND)
     (second,) = _landed(database, again, FOUND)
     assert second == structs.replace(first, sha="c" * 40)
-    assert {second.id} == set(database.now(runs.measured, [second.id]))
+    assert {second.id} == set(database.write_now(runs.measured, [second.id]))
 
 
 def test_branches_are_looked_for_however_many_pull_requests_there_are(
@@ -184,12 +186,12 @@ def test_branches_are_looked_for_however_many_pull_requests_there_are(
     monkeypatch.setattr(main_branch, "MAX_HEADS", 2)
     here: dict[str, Any] = {"repository": REPOSITORY, "installation": 1, "now": 1.0}
     branches = [
-        database.now(pull_requests.watch_branch, **here, branch=f"test_{n}", sha=None) for n in range(3)
+        database.write_now(pull_requests.watch_branch, **here, branch=f"test_{n}", sha=None) for n in range(3)
     ]
     for number in (7, 8, 9):
-        database.now(pull_requests.enqueue, **here, number=number)
+        database.write_now(pull_requests.enqueue, **here, number=number)
     for number in (*branches, 7, 8, 9):
-        held = database.now(
+        held = database.write_now(
             queue.claim_row,
             PULL_REQUEST,
             key={"repository": REPOSITORY, "number": number},
@@ -198,9 +200,11 @@ def test_branches_are_looked_for_however_many_pull_requests_there_are(
             lease=9.0,
         )
         assert held is not None
-        database.now(pull_requests.release_pull, held, now=1.0, due=None, values={"head_sha": f"{number}"})
+        database.write_now(
+            pull_requests.release_pull, held, now=1.0, due=None, values={"head_sha": f"{number}"}
+        )
     newest = ["9", "8", str(branches[2]), str(branches[1])]
-    assert newest == [head.sha for head in database.now(main_branch.known_heads, REPOSITORY)]
+    assert newest == [head.sha for head in database.write_now(main_branch.known_heads, REPOSITORY)]
 
 
 def test_a_run_that_names_its_commit_in_short_is_found(database: Database) -> None:
@@ -220,7 +224,7 @@ def test_runs_of_a_head_that_changed_while_landing_stay_its_own(database: Databa
     rebased = Landing(head=HEAD, commit=structs.replace(COMMIT, tree="t2"), known=LandingEvidence.SAME_CHANGE)
     assert () == _landed(database, rebased, FOUND)
     became = Became(head_sha=HEAD_SHA, branch="main", main_sha=MAIN_SHA, same_files=False)
-    assert became == database.now(main_branch.find_landing, REPOSITORY, HEAD_SHA)
+    assert became == database.write_now(main_branch.find_landing, REPOSITORY, HEAD_SHA)
 
 
 def test_only_evidence_is_adopted(database: Database) -> None:
@@ -244,7 +248,7 @@ def test_a_surer_sign_replaces_a_weaker_one_and_never_the_other_way(database: Da
     )
     for order in ((weak, SAME_FILES), (SAME_FILES, weak)):
         for landing in order:
-            database.now(main_branch.save_landings, REPOSITORY, "main", [landing], 10.0)
-        became = database.now(main_branch.find_landing, REPOSITORY, HEAD_SHA)
+            database.write_now(main_branch.save_landings, REPOSITORY, "main", [landing], 10.0)
+        became = database.write_now(main_branch.find_landing, REPOSITORY, HEAD_SHA)
         assert became is not None
         assert MAIN_SHA == became.main_sha

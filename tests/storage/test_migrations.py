@@ -68,13 +68,13 @@ def test_the_steps_lead_to_the_tables_that_the_program_uses(database: Database) 
     def differences(connection: Connection) -> object:
         return compare_metadata(MigrationContext.configure(connection), METADATA)
 
-    assert database.now(differences) == []
+    assert database.write_now(differences) == []
 
 
 def test_a_newer_database_is_refused(empty: Database) -> None:
     """An older program that is started by mistake says so, and changes nothing."""
     empty.migrate()
-    empty.now(_run("UPDATE alembic_version SET version_num = '9000'"))
+    empty.write_now(_run("UPDATE alembic_version SET version_num = '9000'"))
     said = _refusal(empty)
     assert said.startswith(
         "DATABASE_URL: the database is of a newer MaxView (revision 9000, this program knows "
@@ -93,7 +93,7 @@ def test_a_newer_database_is_refused(empty: Database) -> None:
 def test_tables_of_an_unreleased_commit_are_refused(empty: Database, statement: str, expected: str) -> None:
     """Their revision bears the name of ours, but the tables are others: it says which, and what to do."""
     empty.migrate()
-    empty.now(_run(statement))
+    empty.write_now(_run(statement))
     said = _refusal(empty)
     assert "made by an unreleased commit or is damaged: its revision is " in said
     assert f", but {expected}; restore the backup from before the last upgrade" in said
@@ -110,16 +110,18 @@ def test_an_older_database_that_is_half_migrated_is_refused(
     empty: Database, statement: str, expected: str
 ) -> None:
     """Before a step is taken, and everything stays as it is."""
-    empty.now(make_older)
-    empty.now(_run(statement))
+    empty.write_now(make_older)
+    empty.write_now(_run(statement))
     assert f"its revision is {REVISION}, but {expected}; restore" in _refusal(empty)
-    kept = empty.now(lambda connection: connection.execute(text("SELECT version_num FROM alembic_version")))
+    kept = empty.write_now(
+        lambda connection: connection.execute(text("SELECT version_num FROM alembic_version"))
+    )
     assert [REVISION] == list(kept.scalars())
 
 
 def test_tables_without_a_revision_are_refused(empty: Database) -> None:
     """Somebody else's tables beside ours are let alone."""
-    empty.now(_run("CREATE TABLE somebody_elses (id INTEGER)", "CREATE TABLE run (id VARCHAR)"))
+    empty.write_now(_run("CREATE TABLE somebody_elses (id INTEGER)", "CREATE TABLE run (id VARCHAR)"))
     assert "it has tables of MaxView (run) and no revision; restore" in _refusal(empty)
-    empty.now(_run("DROP TABLE run"))
+    empty.write_now(_run("DROP TABLE run"))
     empty.migrate()

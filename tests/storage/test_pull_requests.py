@@ -28,11 +28,11 @@ ACME = RepositoryRow(
 
 
 def _want(database: Database, now: float, **more: Any) -> None:
-    database.now(pull_requests.enqueue, **HERE, installation=1, now=now, **more)
+    database.write_now(pull_requests.enqueue, **HERE, installation=1, now=now, **more)
 
 
 def _claim(database: Database, now: float) -> Claim | None:
-    return database.now(queue.claim, PULL_REQUEST, owner="a", now=now, lease=30.0)
+    return database.write_now(queue.claim, PULL_REQUEST, owner="a", now=now, lease=30.0)
 
 
 def _taken(database: Database, now: float) -> Claim:
@@ -42,7 +42,7 @@ def _taken(database: Database, now: float) -> Claim:
 
 
 def _found(database: Database) -> PullRow:
-    row = database.now(pull_requests.find_pull, "acme/maxtext", 7)
+    row = database.write_now(pull_requests.find_pull, "acme/maxtext", 7)
     assert row is not None
     return row
 
@@ -51,7 +51,7 @@ def _due(database: Database) -> float | None:
     def read(connection: Connection) -> Row[Any]:
         return connection.execute(select(PULL_REQUEST.c.due)).one()
 
-    due: float | None = database.now(read)[0]
+    due: float | None = database.write_now(read)[0]
     return due
 
 
@@ -65,7 +65,7 @@ def test_a_request_makes_the_row_due_at_once(database: Database) -> None:
     """The first request inserts the row, a later one makes it due again."""
     _want(database, 10.0)
     held = _taken(database, 10.0)
-    assert database.now(pull_requests.release_pull, held, now=11.0, due=900.0, values={})
+    assert database.write_now(pull_requests.release_pull, held, now=11.0, due=900.0, values={})
     assert _claim(database, 11.0) is None
     _want(database, 12.0)
     assert _taken(database, 12.0).row["wanted"] == 2
@@ -77,7 +77,7 @@ def test_a_request_during_the_work_is_not_lost(database: Database, due: float | 
     _want(database, 10.0)
     held = _taken(database, 10.0)
     _want(database, 11.0)
-    assert database.now(pull_requests.release_pull, held, now=12.0, due=due, values={"title": "Seen"})
+    assert database.write_now(pull_requests.release_pull, held, now=12.0, due=due, values={"title": "Seen"})
     again = _taken(database, 12.0)
     assert (again.row["title"], again.row["done"], again.row["wanted"]) == ("Seen", 1, 2)
 
@@ -87,14 +87,14 @@ def test_a_request_during_a_failing_step_makes_the_row_due_again(database: Datab
     _want(database, 10.0)
     held = _taken(database, 10.0)
     _want(database, 11.0)
-    database.now(queue.postpone, held, due=14.0, error="GitHub is away")
+    database.write_now(queue.postpone, held, due=14.0, error="GitHub is away")
     assert _taken(database, 14.0).row["wanted"] == 2
 
 
 def test_a_request_ends_the_wait_after_a_failure(database: Database) -> None:
     """A row that was postponed for long is due as soon as somebody asks."""
     _want(database, 10.0)
-    database.now(queue.postpone, _taken(database, 10.0), due=600.0, error="no")
+    database.write_now(queue.postpone, _taken(database, 10.0), due=600.0, error="no")
     _want(database, 20.0)
     assert _taken(database, 20.0).row["attempts"] == 1
 
@@ -104,7 +104,7 @@ def test_a_new_head_is_seen_from_now_on(database: Database) -> None:
     _want(database, 10.0, head_sha="a" * 40)
     held = _taken(database, 10.0)
     values = {"head_sha": "a" * 40, "head_seen": 5.0, "interim_analyses": '{"x/y":{"look":2,"runs":"abc"}}'}
-    database.now(pull_requests.release_pull, held, now=11.0, due=None, values=values)
+    database.write_now(pull_requests.release_pull, held, now=11.0, due=None, values=values)
     assert _found(database).interim_analyses == {CaseKey("x", "y"): InterimAnalyses(look=2, runs="abc")}
     _want(database, 20.0, head_sha="a" * 40)
     assert _found(database).head_seen == 5.0
@@ -118,10 +118,10 @@ def test_a_late_push_resets_no_interim_analyses(database: Database) -> None:
     GitHub knows, so the pull request is due."""
     _want(database, 10.0, head_sha="b" * 40)
     old = replace(REPORT, number=7, head_sha="a" * 40)
-    database.now(reports.save, old, headline="x")
+    database.write_now(reports.save, old, headline="x")
     looks = '{"x/y":{"look":2,"runs":"abc"}}'
     values = {"head_sha": "b" * 40, "head_seen": 5.0, "interim_analyses": looks, "head_branch": "feat/x"}
-    database.now(pull_requests.release_pull, _taken(database, 10.0), now=11.0, due=None, values=values)
+    database.write_now(pull_requests.release_pull, _taken(database, 10.0), now=11.0, due=None, values=values)
 
     def row() -> tuple[object, ...]:
         found = _found(database)
@@ -129,11 +129,11 @@ def test_a_late_push_resets_no_interim_analyses(database: Database) -> None:
 
     _want(database, 20.0, head_sha="a" * 40)
     assert ("b" * 40, 5.0, 1) == row()
-    database.now(pull_requests.release_pull, _taken(database, 20.0), now=21.0, due=None, values={})
+    database.write_now(pull_requests.release_pull, _taken(database, 20.0), now=21.0, due=None, values={})
     late: dict[str, Any] = {"repository": "acme/maxtext", "branch": "feat/x", "now": 30.0}
-    assert 1 == database.now(pull_requests.enqueue_by_branch, sha="a" * 40, **late)
+    assert 1 == database.write_now(pull_requests.enqueue_by_branch, sha="a" * 40, **late)
     assert ("b" * 40, 5.0, 1) == row()
-    assert 1 == database.now(pull_requests.enqueue_by_branch, sha="c" * 40, **late)
+    assert 1 == database.write_now(pull_requests.enqueue_by_branch, sha="c" * 40, **late)
     assert ("c" * 40, 30.0, 0) == row()
     _taken(database, 30.0)
 
@@ -142,7 +142,7 @@ def test_a_command_is_remembered_once(database: Database) -> None:
     """The same comment, delivered and worked on twice, is one command, on the head it was given for."""
     _want(database, 10.0)
     _want(database, 11.0, head_sha="a" * 40)
-    database.now(
+    database.write_now(
         pull_requests.release_pull, _taken(database, 11.0), now=12.0, due=None, values={"head_sha": "a" * 40}
     )
     for _ in range(2):
@@ -167,47 +167,53 @@ def test_a_push_touches_the_open_pull_requests_of_its_branch(database: Database)
     has not moved."""
     known = ((1, "feat", True, False), (2, "feat", False, False), (3, "other", True, False))
     for number, branch, is_open, from_fork in (*known, (4, "feat", True, True)):
-        database.now(pull_requests.enqueue, repository="acme/maxtext", number=number, installation=1, now=1.0)
+        database.write_now(
+            pull_requests.enqueue, repository="acme/maxtext", number=number, installation=1, now=1.0
+        )
         values = {"head_branch": branch, "open": is_open, "head_sha": "a" * 40, "from_fork": from_fork}
-        database.now(pull_requests.release_pull, _taken(database, 1.0), now=1.0, due=None, values=values)
+        database.write_now(
+            pull_requests.release_pull, _taken(database, 1.0), now=1.0, due=None, values=values
+        )
     moved = {"repository": "acme/maxtext", "branch": "feat", "sha": "b" * 40}
-    assert database.now(pull_requests.enqueue_by_branch, **moved, now=2.0) == 1
+    assert database.write_now(pull_requests.enqueue_by_branch, **moved, now=2.0) == 1
     assert _taken(database, 2.0).row["number"] == 1
     assert _claim(database, 2.0) is None
-    assert database.now(pull_requests.enqueue_by_branch, **moved, now=3.0) == 0
+    assert database.write_now(pull_requests.enqueue_by_branch, **moved, now=3.0) == 0
 
 
 def test_a_closed_pull_request_is_not_touched_by_its_runs(database: Database) -> None:
     """A run that ends after the pull request was closed does not wake it."""
     _want(database, 1.0)
-    database.now(pull_requests.release_pull, _taken(database, 1.0), now=1.0, due=None, values={"open": False})
-    database.now(pull_requests.touch, **HERE, now=2.0)
+    database.write_now(
+        pull_requests.release_pull, _taken(database, 1.0), now=1.0, due=None, values={"open": False}
+    )
+    database.write_now(pull_requests.touch, **HERE, now=2.0)
     assert _due(database) is None
 
 
 def test_an_installation_that_leaves_is_let_alone(database: Database) -> None:
     """Where the App was removed nothing is due any more, and the other installation goes on."""
-    database.now(repositories.save_repository, ACME)
+    database.write_now(repositories.save_repository, ACME)
     other = RepositoryRow(
         full_name="octo/net", installation=2, default_branch=None, private=True, active=True
     )
-    database.now(repositories.save_repository, other)
+    database.write_now(repositories.save_repository, other)
     _want(database, 1.0)
-    database.now(pull_requests.enqueue, repository="octo/net", number=1, installation=2, now=1.0)
-    database.now(repositories.deactivate, installation=1)
+    database.write_now(pull_requests.enqueue, repository="octo/net", number=1, installation=2, now=1.0)
+    database.write_now(repositories.deactivate, installation=1)
     assert _taken(database, 5.0).row["repository"] == "octo/net"
     assert _claim(database, 5.0) is None
-    assert [one.active for one in database.now(repositories.list_repositories)] == [False, True]
+    assert [one.active for one in database.write_now(repositories.list_repositories)] == [False, True]
 
 
 def test_unknown_fields_of_a_repository_keep_their_values(database: Database) -> None:
     """A short mention without the default branch does not make us forget it."""
-    database.now(repositories.save_repository, ACME)
+    database.write_now(repositories.save_repository, ACME)
     short = RepositoryRow(
         full_name="acme/maxtext", installation=9, default_branch=None, private=True, active=True
     )
-    database.now(repositories.save_repository, short)
-    kept = database.now(repositories.find_repository, "acme/maxtext")
+    database.write_now(repositories.save_repository, short)
+    kept = database.write_now(repositories.find_repository, "acme/maxtext")
     assert kept == RepositoryRow(
         full_name="acme/maxtext", installation=9, default_branch="main", private=True, active=True
     )
@@ -246,11 +252,11 @@ def test_an_output_that_was_written_is_not_dirty(database: Database, again: bool
         held = _taken(database, now)
         row = pull_requests.pull_row(held.row)
         comment, check = replace(comment, digest=digest), replace(check, digest=digest)
-        database.now(pull_requests.mark_comment_dirty, **HERE)
-        database.now(pull_requests.mark_check_dirty, **HERE, head_sha="a" * 40, kind=CheckForm.CHECK)
+        database.write_now(pull_requests.mark_comment_dirty, **HERE)
+        database.write_now(pull_requests.mark_check_dirty, **HERE, head_sha="a" * 40, kind=CheckForm.CHECK)
         values = pull_requests.changed_output_values(row, "comment", comment)
         values |= pull_requests.changed_output_values(row, "check", check)
-        database.now(pull_requests.release_pull, held, now=now, due=None, values=values)
+        database.write_now(pull_requests.release_pull, held, now=now, due=None, values=values)
         found = _found(database)
         assert (comment, check) == (found.comment, found.check)
         assert {} == pull_requests.changed_output_values(found, "comment", comment)

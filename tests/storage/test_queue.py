@@ -18,11 +18,11 @@ def _record(database: Database, *due: float) -> None:
     received = [
         Delivery(id=f"d{n}", event="ping", payload=b"{}", received=when) for n, when in enumerate(due)
     ]
-    database.now(deliveries.record, received)
+    database.write_now(deliveries.record, received)
 
 
 def _claim(database: Database, now: float, owner: str = "a", lease: float = 30.0) -> Claim | None:
-    return database.now(queue.claim, DELIVERY, owner=owner, now=now, lease=lease)
+    return database.write_now(queue.claim, DELIVERY, owner=owner, now=now, lease=lease)
 
 
 def _taken(database: Database, now: float, owner: str = "a") -> Claim:
@@ -35,7 +35,7 @@ def _row(database: Database, name: str = "d0") -> dict[str, object]:
     def read(connection: Connection, table: Table) -> dict[str, object]:
         return dict(connection.execute(select(table).where(table.c.id == name)).mappings().one())
 
-    return database.now(read, DELIVERY)
+    return database.write_now(read, DELIVERY)
 
 
 def test_the_row_that_is_due_longest_is_claimed_first(database: Database) -> None:
@@ -70,11 +70,11 @@ def test_an_overtaken_claim_writes_nothing(database: Database, act: str) -> None
     before = _row(database)
     match act:
         case "release":
-            written = database.now(queue.release, late, due=None, values={"outcome": "late"})
+            written = database.write_now(queue.release, late, due=None, values={"outcome": "late"})
         case "postpone":
-            written = database.now(queue.postpone, late, due=99.0, error="late")
+            written = database.write_now(queue.postpone, late, due=99.0, error="late")
         case _:
-            written = database.now(queue.extend_lease, late, until=99.0)
+            written = database.write_now(queue.extend_lease, late, until=99.0)
     assert not written
     assert _row(database) == before
 
@@ -83,7 +83,7 @@ def test_a_renewed_lease_holds_longer(database: Database) -> None:
     """While the work goes on, its holder keeps the row."""
     _record(database, 10.0)
     held = _taken(database, 10.0, "a")
-    assert database.now(queue.extend_lease, held, until=70.0)
+    assert database.write_now(queue.extend_lease, held, until=70.0)
     assert _claim(database, 69.9, "b") is None
     assert _taken(database, 70.0, "b").token == 2
 
@@ -91,8 +91,8 @@ def test_a_renewed_lease_holds_longer(database: Database) -> None:
 def test_a_released_row_says_what_came_of_it(database: Database) -> None:
     """Releasing writes the values, ends the lease and forgets earlier failures."""
     _record(database, 10.0)
-    database.now(queue.postpone, _taken(database, 10.0), due=12.0, error="once")
-    assert database.now(queue.release, _taken(database, 12.0), due=None, values={"outcome": "done"})
+    database.write_now(queue.postpone, _taken(database, 10.0), due=12.0, error="once")
+    assert database.write_now(queue.release, _taken(database, 12.0), due=None, values={"outcome": "done"})
     row = _row(database)
     assert (row["outcome"], row["due"], row["attempts"], row["error"]) == ("done", None, 0, None)
     assert _claim(database, 1e9) is None
@@ -103,7 +103,7 @@ def test_a_postponed_row_remembers_its_failure(database: Database) -> None:
     _record(database, 10.0)
     for attempt, due in enumerate((12.0, 16.0), start=1):
         held = _taken(database, due - 2)
-        assert database.now(queue.postpone, held, due=due, error=f"failure {attempt}")
+        assert database.write_now(queue.postpone, held, due=due, error=f"failure {attempt}")
         assert _claim(database, due - 0.1) is None
     row = _row(database)
     assert (row["attempts"], row["error"]) == (2, "failure 2")
@@ -112,7 +112,7 @@ def test_a_postponed_row_remembers_its_failure(database: Database) -> None:
 def test_a_failing_row_does_not_starve_the_others(database: Database) -> None:
     """After its failure a row comes after those that are due."""
     _record(database, 10.0, 11.0)
-    database.now(queue.postpone, _taken(database, 11.0), due=13.0, error="no")
+    database.write_now(queue.postpone, _taken(database, 11.0), due=13.0, error="no")
     assert _taken(database, 13.0).row["id"] == "d1"
 
 
@@ -121,7 +121,7 @@ def test_rows_that_are_handed_back_are_free_at_once(database: Database) -> None:
     _record(database, 10.0, 10.0, 10.0)
     for owner in ("a", "b", "a"):
         _taken(database, 10.0, owner)
-    assert database.now(queue.release_all, DELIVERY, owner="a") == 2
+    assert database.write_now(queue.release_all, DELIVERY, owner="a") == 2
     assert _taken(database, 10.0, "c").row["lease_owner"] == "c"
     assert _taken(database, 10.0, "c").row["lease_owner"] == "c"
     assert _claim(database, 10.0, "c") is None
@@ -131,9 +131,9 @@ def test_text_that_a_database_cannot_keep_does_not_stop_a_row(database: Database
     """A NUL or half a character in a text from outside is replaced, and the row is written."""
     _record(database, 10.0)
     held = _taken(database, 10.0)
-    assert database.now(queue.release, held, due=10.0, values={"outcome": "a\x00b\ud800c"})
+    assert database.write_now(queue.release, held, due=10.0, values={"outcome": "a\x00b\ud800c"})
     assert _row(database)["outcome"] == "a�b�c"
-    assert database.now(queue.postpone, _taken(database, 10.0), due=11.0, error="x\x00\udfff")
+    assert database.write_now(queue.postpone, _taken(database, 10.0), due=11.0, error="x\x00\udfff")
     assert _row(database)["error"] == "x��"
 
 
@@ -172,7 +172,7 @@ def test_a_row_in_another_transaction_is_skipped(postgres_database: Database) ->
         return held
 
     with ThreadPoolExecutor(1) as thread:
-        slow = thread.submit(postgres_database.now, slowly)
+        slow = thread.submit(postgres_database.write_now, slowly)
         assert taking.wait(timeout=5)
         quick = _taken(postgres_database, 20.0, "quick")
         done.set()

@@ -52,7 +52,7 @@ class Machine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.database.now(_clear)
+        self.database.write_now(_clear)
         self.now = 1000.0
         self.known = {number: Known() for number in ROWS}
         self.held: list[tuple[str, Claim]] = []
@@ -60,7 +60,7 @@ class Machine(RuleBasedStateMachine):
     @rule(number=st.sampled_from(ROWS))
     def want(self, number: int) -> None:
         """A delivery asks for a pull request."""
-        self.database.now(
+        self.database.write_now(
             pull_requests.enqueue, repository="acme/x", number=number, installation=1, now=self.now
         )
         self.known[number].asked += 1
@@ -68,7 +68,7 @@ class Machine(RuleBasedStateMachine):
     @rule(owner=st.sampled_from(OWNERS))
     def claim(self, owner: str) -> None:
         """A process takes what is due longest; what another holds it never gets."""
-        held = self.database.now(queue.claim, PULL_REQUEST, owner=owner, now=self.now, lease=LEASE)
+        held = self.database.write_now(queue.claim, PULL_REQUEST, owner=owner, now=self.now, lease=LEASE)
         if held is None:
             return
         known = self.known[held.row["number"]]
@@ -82,7 +82,7 @@ class Machine(RuleBasedStateMachine):
         if (held := self._one_of_the_held(place)) is None:
             return
         when = None if due is None else self.now + due
-        written = self.database.now(pull_requests.release_pull, held, now=self.now, due=when, values={})
+        written = self.database.write_now(pull_requests.release_pull, held, now=self.now, due=when, values={})
         assert written == self._is_newest(held)
         if written:
             known = self.known[held.row["number"]]
@@ -93,7 +93,7 @@ class Machine(RuleBasedStateMachine):
         """A process fails at a row and puts it off."""
         if (held := self._one_of_the_held(place)) is None:
             return
-        written = self.database.now(queue.postpone, held, due=self.now + delay, error="no")
+        written = self.database.write_now(queue.postpone, held, due=self.now + delay, error="no")
         assert written == self._is_newest(held)
         if written:
             self.known[held.row["number"]].free = True
@@ -106,7 +106,7 @@ class Machine(RuleBasedStateMachine):
     @rule(owner=st.sampled_from(OWNERS))
     def hand_back(self, owner: str) -> None:
         """A process ends in good order; its unfinished rows are free."""
-        self.database.now(queue.release_all, PULL_REQUEST, owner=owner)
+        self.database.write_now(queue.release_all, PULL_REQUEST, owner=owner)
         for known in self.known.values():
             if known.newest is not None and known.newest.row["lease_owner"] == owner:
                 known.free = True
@@ -120,7 +120,7 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def no_request_is_lost(self) -> None:
         """A row with an unanswered request is due some time."""
-        rows = self.database.now(_rows)
+        rows = self.database.write_now(_rows)
         for number, known in self.known.items():
             if known.asked:
                 assert rows[number]["wanted"] == known.asked

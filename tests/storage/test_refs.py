@@ -26,7 +26,7 @@ GOOD, BAD = made(Shape(steps=12)), failed(error="ValueError: x")
 def _keep(database: Database, name: str, measured: MeasuredRun | None = GOOD, **values: object) -> RunRecord:
     record = RunRecord(id=name, repository=HERE, case="a", variant="", branch="main", started=1.0)
     record = replace(record, **values)
-    database.now(runs.save, record, now=5.0, measured=measured)
+    database.write_now(runs.save, record, now=5.0, measured=measured)
     return record
 
 
@@ -40,7 +40,7 @@ def _runs(database: Database, text: str) -> dict[tuple[str, str], list[str]]:
         assert ref is not None, text
         return _ids(refs.runs_of(connection, HERE, ref))
 
-    return database.now(read)
+    return database.write_now(read)
 
 
 def test_a_branch_is_its_newest_commit_for_each_case(database: Database) -> None:
@@ -79,30 +79,30 @@ def test_what_is_not_known_is_nothing(text: str, database: Database) -> None:
     """Nor is a beginning that two commits share."""
     _keep(database, "one", sha=SHAS[0])
     _keep(database, "two", sha=SHAS[1])
-    assert database.now(refs.resolve, HERE, text) is None
-    assert database.now(refs.resolve, "acme/else", "main") is None
+    assert database.write_now(refs.resolve, HERE, text) is None
+    assert database.write_now(refs.resolve, "acme/else", "main") is None
 
 
 def test_names_that_may_have_been_meant(database: Database) -> None:
     """Branches and pull requests that are spelt alike; the commits, where there are several."""
     _keep(database, "one", sha=SHAS[0], branch="feat_new_kernel")
     _keep(database, "two", sha=SHAS[1])
-    database.now(pull_requests.enqueue, repository=HERE, number=12, installation=1, now=1.0)
-    assert ("feat_new_kernel",) == database.now(refs.suggestions, HERE, "feat/new-kernal")[:1]
-    database.now(
+    database.write_now(pull_requests.enqueue, repository=HERE, number=12, installation=1, now=1.0)
+    assert ("feat_new_kernel",) == database.write_now(refs.suggestions, HERE, "feat/new-kernal")[:1]
+    database.write_now(
         pull_requests.watch_branch, repository=HERE, branch="test_1", installation=1, sha=None, now=1.0
     )
-    assert ("pr/12",) == database.now(refs.suggestions, HERE, "pr/13")
-    assert {HERE: 1} == database.now(pull_requests.count_open_pulls)
-    assert tuple(sha[:12] for sha in SHAS[:2]) == database.now(refs.suggestions, HERE, "abcdef0")
+    assert ("pr/12",) == database.write_now(refs.suggestions, HERE, "pr/13")
+    assert {HERE: 1} == database.write_now(pull_requests.count_open_pulls)
+    assert tuple(sha[:12] for sha in SHAS[:2]) == database.write_now(refs.suggestions, HERE, "abcdef0")
 
 
 def test_a_pull_request_is_its_head(database: Database) -> None:
     """By the commit that GitHub last named."""
     _keep(database, "one", sha=SHAS[0], branch="feat")
-    database.now(pull_requests.enqueue, repository=HERE, number=12, installation=1, now=1.0)
-    database.now(lambda c: c.execute(PULL_REQUEST.update().values(head_sha=SHAS[0])))
-    ref = database.now(refs.resolve, HERE, "PR/12")
+    database.write_now(pull_requests.enqueue, repository=HERE, number=12, installation=1, now=1.0)
+    database.write_now(lambda c: c.execute(PULL_REQUEST.update().values(head_sha=SHAS[0])))
+    ref = database.write_now(refs.resolve, HERE, "PR/12")
     assert ref is not None
     assert (RefKind.PULL, SHAS[0], 12) == (ref.kind, ref.sha, ref.number)
     assert {("a", ""): ["one"]} == _runs(database, "#12")
@@ -117,7 +117,7 @@ def test_more_keys_than_one_statement_takes(database: Database) -> None:
             record = RunRecord(id=name, repository=HERE, case=name, variant="", branch="main", started=1.0)
             runs.save(connection, record, now=1.0, measured=GOOD)
 
-    database.now(save)
+    database.write_now(save)
     assert {(name, ""): [name] for name in names} == _runs(database, "main")
 
 
@@ -137,14 +137,16 @@ def test_a_history_ends_where_the_base_began(database: Database) -> None:
         HistoryQuery(key=("a", ""), under=under, until=None),
     ]
     past = [PastRun(seconds=seconds, sha=SHAS[0], started=float(number)) for number in range(4)]
-    assert [tuple(past[:3]), (), tuple(past)] == database.now(histories.query_histories, HERE, "main", wanted)
+    assert [tuple(past[:3]), (), tuple(past)] == database.write_now(
+        histories.query_histories, HERE, "main", wanted
+    )
 
 
 def test_a_summary_has_every_figure_and_the_end(database: Database) -> None:
     """Read without the run's own document."""
     _keep(database, "good", started=1.0)
     _keep(database, "bad", BAD, started=2.0)
-    good, bad = database.now(histories.history_points, HERE, "main", ("a", ""), "final_loss")
+    good, bad = database.write_now(histories.history_points, HERE, "main", ("a", ""), "final_loss")
     assert (GOOD.measurements.final_loss, "succeeded") == (good.value, good.outcome)
     assert (None, "failed") == (bad.value, bad.outcome)
     kept = runs.summarize(BAD)
@@ -157,13 +159,13 @@ def test_what_older_versions_did_not_keep_is_filled_in(database: Database) -> No
     for number in range(3):
         _keep(database, f"r{number}", started=float(number))
     bare = MEASUREMENT.update().values(summary=None, outcome=None)
-    database.now(lambda c: c.execute(bare))
-    database.now(lambda c: c.execute(CASE_KEY.delete()))
+    database.write_now(lambda c: c.execute(bare))
+    database.write_now(lambda c: c.execute(CASE_KEY.delete()))
     assert [None] * 3 == [one.value for one in _losses(database)]
-    assert (3, 0) == (database.now(backfill), database.now(backfill))
+    assert (3, 0) == (database.write_now(backfill), database.write_now(backfill))
     assert [GOOD.measurements.final_loss] * 3 == [one.value for one in _losses(database)]
-    assert (("a", ""),) == database.now(runs.case_keys, HERE, "main")
+    assert (("a", ""),) == database.write_now(runs.case_keys, HERE, "main")
 
 
 def _losses(database: Database) -> tuple[histories.HistoryPoint, ...]:
-    return database.now(histories.history_points, HERE, "main", ("a", ""), "final_loss")
+    return database.write_now(histories.history_points, HERE, "main", ("a", ""), "final_loss")

@@ -54,8 +54,8 @@ def _report(head: str = FIRST, made_at: float = 10.0, number: int = 7) -> Report
 def test_a_report_comes_back_without_its_step_lines(database: Database) -> None:
     """Everything but steps and marks survives; those stay with the runs."""
     report = _report()
-    database.now(reports.save, report, headline="1 slower")
-    kept = database.now(reports.newest, "acme/maxtext", 7)
+    database.write_now(reports.save, report, headline="1 slower")
+    kept = database.write_now(reports.newest, "acme/maxtext", 7)
     assert kept == slim(report)
     assert kept is not None
     comparison = kept.rows[0].comparison
@@ -67,48 +67,48 @@ def test_a_report_comes_back_without_its_step_lines(database: Database) -> None:
 
 def test_a_report_of_the_same_head_replaces_the_one_before(database: Database) -> None:
     """Each head has one report, its newest."""
-    database.now(reports.save, _report(), headline="first")
+    database.write_now(reports.save, _report(), headline="first")
     later = replace(_report(), title="Renamed", made_at=20.0)
-    database.now(reports.save, later, headline="second")
-    assert database.now(reports.newest, "acme/maxtext", 7) == slim(later)
+    database.write_now(reports.save, later, headline="second")
+    assert database.write_now(reports.newest, "acme/maxtext", 7) == slim(later)
 
 
 def test_a_head_is_found_by_the_beginning_of_its_commit(database: Database) -> None:
     """The newest report is that of the newest head; an older head is found by its digits."""
-    database.now(reports.save, _report(FIRST, 10.0), headline="old")
-    database.now(reports.save, _report(SECOND, 20.0), headline="new")
+    database.write_now(reports.save, _report(FIRST, 10.0), headline="old")
+    database.write_now(reports.save, _report(SECOND, 20.0), headline="new")
     for digits, head in ((None, SECOND), ("aaaaaaa", FIRST), ("abcccc", SECOND)):
-        found = database.now(reports.newest, "acme/maxtext", 7, digits)
+        found = database.write_now(reports.newest, "acme/maxtext", 7, digits)
         assert found is not None
         assert found.head_sha == head
     for unknown in ("%", "_", "f00"):
-        assert database.now(reports.newest, "acme/maxtext", 7, unknown) is None
-    assert database.now(reports.newest, "acme/maxtext", 8) is None
+        assert database.write_now(reports.newest, "acme/maxtext", 7, unknown) is None
+    assert database.write_now(reports.newest, "acme/maxtext", 8) is None
 
 
 def test_lists_show_the_newest_headline_of_each_pull_request(database: Database) -> None:
     """One line a pull request, whatever the order its reports were made in."""
-    database.now(reports.save, _report(SECOND, 20.0), headline="new")
-    database.now(reports.save, _report(FIRST, 10.0), headline="old")
-    database.now(reports.save, _report(number=8), headline="other")
-    lines = database.now(reports.headlines, "acme/maxtext")
+    database.write_now(reports.save, _report(SECOND, 20.0), headline="new")
+    database.write_now(reports.save, _report(FIRST, 10.0), headline="old")
+    database.write_now(reports.save, _report(number=8), headline="other")
+    lines = database.write_now(reports.headlines, "acme/maxtext")
     assert {number: line.headline for number, line in lines.items()} == {7: "new", 8: "other"}
-    assert database.now(reports.headlines, "octo/net") == {}
+    assert database.write_now(reports.headlines, "octo/net") == {}
 
 
 def test_work_and_failures_are_counted(database: Database) -> None:
     """The metrics see what waits and what fails, by table."""
-    assert database.now(count_rows) == QueueCounts(
+    assert database.write_now(count_rows) == QueueCounts(
         deliveries={},
         due={"delivery": 0, "pull_request": 0, "run": 0},
         failing={"delivery": 0, "pull_request": 0, "run": 0},
     )
     received = [Delivery(id=name, event="push", payload=b"{}", received=1.0) for name in "ab"]
-    database.now(deliveries.record, received)
-    held = database.now(queue.claim, DELIVERY, owner="a", now=1.0, lease=30.0)
+    database.write_now(deliveries.record, received)
+    held = database.write_now(queue.claim, DELIVERY, owner="a", now=1.0, lease=30.0)
     assert held is not None
-    database.now(queue.postpone, held, due=9.0, error="no")
-    assert database.now(count_rows) == QueueCounts(
+    database.write_now(queue.postpone, held, due=9.0, error="no")
+    assert database.write_now(count_rows) == QueueCounts(
         deliveries={"received": 2},
         due={"delivery": 2, "pull_request": 0, "run": 0},
         failing={"delivery": 1, "pull_request": 0, "run": 0},
@@ -119,42 +119,42 @@ def test_a_new_head_leaves_nothing_pending_on_the_one_before(database: Database)
     """The page of the old head says that it was pushed over; a report of the same head changes nothing."""
     going = CaseReport(case="y", variant="linen", state=RowState.RUNNING)
     old = replace(_report("1" * 40), rows=(going,))
-    database.now(reports.save, old, headline="x")
-    database.now(reports.supersede, replace(old, made_at=old.made_at + 1))
-    kept = database.now(reports.newest, old.repository, old.number)
+    database.write_now(reports.save, old, headline="x")
+    database.write_now(reports.supersede, replace(old, made_at=old.made_at + 1))
+    kept = database.write_now(reports.newest, old.repository, old.number)
     assert kept is not None
     assert kept.rows[0].state is RowState.RUNNING
-    database.now(reports.supersede, replace(old, head_sha="2" * 40))
-    kept = database.now(reports.newest, old.repository, old.number, "1" * 40)
+    database.write_now(reports.supersede, replace(old, head_sha="2" * 40))
+    kept = database.write_now(reports.newest, old.repository, old.number, "1" * 40)
     assert kept is not None
     assert (kept.rows[0].state, kept.made_at) == (RowState.SUPERSEDED, old.made_at)
 
 
 def test_a_report_that_cannot_be_read_is_as_none(database: Database) -> None:
     """Another version may have written it: the next one takes its place, and no page fails."""
-    database.now(reports.save, _report(), headline="1 slower")
+    database.write_now(reports.save, _report(), headline="1 slower")
     unreadable = zlib.compress(msgspec.msgpack.encode({"repository": "acme/maxtext"}))
-    database.now(lambda connection: connection.execute(REPORT.update().values(document=unreadable)))
+    database.write_now(lambda connection: connection.execute(REPORT.update().values(document=unreadable)))
 
-    assert database.now(reports.newest, "acme/maxtext", 7) is None
+    assert database.write_now(reports.newest, "acme/maxtext", 7) is None
 
-    database.now(reports.save, _report(SECOND, made_at=20.0), headline="same")
-    database.now(reports.supersede, _report("d" * 40, made_at=30.0))
-    assert database.now(reports.newest, "acme/maxtext", 7) == slim(_report(SECOND, made_at=20.0))
+    database.write_now(reports.save, _report(SECOND, made_at=20.0), headline="same")
+    database.write_now(reports.supersede, _report("d" * 40, made_at=30.0))
+    assert database.write_now(reports.newest, "acme/maxtext", 7) == slim(_report(SECOND, made_at=20.0))
 
 
 def test_a_report_of_the_first_release_is_read(database: Database) -> None:
     """What its explanations did not have yet is what it was then: base's runs alone."""
-    database.now(reports.save, _report(), headline="1 slower")
-    document = msgspec.msgpack.decode(database.now(_document))
+    database.write_now(reports.save, _report(), headline="1 slower")
+    document = msgspec.msgpack.decode(database.write_now(_document))
     for row in (document["rows"][0], document["parity"][0]):
         figures = row["comparison"]["explanation"]["arithmetic"]
         for name in ("standing", "main", "base_off", "first_level", "rounding"):
             del figures[name]
     older = zlib.compress(msgspec.msgpack.encode(document))
-    database.now(lambda connection: connection.execute(REPORT.update().values(document=older)))
+    database.write_now(lambda connection: connection.execute(REPORT.update().values(document=older)))
 
-    kept = database.now(reports.newest, "acme/maxtext", 7)
+    kept = database.write_now(reports.newest, "acme/maxtext", 7)
 
     assert kept is not None
     assert kept.rows[0].comparison is not None
@@ -194,18 +194,20 @@ def _report_with_failures(
 
 
 def _said(database: Database, report: Report) -> None:
-    database.now(
+    database.write_now(
         pull_requests.enqueue,
         repository=report.repository,
         number=report.number,
         installation=1,
         now=report.made_at,
     )
-    database.now(reports.save, report, headline="x")
+    database.write_now(reports.save, report, headline="x")
 
 
 def _elsewhere(database: Database, *prints: str, number: int = 7) -> dict[str, tuple[int, ...]]:
-    return database.now(reports.pulls_with_failures, repository=ACME, number=number, fingerprints=prints)
+    return database.write_now(
+        reports.pulls_with_failures, repository=ACME, number=number, fingerprints=prints
+    )
 
 
 def test_other_open_pull_requests_with_the_failure_are_found(database: Database) -> None:
@@ -237,5 +239,5 @@ def test_a_closed_pull_request_is_not_named(database: Database) -> None:
     """Nobody waits for it any more."""
     _said(database, _report_with_failures(12, CRASH))
     assert _elsewhere(database, "f1") == {"f1": (12,)}
-    database.now(lambda connection: connection.execute(update(PULL_REQUEST).values(open=False)))
+    database.write_now(lambda connection: connection.execute(update(PULL_REQUEST).values(open=False)))
     assert _elsewhere(database, "f1") == {}

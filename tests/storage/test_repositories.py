@@ -34,75 +34,75 @@ NAMED = structs.replace(ACME, id=9)
 
 
 def _open(database: Database, repository: str, number: int = 7) -> None:
-    database.now(pull_requests.enqueue, repository=repository, number=number, installation=1, now=NOW)
+    database.write_now(pull_requests.enqueue, repository=repository, number=number, installation=1, now=NOW)
 
 
 def _numbers(database: Database, repository: str) -> list[int]:
-    return [row.number for row in database.now(pull_requests.list_pulls, repository)]
+    return [row.number for row in database.write_now(pull_requests.list_pulls, repository)]
 
 
 def test_a_renamed_repository_takes_its_pull_requests_along(database: Database) -> None:
     """The first delivery under the new name is enough; chains of names all lead to the last one."""
-    database.now(repositories.save_repository, NAMED)
+    database.write_now(repositories.save_repository, NAMED)
     _open(database, "acme/maxtext")
     for name in ("acme/second", "else/third"):
-        database.now(repositories.save_repository, structs.replace(NAMED, full_name=name))
+        database.write_now(repositories.save_repository, structs.replace(NAMED, full_name=name))
     assert [7] == _numbers(database, "else/third")
-    assert {"acme/maxtext": "else/third", "acme/second": "else/third"} == database.now(
+    assert {"acme/maxtext": "else/third", "acme/second": "else/third"} == database.write_now(
         repositories.former_names
     )
-    assert "acme/maxtext" == database.now(repositories.first_name, "else/third")
-    assert ["else/third"] == [one.full_name for one in database.now(repositories.list_repositories)]
+    assert "acme/maxtext" == database.write_now(repositories.first_name, "else/third")
+    assert ["else/third"] == [one.full_name for one in database.write_now(repositories.list_repositories)]
 
 
 def test_a_repository_that_gets_its_name_back_has_it(database: Database) -> None:
     """No name leads away from where something is."""
     for name in ("acme/maxtext", "acme/second", "acme/maxtext"):
-        database.now(repositories.save_repository, structs.replace(NAMED, full_name=name))
+        database.write_now(repositories.save_repository, structs.replace(NAMED, full_name=name))
     _open(database, "acme/maxtext")
-    assert {"acme/second": "acme/maxtext"} == database.now(repositories.former_names)
+    assert {"acme/second": "acme/maxtext"} == database.write_now(repositories.former_names)
 
 
 def test_a_name_that_is_given_out_again_starts_anew(database: Database) -> None:
     """What was known of the other repository is put aside: its runs are nobody's evidence."""
-    database.now(repositories.save_repository, NAMED)
+    database.write_now(repositories.save_repository, NAMED)
     _open(database, "acme/maxtext")
-    database.now(repositories.save_repository, structs.replace(NAMED, id=10))
+    database.write_now(repositories.save_repository, structs.replace(NAMED, id=10))
     assert [] == _numbers(database, "acme/maxtext")
-    rows = {one.full_name: (one.id, one.active) for one in database.now(repositories.list_repositories)}
+    rows = {one.full_name: (one.id, one.active) for one in database.write_now(repositories.list_repositories)}
     assert {"acme/maxtext": (10, True), "acme/maxtext~9": (9, False)} == rows
     due = select(PULL_REQUEST.c.due).where(PULL_REQUEST.c.repository == "acme/maxtext~9")
-    assert [None] == list(database.now(lambda connection: connection.execute(due).scalars().all()))
+    assert [None] == list(database.write_now(lambda connection: connection.execute(due).scalars().all()))
 
 
 def test_what_was_noted_under_the_new_name_gives_way(database: Database) -> None:
     """A push was heard of before the renaming: the rows that have a history win."""
-    database.now(repositories.save_repository, NAMED)
+    database.write_now(repositories.save_repository, NAMED)
     _open(database, "acme/maxtext")
     _open(database, "acme/second")
-    database.now(pull_requests.mark_comment_dirty, repository="acme/maxtext", number=7)
-    database.now(repositories.save_repository, structs.replace(NAMED, full_name="acme/second"))
+    database.write_now(pull_requests.mark_comment_dirty, repository="acme/maxtext", number=7)
+    database.write_now(repositories.save_repository, structs.replace(NAMED, full_name="acme/second"))
     assert [7] == _numbers(database, "acme/second")
     assert [] == _numbers(database, "acme/maxtext")
 
 
 def test_every_table_that_names_a_repository_follows(database: Database) -> None:
     """A new table cannot be forgotten: they are found by their column."""
-    database.now(repositories.save_repository, NAMED)
-    database.now(main_branch.enqueue_main, repository="acme/maxtext", installation=1, now=NOW)
-    database.now(repositories.save_repository, structs.replace(NAMED, full_name="acme/second"))
+    database.write_now(repositories.save_repository, NAMED)
+    database.write_now(main_branch.enqueue_main, repository="acme/maxtext", installation=1, now=NOW)
+    database.write_now(repositories.save_repository, structs.replace(NAMED, full_name="acme/second"))
     for table in (MAIN_BRANCH, WANT):
         left = select(table.c.repository).where(table.c.repository == "acme/maxtext")
-        assert [] == database.now(_scalars, left)
+        assert [] == database.write_now(_scalars, left)
 
 
 def test_a_paused_repository_is_revived_with_its_installation(database: Database) -> None:
     """Open pull requests are due again, by the installation that is there now; closed ones stay closed."""
-    database.now(repositories.save_repository, NAMED)
+    database.write_now(repositories.save_repository, NAMED)
     _open(database, "acme/maxtext")
-    database.now(repositories.deactivate, installation=1)
-    database.now(repositories.reactivate_pulls, repository="acme/maxtext", installation=2, now=NOW + 5)
-    row = database.now(pull_requests.find_pull, "acme/maxtext", 7)
+    database.write_now(repositories.deactivate, installation=1)
+    database.write_now(repositories.reactivate_pulls, repository="acme/maxtext", installation=2, now=NOW + 5)
+    row = database.write_now(pull_requests.find_pull, "acme/maxtext", 7)
     assert row is not None
     assert 2 == row.installation
 
@@ -112,8 +112,8 @@ def test_only_our_comment_is_marked_as_changed(database: Database, comment_id: i
     """Anybody may delete anybody's comment; ours is known by its id."""
     _open(database, "acme/maxtext")
     values = {"comment_id": 5, "comment_state": OutputState.WRITTEN, "comment_digest": "x"}
-    database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
-    marked = database.now(
+    database.write_now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
+    marked = database.write_now(
         pull_requests.mark_comment_changed,
         repository="acme/maxtext",
         number=7,
@@ -121,7 +121,7 @@ def test_only_our_comment_is_marked_as_changed(database: Database, comment_id: i
         now=NOW,
     )
     assert ours is marked
-    row = database.now(pull_requests.find_pull, "acme/maxtext", 7)
+    row = database.write_now(pull_requests.find_pull, "acme/maxtext", 7)
     assert row is not None
     assert isinstance(row.comment, DirtyComment if ours else PostedComment)
 
@@ -130,9 +130,11 @@ def test_a_reset_check_is_written_again(database: Database) -> None:
     """Every open pull request with a check on that commit."""
     _open(database, "acme/maxtext")
     values = {"check_head": "a" * 40, "check_digest": "x"}
-    database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
+    database.write_now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
     for sha, numbers in (("b" * 40, ()), ("a" * 40, (7,))):
-        reset = database.now(pull_requests.mark_check_reset, repository="acme/maxtext", head_sha=sha, now=NOW)
+        reset = database.write_now(
+            pull_requests.mark_check_reset, repository="acme/maxtext", head_sha=sha, now=NOW
+        )
         assert numbers == reset
 
 
@@ -144,17 +146,17 @@ def test_a_reset_check_of_an_older_head_is_to_be_concluded(database: Database, n
     old, head = "a" * 40, "b" * 40
     for sha in (old, head):
         report = structs.replace(REPORT, number=number, head_sha=sha)
-        database.now(reports.save, report, headline="x")
+        database.write_now(reports.save, report, headline="x")
 
     def reset(kind: CheckForm, sha: str) -> CheckState:
         written = {"check_kind": kind, "check_state": OutputState.WRITTEN, "check_digest": "x"}
         check_id = 5 if kind is CheckForm.CHECK else None
         values = {**written, "check_head": head, "check_id": check_id, "check_pending": False}
-        database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
-        assert () == database.now(
+        database.write_now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
+        assert () == database.write_now(
             pull_requests.mark_check_reset, repository="acme/maxtext", head_sha=sha, now=NOW
         )
-        row = database.now(pull_requests.find_pull, "acme/maxtext", number)
+        row = database.write_now(pull_requests.find_pull, "acme/maxtext", number)
         assert row is not None
         return row.check
 
@@ -167,45 +169,45 @@ def test_the_reset_check_of_a_closed_pull_request_is_written_again(database: Dat
     """It has no one to hear a command, and its commit may be main's by now."""
     _open(database, "acme/maxtext")
     values = {"check_head": "a" * 40, "check_digest": "x", "open": False, "due": None}
-    database.now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
-    reset = database.now(
+    database.write_now(lambda connection: connection.execute(PULL_REQUEST.update().values(**values)))
+    reset = database.write_now(
         pull_requests.mark_check_reset, repository="acme/maxtext", head_sha="a" * 40, now=NOW
     )
     assert () == reset
-    assert database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=9.0) is not None
+    assert database.write_now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=9.0) is not None
 
 
 def test_a_pull_request_is_not_due_after_its_repository_left(database: Database) -> None:
     """The App was uninstalled, or the repository archived, during a look; a look that comes later finds what
     this one wrote."""
-    database.now(repositories.save_repository, ACME)
+    database.write_now(repositories.save_repository, ACME)
     _open(database, "acme/maxtext")
-    held = database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=9.0)
+    held = database.write_now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=9.0)
     assert held is not None
-    database.now(repositories.deactivate, installation=1)
-    assert not database.now(pull_requests.release_pull, held, now=NOW, due=NOW + 60, values={})
-    assert not database.now(queue.postpone, held, due=NOW + 60, error="refused")
-    assert database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW + 1e6, lease=9.0) is None
+    database.write_now(repositories.deactivate, installation=1)
+    assert not database.write_now(pull_requests.release_pull, held, now=NOW, due=NOW + 60, values={})
+    assert not database.write_now(queue.postpone, held, due=NOW + 60, error="refused")
+    assert database.write_now(queue.claim, PULL_REQUEST, owner="me", now=NOW + 1e6, lease=9.0) is None
 
 
 def test_a_row_without_a_number_of_github_is_found_by_its_name(database: Database) -> None:
     """What was remembered before numbers were has no other."""
-    database.now(repositories.save_repository, structs.replace(NAMED, id=None))
-    database.now(repositories.save_repository, NAMED)
-    (kept,) = database.now(repositories.list_repositories)
+    database.write_now(repositories.save_repository, structs.replace(NAMED, id=None))
+    database.write_now(repositories.save_repository, NAMED)
+    (kept,) = database.write_now(repositories.list_repositories)
     assert 9 == kept.id
 
 
 def test_approvals_stay_with_the_owner_whose_people_gave_them(database: Database) -> None:
     """A renamed repository keeps them; one that was transferred waits for its new people."""
     approval = Approval(head_sha="a" * 40, tree="1" * 40, by="bob", made=NOW)
-    database.now(repositories.save_repository, NAMED)
-    database.now(requests.save_approval, "acme/maxtext", 7, approval)
+    database.write_now(repositories.save_repository, NAMED)
+    database.write_now(requests.save_approval, "acme/maxtext", 7, approval)
 
-    database.now(repositories.save_repository, structs.replace(NAMED, full_name="acme/second"))
-    assert approval == database.now(requests.newest_approval, "acme/second", 7)
-    database.now(repositories.save_repository, structs.replace(NAMED, full_name="else/third"))
-    assert database.now(requests.newest_approval, "else/third", 7) is None
+    database.write_now(repositories.save_repository, structs.replace(NAMED, full_name="acme/second"))
+    assert approval == database.write_now(requests.newest_approval, "acme/second", 7)
+    database.write_now(repositories.save_repository, structs.replace(NAMED, full_name="else/third"))
+    assert database.write_now(requests.newest_approval, "else/third", 7) is None
 
 
 def _scalars(connection: Connection, query: Select[Any]) -> list[Any]:

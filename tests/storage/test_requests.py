@@ -29,35 +29,35 @@ CANCEL = Cancellation(
 def test_asks_come_back_in_the_order_people_made_them(database: Database) -> None:
     """Of this pull request alone, however often they are written."""
     for one in (LABEL, CANCEL, COMMAND, COMMAND):
-        database.now(requests.save_request, *HERE, one)
-    database.now(requests.save_request, "acme/maxtext", 8, LABEL)
+        database.write_now(requests.save_request, *HERE, one)
+    database.write_now(requests.save_request, "acme/maxtext", 8, LABEL)
 
-    assert (COMMAND, CANCEL, LABEL) == database.now(requests.run_requests, *HERE)
+    assert (COMMAND, CANCEL, LABEL) == database.write_now(requests.run_requests, *HERE)
 
 
 def test_only_earlier_requests_are_dropped(database: Database) -> None:
     """A label that was put again since stays."""
-    database.now(requests.save_request, *HERE, LABEL)
+    database.write_now(requests.save_request, *HERE, LABEL)
 
     def taken(made: float) -> bool:
-        return database.now(
+        return database.write_now(
             requests.drop_request, *HERE, source=RequestSource.LABEL, name="benchmark", made=made
         )
 
     assert [False, True] == [taken(6.0), taken(8.0)]
-    assert () == database.now(requests.run_requests, *HERE)
+    assert () == database.write_now(requests.run_requests, *HERE)
 
 
 def test_the_newest_approval_counts(database: Database) -> None:
     """And an approval of other files is dropped when those are seen."""
     first = Approval(head_sha="a" * 40, tree="1" * 40, by="bob", made=5.0)
     second = Approval(head_sha="b" * 40, tree="2" * 40, by="carol", made=6.0)
-    database.now(requests.save_approval, *HERE, first)
-    database.now(requests.save_approval, *HERE, second)
-    assert second == database.now(requests.newest_approval, *HERE)
+    database.write_now(requests.save_approval, *HERE, first)
+    database.write_now(requests.save_approval, *HERE, second)
+    assert second == database.write_now(requests.newest_approval, *HERE)
 
-    assert 0 == database.now(requests.drop_approvals, *HERE, but_tree="1" * 40, until=5.5)
-    assert 1 == database.now(requests.drop_approvals, *HERE, but_tree="1" * 40, until=6.0)
-    assert first == database.now(requests.newest_approval, *HERE)
-    assert 1 == database.now(requests.drop_approvals, *HERE, but_tree="3" * 40, until=6.0)
-    assert database.now(requests.newest_approval, *HERE) is None
+    assert 0 == database.write_now(requests.drop_approvals, *HERE, but_tree="1" * 40, until=5.5)
+    assert 1 == database.write_now(requests.drop_approvals, *HERE, but_tree="1" * 40, until=6.0)
+    assert first == database.write_now(requests.newest_approval, *HERE)
+    assert 1 == database.write_now(requests.drop_approvals, *HERE, but_tree="3" * 40, until=6.0)
+    assert database.write_now(requests.newest_approval, *HERE) is None

@@ -53,31 +53,33 @@ def _planned(name: str, price: float | None = 1.0, by: str = "alice") -> Planned
 
 
 def _plan(database: Database, *planned: PlannedRun, number: int = 7) -> None:
-    database.now(runs.plan_runs, planned, repository=ACME, number=number, now=NOW)
+    database.write_now(runs.plan_runs, planned, repository=ACME, number=number, now=NOW)
 
 
 def _admit(
     database: Database, name: str, limits: BudgetLimits, *, attempt: int = 1, now: float = NOW
 ) -> bool:
     return (
-        database.now(spend.admit, AdmissionRequest(run=name, attempt=attempt, place=CLUSTER), limits, now=now)
+        database.write_now(
+            spend.admit, AdmissionRequest(run=name, attempt=attempt, place=CLUSTER), limits, now=now
+        )
         is None
     )
 
 
 def _day(database: Database, now: float = NOW) -> float:
-    return database.now(spend.day_chip_hours, ACME, now)
+    return database.write_now(spend.day_chip_hours, ACME, now)
 
 
 def test_what_a_run_may_cost_is_reserved_until_it_is_known(database: Database) -> None:
     """Reserved at the launch, replaced by the real figure at the end."""
     _plan(database, _planned("a", 6.4))
     assert _admit(database, "a", WIDE)
-    assert (_day(database), database.now(spend.pull_chip_hours_of_ended, ACME, 7)) == (6.4, None)
-    assert database.now(spend.settle, "a", 1, chip_hours=2.5, now=NOW + 60) == 2.5
-    assert (_day(database), database.now(spend.pull_chip_hours, ACME, 7)) == (2.5, 2.5)
-    assert database.now(spend.pull_chip_hours_of_ended, ACME, 7) == 2.5
-    assert database.now(spend.pull_chip_hours, ACME, 8) == 0.0
+    assert (_day(database), database.write_now(spend.pull_chip_hours_of_ended, ACME, 7)) == (6.4, None)
+    assert database.write_now(spend.settle, "a", 1, chip_hours=2.5, now=NOW + 60) == 2.5
+    assert (_day(database), database.write_now(spend.pull_chip_hours, ACME, 7)) == (2.5, 2.5)
+    assert database.write_now(spend.pull_chip_hours_of_ended, ACME, 7) == 2.5
+    assert database.write_now(spend.pull_chip_hours, ACME, 8) == 0.0
 
 
 def test_admitting_and_settling_again_change_nothing(database: Database) -> None:
@@ -87,16 +89,16 @@ def test_admitting_and_settling_again_change_nothing(database: Database) -> None
     assert [_admit(database, "a", only_one) for _ in range(3)] == [True] * 3
     assert _day(database) == 6.4
     for hours in (2.5, 9.0):
-        database.now(spend.settle, "a", 1, chip_hours=hours, now=NOW)
+        database.write_now(spend.settle, "a", 1, chip_hours=hours, now=NOW)
     assert _day(database) == 2.5
-    assert database.now(spend.settle, "b", 1, chip_hours=None, now=NOW) is None
+    assert database.write_now(spend.settle, "b", 1, chip_hours=None, now=NOW) is None
 
 
 def test_every_attempt_is_paid_for(database: Database) -> None:
     """What the cluster broke off has been spent; a second attempt sets aside anew."""
     _plan(database, _planned("a", 4.0))
     assert _admit(database, "a", WIDE)
-    database.now(spend.settle, "a", 1, chip_hours=1.0, now=NOW)
+    database.write_now(spend.settle, "a", 1, chip_hours=1.0, now=NOW)
     assert _admit(database, "a", WIDE, attempt=2)
     assert _day(database) == 5.0
 
@@ -106,7 +108,7 @@ def test_a_run_begun_anew_adds_to_what_it_took_before(database: Database) -> Non
     _plan(database, _planned("a", 4.0))
     for hours in (1.0, 3.0):
         assert _admit(database, "a", WIDE)
-        database.now(spend.settle, "a", 1, chip_hours=hours, now=NOW)
+        database.write_now(spend.settle, "a", 1, chip_hours=hours, now=NOW)
     assert _day(database) == 4.0
 
 
@@ -114,7 +116,7 @@ def test_an_unknown_cost_counts_as_reserved(database: Database) -> None:
     """An end without a figure does not hand chip-hours back."""
     _plan(database, _planned("a", 4.0))
     assert _admit(database, "a", WIDE)
-    assert database.now(spend.settle, "a", 1, chip_hours=None, now=NOW) == 4.0
+    assert database.write_now(spend.settle, "a", 1, chip_hours=None, now=NOW) == 4.0
 
 
 def test_yesterday_is_over(database: Database) -> None:
@@ -124,7 +126,7 @@ def test_yesterday_is_over(database: Database) -> None:
     assert _admit(database, "a", limits)
     assert not _admit(database, "b", limits)
     assert _admit(database, "b", limits, now=NOW + 86_400)
-    assert database.now(spend.pull_chip_hours, ACME, 7) == 12.0
+    assert database.write_now(spend.pull_chip_hours, ACME, 7) == 12.0
 
 
 def test_a_persons_day_is_over_too(database: Database) -> None:
@@ -148,11 +150,11 @@ def test_every_place_has_slots_of_its_own(database: Database) -> None:
     only_one = replace(WIDE, concurrent_runs=1)
     assert [_admit(database, name, only_one) for name in "ab"] == [True, False]
     elsewhere = AdmissionRequest(run="c", attempt=1, place="p/z/other")
-    assert database.now(spend.admit, elsewhere, only_one, now=NOW) is None
+    assert database.write_now(spend.admit, elsewhere, only_one, now=NOW) is None
     waits = {"waiting": "it waits", "due": NOW + 999}
-    database.now(lambda connection: connection.execute(RUN.update().values(**waits)))
-    database.now(spend.settle, "a", 1, chip_hours=1.0, now=NOW)
-    assert [(database.now(_waiting, name)[1] or 0.0) < NOW + 1 for name in "bc"] == [True, False]
+    database.write_now(lambda connection: connection.execute(RUN.update().values(**waits)))
+    database.write_now(spend.settle, "a", 1, chip_hours=1.0, now=NOW)
+    assert [(database.write_now(_waiting, name)[1] or 0.0) < NOW + 1 for name in "bc"] == [True, False]
 
 
 def test_people_have_budgets_of_their_own(database: Database) -> None:
@@ -181,12 +183,12 @@ def test_a_free_slot_goes_to_the_run_that_waited_longest(database: Database) -> 
     only_one = replace(WIDE, concurrent_runs=1)
     assert _admit(database, "a", only_one)
     assert not _admit(database, "b", only_one)
-    database.now(lambda connection: connection.execute(RUN.update().values(due=NOW + 999)))
-    assert database.now(_waiting, "b") == ("concurrent_runs: 1 of 1 runs are on p/z/c", NOW + 999)
-    database.now(spend.settle, "a", 1, chip_hours=1.0, now=NOW)
-    assert (database.now(_waiting, "b")[1] or 0.0) < NOW + 1
+    database.write_now(lambda connection: connection.execute(RUN.update().values(due=NOW + 999)))
+    assert database.write_now(_waiting, "b") == ("concurrent_runs: 1 of 1 runs are on p/z/c", NOW + 999)
+    database.write_now(spend.settle, "a", 1, chip_hours=1.0, now=NOW)
+    assert (database.write_now(_waiting, "b")[1] or 0.0) < NOW + 1
     assert _admit(database, "b", only_one)
-    assert database.now(_waiting, "b")[0] is None
+    assert database.write_now(_waiting, "b")[0] is None
 
 
 def test_a_run_that_is_over_holds_no_slot_though_nobody_settled_it(database: Database) -> None:
@@ -194,9 +196,9 @@ def test_a_run_that_is_over_holds_no_slot_though_nobody_settled_it(database: Dat
     _plan(database, _planned("a"), _planned("b"))
     only_one = replace(WIDE, concurrent_runs=1)
     assert _admit(database, "a", only_one)
-    held = database.now(queue.claim, RUN, owner="x", now=NOW + 1, lease=30.0)
+    held = database.write_now(queue.claim, RUN, owner="x", now=NOW + 1, lease=30.0)
     assert held is not None
-    database.now(queue.release, held, due=None, values={"state": RunState.LOST})
+    database.write_now(queue.release, held, due=None, values={"state": RunState.LOST})
     assert _admit(database, "b", only_one)
 
 
@@ -215,17 +217,17 @@ def test_no_order_of_admissions_and_endings_passes_a_limit(
     database: Database, prices: list[float], acts: list[tuple[int, str]], limit: float
 ) -> None:
     """While runs cost what was set aside for them, the day stays in its budget and the place in its own."""
-    database.now(_clear)
+    database.write_now(_clear)
     limits = replace(WIDE, chip_hours_per_day=limit, concurrent_runs=2)
     _plan(database, *(_planned(f"r{at}", price) for at, price in enumerate(prices)))
     for which, act in acts:
         name, price = f"r{which % len(prices)}", prices[which % len(prices)]
         if act == "end":
-            database.now(spend.settle, name, 1, chip_hours=price, now=NOW)
+            database.write_now(spend.settle, name, 1, chip_hours=price, now=NOW)
         else:
             _admit(database, name, limits)
         assert _day(database) <= limit + 1e-6
-        assert database.now(_open) <= 2
+        assert database.write_now(_open) <= 2
 
 
 def _open(connection: Connection) -> int:
@@ -245,7 +247,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 for name in names:
     request = spend.AdmissionRequest(run=name, attempt=1, place="p/z/c")
-    if database.now(spend.admit, request, limits, now=float(1_795_024_800)) is None:
+    if database.write_now(spend.admit, request, limits, now=float(1_795_024_800)) is None:
         print(name, flush=True)
 database.close()
 """
@@ -290,21 +292,23 @@ def test_why_a_run_waits_is_a_sentence(database: Database) -> None:
     _plan(database, _planned("a", 198.4), _planned("b", 6.4))
     limits = replace(WIDE, chip_hours_per_day=200.0)
     assert _admit(database, "a", limits)
-    held = database.now(spend.admit, AdmissionRequest(run="b", attempt=1, place=CLUSTER), limits, now=NOW)
+    held = database.write_now(
+        spend.admit, AdmissionRequest(run="b", attempt=1, place=CLUSTER), limits, now=NOW
+    )
     why = "chip_hours_per_day: 200 does not cover 198.4 + at most 6.4; it resets at 00:00 UTC"
     assert held is not None
     assert (held.until, str(held.reason)) == (NOW - NOW % 86_400 + 86_400, why)
-    assert database.now(_waiting, "b")[0] == why
+    assert database.write_now(_waiting, "b")[0] == why
     assert pytest.approx(198.4) == _day(database)
 
 
 def test_only_a_budget_that_holds_a_run_is_news(database: Database) -> None:
     """Whoever wants the run looks again then; a place in a queue is no reason to ask GitHub."""
-    database.now(pull_requests.enqueue, repository=ACME, number=7, installation=1, now=NOW)
+    database.write_now(pull_requests.enqueue, repository=ACME, number=7, installation=1, now=NOW)
     _plan(database, _planned("a"), _planned("b"))
 
     def wanted() -> int:
-        found = database.now(pull_requests.find_pull, ACME, 7)
+        found = database.write_now(pull_requests.find_pull, ACME, 7)
         assert found is not None
         return found.wanted
 

@@ -65,7 +65,7 @@ def _upgraded(kind: str, folder: Path, request: pytest.FixtureRequest) -> Iterat
     """The database after this program has started on it."""
     server: Postgres | None = request.getfixturevalue("postgres") if kind == "postgresql" else None
     database = Database(server.empty() if server else f"sqlite:///{folder / 'maxview.sqlite'}")
-    database.now(make_older)
+    database.write_now(make_older)
     database.migrate()
     yield database
     database.close()
@@ -83,7 +83,7 @@ def _rows(table: str) -> list[dict[str, Any]]:
 
 
 def _pull(database: Database, number: int) -> PullRow:
-    row = database.now(pull_requests.find_pull, NAME, number)
+    row = database.write_now(pull_requests.find_pull, NAME, number)
     assert row is not None
     return row
 
@@ -126,19 +126,19 @@ def test_no_row_is_lost(older: Database) -> None:
         }
 
     before = Counter(NAMED_NOW.get(name, name) for name, _ in read_rows())
-    assert set(before) - {"alembic_version"} <= set(older.now(count))
-    assert {name: before[name] for name in older.now(count)} == older.now(count)
+    assert set(before) - {"alembic_version"} <= set(older.write_now(count))
+    assert {name: before[name] for name in older.write_now(count)} == older.write_now(count)
 
 
 def test_branches_are_a_kind_of_their_own(older: Database) -> None:
     """What had a number below zero is a branch, and no list of pull requests names it."""
-    assert [4, 3, 2, 1] == [row.number for row in older.now(pull_requests.list_pulls, NAME)]
-    branches = older.now(pull_requests.watched_branches, NAME)
+    assert [4, 3, 2, 1] == [row.number for row in older.write_now(pull_requests.list_pulls, NAME)]
+    branches = older.write_now(pull_requests.watched_branches, NAME)
     assert ["test_2", "test_936672580"] == [row.head_branch for row in branches]
     assert {SubjectKind.BRANCH} == {row.kind for row in branches}
-    assert -1 == older.now(pull_requests.branch_number, NAME, "test_936672580")
-    assert {NAME: 3} == older.now(pull_requests.count_open_pulls)
-    heads = older.now(main_branch.known_heads, NAME)
+    assert -1 == older.write_now(pull_requests.branch_number, NAME, "test_936672580")
+    assert {NAME: 3} == older.write_now(pull_requests.count_open_pulls)
+    heads = older.write_now(main_branch.known_heads, NAME)
     assert [4, 3, 2, 1, None, None] == [head.number for head in heads]
 
 
@@ -164,13 +164,13 @@ def test_commands_say_where_they_were_given(older: Database) -> None:
     assert [CommentOrigin(1022), CommentOrigin(1027), CommentOrigin(1032), LabelOrigin(), button] == origins
     verbs = [one.verb for one in _pull(older, 1).commands]
     assert ["ack", "run", "baseline", None, "rerun"] == verbs
-    asked = older.now(requests.run_requests, NAME, 1)
+    asked = older.write_now(requests.run_requests, NAME, 1)
     assert ["benchmark:12_moe", f"button {button.press}:00"] == [one.name for one in asked]
     assert all(isinstance(one, RunRequest) for one in asked)
-    (cancelled,) = older.now(requests.run_requests, NAME, 4)
+    (cancelled,) = older.write_now(requests.run_requests, NAME, 4)
     assert isinstance(cancelled, Cancellation)
     assert {CaseKey("12_moe", "nnx")} == cancelled.keys
-    again = older.now(
+    again = older.write_now(
         rate_limit.consume, NAME, 1002, name=f"button {button.press}", count=1, made=1_795_328_953.3343434
     )
     assert again.allowed
@@ -178,10 +178,10 @@ def test_commands_say_where_they_were_given(older: Database) -> None:
 
 def test_what_people_approved_and_accepted_still_holds(older: Database) -> None:
     """The approval of a fork's head, the acknowledgement of a case."""
-    approval = older.now(requests.newest_approval, NAME, 2)
+    approval = older.write_now(requests.newest_approval, NAME, 2)
     assert approval is not None
     assert "bob" == approval.by
-    (accepted,) = older.now(requests.list_acknowledgements, NAME, 1)
+    (accepted,) = older.write_now(requests.list_acknowledgements, NAME, 1)
     assert ("04_int8", "known: kernel swap") == (accepted.case, accepted.reason)
 
 
@@ -190,27 +190,27 @@ def test_every_report_is_read_as_it_was_written(older: Database) -> None:
     encode = msgspec.msgpack.Encoder().encode
     kept = _rows("report")
     for row in kept:
-        report = older.now(reports.newest, NAME, row["number"], row["head_sha"])
+        report = older.write_now(reports.newest, NAME, row["number"], row["head_sha"])
         assert isinstance(report, Report)
         written = row["document"]["zlib+msgpack"] | {"repository": NAME}
         assert [] == _lost(msgspec.msgpack.decode(encode(report)), written)
-    listed = older.now(reports.headlines, NAME)
+    listed = older.write_now(reports.headlines, NAME)
     assert {row["number"] for row in kept} == set(listed)
     assert "no change > 0.3 % in 4 cases" in listed[3].headline
     assert ("main", 20.0) == (
-        older.now(reports.report_defaults, NAME).base_branch,
-        older.now(reports.report_defaults, NAME).practical_percent,
+        older.write_now(reports.report_defaults, NAME).base_branch,
+        older.write_now(reports.report_defaults, NAME).practical_percent,
     )
 
 
 def test_every_run_and_measurement_is_read_as_it_was_written(older: Database) -> None:
     """Found and launched, in every state; what was measured holds what it held."""
     for row in _rows("run"):
-        record = older.now(runs.by_id, row["id"])
+        record = older.write_now(runs.by_id, row["id"])
         assert record is not None
         assert (row["state"], row["origin"], row["sha"]) == (record.state, record.origin, record.sha)
     documents = {row["run"]: row["document"]["zlib+msgpack"] for row in _rows("measurement")}
-    measured = older.now(runs.measured, tuple(documents))
+    measured = older.write_now(runs.measured, tuple(documents))
     for run, document in documents.items():
         again = msgspec.msgpack.decode(zlib.decompress(runs.encode_measured(measured[run])))
         assert [] == _lost(again, document)
@@ -219,7 +219,7 @@ def test_every_run_and_measurement_is_read_as_it_was_written(older: Database) ->
 def test_launched_runs_go_on(older: Database) -> None:
     """Each has its job, its status, and who wants it; what ran is claimed and nothing else is woken."""
     states = tuple(RunState)
-    listed = older.now(launched_runs.newest_launched, repository=NAME, states=states, limit=100)
+    listed = older.write_now(launched_runs.newest_launched, repository=NAME, states=states, limit=100)
     assert sum(row["job"] is not None for row in _rows("run")) == len(listed)
     wanted = {one.record.id: (one.wanted_by, one.branches) for one in listed}
     assert any(branches == ("test_2",) for _, branches in wanted.values())
@@ -231,7 +231,7 @@ def test_launched_runs_go_on(older: Database) -> None:
 def test_why_a_run_waits_is_known(older: Database) -> None:
     """For a place or for a budget: the limit, and the words that followed it."""
     waiting = {row["id"]: row["waiting"] for row in _rows("run") if row["waiting"]}
-    costs = older.now(spend.run_costs, tuple(waiting))
+    costs = older.write_now(spend.run_costs, tuple(waiting))
     reasons = {run: HoldReason.parse(cost.waiting or "") for run, cost in costs.items()}
     assert waiting == {run: str(reason) for run, reason in reasons.items()}
     assert {HoldLimit.CONCURRENT_RUNS, HoldLimit.DAY} == {one.limit for one in reasons.values() if one}
@@ -239,55 +239,55 @@ def test_why_a_run_waits_is_known(older: Database) -> None:
 
 def test_histories_and_names_are_found(older: Database) -> None:
     """Pages' lists: cases of main over time, and the runs of a name."""
-    strips = older.now(histories.case_histories, NAME, "main")
+    strips = older.write_now(histories.case_histories, NAME, "main")
     assert [("04_int8", "linen"), ("04_int8", "nnx")] == [(one.case, one.variant) for one in strips][:2]
     assert all(point.value for strip in strips for point in strip.points)
     for name in ("main", "pr/3", "test_936672580"):
-        ref = older.now(refs.resolve, NAME, name)
+        ref = older.write_now(refs.resolve, NAME, name)
         assert ref is not None
-        assert older.now(refs.runs_of, NAME, ref)
+        assert older.write_now(refs.runs_of, NAME, ref)
 
 
 def test_what_the_repository_was_is_known(older: Database) -> None:
     """Its former name, its configuration, what landed, what main was, who is signed in, what it cost."""
-    assert {"acme/maxtext": NAME} == older.now(repositories.former_names)
-    row = older.now(repositories.find_repository, NAME)
+    assert {"acme/maxtext": NAME} == older.write_now(repositories.former_names)
+    row = older.write_now(repositories.find_repository, NAME)
     assert row is not None
     assert (1, "main", True) == (row.id, row.default_branch, row.active)
-    seen = older.now(repositories.seen_configuration, NAME)
+    seen = older.write_now(repositories.seen_configuration, NAME)
     assert seen is not None
     assert seen.digest is not None
-    branch = older.now(main_branch.seen_default_branch, NAME)
+    branch = older.write_now(main_branch.seen_default_branch, NAME)
     assert branch is not None
     assert "main" == branch.branch
     (landing,) = _rows("landing")
-    landed = older.now(main_branch.find_landing, NAME, landing["head_sha"])
+    landed = older.write_now(main_branch.find_landing, NAME, landing["head_sha"])
     assert landed is not None
     assert landing["main_sha"] == landed.main_sha
     (session,) = _rows("session")
-    assert older.now(sessions.find, session["digest"], session["made"]) is not None
-    assert "fcf9509c" == older.now(named_values.installation_id)
+    assert older.write_now(sessions.find, session["digest"], session["made"]) is not None
+    assert "fcf9509c" == older.write_now(named_values.installation_id)
     spent = [row for row in _rows("spend") if row["number"] == 1]
     assert spent
-    assert older.now(spend.pull_chip_hours, NAME, 1) >= 0.0
+    assert older.write_now(spend.pull_chip_hours, NAME, 1) >= 0.0
     assert {row["run"] for row in spent} == set(
-        older.now(spend.run_costs, tuple(row["run"] for row in spent))
+        older.write_now(spend.run_costs, tuple(row["run"] for row in spent))
     )
 
 
 def test_everything_that_was_due_is_worked_on(older: Database) -> None:
     """The delivery that had just come, and what the dead process held, once its leases are over."""
-    known = older.now(deliveries.known_ids, [row["id"] for row in _rows("delivery")])
+    known = older.write_now(deliveries.known_ids, [row["id"] for row in _rows("delivery")])
     assert len(_rows("delivery")) == len(known)
     for table in (DELIVERY, PULL_REQUEST, RUN, MAIN_BRANCH, MERGE_GROUP):
         due = [row for row in _rows(NAMED_THEN.get(table.name, table.name)) if row["due"] is not None]
         claimed = []
-        while held := older.now(queue.claim, table, owner="me", now=LATER, lease=30.0):
+        while held := older.write_now(queue.claim, table, owner="me", now=LATER, lease=30.0):
             claimed.append(held)
             assert len(claimed) <= len(due)
         assert len(due) == len(claimed)
         for held in claimed:
-            assert older.now(queue.return_claim, held)
+            assert older.write_now(queue.return_claim, held)
 
 
 PAGES = {
@@ -339,10 +339,10 @@ def test_a_repository_of_revision_0002_is_known(
         connection.execute(text(f"INSERT INTO repository ({columns}) VALUES ({values})"))  # noqa: S608
 
     try:
-        database.now(fill)
+        database.write_now(fill)
         database.migrate()
-        seen = database.now(repositories.seen_configuration, "acme/maxtext")
-        row = database.now(repositories.find_repository, "acme/maxtext")
+        seen = database.write_now(repositories.seen_configuration, "acme/maxtext")
+        row = database.write_now(repositories.find_repository, "acme/maxtext")
     finally:
         database.close()
     assert repositories.SeenConfiguration(digest=None, changes=0) == seen

@@ -39,7 +39,7 @@ def keep(
         variant=variant,
         **values,  # type: ignore[arg-type]
     )
-    site.database.now(runs.save, record, now=NOW, measured=measured)
+    site.database.write_now(runs.save, record, now=NOW, measured=measured)
 
 
 def fill(site: SiteUnderTest) -> None:
@@ -59,9 +59,9 @@ def fill(site: SiteUnderTest) -> None:
                 slower = 1.03 * 1.061 if case == "04_int8" else 1.0
                 run = _run(case, variant, seconds * slower * exp(noise[-1 - number]), 50 + number)
                 keep(site, case, variant, f"h{number}", run, branch="test_1", sha=HEAD, started=NOW - number)
-    site.database.now(pull_requests.enqueue, repository=PUBLIC, number=12, installation=1, now=NOW)
+    site.database.write_now(pull_requests.enqueue, repository=PUBLIC, number=12, installation=1, now=NOW)
     head = PULL_REQUEST.update().where(PULL_REQUEST.c.number == 12).values(head_sha=HEAD)
-    site.database.now(lambda c: c.execute(head))
+    site.database.write_now(lambda c: c.execute(head))
     _acknowledge(site)
 
 
@@ -85,4 +85,4 @@ def _acknowledge(site: SiteUnderTest) -> None:
     }
     known = {name: value for name, value in row.items() if name in ACKNOWLEDGEMENT.c}
     more = {column.name: "[]" for column in ACKNOWLEDGEMENT.c if column.name not in known}
-    site.database.now(lambda c: c.execute(ACKNOWLEDGEMENT.insert().values(**known, **more)))
+    site.database.write_now(lambda c: c.execute(ACKNOWLEDGEMENT.insert().values(**known, **more)))

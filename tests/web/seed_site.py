@@ -58,7 +58,7 @@ def keep(site: SiteUnderTest, case: str, variant: str, text: str, *, branch: str
         generation="1",
     )
     (log,) = read_log([text.encode()], f"file:{name}.log")
-    site.database.now(runs.save, record, now=NOW, measured=measure(log))
+    site.database.write_now(runs.save, record, now=NOW, measured=measure(log))
     return record
 
 

@@ -81,17 +81,17 @@ class SiteUnderTest:
         row = RepositoryRow(
             full_name=name, installation=1, default_branch="main", private=private, active=active
         )
-        self.database.now(repositories.save_repository, row)
+        self.database.write_now(repositories.save_repository, row)
 
     def add_pull(self, number: int, repository: str = PUBLIC) -> None:
         """Add a pull request."""
-        self.database.now(
+        self.database.write_now(
             pull_requests.enqueue, repository=repository, number=number, installation=1, now=NOW
         )
 
     def add_report(self, made: Report) -> None:
         """Add a report."""
-        self.database.now(reports.save, made, headline=headline(made))
+        self.database.write_now(reports.save, made, headline=headline(made))
 
     def add_run(
         self,
@@ -119,7 +119,7 @@ class SiteUnderTest:
             log_uri="file:" + quote(str(path)),
             generation="1",
         )
-        self.database.now(runs.save, made, now=NOW, measured=measured)
+        self.database.write_now(runs.save, made, now=NOW, measured=measured)
         return made
 
     def add_main_runs(self, case: str, times: Sequence[float]) -> None:
@@ -134,11 +134,11 @@ class SiteUnderTest:
                 sha=f"{n:02x}" * 20,
                 started=NOW + 3600.0 * n,
             )
-            self.database.now(runs.save, made, now=NOW, measured=measured(seconds))
+            self.database.write_now(runs.save, made, now=NOW, measured=measured(seconds))
 
     def update_run(self, record: RunRecord, **values: object) -> None:
         """Save a run with other values."""
-        self.database.now(runs.save, replace(record, **values), now=NOW)
+        self.database.write_now(runs.save, replace(record, **values), now=NOW)
 
     def get(self, path: str, method: str = "GET", *, fails: bool = False, **headers: str) -> httpx.Response:
         """The answer to a visitor; unexpected exceptions are raised here, unless it `fails` on purpose."""

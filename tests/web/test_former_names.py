@@ -29,7 +29,7 @@ def _asked(site: SiteUnderTest, path: str) -> httpx.Response:
 )
 def test_an_old_link_leads_to_the_same_page_of_the_new_name(rest: str, site: SiteUnderTest) -> None:
     """Branches with other letters and questions are kept as they were asked."""
-    site.database.now(repositories.rename_repository, PUBLIC, "octo/next")
+    site.database.write_now(repositories.rename_repository, PUBLIC, "octo/next")
     for above in ("", "/api/v1"):
         answer = _asked(site, f"{above}/{PUBLIC}{rest}")
         assert (307, f"{above}/octo/next{rest}") == (answer.status_code, answer.headers["location"])
@@ -37,7 +37,7 @@ def test_an_old_link_leads_to_the_same_page_of_the_new_name(rest: str, site: Sit
 
 def test_nobody_learns_the_new_name_of_a_private_repository(site: SiteUnderTest) -> None:
     """Only who has the key of its former name is led on, with the key of the new one."""
-    site.database.now(repositories.rename_repository, PRIVATE, "octo/hidden")
+    site.database.write_now(repositories.rename_repository, PRIVATE, "octo/hidden")
     assert 404 == _asked(site, f"/{PRIVATE}/history").status_code
     answer = _asked(site, f"/{PRIVATE}/history?key={KEY.key(PRIVATE)}")
     assert f"/octo/hidden/history?key={KEY.key('octo/hidden')}" == answer.headers["location"]

@@ -52,7 +52,7 @@ def pages(site: SiteUnderTest) -> dict[str, str]:
     for n in range(3):
         record = replace(samples.record(CASE, "n|<i>x", samples.HEAD, n), branch="main", sha=f"{n}" * 40)
         measured = nasty_failure() if n == 1 else samples.measured(0.2 + n / 100, jax="<b>0.9")
-        site.database.now(runs.save, record, now=1.0, measured=measured)
+        site.database.write_now(runs.save, record, now=1.0, measured=measured)
     asked = urlencode({"case": CASE, "variant": "n|<i>x"})
     paths = (
         "/",

@@ -337,15 +337,15 @@ def test_kill_after_the_answer_loses_nothing(tmp_path: Path) -> None:
     first.migrate()
 
     async def scene() -> WebhookResponse:
-        recorder = DeliveryRecorder(lambda batch: first.now(deliveries.record, batch))
+        recorder = DeliveryRecorder(lambda batch: first.write_now(deliveries.record, batch))
         receiver = WebhookReceiver(secret=SECRET, recorder=recorder, now=lambda: NOW, wake=lambda: None)
         return await receiver.receive(headers(), _chunks(BODY))
 
     assert asyncio.run(scene()).status == 202
     second = Database(url)
-    assert second.now(lambda connection: connection.exec_driver_sql("SELECT id FROM delivery").all()) == [
-        ("d1",)
-    ]
+    assert second.write_now(
+        lambda connection: connection.exec_driver_sql("SELECT id FROM delivery").all()
+    ) == [("d1",)]
     first.close()
     second.close()
 

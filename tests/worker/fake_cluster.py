@@ -153,7 +153,7 @@ class RunProcess:
         """Move what is due, `times` rows at most; how many were moved."""
         moved = 0
         for _ in range(times):
-            held = self.database.now(queue.claim, RUN, owner=owner, now=self.clock[0], lease=30.0)
+            held = self.database.write_now(queue.claim, RUN, owner=owner, now=self.clock[0], lease=30.0)
             if held is None:
                 break
             asyncio.run(self.stepper()(held))
@@ -179,13 +179,13 @@ class RunProcess:
 
     def record(self, run: str) -> RunRecord:
         """The run as it is kept."""
-        found = self.database.now(runs.by_id, run)
+        found = self.database.write_now(runs.by_id, run)
         assert found is not None
         return found
 
     def standing(self, run: str) -> RunStatus:
         """How the run stands."""
-        return self.database.now(launched_runs.run_statuses, [run])[run]
+        return self.database.write_now(launched_runs.run_statuses, [run])[run]
 
     def _wake(self) -> None:
         self.woken += 1

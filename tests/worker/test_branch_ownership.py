@@ -35,38 +35,44 @@ class Scene:
 
     def is_seen(self, pull: PullRequest) -> str | None:
         """The pull request's step ends; the branch that is looked at because of it."""
-        self.database.now(pull_requests.enqueue, repository=NAME, number=pull.number, installation=1, now=NOW)
+        self.database.write_now(
+            pull_requests.enqueue, repository=NAME, number=pull.number, installation=1, now=NOW
+        )
         key = {"repository": NAME, "number": pull.number}
-        held = self.database.now(queue.claim_row, PULL_REQUEST, key=key, owner="me", now=NOW, lease=9.0)
+        held = self.database.write_now(queue.claim_row, PULL_REQUEST, key=key, owner="me", now=NOW, lease=9.0)
         assert held is not None
         suites = SuiteLoader(forge=self.forge, database=self.database, now=lambda: NOW)
         row = pull_requests.pull_row(held.row)
         branch = asyncio.run(branch_with_new_owner(self.database, suites, ACME, row, pull))
         values = {"open": pull.open, "head_branch": pull.head_branch, "head_sha": pull.head_sha}
-        assert self.database.now(
+        assert self.database.write_now(
             pull_requests.release_and_watch, held, now=NOW, due=None, values=values, branch=branch
         )
         return branch
 
     def push(self) -> None:
         """The branch is pushed to, and seen."""
-        self.database.now(
+        self.database.write_now(
             pull_requests.watch_branch, repository=NAME, branch=BRANCH, installation=1, sha=HEAD, now=NOW
         )
         self.look()
 
     def look(self) -> bool | None:
         """The branch's step; whether it stood for itself, None where nothing was to be looked at."""
-        number = self.database.now(pull_requests.branch_number, NAME, BRANCH)
-        row = None if number is None else self.database.now(pull_requests.find_pull, NAME, number)
+        number = self.database.write_now(pull_requests.branch_number, NAME, BRANCH)
+        row = None if number is None else self.database.write_now(pull_requests.find_pull, NAME, number)
         key = {"repository": NAME, "number": number}
-        held = self.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=0.0)
+        held = self.database.write_now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=0.0)
         if row is None or held is None:
             return None
         subject = asyncio.run(PullLoader(database=self.database, forge=self.forge).load(ACME, row))
-        held = self.database.now(queue.claim_row, PULL_REQUEST, key=key, owner="me", now=NOW + 1, lease=9.0)
+        held = self.database.write_now(
+            queue.claim_row, PULL_REQUEST, key=key, owner="me", now=NOW + 1, lease=9.0
+        )
         assert held is not None
-        self.database.now(pull_requests.release_pull, held, now=NOW, due=None, values={"open": subject.open})
+        self.database.write_now(
+            pull_requests.release_pull, held, now=NOW, due=None, values={"open": subject.open}
+        )
         return subject.open
 
 
@@ -112,14 +118,14 @@ def test_a_branch_that_was_merged_or_is_nobodys_is_let_alone(scene: Scene) -> No
 def test_a_step_that_lost_its_row_hands_nothing_over(scene: Scene) -> None:
     """Another process saw the pull request in the meantime."""
     scene.push()
-    scene.database.now(pull_requests.enqueue, repository=NAME, number=7, installation=1, now=NOW)
+    scene.database.write_now(pull_requests.enqueue, repository=NAME, number=7, installation=1, now=NOW)
     key = {"repository": NAME, "number": 7}
-    late = scene.database.now(queue.claim_row, PULL_REQUEST, key=key, owner="late", now=NOW, lease=1.0)
-    scene.database.now(queue.claim_row, PULL_REQUEST, key=key, owner="me", now=NOW + 9, lease=1.0)
+    late = scene.database.write_now(queue.claim_row, PULL_REQUEST, key=key, owner="late", now=NOW, lease=1.0)
+    scene.database.write_now(queue.claim_row, PULL_REQUEST, key=key, owner="me", now=NOW + 9, lease=1.0)
     assert late is not None
-    assert not scene.database.now(
+    assert not scene.database.write_now(
         pull_requests.release_and_watch, late, now=NOW, due=None, values={}, branch=BRANCH
     )
-    row = scene.database.now(pull_requests.find_pull, NAME, -1)
+    row = scene.database.write_now(pull_requests.find_pull, NAME, -1)
     assert row is not None
     assert row.wanted == 1

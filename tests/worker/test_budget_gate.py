@@ -38,8 +38,8 @@ def _purse(database: Database, text: str = XPK + BUDGET) -> BudgetGate:
     row = RepositoryRow(
         full_name=PULL.repository, installation=1, default_branch="main", private=False, active=True
     )
-    database.now(repositories.save_repository, row)
-    database.now(runs.plan_runs, [BASE, HEAD], repository=PULL.repository, number=7, now=NOW)
+    database.write_now(repositories.save_repository, row)
+    database.write_now(runs.plan_runs, [BASE, HEAD], repository=PULL.repository, number=7, now=NOW)
     forge = PlainGitHub(files={CONFIG_PATH: text})
     suites = SuiteLoader(forge=forge, database=database, now=lambda: NOW)
     return BudgetGate(database=database, suites=suites, now=lambda: NOW)
@@ -54,7 +54,7 @@ def test_a_launch_is_held_to_the_budget_of_the_default_branch(database: Database
     assert held.why == "chip_hours_per_day: 40 does not cover 32 + at most 32; it resets at 00:00 UTC"
     asyncio.run(purse.settle(BASE.record, BASE.job, chip_hours=2.0, ran_seconds=200.0))
     assert asyncio.run(purse.admit(HEAD.record, HEAD.job)) == Admitted()
-    assert database.now(spend.day_chip_hours, PULL.repository, NOW) == 34.0
+    assert database.write_now(spend.day_chip_hours, PULL.repository, NOW) == 34.0
 
 
 def test_a_launch_that_is_asked_for_again_is_told_that_it_was_admitted_before(database: Database) -> None:

@@ -39,8 +39,8 @@ class Scene:
     def take(self, event: str, payload: dict[str, Any], *, name: str = "d1") -> tuple[str, str]:
         """Record a delivery, work on it, and say what came of it."""
         received = Delivery(id=name, event=event, payload=msgspec.json.encode(payload), received=NOW)
-        self.database.now(deliveries.record, [received])
-        held = self.database.now(queue.claim, DELIVERY, owner="me", now=NOW, lease=30.0)
+        self.database.write_now(deliveries.record, [received])
+        held = self.database.write_now(queue.claim, DELIVERY, owner="me", now=NOW, lease=30.0)
         assert held is not None
         suites = SuiteLoader(forge=self.forge, database=self.database, now=lambda: NOW)
         step = DeliveryStep(
@@ -52,11 +52,11 @@ class Scene:
             wake=self._wake,
         )
         asyncio.run(step(held))
-        return self.database.now(_outcome, name)
+        return self.database.write_now(_outcome, name)
 
     def wanted(self) -> int:
         """How often pull request 7 was wished for."""
-        row = self.database.now(pull_requests.find_pull, "acme/maxtext", 7)
+        row = self.database.write_now(pull_requests.find_pull, "acme/maxtext", 7)
         return row.wanted if row else 0
 
     def _wake(self) -> None:
@@ -112,7 +112,7 @@ def test_a_changed_pull_request_is_wished_for(scene: Scene, action: str) -> None
     """Every action that may change the answer has the pull request looked at, and wakes the workers."""
     assert scene.take("pull_request", _pull(action)) == ("done", "acme/maxtext#7 is looked at")
     assert (scene.wanted(), scene.woken) == (1, 1)
-    kept = scene.database.now(repositories.find_repository, "acme/maxtext")
+    kept = scene.database.write_now(repositories.find_repository, "acme/maxtext")
     assert kept is not None
     assert (kept.installation, kept.private, kept.active) == (1, False, True)
 
@@ -136,10 +136,10 @@ def test_a_delivery_without_what_is_needed_fails_once(scene: Scene) -> None:
 def test_a_push_wakes_the_pull_requests_of_its_branch(scene: Scene) -> None:
     """The open pull requests of the branch are looked at, for their new head."""
     scene.take("pull_request", _pull("opened"))
-    held = scene.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=1.0)
+    held = scene.database.write_now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=1.0)
     assert held is not None
     values = {"head_branch": "feat/x", "head_sha": HEAD}
-    scene.database.now(pull_requests.release_pull, held, now=NOW, due=None, values=values)
+    scene.database.write_now(pull_requests.release_pull, held, now=NOW, due=None, values=values)
     push = {
         "ref": "refs/heads/feat/x",
         "before": HEAD,
@@ -150,7 +150,7 @@ def test_a_push_wakes_the_pull_requests_of_its_branch(scene: Scene) -> None:
         "sender": WHO,
     }
     assert scene.take("push", push, name="d2") == ("done", "1 pull requests of feat/x are looked at")
-    row = scene.database.now(pull_requests.find_pull, "acme/maxtext", 7)
+    row = scene.database.write_now(pull_requests.find_pull, "acme/maxtext", 7)
     assert row is not None
     assert (row.head_sha, row.head_seen) == ("d" * 40, NOW)
 
@@ -161,7 +161,7 @@ def test_a_command_is_acknowledged_and_remembered(scene: Scene) -> None:
     assert state == "done"
     assert outcome.startswith("/benchmark rerun 03_dropout by bob: 03_dropout")
     assert scene.forge.reactions == [(99, "eyes"), (99, "rocket")]
-    row = scene.database.now(pull_requests.find_pull, "acme/maxtext", 7)
+    row = scene.database.write_now(pull_requests.find_pull, "acme/maxtext", 7)
     assert row is not None
     assert [(one.origin, one.refused) for one in row.commands] == [(CommentOrigin(99), False)]
 
@@ -170,7 +170,7 @@ def test_a_refused_command_is_acknowledged_as_such(scene: Scene) -> None:
     """Eyes, then a thumb down; the refusal is remembered, so that the comment can say it."""
     scene.take("issue_comment", _comment("/benchmark", login="eve"))
     assert scene.forge.reactions == [(99, "eyes"), (99, "-1")]
-    row = scene.database.now(pull_requests.find_pull, "acme/maxtext", 7)
+    row = scene.database.write_now(pull_requests.find_pull, "acme/maxtext", 7)
     assert row is not None
     assert row.commands[0].result.startswith("Refused: eve has read permission")
 
@@ -189,7 +189,7 @@ def test_working_on_a_delivery_twice_remembers_one_command(scene: Scene) -> None
     for name in ("d1", "d2"):
         payload = _comment("/benchmark status")
         scene.take("issue_comment", payload if name == "d1" else {**payload, "again": 1}, name=name)
-    row = scene.database.now(pull_requests.find_pull, "acme/maxtext", 7)
+    row = scene.database.write_now(pull_requests.find_pull, "acme/maxtext", 7)
     assert row is not None
     assert (len(row.commands), row.wanted) == (1, 2)
 
@@ -199,7 +199,7 @@ def test_an_installation_that_lists_nothing_is_asked_for_its_repositories(scene:
     payload = {"action": "unsuspend", "installation": {"id": 1, "account": {"login": "acme"}}, "sender": WHO}
     scene.take("installation", payload)
     assert "GET /installation/repositories" in scene.forge.requests
-    kept = scene.database.now(repositories.find_repository, "acme/maxtext")
+    kept = scene.database.write_now(repositories.find_repository, "acme/maxtext")
     assert kept is not None
     assert kept.active
 
@@ -214,7 +214,7 @@ def test_an_installation_that_goes_takes_its_wishes_along(scene: Scene) -> None:
         "sender": WHO,
     }
     scene.take("installation", payload, name="d2")
-    held = scene.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW + 1e6, lease=1.0)
+    held = scene.database.write_now(queue.claim, PULL_REQUEST, owner="me", now=NOW + 1e6, lease=1.0)
     assert held is None
 
 
@@ -227,11 +227,11 @@ def _deletion() -> dict[str, Any]:
 def test_a_deletion_waits_while_the_comment_may_be_one_that_is_being_written(scene: Scene) -> None:
     """GitHub may tell of it before its answer to our writing was kept; the id is only known then."""
     scene.take("pull_request", _pull("opened"))
-    held = scene.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=9.0)
+    held = scene.database.write_now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=9.0)
     assert held is not None
     with pytest.raises(TransientError, match="#7: a comment may be on its way"):
         scene.take("issue_comment", _deletion(), name="d2")
-    scene.database.now(
+    scene.database.write_now(
         pull_requests.release_pull,
         held,
         now=NOW,
@@ -247,7 +247,7 @@ def test_a_deletion_waits_too_where_the_id_is_kept_while_it_is_looked_for(
 ) -> None:
     """Between two questions to the database another one may let go of the row."""
     scene.take("pull_request", _pull("opened"))
-    held = scene.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=9.0)
+    held = scene.database.write_now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=9.0)
     assert held is not None
     look = pull_requests.mark_comment_changed
 
@@ -291,7 +291,7 @@ def test_a_delivery_from_before_a_rename_does_not_take_it_back(scene: Scene) -> 
         scene.take("repository", {**renamed, "repository": {**WHERE, "full_name": name}}, name=delivery)
 
     def names() -> list[str]:
-        return [one.full_name for one in scene.database.now(repositories.list_repositories)]
+        return [one.full_name for one in scene.database.write_now(repositories.list_repositories)]
 
     scene.take("pull_request", _pull("opened"))
     rename("acme/next", "d2")

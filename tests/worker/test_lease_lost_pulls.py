@@ -101,7 +101,7 @@ async def _sleep_over(conversation: WholeConversation, place: str, meanwhile: Me
         conversation.clock[0] += WAIT_SECONDS + 1
         await meanwhile()
 
-    held = conversation.database.now(
+    held = conversation.database.write_now(
         queue.claim, PULL_REQUEST, owner="it", now=conversation.clock[0], lease=WAIT_SECONDS
     )
     assert held is not None
@@ -129,10 +129,10 @@ def test_who_slept_over_a_push_takes_back_nothing(database: Database, tmp_path: 
             conversation.look_again()
             await _sleep_over(conversation, place, lambda: _push_approved(conversation, "A = 3\n"))
             head = conversation.git.head("feat/x")
-            kept = database.now(reports.newest, NAME, 1)
+            kept = database.write_now(reports.newest, NAME, 1)
             assert kept is not None
             assert head == kept.head_sha
-            assert {head} == {run.sha for run in database.now(runs.wanted_runs, NAME, 1)} - {
+            assert {head} == {run.sha for run in database.write_now(runs.wanted_runs, NAME, 1)} - {
                 conversation.git.head("main")
             }
 
@@ -146,13 +146,13 @@ def test_an_approval_that_arrives_while_an_older_one_is_dropped_stays(
     here, write = (NAME, 7), database.write
     old = Approval(head_sha="c" * 40, tree="3" * 40, by="bob", made=NOW - 60)
     new = Approval(head_sha="d" * 40, tree="4" * 40, by="bob", made=NOW + 1)
-    database.now(requests.save_approval, *here, old)
+    database.write_now(requests.save_approval, *here, old)
 
     async def after_the_new_one(function: Any, *args: Any, **kwargs: Any) -> Any:
-        database.now(requests.save_approval, *here, new)
+        database.write_now(requests.save_approval, *here, new)
         return await write(function, *args, **kwargs)
 
     monkeypatch.setattr(database, "write", after_the_new_one)
     facts = replace(FACTS, tree="1" * 40)
     asyncio.run(current_approval(database, replace(PULL, updated_at=NOW), facts))
-    assert new == database.now(requests.newest_approval, *here)
+    assert new == database.write_now(requests.newest_approval, *here)

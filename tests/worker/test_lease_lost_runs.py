@@ -23,7 +23,7 @@ NAME = planned_run().job.name
 @pytest.fixture
 def process(database: Database, tmp_path: Path) -> RunProcess:
     """A process with one planned run that pull request 7 wants."""
-    database.now(pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=NOW)
+    database.write_now(pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=NOW)
     store = open_store(f"file:{tmp_path / 'artifacts'}")
     made = RunProcess(database=database, cluster=FakeCluster(), artifacts=store, clock=[NOW])
     _plan(made)
@@ -31,7 +31,7 @@ def process(database: Database, tmp_path: Path) -> RunProcess:
 
 
 def _plan(process: RunProcess) -> None:
-    process.database.now(
+    process.database.write_now(
         runs.plan_runs, [planned_run()], repository="acme/maxtext", number=7, now=process.clock[0]
     )
 
@@ -54,7 +54,7 @@ def test_a_job_that_was_started_anew_is_not_ended_by_who_slept(process: RunProce
     process.step()
     process.cluster.runs_on(NAME)
     process.later()
-    process.database.now(runs.drop_wants, repository="acme/maxtext", number=7)
+    process.database.write_now(runs.drop_wants, repository="acme/maxtext", number=7)
     process.step()
 
     def meanwhile() -> None:
@@ -63,7 +63,7 @@ def test_a_job_that_was_started_anew_is_not_ended_by_who_slept(process: RunProce
         assert process.record(RUN).state is RunState.CANCELLED
         _plan(process)
         process.step(owner="other")
-        process.database.now(runs.drop_wants, repository="acme/maxtext", number=7)
+        process.database.write_now(runs.drop_wants, repository="acme/maxtext", number=7)
 
     _while_it_looks(process, meanwhile)
     with pytest.raises(LeaseLost):
@@ -98,7 +98,7 @@ def test_what_was_cancelled_meanwhile_is_not_started_by_who_slept(process: RunPr
 
     def meanwhile() -> None:
         process.clock[0] += 60
-        process.database.now(runs.drop_wants, repository="acme/maxtext", number=7)
+        process.database.write_now(runs.drop_wants, repository="acme/maxtext", number=7)
         for _ in range(3):
             process.later()
 

@@ -23,7 +23,7 @@ Step = Callable[[Claim], Awaitable[None]]
 
 def _record(database: Database, *names: str) -> None:
     received = [Delivery(id=name, event="push", payload=b"{}", received=time.time() - 1) for name in names]
-    database.now(deliveries.record, received)
+    database.write_now(deliveries.record, received)
 
 
 def _finisher(database: Database, done: list[str]) -> Step:
@@ -89,7 +89,7 @@ def test_every_due_row_is_moved_once(database: Database) -> None:
     done: list[str] = []
     _run(database, _finisher(database, done), lambda: len(done) >= 20)
     assert sorted(done) == sorted(names)
-    assert database.now(count_rows).deliveries == {"done": 20}
+    assert database.write_now(count_rows).deliveries == {"done": 20}
 
 
 @pytest.mark.parametrize(
@@ -109,11 +109,11 @@ def test_one_failing_row_does_not_stop_the_others(database: Database, problem: E
     _run(
         database,
         step,
-        lambda: done == ["good"] and database.now(count_rows).failing["delivery"] == 1,
+        lambda: done == ["good"] and database.write_now(count_rows).failing["delivery"] == 1,
         at_once=1,
     )
 
-    later = database.now(queue.claim, DELIVERY, owner="x", now=time.time() + 60, lease=1.0)
+    later = database.write_now(queue.claim, DELIVERY, owner="x", now=time.time() + 60, lease=1.0)
     assert later is not None
     assert later.row["attempts"] == 1
     assert later.row["error"] == f"{type(problem).__name__}: {problem}"
@@ -132,7 +132,9 @@ def test_a_lease_is_renewed_while_the_work_goes_on(
     finish = _finisher(database, done)
 
     def held_until() -> float:
-        return float(database.now(lambda rows: rows.execute(select(DELIVERY.c.lease_until)).scalar_one()))
+        return float(
+            database.write_now(lambda rows: rows.execute(select(DELIVERY.c.lease_until)).scalar_one())
+        )
 
     async def step(held: Claim) -> None:
         for _ in range(10):
@@ -171,7 +173,7 @@ def test_what_does_not_finish_is_handed_back(database: Database) -> None:
         await asyncio.sleep(60)
 
     _run(database, step, lambda: begun[0], patience=0.05)
-    again = database.now(queue.claim, DELIVERY, owner="other", now=time.time(), lease=1.0)
+    again = database.write_now(queue.claim, DELIVERY, owner="other", now=time.time(), lease=1.0)
     assert again is not None
     assert (again.row["id"], again.row["attempts"]) == ("endless", 0)
 

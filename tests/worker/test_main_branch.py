@@ -67,8 +67,8 @@ class Scene:
         suites = SuiteLoader(forge=self.forge, database=self.database, now=lambda: self.now)
         asyncio.run(suites.refresh(Repository(full_name=NAME, installation=1, default_branch="main")))
         self.forge.stand_in.state.requests.clear()
-        self.database.now(main_branch.enqueue_main, repository=NAME, installation=1, now=self.now)
-        held = self.database.now(queue.claim, MAIN_BRANCH, owner="me", now=self.now, lease=30.0)
+        self.database.write_now(main_branch.enqueue_main, repository=NAME, installation=1, now=self.now)
+        held = self.database.write_now(queue.claim, MAIN_BRANCH, owner="me", now=self.now, lease=30.0)
         assert held is not None
         step = MainBranchStep(
             database=self.database,
@@ -78,17 +78,17 @@ class Scene:
             wake=self._wake,
         )
         asyncio.run(step(held))
-        due: float | None = self.database.now(_due)
+        due: float | None = self.database.write_now(_due)
         return due
 
     def wanted(self) -> list[RunRecord]:
         """The runs that are wanted for main itself."""
-        return list(self.database.now(runs.wanted_runs, NAME, MAIN_ROW_NUMBER))
+        return list(self.database.write_now(runs.wanted_runs, NAME, MAIN_ROW_NUMBER))
 
     def end_all(self, state: RunState = RunState.ENDED) -> None:
         """Have every wanted run end so."""
         for run in self.wanted():
-            self.database.now(runs.save, replace(run, state=state), now=self.now)
+            self.database.write_now(runs.save, replace(run, state=state), now=self.now)
 
     def _wake(self) -> None:
         self.woken += 1
@@ -103,7 +103,7 @@ def _due(connection: object) -> float | None:
 def scene(database: Database) -> Scene:
     """A repository that is installed, and main's one commit."""
     row = RepositoryRow(full_name=NAME, installation=1, default_branch="main", private=False, active=True)
-    database.now(repositories.save_repository, row)
+    database.write_now(repositories.save_repository, row)
     made = Scene(database=database)
     made.forge.history.commits = (Commit(sha=MAIN_SHA, committed_at=NOON - 60, message="Newest", tree=TREE),)
     return made
@@ -130,7 +130,7 @@ def test_main_is_run_once_a_day_at_its_time(scene: Scene) -> None:
     scene.end_all()
     scene.look()
     assert [] == scene.wanted()
-    assert () == scene.database.now(requests.run_requests, NAME, MAIN_ROW_NUMBER)
+    assert () == scene.database.write_now(requests.run_requests, NAME, MAIN_ROW_NUMBER)
 
 
 def test_a_day_that_was_slept_through_is_run_on_waking(scene: Scene) -> None:
@@ -179,7 +179,7 @@ def test_a_baseline_is_run_on_demand(scene: Scene) -> None:
         head_sha=MAIN_SHA,
         made=NOON,
     )
-    scene.database.now(requests.save_request, NAME, MAIN_ROW_NUMBER, ask)
+    scene.database.write_now(requests.save_request, NAME, MAIN_ROW_NUMBER, ask)
     scene.look(LAUNCHES)
     (run,) = scene.wanted()
     assert ("03_dropout", "linen", MAIN_SHA) == (run.case, run.variant, run.sha)
@@ -191,7 +191,7 @@ def test_a_schedule_is_answered_when_all_of_its_runs_have_ended(scene: Scene) ->
     scene.now += DAY
     scene.look()
     first, *_ = scene.wanted()
-    scene.database.now(runs.save, replace(first, state=RunState.ENDED), now=scene.now)
+    scene.database.write_now(runs.save, replace(first, state=RunState.ENDED), now=scene.now)
     scene.look()
     assert len(KEYS) == len(scene.wanted())
 
@@ -217,7 +217,7 @@ def test_a_case_that_is_no_more_is_not_run_for_an_old_ask(scene: Scene) -> None:
         head_sha=MAIN_SHA,
         made=NOON,
     )
-    scene.database.now(requests.save_request, NAME, MAIN_ROW_NUMBER, ask)
+    scene.database.write_now(requests.save_request, NAME, MAIN_ROW_NUMBER, ask)
     scene.look(LAUNCHES)
     assert [(run.case, run.variant) for run in scene.wanted()] == [("03_dropout", "linen")]
 
@@ -235,19 +235,21 @@ def test_runs_that_are_asked_for_no_more_are_let_go_of(scene: Scene) -> None:
 def test_what_landed_is_adopted_and_told_to_those_who_compare(scene: Scene) -> None:
     """The head of a pull request became main's newest commit with the same files."""
     database = scene.database
-    database.now(pull_requests.enqueue, repository=NAME, number=7, installation=1, now=NOON, head_sha=HEAD)
-    database.now(pull_requests.enqueue, repository=NAME, number=8, installation=1, now=NOON)
-    held = database.now(queue.claim, PULL_REQUEST, owner="me", now=NOON, lease=30.0)
+    database.write_now(
+        pull_requests.enqueue, repository=NAME, number=7, installation=1, now=NOON, head_sha=HEAD
+    )
+    database.write_now(pull_requests.enqueue, repository=NAME, number=8, installation=1, now=NOON)
+    held = database.write_now(queue.claim, PULL_REQUEST, owner="me", now=NOON, lease=30.0)
     assert held is not None
     values = {"head_sha": HEAD, "head_tree": TREE, "head_branch": "feat/x", "open": False}
-    database.now(pull_requests.release_pull, held, now=NOON, due=None, values=values)
+    database.write_now(pull_requests.release_pull, held, now=NOON, due=None, values=values)
     run = RunRecord(id="r", repository=NAME, case="a", variant="", branch="feat_x", sha=HEAD, started=1.0)
     scene.look(None)
-    before = database.now(pull_requests.find_pull, NAME, 8)
-    database.now(runs.save, run, now=NOON, measured=measure(run_log(Shape(steps=12))))
+    before = database.write_now(pull_requests.find_pull, NAME, 8)
+    database.write_now(runs.save, run, now=NOON, measured=measure(run_log(Shape(steps=12))))
     scene.look(None)
-    (adopted,) = database.now(runs.branch_runs, NAME, "main")
-    after = database.now(pull_requests.find_pull, NAME, 8)
+    (adopted,) = database.write_now(runs.branch_runs, NAME, "main")
+    after = database.write_now(pull_requests.find_pull, NAME, 8)
     assert before is not None
     assert after is not None
     assert (MAIN_SHA, HEAD, RunOrigin.FOUND) == (adopted.sha, adopted.measured_sha, adopted.origin)
@@ -270,18 +272,20 @@ def _line(number: int) -> tuple[Commit, ...]:
 
 def _closed(database: Database, tree: str) -> None:
     """Pull request 7, whose head had these files, and a run of it."""
-    database.now(pull_requests.enqueue, repository=NAME, number=7, installation=1, now=NOON, head_sha=HEAD)
-    held = database.now(queue.claim, PULL_REQUEST, owner="me", now=NOON, lease=30.0)
+    database.write_now(
+        pull_requests.enqueue, repository=NAME, number=7, installation=1, now=NOON, head_sha=HEAD
+    )
+    held = database.write_now(queue.claim, PULL_REQUEST, owner="me", now=NOON, lease=30.0)
     assert held is not None
     values = {"head_sha": HEAD, "head_tree": tree, "head_branch": "feat/x", "open": False}
-    database.now(pull_requests.release_pull, held, now=NOON, due=None, values=values)
+    database.write_now(pull_requests.release_pull, held, now=NOON, due=None, values=values)
     run = RunRecord(id="r", repository=NAME, case="a", variant="", branch="feat_x", sha=HEAD, started=1.0)
-    database.now(runs.save, run, now=NOON, measured=measure(run_log(Shape(steps=12))))
+    database.write_now(runs.save, run, now=NOON, measured=measure(run_log(Shape(steps=12))))
 
 
 def _of(scene: Scene, branch: str) -> list[tuple[str | None, str | None]]:
     """The commits of a branch's runs, and the heads that they were measured on."""
-    return [(run.sha, run.measured_sha) for run in scene.database.now(runs.branch_runs, NAME, branch)]
+    return [(run.sha, run.measured_sha) for run in scene.database.write_now(runs.branch_runs, NAME, branch)]
 
 
 def test_what_landed_during_an_absence_is_adopted_however_many_commits_followed(scene: Scene) -> None:
@@ -306,7 +310,7 @@ def test_a_default_branch_that_is_renamed_keeps_its_history(scene: Scene) -> Non
     scene.forge.stand_in.state.default_branch = "master"
     scene.look(None)
     assert _of(scene, "master") == [(MAIN_SHA, HEAD)]
-    scene.database.now(pull_requests.enqueue, repository=NAME, number=8, installation=1, now=NOON)
+    scene.database.write_now(pull_requests.enqueue, repository=NAME, number=8, installation=1, now=NOON)
     before = scene.woken
     scene.forge.stand_in.state.default_branch = "main"
     for _ in range(2):
@@ -367,11 +371,11 @@ def test_main_is_looked_at_when_the_repository_was_edited(scene: Scene) -> None:
         database=scene.database, suites=suites, handler=cast("CommandHandler", None), now=lambda: NOON
     )
     asyncio.run(life.handle(edited, delivery="d"))
-    assert scene.database.now(_due) == NOON
+    assert scene.database.write_now(_due) == NOON
 
 
 def test_a_repository_that_left_is_let_alone(scene: Scene) -> None:
     """Nothing is asked of GitHub."""
-    scene.database.now(repositories.deactivate, installation=1)
+    scene.database.write_now(repositories.deactivate, installation=1)
     assert scene.look() is None
     assert [] == scene.forge.requests

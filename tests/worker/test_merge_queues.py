@@ -64,7 +64,7 @@ class Scene:
 
     def __post_init__(self) -> None:
         """It wants checks."""
-        self.database.now(repositories.save_repository, repositories.repository_row(ACME))
+        self.database.write_now(repositories.save_repository, repositories.repository_row(ACME))
         self.configure("check")
 
     def configure(self, checks: str) -> None:
@@ -73,11 +73,11 @@ class Scene:
 
     def ask(self, group: MergeGroup = GROUP) -> None:
         """The queue waits."""
-        self.database.now(main_branch.enqueue_merge_group, group)
+        self.database.write_now(main_branch.enqueue_merge_group, group)
 
     def work(self) -> bool:
         """Do what is due; whether anything was."""
-        held = self.database.now(queue.claim, MERGE_GROUP, owner="me", now=self.clock, lease=30.0)
+        held = self.database.write_now(queue.claim, MERGE_GROUP, owner="me", now=self.clock, lease=30.0)
         if held is not None:
             asyncio.run(self._step()(held))
         return held is not None
@@ -135,11 +135,11 @@ def test_two_that_ask_at_once_are_one_row_and_who_asks_meanwhile_is_answered_aft
     """No two processes write beside each other; one that is reset meanwhile is written again."""
     scene.ask()
     scene.ask()
-    held = scene.database.now(queue.claim, MERGE_GROUP, owner="me", now=NOW, lease=30.0)
+    held = scene.database.write_now(queue.claim, MERGE_GROUP, owner="me", now=NOW, lease=30.0)
     assert held is not None
     assert not scene.work()
-    assert scene.database.now(main_branch.touch_merge_group, repository=NAME, head_sha=HEAD, now=NOW)
-    assert scene.database.now(main_branch.release_merge_group, held, now=NOW, due=None)
+    assert scene.database.write_now(main_branch.touch_merge_group, repository=NAME, head_sha=HEAD, now=NOW)
+    assert scene.database.write_now(main_branch.release_merge_group, held, now=NOW, due=None)
     assert [True, False] == [scene.work() for _ in range(2)]
 
 
@@ -170,4 +170,6 @@ def test_groups_of_last_week_are_forgotten(scene: Scene) -> None:
     scene.ask()
     scene.work()
     scene.ask(structs.replace(GROUP, head_sha="c" * 40, asked=NOW + MERGE_GROUP_KEPT_SECONDS + 1))
-    assert not scene.database.now(main_branch.touch_merge_group, repository=NAME, head_sha=HEAD, now=NOW)
+    assert not scene.database.write_now(
+        main_branch.touch_merge_group, repository=NAME, head_sha=HEAD, now=NOW
+    )

@@ -40,7 +40,7 @@ class Scene:
 
     def __post_init__(self) -> None:
         """Remember the repository, as every delivery does."""
-        self.database.now(repositories.save_repository, repositories.repository_row(ACME))
+        self.database.write_now(repositories.save_repository, repositories.repository_row(ACME))
 
     def push(self, branch: str, sha: str = HEAD, *, deleted: bool = False) -> str:
         """A push, and what was done because of it."""
@@ -51,8 +51,8 @@ class Scene:
 
     def row(self, branch: str = COPYBARA) -> PullRow | None:
         """The row that stands for a branch."""
-        number = self.database.now(pull_requests.branch_number, NAME, branch)
-        return None if number is None else self.database.now(pull_requests.find_pull, NAME, number)
+        number = self.database.write_now(pull_requests.branch_number, NAME, branch)
+        return None if number is None else self.database.write_now(pull_requests.find_pull, NAME, number)
 
     def subject(self) -> Subject:
         """What the row of the branch is about."""
@@ -62,15 +62,15 @@ class Scene:
 
     def open_pull(self, *, from_fork: bool = False) -> None:
         """A pull request of the branch is opened, or of a fork's that is called the same."""
-        self.database.now(
+        self.database.write_now(
             pull_requests.enqueue, repository=NAME, number=7, installation=1, now=NOW, head_sha=HEAD
         )
-        held = self.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=30.0)
+        held = self.database.write_now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=30.0)
         while held is not None and held.row["number"] != 7:
-            held = self.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=30.0)
+            held = self.database.write_now(queue.claim, PULL_REQUEST, owner="me", now=NOW, lease=30.0)
         assert held is not None
         values = {"head_branch": COPYBARA, "head_sha": HEAD, "from_fork": from_fork}
-        self.database.now(pull_requests.release_pull, held, now=NOW, due=None, values=values)
+        self.database.write_now(pull_requests.release_pull, held, now=NOW, due=None, values=values)
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_a_branch_that_copybara_exports_is_watched_without_a_pull_request(scene:
     assert other is not None
     assert (-1, True, 2) == (row.number, row.open, row.wanted)
     assert -2 == other.number
-    assert () == scene.database.now(pull_requests.list_pulls, NAME)
+    assert () == scene.database.write_now(pull_requests.list_pulls, NAME)
 
 
 def test_branches_that_the_configuration_does_not_name_are_let_alone(scene: Scene) -> None:
@@ -151,7 +151,7 @@ def test_a_deleted_branch_is_looked_at_once_more_and_found_gone(scene: Scene) ->
 def test_a_push_to_main_has_main_looked_at(scene: Scene) -> None:
     """And the configuration read anew; main is no branch of a pull request."""
     assert "main is looked at, and every open pull request" == scene.push("main")
-    held = scene.database.now(queue.claim, MAIN_BRANCH, owner="me", now=NOW, lease=30.0)
+    held = scene.database.write_now(queue.claim, MAIN_BRANCH, owner="me", now=NOW, lease=30.0)
     assert held is not None
     assert NAME == held.row["repository"]
 
@@ -159,7 +159,7 @@ def test_a_push_to_main_has_main_looked_at(scene: Scene) -> None:
 def test_a_branch_that_is_gone_leaves_its_pull_request_at_its_head(scene: Scene) -> None:
     """Deleted after the merge: the pull request was measured at the commit that it had."""
     scene.open_pull()
-    before = scene.database.now(pull_requests.find_pull, NAME, 7)
+    before = scene.database.write_now(pull_requests.find_pull, NAME, 7)
     said = scene.push(COPYBARA, "0" * 40, deleted=True)
     assert said.startswith("0 pull requests")
-    assert scene.database.now(pull_requests.find_pull, NAME, 7) == before
+    assert scene.database.write_now(pull_requests.find_pull, NAME, 7) == before

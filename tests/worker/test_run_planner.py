@@ -58,7 +58,9 @@ class World:
 
     def wanted(self, number: int = 7) -> set[str]:
         """The commits, by their first letter, of the runs that a pull request wants."""
-        return {(run.sha or "?")[0] for run in self.database.now(runs.wanted_runs, PULL.repository, number)}
+        return {
+            (run.sha or "?")[0] for run in self.database.write_now(runs.wanted_runs, PULL.repository, number)
+        }
 
 
 @pytest.fixture
@@ -136,7 +138,7 @@ def test_who_asks_after_a_push_need_not_wait(world: World) -> None:
         head_sha="d" * 40,
         made=NOW + 1,
     )
-    world.database.now(requests.save_request, PULL.repository, 7, ask)
+    world.database.write_now(requests.save_request, PULL.repository, 7, ask)
     world.now = NOW + 2
     assert world.launch(*pushed).new_runs == 2 * CASES
 
@@ -158,12 +160,12 @@ def test_a_baseline_that_two_share_survives_the_closing_of_one(world: World) -> 
     other = structs.replace(TREED, tree="9" * 40)
     second = world.launch(row(number=8, head_seen=None), pull(number=8, head_sha="9" * 40), other)
     assert second.new_runs == CASES
-    world.database.now(runs.drop_wants, repository=PULL.repository, number=7)
+    world.database.write_now(runs.drop_wants, repository=PULL.repository, number=7)
     assert (world.wanted(7), world.wanted(8)) == (set(), {"9", "b"})
     left = {
         run.sha
-        for run in world.database.now(runs.wanted_runs, PULL.repository, 8)
-        if world.database.now(runs.wanters, run.id)
+        for run in world.database.write_now(runs.wanted_runs, PULL.repository, 8)
+        if world.database.write_now(runs.wanters, run.id)
     }
     assert left == {BASE, "9" * 40}
 
@@ -173,7 +175,7 @@ def test_runs_that_others_paid_for_cost_nothing(world: World) -> None:
     world.launch()
     again = world.launch(row(number=8, head_seen=None), pull(number=8))
     assert (again.new_runs, world.wanted(8)) == (0, {"a", "b"})
-    assert world.database.now(spend.pull_chip_hours, PULL.repository, 8) == 0.0
+    assert world.database.write_now(spend.pull_chip_hours, PULL.repository, 8) == 0.0
 
 
 def test_a_plan_that_is_asked_for_starts_nothing(world: World) -> None:
@@ -205,9 +207,9 @@ def test_what_is_asked_no_more_is_withdrawn_though_the_plan_is_looked_at(world: 
         by="bob",
         made=NOW,
     )
-    world.database.now(requests.save_request, PULL.repository, 7, ask)
+    world.database.write_now(requests.save_request, PULL.repository, 7, ask)
     assert world.launch(suite_=quiet).new_runs == 2
-    world.database.now(
+    world.database.write_now(
         requests.drop_request, PULL.repository, 7, source=RequestSource.LABEL, name="benchmark", made=NOW + 1
     )
     asked = CommandRecord(
@@ -232,9 +234,9 @@ def test_a_fork_starts_nothing_before_it_is_approved(world: World) -> None:
 def test_why_runs_wait_is_in_the_plan(world: World) -> None:
     """With the cases that it holds up."""
     world.launch()
-    run = world.database.now(runs.wanted_runs, PULL.repository, 7)[0]
+    run = world.database.write_now(runs.wanted_runs, PULL.repository, 7)[0]
     tight = BudgetLimits(concurrent_runs=4, chip_hours_per_day=0.0)
-    world.database.now(spend.admit, AdmissionRequest(run=run.id, attempt=1, place="p"), tight, now=NOW)
+    world.database.write_now(spend.admit, AdmissionRequest(run=run.id, attempt=1, place="p"), tight, now=NOW)
     (waiting,) = _plan(world.launch()).waiting
     assert (waiting.keys, str(waiting.why).startswith("chip_hours_per_day: 0 is less")) == (
         (run.case_key,),

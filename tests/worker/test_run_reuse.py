@@ -30,7 +30,7 @@ HOURS = measure(run_log(Shape())).measurements.chip_hours or 0.0
 
 def _look(database: Database, row_: PullRow = FIRST, pull_: PullRequest = PULL) -> tuple[PlanOutcome, Report]:
     """Choose, report, launch: one look at a pull request whose head has the files of `TREED`."""
-    chosen = database.now(choose_runs, row=row_, pull=pull_, facts=TREED, suite=SUITE, now=NOW)
+    chosen = database.write_now(choose_runs, row=row_, pull=pull_, facts=TREED, suite=SUITE, now=NOW)
     asked = report_request(row_, pull_, suite=SUITE, problem=None, now=NOW)
     built: BuiltReport = build_report(structs.replace(asked, merge_base=BASE), chosen.cases, chosen.measured)
     launcher = RunPlanner(database=database, now=lambda: NOW)
@@ -42,7 +42,7 @@ def _end(database: Database, record: RunRecord, seed: int) -> None:
     """The run has ended, and was measured."""
     ended = structs.replace(record, state=RunState.ENDED, started=NOW - 7200, log_uri="file:/log")
     measured = measure(run_log(Shape(seed=seed, step_seconds=0.147)))
-    database.now(runs.save, ended, now=NOW, measured=measured)
+    database.write_now(runs.save, ended, now=NOW, measured=measured)
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def measured(database: Database) -> Database:
     """Everything that pull request 7 had started has ended."""
     launched, _ = _look(database)
     assert launched.new_runs == 2 * len(KEYS)
-    for at, record in enumerate(database.now(runs.wanted_runs, PULL.repository, 7)):
+    for at, record in enumerate(database.write_now(runs.wanted_runs, PULL.repository, 7)):
         _end(database, record, at)
     return database
 
@@ -71,13 +71,13 @@ def test_a_found_run_on_other_devices_saves_nothing(database: Database) -> None:
             id=f"small{at}", repository=PULL.repository, case=case, variant=variant, branch="feat_x", sha=HEAD
         )
         log = run_log(Shape(), environment=structs.replace(TPU, devices=8))
-        database.now(runs.save, small, now=NOW, measured=measure(log))
+        database.write_now(runs.save, small, now=NOW, measured=measure(log))
     launched, report = _look(database)
     assert launched.new_runs == 2 * len(KEYS)
     assert {line.note for line in report.rows} == {
         "1 run is not used: it was on TPU v6 lite × 8, and this case is run on v6e-32"
     }
-    for at, record in enumerate(database.now(runs.wanted_runs, PULL.repository, 7)):
+    for at, record in enumerate(database.write_now(runs.wanted_runs, PULL.repository, 7)):
         _end(database, record, at)
     launched, report = _look(database)
     assert (launched.new_runs, {line.state for line in report.rows}) == (0, {RowState.SAME})

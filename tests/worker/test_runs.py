@@ -23,8 +23,8 @@ NAME = planned_run().job.name
 @pytest.fixture
 def process(database: Database, tmp_path: Path) -> RunProcess:
     """A process with one planned run that pull request 7 wants."""
-    database.now(pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=NOW)
-    database.now(runs.plan_runs, [planned_run()], repository="acme/maxtext", number=7, now=NOW)
+    database.write_now(pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=NOW)
+    database.write_now(runs.plan_runs, [planned_run()], repository="acme/maxtext", number=7, now=NOW)
     store = open_store(f"file:{tmp_path / 'artifacts'}")
     return RunProcess(
         database=database, cluster=FakeCluster(), artifacts=store, clock=[NOW], admission=FakeAdmission()
@@ -37,7 +37,7 @@ def _gate(process: RunProcess) -> FakeAdmission:
 
 
 def _wanted(process: RunProcess) -> int:
-    row = process.database.now(pull_requests.find_pull, "acme/maxtext", 7)
+    row = process.database.write_now(pull_requests.find_pull, "acme/maxtext", 7)
     assert row is not None
     return row.wanted
 
@@ -65,7 +65,7 @@ def test_a_run_goes_from_its_plan_to_its_measurement(process: RunProcess) -> Non
     assert cluster.launches == [NAME]
     assert ended.log_uri is not None
     assert LOG == Path(ended.log_uri.removeprefix("file:")).read_text(encoding="utf-8")
-    assert len(process.database.now(runs.measured, [RUN])[RUN].log.steps) == 10
+    assert len(process.database.write_now(runs.measured, [RUN])[RUN].log.steps) == 10
     assert _wanted(process) == before + 1
     assert process.step() == 0
 
@@ -127,7 +127,7 @@ def test_a_run_that_nobody_wants_any_more_is_cancelled(process: RunProcess) -> N
     process.step()
     process.cluster.runs_on(NAME)
     process.later()
-    process.database.now(runs.drop_wants, repository="acme/maxtext", number=7)
+    process.database.write_now(runs.drop_wants, repository="acme/maxtext", number=7)
     process.step(2)
     assert (process.cluster.jobs, process.record(RUN).state) == ({}, RunState.RUNNING)
     process.later()
@@ -142,7 +142,7 @@ def test_what_was_set_aside_is_given_back_only_when_the_job_is_gone(process: Run
     process.cluster.runs_on(NAME)
     process.later()
     if end == "unwanted":
-        process.database.now(runs.drop_wants, repository="acme/maxtext", number=7)
+        process.database.write_now(runs.drop_wants, repository="acme/maxtext", number=7)
     elif end == "preempted":
         process.cluster.fails(NAME, ClusterFault.PREEMPTED)
     process.cluster.before = _no_deletion
@@ -192,7 +192,7 @@ def test_a_run_that_hangs_is_ended_at_its_limit_and_its_log_is_kept(process: Run
     assert process.standing(RUN).why == "it was ended at its time limit of 10 min"
     assert lost.log_uri is not None
     assert LOG[:500] == Path(lost.log_uri.removeprefix("file:")).read_text(encoding="utf-8")
-    assert process.database.now(runs.measured, [RUN]) == {}
+    assert process.database.write_now(runs.measured, [RUN]) == {}
     assert process.cluster.jobs == {}
 
 
@@ -255,10 +255,10 @@ def _due(process: RunProcess, due: float | None, last_step: int) -> float:
     def read(connection: Connection) -> float:
         return float(connection.execute(select(PULL_REQUEST.c.due)).scalar_one())
 
-    process.database.now(put)
+    process.database.write_now(put)
     process.cluster.runs_on(NAME, last_step=last_step)
     process.later()
-    return process.database.now(read)
+    return process.database.write_now(read)
 
 
 def test_a_job_that_ended_between_two_looks_took_no_longer_than_it_was_allowed_to(

@@ -29,14 +29,14 @@ def gate() -> FakeAdmission:
 @pytest.fixture
 def process(database: Database, tmp_path: Path, gate: FakeAdmission) -> RunProcess:
     """A process with one planned run that pull request 7 wants."""
-    database.now(pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=NOW)
-    database.now(runs.plan_runs, [planned_run()], repository="acme/maxtext", number=7, now=NOW)
+    database.write_now(pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=NOW)
+    database.write_now(runs.plan_runs, [planned_run()], repository="acme/maxtext", number=7, now=NOW)
     store = open_store(f"file:{tmp_path / 'artifacts'}")
     return RunProcess(database=database, cluster=FakeCluster(), artifacts=store, clock=[NOW], admission=gate)
 
 
 def _wanted(process: RunProcess) -> int:
-    row = process.database.now(pull_requests.find_pull, "acme/maxtext", 7)
+    row = process.database.write_now(pull_requests.find_pull, "acme/maxtext", 7)
     assert row is not None
     return row.wanted
 

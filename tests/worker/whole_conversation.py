@@ -77,14 +77,14 @@ class WholeConversation:
         ]
         self.told.clear()
         if arrived:
-            self.database.now(deliveries.record, arrived)
+            self.database.write_now(deliveries.record, arrived)
         await self._exhaust(DELIVERY)
         await self._exhaust(PULL_REQUEST)
         await self.github.settle()
 
     async def _exhaust(self, table: Table) -> None:
         step = self.delivery if table is DELIVERY else self.pull
-        while held := self.database.now(
+        while held := self.database.write_now(
             queue.claim, table, owner="me", now=self.clock[0], lease=WAIT_SECONDS
         ):
             await step(held)
@@ -92,11 +92,11 @@ class WholeConversation:
     def look_again(self) -> None:
         """Let time pass until everything is due."""
         self.clock[0] += WAIT_SECONDS
-        self.database.now(_all_due, self.clock[0])
+        self.database.write_now(_all_due, self.clock[0])
 
     def planned(self) -> set[str]:
         """The commits that runs were planned for."""
-        return self.database.now(_planned)
+        return self.database.write_now(_planned)
 
     def ours(self) -> int:
         """How many comments of the App stand on pull requests."""

@@ -324,7 +324,7 @@ async def _requested_comparison(context: WebContext, request: Request, access: A
     row = request.query_params.get("case"), request.query_params.get("variant")
     read = partial(read_comparison, ends=(base, head), row=row)
     return await run_in_threadpool(
-        context.database.look, read, context.comparisons, access.repository, branch
+        context.database.read_here, read, context.comparisons, access.repository, branch
     )
 
 

@@ -276,7 +276,7 @@ async def parity_json(context: WebContext, request: Request) -> Response:
 async def _requested_parity(context: WebContext, request: Request, access: Access) -> FoundParity:
     name = request.path_params["ref"]
     branch = await context.default_branch(access.repository)
-    return await run_in_threadpool(context.database.look, read_parity, access.repository, branch, name)
+    return await run_in_threadpool(context.database.read_here, read_parity, access.repository, branch, name)
 
 
 def read_parity(connection: Connection, repository: str, branch: str, name: str) -> FoundParity:

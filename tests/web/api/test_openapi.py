@@ -76,7 +76,7 @@ def test_every_state_of_a_report_is_as_described(site: SiteUnderTest) -> None:
     """Whatever the comment says, its document keeps to the description."""
     found = {}
     for name, report in sample_states.every_state().items():
-        site.database.now(lambda c: c.execute(REPORT.delete()))
+        site.database.write_now(lambda c: c.execute(REPORT.delete()))
         site.add_report(report)
         found[name] = problems("readReport", site.get(f"/api/v1/{PUBLIC}/pull/{report.number}").json())
     assert {} == {name: some for name, some in found.items() if some}
@@ -189,5 +189,5 @@ def test_a_private_repository_is_described_alike(site: SiteUnderTest) -> None:
     assert [] == problems("readRun", site.get(f"/api/v1/runs/p?key={key}").json())
     assert [] == problems("readRepository", site.get(f"/api/v1/{PRIVATE}?key={key}").json())
     record = samples.record("a", "", samples.HEAD, 1)
-    site.database.now(runs.save, record, now=1.0)
+    site.database.write_now(runs.save, record, now=1.0)
     assert 200 == site.get(f"/api/v1/runs/{record.id}").status_code

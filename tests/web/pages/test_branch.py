@@ -23,7 +23,7 @@ MAIN = MainCommit(sha="d" * 40, tree=None, parents=(), message="Fast")
 @pytest.fixture
 def watched(site: SiteUnderTest) -> Report:
     """A watched branch and its report."""
-    number = site.database.now(
+    number = site.database.write_now(
         pull_requests.watch_branch, repository=PUBLIC, branch=BRANCH, installation=1, sha="c" * 40, now=NOW
     )
     report = replace(samples.mixed(), number=number, head_branch=BRANCH)
@@ -104,11 +104,13 @@ def test_what_landed_is_said(
     head = LandingHead(sha="c" * 40, branch=BRANCH)
     landing = Landing(head=head, commit=MAIN, known=known)
     number = watched.number
-    held = site.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW + 1, lease=30.0)
+    held = site.database.write_now(queue.claim, PULL_REQUEST, owner="me", now=NOW + 1, lease=30.0)
     assert held is not None
     assert number == held.row["number"]
-    site.database.now(pull_requests.release_pull, held, now=NOW, due=None, values={"head_sha": head.sha})
-    site.database.now(main_branch.save_landings, PUBLIC, "main", [landing], NOW)
+    site.database.write_now(
+        pull_requests.release_pull, held, now=NOW, due=None, values={"head_sha": head.sha}
+    )
+    site.database.write_now(main_branch.save_landings, PUBLIC, "main", [landing], NOW)
     assert f"ccccccc {words}" in ParsedPage(site.get(PAGE).text).text
 
 
@@ -116,6 +118,8 @@ def _open_pull(site: SiteUnderTest) -> None:
     site.add_pull(12)
     held = None
     while held is None or held.row["number"] != 12:
-        held = site.database.now(queue.claim, PULL_REQUEST, owner="me", now=NOW + 1, lease=30.0)
+        held = site.database.write_now(queue.claim, PULL_REQUEST, owner="me", now=NOW + 1, lease=30.0)
         assert held is not None
-    site.database.now(pull_requests.release_pull, held, now=NOW, due=None, values={"head_branch": BRANCH})
+    site.database.write_now(
+        pull_requests.release_pull, held, now=NOW, due=None, values={"head_branch": BRANCH}
+    )

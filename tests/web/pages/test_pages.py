@@ -107,7 +107,7 @@ def test_a_report_on_an_older_commit_says_that_it_is_outdated(site: SiteUnderTes
     """After a push the old verdict is not shown as the new commit's."""
     site.add_report(samples.report(samples.same("04_int8")))
     site.add_pull(4270)
-    site.database.now(lambda c: c.execute(PULL_REQUEST.update().values(head_sha=samples.OLDER)))
+    site.database.write_now(lambda c: c.execute(PULL_REQUEST.update().values(head_sha=samples.OLDER)))
     text = site.get(PULL).text
     assert "was pushed after this report" in text
     assert "data-live" in text
@@ -140,7 +140,7 @@ def test_what_does_not_exist_is_one_clear_page(path: str, site: SiteUnderTest) -
 
 def test_a_missing_database_is_one_clear_page(site: SiteUnderTest) -> None:
     """Where the database is away, the page says so with 503 and when to come back."""
-    site.database.now(PULL_REQUEST.drop)
+    site.database.write_now(PULL_REQUEST.drop)
     answer = site.get(f"/{PUBLIC}")
     assert (503, "30") == (answer.status_code, answer.headers["retry-after"])
     assert "The pages cannot be read right now" in answer.text
@@ -216,7 +216,7 @@ def test_a_case_draws_its_curves_from_the_runs_themselves(site: SiteUnderTest) -
     site.add_report(samples.report(row))
     for record, seconds in ((row.base_runs[0], 0.2294), (row.head_runs[0], 0.2434)):
         measured = measure(run_log(Shape(step_seconds=seconds, steps=40, stalls={12: 9.0})))
-        site.database.now(runs.save, record, now=samples.NOW, measured=measured)
+        site.database.write_now(runs.save, record, now=samples.NOW, measured=measured)
     page = ParsedPage(site.get(PULL).text)
     losses, times = [words for words in page.values("aria-label") if "by step." in words]
     assert losses.startswith("Loss by step. main: 10.87 at step 0")

@@ -36,7 +36,7 @@ def _run_page(site: SiteUnderTest, standing: RunStatus) -> str:
         written = msgspec.json.encode(standing).decode()
         connection.execute(update(RUN).values(standing=written, state=standing.state))
 
-    site.database.now(put)
+    site.database.write_now(put)
     answer = site.get(f"/runs/{FIRST.record.id}")
     assert answer.status_code == 200
     return str(answer.text)

@@ -79,12 +79,12 @@ def database(module_database: Database) -> Database:
 
 
 def _empty(database: Database) -> None:
-    database.now(lambda connection: connection.execute(DELIVERY.delete()))
+    database.write_now(lambda connection: connection.execute(DELIVERY.delete()))
 
 
 def _recorded(database: Database) -> list[str]:
     query = select(DELIVERY.c.id).order_by(DELIVERY.c.received, DELIVERY.c.id)
-    return list(database.now(lambda connection: connection.execute(query).scalars().all()))
+    return list(database.write_now(lambda connection: connection.execute(query).scalars().all()))
 
 
 def _chore(database: Database, log: Log) -> DeliveryBackfill:
@@ -95,7 +95,7 @@ def test_what_arrived_is_left_alone_and_what_did_not_is_taken(database: Database
     """Oldest first, each once however often GitHub tried it; kinds that ask nothing are not fetched."""
     log = Log()
     arrived = Delivery(id="b", event="push", payload=b'{"a":1}', received=NOW)
-    database.now(deliveries.record, [arrived])
+    database.write_now(deliveries.record, [arrived])
     for guid, at in (("a", NOW), ("b", NOW + 1), ("c", NOW + 2), ("a", NOW + 3)):
         log.send(guid, at)
     log.send("d", NOW + 4, event="workflow_run", action="completed")
@@ -110,7 +110,7 @@ def test_a_webhook_that_comes_after_all_is_the_same_row(database: Database) -> N
     log.send("a", NOW)
     asyncio.run(_chore(database, log)(None))
     late = Delivery(id="a", event="push", payload=b'{ "a" : 1 }', received=NOW + 60)
-    database.now(deliveries.record, [late])
+    database.write_now(deliveries.record, [late])
     assert ["a"] == _recorded(database)
 
 
@@ -172,7 +172,7 @@ def test_nothing_is_ever_lost_or_taken_twice(module_database: Database, data: st
         log.send(f"{n}", NOW + 30 * n - data.draw(st.floats(0, OVERLAP_SECONDS - 400)))
         if data.draw(st.booleans()):
             arrived = Delivery(id=f"{n}", event="push", payload=b'{"a": 1}', received=NOW)
-            module_database.now(deliveries.record, [arrived])
+            module_database.write_now(deliveries.record, [arrived])
         if data.draw(st.booleans()):
             log.failing = {f"{data.draw(st.integers(0, n))}"} if data.draw(st.booleans()) else set()
             mark = _tried(chore, mark)

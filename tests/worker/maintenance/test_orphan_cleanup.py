@@ -35,8 +35,8 @@ NAME = FIRST.job.name
 @pytest.fixture
 def process(database: Database, tmp_path: Path) -> RunProcess:
     """A process with one launched run."""
-    database.now(pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=NOW)
-    database.now(runs.plan_runs, [FIRST], repository="acme/maxtext", number=7, now=NOW)
+    database.write_now(pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=NOW)
+    database.write_now(runs.plan_runs, [FIRST], repository="acme/maxtext", number=7, now=NOW)
     store = open_store(f"file:{tmp_path / 'artifacts'}")
     made = RunProcess(database=database, cluster=FakeCluster(), artifacts=store, clock=[NOW])
     made.step()
@@ -94,7 +94,7 @@ def test_a_job_whose_run_somebody_moves_right_now_is_left_for_later(process: Run
     process.cluster.ends(NAME)
     process.later()
     process.clock[0] += GRACE_SECONDS
-    taken = process.database.now(
+    taken = process.database.write_now(
         queue.claim_row, RUN, key={"id": FIRST.record.id}, owner="other", now=process.clock[0], lease=60.0
     )
     assert taken is not None
@@ -108,7 +108,7 @@ def test_sweeping_leaves_the_row_as_it_was(process: RunProcess) -> None:
     process.later()
     assert _sweep(process, after=GRACE_SECONDS) == {NAME}
     assert process.step() == 0
-    found = process.database.now(
+    found = process.database.write_now(
         queue.claim_row, RUN, key={"id": FIRST.record.id}, owner="x", now=process.clock[0], lease=1.0
     )
     assert found is not None
@@ -147,10 +147,12 @@ def test_what_was_set_aside_for_an_attempt_that_is_over_is_given_back(process: R
     wide = BudgetLimits(concurrent_runs=9, chip_hours_per_day=1e6)
     for attempt in (1, 2):
         wish = AdmissionRequest(run=FIRST.record.id, attempt=attempt, place="p/z/c")
-        assert process.database.now(spend.admit, wish, wide, now=NOW) is None
-    process.database.now(lambda connection: connection.execute(update(RUN).values(attempt=2)))
+        assert process.database.write_now(spend.admit, wish, wide, now=NOW) is None
+    process.database.write_now(lambda connection: connection.execute(update(RUN).values(attempt=2)))
     _sweep(process)
-    given_back = [process.database.now(spend.is_reserved, FIRST.record.id, attempt) for attempt in (1, 2)]
+    given_back = [
+        process.database.write_now(spend.is_reserved, FIRST.record.id, attempt) for attempt in (1, 2)
+    ]
     assert given_back == [False, True]
 
 
@@ -162,7 +164,7 @@ def test_a_run_that_a_wrong_clock_put_to_sleep_is_woken(process: RunProcess) -> 
 
     year = NOW + 365 * 86400.0
     for values in ({"due": year}, {"due": None}, {"lease_until": year}):
-        process.database.now(put, **values)
+        process.database.write_now(put, **values)
         process.later()
         assert process.step() == 0
         _sweep(process)
@@ -186,7 +188,9 @@ def test_a_place_that_does_not_answer_does_not_keep_others_from_being_swept(proc
     other = replace(FIRST.job, place=None, name="mv-04-int8-0000000000000000")
     record = replace(FIRST.record, id="0000000000000000", key="0000000000000000", place=None)
     both = [FIRST, replace(FIRST, record=record, job=other)]
-    process.database.now(runs.plan_runs, both, repository="acme/maxtext", number=7, now=process.clock[0])
+    process.database.write_now(
+        runs.plan_runs, both, repository="acme/maxtext", number=7, now=process.clock[0]
+    )
     process.step()
     here = process.cluster
     here.ends(other.name)
@@ -209,10 +213,10 @@ def test_a_real_job_of_this_machine_is_ended_and_forgotten(database: Database, t
     bench = LocalBench(tmp_path)
     one = planned_run(place=None)
     job = replace(bench.job(one.job.name, "sleep 60"), case=one.job.case)
-    database.now(pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=NOW)
+    database.write_now(pull_requests.enqueue, repository="acme/maxtext", number=7, installation=1, now=NOW)
     planned_here = replace(one, job=job)
-    database.now(runs.plan_runs, [planned_here], repository="acme/maxtext", number=7, now=NOW)
-    database.now(runs.save, replace(one.record, state=RunState.CANCELLED), now=NOW)
+    database.write_now(runs.plan_runs, [planned_here], repository="acme/maxtext", number=7, now=NOW)
+    database.write_now(runs.save, replace(one.record, state=RunState.CANCELLED), now=NOW)
     run_async(bench.cluster.launch(job))
     bench.until(job.name, JobState.RUNNING)
     clusters = ClusterRegistry(local=bench.cluster, open_place=lambda _: Closed())
@@ -226,6 +230,6 @@ def test_a_real_job_of_this_machine_is_ended_and_forgotten(database: Database, t
 
 
 def _row(database: Database, run: str) -> dict[str, object]:
-    taken = database.now(queue.claim_row, RUN, key={"id": run}, owner="x", now=NOW + 2e6, lease=1.0)
+    taken = database.write_now(queue.claim_row, RUN, key={"id": run}, owner="x", now=NOW + 2e6, lease=1.0)
     assert taken is not None
     return dict(taken.row)

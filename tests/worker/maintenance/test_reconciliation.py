@@ -75,17 +75,17 @@ def test_a_pull_request_that_nobody_told_us_of_is_looked_at(database: Database) 
         pulls={"acme/maxtext": (PULL,), "acme/other": (replace(PULL, number=3),)},
     )
     _reconcile(database, listing)
-    assert database.now(pull_requests.find_pull, "acme/maxtext", 7) is not None
-    assert database.now(pull_requests.find_pull, "acme/other", 3) is not None
+    assert database.write_now(pull_requests.find_pull, "acme/maxtext", 7) is not None
+    assert database.write_now(pull_requests.find_pull, "acme/other", 3) is not None
     assert ["acme/away", "acme/maxtext", "acme/other"] == [
-        one.full_name for one in database.now(repositories.list_repositories) if one.active
+        one.full_name for one in database.write_now(repositories.list_repositories) if one.active
     ]
 
 
 def test_main_is_looked_at_too(database: Database) -> None:
     """A push to it may have been missed."""
     _reconcile(database, Listing(pulls={"acme/maxtext": (PULL,)}))
-    held = database.now(queue.claim, MAIN_BRANCH, owner="me", now=NOW, lease=30.0)
+    held = database.write_now(queue.claim, MAIN_BRANCH, owner="me", now=NOW, lease=30.0)
     assert held is not None
     assert "acme/maxtext" == held.row["repository"]
 
@@ -94,6 +94,6 @@ def test_a_repository_that_no_installation_lists_is_let_alone(database: Database
     """The delivery that said so was missed."""
     _reconcile(database, Listing(pulls={"acme/maxtext": (PULL,)}))
     _reconcile(database, Listing(installed={}))
-    kept = database.now(repositories.find_repository, "acme/maxtext")
+    kept = database.write_now(repositories.find_repository, "acme/maxtext")
     assert kept is not None
     assert not kept.active
