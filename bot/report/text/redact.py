@@ -201,7 +201,7 @@ RULES = (
 )  # fmt: skip
 
 # GET /?next=gs%3A%2F%2Fbench%2Frun
-_PERCENT_ENCODED = re.compile(r"[^\s\"'<>]{0,2000}%[0-9A-Fa-f]{2}[^\s\"'<>]{0,2000}")
+_PERCENT_ENCODED = re.compile(r"(?<![^\s\"'<>])[^\s\"'<>%]*+%[^\s\"'<>]*+")
 
 # … AWS_SECRET_ACCESS_KEY=Vmtzkzk6yExnbFbKPdAl⏎0j/HVgvCWltQX7D0M5Pf
 _LINE_BREAK_IN_WORD = re.compile(
