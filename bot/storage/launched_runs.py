@@ -245,7 +245,7 @@ def cancel_run(connection: Connection, run: str, *, now: float) -> bool:
     cancelled = connection.execute(
         update(RUN)
         .where(RUN.c.id == run, RUN.c.job.is_not(None), RUN.c.state.not_in(TERMINAL_STATES))
-        .values(wish=OperatorAction.CANCEL, due=now)
+        .values(operator_action=OperatorAction.CANCEL, due=now)
     )
     return cancelled.rowcount == 1
 

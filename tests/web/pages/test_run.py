@@ -28,13 +28,13 @@ PAST = PastAttempt(
 )
 
 
-def _run_page(site: SiteUnderTest, standing: RunStatus) -> str:
+def _run_page(site: SiteUnderTest, status: RunStatus) -> str:
     """The page of a run that stands so."""
 
     def put(connection: Connection) -> None:
         runs.plan_runs(connection, [FIRST], repository=PUBLIC, number=7, now=NOW)
-        written = msgspec.json.encode(standing).decode()
-        connection.execute(update(RUN).values(standing=written, state=standing.state))
+        written = msgspec.json.encode(status).decode()
+        connection.execute(update(RUN).values(status=written, state=status.state))
 
     site.database.write_now(put)
     answer = site.get(f"/runs/{FIRST.record.id}")
@@ -44,10 +44,10 @@ def _run_page(site: SiteUnderTest, standing: RunStatus) -> str:
 
 def test_a_run_that_is_tried_again_shows_its_past_attempts(site: SiteUnderTest) -> None:
     """When, how far, why, and what the cluster said: as text, whatever it holds."""
-    standing = RunStatus(
+    status = RunStatus(
         name=f"{PAST.name}-2", timeout_seconds=600, state=RunState.QUEUED, attempt=2, past=(PAST,)
     )
-    page = _run_page(site, standing)
+    page = _run_page(site, status)
     assert "queued: attempt 2, since it was preempted" in page
     assert "Attempts before this one" in page
     assert "by &lt;script&gt;alert(1)&lt;/script&gt; in ns" in page
@@ -78,8 +78,8 @@ def test_the_page_says_how_a_run_stands_now(
     site: SiteUnderTest, changes: dict[str, object], words: str
 ) -> None:
     """Read when it is asked for, whatever the comment said last."""
-    standing = RunStatus(name="mv-a", timeout_seconds=600)
-    page = _run_page(site, replace(standing, **changes))
+    status = RunStatus(name="mv-a", timeout_seconds=600)
+    page = _run_page(site, replace(status, **changes))
     assert words in page
 
 
