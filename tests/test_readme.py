@@ -8,7 +8,6 @@ import yaml
 
 from bot import config
 from bot.commands import permission_lookup
-from bot.commands.grammar import USAGE
 from bot.github.limits import WRITES_PER_HOUR, WRITES_PER_MINUTE
 from bot.report.check import CONCLUSIONS, CheckOutcome
 from bot.report.comment import help_text
@@ -19,6 +18,7 @@ from bot.verdict.judgement import Margins
 from bot.web.api.openapi import OPERATIONS
 from bot.webhooks.events import USED_EVENTS
 from bot.worker.pull_decisions import DEBOUNCE_SECONDS
+from tests.commands.usage import USAGE
 
 ROOT = Path(__file__).parent.parent
 

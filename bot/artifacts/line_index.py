@@ -55,11 +55,6 @@ class LineIndex(Struct, frozen=True):
         block = bisect_left(self.ends, line - 1)
         return block * STRIDE, (self.ends[block - 1] if block else 0) + 1
 
-    @property
-    def line_ends(self) -> int:
-        """How many lines end in the log."""
-        return self.ends[-1] if self.ends else 0
-
     def encoded(self) -> bytes:
         """The index as bytes."""
         counts = array("Q", (now - before for now, before in zip(self.ends, [0, *self.ends], strict=False)))

@@ -142,18 +142,6 @@ Command = CaseCommand | StatusCommand | PlanCommand | BaselineCommand | ApproveC
 
 VERBS = tuple(CommandVerb)
 
-USAGE = (
-    "/benchmark run [CASE…] [VARIANT] [--fresh]",
-    "/benchmark rerun [CASE…|failed|all] [VARIANT]",
-    "/benchmark cancel [CASE…] [VARIANT]",
-    "/benchmark status",
-    "/benchmark plan",
-    "/benchmark baseline [REF]",
-    "/benchmark approve SHA",
-    '/benchmark ack CASE [VARIANT] reason="…"',
-    "/benchmark help",
-)
-
 # The closing quotes of each opening quote.
 _CLOSING_QUOTES = {
     '"': '"',

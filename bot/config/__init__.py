@@ -53,7 +53,6 @@ __all__ = [
     "Variant",
     "XpkConfig",
     "json_schema",
-    "problems_of",
     "read_suite",
 ]
 
@@ -66,12 +65,6 @@ def read_suite(text: str, name: str = CONFIG_PATH) -> Suite:
     if isinstance(found, Suite):
         return found
     raise UserError("\n".join(f"{name}:{problem.line}: {problem.text}" for problem in found))
-
-
-def problems_of(text: str) -> tuple[Problem, ...]:
-    """Everything to fix in `text`, by line; nothing where it is a valid configuration."""
-    found = _suite_or_problems(text)
-    return () if isinstance(found, Suite) else found
 
 
 def json_schema() -> dict[str, Any]:

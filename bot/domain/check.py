@@ -17,10 +17,6 @@ MAX_SUMMARY_LENGTH = 65_535
 
 MAX_DESCRIPTION_LENGTH = 140
 
-MAX_ACTIONS = 3
-
-MAX_ACTION_LENGTHS = {"label": 20, "description": 40, "identifier": 20}
-
 
 class Conclusion(StrEnum):
     """How a check ends. GitHub has more conclusions; with these, branch protection works everywhere."""

@@ -56,23 +56,23 @@ class GitHubChecks(Struct, frozen=True):
 
     github: GitHubClient
 
-    async def check(
+    async def write_check_run(
         self, repository: Repository, head_sha: str, text: RenderedCheck, *, key: str, known_id: int | None
     ) -> int:
-        """Make the check run say this; `key` is our own name for it. Returns its id."""
+        """Create or update the check run; `key` is our own name for it. Returns its id."""
         found = known_id if known_id is not None else await self._find(repository, head_sha, key)
         if found is None:
             return await self._create(repository, head_sha, text, key)
         try:
-            left = await self._unsaid(repository, found, text.annotations)
+            left = await self._missing_annotations(repository, found, text.annotations)
             await self._update(repository, found, _check_run_body(text), left)
         except NotFound:
-            # A check run goes with its commit, as a force-push and a cleaning take it.
+            # GitHub deletes a check run with its commit, which a force-push and a garbage collection remove.
             return await self._create(repository, head_sha, text, key)
         return found
 
-    async def status(self, repository: Repository, head_sha: str, text: RenderedCheck) -> None:
-        """Make the newest commit status say this."""
+    async def write_status(self, repository: Repository, head_sha: str, text: RenderedCheck) -> None:
+        """Write a commit status, unless the newest one says this."""
         wanted = {
             "state": _status_state(text.conclusion),
             "context": STATUS_CONTEXT,
@@ -125,7 +125,7 @@ class GitHubChecks(Struct, frozen=True):
     async def _update(
         self, repository: Repository, check_id: int, body: Json, left: Sequence[Annotation]
     ) -> None:
-        """One request, and one more for every fifty remarks beyond the first."""
+        """One request for every `ANNOTATIONS_AT_ONCE` annotations, at least one."""
         path = f"{repository_path(repository)}/check-runs/{check_id}"
         pieces = [left[at : at + ANNOTATIONS_AT_ONCE] for at in range(0, len(left), ANNOTATIONS_AT_ONCE)]
         for piece in pieces or [()]:
@@ -133,10 +133,10 @@ class GitHubChecks(Struct, frozen=True):
                 repository.installation, "PATCH", path, body=_with_annotations(body, piece)
             )
 
-    async def _unsaid(
+    async def _missing_annotations(
         self, repository: Repository, check_id: int, wanted: Sequence[Annotation]
     ) -> list[Annotation]:
-        """The remarks that the check run has not got yet."""
+        """The annotations that the check run lacks."""
         if not wanted:
             return []
         path = f"{repository_path(repository)}/check-runs/{check_id}/annotations"
@@ -151,7 +151,7 @@ def _annotation_key(fields: JsonFields) -> tuple[object, ...]:
 
 
 def _check_run_body(text: RenderedCheck) -> dict[str, object]:
-    """A check run without its remarks; pending where it has no conclusion."""
+    """A check run without its annotations; pending where it has no conclusion."""
     ending: dict[str, object] = {"status": "in_progress"}
     if text.conclusion is not None:
         ending = {"status": "completed", "conclusion": text.conclusion.value}
@@ -208,14 +208,14 @@ PULL_CLOSED = "Nothing is awaited any more: the pull request is closed"
 class CheckApi(Protocol):
     """Writes checks; each call may be repeated."""
 
-    async def check(
+    async def write_check_run(
         self, repository: Repository, head_sha: str, text: RenderedCheck, *, key: str, known_id: int | None
     ) -> int:
-        """Make the check run say this; its id."""
+        """Create or update the check run; returns its id."""
         ...
 
-    async def status(self, repository: Repository, head_sha: str, text: RenderedCheck) -> None:
-        """Make the commit status say this."""
+    async def write_status(self, repository: Repository, head_sha: str, text: RenderedCheck) -> None:
+        """Write the commit status."""
         ...
 
 
@@ -313,11 +313,13 @@ class CheckOutput(Struct, frozen=True, kw_only=True):
         await publication.fence()
         target: CheckTarget = CommitStatus()
         if kind is CheckKind.STATUS:
-            await self.checks.status(repository, head_sha, check)
+            await self.checks.write_status(repository, head_sha, check)
         else:
             known_id = _known_id(state, head_sha)
             target = CheckRun(
-                await self.checks.check(repository, head_sha, check, key=check_key(number), known_id=known_id)
+                await self.checks.write_check_run(
+                    repository, head_sha, check, key=check_key(number), known_id=known_id
+                )
             )
         return PostedCheck(head_sha=head_sha, target=target, digest=digest, pending=check.conclusion is None)
 

@@ -72,9 +72,11 @@ class MergeQueueStep(Struct, frozen=True, kw_only=True):
         self, repository: Repository, group: MergeGroup, text: RenderedCheck, kind: CheckKind
     ) -> None:
         if kind is CheckKind.STATUS:
-            await self.checks.status(repository, group.head_sha, text)
+            await self.checks.write_status(repository, group.head_sha, text)
         else:
-            await self.checks.check(repository, group.head_sha, text, key=MERGE_GROUP_KEY, known_id=None)
+            await self.checks.write_check_run(
+                repository, group.head_sha, text, key=MERGE_GROUP_KEY, known_id=None
+            )
 
     async def _text(self, group: MergeGroup, checks: CheckConfig) -> RenderedCheck:
         conclusion = conclude(CheckOutcome.NOTHING, gates=checks.fail_on_regression)

@@ -66,17 +66,15 @@ def may_start_runs(row: PullRow, run_requests: Iterable[RunRequest], now: float)
     )
 
 
-def has_something_to_say(
-    loaded: LoadedSuite, row: PullRow, pull: Subject, changed_paths: Sequence[str]
-) -> bool:
-    """Whether there is anything to say about a push that does not edit the configuration."""
+def should_comment(loaded: LoadedSuite, row: PullRow, pull: Subject, changed_paths: Sequence[str]) -> bool:
+    """Whether a push that does not edit the configuration gets a comment, with or without a valid suite."""
     if loaded.suite is None:
         return loaded.problem is not None or bool(row.commands)
     return wants_comment(loaded.suite, row, pull, changed_paths)
 
 
 def wants_comment(suite: Suite, row: PullRow, pull: Subject, changed_paths: Sequence[str]) -> bool:
-    """Whether there is anything to say: somebody asked, there is a comment, or the push runs
+    """Whether there is anything to say with this suite: somebody asked, there is a comment, or the push runs
     automatically."""
     if isinstance(row.comment, PostedComment | DirtyComment) or row.commands:
         return True

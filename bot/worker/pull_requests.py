@@ -40,7 +40,6 @@ from bot.storage.pull_requests import InterimAnalyses, PullRow
 from bot.storage.queue import Claim
 from bot.worker.pull_decisions import (
     at_current_head,
-    has_something_to_say,
     import_queries,
     last_commands,
     load_conversation,
@@ -48,6 +47,7 @@ from bot.worker.pull_decisions import (
     not_measured_reason,
     pull_values,
     report_request,
+    should_comment,
     with_conversation,
 )
 from bot.worker.pull_loader import HeadLoader, PullLoader
@@ -148,7 +148,7 @@ class PullStep(Struct, frozen=True, kw_only=True):
         loaded = await self.suites.read(current.repository)
         facts = await self.heads.load(current.repository, current.pull)
         edits_config = CONFIG_PATH in facts.changed_paths
-        if edits_config or has_something_to_say(loaded, current.row, current.pull, facts.changed_paths):
+        if edits_config or should_comment(loaded, current.row, current.pull, facts.changed_paths):
             built = await self._build(current, facts, loaded)
             if edits_config:
                 preview = await self.suites.preview(current.repository, current.pull.head_sha)

@@ -24,7 +24,7 @@ def test_the_line_of_every_place_is_known(lengths: list[int], piece: int) -> Non
     for at in range(0, len(text), piece):
         counter.feed(text[at : at + piece])
     index = counter.index()
-    assert (len(text), len(lengths)) == (index.size, index.line_ends)
+    assert (len(text), len(lengths)) == (index.size, sum(index.ends[-1:]))
     for offset in {0, len(text) // 2, len(text)}:
         at, number = index.before(offset)
         assert text.count(b"\n", 0, at) + 1 == number
@@ -60,6 +60,6 @@ def test_a_log_that_was_read_has_its_index_already(tmp_path: Path, monkeypatch: 
     source = Logs(shelf).open(store.uri("a.log"))
     found = shelf.find(source.identity)
     assert found is not None
-    assert text.count("\n") == found.line_ends
+    assert text.count("\n") == found.ends[-1]
     other = LogFile(name="a.log", size=1, updated=0.0, generation="another")
     assert None is shelf.find(content_identity(store.uri("a.log"), other.generation))

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from bot.commands.grammar import (
     MAX_COMMANDS,
-    USAGE,
     AcknowledgeCommand,
     ApproveCommand,
     BaselineCommand,
@@ -24,6 +23,7 @@ from bot.commands.grammar import (
 )
 from bot.commands.scope import ResolvedScope, resolve_scope
 from tests.commands.grammar_tables import READ, RESOLVED
+from tests.commands.usage import USAGE
 
 CASES = ("03_dropout", "04_int8", "10_shardy_true", "11_optimizer_offload_false", "nnx_only", "both")
 

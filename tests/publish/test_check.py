@@ -51,7 +51,7 @@ class Wall:
     written: list[tuple[str, RenderedCheck, int | None]] = field(default_factory=list)
     statuses: list[RenderedCheck] = field(default_factory=list)
 
-    async def check(
+    async def write_check_run(
         self, repository: Repository, head_sha: str, text: RenderedCheck, *, key: str, known_id: int | None
     ) -> int:
         """Keep a check; ids count from 1."""
@@ -59,7 +59,7 @@ class Wall:
         self.written.append((head_sha, text, known_id))
         return known_id or len(self.written)
 
-    async def status(self, repository: Repository, head_sha: str, text: RenderedCheck) -> None:
+    async def write_status(self, repository: Repository, head_sha: str, text: RenderedCheck) -> None:
         """Keep a status."""
         assert (repository, head_sha) == (ACME, HEAD)
         self.statuses.append(text)

@@ -36,10 +36,10 @@ def _remarks(count: int, first: int = 1) -> tuple[Annotation, ...]:
 
 async def test_a_check_is_created_once_and_edited_after(hub: Hub) -> None:
     """The second text goes to the same check run; its button and its page are there."""
-    keeper, head = GitHubChecks(hub.github), hub.git.head("main")
-    first = await keeper.check(hub.repository, head, TEXT, key=KEY, known_id=None)
+    checks, head = GitHubChecks(hub.github), hub.git.head("main")
+    first = await checks.write_check_run(hub.repository, head, TEXT, key=KEY, known_id=None)
     again = _text(conclusion=Conclusion.FAILURE, title="🔴 1 slower")
-    assert first == await keeper.check(hub.repository, head, again, key=KEY, known_id=first)
+    assert first == await checks.write_check_run(hub.repository, head, again, key=KEY, known_id=first)
     (made,) = hub.stand_in.state.checks.values()
     assert (made.status, made.conclusion, made.title) == ("completed", "failure", "🔴 1 slower")
     assert (made.details_url, [one["identifier"] for one in made.actions]) == (TEXT.url, ["rerun"])
@@ -47,47 +47,47 @@ async def test_a_check_is_created_once_and_edited_after(hub: Hub) -> None:
 
 async def test_a_check_whose_making_got_no_answer_is_found_again(hub: Hub) -> None:
     """GitHub made it and said 502: the next attempt looks for it by our own name, and edits it."""
-    keeper, head = GitHubChecks(hub.github), hub.git.head("main")
+    checks, head = GitHubChecks(hub.github), hub.git.head("main")
     hub.stand_in.fail_next("POST", "/check-runs", status=502, after=True)
     with pytest.raises(TransientError):
-        await keeper.check(hub.repository, head, TEXT, key=KEY, known_id=None)
+        await checks.write_check_run(hub.repository, head, TEXT, key=KEY, known_id=None)
     hub.contract.violations.clear()
-    found = await keeper.check(hub.repository, head, TEXT, key=KEY, known_id=None)
+    found = await checks.write_check_run(hub.repository, head, TEXT, key=KEY, known_id=None)
     assert [found] == list(hub.stand_in.state.checks)
 
 
 async def test_another_pull_requests_check_on_the_same_commit_is_left_alone(hub: Hub) -> None:
     """Two pull requests may have one head: each has a check run of its own."""
-    keeper, head = GitHubChecks(hub.github), hub.git.head("main")
-    first = await keeper.check(hub.repository, head, TEXT, key="pull 6", known_id=None)
-    second = await keeper.check(hub.repository, head, TEXT, key=KEY, known_id=None)
+    checks, head = GitHubChecks(hub.github), hub.git.head("main")
+    first = await checks.write_check_run(hub.repository, head, TEXT, key="pull 6", known_id=None)
+    second = await checks.write_check_run(hub.repository, head, TEXT, key=KEY, known_id=None)
     assert first != second
 
 
 async def test_a_pending_check_is_concluded_later(hub: Hub) -> None:
     """Without a conclusion it is in progress."""
-    keeper, head = GitHubChecks(hub.github), hub.git.head("main")
-    made = await keeper.check(hub.repository, head, _text(conclusion=None), key=KEY, known_id=None)
+    checks, head = GitHubChecks(hub.github), hub.git.head("main")
+    made = await checks.write_check_run(hub.repository, head, _text(conclusion=None), key=KEY, known_id=None)
     states = [hub.stand_in.state.checks[made].status]
-    await keeper.check(hub.repository, head, TEXT, key=KEY, known_id=made)
+    await checks.write_check_run(hub.repository, head, TEXT, key=KEY, known_id=made)
     assert ["in_progress", "completed"] == [*states, hub.stand_in.state.checks[made].status]
 
 
 async def test_many_remarks_come_in_fifties_and_each_once(hub: Hub) -> None:
     """GitHub takes 50 a request and adds what it is sent: what stands there is not sent again."""
-    keeper, head = GitHubChecks(hub.github), hub.git.head("main")
+    checks, head = GitHubChecks(hub.github), hub.git.head("main")
     many = _remarks(2 * ANNOTATIONS_AT_ONCE + 3)
-    made = await keeper.check(hub.repository, head, _text(annotations=many), key=KEY, known_id=None)
+    made = await checks.write_check_run(hub.repository, head, _text(annotations=many), key=KEY, known_id=None)
     more = _text(annotations=(*many, *_remarks(1, first=900)))
-    await keeper.check(hub.repository, head, more, key=KEY, known_id=made)
+    await checks.write_check_run(hub.repository, head, more, key=KEY, known_id=made)
     written = [one["message"] for one in hub.stand_in.state.checks[made].annotations]
     assert [one.message for one in more.annotations] == written
 
 
 async def test_a_check_that_went_with_its_commit_is_made_anew(hub: Hub) -> None:
     """Its id leads nowhere: a new one is created."""
-    keeper, head = GitHubChecks(hub.github), hub.git.head("main")
-    made = await keeper.check(hub.repository, head, TEXT, key=KEY, known_id=5)
+    checks, head = GitHubChecks(hub.github), hub.git.head("main")
+    made = await checks.write_check_run(hub.repository, head, TEXT, key=KEY, known_id=5)
     hub.contract.violations.clear()
     assert [made] == list(hub.stand_in.state.checks)
 
@@ -96,7 +96,7 @@ async def test_a_missing_permission_is_told_with_its_name(hub: Hub) -> None:
     """The operator reads what to grant."""
     hub.stand_in.state.permissions["checks"] = "read"
     with pytest.raises(UserError, match="needs one of these permissions: checks=write"):
-        await GitHubChecks(hub.github).check(
+        await GitHubChecks(hub.github).write_check_run(
             hub.repository, hub.git.head("main"), TEXT, key=KEY, known_id=None
         )
     hub.contract.violations.clear()
@@ -104,9 +104,9 @@ async def test_a_missing_permission_is_told_with_its_name(hub: Hub) -> None:
 
 async def test_a_status_is_written_when_it_says_something_new(hub: Hub) -> None:
     """The same text is not posted twice, whoever remembers; `skipped` is a word statuses do not have."""
-    keeper, head = GitHubChecks(hub.github), hub.git.head("main")
+    checks, head = GitHubChecks(hub.github), hub.git.head("main")
     for conclusion in (None, Conclusion.SKIPPED, Conclusion.SKIPPED, Conclusion.FAILURE):
-        await keeper.status(hub.repository, head, _text(conclusion=conclusion, title="🔴 " + "x" * 200))
+        await checks.write_status(hub.repository, head, _text(conclusion=conclusion, title="🔴 " + "x" * 200))
     said = hub.stand_in.state.statuses
     assert ["pending", "success", "failure"] == [one.state for one in said]
     assert {("maxview", "x" * 139 + "…", TEXT.url)} == {

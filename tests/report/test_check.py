@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from bot.domain.check import MAX_ACTION_LENGTHS, MAX_ACTIONS, MAX_SUMMARY_LENGTH, AnnotationLevel, Conclusion
+from bot.domain.check import MAX_SUMMARY_LENGTH, AnnotationLevel, Conclusion
 from bot.logs.facts import Failure
 from bot.report.check import (
     CONCLUSIONS,
@@ -17,6 +17,11 @@ from bot.report.check import (
 from bot.report.model import CaseReport, Report, RowState
 from tests.report.sample_states import accepted, every_state
 from tests.report.samples import NNX_FAILURE, case, failing, same, slower
+
+MAX_ACTIONS = 3
+
+MAX_ACTION_LENGTHS = {"label": 20, "description": 40, "identifier": 20}
+"""GitHub's: https://docs.github.com/en/rest/checks/runs#create-a-check-run"""
 
 REPORTS = every_state()
 

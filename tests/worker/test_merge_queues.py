@@ -33,7 +33,7 @@ class Wall:
     statuses: list[RenderedCheck] = field(default_factory=list)
     refusal: UserError | None = None
 
-    async def check(
+    async def write_check_run(
         self, repository: Repository, head_sha: str, text: RenderedCheck, *, key: str, known_id: int | None
     ) -> int:
         """Keep a check, which is looked for by its key."""
@@ -42,7 +42,7 @@ class Wall:
         self.checks[key] = text
         return 1
 
-    async def status(self, repository: Repository, head_sha: str, text: RenderedCheck) -> None:
+    async def write_status(self, repository: Repository, head_sha: str, text: RenderedCheck) -> None:
         """Keep a status."""
         assert (NAME, HEAD) == (repository.full_name, head_sha)
         self._refuse()

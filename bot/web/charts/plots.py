@@ -54,7 +54,7 @@ def hover_areas(
     known = {name: dict(line) for name, line in lines.items()}
     groups = _step_groups(steps)
     first, span = steps[0], steps[-1] - steps[0]
-    ends = [_midpoint(one[-1], two[0]) for one, two in pairwise(groups)]
+    ends = [(one[-1] + two[0]) / 2 for one, two in pairwise(groups)]
     edges = [first, *ends, steps[-1]]
     return tuple(
         HoverArea(
@@ -75,10 +75,6 @@ def _no_note(_name: str, _step: int) -> str:
 def _step_groups(steps: Sequence[int]) -> list[Sequence[int]]:
     size = -(-len(steps) // MAX_HOVER_AREAS)
     return [steps[at : at + size] for at in range(0, len(steps), size)]
-
-
-def _midpoint(one: int, two: int) -> float:
-    return (one + two) / 2
 
 
 def _hover_text(
