@@ -119,6 +119,13 @@ def test_an_older_database_that_is_half_migrated_is_refused(
     assert [REVISION] == list(kept.scalars())
 
 
+def test_a_database_of_several_revisions_is_refused(empty: Database) -> None:
+    """A second row of `alembic_version` is told in one line, and not as an exception of Alembic."""
+    empty.migrate()
+    empty.write_now(_run("INSERT INTO alembic_version VALUES ('0002')"))
+    assert "it has several revisions (0002, 0" in _refusal(empty)
+
+
 def test_tables_without_a_revision_are_refused(empty: Database) -> None:
     """Somebody else's tables beside ours are let alone."""
     empty.write_now(_run("CREATE TABLE somebody_elses (id INTEGER)", "CREATE TABLE run (id VARCHAR)"))

@@ -47,7 +47,13 @@ def upgrade(engine: Engine) -> None:
 
 def _revision(connection: Connection) -> str | None:
     """The last step that the database took; None where it took none."""
-    revision = MigrationContext.configure(connection).get_current_revision()
+    revisions = MigrationContext.configure(connection).get_current_heads()
+    if len(revisions) > 1:
+        raise UserError(
+            "DATABASE_URL: the database was made by an unreleased commit or is damaged: it has several "
+            f"revisions ({', '.join(sorted(revisions))}); {RESTORE}"
+        )
+    revision = revisions[0] if revisions else None
     known = {step.revision for step in _steps().walk_revisions()}
     if revision is None or revision in known:
         return revision
