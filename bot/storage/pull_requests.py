@@ -209,7 +209,7 @@ def release_pull(
     values = dict(values)
     for output in ("comment", "check"):
         state = PULL_REQUEST.c[f"{output}_state"]
-        for name, changed in ((f"{output}_state", OutputState.CHANGED), (f"{output}_hash", None)):
+        for name, changed in ((f"{output}_state", OutputState.CHANGED), (f"{output}_digest", None)):
             if name in values:
                 values[name] = case((state == OutputState.CHANGED, changed), else_=values[name])
     again = case((PULL_REQUEST.c.wanted != seen, now), else_=due)

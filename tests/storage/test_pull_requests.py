@@ -113,6 +113,25 @@ def test_a_new_head_is_seen_from_now_on(database: Database) -> None:
     assert (row.head_sha, row.head_seen, row.interim_analyses) == ("b" * 40, 30.0, {})
 
 
+@pytest.mark.parametrize("output", ["comment", "check"])
+def test_what_people_change_while_a_row_is_worked_on_keeps_no_digest(database: Database, output: str) -> None:
+    """The digest of our text would fit a comment or check that says something else by now."""
+    _want(database, 10.0)
+    held = _taken(database, 10.0)
+    columns = [PULL_REQUEST.c[f"{output}_state"], PULL_REQUEST.c[f"{output}_digest"]]
+
+    def change(connection: Connection) -> None:
+        connection.execute(PULL_REQUEST.update().values({columns[0]: "changed", columns[1]: None}))
+
+    def found(connection: Connection) -> Row[Any]:
+        return connection.execute(select(*columns)).one()
+
+    database.write_now(change)
+    values = {f"{output}_state": "written", f"{output}_digest": "of our text"}
+    database.write_now(pull_requests.release_pull, held, now=11.0, due=None, values=values)
+    assert tuple(database.write_now(found)) == ("changed", None)
+
+
 def test_a_late_push_resets_no_interim_analyses(database: Database) -> None:
     """Deliveries come out of order: a commit that has a report was the head before. Whether it is again, only
     GitHub knows, so the pull request is due."""
