@@ -8,7 +8,9 @@ import pytest
 
 from tests.structure import sources, tree
 
-GLOSSARY = (Path(__file__).parent.parent / "docs" / "glossary.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parent.parent
+
+GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
 
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
@@ -61,3 +63,14 @@ def test_no_public_name_uses_a_retired_word(retired: str) -> None:
 def test_a_class_of_the_glossary_exists(name: str) -> None:
     """The column "In code" names what is there."""
     assert name in {found for _, found in NAMES}
+
+
+def test_the_glossarys_names_exist() -> None:
+    """What the third column names is in the program."""
+    paths = [*(ROOT / "bot").rglob("*")]
+    texts = [path.read_text(encoding="utf-8") for path in paths if path.suffix == ".py"]
+    written = {word for text in texts for word in re.findall(r"\w+", text)}
+    named = {
+        word for row in ROWS for name in re.findall(r"`[^`]+`", row[2]) for word in re.findall(r"\w+", name)
+    }
+    assert set() == named - written - {path.stem for path in paths}

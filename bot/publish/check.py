@@ -254,7 +254,7 @@ class CheckOutput(Struct, frozen=True, kw_only=True):
         comment = await self.render(report)
         check = check_text(
             report,
-            conclusion=None if waits else conclude(outcome, gates=config.fail_on_regression),
+            conclusion=None if waits else conclude(outcome, fail_on_regression=config.fail_on_regression),
             body=comment.body,
             changed_paths=content.changed_paths,
             url=comment.url,

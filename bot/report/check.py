@@ -123,10 +123,10 @@ def _is_regression(row: CaseReport) -> bool:
     return STATES[row.state].severity is Severity.RED and row.acknowledged is None
 
 
-def conclude(found: CheckOutcome, *, gates: bool) -> Conclusion:
-    """The conclusion of the check; `gates`: the repository wants a regression to fail."""
-    ending = CONCLUSIONS[found]
-    return ending.gated if gates else ending.usual
+def conclude(outcome: CheckOutcome, *, fail_on_regression: bool) -> Conclusion:
+    """The conclusion of the check, as the repository wants it."""
+    ending = CONCLUSIONS[outcome]
+    return ending.gated if fail_on_regression else ending.usual
 
 
 def check_text(

@@ -16,8 +16,8 @@ from bot.verdict.noise import PastRun
 MAX_POINTS = 20_000
 """Newest runs of a case that are read: two years of one an hour."""
 
-STRIP_POINTS = 60
-"""Runs of a strip: two months of one a day, and enough to tell a change of level from noise."""
+SPARKLINE_POINTS = 60
+"""Runs of a sparkline: two months of one a day, and enough to distinguish a change of level from noise."""
 
 STEP_TIME = "steady_step_seconds"
 
@@ -56,7 +56,7 @@ class CaseHistory(Struct, frozen=True, kw_only=True):
 
 
 def case_histories(
-    connection: Connection, repository: str, branch: str, *, most: int = STRIP_POINTS
+    connection: Connection, repository: str, branch: str, *, most: int = SPARKLINE_POINTS
 ) -> tuple[CaseHistory, ...]:
     """The newest measured runs of every case and variant on a branch (by its slug), by name."""
     found = (

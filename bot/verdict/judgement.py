@@ -1,4 +1,4 @@
-"""The values of the room: what was measured of a run, what a comparison says, and why it says so."""
+"""The values of `bot.verdict`: what was measured of a run, what a comparison says, and why it says so."""
 
 from enum import StrEnum
 
@@ -348,8 +348,8 @@ class TimingDecision(Struct, frozen=True, kw_only=True):
 
     `change` is ln(head/base), `mde` the change that 4 of 5 comparisons detect, `se` the standard error, `n`
     the runs of base and head. `main_runs` of main's runs are pooled with base's in `base_seconds`, the level
-    that head was compared with. `more_runs` is how many further runs a side would settle it, if any can.
-    Names in JSON differ where reports were stored under an older word.
+    that head was compared with. `more_runs` is how many further runs a side would settle it, if any can. Some
+    fields have other names in stored JSON, which older reports have.
     """
 
     verdict: TimingVerdict

@@ -79,7 +79,7 @@ class MergeQueueStep(Struct, frozen=True, kw_only=True):
             )
 
     async def _text(self, group: MergeGroup, checks: CheckConfig) -> RenderedCheck:
-        conclusion = conclude(CheckOutcome.NOTHING, gates=checks.fail_on_regression)
+        conclusion = conclude(CheckOutcome.NOTHING, fail_on_regression=checks.fail_on_regression)
         if group.pull is None:
             title = "Not measured: this is a merge queue's commit; the heads of its pull requests are"
             return RenderedCheck(conclusion=conclusion, title=title, summary=f"{title}.", url="")

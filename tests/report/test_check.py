@@ -61,7 +61,7 @@ def test_only_a_green_or_acknowledged_report_is_a_success() -> None:
     """Missing data is never green, in any state of a report."""
     for report in REPORTS.values():
         found = check_outcome(report)
-        success = conclude(found, gates=False) is Conclusion.SUCCESS
+        success = conclude(found, fail_on_regression=False) is Conclusion.SUCCESS
         assert success == (found in {CheckOutcome.GREEN, CheckOutcome.ACKNOWLEDGED})
     assert CheckOutcome.AWAITED == check_outcome(_report(case("a", RowState.NO_RUN)))
     assert CheckOutcome.UNDECIDED == check_outcome(_report(same("b"), case("a", RowState.NO_RUN)))

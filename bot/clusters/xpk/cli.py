@@ -230,7 +230,7 @@ class XpkCli:
         await self._gcloud((*words, *dns, f"--project={place.project}"), kubeconfig=path)
         return path
 
-    async def pinned(self, image: str, project: str) -> str:
+    async def resolve_image(self, image: str, project: str) -> str:
         """The image by its digest; unchanged where its registry is not Google's and cannot be asked.
 
         Raises `TransientError` where Google's registry has no such image: xpk would refuse it too.

@@ -112,7 +112,7 @@ class XpkCluster:
             await opened.aclose()
 
     async def _create(self, api: KubernetesApi, job: Job, place: ClusterPlace) -> None:
-        image = await self._programs.pinned(job.image, place.project)
+        image = await self._programs.resolve_image(job.image, place.project)
         number = await self._programs.project_number(place.project)
         words = cli.create_arguments(job, place, image=image, app=self._app, project_number=number)
         try:

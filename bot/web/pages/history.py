@@ -495,7 +495,7 @@ def _requested_points(
     key = next((key for key in keys if variant in {None, key[1]}), None)
     if key is None:
         raise UnknownName("No measured run of this case is known", "Name one as ?case=…&variant=….")
-    points = histories.history_points(connection, repository, branch, key, most=histories.STRIP_POINTS)
+    points = histories.history_points(connection, repository, branch, key, most=histories.SPARKLINE_POINTS)
     return CaseHistory(case=key[0], variant=key[1], points=points)
 
 

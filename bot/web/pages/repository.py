@@ -12,7 +12,7 @@ from bot.domain.pull_request import SubjectKind, branch_slug
 from bot.report.documents import SCHEMA_VERSION, json_number, shift_response
 from bot.report.wording import counted, iso_time, signed_percent
 from bot.storage import histories, pull_requests, reports, repositories
-from bot.storage.histories import STRIP_POINTS, CaseHistory, ComparableSeries, HistoryPoint
+from bot.storage.histories import SPARKLINE_POINTS, CaseHistory, ComparableSeries, HistoryPoint
 from bot.storage.pull_requests import PullRow
 from bot.storage.reports import ReportListing
 from bot.verdict.noise import LevelShift, level_shifts
@@ -191,7 +191,7 @@ def health_problem(history: CaseHistory, branch: str, now: float) -> str:
     good = last_good(history.points)
     name = case_title(history.case, history.variant)
     if good is None:
-        some = "" if len(history.points) < STRIP_POINTS else " newest"
+        some = "" if len(history.points) < SPARKLINE_POINTS else " newest"
         return f"{branch} has had no good run of {name} in its {len(history.points)}{some} runs"
     if good.started is None or now - good.started < STALE_BASELINE_SECONDS:
         return ""

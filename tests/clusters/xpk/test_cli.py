@@ -257,7 +257,7 @@ def test_an_image_is_pinned_where_its_registry_can_be_asked(
     """A tag gives way to the digest; a registry that is not Google's is not asked."""
     program(tmp_path / "bin", "gcloud", f"echo warning >&2; echo sha256:{'5e' * 32}")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    found = asyncio.run(XpkCli(xpk=["xpk"], folder=tmp_path / "tool").pinned(image, "p"))
+    found = asyncio.run(XpkCli(xpk=["xpk"], folder=tmp_path / "tool").resolve_image(image, "p"))
     assert pinned == found
 
 
