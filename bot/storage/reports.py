@@ -133,9 +133,12 @@ def _decode_report(packed: bytes) -> Report:
         return _DECODE_REPORT(packed)
     except msgspec.ValidationError:
         document = msgspec.msgpack.decode(packed)
-        for group in (document.get("plan") or {}).get("waiting", ()):
-            texts = [key for key in group["keys"] if isinstance(key, str)]
-            group["keys"] = [msgspec.to_builtins(CaseKey.parse(text)) for text in texts] or group["keys"]
+        try:
+            for group in (document.get("plan") or {}).get("waiting", ()):
+                texts = [key for key in group["keys"] if isinstance(key, str)]
+                group["keys"] = [msgspec.to_builtins(CaseKey.parse(text)) for text in texts] or group["keys"]
+        except (AttributeError, KeyError, TypeError, ValueError) as problem:
+            raise msgspec.ValidationError(f"its plan is of another shape: {problem}") from problem
         return _READ_REPORT(document)
 
 

@@ -5,6 +5,7 @@ The failures of pull requests' newest reports, found by fingerprint."""
 import zlib
 
 import msgspec
+import pytest
 from msgspec.structs import replace
 from sqlalchemy import Connection, select, update
 
@@ -63,6 +64,15 @@ def test_a_report_comes_back_without_its_step_lines(database: Database) -> None:
     assert [run.log.steps for run in (*comparison.base, *comparison.head)] == [(), (), ()]
     assert comparison.head[0].measurements == measure(run_log(Shape(step_seconds=0.2))).measurements
     assert comparison.head[0].log.environment == run_log().environment
+
+
+@pytest.mark.parametrize("document", [{"plan": {"waiting": [{"why": "x"}]}}, {"plan": 3}, [1], {"rows": 3}])
+def test_a_stored_report_of_another_shape_is_none(database: Database, document: object) -> None:
+    """A report that this program cannot read is written anew, and keeps no page or worker from going on."""
+    database.write_now(reports.save, _report(), headline="1 slower")
+    packed = zlib.compress(msgspec.msgpack.encode(document))
+    database.write_now(lambda connection: connection.execute(update(REPORT).values(document=packed)))
+    assert database.write_now(reports.newest, "acme/maxtext", 7) is None
 
 
 def test_a_report_of_the_same_head_replaces_the_one_before(database: Database) -> None:
