@@ -300,8 +300,8 @@ def _pull_step(parts: AppParts, suites: SuiteLoader) -> PullStep:
 
 
 def _open_cluster(settings: Settings, place: ClusterPlace) -> Cluster:
-    from bot.clusters.xpk.cli import XpkCli  # noqa: PLC0415 - as above
-    from bot.clusters.xpk.cluster import XpkCluster  # noqa: PLC0415 - 0.15 s to import, and not everywhere
+    from bot.clusters.xpk.cli import XpkCli  # noqa: PLC0415 - 0.15 s to import, and not everywhere
+    from bot.clusters.xpk.cluster import XpkCluster  # noqa: PLC0415 - as above
 
     tool = XpkCli(xpk=settings.xpk_command, folder=settings.data_dir / "xpk")
     return XpkCluster(place, programs=tool, app=str(settings.app_id))
