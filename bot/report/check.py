@@ -19,6 +19,7 @@ from bot.domain.check import (
     RenderedCheck,
 )
 from bot.logs.facts import Failure
+from bot.redaction.redact import redact
 from bot.report.assess import (
     GREEN_STATES,
     STATES,
@@ -33,7 +34,6 @@ from bot.report.assess import (
 from bot.report.cells import case_label
 from bot.report.model import CaseReport, Report, RowState
 from bot.report.text.escape import one_line, shortened
-from bot.report.text.redact import redacted
 
 MAX_TITLE_LENGTH = 200
 
@@ -210,8 +210,8 @@ def _annotation(report: Report, path: str, line: int, error: str, rows: Sequence
         path=path,
         line=line,
         level=AnnotationLevel.FAILURE if new else AnnotationLevel.WARNING,
-        title=one_line(redacted(f"{names}: fails here"), MAX_ANNOTATION_TITLE_LENGTH),
-        message=one_line(redacted(error), MAX_ANNOTATION_LENGTH) or "the run ended here",
+        title=one_line(redact(f"{names}: fails here"), MAX_ANNOTATION_TITLE_LENGTH),
+        message=one_line(redact(error), MAX_ANNOTATION_LENGTH) or "the run ended here",
     )
 
 

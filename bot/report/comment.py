@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bot.logs.facts import Failure
+from bot.redaction.redact import redact
 from bot.report.assess import (
     GREEN_STATES,
     PENDING_STATES,
@@ -67,7 +68,6 @@ from bot.report.text.pieces import (
     plain_text,
     summary_html,
 )
-from bot.report.text.redact import redacted
 from bot.report.wording import (
     age_words,
     counted,
@@ -215,7 +215,7 @@ def _full_sentence(clause: str, limit: int = MAX_ERROR_LENGTH) -> Line:
 
 def _capitalized(clause: str, limit: int = MAX_ERROR_LENGTH) -> Line:
     # Redacted before the first letter changes: the rules know secrets only as they are written.
-    shown = redacted(clause)
+    shown = redact(clause)
     return foreign(shown[:1].upper() + shown[1:], limit)
 
 
@@ -607,7 +607,7 @@ def _command_result(result: str) -> Line:
     In running text a zero-width sign breaks a commit, and it could not be copied.
     """
     # Redacted as a whole, before it is split: the rules do not know parts of secrets.
-    result = redacted(result)
+    result = redact(result)
     parts: list[Line] = []
     at = 0
     for found in _COPYABLE.finditer(result):

@@ -17,6 +17,7 @@ from bot.domain.price import Price
 from bot.domain.run import RunRecord
 from bot.logs.facts import CallSite, CompiledMemory, RunLog, RunOutcome, Step, StepKind
 from bot.logs.failures import FailureClass, advice
+from bot.redaction.redact import redact
 from bot.report.assess import carried_runs, headline, is_green, is_settled, parity_tally, severity
 from bot.report.links import case_path, json_path, log_path, page_path
 from bot.report.model import (
@@ -70,7 +71,6 @@ from bot.report.responses import (
     VerdictResponse,
     WaitingResponse,
 )
-from bot.report.text.redact import redacted
 from bot.report.wording import iso_time
 from bot.verdict.judgement import (
     Caveat,
@@ -627,7 +627,7 @@ def _redacted(value: Any) -> Any:
     """`value` with every text in it redacted; keys are ours."""
     match value:
         case str():
-            return redacted(value)
+            return redact(value)
         case dict():
             return {name: _redacted(inner) for name, inner in value.items()}
         case list():

@@ -4,8 +4,8 @@ import re
 from urllib.parse import quote
 
 from bot.domain.case_key import CaseKey
+from bot.redaction.redact import redact
 from bot.report.model import Report
-from bot.report.text.redact import redacted
 
 
 def absolute(public_url: str, path: str) -> str:
@@ -53,4 +53,4 @@ def _quoted_part(value: str) -> str:
 
 
 def _anchor_part(value: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._]+", "-", redacted(value))[:80].strip("-")
+    return re.sub(r"[^A-Za-z0-9._]+", "-", redact(value))[:80].strip("-")

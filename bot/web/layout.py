@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bot.domain.run import RunRecord
-from bot.report.text.redact import redacted
+from bot.redaction.redact import redact
 from bot.storage import repositories
 from bot.storage.database import Database, DatabaseUnavailable
 from bot.web.addresses import Links
@@ -146,7 +146,7 @@ def json_endpoint(serve: Endpoint) -> Endpoint:
 
 
 def _public_text(text: str) -> str:
-    return sanitize(redacted(text))
+    return sanitize(redact(text))
 
 
 def error_answer(request: Request, status: int, text: str) -> Response:

@@ -16,9 +16,9 @@ from bot.report.check import check_text
 from bot.report.comment import comment_body
 from bot.report.model import Baseline, CaseReport, Report, ReportedCommand, RowState, SkippedCase
 from bot.verdict.judgement import Caveat, CaveatKind, CaveatWeight, TimingVerdict, Verdict
+from tests.redaction.sample_secrets import Canary, canaries
 from tests.report.github_rendering import visible_text
 from tests.report.samples import NNX_FAILURE, NO_LOSS, case, compared, measured, outcome, report, timing
-from tests.report.text.sample_secrets import Canary, canaries
 from tests.web.site_under_test import PUBLIC, RENDER, URL, SiteUnderTest
 
 ROWS, A_ROW, OF_A_REPORT = 24, 8, 10

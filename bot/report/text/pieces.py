@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from bot.redaction.redact import redact
 from bot.report.text.escape import escape_code, escape_html, escape_text, html_entities, one_line
-from bot.report.text.redact import redacted
 
 MAX_NAME_LENGTH = 80  # characters of a case, branch or field that are shown; the page has the rest
 MAX_ERROR_LENGTH = 300
@@ -75,13 +75,13 @@ def line(*parts: Part) -> Line:
 
 def foreign(value: str, limit: int = MAX_NAME_LENGTH) -> Line:
     """Foreign text as running text; nothing where it is empty."""
-    text = one_line(redacted(value), limit)
+    text = one_line(redact(value), limit)
     return (Foreign(text),) if text else ()
 
 
 def code(value: str, limit: int = MAX_NAME_LENGTH) -> Line:
     """Foreign text as code; a dash where it is empty."""
-    text = one_line(redacted(value), limit)
+    text = one_line(redact(value), limit)
     return (Code(text),) if text else (Words("–"),)
 
 

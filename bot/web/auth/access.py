@@ -12,8 +12,8 @@ from msgspec import Struct
 from starlette.requests import Request
 
 from bot.domain.run import RunRecord
+from bot.redaction.redact import redact
 from bot.report.model import Report
-from bot.report.text.redact import redacted
 from bot.runs.run_status import RunStatus
 from bot.storage import repositories, runs
 from bot.storage.database import Database
@@ -55,7 +55,7 @@ class Access(Struct, frozen=True, kw_only=True):
 
     def text(self, value: str) -> str:
         """Foreign text, sanitized, and redacted unless the repository is private."""
-        return sanitize(value if self.private else redacted(value))
+        return sanitize(value if self.private else redact(value))
 
 
 async def repository_access(request: Request, database: Database, key: LinkKey) -> Access:
@@ -130,7 +130,7 @@ def public_source(source: str) -> str:
 
 
 def _redact(text: str) -> str:
-    return text if len(text) < MIN_SECRET_LENGTH else redacted(text)
+    return text if len(text) < MIN_SECRET_LENGTH else redact(text)
 
 
 def with_link_key(document: object, access: Access) -> object:

@@ -8,7 +8,7 @@ line to its last, a name is read together with its value, and a token is found w
 import re
 from collections.abc import Iterator, Sequence
 
-from bot.report.text.redact import redacted
+from bot.redaction.redact import redact
 from bot.web.sanitize import strip_ansi
 
 BLOCK_BYTES = 16_000
@@ -64,7 +64,7 @@ class Redaction:
             return [self._hide_key(text) for text in texts]
         lead = self._lead if joined[0] or not self._lead else self._lead.removesuffix("\n") + "\n"
         whole = lead + together
-        full = redacted(whole)
+        full = redact(whole)
         clean = full == whole and not self._in_value
         shown = list(texts) if clean else self._split_redacted(lead, texts, joined, full)
         self._in_value = self._ends_in_value(together, full, joined[0])
@@ -114,7 +114,7 @@ class Redaction:
             rest = part[end.end() :]
         self._in_key = _opens_key(rest)
         self._lead = rest[-LEAD_CHARACTERS:]
-        return redacted(rest)
+        return redact(rest)
 
     def _ends_in_value(self, text: str, full: str, joined: bool) -> bool:  # noqa: FBT001 - a state, not a choice
         """Whether the parts end inside a redacted value, whose rest is then hidden too."""
@@ -146,7 +146,7 @@ def _shares(texts: Sequence[str], continues: Sequence[bool], full: str) -> list[
     shown: list[str] = []
     for begin, end in zip(begins, [*begins[1:], len(texts)], strict=True):
         pieces = texts[begin:end]
-        line = redacted("".join(pieces))
+        line = redact("".join(pieces))
         if line in full:
             shown += [line] if len(pieces) == 1 else _split_line(pieces, line)
         else:
@@ -162,7 +162,7 @@ def _split_line(pieces: Sequence[str], line: str) -> list[str]:
     waiting: list[int] = []
     shown, at = [""] * len(pieces), 0
     for n, piece in enumerate(pieces):
-        alone = redacted(piece)
+        alone = redact(piece)
         place = line.find(alone, at)
         if place < 0 or (place > at and not waiting):
             waiting.append(n)

@@ -20,7 +20,7 @@ from bot.artifacts.store import GZIP_MAGIC, ArtifactStore
 from bot.domain.run import RunRecord
 from bot.errors import InternalError, UserError
 from bot.logs.decoding import is_utf16
-from bot.report.text.redact import redacted
+from bot.redaction.redact import redact
 from bot.web.log_viewer.seekable import DamagedGzip, GzipText, RecodedText
 
 INFLATED_LIMIT = 4 << 30
@@ -274,7 +274,7 @@ def _log_unavailable(problem: UserError | InternalError, records: Sequence[RunRe
     return LogUnavailable(
         503,
         "The place where this log is kept cannot be read right now",
-        f"{redacted(text)}. What was measured from it stays. Try again in a minute; if it lasts, "
+        f"{redact(text)}. What was measured from it stays. Try again in a minute; if it lasts, "
         "tell who operates MaxView.",
     )
 

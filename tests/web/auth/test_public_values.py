@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from bot.redaction.redact import redact
 from bot.report.model import Report
-from bot.report.text.redact import redacted
 from bot.verdict.judgement import MeasuredRun
 from bot.web.addresses import Links
 from bot.web.auth.access import Access, for_page, public_source
@@ -29,7 +29,7 @@ def plainly(value: object, *, private: bool) -> object:
     """The same by way of plain values, looking at every one of them."""
     match value:
         case str():
-            return sanitize(value if private or len(value) < 8 else redacted(value))
+            return sanitize(value if private or len(value) < 8 else redact(value))
         case dict():
             shown = {key: plainly(inner, private=private) for key, inner in value.items()}
             if not private and isinstance(source := shown.get("source"), str):

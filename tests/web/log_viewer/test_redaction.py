@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.report.text.redact import redacted
+from bot.redaction.redact import redact
 from bot.web.log_viewer.redaction import BLOCK_BYTES, Redaction
 
 PRIVATE = "-----BEGIN RSA PRIVATE KEY-----\nMIIEabc\nMIIEdef\n-----END RSA PRIVATE KEY-----"
@@ -51,7 +51,7 @@ def test_bytes_that_are_no_text_are_kept() -> None:
 def test_a_line_is_redacted_as_the_comment_is() -> None:
     """One set of rules."""
     line = "I0421 reading gs://bucket/x for someone@example.com from 10.1.2.3"
-    assert redacted(line) == Redaction().text(line)
+    assert redact(line) == Redaction().text(line)
 
 
 TOKEN = "ghp_" + "S3cr3t" * 6
@@ -70,7 +70,7 @@ def test_an_edge_in_a_secret_tells_nothing(secret: str) -> None:
     line = "x" * 50 + " " + secret + " and more"
     for at in range(45, len(line)):
         first = Redaction().lines([line[:at], line[at:]], [False, True])
-        assert redacted(line) == "".join(first)
+        assert redact(line) == "".join(first)
         behind = Redaction(line[:at]).lines([line[at:]], [True])
         assert not any(part in "".join(behind) for part in ("S3cr3tS3", "hunter2h", "bucket/of"))
         before = next(iter(Redaction().lines([line[:at], line[at:]], [False, True])))
@@ -100,6 +100,6 @@ def test_lines_stay_lines(texts: list[str]) -> None:
     """As many come out as went in, and those without a secret unchanged."""
     shown = list(Redaction().lines(texts))
     assert len(texts) == len(shown)
-    assert [text for text in texts if redacted(text) == text] == [
-        one for text, one in zip(texts, shown, strict=True) if redacted(text) == text
+    assert [text for text in texts if redact(text) == text] == [
+        one for text, one in zip(texts, shown, strict=True) if redact(text) == text
     ]

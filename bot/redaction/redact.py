@@ -11,6 +11,7 @@ matches inside a word, so a word without its marks need not be shown to it.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from hashlib import sha256
 from urllib.parse import unquote
 
 from msgspec import Struct
@@ -200,6 +201,11 @@ RULES = (
     _rule(r"(/(?:home|Users|usr/local/google/home)/)[^/\s:\"']{1,60}", r"\1[user]", "/home/", "/users/"),
 )  # fmt: skip
 
+RULES_VERSION = sha256(
+    "\n".join(f"{rule.pattern.pattern} {rule.pattern.flags} {rule.shown}" for rule in RULES).encode()
+).hexdigest()[:16]
+"""What an older version redacted is redacted anew."""
+
 # GET /?next=gs%3A%2F%2Fbench%2Frun
 _PERCENT_ENCODED = re.compile(r"(?<![^\s\"'<>])[^\s\"'<>%]*+%[^\s\"'<>]*+")
 
@@ -218,24 +224,24 @@ _CONTEXT_BEFORE = 300
 _DECODE_ROUNDS = 3
 """An address inside an address inside an address."""
 
-Redactor = Callable[[str], str]
+Rules = Callable[[str], str]
 
 
-def deobfuscated(text: str, rules: Redactor) -> str:
+def deobfuscated(text: str, rules: Rules) -> str:
     """`text` with what the rules would take out, were it written plainly, written plainly."""
     if "%" in text:
         text = _PERCENT_ENCODED.sub(lambda found: _percent_decoded(found[0], rules), text)
     return _rejoined(text, rules) if "\n" in text else text
 
 
-def _percent_decoded(word: str, rules: Redactor) -> str:
+def _percent_decoded(word: str, rules: Rules) -> str:
     plain = word
     for _ in range(_DECODE_ROUNDS):
         plain = unquote(plain)
     return plain if rules(plain) != plain and plain != word else word
 
 
-def _rejoined(text: str, rules: Redactor) -> str:
+def _rejoined(text: str, rules: Rules) -> str:
     """Without those line breaks behind which a secret goes on: where the rules swallow the rest of it."""
     parts, done = [], 0
     for found in _LINE_BREAK_IN_WORD.finditer(text):
@@ -247,7 +253,7 @@ def _rejoined(text: str, rules: Redactor) -> str:
     return "".join((*parts, text[done:])) if parts else text
 
 
-def _continues_secret(line: str, rest: str, rules: Redactor) -> bool:
+def _continues_secret(line: str, rest: str, rules: Rules) -> bool:
     """Whether the rules, applied to both lines joined, match across the break."""
     whole = rules(line + rest)
     return whole != line + rest and not whole.endswith(rest)
@@ -302,8 +308,8 @@ _RULES_OF_MARK = [
 _RULES_OF_AT = frozenset(n for n, rule in enumerate(_WORD_RULES) if "@" in rule.marks)
 
 
-def redacted(value: str) -> str:
-    """`value` with secrets and internal names replaced. Redacting twice changes nothing more."""
+def redact(value: str) -> str:
+    """A short text with secrets and internal names replaced. Redacting twice changes nothing more."""
     return _cached(value) if len(value) <= _CACHED_LENGTH else _redact(value[:MAX_REDACTED_LENGTH])
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.report.text.redact import MAX_REDACTED_LENGTH, RULES, deobfuscated, redacted
-from tests.report.text.sample_secrets import NUMBER, ORDINARY, canaries
+from bot.redaction.redact import MAX_REDACTED_LENGTH, RULES, deobfuscated, redact
+from tests.redaction.sample_secrets import NUMBER, ORDINARY, canaries
 
 SECRETS = {
     "gs://lance-maxtext/linen_ckpt/run/x.log": "[bucket]",
@@ -57,20 +57,20 @@ def _ruled(text: str) -> str:
 @pytest.mark.parametrize(("secret", "shown"), SECRETS.items())
 def test_a_secret_is_named_by_its_kind_only(secret: str, shown: str) -> None:
     """It is gone wherever it stands in a sentence."""
-    assert redacted(secret) == shown
-    assert redacted(f"failed ({secret}) today") == f"failed ({shown}) today"
+    assert redact(secret) == shown
+    assert redact(f"failed ({secret}) today") == f"failed ({shown}) today"
 
 
 @pytest.mark.parametrize("text", HARMLESS)
 def test_harmless_text_is_not_redacted(text: str) -> None:
     """Errors, versions, files and figures stay."""
-    assert redacted(text) == text
+    assert redact(text) == text
 
 
 @given(st.lists(st.sampled_from([*SECRETS, *HARMLESS, " ", "=", "@", "."]), max_size=6).map(" ".join))
 def test_redacting_twice_changes_nothing_more(text: str) -> None:
     """The result is stable, so it does not matter who redacts first."""
-    assert redacted(redacted(text)) == redacted(text)
+    assert redact(redact(text)) == redact(text)
 
 
 @given(
@@ -82,7 +82,7 @@ def test_redacting_twice_changes_nothing_more(text: str) -> None:
 @settings(max_examples=400, deadline=None)
 def test_the_search_for_marks_changes_nothing(text: str, behind: str) -> None:
     """What comes out is what the rules make of the whole text, remembered or not."""
-    assert _ruled(deobfuscated(text + behind, _ruled)) == redacted(text + behind)
+    assert _ruled(deobfuscated(text + behind, _ruled)) == redact(text + behind)
 
 
 def test_no_mark_hides_another_one() -> None:
@@ -109,7 +109,7 @@ def test_a_rule_for_single_words_matches_no_white_space() -> None:
 
 def test_only_the_beginning_of_long_text_is_kept() -> None:
     """What is longer is cut, as nothing longer is shown."""
-    assert MAX_REDACTED_LENGTH == len(redacted("a b" * MAX_REDACTED_LENGTH))
+    assert MAX_REDACTED_LENGTH == len(redact("a b" * MAX_REDACTED_LENGTH))
 
 
 def test_long_text_without_a_secret_takes_no_time() -> None:
@@ -123,26 +123,26 @@ def test_long_text_without_a_secret_takes_no_time() -> None:
         "%41" * 6_000,
         "-----BEGIN PRIVATE KEY-----" * 700,
     ):
-        redacted(text)
+        redact(text)
 
 
 def test_none_of_two_thousand_canaries_is_seen() -> None:
     """Every family, in every surrounding, percent-encoded and broken over lines."""
     every = list(canaries())
-    leaks = [(one.family, one.text) for one in every if any(part in redacted(one.text) for part in one.parts)]
+    leaks = [(one.family, one.text) for one in every if any(part in redact(one.text) for part in one.parts)]
     assert (NUMBER, []) == (len(every), leaks[:5])
 
 
 @pytest.mark.parametrize("line", ORDINARY)
 def test_ordinary_lines_and_our_own_advice_stay_as_they_are(line: str) -> None:
     """What a reader needs is not mangled, alone or beside other lines."""
-    assert line == redacted(line)
+    assert line == redact(line)
     for other in (ORDINARY[0], ORDINARY[14], ORDINARY[17]):
-        assert f"{line}\n{other}" == redacted(f"{line}\n{other}")
+        assert f"{line}\n{other}" == redact(f"{line}\n{other}")
 
 
 def test_redacting_a_canary_twice_changes_nothing_more() -> None:
     """Whoever redacts first."""
     for one in canaries():
-        once = redacted(one.text)
-        assert once == redacted(once)
+        once = redact(one.text)
+        assert once == redact(once)

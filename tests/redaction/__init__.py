@@ -1,0 +1,1 @@
+"""Text from outside: redacted, in pieces, escaped."""
