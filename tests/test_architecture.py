@@ -36,6 +36,7 @@ ALLOWED = {
         "storage",
         "verdict",
     },
+    "policy": {"clusters", "config", "errors"},
     "commands": {"config", "domain", "errors", "report", "storage", "webhooks"},
     "web": {
         "artifacts",
@@ -94,6 +95,8 @@ PURE_MODULES = (
     "bot.commands.prose",
     "bot.commands.scope",
     "bot.github.payload",
+    "bot.policy.grants",
+    "bot.policy.models",
 )
 IMPURE_MODULES = {"bot.config.loader", "bot.webhooks.receiver"}
 """The doors inside rooms that think: they fetch a file, and take a request in."""
@@ -135,7 +138,7 @@ DOORS = {
     "lightkube": ("bot.clusters.xpk.api",),
     "markupsafe": ("bot.templating", "bot.web"),
     "prometheus_client": ("bot.web",),
-    "pydantic": ("bot.config",),
+    "pydantic": ("bot.config", "bot.policy"),
     "pydantic_core": ("bot.config",),
     "re2": ("bot.web.log_viewer.search",),
     "requests": ("bot.clusters.xpk.log",),

@@ -44,6 +44,13 @@ class ClusterFault(StrEnum):
     NOT_STARTED = "not_started"
 
 
+class Isolation(StrEnum):
+    """How far a job on the server's own machine is kept from the server: the operator's policy says it."""
+
+    SANDBOXED = "sandboxed"
+    UNSANDBOXED = "unsandboxed"
+
+
 class ClusterPlace(Struct, frozen=True, kw_only=True):
     """An XPK cluster, and how workloads are made on it: each uses `slices` slices of a device type."""
 
@@ -66,7 +73,8 @@ class Job(Struct, frozen=True, kw_only=True):
     `repository` is where the cluster reads the code from (a path for the local cluster), `sha` the exact
     commit. `command` may hold the placeholders {run_name}, {sha}, {case} and {variant}. `memory_mb` None is
     no limit. `environment` is added to the few variables that every job sees. `place` None is this machine;
-    elsewhere `image` holds the code, and `labels` are put on the workload.
+    elsewhere `image` holds the code, and `labels` are put on the workload. `isolation` is for this machine
+    alone; it is set right before each launch.
     """
 
     name: str
@@ -82,6 +90,7 @@ class Job(Struct, frozen=True, kw_only=True):
     place: ClusterPlace | None = None
     image: str = ""
     labels: tuple[tuple[str, str], ...] = ()
+    isolation: Isolation = Isolation.SANDBOXED
 
 
 class Observation(Struct, frozen=True, kw_only=True):

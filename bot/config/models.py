@@ -61,7 +61,7 @@ OrAbsent = Annotated[T | None, _NotNull()]
 """None where the key is absent; the value itself is never null."""
 
 
-def _text(form: str, longest: int) -> FieldInfo:
+def text_form(form: str, longest: int) -> FieldInfo:
     """Text the whole of which matches `form`, in syntax that ECMA, Rust and Python share."""
     info: FieldInfo = Field(pattern=f"^(?:{form})$", min_length=1, max_length=longest)
     return info
@@ -94,24 +94,24 @@ Flag = Annotated[bool, Expected("true or false")]
 Version = Annotated[int, Field(ge=1, le=1), WithJsonSchema({"type": "integer", "const": 1}), Expected("1")]
 Name = Annotated[
     str,
-    _text(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", 100),
+    text_form(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", 100),
     Expected("made of letters, digits, _, - and ., not beginning with - or ."),
 ]
 Glob = Annotated[
     str,
-    _text(GLOB_REGEX, 500),
+    text_form(GLOB_REGEX, 500),
     Expected("a glob such as src/** or test_* (wildcards *, ** and ?; no leading / or !, no brackets)"),
 ]
 Command = Annotated[
     str,
-    _text(r"[^\n\r]*[^\n\r\x00-\x20][^\n\r]*\n*", 20_000),
+    text_form(r"[^\n\r]*[^\n\r\x00-\x20][^\n\r]*\n*", 20_000),
     BeforeValidator(_one_line),
     Expected("the command that runs the case"),
 ]
-Arguments = Annotated[str, _text(r"[^\n\r\x00]+", 8000), Expected("arguments on one line")]
+Arguments = Annotated[str, text_form(r"[^\n\r\x00]+", 8000), Expected("arguments on one line")]
 Source = Annotated[
     str,
-    _text(r"gs://[a-z0-9][a-z0-9._-]*[a-z0-9](?:/[^\x00-\x20]*)?|file:[^\x00-\x1f]+", 1000),
+    text_form(r"gs://[a-z0-9][a-z0-9._-]*[a-z0-9](?:/[^\x00-\x20]*)?|file:[^\x00-\x1f]+", 1000),
     Expected("a bucket (gs://bucket/prefix) or a folder (file:/path)"),
 ]
 Pattern = Annotated[
@@ -124,41 +124,43 @@ Pattern = Annotated[
     Expected("a pattern of file names"),
 ]
 XpkClusterName = Annotated[
-    str, _text(interface.CLUSTER_REGEX, 63), Expected("a name of small letters, digits and -")
+    str, text_form(interface.CLUSTER_REGEX, 63), Expected("a name of small letters, digits and -")
 ]
 Project = Annotated[
-    str, _text(interface.PROJECT_REGEX, 100), Expected("a project of small letters, digits and -")
+    str, text_form(interface.PROJECT_REGEX, 100), Expected("a project of small letters, digits and -")
 ]
-Zone = Annotated[str, _text(interface.ZONE_REGEX, 41), Expected("a zone such as us-east5-b")]
-DeviceType = Annotated[str, _text(interface.DEVICE_TYPE_REGEX, 41), Expected("a device type such as v6e-32")]
+Zone = Annotated[str, text_form(interface.ZONE_REGEX, 41), Expected("a zone such as us-east5-b")]
+DeviceType = Annotated[
+    str, text_form(interface.DEVICE_TYPE_REGEX, 41), Expected("a device type such as v6e-32")
+]
 Slices = Annotated[int, Field(ge=1, le=1000), Expected("a whole number from 1 to 1000")]
 Image = Annotated[
-    str, _text(interface.IMAGE_TEMPLATE_REGEX, 500), Expected("an image such as gcr.io/p/maxtext:{sha}")
+    str, text_form(interface.IMAGE_TEMPLATE_REGEX, 500), Expected("an image such as gcr.io/p/maxtext:{sha}")
 ]
 Priority = Literal["very-low", "low", "medium", "high", "very-high"]
-Memory = Annotated[str, _text(r"[1-9][0-9]{0,5}[MG]", 7), Expected("a size such as 800M or 8G")]
-Timeout = Annotated[str, _text(r"[1-9][0-9]{0,5}[smh]", 7), Expected("a time such as 90s, 45m or 2h")]
-RepositoryPath = Annotated[str, _text(r"[^\x00-\x1f]+", 1000), Expected("the path of a git repository")]
-Label = Annotated[str, _text(r"[^\x00-\x1f]+", 100), Expected("a label")]
+Memory = Annotated[str, text_form(r"[1-9][0-9]{0,5}[MG]", 7), Expected("a size such as 800M or 8G")]
+Timeout = Annotated[str, text_form(r"[1-9][0-9]{0,5}[smh]", 7), Expected("a time such as 90s, 45m or 2h")]
+RepositoryPath = Annotated[str, text_form(r"[^\x00-\x1f]+", 1000), Expected("the path of a git repository")]
+Label = Annotated[str, text_form(r"[^\x00-\x1f]+", 100), Expected("a label")]
 LabelCases = Annotated[
     str,
-    _text(r"\{case\}|[A-Za-z0-9_.*?-]+", 100),
+    text_form(r"\{case\}|[A-Za-z0-9_.*?-]+", 100),
     Expected("all, {case} (what the label's * stands for), or a case or glob of cases"),
 ]
 ChipHours = Annotated[float, Field(ge=0, le=10_000_000), Expected("0 or more")]
 ConcurrentRuns = Annotated[int, Field(ge=1, le=10_000), Expected("a whole number from 1")]
 TimeOfDay = Annotated[
-    str, _text(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]", 5), Expected('a time of day in UTC such as "03:00"')
+    str, text_form(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]", 5), Expected('a time of day in UTC such as "03:00"')
 ]
 Days = Annotated[float, Field(gt=0, le=3650), Expected("above 0")]
 Percent = Annotated[float, Field(gt=0, le=100), Expected("above 0 and at most 100")]
 BotLogin = Annotated[
-    str, _text(r"[A-Za-z0-9_-]+\[bot\]", 100), Expected("a bot's login such as copybara-service[bot]")
+    str, text_form(r"[A-Za-z0-9_-]+\[bot\]", 100), Expected("a bot's login such as copybara-service[bot]")
 ]
 AccountId = Annotated[int, Field(ge=1, le=10_000_000_000), Expected("the account's number")]
 Team = Annotated[
     str,
-    _text(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_.-]+", 200),
+    text_form(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_.-]+", 200),
     Expected("a team such as my-org/performance"),
 ]
 
