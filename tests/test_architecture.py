@@ -120,13 +120,23 @@ WORLD = {
 
 WORLD_CALLS = {"open", "print", "input", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
 
-THINKING_LIBRARIES = {"ahocorasick_rs", "msgspec", "pydantic", "pydantic_core", "yaml"}
+THINKING_LIBRARIES = {
+    "ahocorasick_rs",
+    "backports",
+    "compression",
+    "msgspec",
+    "pydantic",
+    "pydantic_core",
+    "yaml",
+}
 """What a room that thinks may use: none of them touches the world."""
 
 DOORS = {
     "ahocorasick_rs": ("bot.logs.scanner",),
     "alembic": ("bot.storage.migrations",),
+    "backports": ("bot.artifacts.log_archive", "bot.logs.decoding"),
     "cmarkgfm": ("bot.demo",),
+    "compression": ("bot.artifacts.log_archive", "bot.logs.decoding"),
     "cryptography": ("bot.demo", "bot.settings", "bot.web.auth"),
     "dulwich": ("bot.clusters.checkout", "bot.demo"),
     "githubkit": ("bot.github",),

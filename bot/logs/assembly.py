@@ -24,6 +24,7 @@ from bot.logs.facts import (
     RunOutcome,
     Step,
 )
+from bot.logs.limits import UnreadRest
 from bot.logs.outcome import run_outcome
 from bot.logs.prefixes import UNDATED, with_year
 from bot.logs.rules import QuantityKind, first_quantity
@@ -183,11 +184,19 @@ def compiled_memory(collector: FormatCollector | None, host: Host) -> CompiledMe
     return next((h.compiled for h in hosts if h.compiled), None)
 
 
+def damage_words(damage: GzipDamage | UnreadRest) -> str:
+    """What is said of the part of a log that could not be read."""
+    return damage.words if isinstance(damage, UnreadRest) else damage.value
+
+
 def run_warnings(
-    group: list[LogSegment], series: StepSeries, host_warnings: list[str], damage: GzipDamage | None
+    group: list[LogSegment],
+    series: StepSeries,
+    host_warnings: list[str],
+    damage: GzipDamage | UnreadRest | None,
 ) -> tuple[str, ...]:
     """What the reader should know about this run, most important first."""
-    found = [] if damage is None else [damage.value]
+    found = [] if damage is None else [damage_words(damage)]
     if len(group) > 1:
         found.append(f"The run was started {len(group)} times; only the last attempt is measured.")
     found += host_warnings
@@ -302,7 +311,7 @@ def _merge_segments(first: LogSegment, second: LogSegment) -> None:
 
 
 def assemble_runs(
-    segments: list[LogSegment], source: str, year: int | None, damage: GzipDamage | None
+    segments: list[LogSegment], source: str, year: int | None, damage: GzipDamage | UnreadRest | None
 ) -> tuple[RunLog, ...]:
     """One `RunLog` per run. `damage` is a warning of the last run."""
     groups = group_attempts(segments)
@@ -312,15 +321,22 @@ def assemble_runs(
     )
 
 
-def not_a_training_log(source: str, why: str, damage: GzipDamage | None) -> RunLog:
+def not_a_training_log(source: str, why: str, damage: GzipDamage | UnreadRest | None) -> RunLog:
     """The answer for a source that holds no training log."""
-    warnings = (why,) if damage is None else (damage.value, why)
+    warnings = (why,) if damage is None else (damage_words(damage), why)
     state = OutcomeState.NOT_A_TRAINING_LOG
-    return RunLog(source=source, run=1, format=None, outcome=RunOutcome(state=state), warnings=warnings)
+    return RunLog(
+        source=source,
+        run=1,
+        format=None,
+        outcome=RunOutcome(state=state),
+        warnings=warnings,
+        unread_from=damage.offset if isinstance(damage, UnreadRest) else None,
+    )
 
 
 def _run_log(
-    group: list[LogSegment], source: str, run: int, year: int | None, damage: GzipDamage | None
+    group: list[LogSegment], source: str, run: int, year: int | None, damage: GzipDamage | UnreadRest | None
 ) -> RunLog:
     segment = group[-1]
     collector = chosen_collector(segment)
@@ -356,6 +372,7 @@ def _run_log(
         compiled_memory=compiled_memory(collector, host),
         max_allocated_mb=_largest_quantity(collector, QuantityKind.MAX_ALLOCATED_MB),
         warnings=run_warnings(group, series, host_warnings, damage),
+        unread_from=damage.offset if isinstance(damage, UnreadRest) else None,
     )
 
 

@@ -157,6 +157,8 @@ class RunLog(Struct, frozen=True, kw_only=True):
     than `len(steps)` the middle was dropped to keep memory flat, and a warning says so.
     `mean_seconds_after_first` is the mean of the printed `seconds` over all steps but the first.
     `memory` is the first reading of each device, `memory_most` the largest later one where there are several.
+    `unread_from` is the byte of the text behind which it was not read: then a warning says why, and what
+    follows is missing.
     """
 
     source: str
@@ -178,3 +180,4 @@ class RunLog(Struct, frozen=True, kw_only=True):
     compiled_memory: CompiledMemory | None = None
     max_allocated_mb: float | None = None
     warnings: tuple[str, ...] = ()
+    unread_from: int | None = None

@@ -7,9 +7,10 @@ with 0.
 import math
 from collections.abc import Sequence
 
-from bot.logs.decoding import GzipDamage
+from bot.logs.decoding import CORRUPT_DAMAGE, GzipDamage
 from bot.logs.facts import Failure, Mark, MarkKind, OutcomeState, RunOutcome
 from bot.logs.failures import FailureClass, classify, exit_code_class, fingerprint, is_usage_error
+from bot.logs.limits import UnreadRest
 from bot.logs.prefixes import UNDATED
 from bot.logs.rules import PossibleCause, QuantityKind, StoppedEarly, first_quantity
 from bot.logs.segments import FormatCollector, LogSegment
@@ -26,7 +27,7 @@ def run_outcome(
     collector: FormatCollector | None,
     series: StepSeries,
     marks: Sequence[Mark],
-    damage: GzipDamage | None,
+    damage: GzipDamage | UnreadRest | None,
 ) -> RunOutcome:
     """How the run ended. `damage` says why a part of the source could not be read."""
     last = series.last.step if series.last else None
@@ -40,8 +41,9 @@ def run_outcome(
     end_known = damage is None or segment.ended or segment.exit_codes or segment.completed
     if state is OutcomeState.SUCCEEDED and not end_known:
         state = OutcomeState.INCOMPLETE
-    if state in (OutcomeState.SUCCEEDED, OutcomeState.STOPPED) and damage is GzipDamage.CORRUPT:
-        state = OutcomeState.INCOMPLETE  # corrupt text shows neither the steps nor the end
+    uncertain = isinstance(damage, UnreadRest) or damage in CORRUPT_DAMAGE
+    if state in (OutcomeState.SUCCEEDED, OutcomeState.STOPPED) and uncertain:
+        state = OutcomeState.INCOMPLETE  # neither the steps nor the end are certain
     failing = state in (OutcomeState.FAILED, OutcomeState.KILLED, OutcomeState.STOPPED)
     return RunOutcome(
         state=state,

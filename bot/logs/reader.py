@@ -1,14 +1,15 @@
 """Read a training log: bytes in, one `RunLog` per run out."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
 from bot.logs.assembly import assemble_runs, not_a_training_log
-from bot.logs.decoding import Inflater, Transcoder
+from bot.logs.decoding import Inflater, Transcoder, Utf8Cleaner
 from bot.logs.facts import RunLog
 from bot.logs.fast_path import FastPath
 from bot.logs.formats.registry import COMMON_RULES, FORMATS
+from bot.logs.limits import NO_LIMITS, ReadLimit, ReadLimits, UnreadRest
 from bot.logs.prefixes import DateResolver
 from bot.logs.rules import Match
 from bot.logs.scanner import LiteralHit, Scanner
@@ -37,12 +38,25 @@ _NON_TEXT = bytes(n for n in range(32) if n not in b"\t\n\r\x1b\b\f\0")
 
 
 class LogReader:
-    """Reads one log. Feed it chunks, then close it."""
+    """Reads one log. Feed it chunks, then close it.
 
-    def __init__(self, source: str) -> None:
+    `keep` is given the text on the way, in UTF-8; places in the facts are counted in this text. A log that
+    reaches one of the `limits` is read no further: `unread` says where.
+    """
+
+    def __init__(
+        self, source: str, *, limits: ReadLimits = NO_LIMITS, keep: Callable[[bytes], None] | None = None
+    ) -> None:
+        self.unread: UnreadRest | None = None
         self._source = source
+        self._limits = limits
+        self._keep = keep
+        self._stored = 0  # bytes fed
+        self._text = 0  # bytes of text
+        self._line = 1
         self._inflater = Inflater()
         self._transcoder = Transcoder()
+        self._cleaner = Utf8Cleaner()
         self._leads = [rule.lead_patterns() for _, rule in _RULES]
         self._counts = [0] * len(_RULES)
         self._idle = [0] * len(_RULES)  # matches in a row that stated nothing
@@ -57,17 +71,28 @@ class LogReader:
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes."""
+        self._stored += len(chunk)
         for piece in self._inflater.feed(chunk):
-            self._scan(self._transcoder.feed(piece))
+            if self.unread is not None:
+                return
+            self._read_text(self._transcoder.feed(piece))
+
+    def stop(self, limit: ReadLimit) -> None:
+        """Read no further, for this reason."""
+        if self.unread is None:
+            self.unread = UnreadRest(limit=limit, offset=self._text, line=self._line)
 
     def close(self) -> tuple[RunLog, ...]:
         """The runs of the log, which has ended."""
-        for piece in self._inflater.close():
-            self._scan(self._transcoder.feed(piece))
-        self._scan(self._transcoder.close())
+        if self.unread is None:
+            for piece in self._inflater.close():
+                self._read_text(self._transcoder.feed(piece))
+            self._read_text(self._transcoder.close())
+            for text in self._cleaner.close():
+                self._scan(text)
         for hit in self._scanner.close():
             self._read(hit)
-        damage = self._inflater.damage
+        damage = self.unread or self._inflater.damage
         runs = assemble_runs(self._splitter.segments, self._source, self._dates.first_year, damage)
         runs = runs or (not_a_training_log(self._source, self._why_no_log(), damage),)
         note = self._transcoder.note
@@ -83,12 +108,29 @@ class LogReader:
         """Matches read by the functions of their rules so far, rather than by the fast path."""
         return sum(self._counts)
 
-    def _scan(self, pieces: Iterable[bytes]) -> None:
+    def _read_text(self, pieces: Iterable[bytes]) -> None:
         for piece in pieces:
             if len(self._sample) < _SAMPLE_BYTES:
                 self._sample += piece[: _SAMPLE_BYTES - len(self._sample)]
-            for hit in self._scanner.feed(piece):
-                self._read(hit)
+            for text in self._cleaner.feed(piece):
+                self._scan(text)
+
+    def _scan(self, text: bytes) -> None:
+        if self.unread is not None:
+            return
+        if self._limits.text_bytes is not None:
+            text = text[: self._limits.text_bytes - self._text]
+        if self._keep is not None:
+            self._keep(text)
+        for hit in self._scanner.feed(text):
+            self._read(hit)
+        self._text += len(text)
+        if self._limits is NO_LIMITS:
+            return
+        self._line += text.count(b"\n")
+        steps, kept = self._splitter.step_counts()
+        if limit := self._limits.reached(self._text, self._stored, steps, kept):
+            self.stop(limit)
 
     def _read(self, hit: LiteralHit) -> None:
         log_format, rule = _RULES[hit.literal]

@@ -240,6 +240,11 @@ class LogSegment:
         """Step lines of the host that printed most of them."""
         return max((host.series.steps_seen for host in self.hosts()), default=0)
 
+    def step_counts(self) -> tuple[int, int]:
+        """Step lines of all hosts together, and how many of them are kept."""
+        series = [host.series for host in self.hosts()]
+        return sum(one.steps_seen for one in series), sum(one.steps_kept for one in series)
+
     def add(
         self, statement: Statement, prefix: LinePrefix, log_format: LogFormat | None, *, distinctive: bool
     ) -> None:
@@ -311,6 +316,7 @@ class RunSplitter:
         self.segments = [LogSegment()]
         self.version = 0
         self._starts = 0
+        self._earlier = (0, 0, 0)  # how many segments are over, and the steps of their hosts: seen, kept
         self._page_commits: list[str] = []  # in the order of the page's runs
         self._next_commit: str | None = None  # of the run that starts next
 
@@ -335,6 +341,16 @@ class RunSplitter:
         if not segment.framed and not segment.commit and not isinstance(statement, Mark):
             self._assign_commit(segment)
         segment.add(statement, match.prefix, log_format, distinctive=distinctive)
+
+    def step_counts(self) -> tuple[int, int]:
+        """Step lines seen so far on all hosts, and how many of them are kept."""
+        over, seen, kept = self._earlier
+        for segment in self.segments[over:-1]:
+            more = segment.step_counts()
+            over, seen, kept = over + 1, seen + more[0], kept + more[1]
+        self._earlier = over, seen, kept
+        more = self.segments[-1].step_counts()
+        return seen + more[0], kept + more[1]
 
     def _start(self, started: ProgramStarted, host: str) -> None:
         current = self.segments[-1]

@@ -187,6 +187,11 @@ class StepSeries:
         if self._tail.maxlen != KEPT_LAST_SPARE:
             self._tail = deque(self._tail, maxlen=KEPT_LAST_SPARE)
 
+    @property
+    def steps_kept(self) -> int:
+        """How many steps were kept."""
+        return len(self._head) + len(self._tail)
+
     def steps(self) -> tuple[Step, ...]:
         """The steps that were kept, in order."""
         return (*self._head, *self._tail)

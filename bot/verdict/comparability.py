@@ -711,6 +711,8 @@ def describe_outcome(run: MeasuredRun | None) -> str:
 
 
 def _describe_incomplete(log: RunLog) -> str:
+    if log.unread_from is not None:
+        return f"has a log that was not read to its end {_progress_text(log)}, since it is too large"
     if damaged := file_damage(log):
         return f"has a damaged log: {damaged} {_progress_text(log)}"
     return f"has no end in its log, which breaks off {_progress_text(log)}"
@@ -721,6 +723,8 @@ def file_damage(log: RunLog) -> str | None:
     known = {
         GzipDamage.TRUNCATED: "its gzip data is truncated",
         GzipDamage.CORRUPT: "its gzip data is corrupt",
+        GzipDamage.ZSTD_TRUNCATED: "its zstd data is truncated",
+        GzipDamage.ZSTD_CORRUPT: "its zstd data is corrupt",
     }
     return next((text for damage, text in known.items() if damage.value in log.warnings), None)
 

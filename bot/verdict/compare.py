@@ -325,6 +325,8 @@ def _way_out(side: SideOutcome) -> str:
         return "its log does not say why: rerun it, and if it happens again compare host memory"
     if log is not None and log.outcome.state is OutcomeState.NOT_A_TRAINING_LOG:
         return "name the file into which the trainer printed its step lines"
+    if log is not None and log.unread_from is not None:
+        return "print less into it, and rerun it"
     if log is not None and file_damage(log):
         return "copy the file again, or rerun it"
     if side.outcome is OutcomeClass.CLUSTER_FAILED:

@@ -182,6 +182,17 @@ def test_a_flaky_head_is_not_green() -> None:
     assert "(1 of 3 runs)" in found.reason
 
 
+def test_a_log_that_was_not_read_to_its_end_is_no_result() -> None:
+    """What is behind the bound is missing: the verdict says so, and what to do."""
+    cut = ended(OutcomeState.INCOMPLETE)
+    found = compare([run()], [structs.replace(cut, log=structs.replace(cut.log, unread_from=9))])
+    assert found.verdict is Verdict.NOT_COMPARABLE
+    assert found.reason == (
+        "head has a log that was not read to its end after step 4 of 20 steps, since it is too large; "
+        "print less into it, and rerun it"
+    )
+
+
 def test_a_run_the_cluster_failed_does_not_make_a_head_flaky() -> None:
     """The runs that passed are judged as if it had not been."""
     assert compare([run()], [run(Shape(seed=2)), failed("preempted")]).verdict is Verdict.SAME
