@@ -1,6 +1,7 @@
 """The two kinds of failure: one that the reader can fix, one that we must fix.
 
 UserError            shown to the person, on the terminal or in the comment
+├─ NotGranted    the operator's policy does not allow it
 ├─ NotFound          it does not exist, or we may not see it
 └─ InvalidToken      a person's token is invalid or expired
 InternalError        logged; the person only learns that we failed
@@ -38,6 +39,10 @@ class TransientError(InternalError):
 
 class Outage(TransientError):
     """Another service is down as a whole, and got no request: earlier attempts do not lengthen the wait."""
+
+
+class NotGranted(UserError):
+    """The operator's policy does not allow it; only the operator can grant it."""
 
 
 class NotFound(UserError):

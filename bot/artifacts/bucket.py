@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from bot.artifacts.store import CHUNK_BYTES, SMALL_FILE_BYTES, inflate_small
+from bot.artifacts.store import CHUNK_BYTES, SMALL_FILE_BYTES, AddressGuard, inflate_small
 from bot.domain.globs import glob_matches, google_glob, literal_prefix
 from bot.domain.run import LogFile
-from bot.errors import InternalError, UserError
+from bot.errors import InternalError, NotGranted, UserError
 
 if TYPE_CHECKING:
     from google.cloud.storage import Blob, Bucket, Client
@@ -117,15 +117,25 @@ def _run_file(blob: "Blob", name: str) -> LogFile:
 
 
 class BucketStore:
-    """The objects below `prefix` of `bucket`; one call is retried for at most `retry_seconds`."""
+    """The objects below `prefix` of `bucket`, and of these only what `allows` lets through; one call is
+    retried for at most `retry_seconds`."""
 
-    def __init__(self, *, bucket: str, prefix: str = "", retry_seconds: float = RETRY_SECONDS) -> None:
+    def __init__(
+        self,
+        *,
+        bucket: str,
+        prefix: str = "",
+        retry_seconds: float = RETRY_SECONDS,
+        allows: AddressGuard | None = None,
+    ) -> None:
+        self._allows = allows
         self._name = bucket
         self._above = f"{prefix}/" if prefix else ""
         self._retry_seconds = retry_seconds
 
     def find(self, glob: str, *, start_offset: str | None = None) -> Iterator[LogFile]:
         """See `ArtifactStore.find`."""
+        self._check_granted(literal_prefix(glob))
         pattern = self._above + glob
         with _translate_errors(self.uri(glob)):
             listing = self._bucket().list_blobs(
@@ -141,7 +151,7 @@ class BucketStore:
 
     def _found(self, blob: "Blob", glob: str, start: str) -> LogFile | None:
         name = blob.name.removeprefix(self._above)
-        if name.endswith("/") or name < start or not glob_matches(glob, name):
+        if name.endswith("/") or name < start or not glob_matches(glob, name) or not self._is_granted(name):
             return None
         return _run_file(blob, name)
 
@@ -198,6 +208,7 @@ class BucketStore:
         """See `ArtifactStore.read_range`."""
         from google.api_core.exceptions import RequestRangeNotSatisfiable  # noqa: PLC0415 - first use
 
+        self._check_granted(name)
         try:
             return self._fetch_range(self._bucket().blob(self._above + name), start, start + length)
         except UserError as problem:
@@ -235,10 +246,18 @@ class BucketStore:
             raise UserError(str(unreachable)) from unreachable
 
     def _describe_blob(self, name: str, generation: str | None) -> "Blob":
+        self._check_granted(name)
         blob = self._bucket().blob(self._above + name, generation=int(generation) if generation else None)
         with _translate_errors(self.uri(name)):
             blob.reload(**self._bounds())
         return blob
+
+    def _is_granted(self, name: str) -> bool:
+        return self._allows is None or self._allows(self.uri(name))
+
+    def _check_granted(self, name: str) -> None:
+        if not self._is_granted(name):
+            raise NotGranted(f"this server may not read {self.uri(name)}: ask its operator")
 
     def _bucket(self) -> "Bucket":
         return _client(os.environ.get("STORAGE_EMULATOR_HOST")).bucket(self._name)

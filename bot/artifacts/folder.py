@@ -2,21 +2,24 @@
 
 Neither a name nor a symbolic link leads out of the folder: what runs write there is not trusted. A write is
 seen whole or not at all. `find` goes level by level along the glob.
+
+A name is resolved, then opened level by level from `/` without following a link: what was checked is what is
+opened, whoever swaps a folder for a link in between.
 """
 
 import os
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote, unquote
 
-from bot.artifacts.store import CHUNK_BYTES, SMALL_FILE_BYTES, inflate_small
+from bot.artifacts.store import CHUNK_BYTES, SMALL_FILE_BYTES, AddressGuard, inflate_small
 from bot.domain.globs import compile_glob, literal_prefix
 from bot.domain.run import LogFile
-from bot.errors import InternalError, UserError
+from bot.errors import InternalError, NotGranted, UserError
 
 # Files being written start with this and are never found.
 TEMPORARY_PREFIX = ".maxview-writing-"
@@ -35,6 +38,11 @@ def local_path(url: str) -> Path:
     if not rest or "\x00" in unquote(rest):
         raise UserError(f"{url}: no path after file:; write file:/path")
     return Path(unquote(rest))
+
+
+def file_address(path: Path) -> str:
+    """The address of a path, every link resolved, whether or not it exists."""
+    return f"file:{os.path.realpath(path)}"
 
 
 def user_error(where: str, problem: OSError) -> UserError:
@@ -64,6 +72,26 @@ def open_file(path: Path, where: str) -> BinaryIO:
         raise UserError(f"{where!r}: not a path ({problem})") from problem
 
 
+@contextmanager
+def _opened_in_place(path: Path, flags: int) -> Iterator[int]:
+    """A descriptor of a resolved path, in which no part is a link any more."""
+    # O_PATH needs no right to list the folders on the way; where it is missing, reading them must do.
+    walk = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    *folders, last = path.parts[1:] or (".",)
+    here = os.open(path.anchor, walk)
+    try:
+        for part in folders:
+            above, here = here, os.open(part, walk, dir_fd=here)
+            os.close(above)
+        descriptor = os.open(last, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+    finally:
+        os.close(here)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def read_chunks(file: BinaryIO, size: int, where: str) -> Iterator[bytes]:
     """The first `size` bytes; `UserError` if the file became shorter meanwhile."""
     left = size
@@ -76,10 +104,11 @@ def read_chunks(file: BinaryIO, size: int, where: str) -> Iterator[bytes]:
 
 
 class FolderStore:
-    """The files below `root`."""
+    """The files below `root`, and of these only what `allows` lets through."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, allows: AddressGuard | None = None) -> None:
         self._root = root
+        self._allows = allows
 
     def find(self, glob: str, *, start_offset: str | None = None) -> Iterator[LogFile]:
         """See `ArtifactStore.find`."""
@@ -106,8 +135,13 @@ class FolderStore:
 
     def _entries(self, above: str) -> list[str]:
         try:
-            path = self._inside(above.rstrip("/")) if above else self._root
-            names = os.listdir(path)  # noqa: PTH208 - half the price of Path.iterdir
+            path = self._resolved(above.rstrip("/")) if above else self._granted(os.path.realpath(self._root))
+            with _opened_in_place(path, os.O_RDONLY | os.O_DIRECTORY) as folder:
+                names = os.listdir(folder)  # noqa: PTH208 - a descriptor
+        except NotGranted:
+            if not above:
+                raise
+            return []
         except (FileNotFoundError, NotADirectoryError, UserError) as absent:
             if not above:
                 raise UserError(f"{self._root}: no such folder; create it, or name another") from absent
@@ -118,7 +152,7 @@ class FolderStore:
 
     def _found(self, name: str) -> LogFile | None:
         try:
-            status = self._inside(name).stat()
+            status = self._resolved(name).lstat()
         except (FileNotFoundError, NotADirectoryError, UserError):
             return None
         return _run_file(name, status) if stat.S_ISREG(status.st_mode) else None
@@ -169,17 +203,42 @@ class FolderStore:
         if not os.access(self._root, os.R_OK | os.X_OK):
             raise UserError(f"{self._root}: permission denied; make the folder readable for this user")
 
-    def _open_inside(self, name: str) -> BinaryIO:
-        path = self._inside(name)
-        if path.exists() and not path.is_file() and not path.is_dir():
-            raise UserError(f"{self.uri(name)}: not a regular file; name a log")
-        return open_file(path, self.uri(name))
+    @contextmanager
+    def _open_inside(self, name: str) -> Iterator[BinaryIO]:
+        where, path = self.uri(name), self._resolved(name)
+        with ExitStack() as opened:
+            try:
+                # Without O_NONBLOCK a pipe would wait for its writer.
+                descriptor = opened.enter_context(_opened_in_place(path, os.O_RDONLY | os.O_NONBLOCK))
+            except OSError as problem:
+                raise user_error(where, problem) from problem
+            kind = os.fstat(descriptor).st_mode
+            if stat.S_ISDIR(kind):
+                raise user_error(where, IsADirectoryError())
+            if not stat.S_ISREG(kind):
+                raise UserError(f"{where}: not a regular file; name a log")
+            yield opened.enter_context(os.fdopen(descriptor, "rb", closefd=False))
+
+    def _resolved(self, name: str) -> Path:
+        """The path of a name without links; `NotGranted` where it may not be read."""
+        return self._granted(os.path.realpath(self._inside(name)))
+
+    def _granted(self, resolved: str) -> Path:
+        """A resolved path, which is below the folder, or the folder itself, and may be read."""
+        root = os.path.realpath(self._root)
+        if self._allows is not None and not self._allows(f"file:{resolved}"):
+            raise NotGranted(f"this server may not read file:{self._root}: ask its operator")
+        path = Path(resolved)
+        if not path.is_relative_to(root):
+            raise UserError(f"a link that leads out of {self._root}; put the file itself there")
+        return path
 
     def _inside(self, name: str) -> Path:
         if "\x00" in name or name.startswith("/") or any(part in ("", ".", "..") for part in name.split("/")):
             raise UserError(f"{name!r}: not a name inside {self._root}; use a relative one without dots")
         path = self._root / name
-        if not path.resolve().is_relative_to(self._root.resolve()):
+        # Not Path.resolve(), which raises RuntimeError for a link to itself.
+        if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self._root)):
             raise UserError(f"{name}: a link that leads out of {self._root}; put the file itself there")
         return path
 

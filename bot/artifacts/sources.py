@@ -13,8 +13,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from bot.artifacts.folder import local_path, open_file
-from bot.artifacts.store import CHUNK_BYTES, ArtifactStore, split_uri
+from bot.artifacts.folder import file_address, local_path, open_file
+from bot.artifacts.store import CHUNK_BYTES, AddressGuard, ArtifactStore, split_uri
 from bot.errors import InternalError, UserError
 
 if TYPE_CHECKING:
@@ -131,18 +131,24 @@ def _regular_size(descriptor: int) -> int | None:
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
-def open_store(url: str) -> ArtifactStore:
-    """The store at `url`, without any request yet: `check` does that."""
+def canonical_address(url: str) -> str:
+    """What the policy compares: a bucket's address as it is, a path with every link resolved."""
+    return url if url.startswith("gs://") else file_address(local_path(url))
+
+
+def open_store(url: str, allows: AddressGuard | None = None) -> ArtifactStore:
+    """The store at `url`, without any request yet: `check` does that. `allows` is asked again for all that is
+    opened in it."""
     from bot.artifacts.folder import FolderStore, local_path  # noqa: PLC0415 - a cold start needs one of the two
 
     if url.startswith("gs://"):
         from bot.artifacts.bucket import BucketStore  # noqa: PLC0415 - as above, and 0.2 s to import
 
         bucket, prefix = split_uri(url)
-        return BucketStore(bucket=bucket, prefix=prefix.strip("/"))
+        return BucketStore(bucket=bucket, prefix=prefix.strip("/"), allows=allows)
     if "://" in url and not url.startswith("file:"):
         raise UserError(f"{url}: runs are kept in a folder (file:/path) or a bucket (gs://bucket/prefix)")
-    return FolderStore(local_path(url))
+    return FolderStore(local_path(url), allows)
 
 
 def open_own_store(url: str) -> ArtifactStore:

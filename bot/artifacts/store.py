@@ -6,7 +6,7 @@ in a thread.
 """
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -18,6 +18,9 @@ CHUNK_BYTES = 1 << 20
 
 SMALL_FILE_BYTES = 1 << 20
 """A manifest or a summary has a few KB; a larger file is something else."""
+
+AddressGuard = Callable[[str], bool]
+"""Whether an address may be read: `gs://bucket/name`, or `file:/path` with every link resolved."""
 
 GZIP_MAGIC = b"\x1f\x8b"
 

@@ -9,7 +9,7 @@ from google_crc32c import Checksum
 from bot.artifacts.bucket import RANGE_BYTES, BucketStore
 from bot.artifacts.sources import open_source
 from bot.artifacts.store import split_uri
-from bot.errors import InternalError, UserError
+from bot.errors import InternalError, NotGranted, UserError
 from tests.peers.bucket import FaultyBucket
 
 
@@ -132,3 +132,23 @@ def test_an_address_without_a_bucket_is_a_user_error(uri: str) -> None:
     """It could only fail later, and less clearly."""
     with pytest.raises(UserError, match=rf"^{re.escape(uri)}: no bucket named"):
         split_uri(uri)
+
+
+def test_no_request_leaves_what_is_granted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a listing nor a read of what the policy does not allow reaches the bucket."""
+    bucket = FaultyBucket(objects={"mine/a.log": b"x", "ours/a.log": b"secret"})
+    with bucket.serving() as address:
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
+        store = BucketStore(bucket="runs", retry_seconds=2, allows=lambda place: "/ours/" not in place)
+        assert [file.name for file in store.find("*/*.log")] == ["mine/a.log"]
+        asked = len(bucket.asked)
+        for attempt in (
+            lambda: store.describe("ours/a.log"),
+            lambda: store.read_range("ours/a.log", 0, 1),
+            lambda: store.read_small("ours/a.log"),
+            lambda: _read(store, "ours/a.log"),
+            lambda: list(store.find("ours/*.log")),
+        ):
+            with pytest.raises(NotGranted):
+                attempt()
+    assert len(bucket.asked) == asked

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.artifacts.folder import TEMPORARY_PREFIX, FolderStore, local_path
-from bot.errors import InternalError, UserError
+from bot.errors import InternalError, NotGranted, UserError
 
 
 @pytest.fixture
@@ -154,3 +154,79 @@ def test_a_url_that_names_no_local_path_is_a_user_error(url: str) -> None:
     """Another host's files cannot be read."""
     with pytest.raises(UserError, match="file:"):
         local_path(url)
+
+
+def _granted_below(folder: Path) -> FolderStore:
+    """The store of `folder`, in which only what lies below it is granted."""
+    prefix = f"file:{folder.resolve()}/"
+    return FolderStore(folder, lambda address: f"{address}/".startswith(prefix))
+
+
+def test_a_link_that_appears_later_is_not_followed(tmp_path: Path) -> None:
+    """What is granted is asked of the resolved place at every open: swapping a folder changes nothing."""
+    folder, secret = tmp_path / "runs", tmp_path / "secret"
+    for place in (folder / "a", secret):
+        place.mkdir(parents=True)
+        (place / "log.txt").write_bytes(b"mine" if place != secret else b"theirs")
+    store = _granted_below(folder)
+    assert store.read_range("a/log.txt", 0, 10) == b"mine"
+    (folder / "a").rename(folder / "was")
+    (folder / "a").symlink_to(secret)
+
+    assert [file.name for file in store.find("*/log.txt")] == ["was/log.txt"]
+    assert list(store.find("a/log.txt")) == []
+    assert store.read_small("a/log.txt") is None
+    for read in (store.describe, lambda name: store.read_range(name, 0, 10)):
+        with pytest.raises(UserError):
+            read("a/log.txt")
+
+
+def test_a_folder_that_becomes_a_link_is_not_granted(tmp_path: Path) -> None:
+    """The source itself is resolved at every use, too; whether the place exists is not said."""
+    folder, secret = tmp_path / "runs", tmp_path / "secret"
+    secret.mkdir()
+    (secret / "log.txt").write_bytes(b"theirs")
+    folder.mkdir()
+    store = _granted_below(folder)
+    folder.rmdir()
+    folder.symlink_to(secret)
+    with pytest.raises(NotGranted) as there:
+        list(store.find("*.txt"))
+    folder.unlink()
+    folder.symlink_to(tmp_path / "nothing")
+    with pytest.raises(NotGranted) as missing:
+        list(store.find("*.txt"))
+
+    assert (
+        there.value.text == missing.value.text == f"this server may not read file:{folder}: ask its operator"
+    )
+
+
+def test_a_link_put_in_place_between_check_and_opening_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The resolved path is opened level by level without following links."""
+    folder, secret = tmp_path / "runs", tmp_path / "secret"
+    for place, text in ((folder / "a", b"mine"), (secret, b"theirs")):
+        place.mkdir(parents=True)
+        (place / "log.txt").write_bytes(text)
+    real, resolved_logs = os.path.realpath, []
+
+    def resolve_then_swap(path: str | os.PathLike[str]) -> str:
+        resolved = real(path)
+        resolved_logs.extend([resolved] if resolved.endswith("a/log.txt") else [])
+        if len(resolved_logs) == 2 and not (folder / "a").is_symlink():
+            (folder / "a").rename(folder / "was")
+            (folder / "a").symlink_to(secret)
+        return resolved
+
+    monkeypatch.setattr(os.path, "realpath", resolve_then_swap)
+    with pytest.raises(UserError):
+        FolderStore(folder).read_range("a/log.txt", 0, 10)
+
+
+def test_a_pipe_does_not_hold_its_reader(tmp_path: Path) -> None:
+    """A run may leave a pipe without a writer where its log should be."""
+    os.mkfifo(tmp_path / "log.txt")
+    with pytest.raises(UserError, match="not a regular file"):
+        FolderStore(tmp_path).read_range("log.txt", 0, 1)
