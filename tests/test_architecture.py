@@ -36,7 +36,7 @@ ALLOWED = {
         "storage",
         "verdict",
     },
-    "policy": {"clusters", "config", "errors"},
+    "policy": {"artifacts", "clusters", "config", "domain", "errors", "storage"},
     "commands": {"config", "domain", "errors", "report", "storage", "webhooks"},
     "web": {
         "artifacts",
@@ -97,6 +97,7 @@ PURE_MODULES = (
     "bot.github.payload",
     "bot.policy.grants",
     "bot.policy.models",
+    "bot.policy.suggest",
 )
 IMPURE_MODULES = {"bot.config.loader", "bot.webhooks.receiver"}
 """The doors inside rooms that think: they fetch a file, and take a request in."""

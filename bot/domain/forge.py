@@ -19,7 +19,7 @@ class Forge(Protocol):
         ...
 
     async def repository_facts(self, repository: Repository) -> Repository:
-        """The repository with its default branch and whether it is private."""
+        """The repository with its default branch, its numbers, and whether it is private."""
         ...
 
     async def changed_paths(self, repository: Repository, number: int) -> tuple[str, ...]:
@@ -44,6 +44,14 @@ class Forge(Protocol):
 
     async def is_member(self, repository: Repository, team: str, person: Person) -> bool:
         """Whether a person is of a team, `organisation/team`."""
+        ...
+
+    async def app_owner(self) -> int | None:
+        """The number of the account that owns the App."""
+        ...
+
+    async def installed_accounts(self) -> dict[str, int]:
+        """The numbers of the accounts that the App is installed on, by login in small letters."""
         ...
 
     async def app_slug(self) -> str:

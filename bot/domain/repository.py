@@ -6,13 +6,16 @@ from msgspec import Struct
 
 
 class Repository(Struct, frozen=True, kw_only=True):
-    """A repository as one installation of the App sees it; `full_name` is `owner/name`."""
+    """A repository as one installation of the App sees it; `full_name` is `owner/name`.
+
+    `id` and `owner_id` are GitHub's numbers of it and of its owner's account."""
 
     full_name: str
     installation: int
     default_branch: str | None = None
     private: bool = False
     id: int | None = None
+    owner_id: int | None = None
 
 
 class Person(Struct, frozen=True, kw_only=True):

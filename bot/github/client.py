@@ -11,6 +11,7 @@ from functools import partial
 from itertools import chain
 
 import httpx
+from msgspec.structs import replace
 
 from bot.domain.commit import Commit
 from bot.domain.pull_request import Comment, PullRequest
@@ -138,6 +139,20 @@ class GitHubClient:
             self._slug = response.read(lambda fields: fields.text("slug"))
         return self._slug
 
+    async def app_owner(self) -> int | None:
+        """The number of the account that owns the App."""
+        response = await self.api.request(None, "GET", "/app")
+        return response.read(lambda fields: fields.number_or_none("owner.id"))
+
+    async def installed_accounts(self) -> dict[str, int]:
+        """The numbers of the accounts that the App is installed on, by login in small letters."""
+        found: dict[str, int] = {}
+        async for page in self.api.pages(None, "/app/installations"):
+            for one in page.read_each(lambda fields: fields):
+                login, number = one.text_or_none("account.login"), one.number_or_none("account.id")
+                found |= {login.lower(): number} if login and number is not None else {}
+        return found
+
     async def installations(self) -> tuple[int, ...]:
         """Every installation of this App that is not suspended."""
         found: list[int] = []
@@ -157,7 +172,8 @@ class GitHubClient:
     async def repository_facts(self, repository: Repository) -> Repository:
         """The same repository with all its facts, and the name it has now."""
         response = await self._get(repository, "")
-        return response.read(partial(read_repository, installation=repository.installation))
+        found = response.read(partial(read_repository, installation=repository.installation))
+        return replace(found, owner_id=response.read(lambda fields: fields.number_or_none("owner.id")))
 
     async def pull(self, repository: Repository, number: int) -> PullRequest:
         """A pull request as it is now."""

@@ -5,14 +5,15 @@ says nothing of `gs://b/runs-private`.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
+from itertools import takewhile
 from urllib.parse import unquote
 
 from msgspec import Struct
 
-from bot.clusters.interface import PRIORITIES, ClusterPlace, Isolation, Job
+from bot.clusters.interface import PRIORITIES, ClusterPlace, Isolation
 
 MAX_DECODINGS = 4
 """How often a name is percent-decoded to look for hidden dots and slashes."""
@@ -60,6 +61,11 @@ class PolicyEntry(Struct, frozen=True, kw_only=True):
         return self.match.partition("/")[0].lower()
 
     @property
+    def key(self) -> str:
+        """What its numbers are stored under."""
+        return self.match.lower()
+
+    @property
     def name_glob(self) -> str:
         """The name of the repository, or a glob of names, in small letters."""
         return self.match.partition("/")[2].lower()
@@ -75,6 +81,21 @@ class PolicyEntry(Struct, frozen=True, kw_only=True):
         return owner == self.owner and matches_part(self.name_glob, name)
 
 
+class MatchIds(Struct, frozen=True, kw_only=True):
+    """GitHub's numbers of what an entry's `match` named when it was first resolved."""
+
+    owner: int
+    repository: int | None = None
+
+
+class RepositoryIdentity(Struct, frozen=True, kw_only=True):
+    """A repository as GitHub names it now, and its numbers."""
+
+    full_name: str
+    id: int | None
+    owner: int | None
+
+
 class Policy(Struct, frozen=True, kw_only=True):
     """The whole policy. `entries` None: the account that owns the App may upload, nobody else anything.
 
@@ -84,21 +105,54 @@ class Policy(Struct, frozen=True, kw_only=True):
     entries: tuple[PolicyEntry, ...] | None = None
     never: tuple[str, ...] = ()
 
+    def entries_of(
+        self, one: RepositoryIdentity, ids: Mapping[str, MatchIds], app_owner: int | None
+    ) -> tuple[PolicyEntry, ...]:
+        """The entries that hold for a repository: by its name now, and by the numbers that name had first.
+
+        So a rename or a transfer takes no grant along, and who takes a freed name gets none.
+        """
+        if one.id is None or one.owner is None:
+            return ()
+        if self.entries is None:
+            return (PolicyEntry(match=one.full_name, upload=True),) if one.owner == app_owner else ()
+        return tuple(entry for entry in self.entries if _holds(entry, one, ids.get(entry.key)))
+
+    def unresolved(self, one: RepositoryIdentity, ids: Mapping[str, MatchIds]) -> dict[str, MatchIds]:
+        """The numbers of entries that name this repository and have none yet, by the entries' keys."""
+        if one.id is None or one.owner is None:
+            return {}
+        fresh = {}
+        for entry in self.entries or ():
+            known = ids.get(entry.key, MatchIds(owner=one.owner))
+            found = MatchIds(owner=one.owner, repository=one.id if entry.is_exact else None)
+            if entry.names(one.full_name) and known == MatchIds(owner=one.owner):
+                fresh[entry.key] = found
+        return {key: found for key, found in fresh.items() if ids.get(key) != found}
+
     def knows(self, place: ClusterPlace | None) -> bool:
         """Whether any entry is about this cluster; this machine is always our own."""
         return place is None or any(grant.is_at(place) for entry in self.entries or () for grant in entry.xpk)
 
 
+def _holds(entry: PolicyEntry, one: RepositoryIdentity, ids: MatchIds | None) -> bool:
+    if ids is None or not entry.names(one.full_name) or ids.owner != one.owner:
+        return False
+    return not entry.is_exact or ids.repository == one.id
+
+
 class Refusal(Struct, frozen=True, kw_only=True):
-    """What is not granted, in one line for the comment."""
+    """What is not granted, in one line for the comment; `wanted` is what would grant it."""
 
     text: str
+    wanted: PolicyEntry
 
 
 class Grants(Struct, frozen=True, kw_only=True):
     """The entries that hold for one repository now. `why_none` is why there are none, where that is not the
     policy's doing."""
 
+    repository: str = ""
     entries: tuple[PolicyEntry, ...] = ()
     never: tuple[str, ...] = ()
     why_none: str = ""
@@ -118,7 +172,7 @@ class Grants(Struct, frozen=True, kw_only=True):
         """Why the repository may not upload runs."""
         if any(entry.upload for entry in self.entries):
             return None
-        return self._refusal("take uploads of this repository")
+        return self._refusal("take uploads of this repository", upload=True)
 
     def allows(self, address: str) -> bool:
         """Whether a resolved address may be read."""
@@ -128,30 +182,58 @@ class Grants(Struct, frozen=True, kw_only=True):
 
     def source_refusal(self, source: str, address: str) -> Refusal | None:
         """Why `source`, as the repository writes it, may not be read; `address` is what it resolves to."""
-        if not is_plain_address(source) or not self.allows(address):
-            return self._refusal(f"read {source}")
-        return None
+        if is_plain_address(source) and self.allows(address):
+            return None
+        grantable = is_plain_address(source) and not is_below(address, self.never)
+        wanted = (f"{source.rstrip('/')}/*",) if grantable else ()
+        return self._refusal(f"read {source}", sources=wanted)
 
-    def launch_refusal(self, job: Job, repository_address: str = "") -> Refusal | None:
-        """Why this very job may not be launched. `repository_address` is where a local job's commits are."""
-        if job.place is None:
-            return self._local_refusal(job, repository_address)
-        there = [grant for entry in self.entries for grant in entry.xpk if grant.is_at(job.place)]
-        if not there:
-            return self._refusal(f"launch on {job.place.name}")
-        reasons = [_xpk_problem(grant, job.place, job.image) for grant in there]
-        return self._refusal(min(reasons, key=len)) if all(reasons) else None
+    def launch_refusal(
+        self, place: ClusterPlace | None, *, image: str = "", address: str = ""
+    ) -> Refusal | None:
+        """Why a job may not be launched at this place. `image` is as it is pulled, with the commit in it;
+        `address` is where the commits of a local job are."""
+        if place is None:
+            return self._local_refusal(address)
+        there = [grant for entry in self.entries for grant in entry.xpk if grant.is_at(place)]
+        problems = [_xpk_problem(grant, place, image) for grant in there] or [f"launch on {place.name}"]
+        if not all(problems):
+            return None
+        return self._refusal(min(problems, key=len), xpk=(grant_for(place, image),))
 
-    def _local_refusal(self, job: Job, repository_address: str) -> Refusal | None:
+    def _local_refusal(self, address: str) -> Refusal | None:
         if self.local is LocalJobs.NO:
-            return self._refusal("run jobs on its own machine")
-        if is_below(repository_address, self.never):
-            return self._refusal(f"read {job.repository}")
+            return self._refusal("run jobs on its own machine", local=LocalJobs.SANDBOXED)
+        if is_below(address, self.never):
+            # No entry can grant it: the commits must be kept elsewhere.
+            return self._refusal("read its own folders for launch.local.repository")
         return None
 
-    def _refusal(self, what: str) -> Refusal:
-        reason = f": {self.why_none}" if self.why_none else f": {ASK_THE_OPERATOR}"
-        return Refusal(text=f"this server may not {what}{reason}")
+    def _refusal(
+        self,
+        what: str,
+        *,
+        sources: tuple[str, ...] = (),
+        xpk: tuple[XpkGrant, ...] = (),
+        local: LocalJobs = LocalJobs.NO,
+        upload: bool = False,
+    ) -> Refusal:
+        wanted = PolicyEntry(match=self.repository, sources=sources, xpk=xpk, local=local, upload=upload)
+        return Refusal(text=f"this server may not {what}: {self.why_none or ASK_THE_OPERATOR}", wanted=wanted)
+
+
+def grant_for(place: ClusterPlace, image: str) -> XpkGrant:
+    """The least that lets this image run at this place."""
+    parts = takewhile(lambda part: "{" not in part, image_parts(image))
+    return XpkGrant(
+        project=place.project,
+        zone=place.zone,
+        cluster=place.cluster,
+        device_types=(place.device_type,),
+        images=("/".join(parts),),
+        max_slices=place.slices,
+        max_priority=place.priority,
+    )
 
 
 def _xpk_problem(grant: XpkGrant, place: ClusterPlace, image: str) -> str:

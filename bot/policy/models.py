@@ -40,7 +40,8 @@ Match = Annotated[
 SourcePrefix = Annotated[
     str,
     text_form(
-        r"gs://[a-z0-9][a-z0-9._-]*[a-z0-9](?:/[^\x00-\x20/%\\]+)*/?|file:(?://)?(?:/[^\x00-\x1f/]+)+/?", 1000
+        r"gs://[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?(?:/[^\x00-\x20/%\\]+)*/?|file:(?://)?(?:/[^\x00-\x1f/]+)+/?",
+        1000,
     ),
     Expected("a prefix such as gs://bucket/runs/* or file:/data/runs/* (no * in a bucket's name)"),
 ]

@@ -64,6 +64,7 @@ REPOSITORY = Table(
     Column("private", Boolean, nullable=False),
     Column("active", Boolean, nullable=False),
     Column("id", BigInteger, nullable=True),
+    Column("owner_id", BigInteger, nullable=True),
     Column("first_name", String, nullable=True),
     Column("configuration", String, nullable=True),
     Column("configured", Integer, nullable=False, default=0, server_default="0"),
@@ -337,6 +338,15 @@ NAMED_VALUE = Table(
     METADATA,
     Column("name", String, primary_key=True),
     Column("value", Text, nullable=False),
+)
+
+POLICY_MATCH = Table(
+    "policy_match",
+    METADATA,
+    Column("match", String, primary_key=True),
+    Column("owner_id", BigInteger, nullable=False),
+    Column("repository_id", BigInteger, nullable=True),
+    Column("resolved", Float, nullable=False),
 )
 
 FORMER_NAME = Table(

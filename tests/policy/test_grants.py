@@ -3,11 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
-from bot.clusters.interface import PRIORITIES, ClusterPlace, Isolation
-from bot.policy.grants import Grants, LocalJobs, Policy, PolicyEntry, is_image_below
+from bot.clusters.interface import PRIORITIES, ClusterPlace, Isolation, Job
+from bot.policy.grants import Grants, LocalJobs, Policy, PolicyEntry, Refusal, is_image_below
 from tests.policy.samples import ENTRY, SHA, XPK, grants, local_job, xpk_job
 
 GRANTED = Grants(entries=(ENTRY,), never=("file:/srv/data", "gs://ours/artifacts"))
+
+
+def _refused(granted: Grants, job: Job) -> Refusal | None:
+    return granted.launch_refusal(job.place, image=job.image, address=f"file:{job.repository}")
 
 
 def _may_read(granted: Grants, source: str) -> bool:
@@ -87,7 +91,7 @@ def test_the_servers_own_places_cannot_be_granted() -> None:
     assert not granted.allows("file:/srv/data")
     assert not granted.allows("file:/srv/data/maxview.sqlite")
     assert not granted.allows("gs://ours/artifacts/runs/1/log.txt")
-    assert granted.launch_refusal(local_job("/srv/data/x.git"), "file:/srv/data/x.git") is not None
+    assert _refused(replace(granted, entries=(ENTRY,)), local_job("/srv/data/x.git")) is not None
 
 
 def test_a_refusal_names_nothing_of_other_tenants() -> None:
@@ -117,9 +121,9 @@ def test_a_refusal_names_nothing_of_other_tenants() -> None:
         (xpk_job(image=""), "launch the image  on my-project/us-east5-b/v6e-32-bench"),
     ],
 )
-def test_a_launch_that_goes_beyond_its_grant_is_refused(job: object, words: str) -> None:
+def test_a_launch_that_goes_beyond_its_grant_is_refused(job: Job, words: str) -> None:
     """Project, zone, cluster, device, slices, priority and image are each held, and the line says which."""
-    refusal = GRANTED.launch_refusal(job)  # type: ignore[arg-type]
+    refusal = _refused(GRANTED, job)
 
     assert refusal is not None
     assert refusal.text == f"this server may not {words}: ask its operator"
@@ -127,7 +131,7 @@ def test_a_launch_that_goes_beyond_its_grant_is_refused(job: object, words: str)
 
 def test_a_launch_within_its_grant_is_not_refused() -> None:
     """The largest that is granted may be launched."""
-    assert GRANTED.launch_refusal(xpk_job(slices=2, priority="medium")) is None
+    assert _refused(GRANTED, xpk_job(slices=2, priority="medium")) is None
 
 
 def test_two_grants_of_a_cluster_are_not_added_up() -> None:
@@ -135,15 +139,15 @@ def test_two_grants_of_a_cluster_are_not_added_up() -> None:
     other = replace(XPK, device_types=("v5p-128",), images=("gcr.io/other/",))
     granted = Grants(entries=(replace(ENTRY, xpk=(XPK, other)),))
 
-    assert granted.launch_refusal(xpk_job(device_type="v5p-128", image="gcr.io/other/x")) is None
-    assert granted.launch_refusal(xpk_job(device_type="v5p-128")) is not None
+    assert _refused(granted, xpk_job(device_type="v5p-128", image="gcr.io/other/x")) is None
+    assert _refused(granted, xpk_job(device_type="v5p-128")) is not None
 
 
 @pytest.mark.parametrize("most", PRIORITIES)
 def test_priorities_have_xpks_order(most: str) -> None:
     """A grant of a priority is one of every lower one, and of none above."""
     granted = Grants(entries=(replace(ENTRY, xpk=(replace(XPK, max_priority=most),)),))
-    allowed = [one for one in PRIORITIES if granted.launch_refusal(xpk_job(priority=one)) is None]
+    allowed = [one for one in PRIORITIES if _refused(granted, xpk_job(priority=one)) is None]
 
     assert allowed == ["very-low", "low", "medium", "high", "very-high"][: PRIORITIES.index(most) + 1]
 
@@ -198,12 +202,12 @@ def test_local_jobs_need_a_word_of_their_own() -> None:
         replace(plain, local=LocalJobs.SANDBOXED),
         replace(plain, local=LocalJobs.UNSANDBOXED),
     )
-    refusal = Grants(entries=(plain,)).launch_refusal(local_job())
+    refusal = _refused(Grants(entries=(plain,)), local_job())
 
     assert refusal is not None
     assert refusal.text == "this server may not run jobs on its own machine: ask its operator"
     assert Grants(entries=(plain, sandboxed)).isolation is Isolation.SANDBOXED
-    assert Grants(entries=(plain, sandboxed)).launch_refusal(local_job()) is None
+    assert _refused(Grants(entries=(plain, sandboxed)), local_job()) is None
     assert Grants(entries=(sandboxed, unsandboxed)).isolation is Isolation.UNSANDBOXED
     assert Grants().isolation is Isolation.SANDBOXED
 

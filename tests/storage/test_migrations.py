@@ -22,6 +22,7 @@ RELEASED = {
     "0003_merge_queues.py": "2e0e9055fc6e22d699d882976244d91d",
     "0004_typed_state.py": "e55c9c7697473047fb3dcdc17a9f69a7",
     "0005_the_glossarys_words.py": "667c8c6e314264a801e24d4ba9ccae05",
+    "0006_policy.py": "40d363fcfb2c1eadc8054d5a2c9f0046",
 }
 """The digest of each step's text. A change of the tables is a new step, whose digest is added here."""
 
