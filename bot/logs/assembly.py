@@ -221,15 +221,19 @@ RunNames = tuple[str | None, str | None]
 """The names of the workload and of the run."""
 
 
-def group_attempts(segments: list[LogSegment]) -> list[list[LogSegment]]:
+def group_attempts(segments: list[LogSegment], end: int | None = None) -> list[list[LogSegment]]:
     """The attempts of each run, in order. Segments without a training program are left out.
+
+    `end` is the number of bytes of a log, and `None` for a document that is none.
 
     A log may hold thousands of starts: each is compared only with the runs that share a name with it.
     """
     groups: list[list[LogSegment]] = []
     names: list[RunNames] = []  # of each group's last attempt
     groups_by_name: dict[tuple[int, str], dict[int, None]] = {}
-    for segment in filter(is_training_run, segments):
+    for segment in segments:
+        if not is_training_run(segment) and (end is None or not is_failed_program(segment, end)):
+            continue
         segment.sort_steps()
         own = _run_names(segment)
         keys = [(kind, name) for kind, name in enumerate(own) if name is not None]
@@ -253,6 +257,15 @@ def group_attempts(segments: list[LogSegment]) -> list[list[LogSegment]]:
 def is_training_run(segment: LogSegment) -> bool:
     """Whether a training program printed this segment."""
     return segment.distinctive or segment.framed or any(cause.training for cause, _ in segment.causes)
+
+
+def is_failed_program(segment: LogSegment, end: int) -> bool:
+    """Whether a program that no reader knows failed here: its last words are the log's."""
+    fatal = [cause for cause, _ in segment.causes if cause.last_within is not None]
+    last = max((cause.end for cause, _ in segment.causes), default=0)
+    return any(
+        end - max(cause.end, last if cause.last_within else 0) <= (cause.last_within or 0) for cause in fatal
+    )
 
 
 def chosen_collector(segment: LogSegment) -> FormatCollector | None:
@@ -311,10 +324,14 @@ def _merge_segments(first: LogSegment, second: LogSegment) -> None:
 
 
 def assemble_runs(
-    segments: list[LogSegment], source: str, year: int | None, damage: GzipDamage | UnreadRest | None
+    segments: list[LogSegment],
+    source: str,
+    year: int | None,
+    damage: GzipDamage | UnreadRest | None,
+    end: int | None = None,
 ) -> tuple[RunLog, ...]:
-    """One `RunLog` per run. `damage` is a warning of the last run."""
-    groups = group_attempts(segments)
+    """One `RunLog` per run. `damage` is a warning of the last run, `end` is that of `group_attempts`."""
+    groups = group_attempts(segments, end)
     return tuple(
         _run_log(group, source, n, year, damage if n == len(groups) else None)
         for n, group in enumerate(groups, start=1)

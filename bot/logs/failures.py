@@ -11,6 +11,9 @@ class FailureClass(StrEnum):
 
     CODE = "code"
     CONFIG = "config"
+    MISSING_PACKAGE = "missing_package"
+    MISSING_FILE = "missing_file"
+    ACCESS_DENIED = "access_denied"
     HBM_OOM = "hbm_oom"
     VMEM_OOM = "vmem_oom"
     SPARSE_CORE_OOM = "sparse_core_oom"
@@ -25,6 +28,8 @@ class FailureClass(StrEnum):
     HARDWARE_OR_COMPILER = "hardware_or_compiler"
     TPU_BUSY = "tpu_busy"
     HOST_OOM = "host_oom"
+    DISK_FULL = "disk_full"
+    NETWORK = "network"
     CRASH = "crash"
     IMAGE = "image"
     SUBMIT = "submit"
@@ -58,6 +63,12 @@ _ADVICE: dict[FailureClass, Advice] = {
          "Read the traceback and fix the code it points at."),
         (FailureClass.CONFIG, Responsibility.CONFIGURATION, False,
          "Correct the setting that the message names."),
+        (FailureClass.MISSING_PACKAGE, Responsibility.CONFIGURATION, False,
+         "A package that the program imports is not in the image, or of another version: add it there."),
+        (FailureClass.MISSING_FILE, Responsibility.CONFIGURATION, False,
+         "A file that the run needs is not there: check the path, and that the data is mounted."),
+        (FailureClass.ACCESS_DENIED, Responsibility.CONFIGURATION, False,
+         "The run may not read or write what the message names: check the account's rights."),
         (FailureClass.HBM_OOM, Responsibility.CHANGE, False,
          ("The program does not fit into device memory: compare the compiler's memory sizes with main, "
          "then shrink the batch or rematerialise more.")),
@@ -87,6 +98,10 @@ _ADVICE: dict[FailureClass, Advice] = {
          "Another process holds the TPU: run it again once that process is gone."),
         (FailureClass.HOST_OOM, Responsibility.CHANGE, False,
          "The container ran out of host memory: compare host memory with main."),
+        (FailureClass.DISK_FULL, Responsibility.CLUSTER, False,
+         "A disk or quota is full: free some space, then run it again."),
+        (FailureClass.NETWORK, Responsibility.CLUSTER, True,
+         "A server did not answer: run it again."),
         (FailureClass.CRASH, Responsibility.UNKNOWN, True,
          "The process crashed without a Python error: run it once more, then read its last lines."),
         (FailureClass.IMAGE, Responsibility.CONFIGURATION, False,
@@ -119,12 +134,57 @@ class FailureSignature(Struct, frozen=True, kw_only=True):
 
 _ECHO_CLASSES = frozenset({FailureClass.HANG, FailureClass.PEER_DIED, FailureClass.TERMINATED})
 
-_OUT_OF_MEMORY = r"RESOURCE_EXHAUSTED|CUDA out of memory|HIP out of memory|OutOfMemoryError"
+_OUT_OF_MEMORY = (
+    r"RESOURCE_EXHAUSTED|CUDA out of memory|HIP out of memory|OutOfMemoryError|CUDA error: out of memory"
+    r"|CUDNN_STATUS_ALLOC_FAILED|CUBLAS_STATUS_ALLOC_FAILED"
+)
 
 # train.py: error: argument --fp16: Truthy value expected: got s but expected one of yes/no
 _USAGE_ERROR = r"error: (?:argument -|unrecognized arguments: |the following arguments are required: )"
 
-_HARDWARE = r"SLICE_FAILURE_\w+|Session is failing with|TPU session error"
+# RuntimeError: CUDA error: uncorrectable ECC error encountered      RuntimeError: No CUDA GPUs are available
+_HARDWARE = (
+    r"SLICE_FAILURE_\w+|Session is failing with|TPU session error|uncorrectable (?:NVLink|ECC) error"
+    r"|GPU has fallen off the bus|No CUDA GPUs are available|no CUDA-capable device|CUDA driver error"
+    r"|NCCL error.{0,80}unhandled system error|CUDA error: unspecified launch failure"
+)
+
+# ModuleNotFoundError: No module named 'flash_attn'      ImportError: libcudnn.so.9: cannot open shared object
+# PackageNotFoundError      undefined symbol: _ZN3c1015
+_MISSING_PACKAGE = (
+    r"^ModuleNotFoundError|PackageNotFoundError|VersionConflict|is required for a normal functioning"
+    r"|^ImportError.{0,300}(?:cannot open shared object|undefined symbol|requires the .{1,80} library)"
+)
+
+# OSError: [Errno 28] No space left on device      OSError: [Errno 122] Disk quota exceeded: '/home/x'
+_DISK_FULL = r"No space left on device|Disk quota exceeded|File too large|low on resource: ephemeral"
+
+_HOST_OOM = (
+    r"OOMKilled|^MemoryError|Cannot allocate memory|std::bad_alloc|node running low on memory"
+    r"|out of shared memory|DefaultCPUAllocator: can't allocate memory|ArrayMemoryError"
+)
+
+_ACCESS = (
+    r"^PermissionError|Permission(?:\s|_)?[Dd]enied|40[13] Client Error|403 Forbidden|DefaultCredentialsError"
+    r"|GatedRepoError|does not have \S{3,60} access|AccessDenied|Unauthorized"
+)
+
+_NETWORK = (
+    r"Max retries\b|Temporary failure in name resolution|Name or service not known|Failed to resolve"
+    r"|^(?:requests\.\S{1,40})?(?:ConnectionError|ConnectTimeout|ReadTimeout)\b|5\d\d Server Error"
+    r"|Connection (?:refused|reset by peer|timed out)|LocalEntryNotFoundError"
+)
+
+# torch.distributed.DistBackendError: NCCL error in: ... Connection closed by remote peer node7<41234>
+_PEER_DIED = (
+    r"another task died|tasks are unhealthy|coordination service|Dist(?:Network|Store)Error"
+    r"|(?:Connection closed by|lost connection to) .{0,20}peer|recvValue failed"
+)
+
+# subprocess.CalledProcessError: Command '['python', 'train.py']' died with <Signals.SIGKILL: 9>.
+_CHILD_KILLED = r"CalledProcessError.{0,400}died with <Signals\.SIG(?:KILL|TERM|HUP)"
+_CHILD_CRASHED = r"CalledProcessError.{0,400}died with <Signals|DataLoader worker .{0,40}(?:killed|exited)"
+_CHILD_FAILED = r"ChildFailedError|CalledProcessError.{0,400}returned non-zero exit|ProcessRaisedException"
 
 # The task with address mt-04-int8-0-3.svc:8471 missed 1 health checks: it is silent, whatever the cause
 _MISSED_HEALTH_CHECKS = r"missed \d+ health checks"
@@ -145,6 +205,8 @@ _SIGNATURES = tuple(
         # RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used ...
         (FailureClass.VMEM_OOM, r"memory space (?:vmem|smem)"),
         (FailureClass.HBM_OOM, r"memory space hbm|RESOURCE_EXHAUSTED: XLA:TPU compile permanent error"),
+        (FailureClass.DISK_FULL, _DISK_FULL),
+        (FailureClass.HOST_OOM, r"ray\.exceptions\.OutOfMemoryError"),
         (FailureClass.SPARSE_CORE_OOM, r"SparseCore Hbm usage"),
         # RESOURCE_EXHAUSTED: Out of memory while trying to allocate 2.28TiB
         (FailureClass.DEVICE_OOM, _OUT_OF_MEMORY),
@@ -154,10 +216,10 @@ _SIGNATURES = tuple(
             FailureClass.HANG,
             r"Watchdog caught collective op|Barrier (?:result: |timed out)|DEADLINE_EXCEEDED.{0,40}barrier",
         ),
-        (FailureClass.PEER_DIED, r"another task died|tasks are unhealthy|coordination service"),
+        (FailureClass.PEER_DIED, _PEER_DIED),
         (FailureClass.BAD_HARDWARE, _HARDWARE),
         (FailureClass.HARDWARE_OR_COMPILER, r"A program or fatal error occurred, all pending programs"),
-        (FailureClass.HOST_OOM, r"OOMKilled|^MemoryError|Cannot allocate memory"),
+        (FailureClass.HOST_OOM, _HOST_OOM),
         (FailureClass.IMAGE, r"ErrImagePull|ImagePullBackOff|failed to build: |validate your docker image"),
         (FailureClass.SUBMIT, _SUBMIT),
         (FailureClass.QUEUE, r"insufficient unused quota"),
@@ -166,10 +228,16 @@ _SIGNATURES = tuple(
         (FailureClass.TERMINATED, r"got signal: 15|SIGTERM|termination signal"),
         (FailureClass.CHECKPOINT, _CHECKPOINT),
         # torch.distributed.elastic.multiprocessing.errors.ChildFailedError: torchrun tells of a worker's end
-        (FailureClass.PEER_DIED, r"ChildFailedError"),
+        (FailureClass.TERMINATED, _CHILD_KILLED),
+        (FailureClass.CRASH, _CHILD_CRASHED),
+        (FailureClass.PEER_DIED, _CHILD_FAILED),
         # Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was
         (FailureClass.CRASH, r"Fatal Python error|Segmentation fault|SIGSEGV|SIGABRT|watchdog thread term"),
         (FailureClass.BAD_HARDWARE, _MISSED_HEALTH_CHECKS),
+        (FailureClass.MISSING_PACKAGE, _MISSING_PACKAGE),
+        (FailureClass.ACCESS_DENIED, _ACCESS),
+        (FailureClass.NETWORK, _NETWORK),
+        (FailureClass.MISSING_FILE, r"^FileNotFoundError"),
     )
 )
 
@@ -226,14 +294,17 @@ def fingerprint(kind: str, error: str, place: str) -> str:
 
 
 def exit_code_class(code: int) -> FailureClass:
-    """What an exit code alone says."""
+    """What an exit code alone says; 128 and more is a signal's number."""
     match code:
-        case 124:
+        case 124 | 152:  # SIGXCPU
             return FailureClass.TIMEOUT
-        case 134 | 139:
+        case 132 | 134 | 135 | 136 | 139:  # SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV
             return FailureClass.CRASH
-        case 137 | 143:  # SIGKILL may be want of memory, preemption or deletion: from outside is all it says
+        # SIGHUP, SIGINT, SIGKILL, SIGTERM: of want of memory, preemption or deletion none is all they say
+        case 129 | 130 | 137 | 143:
             return FailureClass.TERMINATED
+        case 153:  # SIGXFSZ
+            return FailureClass.DISK_FULL
         case 2:
             return FailureClass.CONFIG
         case _:

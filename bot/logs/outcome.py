@@ -16,8 +16,28 @@ from bot.logs.rules import PossibleCause, QuantityKind, StoppedEarly, first_quan
 from bot.logs.segments import FormatCollector, LogSegment
 from bot.logs.steps import StepSeries
 
-KILL_CODES = (137, 143)
-"""Exit codes of SIGKILL and SIGTERM."""
+KILL_CODES = (129, 137, 143)
+"""Exit codes of SIGHUP, SIGKILL and SIGTERM."""
+_REASONS_TO_KILL = frozenset(
+    {
+        FailureClass.HOST_OOM,
+        FailureClass.TIMEOUT,
+        FailureClass.PREEMPTED,
+        FailureClass.BAD_HARDWARE,
+        FailureClass.DISK_FULL,
+    }
+)
+"""Classes that explain why something outside ended a run."""
+_AFTER_A_FULL_DISK = frozenset(
+    {
+        FailureClass.CODE,
+        FailureClass.CRASH,
+        FailureClass.CHECKPOINT,
+        FailureClass.UNKNOWN,
+        FailureClass.DISK_FULL,
+    }
+)
+"""Classes of the errors that a failed write leads to, at once or later."""
 SURVIVED_STEPS = 3
 """Step lines after an error that show that the run survived it; another host may still print two."""
 
@@ -83,8 +103,9 @@ def _state(
     *,
     missing: bool | None,
 ) -> OutcomeState:
-    out_of_memory = exit_code is None and cause is not None and "OOMKilled" in cause.error
-    if exit_code in KILL_CODES or out_of_memory:
+    if exit_code in KILL_CODES or (
+        exit_code is None and cause is not None and _killed(segment, cause, missing)
+    ):
         return OutcomeState.KILLED
     if exit_code or series.not_finite is not None:
         return OutcomeState.FAILED
@@ -97,6 +118,11 @@ def _state(
         return OutcomeState.STOPPED
     orderly = segment.completed or not segment.framed or segment.ended
     return OutcomeState.SUCCEEDED if orderly and missing is False else OutcomeState.INCOMPLETE
+
+
+def _killed(segment: LogSegment, cause: PossibleCause, missing: bool | None) -> bool:  # noqa: FBT001 - three answers
+    """Whether something outside ended the run; a run that says that it completed had ended before."""
+    return cause.killed and not (segment.completed and missing is not True)
 
 
 def _expected_steps(
@@ -129,7 +155,14 @@ def _cause(segment: LogSegment) -> PossibleCause | None:
     if own and is_usage_error(own[-1].error):
         return own[-1]  # it ends a program at once: earlier errors are those of an earlier start
     known = [cause for cause in own if cause.training or cause.kind != FailureClass.UNKNOWN]
-    return next(iter(known or own or fatal), None)
+    telling = [cause for cause in fatal if cause.kind != FailureClass.UNKNOWN]
+    first = next(iter(known or own or telling or fatal), None)
+    if first is None:
+        return None
+    if first.killed and first.kind is FailureClass.TERMINATED:
+        return next((cause for cause in fatal if cause.kind in _REASONS_TO_KILL), first)
+    full_disk = (cause for cause, _ in segment.causes if cause.kind is FailureClass.DISK_FULL)
+    return next(full_disk, first) if first.kind in _AFTER_A_FULL_DISK else first
 
 
 def _by_time(causes: list[PossibleCause]) -> list[PossibleCause]:

@@ -1,5 +1,6 @@
 """Read a training log: bytes in, one `RunLog` per run out."""
 
+import re
 from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
@@ -35,6 +36,9 @@ _SAMPLE_BYTES = 64 * 1024
 _BINARY_SHARE = 0.1
 """Share of a sample that is no text: terminal codes and broken UTF-8 stay below it."""
 _NON_TEXT = bytes(n for n in range(32) if n not in b"\t\n\r\x1b\b\f\0")
+
+_DOCUMENT = re.compile(rb"\s*(?:<(?:\?xml|!doctype|html|head|body|svg)\b|\{\\rtf|%PDF-)", re.IGNORECASE)
+"""How documents begin that may quote an error, and are no logs."""
 
 
 class LogReader:
@@ -93,7 +97,8 @@ class LogReader:
         for hit in self._scanner.close():
             self._read(hit)
         damage = self.unread or self._inflater.damage
-        runs = assemble_runs(self._splitter.segments, self._source, self._dates.first_year, damage)
+        end = None if _DOCUMENT.match(self._sample) else self._scanner.total
+        runs = assemble_runs(self._splitter.segments, self._source, self._dates.first_year, damage, end)
         runs = runs or (not_a_training_log(self._source, self._why_no_log(), damage),)
         note = self._transcoder.note
         return tuple(replace(run, warnings=(note, *run.warnings)) for run in runs) if note else runs

@@ -109,6 +109,8 @@ class PossibleCause(Struct, frozen=True, kw_only=True):
 
     `echo`: it only reports that something else failed, elsewhere. `training`: only training programs print
     it. `log_format` is the format whose program prints it. The text covers bytes `offset` to `end`.
+    `killed`: it says that something outside ended the process. `last_within`: a log of a program that no
+    reader knows, in which no more bytes than these follow, shows that the program failed.
     """
 
     kind: FailureClass
@@ -119,6 +121,8 @@ class PossibleCause(Struct, frozen=True, kw_only=True):
     time: float | None = None
     echo: bool = False
     training: bool = True
+    killed: bool = False
+    last_within: int | None = None
     log_format: str | None = None
     offset: int = 0
     end: int = 0

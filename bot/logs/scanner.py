@@ -98,6 +98,11 @@ class Scanner:
         """The remaining hits of the stream, which has ended."""
         yield from self._hits(self._filled, ended=True)
 
+    @property
+    def total(self) -> int:
+        """Bytes of the stream so far."""
+        return self._start + self._filled
+
     def _hits(self, limit: int, *, ended: bool) -> Iterator[LiteralHit]:
         """Hits that begin before `limit`; later ones are found again when more bytes are known."""
         found = [place for group in range(len(self._automata)) for place in self._search(group, limit)]

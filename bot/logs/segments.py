@@ -32,7 +32,7 @@ from bot.logs.rules import (
     StoppedEarly,
     UnfinishedStep,
 )
-from bot.logs.steps import StepSeries, reversed_series
+from bot.logs.steps import StepSeries, reversed_series, with_true_loss
 
 MAX_HOSTS = 1_024
 """Hosts of which anything is kept."""
@@ -175,6 +175,7 @@ class FormatCollector:
         step = host.stateful_reader(stated, self.quantities) if host.stateful_reader else stated
         if step is None:
             return
+        step = with_true_loss(step)
         if host.series.steps_seen == 0:
             printing = sorted(
                 (h for h in self.hosts.values() if h.series.steps_seen or h is host), key=host_rank

@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.logs.facts import Step
 
@@ -116,6 +117,20 @@ def _cached_number(digits: bytes) -> float:
 
 def _escaped(text: str) -> bytes:
     return re.escape(text.encode("utf-8", "replace"))
+
+
+_GRADIENT_NORM = re.compile(r"grad(?:ient)?s?[ _/.-]?norm", re.IGNORECASE)
+
+
+def with_true_loss(step: Step) -> Step:
+    """The step, whose loss is NaN where it is printed as 0 beside a gradient that is NaN.
+
+    Trainers that leave NaN out of the mean of the loss print 0.
+    """
+    if step.loss != 0:
+        return step
+    nan = any(math.isnan(value) and _GRADIENT_NORM.search(name) for name, value in step.extras)
+    return replace(step, loss=math.nan) if nan else step
 
 
 KEPT_FIRST = 1_000

@@ -13,11 +13,12 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bot.domain.case_key import CaseKey
 from bot.domain.commit import same_commit
 from bot.domain.price import exhausted_budget
 from bot.domain.run import RunRecord
 from bot.logs.facts import Failure, OutcomeState, RunOutcome
-from bot.logs.failures import FailureClass, advice
+from bot.logs.failures import FailureClass, Responsibility, advice
 from bot.report.model import (
     AcknowledgedState,
     Acknowledgement,
@@ -32,7 +33,7 @@ from bot.report.model import (
     RowState,
 )
 from bot.report.text.escape import plain_name
-from bot.report.text.pieces import Line, code, foreign, line
+from bot.report.text.pieces import Line, code, foreign, joined, line
 from bot.report.wording import RUNS_UNREADABLE, counted, listed, percent_ceiling
 from bot.verdict.comparability import (
     COMPARED_FIELDS,
@@ -218,9 +219,24 @@ def _last_step_words(end: RunOutcome) -> str:
     return f"after step {end.last_step}"
 
 
+_FAULT_WORDS = {
+    Responsibility.CHANGE: "likely the change",
+    Responsibility.CONFIGURATION: "likely the configuration",
+    Responsibility.CLUSTER: "likely the cluster",
+    Responsibility.UNKNOWN: "unclear whose fault",
+}
+
+
 def next_step(kind: str) -> str:
-    """What to do about a failure of a documented class; empty for any other."""
-    return advice(FailureClass(kind)).next_step if kind in set(FailureClass) else ""
+    """What to do about a failure of a documented class, whose fault it likely is, and whether to retry.
+
+    Empty for any other class.
+    """
+    if kind not in set(FailureClass):
+        return ""
+    known = advice(FailureClass(kind))
+    retry = "a retry may help" if known.retry else "a retry will not help"
+    return f"{known.next_step.removesuffix('.')} ({_FAULT_WORDS[known.responsibility]}; {retry})."
 
 
 def memory_regressions(comparison: Comparison | None) -> tuple[MetricRow, ...]:
@@ -473,10 +489,14 @@ def failure_novelty(sides: CaseSides, request: ReportRequest) -> FailureNovelty 
     others = (one for one in sides.runs.main_failures if one.run not in compared_ids)
     same_failure = next((one for one in others if one.fingerprint == failure.fingerprint), None)
     novelty = _novelty(base, failure)
+    known = request.pull_failures.get(failure.fingerprint, ())
+    key = CaseKey(sides.runs.case, sides.runs.variant)
+    pulls = {one.number for one in known if one.key == key}
     return _known_failure(
         novelty,
         failure,
-        pulls=request.pulls_by_fingerprint.get(failure.fingerprint, ()),
+        pulls=tuple(sorted(pulls)),
+        pulls_elsewhere=tuple(sorted({one.number for one in known} - pulls)),
         main_sha=same_failure.sha if same_failure and novelty is not Novelty.SAME_ON_BASE else None,
     )
 
@@ -493,7 +513,7 @@ def novelty_words(row: CaseReport, branch: str) -> Line:
     if news is None:
         return ()
     clause = _novelty_clause(row, news, foreign(branch, 40))
-    return line(clause, " · " if news.pulls else "", _other_pulls_words(news))
+    return joined(" · ", [clause, *_other_pulls_words(news)])
 
 
 def _novelty(base: SideOutcome, failure: Failure) -> Novelty:
@@ -513,13 +533,19 @@ def _side_failure(side: SideOutcome) -> Failure | None:
 
 
 def _known_failure(
-    novelty: Novelty, failure: Failure, *, pulls: tuple[int, ...] = (), main_sha: str | None = None
+    novelty: Novelty,
+    failure: Failure,
+    *,
+    pulls: tuple[int, ...] = (),
+    pulls_elsewhere: tuple[int, ...] = (),
+    main_sha: str | None = None,
 ) -> FailureNovelty:
     return FailureNovelty(
         novelty=novelty,
         kind=failure.kind,
         fingerprint=failure.fingerprint,
         pulls=pulls,
+        pulls_elsewhere=pulls_elsewhere,
         main_sha=main_sha,
     )
 
@@ -549,11 +575,17 @@ def _base_error(row: CaseReport) -> Line:
     return line(": ", code(end.failure.error, 120)) if end and end.failure and end.failure.error else ()
 
 
-def _other_pulls_words(news: FailureNovelty) -> str:
-    if not news.pulls:
-        return ""
-    many = "s" if len(news.pulls) > 1 else ""
-    return f"also on pull request{many} {listed([str(number) for number in news.pulls], MAX_PULLS_NAMED)}"
+def _other_pulls_words(news: FailureNovelty) -> list[Line]:
+    """`also on pull request 12`, and `the same error in other cases of pull request 15`."""
+    words = ((news.pulls, "also on"), (news.pulls_elsewhere, "the same error in other cases of"))
+    return [
+        line(
+            f"{how} pull request{'s' if len(pulls) > 1 else ''} ",
+            listed([str(number) for number in pulls], MAX_PULLS_NAMED),
+        )
+        for pulls, how in words
+        if pulls
+    ]
 
 
 MEMORY_SLACK = 0.005

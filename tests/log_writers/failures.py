@@ -201,6 +201,51 @@ FAILED_RUNS: dict[str, FailedRun] = {
         error="pydantic_core._pydantic_core.ValidationError",
         where="pyconfig.py:301",
     ),
+    "missing package": FailedRun(
+        log=_raised("ModuleNotFoundError: No module named 'tokamax'", "kernels/attention.py:21:<module>"),
+        kind=FailureClass.MISSING_PACKAGE,
+        error="ModuleNotFoundError: No module named 'tokamax'",
+        where="attention.py:21",
+    ),
+    "missing file": FailedRun(
+        log=_raised(
+            "FileNotFoundError: [Errno 2] No such file or directory: '/data/{day.run_name}/c4.array_record'",
+            "input_pipeline/grain.py:88:open_files",
+        ),
+        kind=FailureClass.MISSING_FILE,
+        error="FileNotFoundError: [Errno 2] No such file",
+        where="grain.py:88",
+    ),
+    "access denied": FailedRun(
+        log=_raised(
+            "google.api_core.exceptions.Forbidden: 403 GET: bench@my-project does not have "
+            "storage.objects.get access to the object",
+            "input_pipeline/grain.py:92:open_files",
+        ),
+        kind=FailureClass.ACCESS_DENIED,
+        error="google.api_core.exceptions.Forbidden",
+        where="grain.py:92",
+    ),
+    "disk full": FailedRun(
+        log=_raised(
+            "OSError: [Errno 28] No space left on device: '/tmp/{day.run_name}/5'",
+            "common/checkpointing.py:411:save_checkpoint",
+            steps=6,
+        ),
+        kind=FailureClass.DISK_FULL,
+        error="OSError: [Errno 28] No space left on device",
+        where="checkpointing.py:411",
+    ),
+    "network": FailedRun(
+        log=_raised(
+            "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='huggingface.co', port=443): Max "
+            "retries exceeded with url: /api/models (Caused by NewConnectionError)",
+            "input_pipeline/hf.py:31:tokenizer",
+        ),
+        kind=FailureClass.NETWORK,
+        error="requests.exceptions.ConnectionError",
+        where="hf.py:31",
+    ),
     "config, arguments": FailedRun(
         log=_said("train.py: error: unrecognized arguments: --stepz=10", exit_code=2),
         kind=FailureClass.CONFIG,

@@ -20,7 +20,7 @@ from tests.log_writers.maxtext import maxtext_log
         (bytes(range(256)) * 400, "binary"),
         (b"Dear reader, we trained for seven steps and the loss fell. iteration 7, 12.\n" * 50, "No line"),
         (gzip.compress(b"", mtime=0), "empty"),
-        (b'Traceback (most recent call last):\n  File "/srv/web.py", line 3, in f\nKeyError: 1', "No"),
+        (b'```\nTraceback (most recent call last):\n  File "/srv/web.py", line 3, in f\nKeyError: 1\n', "No"),
     ],
 )  # fmt: skip
 def test_input_without_a_training_log_says_why(content: bytes, why: str) -> None:

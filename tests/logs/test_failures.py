@@ -2,6 +2,7 @@
 
 import gzip
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -97,15 +98,32 @@ CLASSES_BY_RESPONSIBILITY = {
         "loss_not_finite",
         "host_oom",
     },
-    Responsibility.CONFIGURATION: {"config", "stopped_early", "image", "submit", "checkpoint"},
-    Responsibility.CLUSTER: {"terminated", "preempted", "bad_hardware", "tpu_busy", "queue"},
+    Responsibility.CONFIGURATION: {
+        "config",
+        "missing_package",
+        "missing_file",
+        "access_denied",
+        "stopped_early",
+        "image",
+        "submit",
+        "checkpoint",
+    },
+    Responsibility.CLUSTER: {
+        "terminated",
+        "preempted",
+        "bad_hardware",
+        "tpu_busy",
+        "queue",
+        "disk_full",
+        "network",
+    },
     Responsibility.UNKNOWN: {"peer_died", "hang", "hardware_or_compiler", "crash", "timeout", "unknown"},
 }
 
 RETRIED_CLASSES = {
     *CLASSES_BY_RESPONSIBILITY[Responsibility.CLUSTER],
     *CLASSES_BY_RESPONSIBILITY[Responsibility.UNKNOWN],
-} - {"unknown"}
+} - {"unknown", "disk_full"}
 
 
 def _read(text: str) -> RunLog:
@@ -128,6 +146,17 @@ def test_a_whole_log_gives_the_first_cause_with_its_class_and_place(name: str) -
     assert failure is not None
     assert (failed.kind, failed.where, failed.state) == (failure.kind, failure.where, run.outcome.state)
     assert failure.error.startswith(failed.error)
+
+
+def test_the_table_of_the_documentation_is_the_programs() -> None:
+    """Whose fault, whether to retry, what to do: one table."""
+    page = (Path(__file__).parents[2] / "docs" / "failures.md").read_text(encoding="utf-8")
+    rows = [
+        f"| `{kind.value}` | {advice(kind).responsibility.value} | {'yes' if advice(kind).retry else 'no'} | "
+        f"{advice(kind).next_step} |"
+        for kind in FailureClass
+    ]
+    assert rows == [line for line in page.splitlines() if line.startswith("| `")]
 
 
 def test_every_class_has_a_log() -> None:

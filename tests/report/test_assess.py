@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from bot.domain.case_key import CaseKey
 from bot.domain.run import BaselineChoice, HeadChoice, RunRecord
 from bot.logs.facts import Failure, OutcomeState
 from bot.report.assess import (
@@ -35,6 +36,7 @@ from bot.report.model import (
     Plan,
     PlannedRuns,
     ProblemKind,
+    PullFailure,
     Report,
     ReportRequest,
     RowState,
@@ -226,7 +228,15 @@ def test_a_report_without_cases_is_not_green() -> None:
 
 
 NOVELTY_REQUEST = ReportRequest(
-    pull=PULL, merge_base="b" * 40, made_at=0.0, pulls_by_fingerprint={"f1": (12, 15)}
+    pull=PULL,
+    merge_base="b" * 40,
+    made_at=0.0,
+    pull_failures={
+        "f1": (
+            *(PullFailure(number=number, key=CaseKey("a", "")) for number in (12, 15)),
+            *(PullFailure(number=number, key=CaseKey("b", "")) for number in (12, 16)),
+        )
+    },
 )
 
 RUN_OF_BASE = RunRecord(id="b0", repository="acme/x", case="a", variant="", sha="b" * 40)
@@ -288,6 +298,24 @@ def test_other_pull_requests_with_the_same_failure_are_named() -> None:
     assert here is not None
     assert fixed is not None
     assert (here.pulls, fixed.pulls) == ((12, 15), ())
+    assert (here.pulls_elsewhere, fixed.pulls_elsewhere) == ((16,), ())
+
+
+def test_the_same_error_in_other_cases_is_said_as_that() -> None:
+    """An old failure of another case does not excuse a new one."""
+    row = CaseReport(
+        case="a",
+        variant="",
+        state=RowState.NEW_FAILURE,
+        failure=FailureNovelty(
+            novelty=Novelty.NEW, kind="code", fingerprint="f1", pulls=(12, 15), pulls_elsewhere=(16,)
+        ),
+    )
+    words = markdown(novelty_words(row, "main"))
+    assert words == (
+        "new: succeeds on main · also on pull requests 12, 15 · the same error in other cases of pull "
+        "request 16"
+    )
 
 
 def test_main_may_fail_the_same_way_outside_the_baseline() -> None:
@@ -336,6 +364,7 @@ def test_the_json_names_responsibility_and_other_pull_requests() -> None:
         "next_step": "Read the traceback and fix the code it points at.",
         "fingerprint": "9f3b2c",
         "pull_requests": [],
+        "pull_requests_other_cases": [],
         "main_sha": None,
     }
 

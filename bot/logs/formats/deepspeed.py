@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from bot.logs.facts import Mark, MarkKind, Step
+from bot.logs.formats.last_words import SIGNAL_BASE, exit_cause
 from bot.logs.prefixes import RFC3339, rfc3339_time
 from bot.logs.rules import (
     RECORD_CUT,
@@ -61,8 +62,12 @@ _EXIT_HEAD = re.compile(r"Process \d{1,12} e\Z")
 
 _EXIT_CODE = re.compile(r"xits (?:successfully|with return code = (?P<code>-?\d{1,5}))")
 
-_SIGNAL_BASE = 128
-"""A shell adds the number of the signal that ended a process to this."""
+# [2026-04-21 10:16:20,123] [ERROR] [launch.py:434:sigkill_handler] ['/usr/bin/python3', ...] exits with ...
+_LAUNCHER_HEAD = re.compile(r"\[ERROR\] \[launch\.py:\d{1,6}:\w{1,40}\] [^\n]{1,4000}\] e\Z")
+
+
+_COMMAND_BYTES = 4096
+"""Bytes of a command that the launcher prints in front of its exit code."""
 
 
 def _timer_step(match: Match) -> Iterator[Statement]:
@@ -87,9 +92,11 @@ def _timer_step(match: Match) -> Iterator[Statement]:
 
 def _exit_code(match: Match) -> Iterator[Statement]:
     found = _EXIT_CODE.match(match.text)
+    code = int(found["code"] or 0) if found else 0
     if found and _EXIT_HEAD.search(match.front):
-        code = int(found["code"] or 0)
-        yield ExitCode(code=code if code >= 0 else _SIGNAL_BASE - code)
+        yield ExitCode(code=code if code >= 0 else SIGNAL_BASE - code)
+    elif found and code and _LAUNCHER_HEAD.search(match.before(_COMMAND_BYTES)):
+        yield exit_cause(match, code, f"e{found[0]}")
 
 
 def _evaluating(match: Match) -> Iterator[Statement]:

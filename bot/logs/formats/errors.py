@@ -42,7 +42,9 @@ _ERROR_END = re.compile(
     r"The above exception|\d{4}-\d\d-\d\d[T ]\d\d:)"
 )
 
-_TRACEBACK_END = re.compile(r"[IWEF]\d{4} \d\d:\d\d:\d\d|XPK End: |EXIT_CODE=|completed step: ")
+_TRACEBACK_END = re.compile(
+    r"[IWEF]\d{4} \d\d:\d\d:\d\d|XPK End: |EXIT_CODE=|completed step: |\bCall stack:\s"
+)
 
 
 class Traceback(Struct, frozen=True, kw_only=True):
@@ -166,10 +168,18 @@ _MAX_MEMORY_LINES = 4
 _ANY_PROGRAM = frozenset({FailureClass.CRASH, FailureClass.TERMINATED, FailureClass.HOST_OOM})
 """Classes whose messages any program may print."""
 
+TRACEBACK_EPILOGUE = 4096
+"""Bytes that may follow the last traceback of a program that no reader knows: its launcher's lines."""
+
+# ```pytb      >      "error": "
+_QUOTED_FRONT = re.compile(r"(?:```[^`\n]{0,40}\s{1,4}|(?:^|\n)[ \t]*>[ \t>]*|[\"'`])\Z")
+
+_PAYLOAD = re.compile(r'"(?:textPayload|message)"')
+
 
 def _traceback(match: Match) -> Iterator[Statement]:
     text = match.after(SHORT_TRACEBACK_BYTES if match.frequent else BYTES_AFTER)
-    if '"textPayload"' in match.front or '"message"' in match.front:
+    if _PAYLOAD.search(match.front):
         text = text.partition('",\n')[0].replace("\\n", "\n").replace('\\"', '"')
     traceback = read_traceback(text, "" if match.frequent else match.front)
     error = traceback.error or "Traceback without an error line"
@@ -187,10 +197,18 @@ def _traceback(match: Match) -> Iterator[Statement]:
         time=match.time,
         echo=echo,
         training=log_format is not None,
+        last_within=TRACEBACK_EPILOGUE if _ended_program(match, traceback) else None,
         log_format=log_format,
         offset=match.offset,
         end=match.offset + len(text[: traceback.end].encode("utf-8", "replace")),
     )
+
+
+def _ended_program(match: Match, traceback: Traceback) -> bool:
+    """Whether a program printed this traceback as it ended: whole, and quoted by nobody."""
+    if not traceback.error or not traceback.paths:
+        return False
+    return not _QUOTED_FRONT.search(match.front) or _PAYLOAD.search(match.front) is not None
 
 
 def _known_message(match: Match) -> Iterator[Statement]:
@@ -210,6 +228,8 @@ def _known_message(match: Match) -> Iterator[Statement]:
         time=match.time,
         echo=echo,
         training=kind not in _ANY_PROGRAM,
+        killed="OOMKilled" in error,
+        last_within=TRACEBACK_EPILOGUE if kind is FailureClass.CRASH or "OOMKilled" in error else None,
         log_format="maxtext" if "MAXTEXT" in error else None,
         offset=match.offset,
         end=match.offset + len(error[len(start) :].encode("utf-8", "replace")),

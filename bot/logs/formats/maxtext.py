@@ -225,10 +225,10 @@ def _metrics_json(match: Match) -> Iterator[Statement]:
     numbers = {
         name: float(value)
         for name, value in record.items()
-        if isinstance(value, int | float) and -1e300 < value < 1e300
+        if isinstance(value, int | float) and (-1e300 < value < 1e300 or isinstance(value, float))
     }
     step = numbers.pop("step", None)
-    if step is not None and 0 <= step < 1e12:
+    if step is not None and 0 <= step < 1e12:  # and no NaN
         yield from _metrics_step(match, int(step), numbers, record)
 
 

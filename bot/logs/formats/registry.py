@@ -6,6 +6,7 @@ A new format is one module with its rules, and one row here. `COMMON_RULES` appl
 from bot.logs.formats.deepspeed import DEEPSPEED, DEEPSPEED_CHAT
 from bot.logs.formats.errors import ERRORS
 from bot.logs.formats.hugging_face import HUGGING_FACE, numbered_by_epoch
+from bot.logs.formats.last_words import LAST_WORDS
 from bot.logs.formats.levanter import LEVANTER
 from bot.logs.formats.llmc import LLMC
 from bot.logs.formats.maxtext import MAXTEXT
@@ -18,7 +19,7 @@ from bot.logs.formats.torchtitan import TORCHTITAN
 from bot.logs.formats.xpk import XPK
 from bot.logs.rules import LogFormat
 
-COMMON_RULES = (*XPK, *ERRORS)
+COMMON_RULES = (*XPK, *ERRORS, *LAST_WORDS)
 
 FORMATS = (
     LogFormat(name="maxtext", rules=MAXTEXT, per_host=True, first_step=0),

@@ -17,6 +17,7 @@ from bot.report.assess import (
     change_bound_percent,
     has_extra_news,
     loss_words,
+    next_step,
     novelty_words,
     outcome_words,
     row_words,
@@ -375,6 +376,7 @@ class FailedSide(Struct, frozen=True, kw_only=True):
     error: str
     where: str
     kind: str
+    next_step: str
     excerpt: str
     log: str | None
     news: tuple[StyledText, ...] = ()
@@ -395,7 +397,8 @@ def failed_sides(
     found = [one for side in sides if (one := _failed_side(*side, access)) is not None]
     if not found or row.failure is None:
         return tuple(found)
-    others = tuple((number, access.links.pull(report.repository, number)) for number in row.failure.pulls)
+    numbers = (*row.failure.pulls, *row.failure.pulls_elsewhere)
+    others = tuple((number, access.links.pull(report.repository, number)) for number in numbers)
     news = styled(novelty_words(row, report.base_branch))
     return (replace(found[0], news=news, pulls=others), *found[1:])
 
@@ -418,6 +421,7 @@ def _failed_side(
         error=failure.error,
         where=failure.where or "",
         kind=failure.kind,
+        next_step=next_step(failure.kind),
         excerpt=failure.excerpt,
         log=log,
     )
