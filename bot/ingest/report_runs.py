@@ -21,7 +21,7 @@ from bot.planning.devices import contradicting_devices
 from bot.planning.jobs import device_of
 from bot.report.assess import head_fingerprints
 from bot.report.build import take_sides
-from bot.report.model import CaseRuns, InterimLook, MainFailure
+from bot.report.model import CaseRuns, InterimLook, MainFailure, PullFailure
 from bot.storage import launched_runs, pull_requests, reports, runs
 from bot.storage.database import Connection
 from bot.storage.histories import comparable_main_runs
@@ -226,12 +226,12 @@ def runs_of_case(runs_found: Sequence[RunRecord], case: str, variant: str) -> li
 
 
 class ChosenRuns(Struct, frozen=True, kw_only=True):
-    """The cases with their runs, what was measured of those, and by fingerprint of a head's failure the
-    other open pull requests that have it."""
+    """The cases with their runs, what was measured of those, and by fingerprint of a head's failure where
+    other open pull requests have it."""
 
     cases: tuple[CaseRuns, ...]
     measured: dict[str, MeasuredRun]
-    elsewhere: dict[str, tuple[int, ...]]
+    elsewhere: dict[str, tuple[PullFailure, ...]]
 
 
 def choose_runs(

@@ -538,6 +538,7 @@ def _failure(news: FailureNovelty) -> FailureResponse:
         next_step=known.next_step if known else None,
         fingerprint=news.fingerprint,
         pull_requests=news.pulls,
+        pull_requests_other_cases=news.pulls_elsewhere,
         main_sha=news.main_sha,
     )
 

@@ -122,11 +122,19 @@ class Novelty(StrEnum):
     UNKNOWN = "unknown"
 
 
+class PullFailure(Struct, frozen=True, kw_only=True):
+    """The newest report of pull request `number` has a failure in this case and variant."""
+
+    number: int
+    key: CaseKey
+
+
 class FailureNovelty(Struct, frozen=True, kw_only=True):
     """How new a failure is: the head's, or the baseline's where the head fixes it.
 
-    `pulls` are other open pull requests whose newest report has the same failure; `main_sha` is the commit
-    of main's newest run outside the baseline that fails in the same way.
+    `pulls` are other open pull requests whose newest report has the same failure in the same case and
+    variant, `pulls_elsewhere` those that have it in others only; `main_sha` is the commit of main's newest
+    run outside the baseline that fails in the same way.
     """
 
     novelty: Novelty = field(name="kinship")
@@ -134,6 +142,7 @@ class FailureNovelty(Struct, frozen=True, kw_only=True):
     fingerprint: str
     pulls: tuple[int, ...] = ()
     main_sha: str | None = None
+    pulls_elsewhere: tuple[int, ...] = ()
 
 
 class AcknowledgedState(Struct, frozen=True, kw_only=True):
@@ -363,8 +372,8 @@ class ReportRequest(Struct, frozen=True, kw_only=True):
     """What a report is made for and with; `made_at` in Unix seconds.
 
     `labels` are those that start runs. `approval` is the command that lets the cases of `waiting` run.
-    `cancelled_by` says by whom a case was cancelled on this head. `pulls_by_fingerprint` names the other open
-    pull requests that have a failure. A baseline is old where main has had no good run for
+    `cancelled_by` says by whom a case was cancelled on this head. `pull_failures` names by fingerprint
+    where other open pull requests have a failure. A baseline is old where main has had no good run for
     `old_after_seconds`.
     """
 
@@ -384,7 +393,7 @@ class ReportRequest(Struct, frozen=True, kw_only=True):
     problem: str | None = None
     problem_kind: ProblemKind = ProblemKind.TO_FIX
     skipped: tuple[SkippedCase, ...] = ()
-    pulls_by_fingerprint: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    pull_failures: Mapping[str, tuple[PullFailure, ...]] = field(default_factory=dict)
     old_after_seconds: float = 7 * 86_400.0
 
 

@@ -331,7 +331,13 @@ class FailureResponse(Struct, frozen=True, kw_only=True):
     retry: Annotated[bool | None, Meta(description="Whether a retry may help.")]
     next_step: str | None
     fingerprint: str
-    pull_requests: tuple[int, ...]
+    pull_requests: Annotated[
+        tuple[int, ...],
+        Meta(description="Other open pull requests that have it in this case and variant."),
+    ]
+    pull_requests_other_cases: Annotated[
+        tuple[int, ...], Meta(description="Those that have it in other cases only.")
+    ]
     main_sha: str | None
 
 

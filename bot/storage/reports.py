@@ -17,7 +17,7 @@ from bot.domain.case_key import CaseKey
 from bot.domain.pull_request import SubjectKind
 from bot.report.assess import headline as headline_of
 from bot.report.assess import superseded_report, with_kinds
-from bot.report.model import CaseReport, Novelty, ParityRow, Report
+from bot.report.model import CaseReport, Novelty, ParityRow, PullFailure, Report
 from bot.storage.sql import column_decoder, insert_missing, msgpack_decoder, upsert
 from bot.storage.tables import FAILURE, PULL_REQUEST, REPORT
 from bot.verdict.judgement import Comparison, MeasuredRun
@@ -37,13 +37,12 @@ def save_failures(connection: Connection, report: Report) -> None:
 
 def pulls_with_failures(
     connection: Connection, *, repository: str, number: int, fingerprints: Collection[str]
-) -> dict[str, tuple[int, ...]]:
-    """The other open pull requests of a repository whose newest report has one of these failures."""
+) -> dict[str, tuple[PullFailure, ...]]:
+    """Where the newest reports of the other open pull requests of a repository have one of these failures."""
     if not fingerprints:
         return {}
     rows = connection.execute(
-        select(FAILURE.c.fingerprint, FAILURE.c.number)
-        .distinct()
+        select(FAILURE.c.fingerprint, FAILURE.c.number, FAILURE.c.case, FAILURE.c.variant)
         .join(
             PULL_REQUEST,
             and_(
@@ -57,11 +56,12 @@ def pulls_with_failures(
             FAILURE.c.fingerprint.in_(sorted(fingerprints)),
             PULL_REQUEST.c.open,
         )
-        .order_by(FAILURE.c.number)
+        .order_by(FAILURE.c.number, FAILURE.c.case, FAILURE.c.variant)
     )
-    found: dict[str, tuple[int, ...]] = {}
-    for fingerprint, other in rows:
-        found[fingerprint] = (*found.get(fingerprint, ()), other)
+    found: dict[str, tuple[PullFailure, ...]] = {}
+    for fingerprint, other, case, variant in rows:
+        failure = PullFailure(number=other, key=CaseKey(case, variant))
+        found[fingerprint] = (*found.get(fingerprint, ()), failure)
     return found
 
 

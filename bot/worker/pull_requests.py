@@ -210,7 +210,7 @@ class PullStep(Struct, frozen=True, kw_only=True):
             choose_runs, row=current.row, pull=current.pull, facts=facts, suite=suite, now=self.now()
         )
         request = report_request(current.row, current.pull, suite=suite, problem=problem, now=self.now())
-        request = replace(request, merge_base=facts.merge_base.sha, pulls_by_fingerprint=chosen.elsewhere)
+        request = replace(request, merge_base=facts.merge_base.sha, pull_failures=chosen.elsewhere)
         conversation = await load_conversation(self.database, current.pull, facts)
         request = with_conversation(request, conversation, facts=facts, suite=suite)
         return build_report(request, chosen.cases, chosen.measured)

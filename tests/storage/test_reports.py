@@ -9,8 +9,9 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import Connection, select, update
 
+from bot.domain.case_key import CaseKey
 from bot.domain.delivery import Delivery
-from bot.report.model import CaseReport, FailureNovelty, Novelty, ParityRow, Report, RowState
+from bot.report.model import CaseReport, FailureNovelty, Novelty, ParityRow, PullFailure, Report, RowState
 from bot.storage import deliveries, pull_requests, queue, reports
 from bot.storage.database import Database
 from bot.storage.queue import QueueCounts, count_rows
@@ -215,9 +216,17 @@ def _said(database: Database, report: Report) -> None:
 
 
 def _elsewhere(database: Database, *prints: str, number: int = 7) -> dict[str, tuple[int, ...]]:
-    return database.write_now(
+    found = database.write_now(
         reports.pulls_with_failures, repository=ACME, number=number, fingerprints=prints
     )
+    return {print_: tuple(dict.fromkeys(one.number for one in where)) for print_, where in found.items()}
+
+
+def test_a_failure_is_found_with_its_case(database: Database) -> None:
+    """The case and variant that it was found in, each once."""
+    _said(database, _report_with_failures(15, CRASH, None, CRASH))
+    found = database.write_now(reports.pulls_with_failures, repository=ACME, number=7, fingerprints=("f1",))
+    assert found == {"f1": tuple(PullFailure(number=15, key=CaseKey(f"c{n}", "linen")) for n in (0, 2))}
 
 
 def test_other_open_pull_requests_with_the_failure_are_found(database: Database) -> None:
