@@ -388,6 +388,7 @@ def _run_log(
         memory_most=largest_memory(collector, host),
         compiled_memory=compiled_memory(collector, host),
         max_allocated_mb=_largest_quantity(collector, QuantityKind.MAX_ALLOCATED_MB),
+        stated_mean_seconds=_last_quantity(collector, QuantityKind.STATED_MEAN_SECONDS),
         warnings=run_warnings(group, series, host_warnings, damage),
         unread_from=damage.offset if isinstance(damage, UnreadRest) else None,
     )
@@ -439,6 +440,11 @@ def _mean_seconds(series: StepSeries, printed: tuple[Step, ...], steps: tuple[St
 
 def _stated_quantity(collector: FormatCollector | None, kind: QuantityKind) -> float | None:
     return first_quantity(collector.quantities, kind) if collector else None
+
+
+def _last_quantity(collector: FormatCollector | None, kind: QuantityKind) -> float | None:
+    values = list(collector.quantities.get(kind, ())) if collector else []
+    return values[-1] if values else None
 
 
 def _largest_quantity(collector: FormatCollector | None, kind: QuantityKind) -> float | None:

@@ -155,7 +155,8 @@ class RunLog(Struct, frozen=True, kw_only=True):
     `run` counts the runs of a source from 1. `steps` are the measured host's, of its last attempt, in the
     order printed, rewinds included. `steps_seen` counts the step lines of that host; where it is larger
     than `len(steps)` the middle was dropped to keep memory flat, and a warning says so.
-    `mean_seconds_after_first` is the mean of the printed `seconds` over all steps but the first.
+    `mean_seconds_after_first` is the mean of the printed `seconds` over all steps but the first,
+    `stated_mean_seconds` the mean time of a step that the program itself states at its end.
     `memory` is the first reading of each device, `memory_most` the largest later one where there are several.
     `unread_from` is the byte of the text behind which it was not read: then a warning says why, and what
     follows is missing.
@@ -171,6 +172,7 @@ class RunLog(Struct, frozen=True, kw_only=True):
     steps: tuple[Step, ...] = ()
     steps_seen: int = 0
     mean_seconds_after_first: float | None = None
+    stated_mean_seconds: float | None = None
     marks: tuple[Mark, ...] = ()
     environment: Environment = Environment()
     parameters_billion: float | None = None

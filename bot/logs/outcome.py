@@ -134,6 +134,10 @@ def _expected_steps(
     last = series.last.step if series.last else -1
     least = last + 1 - collector.log_format.first_step
     stated = [int(value) for value in collector.quantities.get(QuantityKind.EXPECTED_STEPS, ())]
+    epochs = first_quantity(collector.quantities, QuantityKind.EPOCHS)
+    per_epoch = first_quantity(collector.quantities, QuantityKind.STEPS_PER_EPOCH)
+    if epochs and per_epoch:
+        stated.append(int(epochs * per_epoch))
     if fitting := [count for count in stated if count >= least]:
         return fitting[0]
     interval = first_quantity(collector.quantities, QuantityKind.SAVE_INTERVAL)

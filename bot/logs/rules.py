@@ -48,6 +48,8 @@ class QuantityKind(StrEnum):
     STEPS_PER_EPOCH = "steps_per_epoch"
     SAMPLES_PER_STEP = "samples_per_step"
     TOKENS_PER_SAMPLE = "tokens_per_sample"
+    EPOCHS = "epochs"
+    STATED_MEAN_SECONDS = "stated_mean_seconds"
 
 
 class Quantity(Struct, frozen=True, kw_only=True):
@@ -67,6 +69,10 @@ class ProgramStarted(Struct, frozen=True, kw_only=True):
     """A program was started. `time` is Unix seconds."""
 
     time: float | None
+
+
+class ProgramBanner(Struct, frozen=True, kw_only=True):
+    """What a trainer prints as it starts: behind step lines another run, or the same one resumed, begins."""
 
 
 class ProgramEnded(Struct, frozen=True, kw_only=True):
@@ -138,6 +144,7 @@ Statement = (
     | CompiledMemory
     | Quantity
     | ProgramStarted
+    | ProgramBanner
     | ProgramEnded
     | ExitCode
     | ClaimedCommits
@@ -162,6 +169,9 @@ def first_quantity(quantities: Quantities, kind: QuantityKind) -> float | None:
     """The value that the log stated first."""
     return next(iter(quantities.get(kind, ())), None)
 
+
+NUMBER = r"-?(?:nan|inf|\d{1,24}(?:\.\d{0,24})?(?:e[+-]?\d{1,3})?)"
+"""A number as Python prints it."""
 
 MATCH_WINDOW = 1536
 """Bytes decoded behind a literal: the longest step line seen has 700."""

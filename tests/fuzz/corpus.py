@@ -4,9 +4,11 @@ import gzip
 from collections.abc import Iterator, Mapping
 
 from bot.logs.formats.registry import COMMON_RULES, FORMATS
+from tests.log_writers import neighbours
 from tests.log_writers.deepspeed import deepspeed_chat_log, deepspeed_log
 from tests.log_writers.failures import FAILED_RUNS, RunDetails
 from tests.log_writers.hugging_face import hugging_face_log
+from tests.log_writers.last_words import LAST_WORDS
 from tests.log_writers.llmc import llmc_console, llmc_log
 from tests.log_writers.maxtext import TRACEBACK, maxtext_log
 from tests.log_writers.megatron import megatron_log
@@ -36,6 +38,20 @@ def logs() -> Mapping[str, bytes]:
         "llmc-console": llmc_console(),
         "modded-nanogpt": modded_nanogpt_log(),
         "torchtitan": torchtitan_log(),
+        "olmo": neighbours.olmo_log(),
+        "olmo-core": neighbours.olmo_log(core=True),
+        "nanochat": neighbours.nanochat_log(),
+        "litgpt": neighbours.litgpt_log(),
+        "torchtune": neighbours.torchtune_log(),
+        "torchtune-file": neighbours.torchtune_log(style="text"),
+        "lightning": neighbours.lightning_log(),
+        "composer": neighbours.composer_log(),
+        "pax": neighbours.pax_log(),
+        "t5x": neighbours.t5x_log(),
+        "keras": neighbours.keras_log(style="bar"),
+        "ms-swift": neighbours.ms_swift_log(),
+        "axolotl": neighbours.axolotl_log(),
+        **{f"word-{name}": f"Loading\n{word.text}\n" for name, word in LAST_WORDS.items()},
         **{f"failed-{name}": failed.log(RunDetails()) for name, failed in FAILED_RUNS.items()},
     }
     found = {name: text.encode() for name, text in texts.items()}

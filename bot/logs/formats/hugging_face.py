@@ -2,7 +2,7 @@
 
 Its lines carry an epoch and no step number. The number is that of the progress bar right behind a line,
 else what the epoch implies where the log states how many steps an epoch has, else the line's own place.
-The seconds of a step are not printed.
+The seconds of a step are those of the bar's rate, where no line carries a time.
 """
 
 import re
@@ -45,6 +45,7 @@ _OTHER_PAIR = re.compile(r"'[^'\n]{1,80}': (?:'[^'\n]{0,200}'|\[[^\[\]\n]{0,200}
 _PROGRESS_BAR = re.compile(
     r"(?:(?:[ \t]*[\r\n][^\r\n{}|%]{0,120}){0,3}[ \t]*[\r\n][^\r\n{}|%:]{0,120}?|[ \t]+)(?<!\d)\d{1,3}%\|"
     r"[^|\n]{0,120}\| *(?P<step>\d{1,12})/(?P<total>\d{1,12}) \["
+    r"(?:[\d:]{4,16}<[\d:?]{1,16}, {1,4}(?P<rate>\d{1,9}(?:\.\d{1,6})?)(?P<unit>it/s|s/it))?"
 )
 
 _AFTER_DICT = re.compile(r"\}\s*\Z")
@@ -90,19 +91,29 @@ def _metrics_line(match: Match) -> Iterator[Statement]:
             yield LogWarning(text=RECORD_CUT)
         return
     loss = pairs.pop("loss", None)
-    if "epoch" not in pairs:
-        return
+    if "epoch" not in pairs or any(name.startswith("train_speed(") for name in pairs):
+        return  # the latter is ms-swift's line
     bar = None if _AFTER_DICT.search(match.front) else _PROGRESS_BAR.match(match.text, end)
     if bar:
         yield Quantity(kind=QuantityKind.EXPECTED_STEPS, value=float(bar["total"]))
+    time = _line_time(match)
     yield LogWarning(text=STEPS_UNNUMBERED)
     yield Step(
         step=int(bar["step"]) if bar else 0,
+        seconds=_bar_seconds(bar) if bar and time is None else None,
         loss=loss,
-        time=_line_time(match),
+        time=time,
         offset=match.offset,
         extras=tuple(pairs.items()),
     )
+
+
+def _bar_seconds(bar: re.Match[str]) -> float | None:
+    """Seconds of a step by the rate that the bar shows: a mean over its last few steps."""
+    rate = float(bar["rate"] or 0)
+    if not rate > 0:
+        return None
+    return rate if bar["unit"] == "s/it" else 1 / rate
 
 
 def _evaluating(match: Match) -> Iterator[Statement]:
@@ -120,8 +131,12 @@ def _evaluated(match: Match) -> Iterator[Statement]:
 
 def _train_ended(match: Match) -> Iterator[Statement]:
     # {'train_runtime': 36.9, 'train_samples_per_second': 43.3, ..., 'train_loss': 2.1, 'epoch': 1.0}
-    if _pairs(match.text)[1] is not None:
-        yield Completed()
+    pairs, end = _pairs(match.text)
+    if end is None:
+        return
+    if (rate := pairs.get("train_steps_per_second", 0.0)) > 0:
+        yield Quantity(kind=QuantityKind.STATED_MEAN_SECONDS, value=1 / rate)
+    yield Completed()
 
 
 def _total_steps(match: Match) -> Iterator[Statement]:

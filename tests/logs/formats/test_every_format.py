@@ -12,6 +12,7 @@ from bot.logs.facts import RunLog
 from bot.logs.formats import registry
 from bot.logs.ledger import time_ledger
 from bot.logs.reader import read_log
+from tests.log_writers import neighbours
 from tests.log_writers.deepspeed import deepspeed_chat_log, deepspeed_log
 from tests.log_writers.hugging_face import hugging_face_log
 from tests.log_writers.llmc import llmc_console, llmc_log
@@ -41,6 +42,26 @@ WRITERS: tuple[Callable[[list[float]], str], ...] = (
     lambda losses: deepspeed_chat_log(steps=len(losses)),
     lambda _: megatron_log(),
     lambda _: megatron_log(fork="primus"),
+    neighbours.olmo_log,
+    lambda losses: neighbours.olmo_log(losses, core=True),
+    neighbours.nanochat_log,
+    neighbours.litgpt_log,
+    lambda losses: neighbours.litgpt_log(losses, old=True),
+    neighbours.torchtune_log,
+    lambda losses: neighbours.torchtune_log(losses, style="text"),
+    lambda losses: neighbours.torchtune_log(losses, style="json"),
+    neighbours.lightning_log,
+    lambda losses: neighbours.lightning_log(losses, rich=True),
+    neighbours.composer_log,
+    lambda losses: neighbours.composer_log(losses, tokens=True),
+    neighbours.pax_log,
+    neighbours.t5x_log,
+    neighbours.keras_log,
+    lambda losses: neighbours.keras_log(losses, style="bar"),
+    lambda losses: neighbours.keras_log(losses, style="old"),
+    neighbours.ms_swift_log,
+    lambda losses: neighbours.ms_swift_log(losses, jsonl=True),
+    neighbours.axolotl_log,
 )
 
 LOGS = st.builds(lambda write, losses: write(losses), st.sampled_from(WRITERS), LOSSES)
@@ -61,6 +82,15 @@ FRAGMENTS = st.sampled_from(
         "Training epoch 0, iteration 1/2 | reduced_train_loss: 1e999", "|act_loss: ", "CurrSamplesPerSec=",
         "device mesh with parallelism: a=0", "device mesh with ['pp'], [9999999, 9999999]",
         "xits with return code = -",
+        "[step=1/???]\n    train/CE loss=,,,", "[batch=1/0]:\n Train loss/train/total: nan",
+        "] collection=train",
+        "1/0 [>] - 0s 0us/step - loss: nan", "Epoch 1/0\n", "Epoch 9999999999: 1%|", "it/s, loss=nan]",
+        "{'global_step/max_steps': '9/0', 'loss': nan, 'train_speed(iter/s)': 0.0}", "|Loss: nan",
+        " | loss:inf",
+        "[PAX STATUS] step_i: 1, train loss: nan\n", "steps/sec: 0.000000\n",
+        "Metrics values at step 1:\n  loss=",
+        '{"tokens_per_second_per_gpu": 1e999, "step": 1, "loss": NaN}', "Killed\n", "zsh: killed\n",
+        "(exitcode: -99) local_rank: 0", "srun: error: n: task 0: Killed\n", "using world size: 8, data-",
         "\r", "\n", "}", "\x1b[31m", "levanter.", "RL Training", "Intermediate Eval (step=", "9" * 400,
     ]
 )  # fmt: skip
