@@ -161,7 +161,10 @@ def make_app(settings: Settings) -> Starlette:
         key=key,
         web=web_side(settings, database=database, artifacts=artifacts, renderer=renderer, key=key),
         clusters=ClusterRegistry(
-            local=LocalCluster(settings.data_dir / "cluster"), open_place=partial(_open_cluster, settings)
+            local=LocalCluster(
+                settings.data_dir / "cluster", limits=settings.job_limits, view=settings.job_view
+            ),
+            open_place=partial(_open_cluster, settings),
         ),
         owner=owner,
     )

@@ -8,14 +8,18 @@ import base64
 import binascii
 import hashlib
 import hmac
+import os
+import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from bot.clusters.local.limits import JobLimits, default_limits
+from bot.clusters.local.sandbox import DEFAULT_VIEW, SandboxView, default_view, is_below
 from bot.errors import UserError
 
 GITHUB_API = "https://api.github.com"
@@ -83,6 +87,8 @@ class Settings:
     poll_seconds: float
     pulls_only: bool = False
     xpk_command: tuple[str, ...] = ("xpk",)
+    job_limits: JobLimits = field(default_factory=default_limits)
+    job_view: SandboxView = DEFAULT_VIEW
 
 
 class Setting(Struct, frozen=True, kw_only=True):
@@ -149,6 +155,35 @@ SETTINGS: tuple[Setting, ...] = (
         meaning="how xpk is called, where repositories have runs launched on XPK clusters",
         default="xpk",
     ),
+    Setting(
+        name="JOB_MEMORY",
+        meaning="the most memory of a job on this machine, such as 16G",
+        default="three quarters of it",
+    ),
+    Setting(
+        name="JOB_PROCESSES",
+        meaning="the most processes and threads of a job on this machine",
+        default="4096",
+    ),
+    Setting(
+        name="JOB_DISK",
+        meaning="the most that the files of a job on this machine take: its commit's and its own",
+        default="20G",
+    ),
+    Setting(
+        name="JOB_LOG",
+        meaning="the most that a job on this machine prints; its log is cut there, and it is ended",
+        default="100M",
+    ),
+    Setting(
+        name="JOB_TIME",
+        meaning="the longest that a job on this machine runs, whatever time limit its repository gives",
+        default="24h",
+    ),
+    Setting(
+        name="JOB_PATHS",
+        meaning="what a sandboxed job sees besides the system and Python, separated by colons; devices too",
+    ),
 )
 
 
@@ -197,6 +232,41 @@ class _SettingsReader:
             self.problems.append(f"{name} does not look like {wanted}")
         return value.rstrip("/")
 
+    def scaled(self, name: str, default: int, units: Mapping[str, int]) -> int:
+        """A whole number with a unit, such as `16G`."""
+        value = self.text(name)
+        if not value:
+            return default
+        found = re.fullmatch(r"([1-9][0-9]{0,8})([A-Za-z])", value)
+        if found is None or found[2] not in units:
+            self.problems.append(
+                f"{name} is {value!r}: give a number and {' or '.join(units)}, such as {_example(units)}"
+            )
+            return default
+        return int(found[1]) * units[found[2]]
+
+    def job_limits(self) -> JobLimits:
+        """What a job on this machine may use."""
+        usual = default_limits()
+        return JobLimits(
+            memory_bytes=self.scaled("JOB_MEMORY", usual.memory_bytes, _SIZES),
+            processes=int(self.number("JOB_PROCESSES", int, (16, 10**6), "a number between 16 and 1000000")),
+            disk_bytes=self.scaled("JOB_DISK", usual.disk_bytes, _SIZES),
+            log_bytes=self.scaled("JOB_LOG", usual.log_bytes, _SIZES),
+            seconds=self.scaled("JOB_TIME", int(usual.seconds), _TIMES),
+        )
+
+    def job_view(self, hidden: Sequence[Path]) -> SandboxView:
+        """What a sandboxed job sees, which is never what we keep for ourselves."""
+        view = default_view(*hidden)
+        paths = [Path(path) for path in self.text("JOB_PATHS").split(os.pathsep) if path]
+        for path in paths:
+            if not path.is_absolute() or not path.exists():
+                self.problems.append(f"JOB_PATHS: {path} does not exist; give whole paths")
+            elif any(is_below(path, one) for one in hidden):
+                self.problems.append(f"JOB_PATHS: {path} belongs to the server itself; no job may see it")
+        return SandboxView(visible=(*view.visible, *map(str, paths)), hidden=view.hidden)
+
     def words(self, name: str) -> tuple[str, ...]:
         value = self.text(name, _default_of(name))
         try:
@@ -229,6 +299,25 @@ class _SettingsReader:
         return pem
 
 
+_SIZES = {"M": 10**6, "G": 10**9, "T": 10**12}
+
+_TIMES = {"s": 1, "m": 60, "h": 3600}
+
+
+def _example(units: Mapping[str, int]) -> str:
+    return f"16{list(units)[1]}"
+
+
+def _own_paths(data_dir: Path, database_url: str, artifacts_url: str, files: Iterable[str]) -> list[Path]:
+    """The files and folders that are the server's own: no job may see them."""
+    own = [data_dir, *(Path(file).absolute() for file in files if file)]
+    if database_url.startswith("sqlite:///"):
+        own.append(Path(database_url.removeprefix("sqlite:///")).absolute())
+    if artifacts_url.startswith("file:"):
+        own.append(Path("/" + artifacts_url.removeprefix("file:").lstrip("/")))
+    return own
+
+
 def _derived_session_secret(private_key: str) -> str:
     """A secret of this installation, the same after a restart and in all its processes."""
     return hmac.new(private_key.encode(), b"maxview session secret 1", hashlib.sha256).hexdigest()
@@ -256,6 +345,11 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         reader.problems.append(f"LOG_FORMAT is {log_format!r}: give text or json")
     private_key = reader.private_key()
     client_id, client_secret = reader.pair("GITHUB_CLIENT_ID", "GITHUB_CLIENT_SECRET")
+    database_url = reader.url(
+        "DATABASE_URL", f"sqlite:///{data_dir / 'maxview.sqlite'}", ("sqlite", "postgresql", "postgres")
+    )
+    artifacts_url = reader.url("ARTIFACTS_URL", f"file:{data_dir / 'artifacts'}", ("file", "gs"))
+    key_files = [reader.text("GITHUB_PRIVATE_KEY_PATH"), reader.text("GOOGLE_APPLICATION_CREDENTIALS")]
     settings = Settings(
         app_id=int(app_id) if app_id.isdigit() else 0,
         private_key=private_key,
@@ -265,15 +359,15 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         session_secret=reader.text("SESSION_SECRET") or _derived_session_secret(private_key),
         api_url=reader.url("GITHUB_API_URL", GITHUB_API, ("https", "http")),
         public_url=reader.url("PUBLIC_URL", f"http://{host}:{port}", ("https", "http")),
-        database_url=reader.url(
-            "DATABASE_URL", f"sqlite:///{data_dir / 'maxview.sqlite'}", ("sqlite", "postgresql", "postgres")
-        ),
-        artifacts_url=reader.url("ARTIFACTS_URL", f"file:{data_dir / 'artifacts'}", ("file", "gs")),
+        database_url=database_url,
+        artifacts_url=artifacts_url,
         host=host,
         port=port,
         data_dir=data_dir,
         log_format=log_format,
         xpk_command=reader.words("XPK_COMMAND"),
+        job_limits=reader.job_limits(),
+        job_view=reader.job_view(_own_paths(data_dir, database_url, artifacts_url, key_files)),
         poll_seconds=reader.number("POLL_SECONDS", float, POLL_LIMITS, "a number of seconds above 0"),
     )
     if reader.problems:

@@ -4,6 +4,7 @@ A folder holds exactly the commit's tree or does not exist. Nothing is written o
 names and links the tree holds. The only door to dulwich.
 """
 
+import errno
 import os
 import shutil
 import stat
@@ -20,6 +21,12 @@ from msgspec import Struct
 
 from bot.errors import UserError
 
+MAX_FILES = 200_000
+"""Files and folders of one commit: a few hundred bytes of nested trees can name billions of them."""
+
+MAX_BYTES = 20_000_000_000
+"""Bytes of one commit's files."""
+
 
 class GitCommit(Struct, frozen=True, kw_only=True):
     """A commit of a repository; `at` is when it was made, in Unix seconds."""
@@ -32,10 +39,11 @@ class GitCommit(Struct, frozen=True, kw_only=True):
     at: int
 
 
-def check_out(repository: Path, sha: str, into: Path) -> None:
+def check_out(repository: Path, sha: str, into: Path, *, max_bytes: int = MAX_BYTES) -> None:
     """Check a commit out into the folder `into`, which must not exist or must hold this commit already.
 
-    Raises `UserError` where the repository or the commit does not exist.
+    Raises `UserError` where the repository or the commit does not exist, or where its files are too many, too
+    large, or not to be written.
     """
     if into.exists():
         return
@@ -43,32 +51,67 @@ def check_out(repository: Path, sha: str, into: Path) -> None:
     fresh = Path(mkdtemp(prefix=".fresh-", dir=into.parent))
     try:
         fresh.chmod(0o755)
-        _write_tree(repository, sha, fresh)
+        _write_tree(repository, sha, fresh, max_bytes)
         fresh.rename(into)
-    except OSError:
+    except OSError as problem:
         # Another process was faster, which is as good.
-        if not into.exists():
-            raise
+        if into.exists():
+            return
+        if problem.errno in _NAMES_CANNOT_BE:
+            raise UserError(f"The commit {sha} holds names that cannot be written: {problem}") from problem
+        raise
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def _write_tree(repository: Path, sha: str, folder: Path) -> None:
+_NAMES_CANNOT_BE = {errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP}
+"""What the system says to names that no file can have, or that two entries of a tree have."""
+
+
+def _write_tree(repository: Path, sha: str, folder: Path, max_bytes: int) -> None:
     links: list[tuple[Path, bytes]] = []
+    left = max_bytes
     with _open_repository(repository) as opened:
         tree = _find_commit(opened, repository, sha).tree
+        if _count_entries(opened, tree) > MAX_FILES:
+            raise UserError(f"The commit {sha} has more than {MAX_FILES} files and folders.")
         for entry in iter_tree_contents(opened.object_store, tree):
             target = folder / _safe_path(entry.path)
             if stat.S_ISREG(entry.mode):
+                content = opened.object_store[entry.sha].as_raw_string()
+                left -= len(content)
+                if left < 0:
+                    raise UserError(f"The files of the commit {sha} take more than {max_bytes} bytes.")
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(opened.object_store[entry.sha].as_raw_string())
+                target.write_bytes(content)
                 target.chmod(0o755 if entry.mode & 0o100 else 0o644)
             elif stat.S_ISLNK(entry.mode):
                 links.append((target, opened.object_store[entry.sha].as_raw_string()))
-    # Links come last, so that no file is written through one.
+    # Links come last, so that no file is written through one; and no link is either.
     for target, points_to in links:
+        if any(parent.is_symlink() for parent in target.parents if parent.is_relative_to(folder)):
+            raise UserError(f"The commit {sha} holds a file below a link: {target.relative_to(folder)}")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.symlink_to(os.fsdecode(points_to))
+
+
+def _count_entries(opened: Repo, root: ObjectID) -> int:
+    """The files and folders below a tree. Each tree is read once, in however many places it is."""
+    counts: dict[ObjectID, int] = {}
+    waiting = [root]
+    while waiting:
+        tree = opened.object_store[waiting[-1]]
+        entries = tree.items() if isinstance(tree, Tree) else []
+        folders = [entry.sha for entry in entries if entry.mode is not None and stat.S_ISDIR(entry.mode)]
+        unread = [ObjectID(folder) for folder in folders if folder is not None and folder not in counts]
+        if unread and waiting[-1] not in counts:
+            counts[waiting[-1]] = (
+                0  # no tree can hold itself: a second visit finds everything below it counted
+            )
+            waiting += unread
+            continue
+        counts[waiting.pop()] = len(entries) + sum(counts[folder] for folder in folders if folder is not None)
+    return counts[root]
 
 
 def _safe_path(path: bytes) -> PurePosixPath:

@@ -38,6 +38,11 @@ def timeout_line(program: str) -> str:
     return f"timeout: sending signal TERM to command '{program}'\n"
 
 
+def limit_line(problem: str) -> str:
+    """The line that says which limit ended a job; `bot.logs` knows it as the cause of a failure."""
+    return f"maxview: job ended: {problem}\n"
+
+
 # I0421 10:17:39.824857 136682829195072 metric_logger.py:196] completed step: 7, seconds: 0.147, …
 STEP_LINE = re.compile(rb"completed step: (?P<step>\d{1,9}),")
 

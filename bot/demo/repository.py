@@ -134,7 +134,9 @@ def configuration(repository: Path) -> str:
 
 
 def _command(case: str) -> str:
-    return f"{shlex.quote(sys.executable)} -m training.train configs/{case}.json run_name={{run_name}}"
+    # Not a link in an environment: a sandboxed job sees the Python itself, and not our packages.
+    python = str(Path(sys.executable).resolve())
+    return f"{shlex.quote(python)} -m training.train configs/{case}.json run_name={{run_name}}"
 
 
 _CONFIGURATION = """\

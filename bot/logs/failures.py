@@ -36,6 +36,7 @@ class FailureClass(StrEnum):
     QUEUE = "queue"
     CHECKPOINT = "checkpoint"
     TIMEOUT = "timeout"
+    LIMIT = "limit"
     UNKNOWN = "unknown"
 
 
@@ -114,6 +115,8 @@ _ADVICE: dict[FailureClass, Advice] = {
          "A checkpoint of another run was found or could not be read: use a new run name."),
         (FailureClass.TIMEOUT, Responsibility.UNKNOWN, True,
          "The time limit ended the run: see which phase took it, or raise the limit."),
+        (FailureClass.LIMIT, Responsibility.CHANGE, False,
+         "The job reached a limit of its machine: lower what it uses, or ask the operator for more."),
         (FailureClass.UNKNOWN, Responsibility.UNKNOWN, False, "Read the end of the full log."),
     )
 }  # fmt: skip
@@ -202,6 +205,8 @@ _SIGNATURES = tuple(
         kind=kind, pattern=re.compile(pattern), echo=kind in _ECHO_CLASSES or pattern == _MISSED_HEALTH_CHECKS
     )
     for kind, pattern in (
+        # maxview: job ended: it used more than 16000 MB of memory
+        (FailureClass.LIMIT, r"^maxview: job ended: "),
         # RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used ...
         (FailureClass.VMEM_OOM, r"memory space (?:vmem|smem)"),
         (FailureClass.HBM_OOM, r"memory space hbm|RESOURCE_EXHAUSTED: XLA:TPU compile permanent error"),

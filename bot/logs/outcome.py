@@ -25,6 +25,7 @@ _REASONS_TO_KILL = frozenset(
         FailureClass.PREEMPTED,
         FailureClass.BAD_HARDWARE,
         FailureClass.DISK_FULL,
+        FailureClass.LIMIT,
     }
 )
 """Classes that explain why something outside ended a run."""

@@ -2,14 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 from bot.clusters.checkout import create_repository, write_commit
-from bot.clusters.interface import Job, JobState, Observation
+from bot.clusters.interface import Isolation, Job, JobState, Observation
 from bot.clusters.local.cluster import LocalCluster
 from bot.clusters.local.job_folder import JobFolder
+from bot.clusters.local.limits import JobLimits
 
 T = TypeVar("T")
 
@@ -30,19 +32,26 @@ def run_async(awaitable: Awaitable[T]) -> T:
 class LocalBench:
     """A repository with one commit, and a cluster in a path with spaces."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        isolation: Isolation = Isolation.UNSANDBOXED,
+        files: Mapping[str, bytes] = MappingProxyType({}),
+        limits: JobLimits | None = None,
+    ) -> None:
+        self.isolation = isolation
         self.folder = folder / "a place with spaces"
         self.root = self.folder / "cluster"
         create_repository(self.folder / "r.git")
         self.sha = write_commit(
             self.folder / "r.git",
             branch="main",
-            files={MARK: b"here\n", "code/say.py": b"import os, sys\nprint(sorted(os.environ))\n"},
+            files={MARK: b"here\n", "code/say.py": b"import os, sys\nprint(sorted(os.environ))\n", **files},
             message="m",
             author="A <a@example.com>",
             at=1,
         ).sha
-        self.cluster = LocalCluster(self.root, grace_seconds=0.3)
+        self.cluster = LocalCluster(self.root, grace_seconds=0.3, limits=limits)
 
     def job(self, name: str, command: str, timeout: float = PATIENCE, memory_mb: int | None = None) -> Job:
         """A job of this repository's commit."""
@@ -57,6 +66,7 @@ class LocalBench:
             timeout_seconds=timeout,
             memory_mb=memory_mb,
             environment=(("GREETING", "good day"),),
+            isolation=self.isolation,
         )
 
     def launch(

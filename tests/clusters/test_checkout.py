@@ -83,3 +83,60 @@ def test_what_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is not a commit"):
         check_out(tmp_path / "r.git", made.tree, tmp_path / "out")
     assert [tmp_path / "r.git"] == list(tmp_path.iterdir())
+
+
+def commit_of_tree(repository: Path, *entries: tuple[bytes, int, bytes], levels: int = 0) -> str:
+    """A commit with these entries, or with ten folders in each other's place for each of `levels`."""
+    with Repo(str(repository)) as opened:
+        tree, commit = Tree(), Commit()
+        for name, mode, content in entries:
+            blob = Blob.from_string(content)
+            opened.object_store.add_object(blob)
+            tree.add(name, mode, blob.id)
+        opened.object_store.add_object(tree)
+        for _ in range(levels):
+            above = Tree()
+            for number in range(10):
+                above.add(b"%d" % number, 0o040000, tree.id)
+            tree = above
+            opened.object_store.add_object(tree)
+        commit.tree, commit.message = tree.id, b"m"
+        commit.author = commit.committer = AUTHOR.encode()
+        commit.author_time = commit.commit_time = commit.author_timezone = commit.commit_timezone = 0
+        opened.object_store.add_object(commit)
+        return commit.id.decode()
+
+
+def test_a_link_is_not_written_through_a_link(tmp_path: Path) -> None:
+    """A name with a slash in it: one entry is a link to outside, the other a link below that."""
+    create_repository(tmp_path / "r.git")
+    (tmp_path / "outside").mkdir()
+    outside = str(tmp_path / "outside").encode()
+    sha = commit_of_tree(tmp_path / "r.git", (b"a", 0o120000, outside), (b"a/b", 0o120000, b"/etc/passwd"))
+    with pytest.raises(UserError, match="a file below a link"):
+        check_out(tmp_path / "r.git", sha, tmp_path / "out")
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
+def test_a_tree_that_cannot_be_a_folder_is_told(tmp_path: Path) -> None:
+    """The same name for a file and a folder, and a name that is too long."""
+    create_repository(tmp_path / "r.git")
+    entries = ((b"a", 0o100644, b""), (b"a/b", 0o100644, b"")), ((b"x" * 300, 0o100644, b""),)
+    for each in entries:
+        sha = commit_of_tree(tmp_path / "r.git", *each)
+        with pytest.raises(UserError, match="names that cannot be written"):
+            check_out(tmp_path / "r.git", sha, tmp_path / "out")
+
+
+def test_a_git_bomb_is_refused(tmp_path: Path) -> None:
+    """A few hundred bytes that name a million files, or folders alone, and a commit that is too large."""
+    create_repository(tmp_path / "r.git")
+    bomb = commit_of_tree(tmp_path / "r.git", (b"a", 0o100644, b""), levels=6)
+    hollow = commit_of_tree(tmp_path / "r.git", levels=40)
+    for sha in (bomb, hollow):
+        with pytest.raises(UserError, match="more than 200000 files and folders"):
+            check_out(tmp_path / "r.git", sha, tmp_path / "out")
+    large = commit_of(tmp_path / "r.git", {"a": b"x" * 600, "b": b"x" * 600}).sha
+    with pytest.raises(UserError, match="more than 1000 bytes"):
+        check_out(tmp_path / "r.git", large, tmp_path / "out", max_bytes=1000)
+    assert [tmp_path / "r.git"] == list(tmp_path.iterdir())

@@ -251,6 +251,16 @@ FAILED_RUNS: dict[str, FailedRun] = {
         kind=FailureClass.CONFIG,
         error="train.py: error: unrecognized arguments: --stepz=10",
     ),
+    "limit": FailedRun(
+        log=_said(
+            "maxview: job ended: its files took more than 20000 MB; No space left on device",
+            steps=6,
+            exit_code=137,
+        ),
+        kind=FailureClass.LIMIT,
+        error="maxview: job ended: its files took more than 20000 MB",
+        state=OutcomeState.KILLED,
+    ),
     "hbm_oom, old class": FailedRun(
         log=_raised("jaxlib.xla_extension.XlaRuntimeError: " + HBM),
         kind=FailureClass.HBM_OOM,

@@ -97,6 +97,7 @@ CLASSES_BY_RESPONSIBILITY = {
         "device_oom",
         "loss_not_finite",
         "host_oom",
+        "limit",
     },
     Responsibility.CONFIGURATION: {
         "config",

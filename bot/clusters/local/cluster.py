@@ -6,20 +6,24 @@ measures, and closes with `XPK End` and `EXIT_CODE`, or has no end.
 
 import asyncio
 import os
-import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from bot.clusters.checkout import check_out
 from bot.clusters.command import argument_list, expected_steps
-from bot.clusters.interface import Job, JobState, Observation
+from bot.clusters.interface import Isolation, Job, JobState, Observation
 from bot.clusters.job_log import TAIL_BYTES, last_step
 from bot.clusters.local.job_folder import JOB_NAME, FolderState, JobFolder, JobOrder, job_folders, locked
+from bot.clusters.local.limits import JobLimits, default_limits
 from bot.clusters.local.local_queue import start_waiting_jobs
+from bot.clusters.local.sandbox import DEFAULT_VIEW, SandboxView, sandbox_problem
+from bot.clusters.local.scratch import remove_tree
 from bot.errors import InternalError, NotFound, UserError
 
 # Between SIGTERM and SIGKILL: enough to write a last line, short enough to wait for.
@@ -33,15 +37,29 @@ _CHUNK_BYTES = 1 << 20
 
 
 class LocalCluster:
-    """Jobs on this machine, `limit` at a time, in the order they were launched."""
+    """Jobs on this machine, `limit` at a time, in the order they were launched.
 
-    def __init__(self, root: Path, *, limit: int = 1, grace_seconds: float = GRACE_SECONDS) -> None:
+    `limits` is the most that each may use, `view` what a sandboxed one sees besides the system.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        limit: int = 1,
+        grace_seconds: float = GRACE_SECONDS,
+        limits: JobLimits | None = None,
+        view: SandboxView = DEFAULT_VIEW,
+    ) -> None:
         self._root = root.absolute()
         self._limit = limit
         self._grace = grace_seconds
+        self._limits = limits or default_limits()
+        self._view = view
 
     async def launch(self, job: Job) -> None:
-        """As `Cluster.launch`. Raises `UserError` where the name, the command or the commit is wrong."""
+        """As `Cluster.launch`. Raises `UserError` where the name, the command or the commit is wrong, or
+        where a sandbox is wanted and cannot be had."""
         await asyncio.to_thread(self._launch, job)
 
     async def observe(self, name: str) -> Observation:
@@ -72,12 +90,22 @@ class LocalCluster:
             argument_list(job)
         except ValueError as problem:
             raise UserError(f"The case {job.case} cannot be started: {problem}.") from problem
+        if job.isolation is Isolation.SANDBOXED and (reason := sandbox_problem()):
+            raise UserError(f"This server cannot sandbox jobs. For its operator: {reason}")
         commit = self._root / "commits" / job.sha
-        check_out(Path(job.repository), job.sha, commit)
+        check_out(Path(job.repository), job.sha, commit, max_bytes=self._limits.disk_bytes)
         with locked(self._root / "launch.lock"):
             if folder.state() is FolderState.UNKNOWN:
-                order = JobOrder(job=job, turn=self._turn(), commit=str(commit), grace_seconds=self._grace)
-                folder.write_order(order)
+                folder.write_order(
+                    JobOrder(
+                        job=job,
+                        turn=self._turn(),
+                        commit=str(commit),
+                        grace_seconds=self._grace,
+                        limits=self._limits,
+                        view=self._view,
+                    )
+                )
                 self._forget_commits(keep=commit)
         self._advance()
 
@@ -97,7 +125,7 @@ class LocalCluster:
         kept.sort(key=lambda path: path.stat().st_mtime, reverse=True)
         for path in kept[KEPT_CHECKOUTS:]:
             if str(path) not in needed:
-                shutil.rmtree(path, ignore_errors=True)
+                remove_tree(path)
 
     def _advance(self) -> None:
         try:
@@ -123,15 +151,19 @@ class LocalCluster:
                 state = JobState.ENDED
             case FolderState.ENDED:
                 state = JobState.ENDED
-        written = folder.log.exists()
-        return Observation(
+        seen = Observation(
             state=state,
             exit_code=folder.read("exit"),
-            log_uri=folder.log.as_uri() if written else None,
-            last_step=last_step(_tail(folder.log)) if written else None,
             expected_steps=expected_steps(folder.read_order().job.command),
-            last_output=folder.log.stat().st_mtime if written else None,
         )
+        with suppress(FileNotFoundError), folder.open_log() as log:
+            return replace(
+                seen,
+                log_uri=folder.log.as_uri(),
+                last_step=last_step(_tail(log)),
+                last_output=os.fstat(log).st_mtime,
+            )
+        return seen
 
     def _delete(self, name: str) -> None:
         if not JOB_NAME.fullmatch(name):
@@ -163,20 +195,17 @@ class LocalCluster:
 
     def _remove(self, folder: JobFolder) -> None:
         folder.end_leftovers()
-        away = folder.path.with_name(f".gone-{folder.name}-{time.time_ns()}")
-        with suppress(FileNotFoundError):
-            folder.path.rename(away)
-        shutil.rmtree(away, ignore_errors=True)
+        folder.remove()
 
 
 @contextmanager
 def _log_chunks(folder: JobFolder) -> Iterator[Iterator[bytes]]:
-    try:
-        opened = folder.log.open("rb")
-    except FileNotFoundError as problem:
-        raise NotFound(f"{folder.name} has no log: its program was not started.") from problem
-    with opened:
-        yield iter(lambda: opened.read(_CHUNK_BYTES), b"")
+    with ExitStack() as opened:
+        try:
+            log = opened.enter_context(folder.open_log())
+        except FileNotFoundError as problem:
+            raise NotFound(f"{folder.name} has no log: its program was not started.") from problem
+        yield iter(lambda: os.read(log, _CHUNK_BYTES), b"")
 
 
 def _send_signal(process: int, number: signal.Signals) -> None:
@@ -184,7 +213,5 @@ def _send_signal(process: int, number: signal.Signals) -> None:
         os.kill(process, number)
 
 
-def _tail(log: Path) -> bytes:
-    with log.open("rb") as opened:
-        opened.seek(max(0, log.stat().st_size - TAIL_BYTES))
-        return opened.read()
+def _tail(log: int) -> bytes:
+    return os.pread(log, TAIL_BYTES, max(0, os.fstat(log).st_size - TAIL_BYTES))

@@ -4,7 +4,8 @@ Every file appears whole or not at all. Whether a process lives is asked of the 
 a process number, which another process may carry by now.
 
     root/limit                 how many jobs run at once
-    root/logs/NAME.log         stays when the job is deleted; locked while the program or a child of it lives
+    root/logs/NAME.log         stays when the job is deleted; locked while the supervisor lives, and while a
+                               program without a sandbox or a child of it does
     root/commits/SHA/          the files of a commit, shared, never run in
     root/jobs/NAME/job.json    what to run
                    lock        held by the supervisor while it lives
@@ -12,24 +13,36 @@ a process number, which another process may carry by now.
                    program     the process group of the program
                    cancel      somebody wants this job to end
                    exit        the exit code
+                   work, home, tmp   the program's own folders, while it runs
 """
 
+import errno
 import fcntl
 import os
 import re
 import signal
+import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
-from bot.clusters.interface import Job
+from bot.clusters.interface import Isolation, Job
+from bot.clusters.local.limits import JobLimits, default_limits
+from bot.clusters.local.processes import end_marked
+from bot.clusters.local.sandbox import DEFAULT_VIEW, SandboxView
+from bot.clusters.local.scratch import remove_tree
 
 # A job's name is also a file name, so nothing else is allowed.
 JOB_NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+
+
+JOB_MARK = "MAXVIEW_JOB"
+"""The variable by which the processes of an unsandboxed job are found again."""
 
 
 class FolderState(StrEnum):
@@ -43,12 +56,20 @@ class FolderState(StrEnum):
 
 
 class JobOrder(Struct, frozen=True, kw_only=True):
-    """A supervisor's order. `turn` is the position in the queue, `commit` its files' folder."""
+    """A supervisor's order. `turn` is the position in the queue, `commit` its files' folder; `view` is what a
+    sandboxed job sees besides the system."""
 
     job: Job
     turn: int
     commit: str
     grace_seconds: float
+    limits: JobLimits = field(default_factory=default_limits)
+    view: SandboxView = DEFAULT_VIEW
+
+    @property
+    def mark(self) -> str:
+        """The value of `JOB_MARK` for this execution."""
+        return f"{self.job.name}-{self.turn}"
 
 
 _DECODE_ORDER = msgspec.json.Decoder(JobOrder).decode
@@ -116,11 +137,40 @@ class JobFolder(Struct, frozen=True):
         return FolderState.ABANDONED if self.has("supervisor") else FolderState.WAITING
 
     def end_leftovers(self) -> None:
-        """Kill what an abandoned program left running. The lock on its log says whether anything is."""
+        """Kill what an abandoned program left running. Of a sandbox the kernel has left nothing."""
         group = self.read("program")
-        if group is not None and is_locked(self.log):
+        if group is None or not self.has("job.json"):
+            return
+        order = self.read_order()
+        if order.job.isolation is Isolation.SANDBOXED:
+            return
+        # The lock on the log says whether the group is still the program's.
+        if is_locked(self.log):
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, signal.SIGKILL)
+        end_marked(JOB_MARK, order.mark)
+
+    @contextmanager
+    def open_log(self) -> Iterator[int]:
+        """The log, opened for reading. Raises `FileNotFoundError` where there is none, and where a job put a
+        link or a pipe in its place."""
+        try:
+            descriptor = os.open(self.log, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as problem:
+            raise FileNotFoundError(problem.errno, problem.strerror, str(self.log)) from problem
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise FileNotFoundError(errno.ENOENT, "not a file", str(self.log))
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def remove(self) -> None:
+        """Remove the folder with all that is in it, at once for those who look for it."""
+        away = self.path.with_name(f".gone-{self.name}-{time.time_ns()}")
+        with suppress(FileNotFoundError):
+            self.path.rename(away)
+        remove_tree(away)
 
 
 def job_folders(root: Path) -> list[JobFolder]:

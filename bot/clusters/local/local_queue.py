@@ -12,6 +12,7 @@ from pathlib import Path
 
 import bot
 from bot.clusters.local.job_folder import FolderState, JobFolder, job_folders, locked
+from bot.clusters.local.program import PASSED_VARIABLES
 
 
 def start_waiting_jobs(root: Path, *, limit: int | None = None) -> None:
@@ -39,12 +40,18 @@ def _start_supervisor(folder: JobFolder) -> None:
     """
     with locked(folder.lock) as lock, (folder.path / "supervisor.log").open("ab") as complaints:
         subprocess.run(
-            [sys.executable, "-m", "bot.clusters.local.supervisor", str(folder.root), folder.name],
+            # -P: nothing is imported from the folder that the server happens to be in.
+            [sys.executable, "-P", "-m", "bot.clusters.local.supervisor", str(folder.root), folder.name],
             stdin=subprocess.DEVNULL,
             stdout=complaints,
             stderr=complaints,
             pass_fds=(lock,),
             start_new_session=True,
             check=True,
-            env=os.environ | {"PYTHONPATH": str(Path(bot.__file__).parent.parent)},
+            env=_environment() | {"PYTHONPATH": str(Path(bot.__file__).parent.parent)},
         )
+
+
+def _environment() -> dict[str, str]:
+    """A supervisor gets what its program may see, and none of the server's secrets."""
+    return {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}

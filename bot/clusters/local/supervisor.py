@@ -2,20 +2,18 @@
 
 Started with the root folder and the job's name as arguments. It outlives the bot. The log opens and
 closes with XPK's lines; between them is what the program wrote, in its order. When the exit code is
-written, the program's whole process group is gone.
+written, everything that the program started is gone. Where the supervisor itself is killed, the kernel kills
+the program, and a sandbox with all that is in it.
 """
 
 import fcntl
 import os
-import resource
 import select
-import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -23,20 +21,12 @@ from msgspec import Struct
 from bot.clusters import job_log
 from bot.clusters.command import argument_list
 from bot.clusters.local.job_folder import JobFolder, JobOrder
+from bot.clusters.local.job_output import JobOutput, append
+from bot.clusters.local.limits import UsageWatch
 from bot.clusters.local.local_queue import start_waiting_jobs
-
-# What a program gets of the bot's environment: where programs are, language, and the switches by which an
-# operator chooses the device. The bot's secrets are in the environment too, and are not passed.
-PASSED_VARIABLES = (
-    "PATH",
-    "LD_LIBRARY_PATH",
-    "LANG",
-    "LC_ALL",
-    "TZ",
-    "CUDA_VISIBLE_DEVICES",
-    "JAX_PLATFORMS",
-    "XLA_FLAGS",
-)
+from bot.clusters.local.processes import adopt_orphans, end_descendants
+from bot.clusters.local.program import Program, start_program
+from bot.clusters.local.scratch import SCRATCH_FOLDERS, make_scratch, remove_scratch
 
 # The codes that shells and GNU `timeout` use.
 EXIT_TIMED_OUT = 124
@@ -46,6 +36,8 @@ EXIT_CANNOT_START = 126
 EXIT_NOT_FOUND = 127
 
 EXIT_SIGNAL_BASE = 128
+
+EXIT_KILLED = EXIT_SIGNAL_BASE + signal.SIGKILL
 
 
 class _SignalWaiter:
@@ -58,60 +50,62 @@ class _SignalWaiter:
         for each in (signal.SIGCHLD, signal.SIGTERM):
             signal.signal(each, lambda _number, _frame: None)
 
-    def wait(self, seconds: float) -> frozenset[int]:
-        """The signals received; none where the time passed first."""
-        ready, _, _ = select.select([self._reading], [], [], max(0.0, seconds))
-        return frozenset(os.read(self._reading, 64)) if ready else frozenset()
+    def wait(self, seconds: float, *, output: int | None = None) -> frozenset[int]:
+        """The signals received; none where the time passed first, or where there is output to read."""
+        watched = [self._reading] if output is None else [self._reading, output]
+        ready, _, _ = select.select(watched, [], [], max(0.0, seconds))
+        return frozenset(os.read(self._reading, 64)) if self._reading in ready else frozenset()
 
 
-class _Program(Struct, frozen=True):
-    """A started program and the process group that it and its children are in."""
+class _JobEnd(Struct, frozen=True, kw_only=True):
+    """How a program ended: its exit code, whether its time was over, and the limit that it exceeded."""
 
-    process: subprocess.Popen[bytes]
-    group: int
-
-    def signal(self, number: signal.Signals) -> None:
-        """Signal the whole group; it is fine where all its members are gone."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.group, number)
+    code: int
+    over_time: bool = False
+    problem: str = ""
 
 
 def main(root: str, name: str) -> None:
     """Run one job from its first line to its exit code, then start the next one."""
     folder = JobFolder(Path(root), name)
     folder.write("supervisor", str(os.getpid()))
-    _execute(folder, folder.read_order(), _SignalWaiter())
-    for scratch in ("work", "home"):
-        shutil.rmtree(folder.path / scratch, ignore_errors=True)
-    start_waiting_jobs(folder.root)
+    adopt_orphans()
+    try:
+        _execute(folder, folder.read_order(), _SignalWaiter())
+    finally:
+        end_descendants()
+        remove_scratch(folder.path)
+        start_waiting_jobs(folder.root)
 
 
 def _execute(folder: JobFolder, order: JobOrder, signals: _SignalWaiter) -> None:
-    work = folder.path / "work"
-    shutil.rmtree(work, ignore_errors=True)
-    shutil.copytree(order.commit, work, symlinks=True)
-    (folder.path / "home").mkdir(exist_ok=True)
-    with _open_log(folder.log) as log:
+    make_scratch(folder.path, Path(order.commit))
+    with _open_log(folder.log) as (log, lock):
         job = order.job
-        _append(log, job_log.log_header(started=time.time(), sha=job.sha, case=job.case, variant=job.variant))
-        code = _run_program(folder, order, log=log, signals=signals)
-        _append(log, job_log.log_footer(ended=time.time(), exit_code=code))
+        append(log, job_log.log_header(started=time.time(), sha=job.sha, case=job.case, variant=job.variant))
+        output = JobOutput(log, order.limits.log_bytes)
+        code = _run_program(folder, order, output=output, lock=lock, signals=signals)
+        output.say(job_log.log_footer(ended=time.time(), exit_code=code))
     folder.write("exit", str(code))
 
 
 @contextmanager
-def _open_log(path: Path) -> Iterator[int]:
-    """The log, emptied, opened for appending and locked: the program inherits the lock with it."""
+def _open_log(path: Path) -> Iterator[tuple[int, int]]:
+    """The log, emptied and opened for appending; and locked, and opened for reading only, for the program."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW, 0o644)
+    lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     try:
-        fcntl.flock(log, fcntl.LOCK_EX)
-        yield log
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield log, lock
     finally:
+        os.close(lock)
         os.close(log)
 
 
-def _run_program(folder: JobFolder, order: JobOrder, *, log: int, signals: _SignalWaiter) -> int:
+def _run_program(
+    folder: JobFolder, order: JobOrder, *, output: JobOutput, lock: int, signals: _SignalWaiter
+) -> int:
     """Start the program and wait for its end; returns the exit code that a shell would give."""
     words = argument_list(order.job)
     if folder.has("cancel"):
@@ -121,90 +115,58 @@ def _run_program(folder: JobFolder, order: JobOrder, *, log: int, signals: _Sign
     group = os.getpgrp()
     folder.write("program", str(group))
     try:
-        with _memory_limit(order.job.memory_mb):
-            program = subprocess.Popen(
-                words,
-                cwd=folder.path / "work",
-                env=_environment(folder, order),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+        program = start_program(words, folder, order, group=group, output=output.writing, lock=lock)
     except OSError as problem:
-        _append(log, f"{words[0]}: {problem.strerror}\n")
+        output.say(f"{words[0]}: {problem.strerror or problem}\n")
         return EXIT_NOT_FOUND if isinstance(problem, FileNotFoundError) else EXIT_CANNOT_START
     finally:
         os.setpgid(0, 0)
-    return _wait_for_end(_Program(program, group), order, log=log, signals=signals, named=words[0])
-
-
-def _wait_for_end(program: _Program, order: JobOrder, *, log: int, signals: _SignalWaiter, named: str) -> int:
-    """Wait for the program's end; end it when its time is over or when asked to (SIGTERM)."""
-    deadline = time.monotonic() + order.job.timeout_seconds
-    over_time = False
-    process = program.process
-    while process.poll() is None:
-        received = signals.wait(deadline - time.monotonic())
-        over_time = process.poll() is None and time.monotonic() >= deadline
-        if over_time:
-            _append(log, job_log.timeout_line(named))
-        if over_time or signal.SIGTERM in received:
-            _terminate(program, grace_seconds=order.grace_seconds, signals=signals)
-    program.signal(signal.SIGKILL)
-    code = process.wait()
-    if over_time and code != -signal.SIGKILL:
+        output.close_writing()
+    watch = UsageWatch(order.limits, [folder.path / name for name in SCRATCH_FOLDERS])
+    end = _wait_for_end(program, order, output=output, signals=signals, watch=watch, named=words[0])
+    if end.problem:
+        output.say(job_log.limit_line(end.problem))
+        return EXIT_KILLED
+    if end.over_time and end.code not in {-signal.SIGKILL, EXIT_KILLED}:
         return EXIT_TIMED_OUT
-    return code if code >= 0 else EXIT_SIGNAL_BASE - code
+    return end.code if end.code >= 0 else EXIT_SIGNAL_BASE - end.code
 
 
-def _terminate(program: _Program, *, grace_seconds: float, signals: _SignalWaiter) -> None:
-    """Send SIGTERM to the whole group, and SIGKILL after the grace period."""
-    program.signal(signal.SIGTERM)
+def _wait_for_end(
+    program: Program,
+    order: JobOrder,
+    *,
+    output: JobOutput,
+    signals: _SignalWaiter,
+    watch: UsageWatch,
+    named: str,
+) -> _JobEnd:
+    """Wait for the program's end; end it when its time is over, when asked to (SIGTERM), or at a limit."""
+    deadline = time.monotonic() + min(order.job.timeout_seconds, order.limits.seconds)
+    over_time, problem = False, ""
+    while program.monitor.poll() is None and not problem:
+        received = signals.wait(min(deadline, watch.next_look) - time.monotonic(), output=output.reading)
+        output.pump()
+        problem = output.problem or watch.exceeded()
+        over_time = not problem and program.monitor.poll() is None and time.monotonic() >= deadline
+        if over_time:
+            output.say(job_log.timeout_line(named))
+        if over_time or signal.SIGTERM in received:
+            _terminate(program, grace_seconds=order.grace_seconds, output=output, signals=signals)
+    code = program.end()
+    output.finish()
+    return _JobEnd(code=code, over_time=over_time, problem=problem or output.problem)
+
+
+def _terminate(program: Program, *, grace_seconds: float, output: JobOutput, signals: _SignalWaiter) -> None:
+    """Send SIGTERM to everything the program started, and SIGKILL after the grace period."""
+    program.ask_to_end()
     deadline = time.monotonic() + grace_seconds
-    while program.process.poll() is None and time.monotonic() < deadline:
-        signals.wait(deadline - time.monotonic())
-    if program.process.poll() is None:
-        program.signal(signal.SIGKILL)
-        program.process.wait()
-
-
-@contextmanager
-def _memory_limit(megabytes: int | None) -> Iterator[None]:
-    """Lower our own limits while the program starts: it inherits them. Then restore ours.
-
-    The limit is on address space, the only one a kernel enforces for an ordinary process.
-    """
-    before = {kind: resource.getrlimit(kind) for kind in (resource.RLIMIT_AS, resource.RLIMIT_CORE)}
-    wanted = {resource.RLIMIT_CORE: 0}
-    if megabytes is not None:
-        wanted[resource.RLIMIT_AS] = megabytes * 2**20
-    try:
-        for kind, most in wanted.items():
-            hard = before[kind][1]
-            soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(kind, (soft, hard))
-        yield
-    finally:
-        for kind, limits in before.items():
-            resource.setrlimit(kind, limits)
-
-
-def _environment(folder: JobFolder, order: JobOrder) -> dict[str, str]:
-    """The program's whole environment."""
-    home = str(folder.path / "home")
-    kept = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
-    # Last: a machine may have a Python under its full name only.
-    kept["PATH"] = os.pathsep.join((kept.get("PATH", os.defpath), str(Path(sys.executable).parent)))
-    # Without it a Python program buffers its lines, and a killed one loses them.
-    unbuffered = {"PYTHONUNBUFFERED": "1"}
-    return kept | {"HOME": home, "TMPDIR": home} | unbuffered | dict(order.job.environment)
-
-
-def _append(log: int, text: str) -> None:
-    """Append a text to the log, after what the program wrote."""
-    rest = text.encode("utf-8", "backslashreplace")
-    while rest:
-        rest = rest[os.write(log, rest) :]
+    while program.monitor.poll() is None and time.monotonic() < deadline:
+        signals.wait(deadline - time.monotonic(), output=output.reading)
+        output.pump()
+    if program.monitor.poll() is None:
+        program.end()
 
 
 def _daemonize() -> None:

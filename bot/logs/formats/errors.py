@@ -165,7 +165,9 @@ _MEMORY_LINES = re.compile(r"(?<!\s)\s{1,80}(?=Ran out|Exceeded|Used)")
 _MAX_MEMORY_LINES = 4
 """The three of them, and one blank in front of such a word elsewhere."""
 
-_ANY_PROGRAM = frozenset({FailureClass.CRASH, FailureClass.TERMINATED, FailureClass.HOST_OOM})
+_ANY_PROGRAM = frozenset(
+    {FailureClass.CRASH, FailureClass.TERMINATED, FailureClass.HOST_OOM, FailureClass.LIMIT}
+)
 """Classes whose messages any program may print."""
 
 TRACEBACK_EPILOGUE = 4096
@@ -263,6 +265,7 @@ _MESSAGE_LITERALS = (
     b"error: unrecognized arguments: ",
     b"error: the following arguments are required: ",
     b"watchdog thread terminated with exception: ",
+    b"maxview: job ended: ",
 )
 
 ERRORS = (
