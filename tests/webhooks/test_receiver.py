@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import json
 import time
+import tracemalloc
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -17,10 +18,10 @@ from bot.storage import deliveries
 from bot.storage.database import Database, DatabaseUnavailable
 from bot.webhooks.receiver import (
     MAX_BODY_BYTES,
+    BodySignature,
     DeliveryRecorder,
     WebhookReceiver,
     WebhookResponse,
-    has_valid_signature,
 )
 
 SECRET = "It's a Secret to Everybody"
@@ -28,6 +29,14 @@ SECRET = "It's a Secret to Everybody"
 BODY = b'{"action": "opened"}'
 
 NOW = 1_000.0
+
+
+def has_valid_signature(secret: bytes, body: bytes, given_signature: str) -> bool:
+    """Whether the receiver would take this signature for a body that comes in two pieces."""
+    digest = BodySignature(secret)
+    digest.update(body[:5])
+    digest.update(body[5:])
+    return digest.equals(given_signature)
 
 
 class DeliveryStore:
@@ -161,6 +170,107 @@ def test_a_wrong_secret_is_told_to_the_operator_and_not_more_than_once_a_minute(
 def test_a_missing_signature_is_refused() -> None:
     """401 where the header is not there at all."""
     assert receive(DeliveryStore(), headers(x_hub_signature_256=None)).status == 401
+
+
+@pytest.mark.parametrize(
+    "signature_header",
+    [
+        None,
+        "",
+        "sha256=",
+        "sha256=" + "0" * 63,
+        "sha256=" + "0" * 65,
+        "sha1=" + "0" * 40,
+        "sha256=" + "G" * 64,
+    ],
+)
+def test_without_a_well_formed_signature_nothing_is_read(signature_header: str | None) -> None:
+    """401, and the connection ends: no byte of the body is asked for."""
+    asked: list[bytes] = []
+
+    async def watched() -> AsyncIterator[bytes]:
+        asked.append(BODY)
+        yield BODY
+
+    answer = receive(DeliveryStore(), headers(x_hub_signature_256=signature_header), watched())
+    assert (answer.status, answer.headers, asked) == (401, {"Connection": "close"}, [])
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """408 at the deadline, however steadily it trickles."""
+    monkeypatch.setattr("bot.webhooks.receiver.BODY_SECONDS", 0.2)
+
+    async def trickle() -> AsyncIterator[bytes]:
+        while True:
+            await asyncio.sleep(0.02)
+            yield b" "
+
+    answer = receive(DeliveryStore(), headers(content_length=None), trickle())
+    assert (answer.status, answer.headers) == (408, {"Connection": "close"})
+
+
+def _receiver(kept: DeliveryStore, recorder: DeliveryRecorder) -> WebhookReceiver:
+    return WebhookReceiver(secret=SECRET, recorder=recorder, now=lambda: NOW, wake=kept.wake)
+
+
+def test_bodies_share_a_budget_and_the_oldest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all bodies are too much, the one that has been read longest is told to come later; a genuine one
+    is taken meanwhile, and what ended gives its room back."""
+    monkeypatch.setattr("bot.webhooks.receiver.BodyBudget.__init__.__defaults__", (1000,))
+    kept = DeliveryStore()
+    wrong = headers(x_hub_signature_256="sha256=" + "0" * 64, content_length=None)
+
+    async def scene() -> list[WebhookResponse]:
+        recorder = DeliveryRecorder(kept.write)
+        receiver = _receiver(kept, recorder)
+        ends = asyncio.Event()
+
+        async def held(size: int) -> AsyncIterator[bytes]:
+            yield bytes(size)
+            await ends.wait()
+
+        answers = []
+        for _ in range(2):
+            ends.clear()
+            old = [asyncio.create_task(receiver.receive(wrong, held(400))) for _ in range(2)]
+            await asyncio.sleep(0.01)
+            large = b'{"a": "' + b"x" * 300 + b'"}'
+            answers.append(await receiver.receive(headers(large), _chunks(large)))
+            await asyncio.sleep(0.01)
+            assert [task.done() for task in old] == [True, False]
+            ends.set()
+            answers += await asyncio.gather(*old)
+        await asyncio.to_thread(recorder.close)
+        return answers
+
+    answers = asyncio.run(scene())
+    assert [answer.status for answer in answers] == [202, 503, 401] * 2
+    assert answers[1].headers == {"Connection": "close", "Retry-After": "5"}
+
+
+def test_a_body_that_alone_is_over_the_budget_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It makes no room for itself."""
+    monkeypatch.setattr("bot.webhooks.receiver.BodyBudget.__init__.__defaults__", (10,))
+    assert receive(DeliveryStore(), headers()).status == 503
+
+
+def test_a_genuine_body_of_many_parts_takes_little_memory() -> None:
+    """Whether it is an object is seen without building its parts: lists of lists cost a hundred times their
+    text."""
+    body = b'{"a": [' + b",".join([b"[[]]"] * 200_000) + b"]}"
+    tracemalloc.start()
+    try:
+        assert receive(DeliveryStore(), headers(body), body=body).status == 202
+        _now, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 6 * len(body)
+
+
+@pytest.mark.parametrize("body", [b'{"a": "\\ud800"}', b'{"a": NaN}', b'{"n": 1e999}'])
+def test_what_python_reads_is_taken(body: bytes) -> None:
+    """Half a surrogate pair, and numbers that are none, are no reason to lose a delivery."""
+    assert receive(DeliveryStore(), headers(body), body=body).status == 202
 
 
 def test_the_largest_body_is_the_one_that_github_promises() -> None:
