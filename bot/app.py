@@ -16,6 +16,7 @@ from functools import partial
 
 from msgspec import Struct
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 
 from bot.artifacts.line_index import LineIndexCache
 from bot.artifacts.sources import open_own_store
@@ -36,6 +37,7 @@ from bot.publish.check import CheckOutput, GitHubChecks
 from bot.publish.comment import CommentOutput
 from bot.publish.publisher import Publisher
 from bot.publish.rendering import ReportRenderer
+from bot.server.page_process import PageProcess
 from bot.settings import Settings
 from bot.storage import deliveries, queue
 from bot.storage.database import Database
@@ -45,7 +47,8 @@ from bot.templating import Renderer
 from bot.web.auth.keys import LinkKey
 from bot.web.former_names import FormerNames
 from bot.web.metrics import metrics_registry
-from bot.web.site import Frontend, WebDeps, build_frontend, build_site
+from bot.web.site import Frontend, WebDeps, build_frontend, build_pages, build_site
+from bot.web.throttle import ReaderThrottle, ThrottleMiddleware, limit_threads
 from bot.webhooks.receiver import DeliveryRecorder, WebhookReceiver
 from bot.worker.budget_gate import BudgetGate
 from bot.worker.deliveries import DeliveryStep
@@ -136,8 +139,35 @@ class AppParts(Struct, frozen=True):
     owner: str
 
 
-def make_app(settings: Settings) -> Starlette:
-    """Open every part and join them; raises `UserError` or `InternalError` if one cannot be opened."""
+def make_pages(settings: Settings, stuck: Callable[[str], None]) -> Starlette:
+    """The pages alone, for a process of their own, which `stuck` ends; another migrates the database."""
+    database, key = Database(settings.database_url), LinkKey(settings.webhook_secret)
+    web = web_side(
+        settings,
+        database=database,
+        artifacts=open_own_store(settings.artifacts_url),
+        renderer=Renderer(),
+        key=key,
+    )
+
+    @asynccontextmanager
+    async def lifespan(_application: Starlette) -> AsyncIterator[None]:
+        limit_threads()
+        yield
+        await web.sign_in.aclose()
+        database.close()
+
+    names = FormerNames(database=database, key=key, now=time.time)
+    problem = web.front.auth.problem
+    throttle = Middleware(ThrottleMiddleware, throttle=ReaderThrottle(), problem=problem, stuck=stuck)
+    return build_pages(web.front, names, throttle=throttle, lifespan=lifespan)
+
+
+def make_app(settings: Settings, pages: PageProcess | None = None) -> Starlette:
+    """Open every part and join them; raises `UserError` or `InternalError` if one cannot be opened.
+
+    Without a process for the pages they are answered here.
+    """
     database = Database(settings.database_url)
     database.migrate()
     owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
@@ -168,10 +198,10 @@ def make_app(settings: Settings) -> Starlette:
         ),
         owner=owner,
     )
-    return _assemble(parts)
+    return _assemble(parts, pages)
 
 
-def _assemble(parts: AppParts) -> Starlette:
+def _assemble(parts: AppParts, pages: PageProcess | None) -> Starlette:
     workers: list[Worker] = []
 
     def wake() -> None:
@@ -193,11 +223,16 @@ def _assemble(parts: AppParts) -> Starlette:
         cleanup = OrphanCleanup(
             database=parts.database, clusters=parts.clusters, now=time.time, owner=parts.owner
         )
-        cleanup_task = asyncio.create_task(cleanup.run_forever())
+        tasks = [asyncio.create_task(cleanup.run_forever())]
+        if pages is not None:
+            tasks.append(asyncio.create_task(pages.run_forever()))
         LOG.info("listening", extra={"url": parts.settings.public_url})
         yield
-        cleanup_task.cancel()
-        await asyncio.gather(cleanup_task, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if pages is not None:
+            await pages.aclose()
         await workers.pop().stop(SHUTDOWN_SECONDS)
         await asyncio.to_thread(recorder.close)
         await parts.clusters.aclose()
@@ -205,11 +240,10 @@ def _assemble(parts: AppParts) -> Starlette:
         await parts.github.aclose()
         parts.database.close()
 
+    names = FormerNames(database=parts.database, key=parts.key, now=time.time)
     return build_site(
         receiver=receiver,
-        pages=parts.web.front.routes,
-        auth=parts.web.front.auth,
-        names=FormerNames(database=parts.database, key=parts.key, now=time.time),
+        pages=pages or build_pages(parts.web.front, names),
         checks={"database": parts.database.check, "artifacts": parts.artifacts.check},
         schema=json_schema,
         registry=metrics_registry(parts.database),

@@ -13,6 +13,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -89,6 +90,7 @@ class Settings:
     xpk_command: tuple[str, ...] = ("xpk",)
     job_limits: JobLimits = field(default_factory=default_limits)
     job_view: SandboxView = DEFAULT_VIEW
+    trusted_proxies: tuple[str, ...] = ()
 
 
 class Setting(Struct, frozen=True, kw_only=True):
@@ -149,6 +151,12 @@ SETTINGS: tuple[Setting, ...] = (
         name="POLL_SECONDS",
         meaning="how often an unfinished pull request is looked at without a webhook",
         default="60",
+    ),
+    Setting(
+        name="TRUSTED_PROXIES",
+        meaning="addresses or networks of proxies in front, with commas between: their X-Forwarded-For is "
+        "believed, and limits count the clients behind them",
+        default="none",
     ),
     Setting(
         name="XPK_COMMAND",
@@ -275,6 +283,15 @@ class _SettingsReader:
             self.problems.append(f"{name} is {value!r}: a quote is not closed")
             return ()
 
+    def networks(self, name: str) -> tuple[str, ...]:
+        """Addresses and networks with commas or blanks between them."""
+        texts = self.text(name).replace(",", " ").split()
+        try:
+            return tuple(str(ip_network(text)) for text in texts)
+        except ValueError as problem:
+            self.problems.append(f"{name}: {problem}: give addresses or networks such as 10.0.0.0/8")
+            return ()
+
     def private_key(self) -> str:
         text, path = self.text("GITHUB_PRIVATE_KEY"), self.text("GITHUB_PRIVATE_KEY_PATH")
         if text:
@@ -368,6 +385,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         xpk_command=reader.words("XPK_COMMAND"),
         job_limits=reader.job_limits(),
         job_view=reader.job_view(_own_paths(data_dir, database_url, artifacts_url, key_files)),
+        trusted_proxies=reader.networks("TRUSTED_PROXIES"),
         poll_seconds=reader.number("POLL_SECONDS", float, POLL_LIMITS, "a number of seconds above 0"),
     )
     if reader.problems:

@@ -22,6 +22,7 @@ ALLOWED = {
     "planning": {"clusters", "config", "domain", "report", "runs", "verdict"},
     "github": {"domain", "errors"},
     "webhooks": {"domain", "errors", "github"},
+    "server": set(),
     "artifacts": {"domain", "errors"},
     "storage": {"clusters", "domain", "errors", "logs", "planning", "report", "runs", "verdict"},
     "ingest": {
@@ -46,6 +47,7 @@ ALLOWED = {
         "redaction",
         "report",
         "runs",
+        "server",
         "storage",
         "verdict",
         "webhooks",
@@ -136,6 +138,7 @@ DOORS = {
     "ahocorasick_rs": ("bot.logs.scanner",),
     "alembic": ("bot.storage.migrations",),
     "backports": ("bot.artifacts.log_archive", "bot.logs.decoding"),
+    "anyio": ("bot.web.throttle",),
     "cmarkgfm": ("bot.demo",),
     "compression": ("bot.artifacts.log_archive", "bot.logs.decoding"),
     "cryptography": ("bot.demo", "bot.settings", "bot.web.auth"),
@@ -143,7 +146,8 @@ DOORS = {
     "githubkit": ("bot.github",),
     "google": ("bot.artifacts.bucket", "bot.clusters.xpk.log"),
     "google_crc32c": ("bot.artifacts.bucket",),
-    "httpx": ("bot.github", "bot.artifacts.download", "bot.demo"),
+    "httptools": ("bot.server.connections",),
+    "httpx": ("bot.github", "bot.artifacts.download", "bot.server.page_process", "bot.demo"),
     "httpx2": ("bot.clusters.xpk.api",),
     "jinja2": ("bot.templating",),
     "lightkube": ("bot.clusters.xpk.api",),
@@ -156,7 +160,7 @@ DOORS = {
     "rich": ("bot.cli", "bot.demo"),
     "sqlalchemy": ("bot.storage",),
     "starlette": ("bot.web", "bot.app", "bot.demo"),
-    "uvicorn": ("bot.cli.serve", "bot.demo"),
+    "uvicorn": ("bot.cli.serve", "bot.cli.page_server", "bot.server.connections", "bot.demo"),
     "yaml": ("bot.config",),
 }
 """Each library's doors; a library that is not named here may not be used at all."""

@@ -4,6 +4,7 @@ Settings come from the environment. Exit status: 0 stopped by a signal, 2 wrong 
 """
 
 import argparse
+import asyncio
 import json
 import logging
 import os
@@ -12,6 +13,11 @@ import socket
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
+from ipaddress import ip_network
+from typing import cast
+
+import msgspec
 
 from bot.errors import UserError
 from bot.settings import SETTINGS, Settings, read_settings
@@ -58,6 +64,8 @@ def serve(settings: Settings) -> None:
     import uvicorn  # noqa: PLC0415 - only a server needs it
 
     from bot.app import make_app  # noqa: PLC0415 - the other commands start faster without it
+    from bot.server.connections import ConnectionTable, LimitedProtocol  # noqa: PLC0415 - as above
+    from bot.server.page_process import PageProcess  # noqa: PLC0415 - as above
 
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
@@ -70,14 +78,33 @@ def serve(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _exit_zero)
     with _listen(settings.host, settings.port) as server_socket:
+        pages = PageProcess(
+            (sys.executable, "-m", "bot.cli.page_server"), encode_for_pages(settings), _other_variables()
+        )
+        table = ConnectionTable([ip_network(text) for text in settings.trusted_proxies])
         config = uvicorn.Config(
-            make_app(settings),
+            make_app(settings, pages),
+            http=cast("type[asyncio.Protocol]", partial(LimitedProtocol, table=table)),
+            ws="none",
             log_config=None,
             access_log=False,
+            proxy_headers=bool(settings.trusted_proxies),
+            forwarded_allow_ips=list(settings.trusted_proxies),
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
             server_header=False,
         )
         uvicorn.Server(config).run(sockets=[server_socket])
+
+
+def encode_for_pages(settings: Settings) -> bytes:
+    """The settings as the process of the pages reads them, without the App's private key."""
+    return msgspec.json.encode(replace(settings, private_key=""), enc_hook=str)
+
+
+def _other_variables() -> dict[str, str]:
+    """The environment without our settings: a process shows its environment to others of the same user."""
+    names = {setting.name for setting in SETTINGS}
+    return {name: value for name, value in os.environ.items() if name not in names}
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -1,12 +1,12 @@
 """The web server's wiring: `WebDeps` in, one Starlette application out.
 
-`build_frontend` joins pages, JSON API and sign-in; `build_site` adds the webhook, health checks and metrics,
-and puts the middleware in front.
+`build_frontend` joins pages, JSON API and sign-in; `build_pages` puts the middleware in front of them, and
+`build_site` the webhook, health checks and metrics beside them. The pages may be in another process.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
@@ -14,9 +14,10 @@ from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, generate_latest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
 
 from bot.artifacts.line_index import LineIndexCache
 from bot.artifacts.store import ArtifactStore
@@ -120,30 +121,51 @@ Lifespan = Callable[[Starlette], AbstractAsyncContextManager[None]]
 ReadinessCheck = Callable[[], None]
 
 
+def build_pages(
+    front: Frontend,
+    names: FormerNames,
+    *,
+    throttle: Middleware | None = None,
+    lifespan: Lifespan | None = None,
+) -> Starlette:
+    """The pages behind their middleware; with `throttle`, readers within their limits."""
+    middleware = [Middleware(FormerNameRedirect, names=names), Middleware(AuthMiddleware, auth=front.auth)]
+    if throttle is not None:
+        middleware.append(throttle)
+    return Starlette(
+        routes=front.routes,
+        middleware=middleware,
+        exception_handlers={Exception: internal_error_handler(front.auth)},
+        lifespan=lifespan,
+    )
+
+
 def build_site(
     *,
     receiver: WebhookReceiver,
-    pages: Sequence[BaseRoute],
+    pages: ASGIApp,
     checks: dict[str, ReadinessCheck],
     schema: Callable[[], dict[str, object]],
     registry: CollectorRegistry,
     lifespan: Lifespan,
-    auth: AuthContext,
-    names: FormerNames,
 ) -> Starlette:
-    """The whole application behind its middleware; a check of `/readyz` raises if its part is down."""
+    """The whole application; `pages` answer every other address. A check of `/readyz` raises if its part is
+    down."""
     answers = Counter("maxview_webhook_answers", "Webhook requests answered", ["status"], registry=registry)
 
     async def webhook(request: Request) -> Response:
-        answer = await receiver.receive(request.headers, request.stream())
+        try:
+            answer = await receiver.receive(request.headers, request.stream())
+        except ClientDisconnect:
+            return Response(status_code=400)  # to nobody
         answers.labels(status=str(answer.status)).inc()
-        return JSONResponse(dict(answer.body), status_code=answer.status)
+        return JSONResponse(dict(answer.body), status_code=answer.status, headers=dict(answer.headers))
 
     async def metrics(_request: Request) -> Response:
         text = await asyncio.to_thread(generate_latest, registry)
         return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
 
-    return Starlette(
+    site = Starlette(
         routes=[
             Route("/webhook", webhook, methods=["POST"]),
             Route("/webhook", _webhook_needs_post),
@@ -151,12 +173,12 @@ def build_site(
             Route("/readyz", partial(_readiness, checks)),
             Route("/metrics", metrics),
             Route("/schema/maxview.json", lambda _request: JSONResponse(schema())),
-            *pages,
         ],
-        middleware=[Middleware(FormerNameRedirect, names=names), Middleware(AuthMiddleware, auth=auth)],
-        exception_handlers={Exception: internal_error_handler(auth)},
         lifespan=lifespan,
     )
+    site.router.redirect_slashes = False
+    site.router.default = pages
+    return site
 
 
 def _webhook_needs_post(_request: Request) -> Response:

@@ -1,0 +1,1 @@
+"""The HTTP server: connections within limits, and the process of the pages."""
