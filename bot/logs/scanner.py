@@ -133,17 +133,3 @@ class Scanner:
         self._start += drop
         self._filled = kept
         self._from = [at - drop for at in self._from]
-
-
-class LiteralFinder:
-    """Finds literals in a text. Of overlapping literals it finds the first."""
-
-    def __init__(self, literals: Sequence[bytes]) -> None:
-        self._automaton = ahocorasick_rs.BytesAhoCorasick(
-            list(literals), ahocorasick_rs.MatchKind.LeftmostFirst
-        )
-
-    def places(self, text: bytes) -> Iterator[tuple[int, int]]:
-        """The index of each literal found, and where it begins."""
-        for literal, start, _ in self._automaton.find_matches_as_indexes(text):
-            yield literal, start

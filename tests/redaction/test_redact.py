@@ -1,10 +1,14 @@
 """What never stands in a public comment."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.redaction.redact import MAX_REDACTED_LENGTH, RULES, deobfuscated, redact
+import bot.redaction.redact as engine
+from bot.redaction.redact import MAX_REDACTED_LENGTH, redact
+from bot.redaction.rules import RULES
 from tests.redaction.sample_secrets import NUMBER, ORDINARY, canaries
 
 SECRETS = {
@@ -40,18 +44,29 @@ HARMLESS = (
     "file src/maxtext/layers/attentions.py, line 12, in __call__",
 )
 
-MARKS = sorted({mark for rule in RULES for mark in rule.marks})
+MARKS = ("ghp_", "hf_", "token=", "api_key: ", "password", "@", "://", "gs://", "/home/", "10.", ".internal",
+         "Bearer ", "authorization: ", "eyJ", "AKIA", "secret", "-u ", "wandb ",
+         "slice-job-1", "\\u0041")  # fmt: skip
+"""What rules look for, whole or in part."""
+
+TEXTS = [*(f"failed ({secret}) today" for secret in SECRETS), *(one.text for one in canaries())]
 
 ODD = (" ", "\n", "\t", "\u2003", "=", ":", "@", ".", "-", "_", "//", "[token]", "\ud83d", "é", "ſecret",
        "toKen", "ı", "a" * 90, "10.2.3.4", "A1" * 12, "abcdefgh1234")  # fmt: skip
 """What stands between shapes, and what breaks or completes them."""
 
 
-def _ruled(text: str) -> str:
-    """One rule after the other over the whole text: what the search for marks must not change."""
-    for rule in RULES:
-        text = rule.pattern.sub(rule.shown, text)
-    return text
+class _Everywhere:
+    """Finds the mark of every rule in every line, and else what is there."""
+
+    def __init__(self) -> None:
+        self._found = engine._FINDER
+
+    def places(self, text: bytes) -> list[tuple[int, int]]:
+        """Where a rule could match if nothing were known."""
+        lines = [found.end() for found in re.finditer(rb"[^\n]+", text)]
+        marks = range(len(engine._RULE_MARKS))
+        return [*self._found.places(text), *((end, mark) for end in lines for mark in marks)]
 
 
 @pytest.mark.parametrize(("secret", "shown"), SECRETS.items())
@@ -82,29 +97,36 @@ def test_redacting_twice_changes_nothing_more(text: str) -> None:
 @settings(max_examples=400, deadline=None)
 def test_the_search_for_marks_changes_nothing(text: str, behind: str) -> None:
     """What comes out is what the rules make of the whole text, remembered or not."""
-    assert _ruled(deobfuscated(text + behind, _ruled)) == redact(text + behind)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "_BREAKS", frozenset())  # every line would seem to break a word
+        found = engine._redact_short(text + behind)
+        patch.setattr(engine, "_FINDER", _Everywhere())
+        assert engine._redact_short(text + behind) == found
 
 
-def test_no_mark_hides_another_one() -> None:
-    """Marks of rules over several words do not overlap: behind one the search would miss the next."""
-    marks = [mark for rule in RULES if rule.tail for mark in rule.marks]
-    hidden = [
-        (one, other)
-        for one in marks
-        for other in marks
-        for n in range(1 if one == other else 0, len(one))
-        if one[n:].startswith(other[: len(one) - n])
-    ]
-    assert [] == hidden
+@pytest.mark.parametrize("number", range(len(RULES)))
+def test_where_a_rule_matches_its_mark_is_found(number: int) -> None:
+    """In the same word, or in the same line if the rule is wide."""
+    rule = RULES[number]
+    pattern = engine._compiled(number)[0]
+    mark = next(n for n, rules in enumerate(engine._RULES_OF_MARK) if number in rules)
+    for text in TEXTS:
+        for found in pattern.finditer(text):
+            ends = {end for end, one in engine._FINDER.places(text.encode()) if one == mark}
+            first, last = found.span()
+            if rule.wide:
+                first, last = text.rfind("\n", 0, first) + 1, (text + "\n").find("\n", last)
+            before, after = len(text[:first].encode()), len(text[:last].encode())
+            assert any(before < end <= after + 1 for end in ends), (rule.pattern, found[0])
 
 
 def test_a_rule_for_single_words_matches_no_white_space() -> None:
-    """Only a rule with a tail may match over the end of a word; every rule has a mark."""
-    for rule in RULES:
-        assert rule.marks
-        for secret in SECRETS:
-            found = rule.pattern.search(f"failed ({secret}) today")
-            assert rule.tail or not found or len(found[0].split()) == 1
+    """Only a wide rule may match over the end of a word; every rule has a mark."""
+    for number, rule in enumerate(RULES):
+        assert rule.mark
+        for text in TEXTS:
+            found = engine._compiled(number)[0].search(text)
+            assert rule.wide or not found or len(found[0].split()) == 1
 
 
 def test_only_the_beginning_of_long_text_is_kept() -> None:

@@ -1,0 +1,121 @@
+"""The tokens that providers mark by how they begin.
+
+Each row is the beginning (a regular expression), the letters that follow, and how many of them at least.
+Fewer are asked for than the provider makes, since a log may cut a token short. What providers make is known
+from their documentation and from the rules of gitleaks (config/gitleaks.toml at b58d3f10, July 2026) and
+TruffleHog (pkg/detectors at 3ab759fe, August 2026); the expressions are our own.
+"""
+
+_ALNUM = "[A-Za-z0-9]"
+_WORD = "[A-Za-z0-9_-]"
+_DOTTED = "[A-Za-z0-9_.-]"
+_HEX = "[0-9a-fA-F]"
+_UPPER = "[A-Z0-9]"
+_BASE64 = "[A-Za-z0-9+/=_-]"
+
+TOKEN_SHAPES: tuple[tuple[str, str, int], ...] = (
+    # code hosts and registries
+    ("gh[pousr]_", _DOTTED, 16),
+    ("github_pat_", r"\w", 20),
+    ("gl(?:pat|dt|rtr?|cbt|ptt|ft|imt|agent|oas|soat|ffct|wt)-", _DOTTED, 16),
+    ("GR1348941", _WORD, 16),
+    ("_gitlab_session=", _ALNUM, 20),
+    ("dckr_(?:pat|oat)_", _WORD, 20),
+    ("(?:npm|pypi|rubygems)[_-]", _WORD, 20),
+    ("AT[AC]TT3", _BASE64, 30),
+    ("ATBB", _ALNUM, 24),
+    ("AKCp", _ALNUM, 40),
+    ("cmVmd[A-Za-z0-9]{5}", _ALNUM, 40),
+    ("CCIPAT_", _WORD, 20),
+    ("sgp_", r"\w", 30),
+    ("sq[aup]_", _HEX, 32),
+    ("bkua_", _ALNUM, 30),
+    ("oy2[a-z0-9]{8}", "[a-z0-9]", 30),
+    # models, experiments, data
+    ("(?:hf|sk|pk|rk)[_-]", _WORD, 20),
+    ("api_org_", _ALNUM, 20),
+    ("wandb_v1_", _WORD, 20),
+    ("gsk_", _ALNUM, 20),
+    ("xai-", _WORD, 30),
+    ("nvapi-", _WORD, 20),
+    ("pcsk_", _WORD, 20),
+    ("lsv2_", r"\w", 20),
+    ("r8_", _ALNUM, 20),
+    ("pplx-", _ALNUM, 20),
+    ("tvly-", _WORD, 20),
+    ("csk-", _ALNUM, 30),
+    ("tgp_v1_", _WORD, 20),
+    ("jina_", _ALNUM, 30),
+    ("rpa_", _ALNUM, 30),
+    ("e2b_", _HEX, 30),
+    ("KGAT_", _ALNUM, 24),
+    ("fw_(?=[A-Za-z]{0,20}[0-9])", _ALNUM, 20),
+    ("esecret_", _ALNUM, 20),
+    ("phx_", r"\w", 30),
+    ("pnu_", _ALNUM, 20),
+    ("dapi", _HEX, 32),
+    ("apify_api_", _ALNUM, 20),
+    ("AQVN", _WORD, 30),
+    # clouds and platforms
+    (r"ya29\.", _DOTTED, 10),
+    ("GOCSPX-", _WORD, 20),
+    ("1//0", _WORD, 20),
+    ("4/0A", _WORD, 30),
+    ("ABSK", _BASE64, 60),
+    ("bedrock-api-key-", _BASE64, 20),
+    ("(?:FwoGZXIvYXdz|IQoJb3JpZ2lu)", _BASE64, 30),
+    ("LTAI(?=[A-Za-z]{0,16}[0-9])", _ALNUM, 16),
+    ("do[pro]_v1_", _HEX, 20),
+    (r"hv[sbr]\.", _WORD, 20),
+    (r"[A-Za-z0-9]{14}\.atlasv1\.", _WORD, 30),
+    ("gls?[ac]_", _BASE64, 20),
+    ("tskey-", _WORD, 12),
+    (r"dp\.(?:ct|pt|st|sa|scim|audit)\.", _DOTTED, 20),
+    (r"dt0[cs]\d\d\.", _DOTTED, 20),
+    ("HRKU-", _WORD, 24),
+    ("f(?:o1|m1[ar]|m2)_", _BASE64, 30),
+    ("pul-", _HEX, 30),
+    ("cf[aku]t?_", _ALNUM, 40),
+    (r"v1\.0-[0-9a-f]{24}-", _HEX, 40),
+    ("pscale_(?:tkn|oauth|pw)_", _DOTTED, 20),
+    ("sbp_", _HEX, 30),
+    ("sb_secret_", _WORD, 20),
+    ("sha256~", _WORD, 30),
+    ("AGE-SECRET-KEY-1", _UPPER, 30),
+    (r"A3-[A-Z0-9]{6}-", "[A-Z0-9-]", 20),
+    ("ops_eyJ", _BASE64, 40),
+    ("JQQJ99", _ALNUM, 16),
+    ("NR(?:AK|II|IQ|JS|BR)-", _WORD, 19),
+    ("sntry[su]_", _BASE64, 30),
+    # messages and money
+    ("xox[a-z]-", _WORD, 10),
+    (r"xoxe\.xox[a-z]-", _WORD, 10),
+    (r"xapp-\d-", _WORD, 10),
+    (r"SG\.", _DOTTED, 30),
+    ("x(?:keysib|smtpsib)-", _WORD, 30),
+    ("key-", _HEX, 32),
+    ("whsec_", _BASE64, 20),
+    ("rzp_(?:live|test)_", _ALNUM, 14),
+    ("sq0(?:atp|csp|idp)-", _WORD, 20),
+    ("EAA[A-Z]", _ALNUM, 60),
+    ("shp(?:at|ca|pa|ss|tm)_", _WORD, 20),
+    ("shippo_(?:live|test)_", _HEX, 30),
+    ("FLWSECK(?:_TEST)?-", _WORD, 12),
+    ("EZ[AT]K", _ALNUM, 40),
+    # the rest
+    ("ntn_", _ALNUM, 30),
+    ("secret_", _ALNUM, 40),
+    ("lin_(?:api|oauth)_", _ALNUM, 20),
+    ("fig[dop]_", _WORD, 20),
+    ("PMAK-", _WORD, 30),
+    ("CFPAT-", _WORD, 30),
+    ("rdme_", _ALNUM, 40),
+    ("tfp_", _DOTTED, 30),
+    ("fio-u-", _WORD, 30),
+    ("ico-", _ALNUM, 32),
+    ("duffel_(?:test|live)_", _WORD, 30),
+    ("sm_[aps]at_", _ALNUM, 14),
+    ("API-", _UPPER, 26),
+    ("tk-us-", _WORD, 30),
+)  # fmt: skip
+"""The Slack, GitLab, Vault and DigitalOcean families are written as one row each."""
