@@ -35,6 +35,8 @@ FROM ${BASE}
 RUN groupadd --system --gid 10001 maxview \
     && useradd --system --uid 10001 --gid maxview --home-dir /data --shell /usr/sbin/nologin maxview \
     && install -d -o maxview -g maxview /data
+# What runs jobs on the server's own machine, where the operator's policy and the container's rights allow it.
+RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap && rm -rf /var/lib/apt/lists/*
 COPY --from=build /opt/maxview /opt/maxview
 COPY --from=sbom /sbom.cdx.json /usr/share/doc/maxview/sbom.cdx.json
 ENV PATH=/opt/maxview/bin:$PATH PYTHONUNBUFFERED=1 HOST=0.0.0.0 PORT=8080 DATA_DIR=/data LOG_FORMAT=json

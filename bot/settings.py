@@ -94,12 +94,14 @@ class Settings:
 
 
 class Setting(Struct, frozen=True, kw_only=True):
-    """One environment variable: what it is for, its default in words, and whether `serve` needs it."""
+    """One environment variable: what it is for, its default in words, whether `serve` needs it, and whether
+    it is erased once it is read."""
 
     name: str
     meaning: str
     default: str = ""
     required: bool = False
+    secret: bool = False
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -109,19 +111,23 @@ SETTINGS: tuple[Setting, ...] = (
         meaning="the App's private key: PEM text, or that text in base64",
         default="or GITHUB_PRIVATE_KEY_PATH",
         required=True,
+        secret=True,
     ),
     Setting(name="GITHUB_PRIVATE_KEY_PATH", meaning="a file that holds the private key"),
-    Setting(name="GITHUB_WEBHOOK_SECRET", meaning="the secret of the App's webhook", required=True),
+    Setting(
+        name="GITHUB_WEBHOOK_SECRET", meaning="the secret of the App's webhook", required=True, secret=True
+    ),
     Setting(
         name="GITHUB_CLIENT_ID",
         meaning="the App's client ID: with its secret, people can sign in to see private repositories",
         default="nobody can sign in",
     ),
-    Setting(name="GITHUB_CLIENT_SECRET", meaning="a client secret of the App"),
+    Setting(name="GITHUB_CLIENT_SECRET", meaning="a client secret of the App", secret=True),
     Setting(
         name="SESSION_SECRET",
         meaning="what sessions are sealed with; a new one signs everybody out",
         default="derived from the App's private key",
+        secret=True,
     ),
     Setting(
         name="GITHUB_API_URL",
@@ -137,6 +143,7 @@ SETTINGS: tuple[Setting, ...] = (
         name="DATABASE_URL",
         meaning="sqlite:///file or postgresql://…",
         default="a SQLite file in DATA_DIR",
+        secret=True,
     ),
     Setting(
         name="ARTIFACTS_URL",

@@ -11,18 +11,26 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-import uvicorn
-
-from bot.app import make_pages
-from bot.cli.serve import SHUTDOWN_SECONDS, set_up_logging
-from bot.settings import Settings
+from bot.cli.protection import protect_process
 
 NICENESS = 5
 """Pages wait for webhooks where processors are scarce."""
 
 OOM_SCORE = 500
 """Where memory ends, Linux ends this process before the one that receives webhooks."""
+
+if __name__ == "__main__":
+    # Before the secrets on standard input can be read: what follows takes a second to import.
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(f"{OOM_SCORE}\n", encoding="ascii")
+    protect_process(())
+
+import msgspec  # noqa: E402 - as above
+import uvicorn  # noqa: E402 - as above
+
+from bot.app import make_pages  # noqa: E402 - as above
+from bot.cli.serve import SHUTDOWN_SECONDS, set_up_logging  # noqa: E402 - as above
+from bot.settings import Settings  # noqa: E402 - as above
 
 STUCK_STATUS = 70
 
@@ -35,8 +43,6 @@ def main() -> None:
     settings = msgspec.json.decode(line, type=Settings, dec_hook=_read_value)
     set_up_logging(settings.log_format)
     os.nice(NICENESS)
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text(f"{OOM_SCORE}\n", encoding="ascii")
     config = uvicorn.Config(
         make_pages(settings, _end_at_once),
         log_config=None,

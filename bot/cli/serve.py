@@ -19,6 +19,7 @@ from typing import cast
 
 import msgspec
 
+from bot.cli.protection import protect_process
 from bot.errors import UserError
 from bot.settings import SETTINGS, Settings, read_settings
 
@@ -54,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or Ctrl-C."""
     settings = replace(read_settings(os.environ), pulls_only=arguments.pull)
+    protect_process({setting.name for setting in SETTINGS if setting.secret})
     set_up_logging(settings.log_format)
     serve(settings)
     return 0
@@ -68,7 +70,7 @@ def serve(settings: Settings) -> None:
     from bot.server.page_process import PageProcess  # noqa: PLC0415 - as above
 
     try:
-        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as problem:
         raise UserError(f"DATA_DIR: {settings.data_dir} cannot be made: {problem.strerror}") from problem
     if not os.access(settings.data_dir, os.W_OK | os.X_OK):

@@ -74,9 +74,10 @@ def test_a_waiting_job_is_queued(bench: LocalBench) -> None:
 
 def test_a_program_sees_few_variables(bench: LocalBench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bot's secrets are in its environment; a pull request's code runs in the program."""
-    monkeypatch.setenv("GITHUB_PRIVATE_KEY", "secret")
-    bench.launch("mv-a", "env")
+    monkeypatch.setenv("GITHUB_PRIVATE_KEY", "c0ffee")
+    bench.launch("mv-a", "env; cat /proc/$PPID/environ; echo")
     bench.ended("mv-a")
+    assert "c0ffee" not in bench.log("mv-a")
     names = {line.partition("=")[0] for line in bench.said("mv-a")}
     assert {"PATH", "HOME", "TMPDIR", "GREETING", "PYTHONUNBUFFERED"} <= names
     assert "GITHUB_PRIVATE_KEY" not in names
