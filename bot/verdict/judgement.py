@@ -371,9 +371,21 @@ class TimingDecision(Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class LossRepeat(StrEnum):
+    """Whether equal runs print equal losses. `ASSUMED`: nobody saw two equal runs, but programs on this
+    device repeat themselves."""
+
+    REPEATS = "repeats"
+    ASSUMED = "assumed"
+    VARIES = "varies"
+    UNKNOWN = "unknown"
+
+
 class LossDecision(Struct, frozen=True, kw_only=True):
     """The decision on the loss curves. `max_relative` is the largest |head/base - 1|, at `worst_step`, and
-    `allowed_relative` the tolerance there; `digits` names the number that identity was checked on."""
+    `allowed_relative` the tolerance there; `digits` names the number that identity was checked on. `shift` is
+    the mean relative difference, with its sign, of the last `shift_steps` steps; `shift_allowed` is how far
+    equal runs move it, where `repeat` says that they differ. Older reports lack the last four."""
 
     verdict: LossVerdict
     first_difference_step: int | None = None
@@ -383,6 +395,10 @@ class LossDecision(Struct, frozen=True, kw_only=True):
     allowed_relative: float | None = None
     compared_steps: int = 0
     digits: str = ""
+    repeat: LossRepeat | None = None
+    shift: float | None = None
+    shift_allowed: float | None = None
+    shift_steps: int = 0
     reason: str = ""
 
 
