@@ -96,8 +96,8 @@ def loss_repeat(equal: Sequence[bool], main: Sequence[LossTrace], family: Device
     """Tell whether equal runs print equal losses.
 
     `equal` says of pairs of runs of one commit whether they agree, `main` holds main's runs, oldest first.
-    Runs of one commit decide; where there are none, main's runs one after another: half of them equal is a program
-    that repeats itself and was changed now and then. Where nobody saw two runs, the device decides.
+    Runs of one commit decide; where there are none, main's runs one after another: half of them equal is a
+    program that repeats itself and was changed now and then. Where nobody saw two runs, the device decides.
     """
     commits = {one.sha for one in main if one.sha}
     groups = [[one for one in main if one.sha == sha] for sha in commits]

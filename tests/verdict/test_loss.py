@@ -174,21 +174,6 @@ def test_a_later_start_is_a_drift_not_a_different_start() -> None:
     assert compare_loss([_curve(losses(20))], [head]).verdict is LossVerdict.DRIFTED
 
 
-def test_repeats_that_disagree_widen_the_tolerance() -> None:
-    """By as much as they do, and it is said."""
-    base, other, head = (_curve(_scaled_from(3, factor)) for factor in (1.0, 1.004, 1.003))
-    assert compare_loss([base], [head]).verdict is LossVerdict.DRIFTED
-    found = compare_loss([base, other], [head])
-    assert found.verdict is LossVerdict.WITHIN_TOLERANCE
-    assert found.reason == "repeats of base differ among themselves by up to 0.4 %: tolerance widened by that"
-
-
-def test_no_spread_excuses_a_divergence() -> None:
-    """Past 5 % it is said, however the repeats behave."""
-    base, other, head = (_curve(_scaled_from(3, factor)) for factor in (1.0, 1.3, 1.08))
-    assert compare_loss([base, other], [head]).verdict is LossVerdict.DIVERGED
-
-
 def test_an_auxiliary_loss_leaves_the_perplexity_to_the_other_loss() -> None:
     """With experts, loss = lm_loss + balance: ln(perplexity) is not the loss."""
     base = run_log()
