@@ -22,7 +22,7 @@ from bot.planning.jobs import device_of
 from bot.report.assess import head_fingerprints
 from bot.report.build import take_sides
 from bot.report.model import CaseRuns, InterimLook, MainFailure, PullFailure
-from bot.storage import launched_runs, pull_requests, reports, runs
+from bot.storage import launched_runs, loss_curves, pull_requests, reports, runs
 from bot.storage.database import Connection
 from bot.storage.histories import comparable_main_runs
 from bot.storage.pull_requests import PullRow
@@ -244,6 +244,8 @@ def choose_runs(
         _case_runs(runs_found.only(key.case, key.variant), key, row, (pull, facts))
         for key in combine_keys(suite.case_names, suite.variant_names)
     )
+    histories = loss_curves.with_losses(connection, [one.history for one in cases])
+    cases = tuple(replace(one, history=past) for one, past in zip(cases, histories, strict=True))
     ids = {run.id for one in cases for run in (*one.head.runs, *one.base.runs)}
     measured = runs.measured(connection, ids)
     cases = _with_progress(connection, cases, started, measured, now)

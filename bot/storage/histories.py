@@ -8,7 +8,7 @@ from sqlalchemy import Connection, select
 
 from bot.domain.run import RunOrigin, RunRecord, RunState, comparable_across_days
 from bot.planning.baseline import HISTORY_RUNS, newest_history
-from bot.storage import runs
+from bot.storage import loss_curves, runs
 from bot.storage.runs import COMPARABLE_SQL, RunFigures, newest_rows
 from bot.storage.tables import ACKNOWLEDGEMENT, MEASUREMENT, RUN
 from bot.verdict.noise import PastRun
@@ -144,7 +144,7 @@ def comparable_main_runs(
     alike = [run for run in of_base if run.id in known and known[run.id].conditions == under]
     timed = [run for run in alike if known[run.id].steady_seconds]
     return tuple(
-        PastRun(seconds=seconds, sha=run.sha, started=run.started)
+        PastRun(seconds=seconds, sha=run.sha, started=run.started, run=run.id)
         for run in newest_history(timed)
         if (seconds := known[run.id].steady_seconds)
     )
@@ -171,7 +171,7 @@ def query_histories(
         places = [place for place, past in enumerate(known) if len(past) < HISTORY_RUNS]
         rows = newest_rows(
             connection,
-            ("run.sha", "run.started", "measurement.steady_seconds"),
+            ("run.id", "run.sha", "run.started", "measurement.steady_seconds"),
             [wanted[place].key for place in places],
             most=HISTORY_RUNS,
             given={"repository": repository, "branch": branch},
@@ -182,9 +182,9 @@ def query_histories(
                 for one in (wanted[place] for place in places)
             ],
         )
-        for at, (_, sha, started, seconds) in rows:
-            known[places[at]].append(PastRun(seconds=seconds, sha=sha, started=started))
-    return [tuple(reversed(past[:HISTORY_RUNS])) for past in known]
+        for at, (_, run, sha, started, seconds) in rows:
+            known[places[at]].append(PastRun(seconds=seconds, sha=sha, started=started, run=run))
+    return loss_curves.with_losses(connection, [tuple(reversed(past[:HISTORY_RUNS])) for past in known])
 
 
 def comparable_series(strip: CaseHistory) -> ComparableSeries | None:

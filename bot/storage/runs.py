@@ -23,8 +23,9 @@ from bot.domain.commit import MIN_SHA_LENGTH
 from bot.domain.run import RunOrigin, RunRecord, RunState
 from bot.planning.plan import PlannedRun
 from bot.runs.run_status import TERMINAL_STATES
+from bot.storage import loss_curves
 from bot.storage.sql import column_decoder, insert_missing, json_decoder, msgpack_decoder, upsert
-from bot.storage.tables import CASE_KEY, MEASUREMENT, RUN, WANT
+from bot.storage.tables import CASE_KEY, LOSS_CURVE, MEASUREMENT, RUN, WANT
 from bot.verdict.comparability import conditions_text
 from bot.verdict.judgement import MeasuredRun
 from bot.verdict.metrics import METRICS
@@ -177,6 +178,24 @@ def backfill_summaries(
     return len(rows)
 
 
+def backfill_losses(
+    connection: Connection, decode: Callable[[bytes], MeasuredRun], *, most: int = BACKFILL_BATCH
+) -> int:
+    """Save the loss curves of up to `most` runs without one, the newest first; how many there were."""
+    known = select(LOSS_CURVE.c.run).where(LOSS_CURVE.c.run == MEASUREMENT.c.run).exists()
+    rows = connection.execute(
+        select(*RECORD_COLUMNS, MEASUREMENT.c.document)
+        .join(MEASUREMENT, MEASUREMENT.c.run == RUN.c.id)
+        .where(~known)
+        .order_by(MEASUREMENT.c.made.desc())
+        .limit(most)
+    )
+    found = rows.mappings().all()
+    for row in found:
+        loss_curves.save(connection, record_of(row), decode(row["document"]))
+    return len(found)
+
+
 _RECORD_FIELDS = tuple(RunRecord.__struct_fields__)
 
 _DECODE_RECORD, _DECODE_JOB, _DECODE_MEASURED = (
@@ -231,6 +250,7 @@ def save(
             **summary_columns(measured),
         }
         upsert(connection, MEASUREMENT, {"run": record.id}, row)
+        loss_curves.save(connection, record, measured)
 
 
 def _record_values(record: RunRecord) -> dict[str, Any]:
@@ -482,7 +502,7 @@ def want_existing(connection: Connection, ids: Collection[str], *, repository: s
 def backfill(connection: Connection) -> int:
     """Fill in some rows that older versions left without a key or summary; 0 if none is left."""
     backfill_case_keys(connection)
-    filled = backfill_summaries(connection, decode_uncached)
+    filled = backfill_summaries(connection, decode_uncached) + backfill_losses(connection, decode_uncached)
     if filled:
         LOG.info("runs of an older version were summarised", extra={"runs": filled})
     return filled

@@ -168,6 +168,13 @@ MEASUREMENT = Table(
     Index(None, "run", "made", "conditions", "steady_seconds", "outcome"),
 )
 
+LOSS_CURVE = Table(
+    "loss_curve",
+    METADATA,
+    Column("run", String, ForeignKey("run.id"), primary_key=True),
+    Column("curve", LargeBinary, nullable=False),
+)
+
 CASE_KEY = Table(
     "case_key",
     METADATA,

@@ -1,5 +1,6 @@
 """The values of `bot.verdict`: what was measured of a run, what a comparison says, and why it says so."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from msgspec import Struct, field
@@ -379,6 +380,23 @@ class LossRepeat(StrEnum):
     ASSUMED = "assumed"
     VARIES = "varies"
     UNKNOWN = "unknown"
+
+
+class LossTrace(Struct, frozen=True):
+    """The loss curve of a run, thinned, as it is stored.
+
+    `digest` is of all that the run printed of its loss; equal digests are equal curves. `steps` and `losses`
+    belong together, in order. `sha` is the commit, where it is known.
+    """
+
+    digest: str
+    steps: tuple[int, ...]
+    losses: tuple[float, ...]
+    sha: str | None = None
+
+    def points(self) -> Mapping[int, float]:
+        """The loss by step."""
+        return dict(zip(self.steps, self.losses, strict=True))
 
 
 class LossDecision(Struct, frozen=True, kw_only=True):

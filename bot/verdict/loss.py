@@ -14,12 +14,11 @@ from msgspec.structs import replace
 
 from bot.logs.facts import RunLog, Step
 from bot.verdict.hardware import DeviceFamily, Precision, device_family, parse_precision
-from bot.verdict.judgement import LossDecision, LossRepeat, LossVerdict
+from bot.verdict.judgement import LossDecision, LossRepeat, LossTrace, LossVerdict
 from bot.verdict.loss_noise import (
     MIN_BAND_FREEDOM,
     SHIFT_FLOOR,
     LossBand,
-    LossTrace,
     current_level,
     find_shift,
     is_systematic,

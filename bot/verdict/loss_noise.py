@@ -10,7 +10,7 @@ Measured on a small language model with Adam: 1 % of the learning rate moves the
 gain within 200 steps, another order of addition in bf16 by at most 0.02 %.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from math import exp, inf, log, sqrt
 from statistics import fmean, stdev
@@ -19,7 +19,7 @@ from typing import assert_never
 from msgspec import Struct
 
 from bot.verdict.hardware import DeviceFamily
-from bot.verdict.judgement import LossRepeat
+from bot.verdict.judgement import LossRepeat, LossTrace
 from bot.verdict.noise import since_last_change
 from bot.verdict.statistics import t_quantile
 
@@ -61,23 +61,6 @@ MIN_SHIFT_STEPS, MAX_SHIFT_STEPS = 5, 50
 
 MIN_COMMON_STEPS = 3
 """Common steps of runs of different length that must agree before the runs count as equal."""
-
-
-class LossTrace(Struct, frozen=True):
-    """The loss curve of a run, thinned, as it is stored.
-
-    `digest` is of all that the run printed of its loss; equal digests are equal curves. `steps` and `losses`
-    belong together, in order. `sha` is the commit, where it is known.
-    """
-
-    digest: str
-    steps: tuple[int, ...]
-    losses: tuple[float, ...]
-    sha: str | None = None
-
-    def points(self) -> Mapping[int, float]:
-        """The loss by step."""
-        return dict(zip(self.steps, self.losses, strict=True))
 
 
 def thin_steps(steps: Sequence[int]) -> Sequence[int]:

@@ -16,7 +16,7 @@ from typing import assert_never
 from msgspec import Struct
 
 from bot.verdict.hardware import DeviceFamily
-from bot.verdict.judgement import NoiseSource
+from bot.verdict.judgement import LossTrace, NoiseSource
 from bot.verdict.statistics import t_quantile, upper_tail
 
 CHANGE_ALPHA = 0.001
@@ -248,11 +248,14 @@ def _default_sd(family: DeviceFamily | None) -> float | None:
 
 
 class PastRun(Struct, frozen=True, kw_only=True):
-    """One ended run on main: its steady step time, its commit, and when it began (Unix seconds)."""
+    """One ended run on main: its steady step time, its commit, when it began (Unix seconds), its id and its
+    losses where they are known."""
 
     seconds: float
     sha: str | None = None
     started: float | None = None
+    run: str | None = None
+    losses: LossTrace | None = None
 
 
 class LevelShift(Struct, frozen=True, kw_only=True):

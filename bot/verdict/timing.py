@@ -312,6 +312,9 @@ MIN_CLEAN_STEPS = 3
 CLOCK_TOLERANCE = 0.10
 """Two late reads in a short log shift the completion clock by more; then the printed seconds disagree."""
 
+MAX_LINES_LATE = 2
+"""A dispatch clock prints a gap one or two lines after the one that it belongs to."""
+
 MEDIAN_STANDARD_ERROR = 1.2533
 """Standard error of a median over that of a mean, for normal noise: sqrt(pi / 2)."""
 
@@ -349,7 +352,8 @@ def steady_step_time(log: RunLog, implausible: Collection[int] = ()) -> SteadySt
     steady = _median_interval(chosen)
     if steady.seconds is None or chosen.clock is StepClock.LOGGER:
         return steady
-    return _confirm_by_logger(steady, _logger_seconds(steps, believed, work))
+    agreed = _state_the_same_time(chosen.seconds, {step.step: step.seconds for step in steps})
+    return _confirm_by_logger(steady, _logger_seconds(steps, believed, work), same_time=agreed)
 
 
 def step_intervals(log: RunLog, implausible: Collection[int] = ()) -> StepIntervals | None:
@@ -465,13 +469,21 @@ def _kept_steps(intervals: Mapping[int, float], shortest_possible: float = 0.0) 
     return tuple(sorted(step for step, seconds in intervals.items() if low <= seconds <= high))
 
 
-def _confirm_by_logger(steady: SteadyStepTime, printed: Mapping[int, float]) -> SteadyStepTime:
-    """Withhold the time where the printed seconds contradict it: they are another clock of the same steps."""
+def _confirm_by_logger(
+    steady: SteadyStepTime, printed: Mapping[int, float], *, same_time: bool
+) -> SteadyStepTime:
+    """Withhold the time where the printed seconds contradict it: they are another clock of the same steps.
+
+    A checkpoint that blocks the host moves printed seconds from step to step: the dispatch after it waits,
+    the next ones do not. Such a clock is not steady, or less so than the lines, and states the `same_time`.
+    """
     kept = _kept_steps(printed)
     if not kept or steady.seconds is None:
         return steady
     second = median(printed[step] for step in kept)
     if abs(second / steady.seconds - 1) <= CLOCK_TOLERANCE:
+        return steady
+    if same_time and len(kept) <= max(len(steady.kept_steps), len(printed) / 2):
         return steady
     return SteadyStepTime(
         clock=steady.clock,
@@ -480,6 +492,21 @@ def _confirm_by_logger(steady: SteadyStepTime, printed: Mapping[int, float]) -> 
         problem=f"the log's two clocks disagree: {steady.seconds:.3f} s a step between its lines, "
         f"{second:.3f} s as printed",
     )
+
+
+def _state_the_same_time(gaps: Mapping[int, float], printed: Mapping[int, float | None]) -> bool:
+    """Tell whether two clocks of the same steps agree on their sum.
+
+    Printed seconds come up to two lines late, so the windows may differ by a part of the longest interval.
+    """
+    for late in range(MAX_LINES_LATE + 1):
+        later = ((gap, printed.get(step + late)) for step, gap in gaps.items())
+        both = [(gap, seconds) for gap, seconds in later if seconds is not None and 0 <= seconds < inf]
+        one, other = sum(gap for gap, _ in both), sum(seconds for _, seconds in both)
+        edge = max((seconds for _, seconds in both), default=0.0) / 2
+        if one > 0 and abs(other - one) <= CLOCK_TOLERANCE * one + edge:
+            return True
+    return False
 
 
 def _min_possible_seconds(log: RunLog, work: StepWork) -> float:

@@ -197,6 +197,69 @@ def _step(shape: Shape, number: int, seconds: float, time: float, loss: float) -
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostLoop:
+    """A host that dispatches steps ahead of the device, and how it saves and what its logger times.
+
+    Every `checkpoint_every` steps (0: never) it waits for the step and copies for about `checkpoint_seconds`.
+    With `flushes` it prints the time between two flushes and saves after the flush, as MaxText's pull request
+    4270 has it; else the time between two dispatches, and it saves before.
+    """
+
+    step_seconds: float = 0.147
+    steps: int = 20
+    checkpoint_every: int = 0
+    checkpoint_seconds: float = 2.0
+    flushes: bool = False
+    seed: int = 1
+
+
+def host_loop(loop: HostLoop) -> RunLog:
+    """Return the log of a host loop, simulated event by event; the last line waits for its checkpoint."""
+    noise = iter(normals(2 * loop.steps + 2, loop.seed))
+    now = device = flushed = dispatched = 0.0
+    done: list[float] = []
+    printed: list[float] = []
+    lines: list[float] = []
+
+    def flush() -> None:
+        nonlocal now, flushed
+        number = len(lines)
+        now = max(now, done[number]) + 0.002
+        if loop.flushes:
+            printed[number] = now - flushed
+        flushed = now
+        lines.append(now)
+
+    for number in range(loop.steps):
+        now += 14.0 if number == 0 else 0.004
+        device = max(device, now) + loop.step_seconds * (1 + 0.002 * next(noise))
+        done.append(device)
+        printed.append(now - dispatched)
+        dispatched = now
+        saves = bool(loop.checkpoint_every) and number % loop.checkpoint_every == 0
+        if loop.flushes and number:
+            flush()
+        if saves:
+            now = max(now, device) + loop.checkpoint_seconds * (1 + 0.2 * next(noise))
+        if not loop.flushes and number:
+            flush()
+    if loop.checkpoint_every:
+        now = max(now, device) + FINAL_WAIT
+    flush()
+    curve = losses(loop.steps)
+    shape = Shape(steps=loop.steps)
+    steps = [
+        _step(shape, number, max(printed[number], 0.001), START + lines[number], curve[number])
+        for number in range(loop.steps)
+    ]
+    return replace(
+        run_log(shape),
+        steps=tuple(steps),
+        mean_seconds_after_first=sum(step.seconds or 0 for step in steps[1:]) / (loop.steps - 1),
+    )
+
+
 def log_ratio(percent: float) -> float:
     """Return the change on the log scale of a change in percent."""
     return log(1 + percent / 100)

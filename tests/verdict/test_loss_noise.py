@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from bot.logs.facts import RunLog
 from bot.verdict.hardware import DeviceFamily
-from bot.verdict.judgement import LossDecision, LossRepeat, LossVerdict
+from bot.verdict.judgement import LossDecision, LossRepeat, LossTrace, LossVerdict
 from bot.verdict.loss import compare_loss, loss_trace
-from bot.verdict.loss_noise import LossTrace, loss_repeat, thin_steps
+from bot.verdict.loss_noise import loss_repeat, thin_steps
 from tests.verdict.made_runs import TPU, Shape, losses, run_log
 from tests.verdict.small_trainer import Recipe, train
 

@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from bot.logs.facts import Mark, MarkKind, RunLog, Step, StepKind
-from bot.verdict.judgement import SecondsDialect, StepClock
+from bot.verdict.compare import compare
+from bot.verdict.judgement import SecondsDialect, StepClock, TimingVerdict, Verdict
+from bot.verdict.measure import measure
 from bot.verdict.timing import StepWork, detect_dialect, recover_seconds, steady_step_time, step_work
-from tests.verdict.made_runs import CPU, DEVICES, START, TPU, Shape, run_log
+from tests.verdict.made_runs import CPU, DEVICES, START, TPU, HostLoop, Shape, host_loop, run_log
 
 
 def _with_steps(log: RunLog, steps: list[Step]) -> RunLog:
@@ -223,3 +225,30 @@ def test_a_rate_that_contradicts_the_seconds_is_not_used() -> None:
 def test_no_time_stays_no_time(seconds: float | None) -> None:
     """Zero or less is not a duration."""
     assert recover_seconds(Step(step=4, seconds=seconds, tokens_per_device=5.0), StepWork(tokens=1.0)) is None
+
+
+@pytest.mark.parametrize("steps", [12, 15, 30, 100])
+@pytest.mark.parametrize("saving", [0.05, 0.5, 3.0])
+def test_a_blocking_checkpoint_does_not_take_the_step_time_away(steps: int, saving: float) -> None:
+    """The dispatch clock then prints 0.004 s and two steps' time in turn; the lines tell the time."""
+    log = host_loop(HostLoop(steps=steps, checkpoint_every=3, checkpoint_seconds=saving))
+    found = steady_step_time(log)
+    assert found.seconds is not None, found.problem
+    assert abs(found.seconds / 0.147 - 1) < 0.01
+
+
+@pytest.mark.parametrize("every", [0, 3, 5, 10])
+def test_seconds_that_change_their_meaning_are_no_change_of_the_step_time(every: int) -> None:
+    """MaxText's pull request 4270 measures from flush to flush, and saves checkpoints after the flush."""
+    sides = [
+        [
+            measure(host_loop(HostLoop(steps=20, checkpoint_every=every, flushes=flushes, seed=seed)))
+            for seed in seeds
+        ]
+        for flushes, seeds in ((False, (1, 2, 3)), (True, (4, 5, 6)))
+    ]
+    found = compare(*sides)
+    assert (found.verdict, found.timing.verdict) == (Verdict.SAME, TimingVerdict.SAME)
+    meanings = [caveat.text for caveat in found.caveats if caveat.field == "clock_dialect"]
+    assert bool(meanings) == bool(every), "without a checkpoint nothing sets the two clocks apart"
+    assert all("the printed seconds do not compare; the steady step time does" in text for text in meanings)
