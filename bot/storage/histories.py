@@ -198,7 +198,7 @@ def comparable_series(strip: CaseHistory) -> ComparableSeries | None:
         variant=strip.variant,
         conditions=steady[-1].conditions,
         runs=tuple(
-            PastRun(seconds=point.value, sha=point.sha, started=point.started)
+            PastRun(seconds=point.value, sha=point.sha, started=point.started, run=point.run)
             for point in alike[-HISTORY_RUNS:]
             if point.value
         ),

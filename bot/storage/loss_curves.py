@@ -45,7 +45,4 @@ def with_losses(
     """The histories, oldest run first, with the losses of their newest runs."""
     ids = {run.run for past in histories for run in past[-MAX_RUNS:] if run.run}
     curves = read(connection, ids)
-    return [
-        tuple(replace(run, losses=curves.get(run.run)) if run.run in curves else run for run in past)
-        for past in histories
-    ]
+    return [tuple(replace(run, losses=curves.get(run.run or "")) for run in past) for past in histories]

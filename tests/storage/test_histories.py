@@ -33,7 +33,7 @@ RUNS = tuple(
 
 
 def _past(n: int, seconds: float = 0.2) -> PastRun:
-    return PastRun(seconds=seconds, sha=f"{n:07x}", started=100.0 * n)
+    return PastRun(seconds=seconds, sha=f"{n:07x}", started=100.0 * n, run=f"r{n}")
 
 
 def test_only_runs_under_the_baselines_conditions_count() -> None:

@@ -23,6 +23,7 @@ RELEASED = {
     "0004_typed_state.py": "e55c9c7697473047fb3dcdc17a9f69a7",
     "0005_the_glossarys_words.py": "667c8c6e314264a801e24d4ba9ccae05",
     "0006_policy.py": "40d363fcfb2c1eadc8054d5a2c9f0046",
+    "0007_loss_curves.py": "168bf40629425cf563218358b482f0e2",
 }
 """The digest of each step's text. A change of the tables is a new step, whose digest is added here."""
 

@@ -12,6 +12,7 @@ from bot.storage.runs import backfill
 from bot.storage.tables import CASE_KEY, MEASUREMENT, PULL_REQUEST
 from bot.verdict.comparability import conditions_text
 from bot.verdict.judgement import MeasuredRun
+from bot.verdict.loss import loss_trace
 from bot.verdict.noise import PastRun
 from tests.verdict.made_runs import Shape, failed
 from tests.verdict.made_runs import run as made
@@ -136,7 +137,11 @@ def test_a_history_ends_where_the_base_began(database: Database) -> None:
         HistoryQuery(key=("a", ""), under="other", until=2.0),
         HistoryQuery(key=("a", ""), under=under, until=None),
     ]
-    past = [PastRun(seconds=seconds, sha=SHAS[0], started=float(number)) for number in range(4)]
+    losses = loss_trace(GOOD.log, SHAS[0])
+    past = [
+        PastRun(seconds=seconds, sha=SHAS[0], started=float(number), run=name, losses=losses)
+        for number, name in enumerate(("r0", "r1", "r2", "scheduled"))
+    ]
     assert [tuple(past[:3]), (), tuple(past)] == database.write_now(
         histories.query_histories, HERE, "main", wanted
     )
