@@ -13,7 +13,7 @@ from bot.domain.run import RunRecord
 from bot.storage.sql import upsert
 from bot.storage.tables import LOSS_CURVE
 from bot.verdict.judgement import LossTrace, MeasuredRun
-from bot.verdict.loss import loss_trace
+from bot.verdict.loss.curve import loss_trace
 from bot.verdict.noise import PastRun
 
 MAX_RUNS = 20

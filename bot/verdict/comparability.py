@@ -18,7 +18,7 @@ from bot.logs.facts import Failure, OutcomeState, RunLog, Step
 from bot.logs.failures import FailureClass, Responsibility, advice
 from bot.verdict.hardware import parse_precision
 from bot.verdict.judgement import Caveat, CaveatKind, CaveatWeight, MeasuredRun, StepClock
-from bot.verdict.loss import prints_nonfinite_loss
+from bot.verdict.loss.curve import prints_nonfinite_loss
 from bot.verdict.plausibility import describe_lost_lines, lost_lines_warnings
 
 # linen_xpk_main_20260418_180002_03_dropout

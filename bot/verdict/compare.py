@@ -41,7 +41,7 @@ from bot.verdict.judgement import (
     TimingVerdict,
     Verdict,
 )
-from bot.verdict.loss import compare_loss
+from bot.verdict.loss.decision import compare_loss
 from bot.verdict.metrics import METRICS_BY_KEY, Judging, metric_rows
 from bot.verdict.timing_decision import FLAGGED, decide_timing
 

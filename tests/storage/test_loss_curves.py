@@ -11,7 +11,7 @@ from bot.storage.database import Database
 from bot.storage.histories import HistoryQuery
 from bot.storage.tables import LOSS_CURVE
 from bot.verdict.comparability import conditions_text
-from bot.verdict.loss import loss_trace
+from bot.verdict.loss.curve import loss_trace
 from tests.storage.test_runs import ACME, FOUND, _measured
 
 MEASURED = _measured()

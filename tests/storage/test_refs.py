@@ -12,7 +12,7 @@ from bot.storage.runs import backfill
 from bot.storage.tables import CASE_KEY, MEASUREMENT, PULL_REQUEST
 from bot.verdict.comparability import conditions_text
 from bot.verdict.judgement import MeasuredRun
-from bot.verdict.loss import loss_trace
+from bot.verdict.loss.curve import loss_trace
 from bot.verdict.noise import PastRun
 from tests.verdict.made_runs import Shape, failed
 from tests.verdict.made_runs import run as made

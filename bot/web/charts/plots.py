@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from bot.report.wording import counted, duration_words, significant
 from bot.verdict.judgement import MeasuredRun
-from bot.verdict.loss import LossCurve, loss_pair, read_loss_curve
+from bot.verdict.loss.curve import LossCurve, loss_pair, read_loss_curve
 from bot.verdict.timing import MAX_INTERVAL_MEDIANS, MIN_INTERVAL_MEDIANS, last_attempt_steps, line_gaps
 
 WIDTH = 1000.0

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from bot.logs.facts import RunLog
 from bot.verdict.hardware import Precision
 from bot.verdict.judgement import LossDecision, LossVerdict
-from bot.verdict.loss import compare_loss, rounding_tolerance
+from bot.verdict.loss.decision import compare_loss, rounding_tolerance
 from tests.verdict.made_runs import CPU, TPU, Shape, losses, run_log
 
 BF16 = replace(TPU, dtype="bfloat16")

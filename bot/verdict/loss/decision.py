@@ -4,18 +4,28 @@ An unchanged program repeats its loss to the last bit. Another compilation of th
 differently, and such differences grow about a hundredfold in 20 steps; the tolerances follow that growth.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from hashlib import blake2b
-from math import exp, expm1, inf, isfinite, isnan, log, nan
-from typing import NamedTuple, assert_never
+from collections.abc import Sequence
+from math import exp, expm1, inf, isfinite
+from typing import assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.logs.facts import RunLog, Step
+from bot.logs.facts import RunLog
 from bot.verdict.hardware import DeviceFamily, Precision, device_family, parse_precision
 from bot.verdict.judgement import LossDecision, LossRepeat, LossTrace, LossVerdict
-from bot.verdict.loss_noise import (
+from bot.verdict.loss.curve import (
+    LossCurve,
+    LossPair,
+    best_loss,
+    has_perplexity,
+    loss_digest,
+    loss_pair,
+    prints_again,
+    read_loss_curve,
+    thin_steps,
+)
+from bot.verdict.loss.repeatability import (
     MIN_BAND_FREEDOM,
     SHIFT_FLOOR,
     LossBand,
@@ -25,123 +35,7 @@ from bot.verdict.loss_noise import (
     loss_band,
     loss_repeat,
     shift_steps,
-    thin_steps,
 )
-from bot.verdict.timing import printed_decimals
-
-MIN_LOSS_DECIMALS = 3
-"""What MaxText prints; a handful of round values must not pass for a coarser log."""
-
-HALF_LOSS_DIGIT = 0.51
-"""Half of the last digit, and a little for binary rounding."""
-
-
-class LossCurve(Struct, frozen=True, kw_only=True):
-    """Step lines that state a loss, by step. `decimals` is how many the loss is printed with; `exact` holds
-    the losses computed from the perplexities, where these belong to the loss."""
-
-    points: Mapping[int, Step]
-    decimals: int
-    exact: Mapping[int, float]
-
-
-class LossPair(NamedTuple):
-    """One step on both sides: the loss as exactly as both know it, and the size of a rounding error."""
-
-    step: int
-    base: float
-    head: float
-    rounding: float
-    same_digits: bool
-
-    @property
-    def finite(self) -> bool:
-        """Whether both sides are numbers."""
-        return isfinite(self.base) and isfinite(self.head)
-
-    @property
-    def apart(self) -> float:
-        """The absolute difference."""
-        return abs(self.head - self.base)
-
-    @property
-    def smaller(self) -> float:
-        """The smaller magnitude: tolerances are shares of it, so that swapping the sides changes nothing."""
-        return min(abs(self.base), abs(self.head))
-
-
-def read_loss_curve(log: RunLog) -> LossCurve:
-    """Return the loss curve of a run."""
-    points = {step.step: step for step in log.steps if step.loss is not None}
-    decimals = _loss_decimals(points.values())
-    exact = ((step, _exact_loss(point, decimals)) for step, point in points.items())
-    return LossCurve(
-        points=points, decimals=decimals, exact={step: loss for step, loss in exact if loss is not None}
-    )
-
-
-def loss_pair(base: LossCurve, head: LossCurve, step: int) -> LossPair:
-    """Return one step on both sides, from the perplexity where both print one that belongs to the loss.
-
-    ln(perplexity) holds the loss to 1e-7 where the loss itself has three decimals.
-    """
-    one, other = base.points[step], head.points[step]
-    same = _same_number(one.loss, other.loss) and _same_if_both(
-        _stated_perplexity(one), _stated_perplexity(other)
-    )
-    first, second = base.exact.get(step), head.exact.get(step)
-    if first is not None and second is not None:
-        least = min(one.perplexity or 1.0, other.perplexity or 1.0)
-        rounding = HALF_LOSS_DIGIT * 10.0**-MIN_LOSS_DECIMALS / least
-        return LossPair(step=step, base=first, head=second, rounding=rounding, same_digits=same)
-    decimals = min(base.decimals, head.decimals)
-    return LossPair(
-        step=step,
-        base=one.loss if one.loss is not None else 0.0,
-        head=other.loss if other.loss is not None else 0.0,
-        rounding=HALF_LOSS_DIGIT * 10.0**-decimals,
-        same_digits=same,
-    )
-
-
-def has_perplexity(loss_curve: LossCurve, steps: Iterable[int]) -> bool:
-    """Tell whether every one of these steps prints a perplexity."""
-    return all(_stated_perplexity(loss_curve.points[step]) is not None for step in steps)
-
-
-def prints_nonfinite_loss(log: RunLog) -> bool:
-    """Tell whether any step's loss is NaN or infinite."""
-    return any(step.loss is not None and not isfinite(step.loss) for step in log.steps)
-
-
-def _loss_decimals(points: Iterable[Step]) -> int:
-    losses = [point.loss for point in points if point.loss is not None and isfinite(point.loss)]
-    return printed_decimals(losses, at_least=MIN_LOSS_DECIMALS)
-
-
-def _exact_loss(point: Step, decimals: int) -> float | None:
-    """Return the loss from the perplexity, None where that belongs to another loss (without aux terms)."""
-    perplexity = _stated_perplexity(point)
-    if perplexity is None or not isfinite(perplexity) or point.loss is None:
-        return None
-    loss = log(perplexity)
-    resolution = HALF_LOSS_DIGIT * (10.0**-decimals + 10.0**-MIN_LOSS_DECIMALS / perplexity)
-    return loss if abs(loss - point.loss) <= resolution else None
-
-
-def _stated_perplexity(point: Step) -> float | None:
-    """Return the perplexity; MaxText prints 0.000 for a missing one."""
-    return point.perplexity if point.perplexity is None or not point.perplexity <= 0 else None
-
-
-def _same_if_both(one: float | None, other: float | None) -> bool:
-    return one is None or other is None or _same_number(one, other)
-
-
-def _same_number(one: float | None, other: float | None) -> bool:
-    both_nan = one is not None and other is not None and isnan(one) and isnan(other)
-    return both_nan or one == other
-
 
 LOSS_TOLERANCE: dict[Precision, tuple[float, float, float, float]] = {
     Precision.F32: (1e-5, 1e-5, 1e-4, 1e-3),
@@ -224,46 +118,13 @@ def loss_family(base: Sequence[RunLog], head: Sequence[RunLog]) -> DeviceFamily 
     return families.pop() if len(families) == 1 else None
 
 
-def loss_trace(log: RunLog, sha: str | None = None) -> LossTrace | None:
-    """Return the loss curve of a run as it is stored; None where the run prints no loss."""
-    curve = read_loss_curve(log)
-    if not curve.points:
-        return None
-    kept = thin_steps(sorted(curve.points))
-    return LossTrace(
-        digest=_digest(curve),
-        steps=tuple(kept),
-        losses=tuple(_best_loss(curve, step) for step in kept),
-        sha=sha,
-    )
-
-
-def _digest(curve: LossCurve) -> str:
-    printed = "\n".join(
-        f"{step} {point.loss!r} {_stated_perplexity(point)!r}" for step, point in sorted(curve.points.items())
-    )
-    return blake2b(printed.encode(), digest_size=12).hexdigest()
-
-
-def _best_loss(curve: LossCurve, step: int) -> float:
-    """Return the loss with every digit that its line holds."""
-    loss = curve.points[step].loss
-    return curve.exact.get(step, nan if loss is None else loss)
-
-
 def _repeats_agree(*sides: Sequence[LossCurve]) -> list[bool]:
     """Tell of each repeat whether it prints what the first run of its side does, on their common steps."""
     return [
-        all(_prints_again(point, other.points.get(step)) for step, point in side[0].points.items())
+        all(prints_again(point, other.points.get(step)) for step, point in side[0].points.items())
         for side in sides
         for other in side[1:]
     ]
-
-
-def _prints_again(point: Step, again: Step | None) -> bool:
-    return again is None or (
-        _same_number(point.loss, again.loss) and _same_if_both(point.perplexity, again.perplexity)
-    )
 
 
 def _band(
@@ -272,10 +133,10 @@ def _band(
     """Return how far equal runs lie apart on these steps; a run of base that is also main's counts once."""
     wanted = set(steps)
     groups = [
-        [[_best_loss(curve, step) for step in steps] for curve in side if curve.points.keys() >= wanted]
+        [[best_loss(curve, step) for step in steps] for curve in side if curve.points.keys() >= wanted]
         for side in (base, head)
     ]
-    own = {_digest(curve) for curve in base}
+    own = {loss_digest(curve) for curve in base}
     past = [one.points() for one in current_level(main) if one.digest not in own]
     groups.append([[points[step] for step in steps] for points in past if points.keys() >= wanted])
     if not all(0 < loss < inf for group in groups for curve in group for loss in curve):
@@ -361,7 +222,7 @@ def _judge_shift(decision: LossDecision, evidence: LossEvidence) -> LossDecision
         )
         return _drifted(found, evidence.steps[-steps]) if moved else found
     curves = [
-        [_best_loss(side[0], step) for step in evidence.steps] for side in (evidence.base, evidence.head)
+        [best_loss(side[0], step) for step in evidence.steps] for side in (evidence.base, evidence.head)
     ]
     shift = find_shift(*curves)
     if shift is None:

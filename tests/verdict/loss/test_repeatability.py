@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from bot.logs.facts import RunLog
 from bot.verdict.hardware import DeviceFamily
 from bot.verdict.judgement import LossDecision, LossRepeat, LossTrace, LossVerdict
-from bot.verdict.loss import compare_loss, loss_trace
-from bot.verdict.loss_noise import loss_repeat, thin_steps
+from bot.verdict.loss.curve import loss_trace, thin_steps
+from bot.verdict.loss.decision import compare_loss
+from bot.verdict.loss.repeatability import loss_repeat
+from tests.verdict.loss.small_trainer import Recipe, train
 from tests.verdict.made_runs import TPU, Shape, losses, run_log
-from tests.verdict.small_trainer import Recipe, train
 
 GPU = replace(TPU, device_kind="NVIDIA H100 80GB HBM3", libtpu=None)
 

@@ -23,12 +23,6 @@ from bot.verdict.judgement import LossRepeat, LossTrace
 from bot.verdict.noise import since_last_change
 from bot.verdict.statistics import t_quantile
 
-MAX_TRACE_STEPS = 128
-"""Steps of a stored loss curve: about 1 kB a run, and runs are kept for years."""
-
-TRACE_TAIL = 64
-"""Of these the last ones, whose mean is compared; the rest lie evenly over what comes before."""
-
 MIN_VARYING_RUNS = 4
 """Runs of main on different commits that must all differ before a program is said not to repeat itself: each
 commit may have changed the numbers."""
@@ -61,18 +55,6 @@ MIN_SHIFT_STEPS, MAX_SHIFT_STEPS = 5, 50
 
 MIN_COMMON_STEPS = 3
 """Common steps of runs of different length that must agree before the runs count as equal."""
-
-
-def thin_steps(steps: Sequence[int]) -> Sequence[int]:
-    """Return at most `MAX_TRACE_STEPS` of these steps: the last ones, and others evenly before them.
-
-    Runs that log the same steps keep the same ones.
-    """
-    if len(steps) <= MAX_TRACE_STEPS:
-        return steps
-    early, late = steps[:-TRACE_TAIL], steps[-TRACE_TAIL:]
-    wanted = MAX_TRACE_STEPS - TRACE_TAIL
-    return [*(early[place * len(early) // wanted] for place in range(wanted)), *late]
 
 
 def loss_repeat(equal: Sequence[bool], main: Sequence[LossTrace], family: DeviceFamily | None) -> LossRepeat:
