@@ -28,6 +28,7 @@ COMMANDS = {
     "demo": "the whole product on this machine, without an account",
     "runs": "the runs that were launched: list, show, log, cancel, retry",
     "config": "check a .github/maxview.yml",
+    "policy": "what repositories may make this server do: check, suggest, forget",
 }
 
 EXAMPLES = """\

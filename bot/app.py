@@ -20,7 +20,7 @@ from starlette.middleware import Middleware
 
 from bot.artifacts.line_index import LineIndexCache
 from bot.artifacts.sources import open_own_store
-from bot.artifacts.store import ArtifactStore
+from bot.artifacts.store import AddressGuard, ArtifactStore
 from bot.clusters.interface import Cluster, ClusterPlace
 from bot.clusters.local.cluster import LocalCluster
 from bot.clusters.registry import ClusterRegistry
@@ -29,10 +29,14 @@ from bot.commands.labels import LabelMaker
 from bot.config import json_schema
 from bot.config.loader import SuiteLoader
 from bot.domain.delivery import Delivery
+from bot.errors import UserError
 from bot.github.client import GitHubClient
 from bot.github.deliveries import DeliveryLog
 from bot.github.sign_in import SignInClient, github_site
 from bot.ingest.importer import RunImporter
+from bot.policy.gate import PolicyGate, last_known_guard
+from bot.policy.grants import Policy
+from bot.policy.loader import load_policy, own_places
 from bot.publish.check import CheckOutput, GitHubChecks
 from bot.publish.comment import CommentOutput
 from bot.publish.publisher import Publisher
@@ -73,7 +77,13 @@ class WebSide(Struct, frozen=True, kw_only=True):
 
 
 def web_side(
-    settings: Settings, *, database: Database, artifacts: ArtifactStore, renderer: Renderer, key: LinkKey
+    settings: Settings,
+    *,
+    database: Database,
+    artifacts: ArtifactStore,
+    renderer: Renderer,
+    key: LinkKey,
+    log_guard: Callable[[str], AddressGuard],
 ) -> WebSide:
     """Wire the web side. Without the App's client ID nobody can sign in, but tokens still open pages."""
     sign_in = SignInClient(
@@ -90,6 +100,7 @@ def web_side(
         key=key,
         secret=settings.session_secret,
         artifacts=artifacts,
+        log_guard=log_guard,
         identity_provider=sign_in if settings.client_id else None,
         permission_source=sign_in,
         github_url=github_site(settings.api_url),
@@ -136,6 +147,7 @@ class AppParts(Struct, frozen=True):
     key: LinkKey
     web: WebSide
     clusters: ClusterRegistry
+    policy: PolicyGate
     owner: str
 
 
@@ -148,6 +160,7 @@ def make_pages(settings: Settings, stuck: Callable[[str], None]) -> Starlette:
         artifacts=open_own_store(settings.artifacts_url),
         renderer=Renderer(),
         key=key,
+        log_guard=last_known_guard(_policy_of_pages(settings), database),
     )
 
     @asynccontextmanager
@@ -163,11 +176,26 @@ def make_pages(settings: Settings, stuck: Callable[[str], None]) -> Starlette:
     return build_pages(web.front, names, throttle=throttle, lifespan=lifespan)
 
 
+def _policy_of_pages(settings: Settings) -> Policy:
+    """The policy, as a process for the pages finds it that may start later than the server."""
+    try:
+        return read_policy(settings)
+    except UserError as problem:
+        LOG.warning("the pages open no found logs until the policy is put right: %s", problem)
+        return Policy(entries=())
+
+
 def make_app(settings: Settings, pages: PageProcess | None = None) -> Starlette:
     """Open every part and join them; raises `UserError` or `InternalError` if one cannot be opened.
 
     Without a process for the pages they are answered here.
     """
+    policy = read_policy(settings)
+    if settings.policy is None:
+        LOG.warning(
+            "POLICY is not set: no repository may have anything read or launched. `maxview policy suggest` "
+            "prints the lines that the repositories served today would need, to sign and to name in POLICY."
+        )
     database = Database(settings.database_url)
     database.migrate()
     owner = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
@@ -176,20 +204,30 @@ def make_app(settings: Settings, pages: PageProcess | None = None) -> Starlette:
         Renderer(),
         LinkKey(settings.webhook_secret),
     )
+    github = GitHubClient(
+        app_id=settings.app_id,
+        private_key=settings.private_key,
+        api_url=settings.api_url,
+        now=time.time,
+        exchange=SharedRequestCount(database, owner),
+    )
+    gate = PolicyGate(policy=policy, database=database, forge=github, now=time.time)
     parts = AppParts(
         settings=settings,
         database=database,
         artifacts=artifacts,
-        github=GitHubClient(
-            app_id=settings.app_id,
-            private_key=settings.private_key,
-            api_url=settings.api_url,
-            now=time.time,
-            exchange=SharedRequestCount(database, owner),
-        ),
+        github=github,
+        policy=gate,
         renderer=renderer,
         key=key,
-        web=web_side(settings, database=database, artifacts=artifacts, renderer=renderer, key=key),
+        web=web_side(
+            settings,
+            database=database,
+            artifacts=artifacts,
+            renderer=renderer,
+            key=key,
+            log_guard=last_known_guard(policy, database),
+        ),
         clusters=ClusterRegistry(
             local=LocalCluster(
                 settings.data_dir / "cluster", limits=settings.job_limits, view=settings.job_view
@@ -199,6 +237,17 @@ def make_app(settings: Settings, pages: PageProcess | None = None) -> Starlette:
         owner=owner,
     )
     return _assemble(parts, pages)
+
+
+def read_policy(settings: Settings) -> Policy:
+    """The operator's policy; what this server keeps can be granted by none. Raises `UserError`."""
+    places = own_places(
+        data_dir=settings.data_dir,
+        artifacts_url=settings.artifacts_url,
+        database_url=settings.database_url,
+        files=settings.secret_files,
+    )
+    return load_policy(settings.policy, places)
 
 
 def _assemble(parts: AppParts, pages: PageProcess | None) -> Starlette:
@@ -218,12 +267,18 @@ def _assemble(parts: AppParts, pages: PageProcess | None) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_application: Starlette) -> AsyncIterator[None]:
+        # Before the first use of a name, so that nobody takes it in between; GitHub may be away.
+        tasks = [asyncio.create_task(parts.policy.resolve_names())]
         workers.append(_worker(parts, wake))
         workers[0].start()
         cleanup = OrphanCleanup(
-            database=parts.database, clusters=parts.clusters, now=time.time, owner=parts.owner
+            database=parts.database,
+            clusters=parts.clusters,
+            permissions=parts.policy,
+            now=time.time,
+            owner=parts.owner,
         )
-        tasks = [asyncio.create_task(cleanup.run_forever())]
+        tasks.append(asyncio.create_task(cleanup.run_forever()))
         if pages is not None:
             tasks.append(asyncio.create_task(pages.run_forever()))
         LOG.info("listening", extra={"url": parts.settings.public_url})
@@ -266,12 +321,18 @@ def _worker(parts: AppParts, wake: Callable[[], None]) -> Worker:
         database=parts.database,
         clusters=parts.clusters,
         artifacts=parts.artifacts,
-        admission=BudgetGate(database=parts.database, suites=suites, now=time.time),
+        permissions=parts.policy,
+        admission=BudgetGate(database=parts.database, suites=suites, permissions=parts.policy, now=time.time),
         now=time.time,
         wake=wake,
     )
     main = MainBranchStep(
-        database=parts.database, forge=parts.github, suites=suites, now=time.time, wake=wake
+        database=parts.database,
+        forge=parts.github,
+        suites=suites,
+        permissions=parts.policy,
+        now=time.time,
+        wake=wake,
     )
     queues = (
         WorkQueue(table=DELIVERY, step=delivery, at_once=DELIVERIES_AT_ONCE),
@@ -327,8 +388,14 @@ def _pull_step(parts: AppParts, suites: SuiteLoader) -> PullStep:
         pulls=PullLoader(database=parts.database, forge=parts.github),
         heads=HeadLoader(forge=parts.github),
         suites=suites,
-        importer=RunImporter(database=parts.database, now=time.time, shelf=LineIndexCache(parts.artifacts)),
+        importer=RunImporter(
+            database=parts.database,
+            permissions=parts.policy,
+            now=time.time,
+            shelf=LineIndexCache(parts.artifacts),
+        ),
         planner=RunPlanner(database=parts.database, now=time.time),
+        permissions=parts.policy,
         labels=LabelMaker(database=parts.database, forge=parts.github),
         publisher=_publisher(parts),
         poll_seconds=parts.settings.poll_seconds,

@@ -68,6 +68,7 @@ def _is_rsa_key(pem: str) -> bool:
 class Settings:
     """A complete, checked set of settings; `artifacts_url` and `database_url` are always full addresses.
 
+    `policy` is the operator's file, None where nothing is granted; no repository may name `secret_files`.
     `pulls_only`: no webhook arrives, so deliveries are read from GitHub's own list.
     """
 
@@ -86,6 +87,8 @@ class Settings:
     data_dir: Path
     log_format: str
     poll_seconds: float
+    policy: Path | None = None
+    secret_files: tuple[Path, ...] = ()
     pulls_only: bool = False
     xpk_command: tuple[str, ...] = ("xpk",)
     job_limits: JobLimits = field(default_factory=default_limits)
@@ -149,6 +152,11 @@ SETTINGS: tuple[Setting, ...] = (
         name="ARTIFACTS_URL",
         meaning="where logs of launched runs are kept: file:… or gs://bucket/prefix",
         default="the folder artifacts in DATA_DIR",
+    ),
+    Setting(
+        name="POLICY",
+        meaning="a YAML file that says what each repository may make the server do (maxview policy --help)",
+        default="nothing is read and nothing launched",
     ),
     Setting(name="HOST", meaning="the address to listen on", default="127.0.0.1"),
     Setting(name="PORT", meaning="the port to listen on", default="8000"),
@@ -299,6 +307,9 @@ class _SettingsReader:
             self.problems.append(f"{name}: {problem}: give addresses or networks such as 10.0.0.0/8")
             return ()
 
+    def paths(self, *names: str) -> tuple[Path, ...]:
+        return tuple(Path(value).absolute() for name in names if (value := self.text(name)))
+
     def private_key(self) -> str:
         text, path = self.text("GITHUB_PRIVATE_KEY"), self.text("GITHUB_PRIVATE_KEY_PATH")
         if text:
@@ -368,6 +379,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     if log_format not in {"text", "json"}:
         reader.problems.append(f"LOG_FORMAT is {log_format!r}: give text or json")
     private_key = reader.private_key()
+    policy = reader.paths("POLICY")
     client_id, client_secret = reader.pair("GITHUB_CLIENT_ID", "GITHUB_CLIENT_SECRET")
     database_url = reader.url(
         "DATABASE_URL", f"sqlite:///{data_dir / 'maxview.sqlite'}", ("sqlite", "postgresql", "postgres")
@@ -389,6 +401,8 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         port=port,
         data_dir=data_dir,
         log_format=log_format,
+        policy=policy[0] if policy else None,
+        secret_files=reader.paths("GITHUB_PRIVATE_KEY_PATH", "GOOGLE_APPLICATION_CREDENTIALS"),
         xpk_command=reader.words("XPK_COMMAND"),
         job_limits=reader.job_limits(),
         job_view=reader.job_view(_own_paths(data_dir, database_url, artifacts_url, key_files)),

@@ -11,14 +11,12 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
+from contextlib import AbstractContextManager
 from typing import Any
-
-from msgspec import Struct
 
 from bot.artifacts.sources import open_source
 from bot.cli.arguments import one_line_errors
+from bot.cli.server_store import ServerStore, open_database
 from bot.cli.terminal import BAD, DIM, GOOD, PLAIN, WARN, Screen
 from bot.clusters.interface import ClusterPlace
 from bot.clusters.local.cluster import LocalCluster
@@ -72,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Run the action. Raises `UserError` for a run that is unknown or that the action does not apply to."""
-    with _open_database(_ServerStore.of(os.environ)) as (store, database):
+    with open_database(ServerStore.of(os.environ)) as (store, database):
         match args.what:
             case "show":
                 _show(database, args)
@@ -85,39 +83,6 @@ def main(args: argparse.Namespace) -> int:
             case _:
                 _list(database, args)
     return 0
-
-
-class _ServerStore(Struct, frozen=True, kw_only=True):
-    """Where the server keeps its data."""
-
-    database_url: str
-    data_dir: Path
-
-    @classmethod
-    def of(cls, environ: "os._Environ[str]") -> "_ServerStore":
-        """From the settings of `maxview serve`."""
-        data_dir = Path(environ.get("DATA_DIR", "").strip() or ".data").absolute()
-        url = environ.get("DATABASE_URL", "").strip() or f"sqlite:///{data_dir / 'maxview.sqlite'}"
-        return cls(database_url=url, data_dir=data_dir)
-
-
-@contextmanager
-def _open_database(store: _ServerStore) -> Iterator[tuple[_ServerStore, Database]]:
-    """The database, which must exist: a wrong folder must not look like an empty list."""
-    path = store.database_url.removeprefix("sqlite:///")
-    if path != store.database_url and not Path(path).is_file():
-        raise UserError(f"there is no database at {path}: give DATA_DIR or DATABASE_URL as for maxview serve")
-    database = Database(store.database_url)
-    try:
-        if not asyncio.run(database.read(launched_runs.has_tables)):
-            raise UserError("the database is empty: start maxview serve once, which makes its tables")
-        if asyncio.run(database.read(launched_runs.is_outdated)):
-            raise UserError(
-                "an older version left the database: start maxview serve once, which brings it up to date"
-            )
-        yield store, database
-    finally:
-        database.close()
 
 
 def _list(database: Database, args: argparse.Namespace) -> None:
@@ -156,7 +121,7 @@ def _print_documents(found: Sequence[LaunchedRun]) -> None:
         print(json.dumps(launched_run_document(run, time.time()), ensure_ascii=False, allow_nan=False))
 
 
-def _log(store: _ServerStore, database: Database, args: argparse.Namespace) -> None:
+def _log(store: ServerStore, database: Database, args: argparse.Namespace) -> None:
     run = _find_run(database, args.run)
     with _open_log(store, run, args.attempt) as pieces:
         for piece in pieces:
@@ -165,7 +130,7 @@ def _log(store: _ServerStore, database: Database, args: argparse.Namespace) -> N
 
 
 def _open_log(
-    store: _ServerStore, run: LaunchedRun, attempt: int | None
+    store: ServerStore, run: LaunchedRun, attempt: int | None
 ) -> AbstractContextManager[Iterator[bytes]]:
     """The stored log, or the one that is being written on this machine."""
     if attempt is not None and attempt != run.status.attempt:

@@ -35,6 +35,15 @@ START_SECONDS = 30.0
 
 STOP_SECONDS = 12.0
 
+POLICY = f"""\
+version: 1
+repositories:
+  - match: {FULL_NAME}
+    launch:
+      local: unsandboxed   # its jobs are the demonstration's own program, started by whoever started this
+"""
+"""What the demonstration's operator allows."""
+
 
 class Stage(Struct, frozen=True, kw_only=True):
     """The running demo: the stand-in GitHub, its repository, and the server's address, process and log."""
@@ -61,7 +70,8 @@ async def running_stage(folder: Path) -> AsyncIterator[Stage]:
         url=f"http://{HOST}:{github_port}",
     )
     async with _serving_github(github, github_port):
-        log = folder / "server.log"
+        log, policy = folder / "server.log", folder / "policy.yml"
+        policy.write_text(POLICY, encoding="utf-8")
         environment = {
             "GITHUB_APP_ID": str(APP_ID),
             "GITHUB_PRIVATE_KEY": _private_key(),
@@ -69,6 +79,7 @@ async def running_stage(folder: Path) -> AsyncIterator[Stage]:
             "GITHUB_API_URL": f"http://{HOST}:{github_port}",
             "PUBLIC_URL": url,
             "DATA_DIR": str(folder / "data"),
+            "POLICY": str(policy),
             "HOST": HOST,
             "PORT": str(server_port),
             "POLL_SECONDS": "2",

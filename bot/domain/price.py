@@ -26,12 +26,13 @@ class Price(Struct, frozen=True, kw_only=True):
 
 
 class HoldLimit(StrEnum):
-    """A limit that can keep a run from starting, by its key in the configuration."""
+    """A limit that can keep a run from starting, by its key in the configuration or the policy."""
 
     CONCURRENT_RUNS = "concurrent_runs"
     DAY = "chip_hours_per_day"
     PERSON = "chip_hours_per_person_per_day"
     PULL_REQUEST = "chip_hours_per_pull_request"
+    OPERATOR = "operator's chip_hours_per_day"
 
 
 class HoldReason(Struct, frozen=True):

@@ -14,6 +14,7 @@ from bot.domain.run import FoundRun
 from bot.errors import InternalError, UserError
 from bot.ingest import collect
 from bot.ingest.collect import ImportQuery
+from bot.policy.gate import Permissions
 from bot.storage import repositories, runs
 from bot.storage.database import Database
 
@@ -27,17 +28,18 @@ LOG = logging.getLogger(__name__)
 
 
 class RunImporter(Struct, kw_only=True):
-    """Finds and reads runs, on threads."""
+    """Finds and reads runs, on threads, where the operator's policy allows it."""
 
     database: Database
+    permissions: Permissions
     now: Callable[[], float]
     shelf: LineIndexCache = field(default_factory=LineIndexCache)
-    _stores: dict[str, ArtifactStore] = {}
     _readers: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CONCURRENT_READS))
 
     async def import_runs(self, repository: str, source: RunSource, queries: Sequence[ImportQuery]) -> None:
-        """Read every run that is new or has grown; raises `UserError` if the store cannot be listed."""
-        store = self._store(source.source)
+        """Read every run that is new or has grown; raises `UserError` if the store cannot be listed,
+        `NotGranted` if it may not be read."""
+        store = open_store(source.source, await self.permissions.source_guard(repository, source.source))
         origin = await self.database.read(repositories.first_name, repository)
         manifests = collect.ManifestReader(store)
         for one in queries:
@@ -64,11 +66,6 @@ class RunImporter(Struct, kw_only=True):
                 LOG.warning("a run in %s could not be read: %s", found.folder, error)
                 return
         await self.database.write(runs.save, collected.record, now=self.now(), measured=collected.measured)
-
-    def _store(self, url: str) -> ArtifactStore:
-        if url not in self._stores:
-            self._stores[url] = open_store(url)
-        return self._stores[url]
 
 
 def newest_per_case(found: Sequence[FoundRun]) -> list[FoundRun]:

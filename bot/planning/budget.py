@@ -4,6 +4,8 @@ What is used includes what is reserved for runs under way, so the sum never pass
 at most what was reserved for it, so what is spent never does either.
 """
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from bot.domain.price import HoldLimit, HoldReason
@@ -30,6 +32,13 @@ class BudgetLimits(Struct, frozen=True, kw_only=True):
     chip_hours_per_day: float
     chip_hours_per_person_per_day: float | None = None
     chip_hours_per_pull_request: float | None = None
+
+
+class OperatorLimit(Struct, frozen=True, kw_only=True):
+    """The operator's limit of chip-hours a day of all these repositories together."""
+
+    chip_hours_per_day: float
+    repositories: tuple[str, ...]
 
 
 class BudgetUse(Struct, frozen=True, kw_only=True):
@@ -73,6 +82,25 @@ def budget_hold(
         taken = f"{used.runs} of {limits.concurrent_runs} runs are on {place}"
         reason = HoldReason(HoldLimit.CONCURRENT_RUNS, taken)
         return BudgetHold(until=now + SLOT_RETRY_SECONDS, reason=reason)
+    return None
+
+
+def operator_hold(
+    limits: Iterable[tuple[float, float]], price: float | None, *, now: float
+) -> BudgetHold | None:
+    """What of the operator's limits keeps a run from starting; each is given with what is used of it.
+
+    What is used is not said: it may be other repositories'."""
+    cost = price or 0.0
+    for limit, used in limits:
+        if _shortfall(limit, used, cost) is None:
+            continue
+        if cost > limit + _ROUNDING:
+            least = f"{_format_hours(limit)} is less than this one run can take, {_format_hours(cost)}"
+            detail = f"{least}; a shorter timeout lets it start, or ask the operator"
+            return BudgetHold(until=now + LIMIT_RETRY_SECONDS, reason=HoldReason(HoldLimit.OPERATOR, detail))
+        detail = f"what is left of {_format_hours(limit)} does not cover this run; it resets at 00:00 UTC"
+        return BudgetHold(until=next_day(now), reason=HoldReason(HoldLimit.OPERATOR, detail))
     return None
 
 

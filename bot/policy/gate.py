@@ -5,22 +5,27 @@ kept in the database (`policy_match`). Where GitHub cannot be asked nothing is g
 so. The file is read at the start alone: a changed policy takes effect at the next start.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from typing import Protocol
 
 from msgspec import Struct, field
 
-from bot.clusters.interface import ClusterPlace
+from bot.artifacts.sources import canonical_address
+from bot.artifacts.store import AddressGuard
+from bot.clusters.interface import ClusterPlace, Isolation
 from bot.domain.forge import Forge
 from bot.domain.repository import Repository
-from bot.errors import InternalError, UserError
-from bot.policy.grants import Grants, MatchIds, Policy, Refusal, RepositoryIdentity
+from bot.errors import InternalError, NotGranted, TransientError, UserError
+from bot.planning.budget import OperatorLimit
+from bot.policy.grants import Grants, LocalJobs, MatchIds, Policy, Refusal, RepositoryIdentity
 from bot.policy.suggest import entry_line
 from bot.storage import policy as stored
 from bot.storage import repositories
 from bot.storage.database import Database
-from bot.storage.policy import StoredMatch
+from bot.storage.policy import StoredIdentity, StoredMatch
 
 REMEMBERED_SECONDS = 30.0
 """How long GitHub's word on whose a repository is is remembered. Right before a launch it is asked anew."""
@@ -33,34 +38,48 @@ NOT_ASKED = "GitHub could not be asked whose repository this is; MaxView tries a
 LOG = logging.getLogger(__name__)
 
 
-class OperatorBudget(Struct, frozen=True, kw_only=True):
-    """Chip-hours a day of all these repositories together."""
+class Asked(StrEnum):
+    """How old GitHub's word on whose a repository is may be."""
 
-    chip_hours_per_day: float
-    repositories: tuple[str, ...]
+    NOW = "now"
+    RECENTLY = "recently"
+    EVER = "ever"
 
 
-class GrantSource(Protocol):
+class LaunchTarget(Struct, frozen=True, kw_only=True):
+    """What of a job reaches the outside: where it runs, in which image; where a local job's commits are."""
+
+    place: ClusterPlace | None
+    image: str = ""
+    repository: str = ""
+
+
+class LaunchDecision(Struct, frozen=True, kw_only=True):
+    """Why a job may not be launched, None where it may; and how a local one is kept from the server."""
+
+    refusal: Refusal | None
+    isolation: Isolation = Isolation.SANDBOXED
+
+
+class Permissions(Protocol):
     """What those ask who read or launch for a repository."""
 
-    async def grants(self, repository: str, *, ask_anew: bool = False) -> Grants:
-        """What holds for a repository now, by GitHub's word of this moment or of the last seconds."""
+    async def source_guard(self, repository: str, source: str) -> AddressGuard:
+        """What of a source may be read; raises `NotGranted`, in one line for the comment."""
         ...
 
-    def last_known(self, repository: str) -> Grants:
-        """What holds by GitHub's word when it was last asked; blocks on the database."""
+    async def launch(self, repository: str, target: LaunchTarget, asked: Asked) -> LaunchDecision:
+        """Whether a job may be launched, or has a right to what it was launched on.
+
+        Raises `TransientError` where that was never known and cannot be asked now."""
         ...
 
-    async def budgets(self, repository: str) -> tuple[OperatorBudget, ...]:
+    async def limits(self, repository: str) -> tuple[OperatorLimit, ...]:
         """The operator's limits on what a repository's launches may cost."""
         ...
 
     def knows(self, place: ClusterPlace | None) -> bool:
-        """Whether any entry is about this cluster."""
-        ...
-
-    def note(self, repository: str, refusal: Refusal) -> None:
-        """Write the lines that would grant it to the log, once."""
+        """Whether any entry is about this cluster; others are asked nothing."""
         ...
 
 
@@ -80,8 +99,33 @@ class PolicyGate(Struct, kw_only=True):
     _noted: dict[tuple[str, str], None] = field(default_factory=dict)
     _app_owner: int | None = None
 
+    async def source_guard(self, repository: str, source: str) -> AddressGuard:
+        """See `Permissions.source_guard`."""
+        grants = await self.grants(repository)
+        # A path that nobody may read is not even resolved.
+        known = any(entry.sources for entry in grants.entries)
+        address = await asyncio.to_thread(canonical_address, source) if known else ""
+        if refusal := grants.source_refusal(source, address):
+            self._note(repository, refusal)
+            raise NotGranted(refusal.text)
+        return grants.allows
+
+    async def launch(self, repository: str, target: LaunchTarget, asked: Asked) -> LaunchDecision:
+        """See `Permissions.launch`."""
+        grants = await self._last_known(repository) if asked is Asked.EVER else None
+        if grants is None:
+            grants = await self.grants(repository, ask_anew=asked is Asked.NOW)
+        if asked is Asked.EVER and grants.why_none:
+            raise TransientError(f"{repository}: {grants.why_none}", after=REMEMBERED_SECONDS)
+        local = target.place is None and grants.local is not LocalJobs.NO
+        address = await asyncio.to_thread(canonical_address, target.repository) if local else ""
+        refusal = grants.launch_refusal(target.place, image=target.image, address=address)
+        if refusal:
+            self._note(repository, refusal)
+        return LaunchDecision(refusal=refusal, isolation=grants.isolation)
+
     async def grants(self, repository: str, *, ask_anew: bool = False) -> Grants:
-        """See `GrantSource.grants`."""
+        """What holds for a repository now, by GitHub's word of this moment or of the last seconds."""
         known = self._known.get(repository)
         if known and not ask_anew and 0 <= self.now() - known.at < REMEMBERED_SECONDS:
             return known.grants
@@ -93,41 +137,36 @@ class PolicyGate(Struct, kw_only=True):
         self._known[repository] = _Remembered(grants=found, at=self.now())
         return found
 
-    def last_known(self, repository: str) -> Grants:
-        """See `GrantSource.last_known`."""
-        identity = self.database.read_here(stored.stored_identity, repository)
-        if identity is None:
-            return Grants(repository=repository)
-        one = RepositoryIdentity(full_name=identity.full_name, id=identity.id, owner=identity.owner_id)
-        return self._grants(repository, one, _ids(self.database.read_here(stored.stored_matches)))
-
-    async def budgets(self, repository: str) -> tuple[OperatorBudget, ...]:
-        """See `GrantSource.budgets`."""
+    async def limits(self, repository: str) -> tuple[OperatorLimit, ...]:
+        """See `Permissions.limits`."""
+        known = self._known.get(repository)
+        grants = known.grants if known else await self.grants(repository)
+        if grants.why_none:
+            raise TransientError(f"{repository}: {grants.why_none}", after=REMEMBERED_SECONDS)
         limited = {
             entry.key: entry.chip_hours_per_day
-            for entry in (await self.grants(repository)).entries
+            for entry in grants.entries
             if entry.chip_hours_per_day is not None
         }
         if not limited:
             return ()
         ids = _ids(await self.database.read(stored.stored_matches))
         sharing: dict[str, list[str]] = {key: [] for key in limited}
-        for known in await self.database.read(stored.stored_identities):
-            one = RepositoryIdentity(full_name=known.full_name, id=known.id, owner=known.owner_id)
-            for entry in self.policy.entries_of(one, ids, None):
+        for one in await self.database.read(stored.stored_identities):
+            for entry in self.policy.entries_of(_identity(one), ids, None):
                 if entry.key in sharing:
-                    sharing[entry.key].append(known.full_name)
+                    sharing[entry.key].append(one.full_name)
         return tuple(
-            OperatorBudget(chip_hours_per_day=limit, repositories=tuple(sharing[key]))
+            OperatorLimit(chip_hours_per_day=limit, repositories=tuple(sharing[key]))
             for key, limit in limited.items()
         )
 
     def knows(self, place: ClusterPlace | None) -> bool:
-        """See `GrantSource.knows`."""
+        """See `Permissions.knows`."""
         return self.policy.knows(place)
 
-    def note(self, repository: str, refusal: Refusal) -> None:
-        """See `GrantSource.note`."""
+    def _note(self, repository: str, refusal: Refusal) -> None:
+        """Write the lines that would grant it to the log, once."""
         if (repository, refusal.text) in self._noted:
             return
         self._noted[repository, refusal.text] = None
@@ -155,6 +194,14 @@ class PolicyGate(Struct, kw_only=True):
         }
         await self.database.write(stored.save_matches, fresh, self.now())
 
+    async def _last_known(self, repository: str) -> Grants | None:
+        """None where GitHub was never asked: the rows of an older version."""
+        identity = await self.database.read(stored.stored_identity, repository)
+        if identity is None or identity.owner_id is None:
+            return None
+        ids = _ids(await self.database.read(stored.stored_matches))
+        return self._grants(repository, _identity(identity), ids)
+
     async def _ask(self, repository: str) -> Grants:
         row = await self.database.read(repositories.find_repository, repository)
         if row is None or not row.active:
@@ -180,6 +227,24 @@ class PolicyGate(Struct, kw_only=True):
     def _grants(self, repository: str, one: RepositoryIdentity, ids: Mapping[str, MatchIds]) -> Grants:
         entries = self.policy.entries_of(one, ids, self._app_owner)
         return Grants(repository=repository, entries=entries, never=self.policy.never)
+
+
+def last_known_guard(policy: Policy, database: Database) -> Callable[[str], AddressGuard]:
+    """What each repository's pages may read, by GitHub's word when it was last asked; blocks."""
+
+    def guard(repository: str) -> AddressGuard:
+        identity = database.read_here(stored.stored_identity, repository)
+        if identity is None:
+            return Grants(repository=repository).allows
+        ids = _ids(database.read_here(stored.stored_matches))
+        entries = policy.entries_of(_identity(identity), ids, None)
+        return Grants(repository=repository, entries=entries, never=policy.never).allows
+
+    return guard
+
+
+def _identity(known: StoredIdentity) -> RepositoryIdentity:
+    return RepositoryIdentity(full_name=known.full_name, id=known.id, owner=known.owner_id)
 
 
 def _ids(matches: Mapping[str, StoredMatch]) -> dict[str, MatchIds]:

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from bot.policy.grants import LocalJobs, PolicyEntry, XpkGrant
+from bot.config import Suite
+from bot.planning.jobs import device_of
+from bot.policy.grants import LocalJobs, PolicyEntry, XpkGrant, grant_for, is_plain_address
 
 HEAD = "version: 1\nrepositories:"
 
@@ -23,6 +25,18 @@ def policy_text(entries: Iterable[PolicyEntry]) -> str:
         first, *others = _parts(entry)
         lines += [f"  - {first}", *(f"    {part}" for part in others)]
     return "\n".join(lines if len(lines) > 1 else [f"{HEAD} []"]) + "\n"
+
+
+def wanted_entry(full_name: str, suite: Suite) -> PolicyEntry:
+    """What a repository's configuration needs, and no more; its jobs on this machine sandboxed."""
+    device = device_of(suite.launch) if suite.launch else None
+    source = suite.runs.source if suite.runs else ""
+    return PolicyEntry(
+        match=full_name,
+        sources=(f"{source.rstrip('/')}/*",) if source and is_plain_address(source) else (),
+        xpk=(grant_for(device.place, device.image),) if device and device.place else (),
+        local=LocalJobs.SANDBOXED if device and device.place is None else LocalJobs.NO,
+    )
 
 
 def joined(entries: Iterable[PolicyEntry]) -> PolicyEntry:

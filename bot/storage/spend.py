@@ -4,7 +4,7 @@ Every admission is one transaction, and only one of them runs at a time, in what
 because writers queue up, on PostgreSQL by a lock that the transaction holds to its end.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, case, func, select, text, true
@@ -13,7 +13,15 @@ from bot.domain.case_key import CaseKey
 from bot.domain.price import HoldReason
 from bot.domain.run import RunState
 from bot.logs.facts import OutcomeState
-from bot.planning.budget import BudgetHold, BudgetLimits, BudgetUse, budget_hold, day_start
+from bot.planning.budget import (
+    BudgetHold,
+    BudgetLimits,
+    BudgetUse,
+    OperatorLimit,
+    budget_hold,
+    day_start,
+    operator_hold,
+)
 from bot.planning.price import RunCost
 from bot.runs.run_status import TERMINAL_STATES
 from bot.storage.sql import upsert
@@ -38,9 +46,15 @@ class AdmissionRequest(Struct, frozen=True, kw_only=True):
 
 
 def admit(
-    connection: Connection, request: AdmissionRequest, limits: BudgetLimits, *, now: float
+    connection: Connection,
+    request: AdmissionRequest,
+    limits: BudgetLimits,
+    *,
+    now: float,
+    operator: Sequence[OperatorLimit] = (),
 ) -> BudgetHold | None:
-    """Reserve what the attempt may cost, if the limits allow; otherwise save with the run why it waits.
+    """Reserve what the attempt may cost, if its repository's limits and the operator's allow; otherwise save
+    with the run why it waits.
 
     An attempt with a reservation is admitted again and costs nothing more.
     """
@@ -53,7 +67,10 @@ def admit(
         return None
     run = connection.execute(select(RUN).where(RUN.c.id == request.run)).mappings().one()
     used, price = _used(connection, run, request.place, now), _max_chip_hours(run, request)
-    held = budget_hold(limits, used, price, now=now, place=request.place or request.shown)
+    shared = [(one.chip_hours_per_day, _day_chip_hours_of(connection, one, now)) for one in operator]
+    held = operator_hold(shared, price, now=now) or budget_hold(
+        limits, used, price, now=now, place=request.place or request.shown
+    )
     _save_waiting_reason(connection, run, held.reason if held else None, now)
     if held is None:
         _reserve(connection, run, request, earlier=_spent_before(row), now=now)
@@ -101,6 +118,11 @@ def pull_chip_hours_of_ended(connection: Connection, repository: str, number: in
 def day_chip_hours(connection: Connection, repository: str, now: float) -> float:
     """The chip-hours of a repository today (UTC): spent and reserved."""
     return _sum_chip_hours(connection, and_(SPEND.c.repository == repository, SPEND.c.made >= day_start(now)))
+
+
+def _day_chip_hours_of(connection: Connection, limit: OperatorLimit, now: float) -> float:
+    theirs = SPEND.c.repository.in_(limit.repositories)
+    return _sum_chip_hours(connection, and_(theirs, SPEND.c.made >= day_start(now)))
 
 
 def _is_attempt(run: str, attempt: int) -> ColumnElement[bool]:

@@ -17,6 +17,7 @@ from bot.domain.run import RunRecord
 from bot.planning.budget import CONFIG_FILE, LIMIT_RETRY_SECONDS, BudgetLimits
 from bot.planning.devices import chip_count
 from bot.planning.price import chip_hours as cost_of
+from bot.policy.gate import Permissions
 from bot.runs.run_status import timeouts_for
 from bot.storage import repositories, spend
 from bot.storage.database import Database
@@ -77,10 +78,11 @@ NO_VALID_CONFIGURATION = f"the default branch has no valid {CONFIG_FILE}, which 
 
 
 class BudgetGate(Struct, frozen=True, kw_only=True):
-    """Admits runs while the budgets of their repository last."""
+    """Admits runs while the budgets of their repository last, and the operator's."""
 
     database: Database
     suites: SuiteLoader
+    permissions: Permissions
     now: Callable[[], float]
 
     async def admit(self, run: RunRecord, job: Job) -> Admitted | Deferred:
@@ -100,6 +102,7 @@ class BudgetGate(Struct, frozen=True, kw_only=True):
             ),
             limits_of(suite.budget),
             now=self.now(),
+            operator=await self.permissions.limits(run.repository),
         )
         return Admitted(again=again) if hold is None else Deferred(until=hold.until, why=str(hold.reason))
 

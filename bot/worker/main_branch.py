@@ -29,12 +29,14 @@ from bot.planning.plan import (
     newest_due_day,
     next_daily_time,
 )
+from bot.policy.gate import Permissions
 from bot.runs.run_status import TERMINAL_STATES
 from bot.storage import main_branch, repositories, requests, runs
 from bot.storage import main_branch as landed
 from bot.storage.database import Database
 from bot.storage.main_branch import SeenDefaultBranch
 from bot.storage.queue import Claim
+from bot.worker.launch_grants import granted_suite
 from bot.worker.run_planner import case_prices, installation_device
 
 COMMITS_SEARCHED = 100
@@ -64,6 +66,7 @@ class MainBranchStep(Struct, frozen=True, kw_only=True):
     database: Database
     forge: Forge
     suites: SuiteLoader
+    permissions: Permissions
     now: Callable[[], float]
     wake: Callable[[], None]
 
@@ -199,8 +202,11 @@ class MainBranchStep(Struct, frozen=True, kw_only=True):
         self, main: _MainBranch, suite: Suite, request: RunRequest
     ) -> Sequence[PlannedRun]:
         commit = await self._commit(main, request)
-        device = await installation_device(self.database, suite.launch)
-        if commit is None or device is None:
+        if commit is None:
+            return ()
+        granted = await granted_suite(self.permissions, main.repository.full_name, suite, commit.sha)
+        device = await installation_device(self.database, granted.suite.launch)
+        if device is None:
             return ()
         context = JobContext(
             repository=main.repository.full_name,

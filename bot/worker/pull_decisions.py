@@ -114,6 +114,32 @@ def import_queries(pull: Subject, facts: HeadFacts, suite: Suite) -> tuple[Impor
     return head, base
 
 
+class FoundProblem(Struct, frozen=True, kw_only=True):
+    """Why found runs are missing: the policy does not allow reading them, or their store cannot be read."""
+
+    refused: str = ""
+    unreadable: str = ""
+
+
+class ReportLimits(Struct, frozen=True, kw_only=True):
+    """What keeps a report from its verdict, and who ends that; and what it says without being kept."""
+
+    problem: str | None = None
+    kind: ProblemKind = ProblemKind.PASSES
+    notice: str = ""
+
+
+def joined_limits(suite: Suite, found: FoundProblem, launch_refused: str) -> ReportLimits:
+    """Where found runs may be read, or runs launched, what is refused is a notice beside their verdict."""
+    if found.unreadable:
+        return ReportLimits(problem=found.unreadable, notice=launch_refused)
+    refusals = "; ".join(filter(None, (found.refused, launch_refused)))
+    reads, launches = suite.runs is not None and not found.refused, suite.launch and not launch_refused
+    if not refusals or reads or launches:
+        return ReportLimits(notice=refusals)
+    return ReportLimits(problem=refusals, kind=ProblemKind.TO_FIX)
+
+
 def next_due(row: PullRow, report: Report, poll_seconds: float) -> float:
     """When to look again without being asked: often at first, then in a twentieth of what has passed."""
     waiting = any(one.state in UNFINISHED_ROWS for one in report.rows) or report.problem is not None

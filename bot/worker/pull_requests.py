@@ -18,9 +18,10 @@ from bot.config.loader import LoadedSuite, SuiteLoader
 from bot.domain.head import HeadFacts
 from bot.domain.pull_request import Branch, Subject, SubjectKind
 from bot.domain.repository import Repository
-from bot.errors import InternalError, NotFound, UserError
+from bot.errors import InternalError, NotFound, NotGranted, UserError
 from bot.ingest.importer import RunImporter
 from bot.ingest.report_runs import ChosenRuns, choose_runs
+from bot.policy.gate import Permissions
 from bot.publish.lease_fence import Fence, LeaseFence
 from bot.publish.publisher import (
     Content,
@@ -38,9 +39,13 @@ from bot.storage import pull_requests, reports, runs
 from bot.storage.database import Database
 from bot.storage.pull_requests import InterimAnalyses, PullRow
 from bot.storage.queue import Claim
+from bot.worker.launch_grants import granted_suite
 from bot.worker.pull_decisions import (
+    FoundProblem,
+    ReportLimits,
     at_current_head,
     import_queries,
+    joined_limits,
     last_commands,
     load_conversation,
     next_due,
@@ -102,6 +107,7 @@ class PullStep(Struct, frozen=True, kw_only=True):
     suites: SuiteLoader
     importer: RunImporter
     planner: RunPlanner
+    permissions: Permissions
     labels: LabelMaker
     publisher: Publisher
     poll_seconds: float
@@ -178,39 +184,51 @@ class PullStep(Struct, frozen=True, kw_only=True):
         # no longer knows what is stale, here and below.
         await current.fence()
         await self.planner.supersede(current.pull, facts)
-        import_problem = await self._import_runs(current, facts, suite)
+        granted = await granted_suite(self.permissions, current.pull.repository, suite, current.pull.head_sha)
+        found = await self._import_runs(current, facts, suite)
+        limits = joined_limits(suite, found, granted.refusal)
+        suite = granted.suite
         trees = {current.pull.head_sha: facts.tree, facts.merge_base.sha: facts.merge_base.tree}
         await self.database.write(runs.save_trees, current.pull.repository, trees)
-        built = await self._choose_runs(current, facts, suite, import_problem)
+        built = await self._choose_runs(current, facts, suite, limits)
         await current.fence()
         outcome = await self.planner.plan(current.row, current.pull, facts, suite, built)
         if outcome.new_runs:
-            built = await self._choose_runs(current, facts, suite, import_problem)
-        built = replace(built, report=outcome.add_to(built.report))
+            built = await self._choose_runs(current, facts, suite, limits)
+        built = replace(built, report=replace(outcome.add_to(built.report), trouble=limits.notice))
         await self.labels.create(current.repository, suite)
         return built
 
-    async def _import_runs(self, current: _CurrentPull, facts: HeadFacts, suite: Suite) -> str | None:
-        """Import new runs; the problem if the store cannot be read, which the report then says."""
+    async def _import_runs(self, current: _CurrentPull, facts: HeadFacts, suite: Suite) -> FoundProblem:
+        """Import new runs; the problem if the store may not or cannot be read, which the report then says."""
         if suite.runs is None:
-            return None
+            return FoundProblem()
         try:
             await self.importer.import_runs(
                 current.pull.repository, suite.runs, import_queries(current.pull, facts, suite)
             )
+        except NotGranted as error:
+            return FoundProblem(refused=error.text)
         except (UserError, InternalError) as error:
             LOG.warning("%s#%s: %s", current.row.repository, current.row.number, error)
-            return unreadable_runs_words(error)
-        return None
+            return FoundProblem(unreadable=unreadable_runs_words(error))
+        return FoundProblem()
 
     async def _choose_runs(
-        self, current: _CurrentPull, facts: HeadFacts, suite: Suite, problem: str | None
+        self, current: _CurrentPull, facts: HeadFacts, suite: Suite, limits: ReportLimits
     ) -> BuiltReport:
         chosen: ChosenRuns = await self.database.read(
             choose_runs, row=current.row, pull=current.pull, facts=facts, suite=suite, now=self.now()
         )
-        request = report_request(current.row, current.pull, suite=suite, problem=problem, now=self.now())
-        request = replace(request, merge_base=facts.merge_base.sha, pull_failures=chosen.elsewhere)
+        request = report_request(
+            current.row, current.pull, suite=suite, problem=limits.problem, now=self.now()
+        )
+        request = replace(
+            request,
+            problem_kind=limits.kind,
+            merge_base=facts.merge_base.sha,
+            pull_failures=chosen.elsewhere,
+        )
         conversation = await load_conversation(self.database, current.pull, facts)
         request = with_conversation(request, conversation, facts=facts, suite=suite)
         return build_report(request, chosen.cases, chosen.measured)
@@ -218,7 +236,8 @@ class PullStep(Struct, frozen=True, kw_only=True):
     async def _publish_report(
         self, current: _CurrentPull, built: BuiltReport, config: CheckConfig, changed_paths: Sequence[str]
     ) -> _StepResult:
-        report = replace(built.report, trouble=current.row.trouble or "")
+        trouble = " ".join(filter(None, (current.row.trouble, built.report.trouble)))
+        report = replace(built.report, trouble=trouble)
         await current.fence()
         # Before the comment, so that its links lead somewhere from its first moment on.
         await self.database.write(reports.supersede, report)

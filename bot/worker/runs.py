@@ -3,6 +3,9 @@
 Effects on the cluster come before the write of the run's state, under a name derived from the run and its
 attempt, so a repeated step finds what it did before. A process whose lease ended neither starts nor ends a
 job.
+
+The operator's policy comes first: a cluster that it does not grant the run's repository is asked nothing, and
+right before each launch GitHub is asked anew whose the repository is.
 """
 
 import asyncio
@@ -19,13 +22,16 @@ from bot.clusters.registry import ClusterRegistry
 from bot.domain.run import LogFile, RunRecord, RunState
 from bot.errors import InternalError, NotFound, TransientError, UserError
 from bot.ingest import collect
+from bot.planning.budget import LIMIT_RETRY_SECONDS
 from bot.planning.jobs import job_of_attempt
+from bot.policy.gate import Asked, LaunchDecision, LaunchTarget, Permissions
 from bot.publish.lease_fence import LeaseFence
 from bot.runs.run_status import TERMINAL_STATES, RunStatus, RunTimeouts, timeouts_for
 from bot.runs.state_machine import (
     CheckAgain,
     CollectLog,
     DeleteJob,
+    Demand,
     KeepLog,
     LaunchJob,
     RunEffect,
@@ -36,6 +42,7 @@ from bot.runs.state_machine import (
     hold_launch,
     launch_refused,
     mark_lost,
+    with_state,
 )
 from bot.storage import launched_runs, runs
 from bot.storage.database import Database
@@ -71,6 +78,7 @@ class RunStep(Struct, frozen=True, kw_only=True):
     database: Database
     clusters: ClusterRegistry
     artifacts: ArtifactStore
+    permissions: Permissions
     now: Callable[[], float]
     wake: Callable[[], None]
     admission: Admission = NoLimits()
@@ -99,6 +107,12 @@ class RunStep(Struct, frozen=True, kw_only=True):
             record=replace(record, attempt=before.attempt),
         )
         demand = await self.database.read(launched_runs.run_demand, record.id)
+        asked = Asked.RECENTLY if before.state is RunState.PLANNED else Asked.EVER
+        decision = await self._permission(step, asked)
+        if decision.refusal is not None:
+            await self._refuse(step, decision.refusal.text, demand)
+            await self._release(step)
+            return
         try:
             observation = await step.cluster.observe(before.name)
         except (UserError, TransientError) as error:
@@ -113,6 +127,31 @@ class RunStep(Struct, frozen=True, kw_only=True):
             for effect in effects:
                 await self._act(effect, step)
         await self._release(step)
+
+    async def _permission(self, step: _StepState, asked: Asked) -> LaunchDecision:
+        job = step.job
+        target = LaunchTarget(place=job.place, image=job.image, repository=job.repository)
+        return await self.permissions.launch(step.record.repository, target, asked)
+
+    async def _refuse(self, step: _StepState, why: str, demand: Demand) -> None:
+        """A run without a grant waits for one; one whose grant ended is given up.
+
+        Its cluster is asked nothing, unless the policy knows it for others: then its job is deleted there."""
+        now, planned = self.now(), step.before.state is RunState.PLANNED
+        if planned and demand is Demand.WANTED:
+            step.due = now + LIMIT_RETRY_SECONDS
+            step.after, _ = hold_launch(step.before, until=step.due, why=why)
+            return
+        if self.permissions.knows(step.job.place):
+            await step.fence()
+            await step.cluster.delete(step.job.name)
+        cancelled = planned or demand is Demand.UNWANTED
+        step.after = (
+            with_state(step.before, RunState.CANCELLED, now)
+            if cancelled
+            else mark_lost(step.before, why, now)
+        )
+        await self._settle(step)
 
     async def _act(self, effect: RunEffect, step: _StepState) -> None:
         match effect:
@@ -133,7 +172,14 @@ class RunStep(Struct, frozen=True, kw_only=True):
                 assert_never(effect)
 
     async def _launch(self, step: _StepState) -> None:
-        """Start the job if that is admitted."""
+        """Start the job if it is granted and admitted."""
+        granted = await self._permission(step, Asked.NOW)
+        if granted.refusal is not None:
+            until = self.now() + LIMIT_RETRY_SECONDS
+            step.after, _ = hold_launch(step.before, until=until, why=granted.refusal.text)
+            step.due = until
+            return
+        step.job = replace(step.job, isolation=granted.isolation)
         decision = await self.admission.admit(step.record, step.job)
         match decision:
             case Deferred(until=until, why=why):

@@ -40,7 +40,9 @@ class EmulateScene:
         """A second server with the same settings, on a port and in a folder of its own."""
         folder = self.server.folder / "another"
         folder.mkdir()
-        server = Server(folder=folder, secret=SECRET, settings=self.server.settings)
+        server = Server(
+            folder=folder, secret=SECRET, settings=self.server.settings, sources=self.server.sources
+        )
         self.stack.callback(_end, server)
         return server
 
@@ -121,6 +123,7 @@ def make_scene(tmp_path: Path, emulator: BucketEmulator) -> Iterator[Callable[..
                     **bucket.env,
                     **settings,
                 },
+                sources=(f"{(source or bucket.url).rstrip('/')}/*",),
             )
             stack.callback(_end, server)
             runs = RunWriter(put=bucket.upload)

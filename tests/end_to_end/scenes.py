@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from bot.demo.github.git import GitHistory
 from bot.demo.github.stand_in import StandInGitHub
@@ -57,8 +58,15 @@ def hosted_github(
     github = StandInGitHub(
         GitHistory(git.path), "acme/maxtext", webhook_url, secret, app_id, url=url, private=private
     )
+    with served(github.application, port, github) as loop:
+        yield HostedGitHub(github=github, git=git, url=url, loop=loop)
+
+
+@contextmanager
+def served(application: ASGIApp, port: int, *stand_ins: StandInGitHub) -> Iterator[asyncio.AbstractEventLoop]:
+    """Serve an application on a loop of its own, whose stand-ins settle at the end."""
     config = uvicorn.Config(
-        github.application, host="127.0.0.1", port=port, log_config=None, lifespan="off", loop="asyncio"
+        application, host="127.0.0.1", port=port, log_config=None, lifespan="off", loop="asyncio"
     )
     server, loop = uvicorn.Server(config), asyncio.new_event_loop()
     thread = threading.Thread(target=lambda: loop.run_until_complete(server.serve()))
@@ -67,9 +75,10 @@ def hosted_github(
         while not server.started:
             assert thread.is_alive()
             time.sleep(0.01)
-        yield HostedGitHub(github=github, git=git, url=url, loop=loop)
+        yield loop
     finally:
-        asyncio.run_coroutine_threadsafe(github.settle(), loop).result(timeout=30)
+        for github in stand_ins:
+            asyncio.run_coroutine_threadsafe(github.settle(), loop).result(timeout=30)
         server.should_exit = True
         thread.join()
         loop.close()

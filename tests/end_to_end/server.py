@@ -73,6 +73,19 @@ NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 T = TypeVar("T")
 
+POLICY = """\
+version: 1
+repositories:
+  - match: acme/*
+    sources: %s
+    launch:
+      xpk:
+        - {project: my-project, zone: us-east5-b, cluster: v6e-bench, device-types: [v6e-32],
+           images: [gcr.io/my-project/]}
+      local: unsandboxed
+"""
+"""What the tests' operator grants: the scene's folders or bucket, jobs on this machine and on one cluster."""
+
 
 def ask(url: str) -> httpx.Response:
     """GET, over a connection of its own."""
@@ -81,13 +94,16 @@ def ask(url: str) -> httpx.Response:
 
 @dataclass(slots=True, kw_only=True)
 class Server:
-    """`maxview serve` with `options` on a loopback port; `settings` are the rest of its environment."""
+    """`maxview serve` with `options` on a loopback port; `settings` are the rest of its environment.
+
+    Where they name no policy, acme's repositories may read `sources` and launch; an empty one is none."""
 
     folder: Path
     secret: str
     settings: dict[str, str]
     port: int = field(default_factory=free_port)
     options: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ("file:/*",)
     process: BaseProcess | None = None
 
     @property
@@ -118,6 +134,10 @@ class Server:
             "GITHUB_WEBHOOK_SECRET": self.secret,
             "PYTHONPATH": str(ROOT),
         }
+        policy = self.folder / "policy.yml"
+        if "POLICY" not in self.settings:
+            policy.write_text(POLICY % json.dumps(self.sources), encoding="utf-8")
+            own["POLICY"] = str(policy)
         self.process = start_forked(
             module,
             folder=self.folder,

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from bot.domain.pull_request import Comment, PullRequest
 from bot.domain.repository import Permission, Person, Repository
@@ -26,7 +27,15 @@ async def test_repositories_are_known_with_their_facts(hub: Hub) -> None:
     """The list of an installation and a single request agree."""
     facts = Repository(full_name="acme/maxtext", installation=1, default_branch="main", id=1)
     assert (facts,) == await hub.github.repositories(1)
-    assert facts == await hub.github.repository_facts(hub.repository)
+    owner = hub.stand_in.state.account("acme").id
+    assert replace(facts, owner_id=owner) == await hub.github.repository_facts(hub.repository)
+
+
+async def test_the_apps_owner_and_accounts_are_known_by_number(hub: Hub) -> None:
+    """Names can be taken over by others, numbers cannot."""
+    owner = hub.stand_in.state.account("acme").id
+    assert await hub.github.app_owner() == owner
+    assert await hub.github.installed_accounts() == {"acme": owner}
 
 
 async def test_a_pull_request_is_read_alone_and_in_the_list(hub: Hub) -> None:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from bot.clusters.interface import Isolation
-from bot.policy.gate import NOT_ASKED, REMEMBERED_SECONDS, OperatorBudget, PolicyGate
+from bot.errors import NotGranted, TransientError
+from bot.planning.budget import OperatorLimit
+from bot.policy.gate import NOT_ASKED, REMEMBERED_SECONDS, Asked, LaunchTarget, PolicyGate, last_known_guard
 from bot.policy.grants import Grants, LocalJobs, Policy, PolicyEntry
 from bot.storage import policy as stored
 from bot.storage import repositories
@@ -56,6 +58,10 @@ class World:
     def grants(self, name: str = NAME) -> Grants:
         """What holds for it now, asked of GitHub."""
         return asyncio.run(self.gate.grants(name, ask_anew=True))
+
+    def pages_may_read(self, name: str, address: str) -> bool:
+        """Whether the pages may, which ask nobody."""
+        return last_known_guard(self.gate.policy, self.database)(name)(address)
 
     def renamed(self, name: str) -> None:
         """GitHub knows the repository under another name, and a delivery says so."""
@@ -163,13 +169,20 @@ def test_what_github_said_is_remembered_for_seconds(database: Database) -> None:
 def test_what_was_known_last_needs_no_github(database: Database) -> None:
     """For pages, and for jobs that run already; before GitHub was asked nothing is known."""
     world = World(database, (OWNERS,))
-    assert not world.gate.last_known(NAME).allows("gs://b/run")
+    here = LaunchTarget(place=None, repository="/srv/maxtext.git")
+    assert not world.pages_may_read(NAME, "gs://b/run")
+    world.forge.stand_in.state.away = True
+    with pytest.raises(TransientError):
+        asyncio.run(world.gate.launch(NAME, here, Asked.EVER))
+    world.forge.stand_in.state.away = False
     world.grants()
     world.forge.stand_in.state.away = True
 
-    assert world.gate.last_known(NAME).allows("gs://b/run")
-    assert world.gate.last_known(NAME).isolation is Isolation.SANDBOXED
-    assert not world.gate.last_known("acme/other").allows("gs://b/run")
+    assert world.pages_may_read(NAME, "gs://b/run")
+    assert asyncio.run(world.gate.launch(NAME, here, Asked.EVER)).refusal is None
+    assert asyncio.run(world.gate.launch(NAME, here, Asked.EVER)).isolation is Isolation.SANDBOXED
+    assert asyncio.run(world.gate.launch(NAME, here, Asked.NOW)).refusal is not None
+    assert not world.pages_may_read("acme/other", "gs://b/run")
 
 
 def test_a_late_delivery_gives_nobody_anothers_numbers(database: Database) -> None:
@@ -178,7 +191,7 @@ def test_a_late_delivery_gives_nobody_anothers_numbers(database: Database) -> No
     world.grants()
     world.installed(NAME, number=2)
 
-    assert not world.gate.last_known(NAME).allows("gs://b/run")
+    assert not world.pages_may_read(NAME, "gs://b/run")
 
 
 def test_without_entries_only_the_apps_owner_may_upload(database: Database) -> None:
@@ -214,9 +227,9 @@ def test_a_budget_is_of_all_repositories_of_its_entry(database: Database) -> Non
     world.installed("acme/stranger", number=3)
     database.write_now(stored.save_owner, "acme/stranger", number=3, owner_id=666)
 
-    assert asyncio.run(world.gate.budgets(NAME)) == (
-        OperatorBudget(chip_hours_per_day=5.0, repositories=(NAME, "acme/second")),
-        OperatorBudget(chip_hours_per_day=2.0, repositories=(NAME,)),
+    assert asyncio.run(world.gate.limits(NAME)) == (
+        OperatorLimit(chip_hours_per_day=5.0, repositories=(NAME, "acme/second")),
+        OperatorLimit(chip_hours_per_day=2.0, repositories=(NAME,)),
     )
 
 
@@ -225,10 +238,9 @@ def test_a_refusal_is_noted_once_with_the_lines_that_grant_it(
 ) -> None:
     """The operator copies them into the policy."""
     world = World(database, ())
-    refusal = world.grants().source_refusal("gs://b/runs", "gs://b/runs")
-    assert refusal is not None
-    world.gate.note(NAME, refusal)
-    world.gate.note(NAME, refusal)
+    for _ in range(2):
+        with pytest.raises(NotGranted, match="may not read gs://b/runs: ask its operator"):
+            asyncio.run(world.gate.source_guard(NAME, "gs://b/runs"))
 
     (record,) = caplog.records
     assert record.getMessage() == (

@@ -23,6 +23,7 @@ from bot.storage.tables import RUN
 from bot.worker.budget_gate import Admission, Admitted, Deferred, NoLimits
 from bot.worker.runs import RunStep
 from tests.log_writers.maxtext import maxtext_log
+from tests.policy.open_policy import OpenPolicy
 
 PACE = RunTimeouts(
     poll_seconds=10,
@@ -147,6 +148,7 @@ class RunProcess:
     artifacts: ArtifactStore
     clock: list[float]
     admission: Admission = NoLimits()  # noqa: RUF009 - a value
+    permissions: OpenPolicy = field(default_factory=OpenPolicy)
     woken: int = 0
 
     def step(self, times: int = 1, owner: str = "me") -> int:
@@ -166,6 +168,7 @@ class RunProcess:
             database=self.database,
             clusters=ClusterRegistry(local=self.cluster, open_place=lambda _: self.cluster),
             artifacts=self.artifacts,
+            permissions=self.permissions,
             now=lambda: self.clock[0],
             wake=self._wake,
             admission=self.admission,

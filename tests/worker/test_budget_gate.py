@@ -25,6 +25,7 @@ from bot.worker.budget_gate import (
 )
 from tests.github.plain_github import PlainGitHub
 from tests.planning.samples import SUBJECT, XPK, line, plan
+from tests.policy.open_policy import OPEN
 from tests.worker.samples import NOW, PULL, suite
 
 BUDGET = "budget: {chip_hours_per_day: 40, concurrent_runs: 1}\n"
@@ -42,7 +43,7 @@ def _purse(database: Database, text: str = XPK + BUDGET) -> BudgetGate:
     database.write_now(runs.plan_runs, [BASE, HEAD], repository=PULL.repository, number=7, now=NOW)
     forge = PlainGitHub(files={CONFIG_PATH: text})
     suites = SuiteLoader(forge=forge, database=database, now=lambda: NOW)
-    return BudgetGate(database=database, suites=suites, now=lambda: NOW)
+    return BudgetGate(database=database, suites=suites, permissions=OPEN, now=lambda: NOW)
 
 
 def test_a_launch_is_held_to_the_budget_of_the_default_branch(database: Database) -> None:

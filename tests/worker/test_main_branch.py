@@ -26,6 +26,7 @@ from bot.worker.deliveries import AppEventHandler
 from bot.worker.main_branch import POLL_SECONDS, MainBranchStep
 from tests.github.plain_github import PlainGitHub
 from tests.github.plain_history import PlainHistory
+from tests.policy.open_policy import OpenPolicy
 from tests.verdict.made_runs import Shape, run_log
 from tests.worker.samples import HEAD, LAUNCHES
 
@@ -59,6 +60,7 @@ class Scene:
     database: Database
     forge: PlainGitHub = field(default_factory=PlainGitHub)
     now: float = NOON
+    permissions: OpenPolicy = field(default_factory=OpenPolicy)
     woken: int = 0
 
     def look(self, text: str | None = AT_THREE) -> float | None:
@@ -74,6 +76,7 @@ class Scene:
             database=self.database,
             forge=self.forge,
             suites=suites,
+            permissions=self.permissions,
             now=lambda: self.now,
             wake=self._wake,
         )

@@ -38,6 +38,7 @@ from bot.worker.pull_requests import PullStep
 from bot.worker.run_planner import RunPlanner
 from tests.github.git_repository import GitRepository
 from tests.peers.keys import private_key
+from tests.policy.open_policy import OPEN
 
 APP_ID, SECRET = 42, "a secret of these tests"
 
@@ -161,9 +162,10 @@ def _joined(
             pulls=PullLoader(database=database, forge=github),
             suites=suites,
             heads=HeadLoader(forge=github),
-            importer=RunImporter(database=database, now=now),
+            importer=RunImporter(database=database, permissions=OPEN, now=now),
             publisher=Publisher((comment, check)),
             planner=RunPlanner(database=database, now=now),
+            permissions=OPEN,
             labels=LabelMaker(database=database, forge=github),
             poll_seconds=1.0,
             now=now,

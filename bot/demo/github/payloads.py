@@ -73,8 +73,8 @@ def repository_json(github: GitHubState) -> Json:
     """A full repository, which is a simple and a minimal one too."""
     url, moment = f"{github.url}/repos/{github.full_name}", timestamp(github.now())
     return {
-        "id": 1,
-        "node_id": "R_1",
+        "id": github.repository_id,
+        "node_id": f"R_{github.repository_id}",
         "name": github.full_name.partition("/")[2],
         "full_name": github.full_name,
         "owner": user_json(github, github.account(github.owner)),

@@ -168,6 +168,7 @@ class GitHubState(Struct, kw_only=True):
     now: Callable[[], float]
     client_id: str
     client_secret: str
+    repository_id: int = 1
     user_token_seconds: int | None = 28_800
     ids: "count[int]" = field(default_factory=lambda: count(1001))
     accounts: dict[str, AccountState] = {}

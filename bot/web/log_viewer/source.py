@@ -5,7 +5,7 @@ callers run them in a thread. A log that cannot be shown is `LogUnavailable`.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import TypeVar
@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from bot.artifacts.line_index import STRIDE, LineIndex, LineIndexCache, build_index, content_identity
 from bot.artifacts.sources import open_store
-from bot.artifacts.store import GZIP_MAGIC, ArtifactStore
-from bot.domain.run import RunRecord
-from bot.errors import InternalError, UserError
+from bot.artifacts.store import GZIP_MAGIC, AddressGuard, ArtifactStore
+from bot.domain.run import RunOrigin, RunRecord
+from bot.errors import InternalError, NotGranted, UserError
 from bot.logs.decoding import is_utf16
 from bot.redaction.redact import redact
 from bot.web.log_viewer.seekable import DamagedGzip, GzipText, RecodedText
@@ -125,9 +125,14 @@ def _up_to_limit(text: GzipText | RecodedText, start: int) -> Iterator[bytes]:
 
 
 class Logs:
-    """Opens logs and caches their line indexes and decoder states; thread-safe."""
+    """Opens logs and caches their line indexes and decoder states; thread-safe.
 
-    def __init__(self, shelf: LineIndexCache | None = None) -> None:
+    `guard_of` says what of other stores than our own a repository's pages may read."""
+
+    def __init__(
+        self, shelf: LineIndexCache | None = None, guard_of: Callable[[str], AddressGuard] | None = None
+    ) -> None:
+        self._guard_of = guard_of
         self._shelf = shelf or LineIndexCache()
         self._indexes: OrderedDict[str, LineIndex] = OrderedDict()
         self._gzips: OrderedDict[str, GzipText] = OrderedDict()
@@ -135,9 +140,15 @@ class Logs:
         self._making: dict[str, Lock] = {}
         self._lock = Lock()
 
-    def open(self, address: str) -> LogSource:
+    def open_run(self, record: RunRecord, address: str) -> LogSource:
+        """The log of a run: of a launched one in our own artifacts, of a found one where it was found."""
+        if record.origin is RunOrigin.LAUNCHED or self._guard_of is None:
+            return self.open(address)
+        return self.open(address, self._guard_of(record.repository))
+
+    def open(self, address: str, allows: AddressGuard | None = None) -> LogSource:
         """The log at `file:…` or `gs://…`; asks its store once whether it exists and what it is."""
-        store, name = _store_and_name(address)
+        store, name = _store_and_name(address, allows)
         file = store.describe(name)
         named = content_identity(address, file.generation)
         zipped = file.size > len(GZIP_MAGIC) and store.read_range(name, 0, len(GZIP_MAGIC)) == GZIP_MAGIC
@@ -222,13 +233,13 @@ def _after_line_ends(text: bytes, count: int) -> int:
     return place
 
 
-def _store_and_name(address: str) -> tuple[ArtifactStore, str]:
+def _store_and_name(address: str, allows: AddressGuard | None) -> tuple[ArtifactStore, str]:
     """The store and the log's name in it: the folder of a file, the bucket of an object."""
     if address.startswith("gs://"):
         bucket, _, name = address.removeprefix("gs://").partition("/")
-        return open_store(f"gs://{bucket}"), name
+        return open_store(f"gs://{bucket}", allows), name
     folder, _, name = address.rpartition("/")
-    return open_store(folder or "/"), unquote(name) if address.startswith("file:") else name
+    return open_store(folder or "/", allows), unquote(name) if address.startswith("file:") else name
 
 
 class LogUnavailable(Exception):
@@ -255,6 +266,13 @@ def reading_logs(*records: RunRecord, too_far: str) -> Iterator[None]:
 
 def _log_unavailable(problem: UserError | InternalError, records: Sequence[RunRecord]) -> LogUnavailable:
     cause = problem.__cause__
+    if isinstance(problem, NotGranted):
+        return LogUnavailable(
+            404,
+            "This server may not read this log",
+            "Its operator's policy does not grant the repository the place where it was found. What was "
+            "measured from it stays; ask the operator.",
+        )
     if isinstance(problem, DamagedGzip):
         return LogUnavailable(
             404,
@@ -284,4 +302,4 @@ def open_run_log(logs: Logs, record: RunRecord) -> LogSource:
     if not record.log_uri:
         raise LogUnavailable(404, "This run has no log yet", "It appears here when the run has written one.")
     with reading_logs(record, too_far="This part of the log is too far in"):
-        return logs.open(record.log_uri)
+        return logs.open_run(record, record.log_uri)

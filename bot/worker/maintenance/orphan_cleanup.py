@@ -2,7 +2,8 @@
 
 Deletes a job only if our database knows its name, and while the run's row is held, so nobody starts it at
 that
-moment. Jobs of other installations on the same cluster are left alone.
+moment. Jobs of other installations on the same cluster are left alone, and clusters that the operator's
+policy does not name are asked nothing.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from msgspec import Struct
 from bot.clusters.interface import ClusterPlace
 from bot.clusters.registry import ClusterRegistry
 from bot.errors import InternalError, UserError
+from bot.policy.gate import Permissions
 from bot.runs.naming import key_of_job
 from bot.runs.run_status import TERMINAL_STATES, RunStatus
 from bot.runs.state_machine import orphaned_jobs
@@ -44,10 +46,11 @@ LOG = logging.getLogger(__name__)
 
 
 class OrphanCleanup(Struct, frozen=True, kw_only=True):
-    """Cleans up every cluster that has or had runs."""
+    """Cleans up every cluster of the policy that has or had runs."""
 
     database: Database
     clusters: ClusterRegistry
+    permissions: Permissions
     now: Callable[[], float]
     owner: str
 
@@ -71,6 +74,8 @@ class OrphanCleanup(Struct, frozen=True, kw_only=True):
             LOG.info("%s runs are looked at again, %s places are free again", rescheduled, released)
         deleted: set[str] = set()
         for place in await self.database.read(launched_runs.active_places, since=now - REMEMBERED_SECONDS):
+            if not self.permissions.knows(place):
+                continue
             try:
                 deleted |= await self._clean_up(place)
             except (InternalError, UserError) as error:

@@ -23,6 +23,7 @@ from bot.storage.spend import AdmissionRequest
 from bot.storage.tables import RUN
 from bot.worker.maintenance.orphan_cleanup import GRACE_SECONDS, OrphanCleanup
 from tests.clusters.local_bench import LocalBench, run_async
+from tests.policy.open_policy import OpenPolicy
 from tests.worker.fake_cluster import FakeCluster, RunProcess, planned_run
 
 NOW = 1_795_000_000.0
@@ -48,6 +49,7 @@ def _sweep(process: RunProcess, after: float = 0.0) -> frozenset[str]:
     cleanup = OrphanCleanup(
         database=process.database,
         clusters=ClusterRegistry(local=process.cluster, open_place=lambda _: process.cluster),
+        permissions=process.permissions,
         now=lambda: process.clock[0],
         owner="sweeper",
     )
@@ -203,7 +205,11 @@ def test_a_place_that_does_not_answer_does_not_keep_others_from_being_swept(proc
 
     clusters = ClusterRegistry(local=here, open_place=opened)
     cleanup = OrphanCleanup(
-        database=process.database, clusters=clusters, now=lambda: process.clock[0], owner="s"
+        database=process.database,
+        clusters=clusters,
+        permissions=OpenPolicy(),
+        now=lambda: process.clock[0],
+        owner="s",
     )
     assert asyncio.run(cleanup.run_once()) == {other.name}
 
@@ -220,7 +226,9 @@ def test_a_real_job_of_this_machine_is_ended_and_forgotten(database: Database, t
     run_async(bench.cluster.launch(job))
     bench.until(job.name, JobState.RUNNING)
     clusters = ClusterRegistry(local=bench.cluster, open_place=lambda _: Closed())
-    cleanup = OrphanCleanup(database=database, clusters=clusters, now=lambda: NOW + 1e5, owner="s")
+    cleanup = OrphanCleanup(
+        database=database, clusters=clusters, permissions=OpenPolicy(), now=lambda: NOW + 1e5, owner="s"
+    )
     assert run_async(cleanup.run_once()) == {job.name}
     assert run_async(bench.cluster.observe(job.name)) == Observation(state=JobState.ABSENT)
     assert run_async(LocalCluster(bench.root).names()) == frozenset()

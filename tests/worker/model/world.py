@@ -24,6 +24,7 @@ from bot.storage.queue import Claim
 from bot.worker.budget_gate import Admission
 from bot.worker.maintenance.orphan_cleanup import GRACE_SECONDS, OrphanCleanup
 from bot.worker.runs import RunStep
+from tests.policy.open_policy import OPEN
 from tests.worker.fake_cluster import planned_run
 from tests.worker.model.cluster import LogStore, ModelCluster, TrueJob
 from tests.worker.model.ledger import LIMIT, Ledger, LedgerGate, row_of
@@ -77,6 +78,7 @@ class World:
         self.step = RunStep(
             database=cast(Database, self.ledger),
             clusters=ClusterRegistry(local=self.model_cluster, open_place=lambda _: self.model_cluster),
+            permissions=OPEN,
             artifacts=cast(ArtifactStore, LogStore()),
             now=lambda: self.now,
             wake=lambda: None,
@@ -118,6 +120,7 @@ class World:
             cleanup = OrphanCleanup(
                 database=cast(Database, self.ledger),
                 clusters=ClusterRegistry(local=self.model_cluster, open_place=lambda _: self.model_cluster),
+                permissions=OPEN,
                 now=lambda: self.now,
                 owner="sweeper",
             )
