@@ -160,7 +160,11 @@ _MISSING_PACKAGE = (
 )
 
 # OSError: [Errno 28] No space left on device      OSError: [Errno 122] Disk quota exceeded: '/home/x'
-_DISK_FULL = r"No space left on device|Disk quota exceeded|File too large|low on resource: ephemeral"
+# RuntimeError: basic_ios::clear: iostream error: torch.save could not write
+_DISK_FULL = (
+    r"basic_ios::clear: iostream error|file write failed"
+    r"|No space left on device|Disk quota exceeded|File too large|low on resource: ephemeral"
+)
 
 _HOST_OOM = (
     r"OOMKilled|^MemoryError|Cannot allocate memory|std::bad_alloc|node running low on memory"

@@ -166,6 +166,8 @@ class FormatCollector:
                 self._add_step(host, statement, anonymous=anonymous)
             case Quantity():
                 known = self.quantities.setdefault(statement.kind, {})
+                if statement.kind is QuantityKind.STATED_MEAN_SECONDS:
+                    known.clear()  # the last one counts
                 if len(known) < 256:
                     known[statement.value] = None
             case _:

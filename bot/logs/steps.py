@@ -123,14 +123,14 @@ _GRADIENT_NORM = re.compile(r"grad(?:ient)?s?[ _/.-]?norm", re.IGNORECASE)
 
 
 def with_true_loss(step: Step) -> Step:
-    """The step, whose loss is NaN where it is printed as 0 beside a gradient that is NaN.
+    """The step, whose loss is NaN where it is printed as 0 beside a gradient that is not finite.
 
-    Trainers that leave NaN out of the mean of the loss print 0.
+    Trainers that leave what is not finite out of the mean of the loss print 0.
     """
     if step.loss != 0:
         return step
-    nan = any(math.isnan(value) and _GRADIENT_NORM.search(name) for name, value in step.extras)
-    return replace(step, loss=math.nan) if nan else step
+    lost = any(not math.isfinite(value) and _GRADIENT_NORM.search(name) for name, value in step.extras)
+    return replace(step, loss=math.nan) if lost else step
 
 
 KEPT_FIRST = 1_000

@@ -123,7 +123,7 @@ def test_a_full_disk_that_the_run_outlived_is_no_failure() -> None:
     assert OutcomeState.SUCCEEDED is _run(text).outcome.state
 
 
-@pytest.mark.parametrize("grad_norm", ["nan", "'nan'", "NaN"])
+@pytest.mark.parametrize("grad_norm", ["nan", "'nan'", "NaN", "'inf'"])
 def test_a_loss_of_0_beside_a_gradient_that_is_nan_is_nan(grad_norm: str) -> None:
     """The Trainer prints 0.0 where it filters NaN from the mean."""
     good = "{'loss': 2.1, 'grad_norm': 1.5, 'learning_rate': 1e-05, 'epoch': 0.1}\n"

@@ -125,7 +125,7 @@ def _own_lines(text: str, front: str) -> str:
     pattern = re.compile("".join(r"\d+" if part.isdigit() and timed else re.escape(part) for part in parts))
     first, *rest = text.splitlines(keepends=True)
     own = [line[found.end() :] for line in rest if (found := pattern.search(line))]
-    return "".join((first, *own)) if own else text
+    return "".join((first, *own)) if any(_STACK_FRAME.search(line) for line in own) else text
 
 
 def _excerpt(text: str, *, flat: bool) -> str:
@@ -261,6 +261,7 @@ _MESSAGE_LITERALS = (
     b"is supported when podFailurePolicy",
     b"Preempted to accommodate",
     b"received SIGTERM",
+    b"Received SIGTERM",
     b"error: argument -",
     b"error: unrecognized arguments: ",
     b"error: the following arguments are required: ",

@@ -1,4 +1,4 @@
-"""Logs of the Hugging Face Trainer, and of what is built on it (TRL, LLaMA-Factory).
+"""Logs of the Hugging Face Trainer, and of what is built on it (TRL, LLaMA-Factory and its JSON lines).
 
 Its lines carry an epoch and no step number. The number is that of the progress bar right behind a line,
 else what the epoch implies where the log states how many steps an epoch has, else the line's own place.
@@ -121,6 +121,35 @@ def _evaluating(match: Match) -> Iterator[Statement]:
     yield Mark(kind=MarkKind.EVAL_STARTED, time=_line_time(match), offset=match.offset)
 
 
+# {"current_steps": 5, "total_steps": 42, "loss": 1.497, "lr": 5e-05, "epoch": 0.34, ...}
+_JSON_LINE = re.compile(
+    r'"current_steps": (?P<step>\d{1,12}), "total_steps": (?P<total>\d{1,12}), '
+    r'"(?P<what>loss|eval_loss)": (?P<loss>-?[\d.]{1,24}(?:e[+-]?\d{1,3})?|NaN), (?P<rest>[^{}\n]{0,600})\}'
+)
+
+_JSON_PAIR = re.compile(
+    r'"(?P<name>[\w/]{1,60})": (?P<value>-?\d{1,12}(?:\.\d{1,24})?(?:e[+-]?\d{1,3})?)(?=,|$)'
+)
+
+
+def _json_line(match: Match) -> Iterator[Statement]:
+    found = _JSON_LINE.match(match.text)
+    if found is None:
+        return
+    loss = float(found["loss"])
+    yield Quantity(kind=QuantityKind.EXPECTED_STEPS, value=float(found["total"]))
+    if found["what"] == "eval_loss":
+        yield Mark(kind=MarkKind.EVAL_ENDED, time=match.time, loss=loss, offset=match.offset)
+        return
+    yield Step(
+        step=int(found["step"]),
+        loss=loss,
+        time=match.time,
+        offset=match.offset,
+        extras=tuple((pair["name"], float(pair["value"])) for pair in _JSON_PAIR.finditer(found["rest"])),
+    )
+
+
 def _evaluated(match: Match) -> Iterator[Statement]:
     # {'eval_loss': 2.1, 'eval_runtime': 10.5, 'epoch': 1.0}
     pairs, end = _pairs(match.text)
@@ -178,6 +207,7 @@ def _steps_per_epoch(total: float, setup: dict[str, float]) -> float | None:
 
 HUGGING_FACE = (
     LiteralRule(literal=b"{'loss': ", read=_metrics_line, distinctive=True),
+    LiteralRule(literal=b'"current_steps": ', read=_json_line, distinctive=True),
     LiteralRule(literal=b"{'eval_loss': ", read=_evaluated, distinctive=True),
     LiteralRule(literal=b"{'train_runtime': ", read=_train_ended),
     LiteralRule(literal=b"***** Running Evaluation", read=_evaluating),
@@ -216,19 +246,27 @@ class _EpochNumbering:
         if self._last is not None and _same_line(self._last, stated):
             return None
         before = self._last.step if self._last else 0
-        number = stated.step if stated.step > before else self._next(stated, before, quantities)
+        bounds = self._bounds(stated, quantities)
+        fits = bounds is None or bounds[0] <= stated.step <= bounds[1]
+        number = stated.step if stated.step > before and fits else self._next(before, bounds)
         self._stride = number - before if number > before else self._stride
         self._last = replace(stated, step=number)
         return self._last
 
-    def _next(self, stated: Step, before: int, quantities: Quantities) -> int:
+    def _bounds(self, stated: Step, quantities: Quantities) -> tuple[float, float] | None:
+        """Between which numbers the step is by its epoch, where the log states the steps of one."""
         per_epoch, epoch = quantities.get(QuantityKind.STEPS_PER_EPOCH), dict(stated.extras).get("epoch")
-        following = before + (self._stride or 1)
         if not per_epoch or epoch is None or not 0 <= epoch < MAX_EPOCH:
-            return following
+            return None
         self._decimals = max(self._decimals, len(repr(epoch).partition(".")[2]))
         slack = 0.5 * max(per_epoch) / 10**self._decimals + 1e-6
-        least, most = epoch * min(per_epoch) - slack, epoch * max(per_epoch) + slack
+        return epoch * min(per_epoch) - slack, epoch * max(per_epoch) + slack
+
+    def _next(self, before: int, bounds: tuple[float, float] | None) -> int:
+        following = before + (self._stride or 1)
+        if bounds is None:
+            return following
+        least, most = bounds
         if self._stride and least <= following <= most:
             return following
         reached = (least + most) / 2

@@ -29,6 +29,15 @@ _HEAD = re.compile(
     r"(?P<time>\d{1,9})(?P<unit>us|ms|s)\Z"
 )
 
+# 128/128 - 5s - loss: 3.1494 - accuracy: 0.1463 - 5s
+_EPOCH_LINE = re.compile(
+    r"(?<![\w/.])(?P<step>\d{1,9})/(?P<total>\d{1,9}) - \d{1,9}m?s"
+    rf"(?P<pairs>(?: - [A-Za-z][\w./-]{{0,80}}: {NUMBER}){{1,20}}) - \d{{1,9}}m?s\Z"
+)
+
+# /epoch - 43ms/step
+_EPOCH_TIME = re.compile(r"/epoch - (?P<time>\d{1,9})(?P<unit>us|ms|s)/step")
+
 # /step - loss: 1.2345 - mae: 0.9      /epoch - loss: 1.0e-05      /sample - loss: nan
 _PAIR = re.compile(rf" - (?P<name>[A-Za-z][\w./-]{{0,80}}): (?P<value>{NUMBER})(?=[\s\x08]|\Z)")
 
@@ -37,18 +46,34 @@ _EPOCHS = re.compile(r"Epoch 1/(?P<count>\d{1,9})(?=[\s\x08])")
 
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
-_TOTAL = "steps per epoch"
-"""The extra with the number of steps of an epoch."""
+_TOTAL, _EPOCH = "steps per epoch", "epoch"
+"""The extras with the number of steps of an epoch, and its own number."""
+
+# Epoch 2/3
+_HEADING = re.compile(r"Epoch (?P<epoch>\d{1,9})/(?P<count>\d{1,9})(?=[\s\x08])")
+
+_HEADING_BYTES = 8192
+"""Bytes between a heading and a line of its epoch within which it is looked for."""
 
 
 def _step_line(match: Match) -> Iterator[Statement]:
     head = _HEAD.search(match.front)
-    if head is None or int(head["step"]) == 0:
-        return
+    if head and int(head["step"]):
+        yield from _progress(match, head, head, match.text, len("/step"))
+
+
+def _epoch_line(match: Match) -> Iterator[Statement]:
+    head, time = _EPOCH_LINE.search(match.front), _EPOCH_TIME.match(match.text)
+    if head and time and int(head["step"]):
+        yield from _progress(match, head, time, f"{head['pairs']} ", 0)
+
+
+def _progress(
+    match: Match, head: re.Match[str], time: re.Match[str], text: str, at: int
+) -> Iterator[Statement]:
     pairs: dict[str, float] = {}
-    at = len("/step")
-    while pair := _PAIR.match(match.text, at):
-        if match.at_end and pair.end() == len(match.text):
+    while pair := _PAIR.match(text, at):
+        if match.at_end and pair.end() == len(match.text) and text is match.text:
             yield LogWarning(text=RECORD_CUT)
             break
         pairs.setdefault(pair["name"], float(pair["value"]))
@@ -58,13 +83,18 @@ def _step_line(match: Match) -> Iterator[Statement]:
     last = head["step"] == head["total"]
     yield Quantity(kind=QuantityKind.STEPS_PER_EPOCH, value=float(head["total"]))
     loss = pairs.pop("loss")
+    extras = [(_TOTAL, float(head["total"])), *pairs.items()]
+    if headings := _HEADING.findall(match.before(_HEADING_BYTES)):
+        epoch, count = headings[-1]
+        extras.append((_EPOCH, float(epoch)))
+        yield Quantity(kind=QuantityKind.EPOCHS, value=float(count))
     yield Step(
         step=int(head["step"]),
-        seconds=float(head["time"]) * _SECONDS[head["unit"]] if last else None,
+        seconds=float(time["time"]) * _SECONDS[time["unit"]] if last else None,
         loss=loss,
         time=match.time,
         offset=match.offset,
-        extras=((_TOTAL, float(head["total"])), *pairs.items()),
+        extras=tuple(extras),
     )
     if last and "val_loss" in pairs:
         yield Mark(kind=MarkKind.EVAL_ENDED, time=match.time, loss=pairs["val_loss"], offset=match.offset)
@@ -76,18 +106,26 @@ def _epochs(match: Match) -> Iterator[Statement]:
 
 
 def counted_over_epochs() -> StatefulReader:
-    """Number the steps over all epochs: a line whose number is not above the one before starts an epoch."""
-    done = last = 0
+    """Number the steps over all epochs, and drop lines that are drawn again.
+
+    The epoch is that of the heading; where that is too far away, a lower number starts the next one.
+    """
+    done = last = total = 0
+    epoch: float | None = None
 
     def count(stated: Step, _: Quantities) -> Step | None:
-        nonlocal done, last
-        total = int(dict(stated.extras)[_TOTAL])
-        if stated.step == last == total and stated.seconds is None:
+        nonlocal done, last, total, epoch
+        known = dict(stated.extras)
+        heading = known.get(_EPOCH)
+        if heading is not None and heading != epoch:
+            epoch, last, total = heading, 0, int(known[_TOTAL])
+            done = (int(heading) - 1) * total
+        elif heading is not None and int(known[_TOTAL]) != total:
+            return None  # an evaluation behind the last epoch
+        elif heading is None and stated.step < last:
+            done, last = done + int(known[_TOTAL]), 0
+        if stated.step <= last:
             return None
-        if stated.step < last or (stated.step == last and last == total):
-            done, last = done + total, 0
-        if stated.step == last:
-            return None  # the same line drawn again
         last = stated.step
         return replace(stated, step=done + stated.step)
 
@@ -96,5 +134,8 @@ def counted_over_epochs() -> StatefulReader:
 
 KERAS = (
     LiteralRule(literal=b"/step - ", read=_step_line, distinctive=True, lead=r"\d{1,9}/\d{1,9} [^\n]{1,200}"),
+    LiteralRule(
+        literal=b"/epoch - ", read=_epoch_line, distinctive=True, lead=r"\d{1,9}/\d{1,9} [^\n]{1,300}"
+    ),
     LiteralRule(literal=b"Epoch 1/", read=_epochs),
 )

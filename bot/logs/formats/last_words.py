@@ -121,6 +121,10 @@ def _shell_word(match: Match) -> Iterator[Statement]:
         yield _signal_cause(match, _SIGNALS[word.lower()], error, last_within=within)
 
 
+# 33%|███▎      | 8/24 [00:00<00:01, 26.18it/s]
+_BAR_END = re.compile(r"\d{1,12}/(?:\d{1,12}|\?) \[[^\]\n]{1,200}\][ \t]*\Z")
+
+
 def _is_alone(match: Match, end: int) -> bool:
     """Whether nothing but a prefix stands in front of the word: a date, or what the line before has too.
 
@@ -128,6 +132,8 @@ def _is_alone(match: Match, end: int) -> bool:
     """
     before, front = ["", *_LINE_END.split(match.before(1024).replace("\r\n", "\n"))][-2:]
     if not front.strip() or match.time is not None:
+        return True
+    if _BAR_END.search(front):
         return True
     if len(front) < 200 and _NUMBER.sub("0", before).startswith(_NUMBER.sub("0", front).rstrip()):
         return True

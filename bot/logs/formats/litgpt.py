@@ -26,9 +26,9 @@ _HEAD = re.compile(
     rf"(?P<loss>{NUMBER}), val: \S{{1,24}} \|\Z"
 )
 
-# iter 10 step 2: loss 2.3456,      iter 10: loss 2.3456,
+# iter 10 step 2: loss 2.3456,      iter 10 | step 2: loss 2.3456,      iter 10: loss 2.3456,
 _OLD_HEAD = re.compile(
-    rf"iter (?P<iteration>\d{{1,12}})(?: step (?P<step>\d{{1,12}}))?: loss (?P<loss>{NUMBER}),\Z"
+    rf"iter (?P<iteration>\d{{1,12}})(?:(?: \|)? step (?P<step>\d{{1,12}}))?: loss (?P<loss>{NUMBER}),\Z"
 )
 
 # iter time: 123.45 ms (step) remaining time: 0:10:00      iter time: 123.45ms (optimizer.step)
@@ -40,7 +40,7 @@ _EVAL_HEAD = re.compile(r"(?:iter|step) (?P<step>\d{1,12})\Z")
 _EVAL = re.compile(rf": val loss (?P<loss>{NUMBER}), val time: ")
 
 # | - Memory Used   : 1.23 GB
-_MEMORY = re.compile(r"\| - Memory Used {1,8}: (?P<count>\d{1,9}(?:\.\d{1,6})?) GB")
+_MEMORY = re.compile(r"(?:\| - Memory Used {1,8}|Memory used): (?P<count>\d{1,9}(?:\.\d{1,6})?) GB")
 
 
 def _iteration(match: Match) -> Iterator[Statement]:
@@ -74,9 +74,13 @@ def _evaluated(match: Match) -> Iterator[Statement]:
         )
 
 
-def _ended(_: Match) -> Iterator[Statement]:
-    # | - Training Time : 12.34 s
-    yield Completed()
+# | - Training Time : 12.34 s      Training time: 11.20s
+_END = re.compile(r"Training [Tt]ime {0,8}: \d{1,12}(?:\.\d{1,6})? ?s(?=\s)")
+
+
+def _ended(match: Match) -> Iterator[Statement]:
+    if _END.match(match.text):
+        yield Completed()
 
 
 def _peak_memory(match: Match) -> Iterator[Statement]:
@@ -92,6 +96,8 @@ LITGPT = (
         lead=r"(?:Epoch \d{1,9} \| )?iter [^\n]{1,100}",
     ),
     LiteralRule(literal=b": val loss ", read=_evaluated, lead=r"(?:iter|step) \d{1,12}"),
-    LiteralRule(literal=b"| - Training Time", read=_ended),
+    LiteralRule(literal=b"Training Time ", read=_ended),
+    LiteralRule(literal=b"Training time: ", read=_ended),
     LiteralRule(literal=b"| - Memory Used", read=_peak_memory),
+    LiteralRule(literal=b"Memory used: ", read=_peak_memory),
 )

@@ -24,7 +24,8 @@ from bot.logs.rules import (
 
 # 'loss': 1.47077751      "train_speed(iter/s)": 0.345807      'lr': NaN
 _PAIR = re.compile(
-    rf"[\"'](?P<name>[^\"'\n]{{1,80}})[\"']: (?P<value>{NUMBER}|NaN|Infinity)(?=[,}}])", re.IGNORECASE
+    rf"[\"'](?P<name>[^\"'\n]{{1,80}})[\"']: [\"']?(?P<value>{NUMBER}|Infinity)[\"']?(?=[,}}])",
+    re.IGNORECASE,
 )
 
 # 'global_step/max_steps': '1/94'      'iteration': '5/100'
@@ -38,7 +39,9 @@ _ELAPSED = re.compile(
     r"(?:(?P<s>\d{1,4})s)?[\"']"
 )
 
-_UNIT = re.compile(r"train_speed\((?P<unit>iter/s|s/it)\)[\"']: (?P<value>" + NUMBER + r")[^{}\n]{0,400}\}")
+_UNIT = re.compile(
+    r"train_speed\((?P<unit>iter/s|s/it)\)[\"']: [\"']?(?P<value>" + NUMBER + r")[^{}\n]{0,400}\}"
+)
 
 _RECORD_BYTES = 4096
 """Bytes of one line."""
@@ -46,8 +49,8 @@ _RECORD_BYTES = 4096
 _CLOCK = "elapsed seconds"
 """The extra with the seconds since training began."""
 
-ROUNDING_SECONDS = 2.0
-"""Printed elapsed times are whole seconds."""
+ROUNDING_SECONDS, ROUNDING = 2.0, 1e-3
+"""Printed elapsed times are whole seconds, and speeds may have four digits."""
 
 
 def _record(match: Match) -> Iterator[Statement]:
@@ -86,7 +89,7 @@ def _clock(step: int, pairs: dict[str, float], unit: str, elapsed: re.Match[str]
     parts = (
         int(elapsed[name] or 0) * size for name, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
     )
-    return clock if abs(clock - sum(parts)) <= ROUNDING_SECONDS else None
+    return clock if abs(clock - sum(parts)) <= ROUNDING_SECONDS + ROUNDING * clock else None
 
 
 def seconds_by_clock() -> StatefulReader:

@@ -1,4 +1,4 @@
-"""nanochat's logs (karpathy/nanochat, scripts/base_train.py, mid_train.py and chat_sft.py).
+"""Logs of nanochat (karpathy/nanochat, scripts/base_train.py, mid_train.py, chat_sft.py) and autoresearch.
 
 Steps count from 0. `dt` is the step's own time; the loss is a smoothed one. The rate is that of all devices
 together, so it stays an extra.
@@ -29,7 +29,7 @@ _HEAD = re.compile(
 
 # ms | tok/sec: 1,147,523 | bf16_mfu: 47.65 | epoch: 1 | total time: 0.15m | eta: 52.3m
 _RATES = re.compile(
-    rf"ms \| tok/sec: (?P<rate>[\d,]{{1,20}})(?: \| (?:bf16_)?mfu: (?P<mfu>{NUMBER}))?"
+    rf"ms \| tok/sec: (?P<rate>[\d,]{{1,20}})(?: \| (?:bf16_)?mfu: (?P<mfu>{NUMBER})%?)?"
     r"(?: \| epoch: \d{1,9}[^|\n ]{0,40})?(?P<time> \| total time: [\d.]{1,12}m)?"
 )
 
@@ -45,6 +45,9 @@ _EVAL = re.compile(rf" \| Validation (?:bpb|loss): (?P<loss>{NUMBER})(?=\s|\Z)")
 
 # Total training time: 183.42m
 _END = re.compile(r"Total training time: [\d.]{1,12}m(?=\s)")
+
+# val_bpb:          0.997900
+_SUMMARY = re.compile(rf"val_bpb: {{4,20}}{NUMBER}(?=\s)")
 
 # Peak memory usage: 75422.02MiB
 _MEMORY = re.compile(r"Peak memory usage: (?P<count>\d{1,12}(?:\.\d{1,6})?)MiB")
@@ -103,7 +106,7 @@ def _evaluated(match: Match) -> Iterator[Statement]:
 
 
 def _ended(match: Match) -> Iterator[Statement]:
-    if _END.match(match.text):
+    if _END.match(match.text) or _SUMMARY.match(match.text):
         yield Completed()
 
 
@@ -129,6 +132,7 @@ NANOCHAT = (
     ),
     LiteralRule(literal=b" | Validation ", read=_evaluated, lead=r"Step \d{1,9}"),
     LiteralRule(literal=b"Total training time: ", read=_ended),
+    LiteralRule(literal=b"val_bpb:    ", read=_ended),
     LiteralRule(literal=b"Peak memory usage: ", read=_peak_memory),
     LiteralRule(literal=b"| Peak FLOPS (BF16)", read=_device, distinctive=True, lead=r"GPU: [^\n]{1,60}"),
 )

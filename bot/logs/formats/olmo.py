@@ -21,18 +21,18 @@ from bot.logs.rules import (
 
 # [step=12/739328,epoch=1]      [step=12/1000,epoch=1,eta=2h03m]      [step=12/???,epoch=1]
 _HEAD = re.compile(
-    r"\[step=(?P<step>\d{1,12})/(?P<total>\d{1,12}|\?\?\?)(?:,epoch=\d{1,9})?(?:,eta=[^\]\n]{1,60})?\]"
+    r"\[step=(?P<step>\d{1,12})/(?P<total>\d{1,12}|\?\?\?)(?:,epoch=\d{1,9})?(?:, ?eta=[^\]\n]{1,60})?\]"
 )
 
 # train/CE loss=10.98      throughput/device/TPS=12,345      optim/total grad norm=0.5012
 _PAIR = re.compile(
     r"(?:[\r\n]{1,4}[^\r\n=]{0,160}?)?[ \t]{2,8}(?P<name>[A-Za-z][\w./-]{0,80}(?: [\w./()%-]{1,40}){0,6})="
-    r"(?P<value>-?(?:nan|inf|[\d,]{1,24}(?:\.\d{1,24})?(?:e[+-]?\d{1,3})?))(?P<unit>[BTPE]?)(?=\s|\Z)"
+    r"(?P<value>-?(?:nan|inf|[\d,]{1,24}(?:\.\d{1,24})?(?:e[+-]?\d{1,3})?))(?P<unit>[KMBTPE]?)(?=\s|\Z)"
 )
 
 _COMPLETED = re.compile(r"raining complete(?=\s|\Z)")
 
-_UNITS = {"": 1.0, "B": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+_UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 
 _LOSSES = ("train/CrossEntropyLoss", "train/CE loss")
 

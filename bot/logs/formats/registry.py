@@ -73,6 +73,7 @@ FORMATS = (
         per_host=False,
         first_step=1,
         stateful_reader=lightning.counted_over_epochs,
+        library=True,
     ),
     LogFormat(name="composer", rules=COMPOSER, per_host=False, first_step=1),
     LogFormat(name="pax", rules=pax.PAX, per_host=False, first_step=1, stateful_reader=pax.one_line_a_step),

@@ -6,7 +6,7 @@ A line stands for all steps since the one before it: its rate is their mean.
 import re
 from collections.abc import Iterator
 
-from bot.logs.facts import Mark, MarkKind, Step
+from bot.logs.facts import Environment, Mark, MarkKind, Step
 from bot.logs.rules import (
     NUMBER,
     RECORD_CUT,
@@ -56,8 +56,9 @@ def _record(match: Match) -> Iterator[Statement]:
             kind=MarkKind.EVAL_ENDED, time=match.time, step=int(head["step"]), loss=loss, offset=match.offset
         )
         return
+    yield Environment()
     rate = pairs.get("timing/steps_per_second")
-    if pairs:
+    if "loss" in pairs:
         yield Step(
             step=int(head["step"]),
             seconds=1 / rate if rate and rate > 0 else None,

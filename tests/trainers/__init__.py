@@ -1,0 +1,1 @@
+"""Real trainers, run to see what they really print: `make trainers`."""
