@@ -94,7 +94,8 @@ def _server(folder: Path, command: Sequence[str]) -> Iterator[subprocess.Popen[s
     ) as server:
         try:
             limit = time.monotonic() + PATIENCE
-            while not _answers(f"http://127.0.0.1:{port}/readyz"):
+            # The second is answered by the process of the pages.
+            while not all(_answers(f"http://127.0.0.1:{port}{path}") for path in ("/readyz", "/")):
                 assert server.poll() is None
                 assert time.monotonic() < limit
                 time.sleep(0.1)
