@@ -385,7 +385,8 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         "DATABASE_URL", f"sqlite:///{data_dir / 'maxview.sqlite'}", ("sqlite", "postgresql", "postgres")
     )
     artifacts_url = reader.url("ARTIFACTS_URL", f"file:{data_dir / 'artifacts'}", ("file", "gs"))
-    key_files = [reader.text("GITHUB_PRIVATE_KEY_PATH"), reader.text("GOOGLE_APPLICATION_CREDENTIALS")]
+    own_files = ("GITHUB_PRIVATE_KEY_PATH", "GOOGLE_APPLICATION_CREDENTIALS", "POLICY")
+    key_files = [reader.text(name) for name in own_files]
     settings = Settings(
         app_id=int(app_id) if app_id.isdigit() else 0,
         private_key=private_key,

@@ -268,3 +268,44 @@ def test_log_lines_cannot_be_forged(capfd: pytest.CaptureFixture[str]) -> None:
     assert text.endswith(f" WARNING taken branch={json.dumps(forged)}")
     entry = json.loads(line)
     assert (entry["level"], entry["message"], entry["branch"]) == ("WARNING", "taken", forged)
+
+
+def test_limits_of_jobs_are_numbers_with_units(tmp_path: Path) -> None:
+    """Each has a default; what is given is read as it is written elsewhere."""
+    usual = read_settings({**COMPLETE, "DATA_DIR": str(tmp_path)}).job_limits
+    given = {"JOB_MEMORY": "16G", "JOB_PROCESSES": "99", "JOB_DISK": "1T", "JOB_LOG": "5M", "JOB_TIME": "90m"}
+    limits = read_settings({**COMPLETE, "DATA_DIR": str(tmp_path), **given}).job_limits
+    assert (usual.processes, usual.disk_bytes, usual.log_bytes, usual.seconds) == (4096, 20e9, 100e6, 86_400)
+    assert (limits.memory_bytes, limits.processes, limits.disk_bytes) == (16 * 10**9, 99, 10**12)
+    assert (limits.log_bytes, limits.seconds) == (5 * 10**6, 5400)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("JOB_MEMORY", "16"), ("JOB_MEMORY", "0G"), ("JOB_DISK", "-1G"), ("JOB_LOG", "5K"), ("JOB_TIME", "1d"),
+     ("JOB_PROCESSES", "many"), ("JOB_PROCESSES", "1")],
+)  # fmt: skip
+def test_a_limit_that_cannot_be_is_told(name: str, value: str) -> None:
+    """With the value and what to give."""
+    assert f"{name} is {value!r}: give " in _problem(**{name: value})
+
+
+def test_no_job_is_shown_what_is_the_servers(tmp_path: Path) -> None:
+    """Data, key, policy, database and artifacts stay out of sight, and cannot be asked for by mistake."""
+    (tmp_path / "data" / "x").mkdir(parents=True)
+    (tmp_path / "key.pem").write_text(PEM)
+    (tmp_path / "tools").mkdir()
+    environ = {
+        "DATA_DIR": str(tmp_path / "data"),
+        "GITHUB_PRIVATE_KEY_PATH": str(tmp_path / "key.pem"),
+        "DATABASE_URL": f"sqlite:///{tmp_path}/other/maxview.sqlite",
+        "ARTIFACTS_URL": f"file:{tmp_path}/kept",
+        "JOB_PATHS": f"{tmp_path}/tools:/dev/null",
+    }
+    view = read_settings({**COMPLETE, **environ}).job_view
+    assert view.visible[-2:] == (f"{tmp_path}/tools", "/dev/null")
+    own = {"data", "key.pem", "other/maxview.sqlite", "kept"}
+    assert {f"{tmp_path}/{name}" for name in own} <= set(view.hidden)
+    for path in (tmp_path / "data" / "x", tmp_path / "key.pem", tmp_path / "tools" / ".." / "data"):
+        assert "belongs to the server itself" in _problem(**{**environ, "JOB_PATHS": str(path)})
+    assert "does not exist" in _problem(**{**environ, "JOB_PATHS": "tools"})

@@ -19,6 +19,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from msgspec import Struct
 
+from bot.clusters.interface import Isolation
+from bot.clusters.local.sandbox import sandbox_problem
 from bot.demo.github.git import GitHistory
 from bot.demo.github.stand_in import StandInGitHub
 from bot.demo.repository import DemoRepository, make_repository
@@ -35,14 +37,14 @@ START_SECONDS = 30.0
 
 STOP_SECONDS = 12.0
 
-POLICY = f"""\
+POLICY = """\
 version: 1
 repositories:
-  - match: {FULL_NAME}
+  - match: {repository}
     launch:
-      local: unsandboxed   # its jobs are the demonstration's own program, started by whoever started this
+      local: {isolation}   # its jobs are the demonstration's own program, started by whoever started this
 """
-"""What the demonstration's operator allows."""
+"""What the demonstration's operator allows: a sandbox where one works, so that nothing need be installed."""
 
 
 class Stage(Struct, frozen=True, kw_only=True):
@@ -71,7 +73,8 @@ async def running_stage(folder: Path) -> AsyncIterator[Stage]:
     )
     async with _serving_github(github, github_port):
         log, policy = folder / "server.log", folder / "policy.yml"
-        policy.write_text(POLICY, encoding="utf-8")
+        isolation = Isolation.UNSANDBOXED if sandbox_problem() else Isolation.SANDBOXED
+        policy.write_text(POLICY.format(repository=FULL_NAME, isolation=isolation), encoding="utf-8")
         environment = {
             "GITHUB_APP_ID": str(APP_ID),
             "GITHUB_PRIVATE_KEY": _private_key(),
