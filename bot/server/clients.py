@@ -31,3 +31,11 @@ def in_networks(address: str, networks: Sequence[Network]) -> bool:
     if found.version == 6 and found.ipv4_mapped is not None:
         found = found.ipv4_mapped
     return any(found in network for network in networks)
+
+
+def is_internal(address: str) -> bool:
+    """Whether an address is one of this machine or of a private network, as a proxy's usually is."""
+    try:
+        return ip_address(address.partition("%")[0]).is_private
+    except ValueError:
+        return False

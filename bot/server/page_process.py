@@ -21,7 +21,7 @@ from typing import Any
 
 import httpx
 
-from bot.server.clients import client_key
+from bot.server.clients import client_key, is_internal
 
 MAX_OPEN, MAX_OPEN_PER_CLIENT = 128, 32
 """Pages that are open at a time, downloads included."""
@@ -78,6 +78,7 @@ class PageProcess:
         self._listener.listen(MAX_OPEN)
         self._child: Process | None = None
         self._open: Counter[str] = Counter()
+        self._warned = False
         self._client = httpx.AsyncClient(
             transport=httpx.AsyncHTTPTransport(
                 uds=str(self._path), limits=httpx.Limits(max_connections=None, max_keepalive_connections=16)
@@ -135,6 +136,7 @@ class PageProcess:
         if self._open.total() >= MAX_OPEN:
             await _say(send, 503, "Too many readers at once: try again in a moment.")
             return
+        self._warn_of_proxy(scope, client)
         self._open[key] += 1
         try:
             await self._pass_on(scope, receive, send, client)
@@ -210,6 +212,14 @@ class PageProcess:
             yield response
         finally:
             await response.aclose()
+
+    def _warn_of_proxy(self, scope: Scope, client: str) -> None:
+        """Say once that a proxy may be in front which nobody told us of: all its visitors count as one."""
+        if self._warned or not is_internal(client):
+            return
+        if any(name in FORWARDED_HEADERS for name, _ in scope["headers"]):
+            self._warned = True
+            LOG.warning("%s sends X-Forwarded-For: if it is your proxy, name it in TRUSTED_PROXIES", client)
 
     def _kill(self) -> None:
         LOG.warning("the process of the pages gave no answer within %.0f s and is ended", ANSWER_SECONDS)

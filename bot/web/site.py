@@ -8,8 +8,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from functools import partial
+from functools import cache, partial
 
+import msgspec
 from msgspec import Struct
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, generate_latest
 from starlette.applications import Starlette
@@ -24,6 +25,7 @@ from bot.artifacts.store import AddressGuard, ArtifactStore
 from bot.errors import InternalError, UserError
 from bot.storage.database import Database
 from bot.web.addresses import GITHUB_URL
+from bot.web.answers import JSON
 from bot.web.auth.keys import CookieSeal, LinkKey
 from bot.web.auth.middleware import AuthContext, AuthMiddleware, ProblemAnswer, internal_error_handler
 from bot.web.auth.sessions import AuthCookies, Sessions
@@ -33,6 +35,7 @@ from bot.web.former_names import FormerNameRedirect, FormerNames
 from bot.web.layout import Render, WebContext, error_answer
 from bot.web.log_viewer.source import Logs
 from bot.web.routes import api_routes, page_routes
+from bot.web.shared_work import SharedWork
 from bot.webhooks.receiver import WebhookReceiver
 
 
@@ -167,14 +170,24 @@ def build_site(
         text = await asyncio.to_thread(generate_latest, registry)
         return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
 
+    readiness = SharedWork(partial(_run_checks, checks))
+    published = cache(lambda: msgspec.json.encode(schema()))
+
+    async def readyz(_request: Request) -> Response:
+        states = await readiness.result()
+        return JSONResponse(states, status_code=200 if set(states.values()) <= {"ok"} else 503)
+
+    async def published_schema(_request: Request) -> Response:
+        return Response(await asyncio.to_thread(published), media_type=JSON)
+
     site = Starlette(
         routes=[
             Route("/webhook", webhook, methods=["POST"]),
             Route("/webhook", _webhook_needs_post),
             Route("/healthz", lambda _request: JSONResponse({"process": "ok"})),
-            Route("/readyz", partial(_readiness, checks)),
+            Route("/readyz", readyz),
             Route("/metrics", metrics),
-            Route("/schema/maxview.json", lambda _request: JSONResponse(schema())),
+            Route("/schema/maxview.json", published_schema),
         ],
         lifespan=lifespan,
     )
@@ -187,10 +200,9 @@ def _webhook_needs_post(_request: Request) -> Response:
     return JSONResponse({"error": "webhooks are posted here"}, status_code=405, headers={"allow": "POST"})
 
 
-async def _readiness(checks: dict[str, ReadinessCheck], _request: Request) -> Response:
+async def _run_checks(checks: dict[str, ReadinessCheck]) -> dict[str, str]:
     results = await asyncio.gather(*(_run_check(name, check) for name, check in checks.items()))
-    states = dict(zip(checks, results, strict=True))
-    return JSONResponse(states, status_code=200 if set(results) <= {"ok"} else 503)
+    return dict(zip(checks, results, strict=True))
 
 
 async def _run_check(name: str, check: ReadinessCheck) -> str:

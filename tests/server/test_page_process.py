@@ -114,6 +114,24 @@ def test_a_request_is_passed_on_as_it_came(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+def test_a_proxy_that_nobody_named_is_mentioned_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An operator who forgot the setting learns why all visitors count as one; strangers cannot cause it."""
+
+    async def scene(pages: PageProcess, client: httpx.AsyncClient) -> None:
+        forwarded = {"x-forwarded-for": "198.51.100.1"}
+        stranger = httpx.ASGITransport(pages, client=("1.1.1.1", 1234))
+        async with httpx.AsyncClient(transport=stranger, base_url="http://maxview.test", timeout=20) as other:
+            await other.get("/a", headers=forwarded)
+        assert "TRUSTED_PROXIES" not in caplog.text
+        for _ in range(3):
+            await client.get("/a", headers=forwarded)
+        assert caplog.text.count("TRUSTED_PROXIES") == 1
+
+    play(tmp_path, scene)
+
+
 def test_a_reader_who_leaves_ends_the_work(tmp_path: Path) -> None:
     """The page's process learns that nobody waits any more."""
 
