@@ -32,7 +32,8 @@ TOKEN_SHAPES: tuple[tuple[str, str, int], ...] = (
     ("bkua_", _ALNUM, 30),
     ("oy2[a-z0-9]{8}", "[a-z0-9]", 30),
     # models, experiments, data
-    ("(?:hf|sk|pk|rk)[_-]", _WORD, 20),
+    ("hf_", _ALNUM, 20),
+    ("(?:hf|sk|pk|rk)[_-](?=[A-Za-z_-]{0,80}[0-9]|[a-z0-9_-]{0,80}[A-Z])", _WORD, 20),
     ("api_org_", _ALNUM, 20),
     ("wandb_v1_", _WORD, 20),
     ("gsk_", _ALNUM, 20),

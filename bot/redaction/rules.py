@@ -99,7 +99,7 @@ _OWN_WORD = r"(?<![A-Za-z0-9].)"
 
 _PASSWORDS = (
     rf"(?:[pP]{_NOT_SHOWN}(?i:ass(?:word|wd|phrase|code)s?)|[sS]{_NOT_SHOWN}(?i:ecrets?)|"
-    rf"[cC]{_NOT_SHOWN}(?i:redentials?)|[pP](?<=[_;].)(?i:wd)|"
+    rf"[cC]{_NOT_SHOWN}(?i:redentials?)|[pP](?<=[_;-].)(?i:wd)|"
     + "|".join(
         rf"[pP](?i:(?:(?<={name}.)|(?<={name}_.))ass)"
         for name in [
@@ -186,7 +186,7 @@ _ENVIRONMENT_NAME = (
 # A word of digits, small and capital letters, which is no path.
 _MIXED = (
     r"(?<![A-Za-z0-9+/=_.-])(?=[A-Za-z+/=_-]{0,30}[0-9])(?=[A-Z0-9+/=_-]{0,30}[a-z])(?=[a-z0-9+/=_-]{0,30}[A-Z])"
-    r"(?P<odd>[A-Za-z0-9+/=_-]{20,})"
+    r"(?P<odd>[A-Za-z0-9+/=_-]{12,})"
 )
 
 _WORDS_OF_SECRETS = (
