@@ -255,3 +255,117 @@ def samples() -> Iterator[Sample]:
         for _ in range(10):
             text, core = block(dice)
             yield Sample("block", kind, text, core)
+
+
+OTHER_PROVIDERS: dict[str, Provider] = {
+    "gitlab feed": _token("FEED_TOKEN", "gl" + "ft-", 20, URLSAFE),
+    "gitlab trigger": _token("TRIGGER_TOKEN", "gl" + "ptt-", 40, HEX),
+    "perplexity": _token("PPLX_API_KEY", "pp" + "lx-", 48),
+    "openrouter": _token("OPENROUTER_API_KEY", "sk-" + "or-v1-", 64, HEX),
+    "prefect": _token("PREFECT_API_KEY", "pn" + "u_", 36),
+    "pulumi": _token("PULUMI_ACCESS_TOKEN", "pu" + "l-", 40, HEX),
+    "linear": _token("LINEAR_API_KEY", "lin" + "_api_", 40),
+    "notion": _token("NOTION_TOKEN", "nt" + "n_12345678901", 35),
+    "sendgrid": _token("SENDGRID_API_KEY", "S" + "G.", 66, URLSAFE),
+    "telegram": _token("BOT_TOKEN", "123456789:" + "AA", 33, URLSAFE),
+    "age": _token("SOPS_AGE_KEY", "AGE-SECRET" + "-KEY-1", 58, "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L"),
+    "atlassian": _token("JIRA_API_TOKEN", "AT" + "ATT3xFfGF0", 180, URLSAFE),
+    "figma": _token("FIGMA_TOKEN", "fig" + "d_", 40, URLSAFE),
+    "new relic": _token("NEW_RELIC_API_KEY", "NR" + "AK-", 27, UPPER),
+    "sentry": _token("SENTRY_AUTH_TOKEN", "sntr" + "yu_", 64, HEX),
+    "supabase": _token("SUPABASE_TOKEN", "sb" + "p_", 40, HEX),
+    "terraform": _token("TF_TOKEN", "AbCdEfGh1234Zz.atl" + "asv1.", 67, URLSAFE),
+    "doppler": _token("DOPPLER_TOKEN", "dp" + ".pt.", 43),
+    "planetscale": _token("PLANETSCALE_TOKEN", "pscale" + "_tkn_", 43, ALNUM + "_"),
+    "shopify": _token("SHOPIFY_TOKEN", "shp" + "at_", 32, HEX),
+    "square": _token("SQUARE_TOKEN", "sq0" + "atp-", 22, URLSAFE),
+    "comet": _token("COMET_API_KEY", "", 25),
+    "neptune": _token("NEPTUNE_API_TOKEN", "", 120),
+    "kaggle": _token("KAGGLE_KEY", "", 32, HEX),
+    "datadog": _token("DD_API_KEY", "", 32, HEX),
+    "azure sql": _password("AZURE_SQL_PASSWORD", 22, ALNUM + "!#*-_"),
+    "smtp": _password("SMTP_PASS", 16),
+    "ldap": _password("LDAP_BIND_PASSWORD", 18, ALNUM + "%+-_"),
+    "signing": _password("JWT_SIGNING_KEY", 48, URLSAFE),
+    "encryption": _password("ENCRYPTION_KEY", 44, BASE64),
+    "oauth": _password("OAUTH_CLIENT_SECRET", 36, URLSAFE),
+    "webhook": _password("WEBHOOK_SECRET", 40, HEX),
+    "aws temporary": _token("AWS_ACCESS_KEY", "AS" + "IA", 16, string.ascii_uppercase + "234567"),
+    "aws bare": lambda d: (lambda c: Made(f"AKIA{word(d, 16, UPPER)}:{c}", c, "AWS_CREDENTIALS"))(word(d, 40, BASE64)),
+}
+"""Written after the rules."""
+
+
+OTHER_FORMS: dict[str, Form] = {
+    "windows": lambda _, s: f"C:\\> set {s.name}={s.text}\r\nC:\\> python train.py\r",
+    "powershell": lambda _, s: f'PS> $env:{s.name} = "{s.text}"',
+    "fish": lambda _, s: f"set -gx {s.name} {s.text}",
+    "slurm": lambda _, s: f"srun --export=ALL,{s.name}={s.text} python3 train.py",
+    "ssh": lambda _, s: f'ssh host "{s.name}={s.text} python3 train.py"',
+    "double quotes": lambda _, s: f'export {s.name}="{s.text}"',
+    "process list": lambda _, s: f"root  812  0.0 python3 train.py --{s.name.lower()}={s.text} --steps=10",
+    "gcloud env": lambda _, s: f"gcloud run deploy x --set-env-vars={s.name}={s.text},LANG=C --region us-east5",
+    "compose": lambda _, s: f"    environment:\n      - {s.name}={s.text}\n      - LANG=C",
+    "yaml quoted": lambda _, s: f"  {s.name.lower()}: '{s.text}'  # rotate",
+    "yaml folded": lambda _, s: f"  {s.name.lower()}: >-\n    {s.text}\n  next: 1",
+    "pair with stamps": lambda d, s: f"{_stamp(d)} - name: {s.name}\n{_stamp(d)}   value: \"{s.text}\"",
+    "json pair": lambda _, s: json.dumps([{"name": s.name, "value": s.text}, {"name": "LANG", "value": "C"}]),
+    "json indented": lambda _, s: json.dumps([{"name": s.name, "value": s.text}], indent=2),
+    "headers": lambda _, s: f"headers={{'accept': '*/*', 'authorization': 'Bearer {s.text}', 'user-agent': 'x'}}",
+    "tuple headers": lambda _, s: f"[(b'host', b'h'), (b'authorization', b'Bearer {s.text}')]",
+    "token header": lambda _, s: f"DEBUG urllib3 send: b'GET / HTTP/1.1\\r\\nX-Auth-Token: {s.text}\\r\\n\\r\\n'",
+    "cookie": lambda _, s: f"< Set-Cookie: session={s.text}; Path=/; HttpOnly",
+    "dataclass": lambda _, s: f"Config(steps=10, {s.name.lower()}='{s.text}', path='/x')",
+    "pydantic": lambda _, s: f"{s.name.lower()}=SecretStr('{s.text}') steps=10",
+    "pprint": lambda _, s: f"{{'steps': 10,\n '{s.name.lower()}': '{s.text}',\n 'x': 1}}",
+    "hydra": lambda _, s: f"  logger:\n    {s.name.lower()}: {s.text}\n    steps: 3",
+    "pip": lambda _, s: f"Looking in indexes: https://user:{quote(s.text, safe='')}@pypi.example.com/simple",
+    "git remote": lambda _, s: f"fatal: unable to access 'https://oauth2:{quote(s.text, safe='')}@example.com/r.git/'",
+    "dsn": lambda _, s: f"OperationalError: postgresql://bench:{quote(s.text, safe='')}@db:5432/runs refused",
+    "netrc": lambda _, s: f"machine api.example.com\n  login user\n  password {s.text}\n",
+    "netrc line": lambda _, s: f"machine api.example.com login user password {s.text}",
+    "docker login": lambda _, s: f"+ docker login -u me -p {s.text} registry.example.com",
+    "stdin": lambda _, s: f"+ echo {s.text} | docker login -u me --password-stdin registry.example.com",
+    "secret created": lambda _, s: f"kubectl create secret generic x --from-literal={s.name}={s.text}",
+    "workflow": lambda _, s: f"  env:\n    {s.name}: {s.text}\n    CI: true\n##[endgroup]",
+    "assertion": lambda _, s: f"E   AssertionError: assert {{'{s.name.lower()}': '{s.text}'}} == {{}}",
+    "table": lambda _, s: f"| {s.name} | {s.text} |\n| LANG | C |",
+    "locals": lambda _, s: f"│ {s.name.lower()} = '{s.text}' │",
+    "cloud logging": lambda _, s: json.dumps(
+        {"insertId": "a1", "jsonPayload": {"msg": f"env {s.name}={s.text}"}, "severity": "INFO"}
+    ),
+    "nested json": lambda _, s: json.dumps({"a": json.dumps({"b": json.dumps({s.name.lower(): s.text})})}),
+    "split at ray": lambda d, s: "(pid=812) {}={}\n(pid=812) {}\n(pid=812) done".format(s.name, *_halves(d, s)),
+    "split at compose": lambda d, s: "web_1  | {}: {}\nweb_1  | {}\nweb_1  | done".format(s.name, *_halves(d, s)),
+    "continued": lambda d, s: "export {}={}\\\n{}\n".format(s.name, *_halves(d, s)),
+    "joiner": lambda d, s: "{}: {}\u2060{}".format(s.name, *_halves(d, s)),
+    "percent twice": lambda _, s: "u=" + quote(quote(f"{s.name}={s.text}", safe=""), safe=""),
+    "byte escapes": lambda _, s: "b'" + "".join(f"\\x{ord(one):02x}" for one in f"{s.name}={s.text}") + "'",
+    "decimal entities": lambda _, s: "".join(f"&#{ord(one)};" for one in f"{s.name}={s.text}"),
+    "base64 twice": lambda _, s: "x " + _encoded(_encoded(f"{s.name}={s.text}")),
+    "url-safe base64": lambda _, s: "p=" + base64.urlsafe_b64encode(f'{{"{s.name}":"{s.text}"}}'.encode()).decode(),
+    "base64 lines": lambda _, s: _wrapped(_encoded(f"A=1\nexport {s.name}={s.text}\nB=2 and some more\n" * 2), 64),
+    "capital hex": lambda _, s: f"{s.name}={s.text}".encode().hex().upper(),
+    "wandb config": lambda _, s: f"wandb: config: {{'lr': 0.1, '{s.name.lower()}': '{s.text}'}}",
+    "ini": lambda _, s: f"[default]\n{s.name.lower()} = {s.text}\nregion = us-east-1",
+    "export trace": lambda _, s: f"declare -x {s.name}=\"{s.text}\"",
+    "terraform": lambda _, s: f'  + {s.name.lower()} = "{s.text}"',
+    "helm": lambda _, s: f"helm upgrade x ./c --set auth.{_camel(s.name)}={s.text} --wait",
+    "spark": lambda _, s: f"spark.hadoop.fs.{s.name.lower().replace('_', '.')}={s.text}",
+}
+"""Written after the rules."""
+
+
+def held_out() -> Iterator[Sample]:
+    """What the rules were not written beside: the other pairs, and other providers in other forms."""
+    dice = random.Random(20261123)  # noqa: S311 - the same corpus every time
+    for number, (provider, make) in enumerate(PROVIDERS.items()):
+        for place, (form, write) in enumerate(FORMS.items()):
+            if (number + place) % 4 == 1:
+                made = make(dice)
+                yield Sample(provider, form, write(dice, made), made.core)
+    for number, (provider, make) in enumerate({**PROVIDERS, **OTHER_PROVIDERS}.items()):
+        for place, (form, write) in enumerate(OTHER_FORMS.items()):
+            if (number + place) % 5 == 0:
+                made = make(dice)
+                yield Sample(provider, form, write(dice, made), made.core)
