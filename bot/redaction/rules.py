@@ -67,15 +67,15 @@ _QUOTE = r"\\{0,7}[\"']"
 # … = …   …: …   … => …   "…": "…"   \"…\": \"…\"   ['…'] = '…'   …=SecretStr('…')   <…>…</…>   | … | … |
 _ASSIGN = (
     rf"(?:{_QUOTE})?\]?[ \t]{{0,3}}"
-    rf"(?:(?:=>|:=|==?|:|>)[ \t]{{0,40}}|[|│][ \t]{{0,40}}|(?<=[\"']),[ \t]{{0,3}}(?={_QUOTE}))"
-    rf"(?:(?:[A-Za-z_][\w.]{{0,30}}\(|[bur])?{_QUOTE})?"
+    rf"(?:(?:=>|:=|==?|:|>)[ \t]{{0,40}}|(?<=[ \t])[|│][ \t]{{1,40}}|(?<=[\"']),[ \t]{{0,3}}(?={_QUOTE}))"
+    rf"(?:(?:(?:[A-Z]\w{{0,30}}|str|bytes)\(|[bur])?{_QUOTE})?"
 )
 
 # password_prod   tokenValue   secret2
 _SUFFIX = r"(?:[_-][A-Za-z]{1,12}|\d{1,3}|[A-Z][a-z]{1,12}){0,2}"
 
 _NO_VALUE = (
-    r"(?!\[|(?i:none|null|nil|true|false|undefined|required|optional|redacted|masked|hidden|str)\b"
+    r"(?!\[|--|(?i:none|null|nil|true|false|undefined|required|optional|redacted|masked|hidden|str)\b"
     r"|([*•x.])\1*(?!\S)|<|\$[{(]|\$[A-Za-z_]\w*(?!\S)|%\(|%s\b|\{\w*\})"
 )
 """What stands where a secret would: nothing, a name of one, stars."""
@@ -99,7 +99,7 @@ _OWN_WORD = r"(?<![A-Za-z0-9].)"
 
 _PASSWORDS = (
     rf"(?:[pP]{_NOT_SHOWN}(?i:ass(?:word|wd|phrase|code)s?)|[sS]{_NOT_SHOWN}(?i:ecrets?)|"
-    rf"[cC]{_NOT_SHOWN}(?i:redentials?)|[pP](?<=[_;-].)(?i:wd)|"
+    rf"[cC]{_NOT_SHOWN}(?i:redentials?)|[pP](?<=[_;-].)(?i:wd)|P(?<=[a-z].)wd|"
     + "|".join(
         rf"[pP](?i:(?:(?<={name}.)|(?<={name}_.))ass)"
         for name in [
@@ -160,7 +160,7 @@ _KINDS_OF_KEYS = [
 
 _KEYS = (
     rf"(?:[tT]{_NOT_SHOWN}(?i:oken)|"
-    rf"[kK](?i:(?:{'|'.join(f'(?<={kind}.)|(?<={kind}[_-].)' for kind in _KINDS_OF_KEYS)}|(?-i:(?<=[A-Z0-9]_K)(?=EY)))"
+    rf"[kK](?i:(?:{'|'.join(f'(?<={kind}.)|(?<={kind}[_.-].)' for kind in _KINDS_OF_KEYS)}|(?-i:(?<=[A-Z0-9]_K)(?=EY)))"
     r"ey(?:[_-]?(?:data|id|base))?)|"
     rf"[aA]{_OWN_WORD}(?i:uths?)|[pP]{_OWN_WORD}(?i:at)|[jJ]{_OWN_WORD}(?i:wt)|[dD]{_OWN_WORD}(?i:sn)|"
     rf"[sS]{_OWN_WORD}(?i:as)|[sS](?i:ession[_-]?id)|[cC](?i:onnection[_-]?string)|P(?<=[A-Z0-9]_P)ASS)"
@@ -169,7 +169,7 @@ _KEYS = (
 _NOT_OF_KEYS = r"(?![_-]?(?i:path|file|dir|type|count|length|size|limit|embed|name|index))"
 
 _NAME_MARK = (
-    rf"(?:(?:pass(?:word|wd|phrase|code)|secret|credential)s?|_pass|_?pwd|token|(?:{'|'.join(_KINDS_OF_KEYS)})[_-]?key|"
+    rf"(?:(?:pass(?:word|wd|phrase|code)|secret|credential)s?|_pass|_?pwd|token|(?:{'|'.join(_KINDS_OF_KEYS)})[_.-]?key|"
     r"(?-i:[A-Z0-9]_KEY)|\bauths?|_auth|\b(?:pat|jwt|dsn|sas)|_(?:pat|jwt|dsn|sas)|session[_-]?id|connection[_-]?string)"
     r"(?:[_-]?(?:data|id|base))?(?:[_-][a-z]+|\d+|(?-i:[A-Z][a-z]+))*"
 )

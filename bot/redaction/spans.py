@@ -302,15 +302,12 @@ class _Joining:
         """Where the rest of a word can stand in line `at`."""
         line, seen = self.lines[at][: 2 * _TAIL], set()
         prefix = _LOG_PREFIX.match(line)
-        found = [
-            _FIRST_WORD.match(line),
-            _FIRST_WORD.match(line, prefix.end()) if prefix else None,
-            _FIRST_WORD.match(line, _common_prefix(self.lines[at - 1], line)),
-        ]
-        for one in found:
-            if one and one.span(1) not in seen and _SECRET_LIKE.search(one[1]):
-                seen.add(one.span(1))
-                yield one.span(1)
+        shared = _common_prefix(self.lines[at - 1], line)
+        for start in (shared, prefix.end() if prefix else 0, 0):
+            found = _FIRST_WORD.match(line, start)
+            if found and found.end() > shared and found.span(1) not in seen and _SECRET_LIKE.search(found[1]):
+                seen.add(found.span(1))
+                yield found.span(1)
 
 
 def looks_like_key(line: str, number: int) -> bool:

@@ -54,11 +54,16 @@ class Redactor:
         whole = "".join(self._kept)
         self._kept, self._size = [], 0
         hidden, rest = self._hide_rest(whole)
+        if self._in_key and looks_like_key(rest, _AHEAD):
+            return hidden + CONTINUED
         return hidden + redact_lines(rest)[0]
 
     def _redact(self, block: str) -> tuple[str, int]:
         """The beginning of a block redacted, and how much of it that is."""
         hidden, rest = self._hide_rest(block)
+        if not rest or (self._in_key and len(rest) < len(block)):
+            return hidden, len(block) - len(rest)
+        self._in_key = False
         cut = rest.rfind("\n", 0, max(0, len(rest) - _AHEAD)) + 1
         shown, used = self._redact_lines(rest, cut) if cut else self._redact_long_line(rest)
         return hidden + shown, len(block) - len(rest) + used
@@ -98,7 +103,10 @@ class Redactor:
                 break
             front, back = block[cut - _AROUND_CUT : cut], block[cut : cut + _AROUND_CUT]
             if redact_lines(front + back)[0] == redact_lines(front)[0] + redact_lines(back)[0]:
-                return redact_lines(block[:cut])[0], cut
+                break
             cut -= _AROUND_CUT
-        self._in_value = True
-        return redact_lines(block[:last])[0], last
+        else:
+            cut = last
+        shown = redact_lines(block[:cut])[0]
+        self._in_value = shown.endswith("]") and not block[cut - 1].isspace() and block[cut - 1] != "]"
+        return shown, cut

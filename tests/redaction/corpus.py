@@ -160,13 +160,17 @@ FORMS: dict[str, Form] = {
     "argument list": lambda _, s: f"cmd: ['run', '--{s.name.lower().replace('_', '-')}', '{s.text}', '-v']",
     "url user": lambda _, s: f"Cloning https://x-access-token:{quote(s.text, safe='')}@example.com/o/r.git",
     "url query": lambda _, s: f"GET https://example.com/v1?a=1&access_token={quote(s.text, safe='')}&b=2 200",
-    "docker": lambda _, s: f"#12 0.331 Step 4/9 : ENV {s.name}={s.text}\n#12 0.4 ---> Running in 0a1b2c3d4e5f",
+    "docker": lambda _, s: (
+        f"#12 0.331 Step 4/9 : ENV {s.name}={s.text}\n#12 0.4 ---> Running in 0a1b2c3d4e5f"
+    ),
     "build argument": lambda _, s: f"docker build --build-arg {s.name}={s.text} -t img .",
     "kubectl": lambda _, s: f"    Environment:\n      {s.name}:      {s.text}\n      LANG:  C",
     "traceback": lambda _, s: (
         f'  File "a.py", line 3, in f\n    login(token="{s.text}")\nValueError: bad token \'{s.text}\''
     ),
-    "config line": lambda _, s: f"I0421 10:17:39.824857 140 pyconfig.py:3] Config param {s.name.lower()}: {s.text}",
+    "config line": lambda _, s: (
+        f"I0421 10:17:39.824857 140 pyconfig.py:3] Config param {s.name.lower()}: {s.text}"
+    ),
     "sentence": lambda _, s: f"Logging in with token {s.text} to the hub",
     "split": lambda d, s: "{}={}\n{}\nnext line".format(s.name, *_halves(d, s)),
     "split behind stamps": lambda d, s: "{0} INFO {1}={2}\n{0} INFO {3}\n{0} INFO next line".format(
@@ -200,7 +204,9 @@ def _pem(dice: Dice, kind: str) -> tuple[str, str]:
 
 def _service_account(dice: Dice) -> tuple[str, str]:
     text, core = _pem(dice, "PRIVATE" + " KEY")
-    return json.dumps({"type": "service_account", "private_key_id": word(dice, 40, HEX), "private_key": text}), core
+    return json.dumps(
+        {"type": "service_account", "private_key_id": word(dice, 40, HEX), "private_key": text}
+    ), core
 
 
 def _wrapped(text: str, width: int) -> str:
@@ -213,33 +219,49 @@ def _encoded(text: str) -> str:
 
 Block = Callable[[Dice], tuple[str, str]]
 
+
+def _changed(block: Block, change: Callable[[Dice, str], str]) -> Block:
+    def make(dice: Dice) -> tuple[str, str]:
+        text, core = block(dice)
+        return change(dice, text), core
+
+    return make
+
+
+def _pem_of(kind: str) -> Block:
+    return lambda dice: _pem(dice, kind)
+
+
+def _putty(dice: Dice) -> tuple[str, str]:
+    lines = _key_lines(dice)
+    head = ("PuTTY-User-Key-File-3: ssh-rsa", "Encryption: none", "Private-Lines: 5")
+    return "\n".join((*head, *lines, "Private-MAC: 0a1b2c3d")), lines[2]
+
+
+def _object(dice: Dice) -> tuple[str, str]:
+    core = word(dice, 24)
+    head = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: x\ndata:\n"
+    return f"{head}  settings: {_encoded(core)}\n", core
+
+
 BLOCKS: dict[str, Block] = {
-    "pem": lambda d: _pem(d, "RSA PRIVATE" + " KEY"),
-    "pem escaped": lambda d: (lambda t: (json.dumps({"key": t[0]}), t[1]))(_pem(d, "EC PRIVATE" + " KEY")),
-    "pem stamped": lambda d: (
-        lambda t: ("\n".join(f"{_stamp(d)} INFO {line}" for line in t[0].split("\n")), t[1])
-    )(_pem(d, "OPENSSH PRIVATE" + " KEY")),
-    "pgp": lambda d: _pem(d, "PGP PRIVATE" + " KEY BLOCK"),
+    "pem": _pem_of("RSA PRIVATE" + " KEY"),
+    "pem escaped": _changed(_pem_of("EC PRIVATE" + " KEY"), lambda _, text: json.dumps({"key": text})),
+    "pem stamped": _changed(
+        _pem_of("OPENSSH PRIVATE" + " KEY"),
+        lambda d, text: "\n".join(f"{_stamp(d)} INFO {line}" for line in text.split("\n")),
+    ),
+    "pgp": _pem_of("PGP PRIVATE" + " KEY BLOCK"),
     "service account": _service_account,
-    "service account base64": lambda d: (lambda t: ("GCP_SA=" + _encoded(t[0]), t[1]))(_service_account(d)),
-    "service account wrapped": lambda d: (lambda t: (_wrapped(_encoded(t[0]), 76), t[1]))(_service_account(d)),
-    "client key": lambda d: (
-        lambda t: (f"users:\n- user:\n    client-key-data: {_encoded(t[0])}\n", t[1])
-    )(_pem(d, "RSA PRIVATE" + " KEY")),
-    "pem wrapped": lambda d: (lambda t: (_wrapped(_encoded(t[0]), 64), t[1]))(_pem(d, "PRIVATE" + " KEY")),
-    "putty": lambda d: (
-        lambda lines: (
-            "PuTTY-User-Key-File-3: ssh-rsa\nEncryption: none\nPrivate-Lines: 5\n"
-            + "\n".join(lines)
-            + "\nPrivate-MAC: 0a1b2c3d",
-            lines[2],
-        )
-    )(_key_lines(d)),
-    "kubernetes": lambda d: (
-        lambda value: (
-            f"apiVersion: v1\nkind: Secret\nmetadata:\n  name: x\ndata:\n  settings: {_encoded(value)}\n", value
-        )
-    )(word(d, 24)),
+    "service account base64": _changed(_service_account, lambda _, text: "GCP_SA=" + _encoded(text)),
+    "service account wrapped": _changed(_service_account, lambda _, text: _wrapped(_encoded(text), 76)),
+    "client key": _changed(
+        _pem_of("RSA PRIVATE" + " KEY"),
+        lambda _, text: f"users:\n- user:\n    client-key-data: {_encoded(text)}\n",
+    ),
+    "pem wrapped": _changed(_pem_of("PRIVATE" + " KEY"), lambda _, text: _wrapped(_encoded(text), 64)),
+    "putty": _putty,
+    "kubernetes": _object,
 }
 
 
@@ -255,6 +277,11 @@ def samples() -> Iterator[Sample]:
         for _ in range(10):
             text, core = block(dice)
             yield Sample("block", kind, text, core)
+
+
+def _aws_pair(dice: Dice) -> Made:
+    core = word(dice, 40, BASE64)
+    return Made(f"{'AK' + 'IA'}{word(dice, 16, UPPER)}:{core}", core, "AWS_CREDENTIALS")
 
 
 OTHER_PROVIDERS: dict[str, Provider] = {
@@ -291,7 +318,7 @@ OTHER_PROVIDERS: dict[str, Provider] = {
     "oauth": _password("OAUTH_CLIENT_SECRET", 36, URLSAFE),
     "webhook": _password("WEBHOOK_SECRET", 40, HEX),
     "aws temporary": _token("AWS_ACCESS_KEY", "AS" + "IA", 16, string.ascii_uppercase + "234567"),
-    "aws bare": lambda d: (lambda c: Made(f"AKIA{word(d, 16, UPPER)}:{c}", c, "AWS_CREDENTIALS"))(word(d, 40, BASE64)),
+    "aws bare": _aws_pair,
 }
 """Written after the rules."""
 
@@ -304,23 +331,31 @@ OTHER_FORMS: dict[str, Form] = {
     "ssh": lambda _, s: f'ssh host "{s.name}={s.text} python3 train.py"',
     "double quotes": lambda _, s: f'export {s.name}="{s.text}"',
     "process list": lambda _, s: f"root  812  0.0 python3 train.py --{s.name.lower()}={s.text} --steps=10",
-    "gcloud env": lambda _, s: f"gcloud run deploy x --set-env-vars={s.name}={s.text},LANG=C --region us-east5",
+    "gcloud env": lambda _, s: (
+        f"gcloud run deploy x --set-env-vars={s.name}={s.text},LANG=C --region us-east5"
+    ),
     "compose": lambda _, s: f"    environment:\n      - {s.name}={s.text}\n      - LANG=C",
     "yaml quoted": lambda _, s: f"  {s.name.lower()}: '{s.text}'  # rotate",
     "yaml folded": lambda _, s: f"  {s.name.lower()}: >-\n    {s.text}\n  next: 1",
-    "pair with stamps": lambda d, s: f"{_stamp(d)} - name: {s.name}\n{_stamp(d)}   value: \"{s.text}\"",
+    "pair with stamps": lambda d, s: f'{_stamp(d)} - name: {s.name}\n{_stamp(d)}   value: "{s.text}"',
     "json pair": lambda _, s: json.dumps([{"name": s.name, "value": s.text}, {"name": "LANG", "value": "C"}]),
     "json indented": lambda _, s: json.dumps([{"name": s.name, "value": s.text}], indent=2),
-    "headers": lambda _, s: f"headers={{'accept': '*/*', 'authorization': 'Bearer {s.text}', 'user-agent': 'x'}}",
+    "headers": lambda _, s: (
+        f"headers={{'accept': '*/*', 'authorization': 'Bearer {s.text}', 'user-agent': 'x'}}"
+    ),
     "tuple headers": lambda _, s: f"[(b'host', b'h'), (b'authorization', b'Bearer {s.text}')]",
-    "token header": lambda _, s: f"DEBUG urllib3 send: b'GET / HTTP/1.1\\r\\nX-Auth-Token: {s.text}\\r\\n\\r\\n'",
+    "token header": lambda _, s: (
+        f"DEBUG urllib3 send: b'GET / HTTP/1.1\\r\\nX-Auth-Token: {s.text}\\r\\n\\r\\n'"
+    ),
     "cookie": lambda _, s: f"< Set-Cookie: session={s.text}; Path=/; HttpOnly",
     "dataclass": lambda _, s: f"Config(steps=10, {s.name.lower()}='{s.text}', path='/x')",
     "pydantic": lambda _, s: f"{s.name.lower()}=SecretStr('{s.text}') steps=10",
     "pprint": lambda _, s: f"{{'steps': 10,\n '{s.name.lower()}': '{s.text}',\n 'x': 1}}",
     "hydra": lambda _, s: f"  logger:\n    {s.name.lower()}: {s.text}\n    steps: 3",
     "pip": lambda _, s: f"Looking in indexes: https://user:{quote(s.text, safe='')}@pypi.example.com/simple",
-    "git remote": lambda _, s: f"fatal: unable to access 'https://oauth2:{quote(s.text, safe='')}@example.com/r.git/'",
+    "git remote": lambda _, s: (
+        f"fatal: unable to access 'https://oauth2:{quote(s.text, safe='')}@example.com/r.git/'"
+    ),
     "dsn": lambda _, s: f"OperationalError: postgresql://bench:{quote(s.text, safe='')}@db:5432/runs refused",
     "netrc": lambda _, s: f"machine api.example.com\n  login user\n  password {s.text}\n",
     "netrc line": lambda _, s: f"machine api.example.com login user password {s.text}",
@@ -335,20 +370,28 @@ OTHER_FORMS: dict[str, Form] = {
         {"insertId": "a1", "jsonPayload": {"msg": f"env {s.name}={s.text}"}, "severity": "INFO"}
     ),
     "nested json": lambda _, s: json.dumps({"a": json.dumps({"b": json.dumps({s.name.lower(): s.text})})}),
-    "split at ray": lambda d, s: "(pid=812) {}={}\n(pid=812) {}\n(pid=812) done".format(s.name, *_halves(d, s)),
-    "split at compose": lambda d, s: "web_1  | {}: {}\nweb_1  | {}\nweb_1  | done".format(s.name, *_halves(d, s)),
+    "split at ray": lambda d, s: "(pid=812) {}={}\n(pid=812) {}\n(pid=812) done".format(
+        s.name, *_halves(d, s)
+    ),
+    "split at compose": lambda d, s: "web_1  | {}: {}\nweb_1  | {}\nweb_1  | done".format(
+        s.name, *_halves(d, s)
+    ),
     "continued": lambda d, s: "export {}={}\\\n{}\n".format(s.name, *_halves(d, s)),
     "joiner": lambda d, s: "{}: {}\u2060{}".format(s.name, *_halves(d, s)),
     "percent twice": lambda _, s: "u=" + quote(quote(f"{s.name}={s.text}", safe=""), safe=""),
     "byte escapes": lambda _, s: "b'" + "".join(f"\\x{ord(one):02x}" for one in f"{s.name}={s.text}") + "'",
     "decimal entities": lambda _, s: "".join(f"&#{ord(one)};" for one in f"{s.name}={s.text}"),
     "base64 twice": lambda _, s: "x " + _encoded(_encoded(f"{s.name}={s.text}")),
-    "url-safe base64": lambda _, s: "p=" + base64.urlsafe_b64encode(f'{{"{s.name}":"{s.text}"}}'.encode()).decode(),
-    "base64 lines": lambda _, s: _wrapped(_encoded(f"A=1\nexport {s.name}={s.text}\nB=2 and some more\n" * 2), 64),
+    "url-safe base64": lambda _, s: (
+        "p=" + base64.urlsafe_b64encode(f'{{"{s.name}":"{s.text}"}}'.encode()).decode()
+    ),
+    "base64 lines": lambda _, s: _wrapped(
+        _encoded(f"A=1\nexport {s.name}={s.text}\nB=2 and some more\n" * 2), 64
+    ),
     "capital hex": lambda _, s: f"{s.name}={s.text}".encode().hex().upper(),
     "wandb config": lambda _, s: f"wandb: config: {{'lr': 0.1, '{s.name.lower()}': '{s.text}'}}",
     "ini": lambda _, s: f"[default]\n{s.name.lower()} = {s.text}\nregion = us-east-1",
-    "export trace": lambda _, s: f"declare -x {s.name}=\"{s.text}\"",
+    "export trace": lambda _, s: f'declare -x {s.name}="{s.text}"',
     "terraform": lambda _, s: f'  + {s.name.lower()} = "{s.text}"',
     "helm": lambda _, s: f"helm upgrade x ./c --set auth.{_camel(s.name)}={s.text} --wait",
     "spark": lambda _, s: f"spark.hadoop.fs.{s.name.lower().replace('_', '.')}={s.text}",

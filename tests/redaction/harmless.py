@@ -11,7 +11,16 @@ HEX = "0123456789abcdef"
 
 LAYERS = ("decoder.layers_3.mlp.wi_0", "token_embedder", "self_attention.query.kernel", "params.params-key")
 
-PACKAGES = ("jax", "tokenizers", "google-auth", "key-value-store", "secretstorage", "passlib", "PyJWT", "tensorflow-text")
+PACKAGES = (
+    "jax",
+    "tokenizers",
+    "google-auth",
+    "key-value-store",
+    "secretstorage",
+    "passlib",
+    "PyJWT",
+    "tensorflow-text",
+)
 
 
 def _hex(dice: random.Random, length: int) -> str:
@@ -63,7 +72,7 @@ LINES: tuple[Writer, ...] = (
     lambda d: f"Config param tokenizer_path: assets/tokenizer.llama{d.randrange(2, 9)}",
     lambda d: f"Config param num_key_value_heads: {d.randrange(64)}",
     lambda d: f"Config param max_prefill_predict_length: {d.randrange(4096)}",
-    lambda d: "Config param hf_access_token: ",
+    lambda _: "Config param hf_access_token: ",
     lambda d: f"bos_token_id: {d.randrange(150_000)}, eos_token_id={d.randrange(150_000)}, pad_token='<pad>'",
     lambda d: f"{{'token_count': {d.randrange(10**9)}, 'key': '{d.choice(LAYERS)}', 'auth': None}}",
     lambda d: f"jit(train_step)/jvp(TransformerLinenPure)/decoder/layers_{d.randrange(90)}/mlp/dot_general[dimension_numbers]",
