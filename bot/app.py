@@ -37,6 +37,8 @@ from bot.ingest.importer import RunImporter
 from bot.policy.gate import PolicyGate, last_known_guard
 from bot.policy.grants import Policy
 from bot.policy.loader import load_policy, own_places
+from bot.policy.suggest import entry_line
+from bot.policy.wanted import wanted_policy
 from bot.publish.check import CheckOutput, GitHubChecks
 from bot.publish.comment import CommentOutput
 from bot.publish.publisher import Publisher
@@ -193,8 +195,8 @@ def make_app(settings: Settings, pages: PageProcess | None = None) -> Starlette:
     policy = read_policy(settings)
     if settings.policy is None:
         LOG.warning(
-            "POLICY is not set: no repository may have anything read or launched. `maxview policy suggest` "
-            "prints the lines that the repositories served today would need, to sign and to name in POLICY."
+            "POLICY is not set: no repository may have anything read or launched. The lines that the "
+            "repositories served today would need follow; `maxview policy suggest` prints them too."
         )
     database = Database(settings.database_url)
     database.migrate()
@@ -269,6 +271,8 @@ def _assemble(parts: AppParts, pages: PageProcess | None) -> Starlette:
     async def lifespan(_application: Starlette) -> AsyncIterator[None]:
         # Before the first use of a name, so that nobody takes it in between; GitHub may be away.
         tasks = [asyncio.create_task(parts.policy.resolve_names())]
+        if parts.settings.policy is None:
+            tasks.append(asyncio.create_task(_print_wanted_policy(parts)))
         workers.append(_worker(parts, wake))
         workers[0].start()
         cleanup = OrphanCleanup(
@@ -304,6 +308,14 @@ def _assemble(parts: AppParts, pages: PageProcess | None) -> Starlette:
         registry=metrics_registry(parts.database),
         lifespan=lifespan,
     )
+
+
+async def _print_wanted_policy(parts: AppParts) -> None:
+    """Print what an operator has to sign once, for an installation that has no policy yet."""
+    wanted = await wanted_policy(parts.database, parts.github)
+    for entry in wanted.entries:
+        advice = "to grant %s what it asks for, add to repositories: in POLICY: %s"
+        LOG.warning(advice, entry.match, entry_line(entry))
 
 
 def _worker(parts: AppParts, wake: Callable[[], None]) -> Worker:

@@ -14,18 +14,14 @@ from pathlib import Path
 from bot.cli.arguments import one_line_errors
 from bot.cli.server_store import ServerStore, open_database
 from bot.cli.terminal import DIM, GOOD, Screen
-from bot.config import CONFIG_PATH, read_suite
-from bot.domain.repository import Repository
-from bot.errors import InternalError, UserError
+from bot.errors import UserError
 from bot.github.client import GitHubClient
 from bot.policy.grants import LocalJobs, Policy, PolicyEntry, XpkGrant
 from bot.policy.loader import load_policy
-from bot.policy.suggest import entry_line, policy_text, wanted_entry
+from bot.policy.wanted import WantedPolicy, wanted_policy
 from bot.settings import Settings, read_settings
 from bot.storage import policy as stored
-from bot.storage import repositories
 from bot.storage.database import Database
-from bot.storage.repositories import RepositoryRow
 
 EPILOG = """\
 A policy is a YAML file that the setting POLICY of maxview serve names; it is read at the start:
@@ -51,10 +47,6 @@ examples:
   maxview policy suggest > policy.yml     with the settings of maxview serve
   maxview policy forget my-org/my-repo    it was deleted and made again: ask GitHub whose the name is now
 """
-
-READ_CAREFULLY = """\
-# What the repositories served today would need. Sign only what their owners may do: everybody who can push to
-# the default branch of a repository decides what its lines are used for."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -124,52 +116,17 @@ def _xpk_words(grant: XpkGrant) -> str:
 def _suggest(settings: Settings) -> None:
     store = ServerStore(database_url=settings.database_url, data_dir=settings.data_dir)
     with open_database(store) as (_, database):
-        served = [row for row in asyncio.run(database.read(repositories.list_repositories)) if row.active]
-    wanted, remarks = asyncio.run(_wanted_entries(settings, served))
-    print("\n".join((READ_CAREFULLY, *(f"# {remark}" for remark in remarks))))
-    print(policy_text(wanted), end="")
+        print(asyncio.run(_wanted_policy(settings, database)).text, end="")
 
 
-async def _wanted_entries(
-    settings: Settings, served: list[RepositoryRow]
-) -> tuple[list[PolicyEntry], list[str]]:
-    """The entries, and a line for each repository that has none."""
+async def _wanted_policy(settings: Settings, database: Database) -> WantedPolicy:
     github = GitHubClient(
         app_id=settings.app_id, private_key=settings.private_key, api_url=settings.api_url, now=time.time
     )
-    wanted, remarks = [], []
     try:
-        for row in served:
-            found = await _wanted_entry(github, row)
-            if isinstance(found, PolicyEntry):
-                wanted.append(found)
-            else:
-                remarks.append(f"{row.full_name}: {found}")
+        return await wanted_policy(database, github)
     finally:
         await github.aclose()
-    return wanted, remarks
-
-
-async def _wanted_entry(github: GitHubClient, row: RepositoryRow) -> PolicyEntry | str:
-    """What the repository's configuration needs, or why nothing is suggested."""
-    repository = Repository(full_name=row.full_name, installation=row.installation)
-    try:
-        text = await github.file(repository, CONFIG_PATH, row.default_branch or "HEAD")
-    except (UserError, InternalError) as problem:
-        return f"its configuration cannot be read: {_one_line(str(problem))}"
-    if text is None:
-        return f"it has no {CONFIG_PATH}"
-    try:
-        entry = wanted_entry(row.full_name, read_suite(text))
-    except UserError as problem:
-        return f"its configuration is not valid: {_one_line(problem.text)}"
-    return entry if entry_line(entry) else "it asks for nothing that can be granted"
-
-
-def _one_line(text: str) -> str:
-    """A line of a comment, whatever somebody wrote into their file."""
-    line = text.splitlines()[0] if text else ""
-    return "".join(letter if letter.isprintable() else " " for letter in line)
 
 
 def _forget(match: str) -> None:

@@ -174,7 +174,8 @@ class PolicyGate(Struct, kw_only=True):
             self._noted.pop(next(iter(self._noted)))
         line = entry_line(refusal.wanted)
         advice = f"; to grant it, add to repositories: in POLICY: {line}" if line else ""
-        LOG.warning("%s: %s%s", repository, refusal.text, advice)
+        said = "".join(letter if letter.isprintable() else "·" for letter in refusal.text)
+        LOG.warning("%s: %s%s", repository, said, advice)
 
     async def resolve_names(self) -> None:
         """Resolve the policy's owners that the App is installed on; others at their first use."""

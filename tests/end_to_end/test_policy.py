@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from bot.demo.github.git import GitHistory
+from bot.demo.github.payloads import installation_json
 from bot.demo.github.stand_in import StandInGitHub
 from tests.end_to_end.finished_runs import RunWriter, configuration
 from tests.end_to_end.scenes import CONFIGURATION_PATH, served
@@ -95,6 +97,9 @@ def owners(tmp_path: Path) -> Iterator[TwoOwners]:
 
     async def github(scope: Scope, receive: Receive, send: Send) -> None:
         """Each request goes to the GitHub of its owner, by its path or its token."""
+        if scope["path"] == "/app/installations":
+            await JSONResponse([installation_json(one.state) for one in (first, other)])(scope, receive, send)
+            return
         token = dict(scope["headers"]).get(b"authorization", b"").decode().rpartition(" ")[2]
         theirs = "/mallory/" in scope["path"] or scope["path"].startswith("/app/installations/2/")
         chosen = other if theirs or token in other.state.tokens else first
@@ -182,6 +187,15 @@ def test_an_installation_without_a_policy_answers_and_does_nothing_else(owners: 
     assert suggested is not None
     policy = owners.server.folder / "signed.yml"
     policy.write_text(f"version: 1\nrepositories:\n{suggested[1]}\n")
+    owners.server.stop()
+    owners.server.start()
+    owners.server.wait_until(
+        lambda: (
+            "to grant acme/maxtext what it asks for, add to repositories: in POLICY: - {match"
+            in owners.server.log
+        ),
+        "what is served today is suggested at the start",
+    )
     owners.server.stop()
     owners.server.settings["POLICY"] = str(policy)
     owners.server.start()
