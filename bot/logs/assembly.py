@@ -217,6 +217,17 @@ def run_warnings(
     return (*found, *group[-1].warnings)
 
 
+def _joined(segments: list[LogSegment]) -> list[LogSegment]:
+    """The segments, where a run that was resumed behind a banner is one."""
+    joined: list[LogSegment] = []
+    for segment in segments:
+        if joined and segment.resumes(joined[-1]):
+            joined[-1].extend(segment)
+        else:
+            joined.append(segment)
+    return joined
+
+
 RunNames = tuple[str | None, str | None]
 """The names of the workload and of the run."""
 
@@ -231,7 +242,7 @@ def group_attempts(segments: list[LogSegment], end: int | None = None) -> list[l
     groups: list[list[LogSegment]] = []
     names: list[RunNames] = []  # of each group's last attempt
     groups_by_name: dict[tuple[int, str], dict[int, None]] = {}
-    for segment in segments:
+    for segment in _joined(segments):
         if not is_training_run(segment) and (end is None or not is_failed_program(segment, end)):
             continue
         segment.sort_steps()

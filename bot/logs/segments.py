@@ -23,6 +23,7 @@ from bot.logs.rules import (
     LogWarning,
     Match,
     PossibleCause,
+    ProgramBanner,
     ProgramEnded,
     ProgramStarted,
     Quantity,
@@ -173,6 +174,24 @@ class FormatCollector:
             case _:
                 host.add(statement)
 
+    def extend(self, later: "FormatCollector") -> None:
+        """Append what was stated after this by the same run."""
+        self.distinctive_count += later.distinctive_count
+        for kind, values in later.quantities.items():
+            self.quantities.setdefault(kind, {}).update(values)
+        for key, host in later.hosts.items():
+            known = self.hosts.setdefault(key, host)
+            if known is not host:
+                known.series.extend(host.series)
+                for mark in host.marks():
+                    known.add(mark)
+
+    def is_complete(self) -> bool:
+        """Whether the steps of the only host have come to the number that the log states."""
+        expected = self.quantities.get(QuantityKind.EXPECTED_STEPS, {})
+        last = self.hosts[""].series.last if "" in self.hosts else None
+        return last is not None and any(last.step >= n - 1 + self.log_format.first_step for n in expected)
+
     def _add_step(self, host: Host, stated: Step, *, anonymous: bool) -> None:
         step = host.stateful_reader(stated, self.quantities) if host.stateful_reader else stated
         if step is None:
@@ -209,6 +228,7 @@ class LogSegment:
         self.first_causes: list[tuple[PossibleCause, int]] = []
         self.last_causes: deque[tuple[PossibleCause, int]] = deque(maxlen=MAX_CAUSES)
         self.completed = False
+        self.banner = False  # whether a trainer's banner behind other steps begins it
         self._covered = 0  # the byte up to which the text of the last cause reaches
         self.collectors: dict[str, FormatCollector] = {}
 
@@ -247,6 +267,33 @@ class LogSegment:
         """Step lines of all hosts together, and how many of them are kept."""
         series = [host.series for host in self.hosts()]
         return sum(one.steps_seen for one in series), sum(one.steps_kept for one in series)
+
+    def resumes(self, before: "LogSegment") -> bool:
+        """Whether this is the same run, resumed: it goes on behind the step with which the other began."""
+        firsts = [
+            (known.series.first, host.series.first)
+            for name, collector in self.collectors.items()
+            for key, host in collector.hosts.items()
+            if (other := before.collectors.get(name)) and (known := other.hosts.get(key))
+        ]
+        pairs = [(old.step, new.step) for old, new in firsts if old is not None and new is not None]
+        return self.banner and (all(new > old for old, new in pairs) if pairs else not self.steps_seen)
+
+    def extend(self, later: "LogSegment") -> None:
+        """Append what the same run says once it was resumed."""
+        steps = self.steps_seen
+        for cause, seen in later.causes:
+            many = len(self.first_causes) >= MAX_CAUSES
+            (self.last_causes if many else self.first_causes).append((cause, steps + seen))
+        self.exit_codes |= later.exit_codes
+        self.early_stops += later.early_stops
+        self.warnings |= later.warnings
+        self.completed, self.ended = later.completed, later.ended
+        self.frame_marks += later.frame_marks
+        for name, collector in later.collectors.items():
+            known = self.collectors.setdefault(name, collector)
+            if known is not collector:
+                known.extend(collector)
 
     def add(
         self, statement: Statement, prefix: LinePrefix, log_format: LogFormat | None, *, distinctive: bool
@@ -330,6 +377,13 @@ class RunSplitter:
         if isinstance(statement, ClaimedCommits | ProgramStarted):
             self.version += 1
         match statement:
+            case ProgramBanner():
+                if log_format and self._has_trained(log_format):
+                    self._split(banner=True)
+                return
+            case Step() if log_format and self._begins_again(statement, log_format):
+                self._split(banner=False)
+                self._carry_over(log_format)
             case ClaimedCommits(commits=(only,)):
                 self._next_commit = only
                 return
@@ -354,6 +408,39 @@ class RunSplitter:
         self._earlier = over, seen, kept
         more = self.segments[-1].step_counts()
         return seen + more[0], kept + more[1]
+
+    def _split(self, *, banner: bool) -> None:
+        """Begin another segment where a trainer starts anew."""
+        if len(self.segments) < MAX_SEGMENTS:
+            self.version += 1
+            self.segments.append(LogSegment())
+            self.segments[-1].banner = banner
+
+    def _has_trained(self, log_format: LogFormat) -> bool:
+        """Whether a trainer of this format has printed steps since the last start."""
+        collector = self.segments[-1].collectors.get(log_format.name)
+        hosts = collector.hosts.values() if collector and not self.segments[-1].framed else ()
+        return any(host.series.steps_seen for host in hosts)
+
+    def _carry_over(self, log_format: LogFormat) -> None:
+        """Keep the number of steps that was stated last: in front of the first step, it is the new run's."""
+        before, current = self.segments[-2:]
+        stated = before.collectors[log_format.name].quantities.get(QuantityKind.EXPECTED_STEPS)
+        if stated:
+            collector = current.collectors[log_format.name] = FormatCollector(log_format)
+            collector.quantities[QuantityKind.EXPECTED_STEPS] = {list(stated)[-1]: None}
+
+    def _begins_again(self, step: Step, log_format: LogFormat) -> bool:
+        """Whether another run begins with this step: it is the first one again, behind a whole run."""
+        current = self.segments[-1]
+        if log_format.per_host or log_format.stateful_reader or current.framed:
+            return False
+        collector = current.collectors.get(log_format.name)
+        series = collector.hosts[""].series if collector and "" in collector.hosts else None
+        if collector is None or series is None or series.first is None or series.last is None or series.back:
+            return False
+        whole = current.completed or collector.is_complete()
+        return whole and step.step <= series.first.step < series.last.step
 
     def _start(self, started: ProgramStarted, host: str) -> None:
         current = self.segments[-1]

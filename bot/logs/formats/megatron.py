@@ -18,6 +18,7 @@ from bot.logs.rules import (
     LiteralRule,
     LogWarning,
     Match,
+    ProgramBanner,
     Quantity,
     QuantityKind,
     Statement,
@@ -57,6 +58,9 @@ AVERAGE_SECONDS = "average_seconds"
 # setting training iterations to 171661
 _ITERATIONS = re.compile(r"setting training iterations to (?P<count>\d{1,12})\b")
 
+# using world size: 8, data-parallel size: 1, ...      using world size: 16, data-parallel-size: 4, ...
+_BANNER = re.compile(r"using world size: \d{1,9}, data-parallel[ -]size: \d")
+
 # Total number of parameters in billions: 0.91
 _PARAMETERS = re.compile(r"parameters in billions: (?P<count>\d{1,9}(?:\.\d{1,24})?)")
 
@@ -68,6 +72,11 @@ _AT_ITERATION = re.compile(r"[^|\n]{0,60}?iteration +(?P<step>\d{1,12})\b")
 
 # primus launcher exited with code 1
 _EXIT_CODE = re.compile(r"launcher exited with code (?P<code>\d{1,3})\b")
+
+
+def _banner(match: Match) -> Iterator[Statement]:
+    if _BANNER.match(match.text):
+        yield ProgramBanner()
 
 
 def _iteration(match: Match) -> Iterator[Statement]:
@@ -185,6 +194,7 @@ MEGATRON = (
         distinctive=True,
         lead=r"iteration +\d{1,12}/ *\d{1,12} \|[ \t]{0,4}",
     ),
+    LiteralRule(literal=b"using world size: ", read=_banner),
     LiteralRule(literal=b"setting training iterations to ", read=_iterations, distinctive=True),
     LiteralRule(
         literal=b"parameters in billions: ", read=_parameter_count, distinctive=True, repeat_bytes=80
