@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from contextvars import copy_context
 
 import pytest
 from starlette.applications import Starlette
@@ -15,6 +16,8 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Message
 
+from bot.logs.reader import read_log
+from bot.verdict.measure import measure
 from bot.web import throttle
 from bot.web.auth.visitor import PermissionCache, Visitor
 from bot.web.throttle import (
@@ -29,6 +32,8 @@ from bot.web.throttle import (
     check_abandoned,
     reader_of,
 )
+from tests.log_writers.maxtext import maxtext_log
+from tests.web.site_under_test import PUBLIC, SiteUnderTest
 
 
 class Clock:
@@ -270,6 +275,25 @@ def test_work_ends_when_its_reader_leaves() -> None:
         assert (await site.get("/quick"))[0] == 200
 
     run(scene)
+
+
+@pytest.mark.parametrize(
+    "path", ["/runs/a/log/search?q=step", f"/{PUBLIC}/compare-logs?base=a&head=b"], ids=["search", "compare"]
+)
+def test_search_and_comparison_end_when_nobody_waits(site: SiteUnderTest, path: str) -> None:
+    """The dearest pages look after each piece of their work."""
+    text = maxtext_log().encode()
+    (log,) = read_log([text], "file:a.log")
+    for name in ("a", "b"):
+        site.add_run(name, text, measured=measure(log))
+    assert site.get(path).status_code == 200
+
+    def ask() -> None:
+        throttle._ABANDONED.set(lambda: True)
+        site.get(path)
+
+    with pytest.raises(AbandonedError):
+        copy_context().run(ask)
 
 
 def test_a_page_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from bot.web.log_viewer.masks import mask, names_pattern, printed_at, without_st
 from bot.web.log_viewer.source import Logs, LogSource
 from bot.web.log_viewer.view import read_span, redacted_lines
 from bot.web.log_viewer.window import MAX_PIECE_BYTES, LogMarkKind, log_lines, log_marks
+from bot.web.throttle import check_abandoned
 
 OPENING = "what comes before the first event"
 
@@ -217,6 +218,7 @@ def compare_logs(base: LogSide, head: LogSide, logs: Logs, first: int) -> LogCom
     found = pair_sections(log_sections(base.run), log_sections(head.run))
     shown: list[SectionView] = []
     for pair in found[first : first + SECTIONS_PER_PAGE]:
+        check_abandoned()
         opened = sum(one.open for one in shown)
         shown.append(_section_view(pair, base, head, logs, may_open=opened < MAX_OPEN_SECTIONS))
     return LogComparison(

@@ -18,6 +18,7 @@ from bot.web.log_viewer.redaction import LEAD_CHARACTERS, Redaction
 from bot.web.log_viewer.source import LogSource
 from bot.web.log_viewer.view import redacted_lines
 from bot.web.log_viewer.window import LOOK_BACK, LogLine, LogSpan, log_lines
+from bot.web.throttle import check_abandoned
 
 MAX_QUERY_LENGTH = 200
 
@@ -211,6 +212,7 @@ def search_log(
             _redacted_hits(chunk, query, at) if hidden else _stored_hits(chunk, query, at, redacts=redacts)
         )
         for hit, place in found:
+            check_abandoned()
             hits += [hit] if hit else []
             at = place
             if len(hits) >= MAX_HITS or clock() >= until:
