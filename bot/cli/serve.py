@@ -11,17 +11,21 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from ipaddress import ip_network
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
 from bot.cli.protection import protect_process
 from bot.errors import UserError
 from bot.settings import SETTINGS, Settings, read_settings
+
+if TYPE_CHECKING:
+    import uvicorn
 
 SHUTDOWN_SECONDS = 2
 """Open requests get this long at SIGTERM; log streams are cut then."""
@@ -66,7 +70,6 @@ def serve(settings: Settings) -> None:
     import uvicorn  # noqa: PLC0415 - only a server needs it
 
     from bot.app import make_app  # noqa: PLC0415 - the other commands start faster without it
-    from bot.server.connections import ConnectionTable, LimitedProtocol  # noqa: PLC0415 - as above
     from bot.server.page_process import PageProcess  # noqa: PLC0415 - as above
 
     try:
@@ -83,19 +86,28 @@ def serve(settings: Settings) -> None:
         pages = PageProcess(
             (sys.executable, "-m", "bot.cli.page_server"), encode_for_pages(settings), _other_variables()
         )
-        table = ConnectionTable([ip_network(text) for text in settings.trusted_proxies])
-        config = uvicorn.Config(
-            make_app(settings, pages),
-            http=cast("type[asyncio.Protocol]", partial(LimitedProtocol, table=table)),
-            ws="none",
-            log_config=None,
-            access_log=False,
-            proxy_headers=bool(settings.trusted_proxies),
-            forwarded_allow_ips=list(settings.trusted_proxies),
-            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-            server_header=False,
-        )
+        config = server_config(settings, make_app(settings, pages))
         uvicorn.Server(config).run(sockets=[server_socket])
+
+
+def server_config(settings: Settings, application: "Callable[..., Awaitable[None]]") -> "uvicorn.Config":
+    """How the server runs: connections within limits, and proxies that the operator named believed."""
+    import uvicorn  # noqa: PLC0415 - only a server needs it
+
+    from bot.server.connections import ConnectionTable, LimitedProtocol  # noqa: PLC0415 - as above
+
+    table = ConnectionTable([ip_network(text) for text in settings.trusted_proxies])
+    return uvicorn.Config(
+        application,
+        http=cast("type[asyncio.Protocol]", partial(LimitedProtocol, table=table)),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=list(settings.trusted_proxies),
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        server_header=False,
+    )
 
 
 def encode_for_pages(settings: Settings) -> bytes:
