@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -79,9 +80,11 @@ async def _wait_for_reports(
             if stage.server.poll() is not None:
                 raise UserError(f"the server ended before it had answered; see {stage.log}")
             for number in titles:
-                answer = await client.get(f"{stage.url}/api/v1/{FULL_NAME}/pull/{number}")
-                if answer.status_code == httpx.codes.OK:
-                    reports[number] = answer.json()
+                # On a busy machine a page may come late, or its process may be started anew: ask again.
+                with suppress(httpx.TransportError):
+                    answer = await client.get(f"{stage.url}/api/v1/{FULL_NAME}/pull/{number}")
+                    if answer.status_code == httpx.codes.OK:
+                        reports[number] = answer.json()
             progress = [
                 _scenario_progress(stage, number, titles[number], reports.get(number)) for number in titles
             ]

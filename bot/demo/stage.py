@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from msgspec import Struct
 
 from bot.clusters.interface import Isolation
+from bot.clusters.local.cluster import LocalCluster
 from bot.clusters.local.sandbox import sandbox_problem
 from bot.demo.github.git import GitHistory
 from bot.demo.github.stand_in import StandInGitHub
@@ -93,6 +94,7 @@ async def running_stage(folder: Path) -> AsyncIterator[Stage]:
             yield Stage(github=github, repository=repository, url=url, server=server, log=log)
         finally:
             await asyncio.to_thread(_stop_server, server)
+            await _end_jobs(LocalCluster(folder / "data" / "cluster", grace_seconds=0.0))
 
 
 @asynccontextmanager
@@ -160,6 +162,12 @@ def _stop_server(server: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         server.kill()
         server.wait()
+
+
+async def _end_jobs(cluster: LocalCluster) -> None:
+    """End the jobs that still run: they would outlive the server."""
+    for name in sorted(await cluster.names()):
+        await cluster.delete(name)
 
 
 def _private_key() -> str:
