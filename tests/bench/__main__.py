@@ -1,4 +1,4 @@
-"""`make bench`, or `python -m tests.bench [--quick] [--keep] [--only scan|webhook|pages|logs]`.
+"""`make bench`, or `python -m tests.bench [--quick] [--keep] [--only scan|webhook|pages|logs|redaction]`.
 
 In:  options. Out: tables on standard output. Times depend on the machine; read the ratios.
 """
@@ -7,7 +7,7 @@ import argparse
 import platform
 from pathlib import Path
 
-from tests.bench import acknowledging, paging, scanning, viewing
+from tests.bench import acknowledging, paging, redacting, scanning, viewing
 
 FOLDER = Path(".cache") / "bench"
 
@@ -31,13 +31,17 @@ def main() -> None:
         paging.compare()
     if asked.only in {None, "logs"}:
         viewing.compare(FOLDER, keep=asked.keep)
+    if asked.only in {None, "redaction"}:
+        redacting.compare(FOLDER)
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="logs of 100 MB only")
     parser.add_argument("--keep", action="store_true", help=f"leave the logs in {FOLDER}")
-    parser.add_argument("--only", choices=("scan", "webhook", "pages", "logs"), help="one part of it")
+    parser.add_argument(
+        "--only", choices=("scan", "webhook", "pages", "logs", "redaction"), help="one part of it"
+    )
     return parser.parse_args()
 
 
