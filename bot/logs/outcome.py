@@ -141,6 +141,8 @@ def _expected_steps(
         stated.append(int(epochs * per_epoch))
     if fitting := [count for count in stated if count >= least]:
         return fitting[0]
+    if (written := _steps_by_metrics_files(collector)) is not None and written >= least:
+        return written
     interval = first_quantity(collector.quantities, QuantityKind.SAVE_INTERVAL)
     saves = [
         mark.step for mark in marks if mark.kind is MarkKind.CHECKPOINT_STARTED and mark.step is not None
@@ -149,6 +151,19 @@ def _expected_steps(
         return None
     final = max(saves)
     return final + 1 if final >= max(last, 1) and final % int(interval) else None
+
+
+def _steps_by_metrics_files(collector: FormatCollector) -> int | None:
+    """The number of steps that a file of metrics shows which was written before its period was over.
+
+    MaxText writes one at the end of every period, and one at the last step.
+    """
+    written = sorted(int(step) for step in collector.quantities.get(QuantityKind.METRICS_WRITTEN_TO, ()))
+    stated = first_quantity(collector.quantities, QuantityKind.LOG_PERIOD)
+    period = int(stated) if stated else written[0] + 1 if len(written) > 1 else None
+    if not written or not period or (written[-1] + 1) % period == 0:
+        return None
+    return written[-1] + 1
 
 
 def _cause(segment: LogSegment) -> PossibleCause | None:

@@ -49,6 +49,8 @@ class QuantityKind(StrEnum):
     SAMPLES_PER_STEP = "samples_per_step"
     TOKENS_PER_SAMPLE = "tokens_per_sample"
     EPOCHS = "epochs"
+    LOG_PERIOD = "log_period"
+    METRICS_WRITTEN_TO = "metrics_written_to"
     STATED_MEAN_SECONDS = "stated_mean_seconds"
 
 

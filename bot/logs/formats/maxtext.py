@@ -36,6 +36,12 @@ _PAIR = re.compile(
     re.IGNORECASE,
 )
 
+# , live slice count: {0, 1}, TFLOP/s/device: 59.366: a value that is no number hides none behind it
+_OTHER_PAIR = re.compile(
+    r",[ \t]{0,4}[A-Za-z][\w./-]{0,60}(?: [a-z]{1,12}){0,2}: (?:\{[^{}\n]{0,80}\}|\[[^\[\]\n]{0,80}\]"
+    r"|[A-Za-z_]\w{0,40})(?=, [A-Za-z][\w./-]{0,60}(?: [a-z]{1,12}){0,2}: )"
+)
+
 _PRINTED_DECIMALS = 3
 """Decimals that MaxText prints. A number with fewer at the end of a log was cut."""
 
@@ -52,6 +58,8 @@ class RecordNumbers(Struct, frozen=True):
 def number_spans(text: str, start: int) -> Iterator[tuple[str, int, int]]:
     """The names and spans of the numbers that `read_numbers` finds."""
     for name in read_numbers(text, start).pairs:
+        while not _PAIR.match(text, start) and (skipped := _OTHER_PAIR.match(text, start)):
+            start = skipped.end()
         if found := _PAIR.match(text, start):
             yield name, found.start("value"), found.end("value")
             start = found.end()
@@ -61,7 +69,12 @@ def read_numbers(text: str, start: int) -> RecordNumbers:
     """The `, name: number` pairs of `text` from `start` on, as far as they follow each other."""
     pairs: dict[str, float] = {}
     end, cut = start, False
-    while (found := _PAIR.match(text, end)) and found["name"] not in pairs:
+    while found := _PAIR.match(text, end) or _OTHER_PAIR.match(text, end):
+        if "value" not in found.groupdict():
+            end = found.end()
+            continue
+        if found["name"] in pairs:
+            break
         value = found["value"]
         pairs[found["name"]] = parse_number(value)
         end = found.end()
@@ -309,7 +322,7 @@ _NOT_A_NAME_BEFORE = re.compile(r"[\w.-]\Z")
 
 # Config param dtype: bfloat16      quantization=int8
 _SETTING = re.compile(
-    r"(?P<name>steps|run_name|dtype|quantization)[\"']?(?:=|: )[\"']?(?P<value>[\w.-]{0,200})"
+    r"(?P<name>steps|log_period|run_name|dtype|quantization)[\"']?(?:=|: )[\"']?(?P<value>[\w.-]{0,200})"
 )
 
 MAX_STEPS = 10**9 - 1
@@ -375,6 +388,16 @@ def _steps_setting(match: Match) -> Iterator[Statement]:
         yield Quantity(kind=QuantityKind.EXPECTED_STEPS, value=float(found["count"]))
 
 
+# File metrics_step_000000_to_step_000009.txt moved successfully!
+_METRICS_FILE = re.compile(r"metrics_step_\d{1,12}_to_step_(?P<last>\d{1,12})\.txt moved successfully")
+
+
+def _metrics_file(match: Match) -> Iterator[Statement]:
+    """A file of metrics was written: at the end of every period, and at the last step."""
+    if found := _METRICS_FILE.match(match.text):
+        yield Quantity(kind=QuantityKind.METRICS_WRITTEN_TO, value=float(found["last"]))
+
+
 def _config_param(match: Match) -> Iterator[Statement]:
     found = _SETTING.match(match.text, len("Config param "))
     if found is None:
@@ -382,6 +405,8 @@ def _config_param(match: Match) -> Iterator[Statement]:
     match found["name"], found["value"]:
         case "steps", value if value.isdecimal() and 0 < int(value) <= MAX_STEPS:
             yield Quantity(kind=QuantityKind.EXPECTED_STEPS, value=float(value))
+        case "log_period", value if value.isdecimal() and 0 < int(value) <= MAX_STEPS:
+            yield Quantity(kind=QuantityKind.LOG_PERIOD, value=float(value))
         case "run_name", value if value not in _UNSET_VALUES:
             yield Environment(run_name=value)
         case "dtype", value if value:
@@ -418,6 +443,7 @@ _SETUP = (
     LiteralRule(literal=b"/tensorboard", read=_run_path, repeat_bytes=12),
     LiteralRule(literal=b"run_name", read=_run_name, repeat_bytes=216),
     LiteralRule(literal=b"Config param ", read=_config_param),
+    LiteralRule(literal=b"metrics_step_", read=_metrics_file),
     LiteralRule(literal=b"steps=", read=_steps_setting, repeat_bytes=20),
     LiteralRule(literal=b"quantization=", read=_quantization, repeat_bytes=215),
     LiteralRule(literal=b"Logical: bfloat16", read=_activation_dtype, repeat_bytes=17),

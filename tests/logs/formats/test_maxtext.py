@@ -1,9 +1,11 @@
 """Step lines: every form, what is glued to them, what is cut off, and very many of them."""
 
+import re
+
 import pytest
 from msgspec.structs import replace
 
-from bot.logs.facts import MarkKind, RunLog, Step, StepKind
+from bot.logs.facts import MarkKind, OutcomeState, RunLog, Step, StepKind
 from bot.logs.reader import read_log
 from tests.log_writers.maxtext import maxtext_log
 
@@ -124,3 +126,41 @@ def test_a_step_number_that_no_training_has_is_left_out_with_a_warning() -> None
     assert (
         "A step line whose step number has more than 12 digits was left out: no training has as many steps.",
     ) == run.warnings
+
+
+@pytest.mark.parametrize("slices", ["2", "16", "{0, 1}", "[0, 1]", "None"])
+def test_an_elastic_runs_rates_are_read_behind_its_slices(slices: str) -> None:
+    """Whatever stands between the seconds and the rates."""
+    plain = maxtext_log(steps=12)
+    elastic = re.sub(r"(ompleted step: \d+, seconds: [\d.]+)", rf"\1, live slice count: {slices}", plain)
+    (one,), (other,) = read_log([plain.encode()], "x"), read_log([elastic.encode()], "x")
+    assert [(s.seconds, s.tflops_per_device, s.tokens_per_device, s.loss) for s in one.steps] == [
+        (s.seconds, s.tflops_per_device, s.tokens_per_device, s.loss) for s in other.steps
+    ]
+
+
+def _metrics(steps: int, *files: tuple[int, int], period: int | None = None) -> str:
+    """JSON lines of metrics, and what the program says of the files that it wrote."""
+    record = '{{"learning/loss": {}, "perf/step_time_seconds": 0.5, "step": {}.0, "run_name": "x"}}\n'
+    lines = [record.format(9.0 - 0.1 * n, n) for n in range(steps)]
+    lines += [
+        f"File metrics_step_{first:06}_to_step_{last:06}.txt moved successfully!\n" for first, last in files
+    ]
+    return (f"Config param log_period: {period}\n" if period else "") + "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        (_metrics(10), OutcomeState.INCOMPLETE),
+        (_metrics(10, (0, 9), period=100), OutcomeState.SUCCEEDED),
+        (_metrics(10, (0, 9), period=10), OutcomeState.INCOMPLETE),
+        (_metrics(13, (0, 4), (5, 9), (10, 12)), OutcomeState.SUCCEEDED),
+        (_metrics(10, (0, 4), (5, 9)), OutcomeState.INCOMPLETE),
+        (_metrics(9, (0, 9), period=100), OutcomeState.INCOMPLETE),
+    ],
+)
+def test_metrics_are_complete_where_a_file_ends_before_its_period(text: str, state: OutcomeState) -> None:
+    """MaxText writes one at the end of every period, and one at the last step."""
+    (run,) = read_log([text.encode()], "x")
+    assert state is run.outcome.state
