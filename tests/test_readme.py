@@ -1,5 +1,6 @@
 """What the README claims, held against the program."""
 
+import math
 import re
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from bot.report.check import CONCLUSIONS, CheckOutcome
 from bot.report.comment import help_text
 from bot.settings import SETTINGS
 from bot.storage import rate_limit
-from bot.verdict import noise, timing, timing_decision
+from bot.verdict import noise, thresholds, timing, timing_decision
 from bot.verdict.judgement import Margins
 from bot.web.api.openapi import OPERATIONS
 from bot.webhooks.events import USED_EVENTS
@@ -42,9 +43,12 @@ def test_the_thresholds_in_the_readme_are_the_ones_used() -> None:
     """Each figure in the table is the constant's own."""
     margins = Margins()
     expected = {
-        "level of a report": f"{timing_decision.REPORT_ALPHA:.0%}",
-        "level with main's history": f"{timing_decision.REPORT_ALPHA_WITH_HISTORY:.1%}",
-        "later looks": f"{timing_decision.LATER_LOOKS_SHARE:.0%} of that",
+        "level of a report": f"{thresholds.REPORT_ALPHA:.0%}",
+        "level with main's history": f"{thresholds.REPORT_ALPHA_WITH_HISTORY:.1%}",
+        "later looks": f"{thresholds.LOOKS.later:.0%} of that",
+        "screen": f"{thresholds.SCREEN_ALPHA:.0%}",
+        "confirmed by": f"{thresholds.CONFIRMED_RUNS} runs",
+        "beyond any glitch": f"{math.expm1(thresholds.BEYOND_GLITCHES):.0%}",
         "practical margin": f"{margins.practical_percent:.0f} %",
         "equivalence margin": f"{margins.equivalence_percent:.0f} %",
         "default noise, TPU": f"{noise.TPU_SD:.1%}",

@@ -82,7 +82,7 @@ def main(args: argparse.Namespace) -> int:
     past, notes = earlier_runs(args.history, base)
     for note in notes:
         print(printable(f"maxview: {note}"), file=sys.stderr)
-    comparison = compare(base, head, history=[run.seconds for run in past])
+    comparison = compare(base, head, history=past)
     if not args.explain:
         comparison = replace(comparison, explanation=None)
     red = args.fail_on_regression and comparison.verdict in RED_VERDICTS
@@ -161,7 +161,7 @@ def earlier_runs(
         if reason is not None:
             notes.append(f"{names[runs.index(run)]} is not in the history: {reason}")
         elif run.measurements.steady.seconds is not None:
-            kept.append(PastRun(seconds=run.measurements.steady.seconds, started=_start_time(run)))
+            kept.append(_past_run(run, run.measurements.steady.seconds))
     return _oldest_first(kept), tuple(notes)
 
 
@@ -197,6 +197,11 @@ def _start_time(run: MeasuredRun) -> float | None:
     if mark is not None and mark.time is not None:
         return mark.time
     return next((step.time for step in run.log.steps if step.time is not None), None)
+
+
+def _past_run(run: MeasuredRun, seconds: float) -> PastRun:
+    loop = run.measurements.loop
+    return PastRun(seconds=seconds, started=_start_time(run), loop=loop.seconds if loop else None)
 
 
 def _oldest_first(runs: Sequence[PastRun]) -> tuple[PastRun, ...]:

@@ -53,7 +53,7 @@ from bot.verdict.judgement import (
 )
 from bot.verdict.metrics import METRICS_BY_KEY, Better, Judging
 from bot.verdict.statistics import normal_quantile
-from bot.verdict.timing_decision import EQUIVALENCE_ALPHA, as_percent, look_alpha
+from bot.verdict.thresholds import EQUIVALENCE_ALPHA, as_percent, look_alpha
 
 WARNING = "⚠️"  # news that the state of a row does not show
 
@@ -96,6 +96,7 @@ STATES: dict[RowState, StateWords] = {
     RowState.NEW_FAILURE: _state("❌", "new failure", 85, Severity.RED, "done", "person"),
     RowState.NOT_COMPARABLE: _state("⚠️", "not comparable", 70, Severity.UNFAIR, "done", "person"),
     RowState.NOT_LIKE_FOR_LIKE: _state("⚠️", "not like for like", 65, Severity.UNFAIR, "done", "person"),
+    RowState.CONFIRMING: _state("🟠", "confirming", 62, Severity.UNSETTLED, "done", "person"),
     RowState.INCONCLUSIVE: _state("🟡", "inconclusive", 60, Severity.UNSETTLED, "done", "person"),
     RowState.LOST: _state("🔁", "lost by the cluster", 55, Severity.UNSETTLED, "person"),
     RowState.NO_BASELINE: _state("⚪", "no baseline", 50, Severity.UNSETTLED, "done", "person"),
@@ -296,7 +297,14 @@ _LOSS_WORDS = {
 _CHANGED_LOSS = frozenset({LossVerdict.DIFFERENT_START, LossVerdict.DRIFTED, LossVerdict.DIVERGED})
 
 JUDGED_STATES = frozenset(
-    {RowState.SAME, RowState.FASTER, RowState.SLOWER, RowState.INCONCLUSIVE, RowState.FIXED}
+    {
+        RowState.SAME,
+        RowState.FASTER,
+        RowState.SLOWER,
+        RowState.CONFIRMING,
+        RowState.INCONCLUSIVE,
+        RowState.FIXED,
+    }
 )
 """States whose figures may be news; in other states figures are not judged, or the state says it."""
 

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.domain.case_key import CaseKey
-from bot.domain.run import BaselineChoice, RunRecord, RunState
+from bot.domain.run import BaselineChoice, RunOrigin, RunRecord, RunState
 from bot.report.assess import failure_novelty, with_acknowledgements
 from bot.report.model import (
     Baseline,
@@ -31,9 +32,12 @@ from bot.report.wording import days_words
 from bot.verdict.comparability import ComparisonAxis, OutcomeClass, side_outcome
 from bot.verdict.compare import compare, is_comparable
 from bot.verdict.judgement import Comparison, MeasuredRun, Verdict
-from bot.verdict.noise import noise_history
+from bot.verdict.noise import NoisePrior, noise_history, noise_prior
+from bot.verdict.submissions import cluster_spans
 
-TIMED_VERDICTS = frozenset({Verdict.SAME, Verdict.FASTER, Verdict.SLOWER, Verdict.INCONCLUSIVE})
+TIMED_VERDICTS = frozenset(
+    {Verdict.SAME, Verdict.FASTER, Verdict.SLOWER, Verdict.CONFIRMING, Verdict.INCONCLUSIVE}
+)
 """Verdicts that rest on noisy times. They wait until every run of the round is in: stopping at the first run
 that decides would raise the error rate."""
 
@@ -50,9 +54,11 @@ def build_report(
 ) -> BuiltReport:
     """Compare every case; runs without an entry in `measured` are ignored."""
     sides = [take_sides(case, measured) for case in cases]
+    priors = noise_priors(sides)
     comparable = max(1, sum(bool(s.base and s.head) and is_comparable(s.base, s.head) for s in sides))
     rows = with_acknowledgements(
-        [_case_row(one, request, comparable) for one in sides], request.acknowledgements
+        [_case_row(one, request, comparable, _prior_of(one, priors)) for one in sides],
+        request.acknowledgements,
     )
     report = Report(
         repository=request.pull.repository,
@@ -64,7 +70,7 @@ def build_report(
         merge_base=request.merge_base,
         made_at=request.made_at,
         rows=rows,
-        parity=parity_rows(sides, request),
+        parity=parity_rows(sides, request, priors),
         skipped=request.skipped,
         commands=request.commands,
         labels=request.labels,
@@ -86,13 +92,55 @@ def _has_look(sides: CaseSides) -> bool:
 
 def take_sides(case: CaseRuns, measured: Mapping[str, MeasuredRun]) -> CaseSides:
     """The case with its measurements; runs without measurements are ignored."""
-    base = _measured_runs(case.base.runs, measured)
-    head = _measured_runs(case.head.runs, measured)
+    base = measured_runs(case.base.runs, measured)
+    head = measured_runs(case.head.runs, measured)
     return CaseSides(case, base, head, _next_look(case, _runs_digest(case, measured)))
 
 
-def _measured_runs(runs: Sequence[RunRecord], measured: Mapping[str, MeasuredRun]) -> tuple[MeasuredRun, ...]:
-    return tuple(measured[run.id] for run in runs if run.id in measured)
+def measured_runs(runs: Sequence[RunRecord], measured: Mapping[str, MeasuredRun]) -> tuple[MeasuredRun, ...]:
+    """The runs that were measured, each with its submission."""
+    known = [run for run in runs if run.id in measured]
+    return tuple(
+        replace(measured[run.id], submission=measured[run.id].submission or name)
+        for run, name in zip(known, run_submissions(known), strict=True)
+    )
+
+
+def run_submissions(runs: Sequence[RunRecord]) -> tuple[str | None, ...]:
+    """Name what each run was submitted with: a launch is a submission of its own, and found runs belong
+    together where their folders tell about the same start. None: only the log can tell."""
+    found = [run.started if run.origin is RunOrigin.FOUND else None for run in runs]
+    clusters = cluster_spans([None if start is None else (start, start) for start in found])
+    return tuple(
+        f"launch {run.id}"
+        if run.origin is RunOrigin.LAUNCHED
+        else (None if cluster is None else f"start {cluster}")
+        for run, cluster in zip(runs, clusters, strict=True)
+    )
+
+
+Priors = Mapping[str, NoisePrior | None]
+"""What the cases of a report on one device say together of the noise, by the device's name."""
+
+
+def noise_priors(sides: Sequence[CaseSides]) -> Priors:
+    """Pool the noise of the cases of each device."""
+    histories: dict[str, list[Sequence[float]]] = {}
+    for one in sides:
+        if (device := _device(one)) is not None and one.runs.history:
+            histories.setdefault(device, []).append([run.seconds for run in one.runs.history])
+    return {device: noise_prior(found) for device, found in histories.items()}
+
+
+def _prior_of(sides: CaseSides, priors: Priors) -> NoisePrior | None:
+    device = _device(sides)
+    return None if device is None else priors.get(device)
+
+
+def _device(sides: CaseSides) -> str | None:
+    """The device that the runs of a case name; None where they name none, or several."""
+    kinds = {run.log.environment.device_kind for run in (*sides.base, *sides.head)}
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 def _runs_digest(case: CaseRuns, measured: Mapping[str, MeasuredRun]) -> str:
@@ -115,14 +163,17 @@ def _next_look(case: CaseRuns, runs: str) -> InterimLook:
     return InterimLook(look=before.look + 1, runs=runs)
 
 
-def _case_row(sides: CaseSides, request: ReportRequest, comparable: int) -> CaseReport:
+def _case_row(
+    sides: CaseSides, request: ReportRequest, comparable: int, prior: NoisePrior | None
+) -> CaseReport:
     runs = sides.runs
     comparison = None
     if sides.head:
         comparison = compare(
             sides.base,
             sides.head,
-            history=[run.seconds for run in runs.history],
+            history=runs.history,
+            prior=prior,
             comparable_cases=comparable,
             margins=request.margins,
             base_commit=runs.base.sha,
@@ -263,7 +314,9 @@ class _VariantPair(Struct, frozen=True):
     two: CaseSides
 
 
-def parity_rows(sides: Sequence[CaseSides], request: ReportRequest) -> tuple[ParityRow, ...]:
+def parity_rows(
+    sides: Sequence[CaseSides], request: ReportRequest, priors: Priors | None = None
+) -> tuple[ParityRow, ...]:
     """The first two variants of the configuration, case by case; empty while the head has no run."""
     if not request.compares_variants or len(request.variants) < 2:
         return ()
@@ -280,17 +333,18 @@ def parity_rows(sides: Sequence[CaseSides], request: ReportRequest) -> tuple[Par
         bool(pair.one.head and pair.two.head) and is_comparable(pair.one.head, pair.two.head)
         for pair in pairs
     )
-    return tuple(_parity_row(pair, request, max(comparable, 1)) for pair in pairs)
+    return tuple(_parity_row(pair, request, max(comparable, 1), priors or {}) for pair in pairs)
 
 
-def _parity_row(pair: _VariantPair, request: ReportRequest, comparable: int) -> ParityRow:
+def _parity_row(pair: _VariantPair, request: ReportRequest, comparable: int, priors: Priors) -> ParityRow:
     one, two = pair.one, pair.two
     comparison = None
     if one.head and two.head:
         comparison = compare(
             one.head,
             two.head,
-            history=[run.seconds for run in one.runs.history],
+            history=one.runs.history,
+            prior=_prior_of(one, priors),
             comparable_cases=comparable,
             margins=request.margins,
             base_commit=request.pull.head_sha if one.runs.head.commit_recorded else None,

@@ -30,6 +30,7 @@ from bot.report.wording import (
     NO_VALUE,
     counted,
     duration_words,
+    loop_phase_words,
     moment_words,
     percent_ceiling,
     run_counts,
@@ -37,6 +38,7 @@ from bot.report.wording import (
     significant,
     significant_pair,
     unsigned_percent,
+    wanted_runs_words,
 )
 from bot.verdict.judgement import (
     Caveat,
@@ -45,6 +47,7 @@ from bot.verdict.judgement import (
     MeasuredRun,
     MetricRow,
     TimingDecision,
+    TimingMeasure,
     TimingVerdict,
     Verdict,
 )
@@ -190,7 +193,7 @@ def steady_cell(row: CaseReport, detail: DetailLevel) -> Line:
         return reasons or foreign(timing.reason, detail.error) or line(NO_VALUE)
     if timing.verdict is TimingVerdict.WITHHELD:
         return line(_timing_figures(timing), ", not judged", ": " if reasons else "", reasons)
-    return line(_timing_figures(timing), _more_runs_words(row, timing))
+    return line(_timing_figures(timing), loop_words(timing), _more_runs_words(row, timing))
 
 
 def loss_cell(comparison: Comparison | None) -> Line:
@@ -249,12 +252,25 @@ def _timing_figures(timing: TimingDecision) -> Line:
 def change_words(timing: TimingDecision) -> Line:
     """`+6.1 %`, in bold where it is judged."""
     judged = timing.verdict in {TimingVerdict.SLOWER, TimingVerdict.FASTER}
+    judged = judged and timing.measure is TimingMeasure.STEADY
     change = signed_percent(timing.change)
     return line(bold(change) if judged else change)
 
 
+def loop_words(timing: TimingDecision) -> Line:
+    """`, loop +12 % in stalls` where the loop time decided; in bold where it is judged."""
+    if timing.measure is not TimingMeasure.LOOP or timing.loop is None:
+        return ()
+    change = signed_percent(timing.loop.change)
+    judged = timing.verdict is TimingVerdict.SLOWER
+    return line(", loop ", bold(change) if judged else change, f" in {loop_phase_words(timing)}")
+
+
 def _more_runs_words(row: CaseReport, timing: TimingDecision) -> str:
     """How many runs would settle it, while its step time decides the row."""
+    if row.state is RowState.CONFIRMING:
+        asked = wanted_runs_words(timing.confirm_runs)
+        return f": {asked}" if asked else ""
     if row.state is not RowState.INCONCLUSIVE or not timing.more_runs:
         return ""
     return f": {counted(timing.more_runs, 'more run')} a side"

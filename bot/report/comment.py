@@ -70,14 +70,15 @@ from bot.report.text.pieces import (
 )
 from bot.report.wording import (
     age_words,
+    confirming_words,
     counted,
     moment_words,
     runs_per_case,
+    slower_words,
     time_span_words,
-    unsigned_percent,
 )
 from bot.runs.eta import NO_TIME, DurationRange
-from bot.verdict.judgement import CaveatKind, Comparison
+from bot.verdict.judgement import CaveatKind, Comparison, TimingMeasure
 
 _UNSAFE_IN_MARKER = re.compile(r"[^A-Za-z0-9._/-]")
 
@@ -335,6 +336,8 @@ def _asked_by_state(report: Report, state: RowState | None, rows: list[CaseRepor
             asked = line(names, ": cancelled on this commit; ", code("/benchmark run"), " measures again.")
         case RowState.INCONCLUSIVE:
             asked = line(bold("Not proved either way:"), " ", _clauses(report, rows), ".")
+        case RowState.CONFIRMING:
+            asked = line(bold("To be confirmed:"), " ", _clauses(report, rows), ".")
         case RowState.NO_RUN:
             asked = _no_runs_words(report, names)
         case RowState.NO_BASELINE:
@@ -394,8 +397,11 @@ def _clause(report: Report, row: CaseReport) -> Line:
     name = code(case_label(report, row.key), 60)
     comparison = row.comparison
     match row.state:
-        case RowState.SLOWER if comparison:
-            return line(name, f" is {unsigned_percent(comparison.timing.change)} slower")
+        case RowState.SLOWER | RowState.CONFIRMING if comparison and not (
+            row.state is RowState.CONFIRMING and has_extra_news(row)
+        ):
+            words = slower_words if row.state is RowState.SLOWER else confirming_words
+            return line(name, " ", words(comparison.timing))
         case RowState.NEW_FAILURE:
             case = code(row.case, 60)
             return line(case, " fails", line(" on ", foreign(row.variant, 40)) if name != case else ())
@@ -505,6 +511,8 @@ def _state_quote(report: Report, row: CaseReport, comparison: Comparison, detail
         case RowState.DIVERGED | RowState.NOT_COMPARABLE | RowState.NOT_LIKE_FOR_LIKE:
             return _reason_quote(comparison, detail)
         case RowState.INCONCLUSIVE if comparison.timing.change is None or comparison.timing.threshold is None:
+            return _reason_quote(comparison, detail)
+        case RowState.INCONCLUSIVE if comparison.timing.measure is TimingMeasure.LOOP:
             return _reason_quote(comparison, detail)
         case _:
             return ()

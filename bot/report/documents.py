@@ -45,6 +45,7 @@ from bot.report.responses import (
     FailureResponse,
     HeadResponse,
     ImplausibleResponse,
+    LoopResponse,
     LossResponse,
     MarginsResponse,
     MeasuredRunResponse,
@@ -54,6 +55,7 @@ from bot.report.responses import (
     OutcomeResponse,
     ParityResponse,
     ParityTallyResponse,
+    PhaseChangeResponse,
     PhaseResponse,
     PlannedRunsResponse,
     PlanResponse,
@@ -64,6 +66,7 @@ from bot.report.responses import (
     ReportResponse,
     RowResponse,
     RunLineResponse,
+    RunsWantedResponse,
     ShiftResponse,
     SkippedResponse,
     StepResponse,
@@ -76,6 +79,7 @@ from bot.verdict.judgement import (
     Caveat,
     Comparison,
     ImplausibleValue,
+    LoopDecision,
     LossDecision,
     MeasuredRun,
     MetricRow,
@@ -383,6 +387,37 @@ def _timing(timing: TimingDecision) -> TimingResponse:
         comparable_cases=timing.comparable_cases,
         more_runs=timing.more_runs,
         reason=timing.reason,
+        submissions=timing.submissions,
+        confirms=timing.confirms,
+        confirm_runs=RunsWantedResponse(base=timing.confirm_runs.base, head=timing.confirm_runs.head),
+        measure=timing.measure,
+        loop=None if timing.loop is None else _loop(timing.loop),
+    )
+
+
+def _loop(loop: LoopDecision) -> LoopResponse:
+    return LoopResponse(
+        verdict=loop.verdict,
+        change_percent=percent_of_log(loop.change),
+        band_percent=percent_of_log(loop.threshold),
+        se_percent=percent_of_log(loop.se),
+        bound_percent=percent_of_log(loop.bound),
+        base_seconds=json_number(loop.base_seconds, 5),
+        head_seconds=json_number(loop.head_seconds, 5),
+        worst=loop.worst,
+        history=loop.history,
+        phases=tuple(
+            PhaseChangeResponse(
+                phase=one.phase,
+                base_seconds=json_number(one.base_seconds, 5),
+                head_seconds=json_number(one.head_seconds, 5),
+                change_percent=percent_of_log(one.change),
+                steps=one.steps,
+                window=one.window,
+            )
+            for one in loop.phases
+        ),
+        reason=loop.reason,
     )
 
 

@@ -31,12 +31,15 @@ from bot.report.wording import (
     counted,
     implausible_words,
     ledger_lines,
+    loop_phase_words,
     percent_ceiling,
     percent_words,
     signed_percent,
     significant,
     unsigned_percent,
+    wanted_runs_words,
 )
+from bot.verdict.baseline import DISPUTE_ALPHA
 from bot.verdict.judgement import (
     DROP_REASON_TITLES,
     BaselineSource,
@@ -55,18 +58,20 @@ from bot.verdict.judgement import (
     StepSpans,
     TimingArithmetic,
     TimingDecision,
+    TimingMeasure,
     TimingVerdict,
     Verdict,
 )
 from bot.verdict.metrics import METRICS_BY_KEY, Metric
 from bot.verdict.noise import GLITCH_ALPHA, GPU_SD, MAX_HISTORY, MIN_DEGREES_OF_FREEDOM, MIN_HISTORY, TPU_SD
-from bot.verdict.timing_decision import (
-    DISPUTE_ALPHA,
-    LATER_LOOKS_SHARE,
+from bot.verdict.thresholds import (
+    CONFIRMED_RUNS,
+    LOOP_SHARE,
     POWER_Z,
     REPORT_ALPHA,
     REPORT_ALPHA_WITH_HISTORY,
-    WITHIN_DOMINATES,
+    SCREEN_ALPHA,
+    DecisionStage,
     as_percent,
 )
 
@@ -238,6 +243,8 @@ def _metric_remark(row: MetricRow, timing: TimingDecision) -> tuple[str, str]:
     if row.key == "steady_step_seconds":
         tone = {TimingVerdict.SLOWER: "bad", TimingVerdict.FASTER: "good"}.get(timing.verdict, "")
         words = "not judged" if timing.verdict is TimingVerdict.WITHHELD else timing.verdict.value
+        if timing.verdict is TimingVerdict.INCONCLUSIVE and timing.measure is TimingMeasure.LOOP:
+            words = "not judged"
         change = signed_percent(timing.change)
         return (words if change == NO_VALUE else f"{change} {words}"), tone
     if row.base is None or row.head is None:
@@ -264,7 +271,9 @@ def _failure_views(comparison: Comparison) -> list[SideFailureView]:
     ]
 
 
-QUIET_VERDICTS = frozenset({Verdict.SAME, Verdict.FASTER, Verdict.FIXED, Verdict.INCONCLUSIVE})
+QUIET_VERDICTS = frozenset(
+    {Verdict.SAME, Verdict.FASTER, Verdict.FIXED, Verdict.CONFIRMING, Verdict.INCONCLUSIVE}
+)
 
 
 def _comparison_headline(comparison: Comparison) -> str:
@@ -274,8 +283,10 @@ def _comparison_headline(comparison: Comparison) -> str:
         words = f"{'same time' if comparison.verdict is Verdict.SAME else words}, more memory"
     timing = comparison.timing
     match comparison.verdict:
-        case Verdict.SLOWER | Verdict.FASTER | Verdict.INCONCLUSIVE if timing.change is not None:
-            return f"{words}: {_change_with_threshold(timing)}"
+        case Verdict.SLOWER | Verdict.FASTER | Verdict.CONFIRMING | Verdict.INCONCLUSIVE if (
+            timing.change is not None
+        ):
+            return f"{words}: {_change_with_threshold(timing)}{_loop_change(timing)}"
         case Verdict.SAME if (bound := change_bound_percent(comparison)) is not None:
             loss = loss_words(comparison) or "not compared"
             return f"{words}: no change > {percent_ceiling(bound)} in step time, loss {loss}"
@@ -283,6 +294,13 @@ def _comparison_headline(comparison: Comparison) -> str:
             return f"{words}: the loss {loss_words(comparison) or 'became NaN or infinite'}"
         case _:
             return words
+
+
+def _loop_change(timing: TimingDecision) -> str:
+    """`, loop +12 % in stalls` where the loop time decided."""
+    if timing.measure is not TimingMeasure.LOOP or timing.loop is None:
+        return ""
+    return f", loop {signed_percent(timing.loop.change)} in {loop_phase_words(timing)}"
 
 
 def _hides_memory_regression(comparison: Comparison) -> bool:
@@ -300,7 +318,8 @@ def _timing_words(timing: TimingDecision) -> str:
     withheld = ", not judged" if timing.verdict is TimingVerdict.WITHHELD else ""
     power = f"; {unsigned_percent(timing.mde)} would be seen 4 times in 5" if timing.mde is not None else ""
     more = f"; {counted(timing.more_runs, 'more run')} a side would settle it" if timing.more_runs else ""
-    return figures + withheld + power + more
+    asked = wanted_runs_words(timing.confirm_runs)
+    return figures + _loop_change(timing) + withheld + power + more + (f"; {asked}" if asked else "")
 
 
 def _bound_words(comparison: Comparison) -> str:
@@ -516,22 +535,26 @@ def _change_line(work: TimingArithmetic) -> str:
 def _noise_line(work: TimingArithmetic) -> str:
     noise = f"s = {_three_digits(100 * work.sd)} % between runs"
     if work.spread == NoiseSource.MEASURED:
-        return f"{noise}, measured with nu = {counted(work.nu, 'degree')} of freedom"
+        return f"{noise}, measured with nu = {counted(work.nu, 'degree')} of freedom{_prior_words(work)}"
     measured = counted(work.nu, "degree") + " of freedom"
     return f"{noise}, the device's default: nu = {measured} measured, {MIN_DEGREES_OF_FREEDOM} needed"
 
 
+def _prior_words(work: TimingArithmetic) -> str:
+    """What the other cases of the device lend to the noise of this one."""
+    if work.prior_sd is None or work.own_sd is None:
+        return ""
+    own = f"{_three_digits(100 * work.own_sd)} % with {work.own_nu} of the case's own"
+    lent = f"{_three_digits(100 * work.prior_sd)} % with {work.prior_nu:.0f} of the device's other cases"
+    return f" ({own}, {lent})"
+
+
 def _variance_lines(work: TimingArithmetic) -> list[str]:
     v = f"v = s² (1/{work.n[0]} + 1/{work.n[1]}) = {_three_digits(work.between)}"
-    w = f"w = sum of within-run SE² / n² = {_three_digits(work.within)}"
-    se = _three_digits(work.se)
-    if work.summed:
-        total = f"SE = sqrt(v + w) = {se}"
-    elif work.within > WITHIN_DOMINATES * work.between:
-        total = f"SE = sqrt(w) = {se}, as w > {WITHIN_DOMINATES:g} v: these runs were noisier"
-    else:
-        total = f"SE = sqrt(v) = {se}, as a measured s holds w already (w <= {WITHIN_DOMINATES:g} v)"
-    return [v, w, total]
+    measured = work.spread == NoiseSource.MEASURED
+    what = "what one side is unsteadier than the other, / n" if measured else "sum of within-run SE² / n²"
+    w = f"w = {what} = {_three_digits(work.within)}"
+    return [v, w, f"SE = sqrt(v + w) = {_three_digits(work.se)}"]
 
 
 def _level_line(work: TimingArithmetic) -> str:
@@ -542,17 +565,26 @@ def _level_line(work: TimingArithmetic) -> str:
 
 def _threshold_lines(work: TimingArithmetic) -> list[str]:
     name = f"t(p, {work.nu})" if work.spread == NoiseSource.MEASURED else "z(p)"
-    p = f"p = 1 - {_three_digits(work.level)} / {2 * work.cases}"
+    screening = work.stage == DecisionStage.SCREEN
+    p = f"p = 1 - {_three_digits(work.level * (1 - LOOP_SHARE))} / {2 * work.cases}"
+    if screening:
+        p = f"p = 1 - {SCREEN_ALPHA:g} / 2, or of the strict threshold where that is nearer"
     digits = work.rounding > DIGITS_MATTER
     rounding = f", {_three_digits(work.rounding)}" if digits else ""
     filled = f"max({_three_digits(work.practical)}, {work.quantile:.3f} × {_three_digits(work.se)}{rounding})"
     band = f"{_three_digits(work.band)}: ±{as_percent(work.band):.2f} %"
     seen = f"{as_percent(work.mde):.2f} % is seen in 4 of 5 comparisons"
     terms = f"practical margin, {name} SE" + (", half of the last digits" if digits else "")
+    strict = [] if not screening or work.strict is None else [_strict_line(work.strict)]
     return [
         f"T = max({terms}), {p}, = {filled} = {band}",
+        *strict,
         f"MDE = T + {POWER_Z} SE = {_three_digits(work.mde)}: {seen}",
     ]
+
+
+def _strict_line(strict: float) -> str:
+    return f"these runs pass the screen at T; with no more of them a flag needs ±{as_percent(strict):.2f} %"
 
 
 def _test_lines(work: TimingArithmetic) -> list[str]:
@@ -560,10 +592,11 @@ def _test_lines(work: TimingArithmetic) -> list[str]:
     reach = max(work.z * work.se, work.rounding)
     limit = r + reach
     changed, same = r >= work.band, limit <= work.equivalence
+    what = "seen, to be confirmed," if work.stage == DecisionStage.SCREEN else "changed"
     reached = f"{_three_digits(r)} + {_three_digits(reach)} = {_three_digits(limit)}"
     filled = f"{reached} <= {_three_digits(work.equivalence)}"
     return [
-        f"changed if |r| >= T: {_three_digits(r)} >= {_three_digits(work.band)}: {_yes_or_no(holds=changed)}",
+        f"{what} if |r| >= T: {_three_digits(r)} >= {_three_digits(work.band)}: {_yes_or_no(holds=changed)}",
         f"else same if |r| + {work.z:.3f} SE <= equivalence margin: {filled}: {_yes_or_no(holds=same)}",
     ]
 
@@ -611,10 +644,37 @@ def method_lines(
         line(STEADY_METHOD),
         threshold,
         line(level),
+        *_stage_method(timings),
+        *_loop_method(timings),
         *_history_method(timings),
         *_noise_method(timings),
         *_looks_method(timings),
         *_power_method(timings),
+    ]
+
+
+def _stage_method(timings: list[TimingDecision]) -> list[Line]:
+    """What confirming means, where any case is at it."""
+    if not any(one.confirms for one in timings):
+        return []
+    return [
+        line(
+            Emphasis("Confirming"),
+            f" means that a change was seen, as in 1 of {1 / SCREEN_ALPHA:.0f} harmless cases too: "
+            f"{CONFIRMED_RUNS} runs of head, each on a submission of its own, decide.",
+        )
+    ]
+
+
+def _loop_method(timings: list[TimingDecision]) -> list[Line]:
+    """What the loop time is, where it decided any case."""
+    if not any(one.measure is TimingMeasure.LOOP for one in timings):
+        return []
+    return [
+        line(
+            "The loop time is the mean from line to line, stalls, checkpoints and evals included; the stall "
+            "after the first save is left out."
+        )
     ]
 
 
@@ -652,14 +712,10 @@ def _looks_method(timings: list[TimingDecision]) -> list[Line]:
     most = max((one.look for one in timings), default=1)
     if most <= 1:
         return []
-    again = any(one.history and one.look > 1 for one in timings)
-    later = f"{percent_words(LATER_LOOKS_SHARE * 100)} of the level" + (
-        ", with a history as much again" if again else ""
-    )
     return [
         line(
-            f"This is look {most} at the same data, threshold adjusted: later looks share {later}, so "
-            "running again until it is green or red does not work."
+            f"This is look {most} at the same data, threshold adjusted: each look has its own share of the "
+            "level, so running again until it is green or red does not work."
         )
     ]
 

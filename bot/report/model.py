@@ -64,6 +64,7 @@ class RowState(StrEnum):
     FASTER = "faster"
     SLOWER = "slower"
     INCONCLUSIVE = "inconclusive"
+    CONFIRMING = "confirming"
     NOT_COMPARABLE = "not_comparable"
     NOT_LIKE_FOR_LIKE = "not_like_for_like"
     DIVERGED = "diverged"

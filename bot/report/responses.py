@@ -20,10 +20,12 @@ from bot.verdict.judgement import (
     Direction,
     Explanation,
     ImplausibleReason,
+    LoopPhase,
     LossVerdict,
     NoiseSource,
     SecondsDialect,
     StepClock,
+    TimingMeasure,
     TimingVerdict,
     Verdict,
 )
@@ -190,6 +192,40 @@ class RunLineResponse(Struct, frozen=True, kw_only=True):
 # Comparisons
 
 
+class PhaseChangeResponse(Struct, frozen=True, kw_only=True):
+    """One phase of the loop on both sides, in seconds a step."""
+
+    phase: LoopPhase
+    base_seconds: float | None
+    head_seconds: float | None
+    change_percent: Annotated[float | None, Meta(description="Its part in the change of the loop time.")]
+    steps: Annotated[int, Meta(description="Steps of head's runs in which it happened.")]
+    window: Annotated[int, Meta(description="Steps of head's runs that were looked at.")]
+
+
+class LoopResponse(Struct, frozen=True, kw_only=True):
+    """The decision on the loop time; changes are percent of head against base."""
+
+    verdict: TimingVerdict
+    change_percent: float | None
+    band_percent: Annotated[float | None, Meta(description="From which change on it counts.")]
+    se_percent: float | None
+    bound_percent: Annotated[float | None, Meta(description="The largest change that is still possible.")]
+    base_seconds: float | None
+    head_seconds: float | None
+    worst: Annotated[LoopPhase | None, Meta(description="The phase that moved most to the worse.")]
+    history: Annotated[int, Meta(description="Runs of main that the noise was measured from.")]
+    phases: tuple[PhaseChangeResponse, ...]
+    reason: str
+
+
+class RunsWantedResponse(Struct, frozen=True, kw_only=True):
+    """Further runs, each on a submission of its own."""
+
+    base: int
+    head: int
+
+
 class TimingResponse(Struct, frozen=True, kw_only=True):
     """The decision on steady step time; changes are percent of head against base."""
 
@@ -212,6 +248,11 @@ class TimingResponse(Struct, frozen=True, kw_only=True):
     comparable_cases: int
     more_runs: int | None
     reason: str
+    submissions: Annotated[tuple[int, int], Meta(description="Independent runs of base and head.")]
+    confirms: Annotated[TimingVerdict | None, Meta(description="What was seen and is to be confirmed.")]
+    confirm_runs: Annotated[RunsWantedResponse, Meta(description="Runs that confirm it.")]
+    measure: Annotated[TimingMeasure, Meta(description="What decided.")]
+    loop: LoopResponse | None
 
 
 class LossResponse(Struct, frozen=True, kw_only=True):

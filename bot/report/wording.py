@@ -14,7 +14,15 @@ from bot.errors import InternalError, UserError
 from bot.report.model import CaseReport
 from bot.runs.eta import DurationRange, silent_for
 from bot.runs.run_status import RunStatus
-from bot.verdict.judgement import IMPLAUSIBLE_TITLES, ImplausibleReason, MeasuredRun
+from bot.verdict.judgement import (
+    IMPLAUSIBLE_TITLES,
+    ImplausibleReason,
+    LoopPhase,
+    MeasuredRun,
+    RunsWanted,
+    TimingDecision,
+    TimingMeasure,
+)
 from bot.verdict.noise import LevelShift
 
 NO_VALUE = "–"
@@ -328,3 +336,47 @@ def _duration_difference(base: float | None, head: float | None) -> str:
         if round(difference, 3)
         else "0 s"
     )
+
+
+def slower_words(timing: TimingDecision) -> str:
+    """`is 6.1 % slower`, or where the loop decided `loses 12 % more time in stalls`."""
+    if timing.measure is TimingMeasure.LOOP and timing.loop is not None:
+        return f"loses {unsigned_percent(timing.loop.change)} more time in {loop_phase_words(timing)}"
+    return f"is {unsigned_percent(timing.change)} slower"
+
+
+def confirming_words(timing: TimingDecision) -> str:
+    """`looks 6.1 % slower: 2 more runs of head decide`."""
+    if timing.measure is TimingMeasure.LOOP and timing.loop is not None:
+        seen = f"seems to lose {unsigned_percent(timing.loop.change)} more time in {loop_phase_words(timing)}"
+    else:
+        seen = f"looks {unsigned_percent(timing.change)} {timing.confirms or 'changed'}"
+    asked = wanted_runs_words(timing.confirm_runs)
+    return f"{seen}: {asked}" if asked else seen
+
+
+def wanted_runs_words(wanted: RunsWanted) -> str:
+    """`1 more run of base and 2 of head decide`; empty where none is wanted."""
+    parts = [f"{count} of {side}" for side, count in (("base", wanted.base), ("head", wanted.head)) if count]
+    if not parts:
+        return ""
+    many = wanted.base + wanted.head > 1
+    first, *rest = parts
+    number, _, name = first.partition(" ")
+    asked = " and ".join([f"{number} more run{'s' if number != '1' else ''} {name}", *rest])
+    return f"{asked} {'decide' if many else 'decides'}"
+
+
+def loop_phase_words(timing: TimingDecision) -> str:
+    """`stalls`, `checkpoints` or another phase of the loop: the one that moved most to the worse."""
+    match timing.loop.worst if timing.loop else None:
+        case None:
+            return "the loop"
+        case LoopPhase.STEADY:
+            return "single longer steps"
+        case LoopPhase.CHECKPOINT:
+            return "checkpoints"
+        case LoopPhase.EVAL:
+            return "evals"
+        case LoopPhase.STALLS | LoopPhase.INPUT as phase:
+            return phase.value

@@ -37,13 +37,16 @@ from bot.verdict.judgement import (
     Margins,
     MeasuredRun,
     MetricRow,
+    RunsWanted,
     TimingDecision,
     TimingVerdict,
     Verdict,
 )
 from bot.verdict.loss.decision import compare_loss
 from bot.verdict.metrics import METRICS_BY_KEY, Judging, metric_rows
-from bot.verdict.timing_decision import FLAGGED, decide_timing
+from bot.verdict.noise import NoisePrior, PastRun, past_runs
+from bot.verdict.submissions import run_timings
+from bot.verdict.timing_decision import SEEN, decide_timing
 
 GREEN_VERDICTS = frozenset({Verdict.SAME, Verdict.FASTER})
 """Verdicts that ask nothing of a person: each needs an unchanged loss curve too."""
@@ -65,36 +68,40 @@ def compare(
     base: Sequence[MeasuredRun],
     head: Sequence[MeasuredRun],
     *,
-    history: Sequence[float] = (),
+    history: Sequence[PastRun | float] = (),
     comparable_cases: int = 1,
     margins: Margins = Margins(),
     base_commit: str | None = None,
     head_commit: str | None = None,
     look: int = 1,
     across: ComparisonAxis = ComparisonAxis.UNSTATED,
+    prior: NoisePrior | None = None,
     explained: bool = True,
 ) -> Comparison:
     """Compare the runs of a case on two commits, or in two variants of one.
 
-    `history` holds steady seconds of main runs of this case, oldest first; `comparable_cases` counts the
-    cases of the report for which `is_comparable` holds; `look` counts the judgements of this head, from 1.
+    `history` holds main runs of this case, oldest first, a number being a run's steady seconds;
+    `comparable_cases` counts the cases of the report for which `is_comparable` holds; `look` counts the
+    judgements of this head, from 1; `prior` is what other cases of the device say of the noise.
     Without `explained`, a list of many cases takes half the time.
     """
     base_side, head_side = side_outcome("base", base), side_outcome("head", head)
+    past = past_runs(history)
     working = decide_timing(
-        [run.measurements.steady for run in base_side.usable],
-        [run.measurements.steady for run in head_side.usable],
+        run_timings(base_side.usable),
+        run_timings(head_side.usable),
         family=_common_family((*base_side.usable, *head_side.usable)),
-        history=history,
+        history=past,
         comparable_cases=comparable_cases,
         margins=margins,
         look=look,
+        prior=prior,
     )
     provenance = check_provenance(base, head, base_commit, head_commit, across=across)
     found = _judge_sides(base_side, head_side, working.decision, provenance)
     if not explained:
         return found
-    return replace(found, explanation=explain(base_side, head_side, history, working, found))
+    return replace(found, explanation=explain(base_side, head_side, past, working, found))
 
 
 def is_comparable(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]) -> bool:
@@ -120,7 +127,7 @@ def _judge_sides(
     timing = _never_flag_one_commit(timing, provenance)
     judged = case_verdict(base, head, caveats, loss, timing)
     timing = _withhold_timing(timing, judged)
-    rows = metric_rows(base.usable, head.usable, None if judged.untimed else timing.verdict)
+    rows = metric_rows(base.usable, head.usable, None if judged.untimed else timing)
     return Comparison(
         verdict=judged.verdict,
         timing=timing,
@@ -161,25 +168,31 @@ def _usable_caveats(base: SideOutcome, head: SideOutcome) -> tuple[Caveat, ...]:
 
 def _never_flag_one_commit(timing: TimingDecision, provenance: Provenance) -> TimingDecision:
     """Two sides of one commit are never a regression: what they differ by is noise, or not the commit's."""
-    if timing.verdict not in FLAGGED or not provenance.same_claim:
+    if timing.verdict not in SEEN or not provenance.same_claim:
         return timing
     text = (
         "both sides are the same commit, so this is noise or the machines, not the change"
         if provenance.same_code
         else "both sides claim the same commit, so it is not known which change this is: see the provenance"
     )
-    return replace(timing, verdict=TimingVerdict.INCONCLUSIVE, reason=text, more_runs=None)
+    quiet = replace(timing, confirms=None, confirm_runs=RunsWanted(), more_runs=None)
+    return replace(quiet, verdict=TimingVerdict.INCONCLUSIVE, reason=text)
 
 
 def _withhold_timing(timing: TimingDecision, judged: CaseVerdict) -> TimingDecision:
     """Withhold a timing verdict that the case's verdict does not allow; where there is no delta, its figures
     too."""
     if judged.untimed:
-        bare = replace(timing, change=None, threshold=None, mde=None, se=None, more_runs=None)
-        return replace(bare, verdict=TimingVerdict.WITHHELD, reason=judged.reason)
+        bare = replace(timing, change=None, threshold=None, mde=None, se=None, loop=None)
+        return _withheld(bare, judged.reason)
     if judged.verdict is Verdict.NOT_LIKE_FOR_LIKE:
-        return replace(timing, verdict=TimingVerdict.WITHHELD, reason=judged.reason, more_runs=None)
+        return _withheld(timing, judged.reason)
     return timing
+
+
+def _withheld(timing: TimingDecision, reason: str) -> TimingDecision:
+    asks_nothing = replace(timing, more_runs=None, confirms=None, confirm_runs=RunsWanted())
+    return replace(asks_nothing, verdict=TimingVerdict.WITHHELD, reason=reason)
 
 
 def _describe_moved_metrics(rows: Sequence[MetricRow], judged: CaseVerdict) -> str:
@@ -189,7 +202,7 @@ def _describe_moved_metrics(rows: Sequence[MetricRow], judged: CaseVerdict) -> s
     moved = [
         (METRICS_BY_KEY[row.key], row)
         for row in rows
-        if row.direction is not Direction.SAME and METRICS_BY_KEY[row.key].judging is not Judging.TIMING
+        if row.direction is not Direction.SAME and METRICS_BY_KEY[row.key].judging is Judging.EXACT
     ]
     return "; ".join(f"{metric.title}: {row.base} → {row.head} {metric.unit}" for metric, row in moved)
 
@@ -305,6 +318,8 @@ def _verdict_of_timing(timing: TimingVerdict) -> Verdict:
             return Verdict.FASTER
         case TimingVerdict.SAME:
             return Verdict.SAME
+        case TimingVerdict.CONFIRMING:
+            return Verdict.CONFIRMING
         case TimingVerdict.INCONCLUSIVE | TimingVerdict.WITHHELD:
             return Verdict.INCONCLUSIVE
         case _:

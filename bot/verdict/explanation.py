@@ -5,9 +5,11 @@ Every printed step line is either kept or dropped for one named reason.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from math import sqrt
 from typing import assert_never
 
 from bot.logs.facts import MarkKind, RunLog, Step, StepKind
+from bot.verdict.baseline import main_series
 from bot.verdict.comparability import SideOutcome
 from bot.verdict.judgement import (
     Comparison,
@@ -20,15 +22,15 @@ from bot.verdict.judgement import (
     LogPosition,
     MeasuredRun,
     MetricRow,
-    NoiseSource,
     SecondsDialect,
     StepClock,
     StepSpans,
     TimingArithmetic,
 )
 from bot.verdict.metrics import METRICS_BY_KEY, Judging, percent_apart
-from bot.verdict.noise import select_history
+from bot.verdict.noise import PastRun, select_history
 from bot.verdict.plausibility import implausible_steps
+from bot.verdict.thresholds import report_alpha
 from bot.verdict.timing import (
     WARM_UP_STEPS,
     StepIntervals,
@@ -38,11 +40,15 @@ from bot.verdict.timing import (
     step_intervals,
     steps_spanning_eval,
 )
-from bot.verdict.timing_decision import TimingWorking, report_alpha
+from bot.verdict.timing_decision import TimingWorking
 
 
 def explain(
-    base: SideOutcome, head: SideOutcome, history: Sequence[float], working: TimingWorking, found: Comparison
+    base: SideOutcome,
+    head: SideOutcome,
+    history: Sequence[PastRun],
+    working: TimingWorking,
+    found: Comparison,
 ) -> Explanation:
     """Return why the comparison of two sides says what it says, from the working of its timing decision."""
     return Explanation(
@@ -54,15 +60,16 @@ def explain(
     )
 
 
-def explain_history(history: Sequence[float]) -> ExplainedHistory:
+def explain_history(history: Sequence[PastRun]) -> ExplainedHistory:
     """Return what became of main's runs (steady seconds, oldest first) on their way to the noise."""
-    selected = select_history(history)
+    seconds = main_series(history, ()).seconds
+    selected = select_history(seconds)
     return ExplainedHistory(
-        given=len(history),
+        given=len(seconds),
         used=len(selected.used),
         before_change=selected.before_change,
         older=selected.older,
-        glitches=tuple(history[place] for place in selected.glitches),
+        glitches=tuple(seconds[place] for place in selected.glitches),
     )
 
 
@@ -85,7 +92,7 @@ def _arithmetic(working: TimingWorking) -> TimingArithmetic | None:
         nu=noise.degrees_of_freedom,
         between=test.between,
         within=test.within,
-        summed=noise.source is not NoiseSource.MEASURED,
+        summed=True,
         se=test.se,
         standing=baseline.source.value,
         main=baseline.main_runs,
@@ -102,6 +109,13 @@ def _arithmetic(working: TimingWorking) -> TimingArithmetic | None:
         band=test.threshold,
         mde=test.mde,
         decision=test.verdict.value,
+        stage=test.stage.value,
+        strict=test.strict,
+        submissions=working.decision.submissions,
+        prior_sd=sqrt(noise.prior.variance) if noise.prior else None,
+        prior_nu=noise.prior.degrees_of_freedom if noise.prior else 0.0,
+        own_sd=noise.own_sd,
+        own_nu=noise.own_freedom,
     )
 
 

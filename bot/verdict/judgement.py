@@ -152,7 +152,10 @@ class TimingArithmetic(Struct, frozen=True, kw_only=True):
     of the change. `se` is the root of their sum where `summed`, else of the one between runs unless the other
     is far larger. `level` is the chance of a false flag that this look may spend, `first_level` that of the
     first look; `quantile` is t or z at `1 - level / (2 cases)`, `z` that of the equivalence test, `rounding`
-    the largest effect of the last printed digits. Reports stored before a number was added show its default.
+    the largest effect of the last printed digits. `stage` is screen, confirmed or, of older reports, decided;
+    `strict` is what a confirmed change must reach. `prior_sd` and `prior_nu` are what the other cases of the
+    device lend to the case's `own_sd` and `own_nu`. Reports stored before a number was added show its
+    default.
     """
 
     change: float
@@ -179,6 +182,13 @@ class TimingArithmetic(Struct, frozen=True, kw_only=True):
     band: float
     mde: float
     decision: str
+    stage: str = "decided"
+    strict: float | None = None
+    submissions: tuple[int, int] | None = None
+    prior_sd: float | None = None
+    prior_nu: float = 0.0
+    own_sd: float | None = None
+    own_nu: int = 0
 
 
 class ExactFigure(Struct, frozen=True, kw_only=True):
@@ -210,6 +220,7 @@ class Verdict(StrEnum):
     FASTER = "faster"
     FIXED = "fixed"
     INCONCLUSIVE = "inconclusive"
+    CONFIRMING = "confirming"
     NOT_LIKE_FOR_LIKE = "not_like_for_like"
     NOT_COMPARABLE = "not_comparable"
     FAILS_ON_BOTH = "fails_on_both"
@@ -219,11 +230,12 @@ class Verdict(StrEnum):
 
 
 class TimingVerdict(StrEnum):
-    """The result of comparing steady step times."""
+    """The result of comparing step times. `CONFIRMING`: a change was seen, and further runs decide."""
 
     SAME = "same"
     FASTER = "faster"
     SLOWER = "slower"
+    CONFIRMING = "confirming"
     INCONCLUSIVE = "inconclusive"
     WITHHELD = "withheld"
 
@@ -281,16 +293,55 @@ class NoiseSource(StrEnum):
     UNKNOWN = "unknown"
 
 
+class LoopPhase(StrEnum):
+    """What the time of the training loop goes to, beside compilation and the save after the first step."""
+
+    STEADY = "steady steps"
+    STALLS = "stalls"
+    CHECKPOINT = "checkpoint"
+    EVAL = "eval"
+    INPUT = "input"
+
+
+class PhaseTime(Struct, frozen=True, kw_only=True):
+    """Seconds a step that a phase takes on average, and in how many of the steps it happened."""
+
+    phase: LoopPhase
+    seconds: float
+    steps: int = 0
+
+
+class LoopTime(Struct, frozen=True, kw_only=True):
+    """The loop time of one run: elapsed seconds of its judged window per step, all gaps included.
+
+    `se` is its relative standard error were the steps independent, `steps` the steps of the window, `bursts`
+    how many stretches of it were far longer than a steady step. `phases` add up to `seconds`.
+    `settling_seconds` were lost once, after the save of the first step, over `settling_steps` that no figure
+    here holds; `settling_named` says that the log itself names that save.
+    """
+
+    seconds: float
+    se: float
+    steps: int
+    bursts: int = 0
+    phases: tuple[PhaseTime, ...] = ()
+    settling_seconds: float = 0.0
+    settling_steps: int = 0
+    settling_named: bool = False
+
+
 class SteadyStepTime(Struct, frozen=True, kw_only=True):
     """The steady step time of one run.
 
-    `seconds` is the median of the kept intervals, `se` its relative within-run standard error, `resolution`
-    the last digit that the intervals were printed with, as a share of `seconds`.
+    `seconds` is the median of the kept intervals, `se` its relative within-run standard error by the normal
+    law, `robust_se` the same from order statistics, which decisions use. `resolution` is the last digit that
+    the intervals were printed with, as a share of `seconds`.
     `kept_steps` and `candidate_steps` name the steps whose intervals were used and considered.
     `seconds` is None where there is no steady state; `problem` then says why."""
 
     seconds: float | None = None
     se: float | None = None
+    robust_se: float | None = None
     resolution: float = 0.0
     clock: StepClock | None = None
     kept_steps: tuple[int, ...] = ()
@@ -302,6 +353,7 @@ class Measurements(Struct, frozen=True, kw_only=True):
     """Everything computed from one `RunLog`; units are in the names, unknown values are None."""
 
     steady: SteadyStepTime = SteadyStepTime()
+    loop: LoopTime | None = None
     steady_tokens_per_device: float | None = None
     steady_tflops_per_device: float | None = None
     mfu_percent: float | None = None
@@ -327,10 +379,23 @@ class Measurements(Struct, frozen=True, kw_only=True):
 
 
 class MeasuredRun(Struct, frozen=True, kw_only=True):
-    """A run's log and what was measured from it."""
+    """A run's log and what was measured from it.
+
+    Runs of one `submission` were started together, on one slice, nodes or time, and are not independent.
+    None: nobody knows; then the log's own words and times decide (`bot.verdict.submissions`).
+    """
 
     log: RunLog
     measurements: Measurements
+    submission: str | None = None
+
+
+class RunTiming(Struct, frozen=True, kw_only=True):
+    """The times of one run that are judged. Runs of one `submission`, or of None, count as one."""
+
+    steady: SteadyStepTime
+    loop: LoopTime | None = None
+    submission: str | None = None
 
 
 class Caveat(Struct, frozen=True, kw_only=True):
@@ -344,13 +409,63 @@ class Caveat(Struct, frozen=True, kw_only=True):
     text: str = ""
 
 
-class TimingDecision(Struct, frozen=True, kw_only=True):
-    """The decision on steady step time, on the log scale.
+class RunsWanted(Struct, frozen=True, kw_only=True):
+    """Further runs of each side, each on a submission of its own."""
 
-    `change` is ln(head/base), `mde` the change that 4 of 5 comparisons detect, `se` the standard error, `n`
-    the runs of base and head. `main_runs` of main's runs are pooled with base's in `base_seconds`, the level
-    that head was compared with. `more_runs` is how many further runs a side would settle it, if any can. Some
-    fields have other names in stored JSON, which older reports have.
+    base: int = 0
+    head: int = 0
+
+
+class TimingMeasure(StrEnum):
+    """The measure whose change decides: the steady step time, or the time of the whole loop."""
+
+    STEADY = "steady"
+    LOOP = "loop"
+
+
+class PhaseChange(Struct, frozen=True, kw_only=True):
+    """How a phase of the loop moved: `change` is its part in ln(head/base) of the loop time. In `steps` of
+    the `window` steps of head's runs it happened."""
+
+    phase: LoopPhase
+    base_seconds: float
+    head_seconds: float
+    change: float
+    steps: int = 0
+    window: int = 0
+
+
+class LoopDecision(Struct, frozen=True, kw_only=True):
+    """The decision on the loop time, on the log scale; only worse is told.
+
+    `verdict` is same where it is no worse than base's and main's own runs explain. `threshold` is what the
+    change must reach, `bound` the largest change that these runs leave possible. `worst` is the phase that
+    moved most to the worse, `history` counts main's runs that tell the noise of the loop time.
+    """
+
+    verdict: TimingVerdict
+    change: float
+    threshold: float | None = None
+    se: float | None = None
+    bound: float | None = None
+    base_seconds: float
+    head_seconds: float
+    phases: tuple[PhaseChange, ...] = ()
+    worst: LoopPhase | None = None
+    history: int = 0
+    reason: str = ""
+
+
+class TimingDecision(Struct, frozen=True, kw_only=True):
+    """The decision on the times of a run's steps, on the log scale.
+
+    `change` is ln(head/base) of the steady step time, `mde` the change that 4 of 5 comparisons detect, `se`
+    the standard error, `n` the runs of base and head, `submissions` how many of them are independent.
+    `main_runs` of main's runs are pooled with base's in `base_seconds`, the level that head was compared
+    with. `more_runs` is how many further runs a side would settle it, if any can. Where the verdict is
+    confirming, `confirms` is the direction that was seen and `confirm_runs` what decides it. `measure` names
+    what decided, `loop` is the decision on the loop time, `prior_freedom` the degrees of freedom that other
+    cases lent. Some fields have other names in stored JSON, which older reports have.
     """
 
     verdict: TimingVerdict
@@ -370,6 +485,19 @@ class TimingDecision(Struct, frozen=True, kw_only=True):
     comparable_cases: int = 1
     more_runs: int | None = None
     reason: str = ""
+    submissions: tuple[int, int] = (0, 0)
+    confirms: TimingVerdict | None = None
+    confirm_runs: RunsWanted = RunsWanted()
+    measure: TimingMeasure = TimingMeasure.STEADY
+    loop: LoopDecision | None = None
+    prior_freedom: float = 0.0
+
+    @property
+    def deciding_change(self) -> float | None:
+        """The change of the measure that decided, on the log scale."""
+        if self.measure is TimingMeasure.LOOP and self.loop is not None:
+            return self.loop.change
+        return self.change
 
 
 class LossRepeat(StrEnum):

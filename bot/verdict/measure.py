@@ -9,6 +9,7 @@ from bot.logs.facts import MarkKind, OutcomeState, RunLog, Step
 from bot.logs.ledger import time_ledger
 from bot.verdict.hardware import parse_precision, peak_tflops
 from bot.verdict.judgement import ImplausibleValue, MeasuredRun, Measurements, SteadyStepTime
+from bot.verdict.loop_time import loop_time
 from bot.verdict.plausibility import (
     find_implausible,
     implausible_steps,
@@ -67,6 +68,7 @@ def measure(log: RunLog) -> MeasuredRun:
         log=log,
         measurements=Measurements(
             steady=steady,
+            loop=loop_time(log, steady, unused),
             steady_tokens_per_device=_per_second(work.tokens, steady),
             steady_tflops_per_device=tflops,
             mfu_percent=_mfu_percent(log, tflops),

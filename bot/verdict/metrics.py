@@ -10,7 +10,15 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from bot.verdict.judgement import Direction, MeasuredRun, MetricRow, TimingVerdict
+from bot.verdict.judgement import (
+    Direction,
+    LoopPhase,
+    MeasuredRun,
+    MetricRow,
+    TimingDecision,
+    TimingMeasure,
+    TimingVerdict,
+)
 
 
 class Better(StrEnum):
@@ -23,10 +31,12 @@ class Better(StrEnum):
 
 
 class Judging(StrEnum):
-    """How a metric is judged: not at all, by the timing decision, or exactly, because it is deterministic."""
+    """How a metric is judged: not at all, by the timing decision on the steady step or on the whole loop, or
+    exactly, because it is deterministic."""
 
     INFORMATIONAL = "informational"
     TIMING = "timing"
+    LOOP = "loop"
     EXACT = "exact"
 
 
@@ -70,6 +80,23 @@ MIN_COMPILER_PERCENT = 2.0
 
 MIN_MEMORY_PERCENT = 0.5
 """Memory in use is printed to 0.01 GB of 0.4 GB and more, and is the same on every run of a program."""
+
+
+def _phase_seconds(phase: LoopPhase) -> Callable[[MeasuredRun], float | None]:
+    """Return a reader of the seconds a step that a phase of the loop takes; None where it did not happen."""
+
+    def read(run: MeasuredRun) -> float | None:
+        loop = run.measurements.loop
+        found = [part.seconds for part in loop.phases if part.phase is phase] if loop else []
+        return sum(found) if found else None
+
+    return read
+
+
+def _settling_seconds(run: MeasuredRun) -> float | None:
+    loop = run.measurements.loop
+    return loop.settling_seconds if loop and loop.settling_steps else None
+
 
 METRICS: tuple[Metric, ...] = (
     Metric(
@@ -164,6 +191,66 @@ METRICS: tuple[Metric, ...] = (
         aggregation=Aggregation.MEDIAN,
         how="Steady TFLOP/s as a share of the device's peak at the run's precision.",
         read=lambda run: run.measurements.mfu_percent,
+    ),
+    Metric(
+        key="loop_step_seconds",
+        title="Loop s/step",
+        unit="s",
+        digits=5,
+        better=Better.LOWER,
+        judging=Judging.LOOP,
+        aggregation=Aggregation.MEDIAN,
+        how="The mean time from line to line after warm-up, with all gaps but the stall after the save.",
+        read=lambda run: run.measurements.loop.seconds if run.measurements.loop else None,
+    ),
+    Metric(
+        key="loop_stall_seconds",
+        title="Stalls, s/step",
+        unit="s",
+        digits=5,
+        better=Better.LOWER,
+        aggregation=Aggregation.MEDIAN,
+        how="What intervals above 1.5 steady steps took beyond one, a step, where the log marks no reason.",
+        read=_phase_seconds(LoopPhase.STALLS),
+    ),
+    Metric(
+        key="loop_checkpoint_seconds",
+        title="Checkpoints, s/step",
+        unit="s",
+        digits=5,
+        better=Better.LOWER,
+        aggregation=Aggregation.MEDIAN,
+        how="The same for intervals in which the log marks a checkpoint.",
+        read=_phase_seconds(LoopPhase.CHECKPOINT),
+    ),
+    Metric(
+        key="loop_eval_seconds",
+        title="Evals, s/step",
+        unit="s",
+        digits=5,
+        better=Better.LOWER,
+        aggregation=Aggregation.MEDIAN,
+        how="The same for intervals in which the log marks an evaluation.",
+        read=_phase_seconds(LoopPhase.EVAL),
+    ),
+    Metric(
+        key="loop_input_seconds",
+        title="Input, s/step",
+        unit="s",
+        digits=5,
+        better=Better.LOWER,
+        aggregation=Aggregation.MEDIAN,
+        how="The seconds that the step lines say the input took, per step.",
+        read=_phase_seconds(LoopPhase.INPUT),
+    ),
+    Metric(
+        key="settling_stall_seconds",
+        title="Stall after the first save",
+        unit="s",
+        digits=2,
+        better=Better.LOWER,
+        how="The longest stall after the first step's save, with its catch-up; it varies from run to run.",
+        read=_settling_seconds,
     ),
     Metric(
         key="compile_seconds",
@@ -290,7 +377,7 @@ MetricValue = float | str | None
 
 
 def metric_rows(
-    base: Sequence[MeasuredRun], head: Sequence[MeasuredRun], timing: TimingVerdict | None
+    base: Sequence[MeasuredRun], head: Sequence[MeasuredRun], timing: TimingDecision | None
 ) -> tuple[MetricRow, ...]:
     """Return the rows; `timing` is None where the sides cannot be compared: no difference is shown then.
 
@@ -305,7 +392,7 @@ def metric_rows(
 
 
 def _metric_row(
-    metric: Metric, base: Sequence[MeasuredRun], head: Sequence[MeasuredRun], timing: TimingVerdict | None
+    metric: Metric, base: Sequence[MeasuredRun], head: Sequence[MeasuredRun], timing: TimingDecision | None
 ) -> MetricRow:
     one, other = side_value(metric, base), side_value(metric, head)
     if timing is None or not isinstance(one, float | int) or not isinstance(other, float | int):
@@ -334,13 +421,17 @@ def side_value(metric: Metric, runs: Sequence[MeasuredRun]) -> MetricValue:
             assert_never(metric.aggregation)
 
 
-def _metric_direction(metric: Metric, base: float, head: float, timing: TimingVerdict) -> Direction | None:
+def _metric_direction(metric: Metric, base: float, head: float, timing: TimingDecision) -> Direction | None:
     """Return which way a judged metric moved, None where it is not judged."""
     match metric.judging:
         case Judging.INFORMATIONAL:
             return None
         case Judging.TIMING:
-            return _timing_direction(timing)
+            by_loop = timing.measure is TimingMeasure.LOOP and timing.verdict is TimingVerdict.SLOWER
+            return None if by_loop else _timing_direction(timing.verdict)
+        case Judging.LOOP:
+            withheld = timing.loop is None or timing.verdict is TimingVerdict.WITHHELD
+            return None if withheld or timing.loop is None else _timing_direction(timing.loop.verdict)
         case Judging.EXACT:
             return _exact_direction(metric, base, head)
         case _:
@@ -355,7 +446,7 @@ def _timing_direction(timing: TimingVerdict) -> Direction | None:
             return Direction.BETTER
         case TimingVerdict.SAME:
             return Direction.SAME
-        case TimingVerdict.INCONCLUSIVE | TimingVerdict.WITHHELD:
+        case TimingVerdict.CONFIRMING | TimingVerdict.INCONCLUSIVE | TimingVerdict.WITHHELD:
             return None
         case _:
             assert_never(timing)

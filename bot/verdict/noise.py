@@ -6,10 +6,10 @@ simulated series with 0.15 % noise: it finds the same shifts of 2 % and 5 %, and
 shifts. A CPU, or a device that the log does not name, gets no assumed noise.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from math import inf, isfinite, log, sqrt
+from math import exp, inf, isfinite, log, sqrt
 from statistics import fmean, median
 from typing import assert_never
 
@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from bot.verdict.hardware import DeviceFamily
 from bot.verdict.judgement import LossTrace, NoiseSource
-from bot.verdict.statistics import t_quantile, upper_tail
+from bot.verdict.statistics import digamma, inverse_trigamma, t_quantile, trigamma, upper_tail
 
 CHANGE_ALPHA = 0.001
 """A change cuts away evidence, so it must be nearly certain."""
@@ -145,32 +145,95 @@ that has lost its tail is too small: reports on GPU-like noise were flagged twic
 normal for this case."""
 
 
+MIN_PRIOR_CASES = 4
+"""Cases whose variances tell how variances differ: of three, one odd case is a third."""
+
+MAX_PRIOR_FREEDOM = 200.0
+"""Where the cases' variances differ by no more than chance, they lend as much as 200 further runs; t is then
+within 1 % of the normal's quantile."""
+
+
+class NoisePrior(Struct, frozen=True, kw_only=True):
+    """What the other cases of a repository on one device say of the noise: a variance of ln S and how many
+    degrees of freedom it is worth; `cases` told it."""
+
+    variance: float
+    degrees_of_freedom: float
+    cases: int
+
+
 class Noise(Struct, frozen=True, kw_only=True):
     """The standard deviation of ln S between runs, None where unknown.
 
     `degrees_of_freedom` are also given where they are too few to measure it; `history` counts the main runs
-    used.
+    used. `prior` is what other cases lent, `own_sd` and `own_freedom` what the case's own runs say.
     """
 
     sd: float | None
     degrees_of_freedom: int
     source: NoiseSource
     history: int = 0
+    prior: NoisePrior | None = None
+    own_sd: float | None = None
+    own_freedom: int = 0
+
+
+def noise_prior(histories: Iterable[Sequence[float]]) -> NoisePrior | None:
+    """Return what the histories of a repository's cases on one device say together of the noise of each.
+
+    Source: Smyth (2004), section 6.2: the variances are drawn from an inverse chi-square law, whose two
+    numbers follow from the mean and variance of their logarithms. None where too few cases have a history.
+    """
+    found = []
+    for history in histories:
+        clean = clean_history(history)
+        if len(clean) >= MIN_HISTORY and (squares := _squared_deviations(clean)) > 0:
+            found.append((squares / (len(clean) - 1), len(clean) - 1))
+    return fit_prior(found) if len(found) >= MIN_PRIOR_CASES else None
+
+
+def fit_prior(found: Sequence[tuple[float, int]]) -> NoisePrior:
+    """Return the prior of variances, each with its degrees of freedom; at least two of them."""
+    logs = [log(square) - digamma(nu / 2) + log(nu / 2) for square, nu in found]
+    middle = fmean(logs)
+    spread = sum((value - middle) ** 2 for value in logs) / (len(logs) - 1)
+    beyond_chance = spread - fmean(trigamma(nu / 2) for _, nu in found)
+    if beyond_chance <= 0:
+        pooled = sum(square * nu for square, nu in found) / sum(nu for _, nu in found)
+        return NoisePrior(variance=pooled, degrees_of_freedom=MAX_PRIOR_FREEDOM, cases=len(found))
+    freedom = min(2 * inverse_trigamma(beyond_chance), MAX_PRIOR_FREEDOM)
+    variance = exp(middle + digamma(freedom / 2) - log(freedom / 2))
+    return NoisePrior(variance=variance, degrees_of_freedom=freedom, cases=len(found))
 
 
 def run_to_run_noise(
-    base: Sequence[float], head: Sequence[float], history: Sequence[float], family: DeviceFamily | None
+    base: Sequence[float],
+    head: Sequence[float],
+    history: Sequence[float],
+    family: DeviceFamily | None,
+    prior: NoisePrior | None = None,
 ) -> Noise:
     """Return the run-to-run noise of ln S, measured where the runs allow it.
 
     `base`, `head` and `history` are steady seconds; a base run that is also in the history counts once.
+    A measured variance is moderated by the `prior`: its own degrees of freedom against the prior's.
     """
     past = clean_history(history)
     groups = [group for group in ([] if set(base) & set(past) else base, head, past) if len(group) >= 2]
     freedom = sum(len(group) - 1 for group in groups)
     if freedom >= MIN_DEGREES_OF_FREEDOM:
-        pooled = sqrt(sum(_squared_deviations(group) for group in groups) / freedom)
-        return Noise(sd=pooled, degrees_of_freedom=freedom, source=NoiseSource.MEASURED, history=len(past))
+        own = sum(_squared_deviations(group) for group in groups) / freedom
+        lent = prior.degrees_of_freedom if prior else 0.0
+        moderated = (own * freedom + (prior.variance * lent if prior else 0.0)) / (freedom + lent)
+        return Noise(
+            sd=sqrt(moderated),
+            degrees_of_freedom=int(freedom + lent),
+            source=NoiseSource.MEASURED,
+            history=len(past),
+            prior=prior,
+            own_sd=sqrt(own),
+            own_freedom=freedom,
+        )
     default = _default_sd(family)
     source = NoiseSource.UNKNOWN if default is None else NoiseSource.DEVICE_DEFAULT
     return Noise(sd=default, degrees_of_freedom=freedom, source=source)
@@ -209,7 +272,7 @@ def _select_history(history: Sequence[float]) -> SelectedHistory:
     older = len(level) - len(recent)
     if len(recent) < MIN_HISTORY:
         return SelectedHistory(before_change=before_change, older=older)
-    glitch = _grubbs_outlier({place: log(history[place]) for place in recent})
+    glitch = farthest_outlier({place: log(history[place]) for place in recent})
     return SelectedHistory(
         used=tuple(place for place in recent if place != glitch),
         glitches=() if glitch is None else (glitch,),
@@ -218,7 +281,7 @@ def _select_history(history: Sequence[float]) -> SelectedHistory:
     )
 
 
-def _grubbs_outlier(logs: Mapping[int, float]) -> int | None:
+def farthest_outlier(logs: Mapping[int, float]) -> int | None:
     """Return the place of the one value that Grubbs' test finds too far from the others, if any."""
     values, count = list(logs.values()), len(logs)
     middle = fmean(values)
@@ -248,14 +311,21 @@ def _default_sd(family: DeviceFamily | None) -> float | None:
 
 
 class PastRun(Struct, frozen=True, kw_only=True):
-    """One ended run on main: its steady step time, its commit, when it began (Unix seconds), its id and its
-    losses where they are known."""
+    """One ended run on main: its steady step time, its commit, when it began (Unix seconds), its id, its
+    losses and its loop time where they are known, and its submission: runs of one count as one."""
 
     seconds: float
     sha: str | None = None
     started: float | None = None
     run: str | None = None
     losses: LossTrace | None = None
+    loop: float | None = None
+    submission: str | None = None
+
+
+def past_runs(history: Sequence[PastRun | float]) -> tuple[PastRun, ...]:
+    """Return main's runs, of which a number is one's steady seconds."""
+    return tuple(run if isinstance(run, PastRun) else PastRun(seconds=run) for run in history)
 
 
 class LevelShift(Struct, frozen=True, kw_only=True):

@@ -23,6 +23,7 @@ from msgspec import Struct
 from bot.logs.facts import Mark, MarkKind, RunLog, Step, StepKind
 from bot.verdict.hardware import max_tflops
 from bot.verdict.judgement import SecondsDialect, SteadyStepTime, StepClock
+from bot.verdict.statistics import median_standard_error
 
 DAY = 86_400.0
 
@@ -300,6 +301,9 @@ def _clearest_samples(
     return nsmallest(CLEAREST_LINES, found, key=itemgetter(0))
 
 
+MEDIAN_STANDARD_ERROR = 1.2533
+"""Standard error of a median over that of a mean, for normal noise: sqrt(pi / 2)."""
+
 WARM_UP_STEPS = 3
 """Steps after the first that still carry compilation and the filling of the double buffer."""
 
@@ -314,9 +318,6 @@ CLOCK_TOLERANCE = 0.10
 
 MAX_LINES_LATE = 2
 """A dispatch clock prints a gap one or two lines after the one that it belongs to."""
-
-MEDIAN_STANDARD_ERROR = 1.2533
-"""Standard error of a median over that of a mean, for normal noise: sqrt(pi / 2)."""
 
 COARSE_DIGIT = 0.01
 """A timestamp whose last digit is a larger share of a step than the practical margin cannot judge it."""
@@ -454,6 +455,7 @@ def _median_interval(considered: StepIntervals) -> SteadyStepTime:
         seconds=seconds,
         se=hypot(MEDIAN_STANDARD_ERROR * stdev(values) / sqrt(len(values)), considered.error / sqrt(12))
         / seconds,
+        robust_se=hypot(median_standard_error(values), considered.error / sqrt(12)) / seconds,
         resolution=considered.digit / seconds,
         clock=considered.clock,
         kept_steps=kept,

@@ -1,385 +1,66 @@
-"""Slower, faster, the same, or not known: the decision on steady step time, on the log scale.
+"""Slower, faster, the same, confirming, or not known: the decision on the times of a run's steps.
 
 At no change at most 1 comment in 20 flags anything, whatever the number of cases and looks, and at most 1 in
 100 where main's history measures the noise. "Same" is said only where a change of the equivalence margin is
-ruled out. A flag is withheld where main's own runs show that it may be none.
+ruled out, of the steady step time and of the whole loop. A change that passes the screen is confirmed on
+further submissions before it is flagged (`bot.verdict.thresholds`).
 
 Four rules apply only where 15 or more runs of main are known: the level (`REPORT_ALPHA_WITH_HISTORY`), main's
 runs pooled with base's (`pooled_baseline`), glitches by Grubbs' test (`noise.GLITCH_ALPHA`), and flags that
-main's runs put in doubt (`outlier_guard`). Without them 4.75 % of 25-case reports on GPU-like noise were
-flagged at no change, and z > 5 against history did better (VerdictBench).
-
-Half of the variance of one run against one is base's. Main's runs since its last change of level are runs of
-the same program, and twenty of them leave next to none of it. Whether base is one of them is tested first:
-"test-then-pool", as trials do with historical controls (Viele et al. 2014, "Use of historical control data
-for assessing treatment effects in clinical trials").
+main's runs put in doubt. Without them 4.75 % of 25-case reports on GPU-like noise were flagged at no change,
+and z > 5 against history did better (VerdictBench).
 """
 
 from collections.abc import Sequence
-from math import exp, log, log1p, sqrt
-from statistics import fmean
+from math import exp
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bot.verdict.baseline import (
+    MainSeries,
+    PooledBaseline,
+    TimedSide,
+    main_series,
+    pooled_baseline,
+    timed_side,
+    with_settling,
+)
 from bot.verdict.hardware import DeviceFamily
 from bot.verdict.judgement import (
     BaselineSource,
+    LoopDecision,
     Margins,
-    NoiseSource,
-    SteadyStepTime,
+    RunsWanted,
+    RunTiming,
     TimingDecision,
+    TimingMeasure,
     TimingVerdict,
 )
-from bot.verdict.noise import MIN_DEGREES_OF_FREEDOM, Noise, run_to_run_noise, select_history
-from bot.verdict.statistics import normal_quantile, t_quantile
-
-REPORT_ALPHA = 0.05
-"""Chance that a report on a change without effect flags any of its cases."""
-
-REPORT_ALPHA_WITH_HISTORY = 0.005
-"""The same where main's history measures the noise of the case: the promise there is 1 report in 100, and
-half of it is reserved for noise that is not quite normal. The device's defaults stay at `REPORT_ALPHA`: they
-are the worst case's noise, so that reports are flagged far less often than the level says."""
-
-EQUIVALENCE_ALPHA = 0.05
-"""Chance that a change as large as the equivalence margin is called the same: TOST at z = 1.645."""
-
-POWER_Z = 0.84
-"""Standard errors above the threshold at which 4 of 5 comparisons see an effect."""
-
-LATER_LOOKS_SHARE = 0.2
-"""Share of the level that all looks after the first spend together, halved at each: 1/10, 1/20, 1/40 … of it.
-Re-running until green or red therefore adds at most one percentage point to the 5 %."""
-
-LATER_LOOKS_SHARE_WITH_HISTORY = 1.0
-"""The same where main's history measures the noise: as much again as the first look, so that all looks
-together stay at the promised 1 report in 100. A fifth of so strict a level would leave repeats next to no
-power."""
+from bot.verdict.loop_decision import decide_loop
+from bot.verdict.noise import MIN_DEGREES_OF_FREEDOM, Noise, NoisePrior, PastRun, past_runs, run_to_run_noise
+from bot.verdict.thresholds import (
+    CONFIRMED_BASE_RUNS,
+    CONFIRMED_RUNS,
+    DecisionRules,
+    DecisionStage,
+    ThresholdTest,
+    TimingEvidence,
+    apply_threshold,
+    as_percent,
+    decision_rules,
+)
 
 MAX_MORE_RUNS = 10
 """Past this many further runs a side, asking for them costs more than the answer is worth."""
 
-WITHIN_DOMINATES = 9.0
-"""A within-run variance this much above the measured one shows that the runs at hand were noisier."""
-
-
-class TimingEvidence(Struct, frozen=True, kw_only=True):
-    """`change` is ln(head/base), `n` the runs of each side, `within` its mean squared error of one run.
-    `rounding` is how far the last printed digits alone may have moved the change, whatever the runs."""
-
-    change: float
-    within: tuple[float, float]
-    n: tuple[int, int]
-    rounding: float = 0.0
-
-
-class DecisionRules(Struct, frozen=True, kw_only=True):
-    """The rules of a decision: margins on the log scale, cases of the report, and the number of the look."""
-
-    practical: float
-    equivalence: float
-    cases: int
-    look: int
-
-
-class ThresholdTest(Struct, frozen=True, kw_only=True):
-    """One application of the rules, on the log scale, with its working.
-
-    `between` and `within` are the variances of the change between runs and within them, `alpha` is what this
-    look may spend, `quantile` and `z` are the quantiles of the threshold and of the equivalence test.
-    """
-
-    verdict: TimingVerdict
-    threshold: float
-    se: float
-    between: float
-    within: float
-    alpha: float
-    quantile: float
-    z: float
-
-    @property
-    def mde(self) -> float:
-        """The change that 4 of 5 comparisons detect."""
-        return self.threshold + POWER_Z * self.se
-
-
-def as_percent(log_ratio: float) -> float:
-    """Return what people read, in percent, for a change on the log scale."""
-    return 100 * (exp(log_ratio) - 1)
-
-
-def look_alpha(alpha: float, look: int, later: float = LATER_LOOKS_SHARE) -> float:
-    """Return the level that one look at the data may spend; `look` counts from 1, `later` is the share of
-    `alpha` that all looks after the first spend together."""
-    return alpha if look <= 1 else alpha * later / 2 ** (look - 1)
-
-
-def report_alpha(noise: Noise, look: int) -> float:
-    """Return the chance that a look may give a report on a harmless change to flag any case, by where the
-    noise is known from."""
-    if noise.history:
-        return look_alpha(REPORT_ALPHA_WITH_HISTORY, look, LATER_LOOKS_SHARE_WITH_HISTORY)
-    return look_alpha(REPORT_ALPHA, look)
-
-
-def decision_rules(margins: Margins, comparable_cases: int, look: int) -> DecisionRules:
-    """Return the rules of a decision, from margins in percent."""
-    return DecisionRules(
-        practical=log1p(margins.practical_percent / 100),
-        equivalence=log1p(margins.equivalence_percent / 100),
-        cases=max(comparable_cases, 1),
-        look=max(look, 1),
-    )
-
-
-def apply_threshold(evidence: TimingEvidence, noise: Noise, rules: DecisionRules) -> ThresholdTest | None:
-    """Apply the rules once; None where the noise between runs is unknown."""
-    if noise.sd is None:
-        return None
-    between, within = _change_variances(evidence, noise.sd)
-    se = _standard_error(noise, between, within)
-    alpha = report_alpha(noise, rules.look)
-    p = 1 - alpha / (2 * rules.cases)
-    measured = noise.source is NoiseSource.MEASURED
-    quantile = t_quantile(p, noise.degrees_of_freedom) if measured else normal_quantile(p)
-    threshold = max(rules.practical, quantile * se, evidence.rounding)
-    z = _equivalence_quantile(noise, rules)
-    size = abs(evidence.change)
-    if size >= threshold:
-        verdict = TimingVerdict.SLOWER if evidence.change > 0 else TimingVerdict.FASTER
-    elif size + max(z * se, evidence.rounding) <= rules.equivalence:
-        verdict = TimingVerdict.SAME
-    else:
-        verdict = TimingVerdict.INCONCLUSIVE
-    return ThresholdTest(
-        verdict=verdict,
-        threshold=threshold,
-        se=se,
-        between=between,
-        within=within,
-        alpha=alpha,
-        quantile=quantile,
-        z=z,
-    )
-
-
-def _equivalence_quantile(noise: Noise, rules: DecisionRules) -> float:
-    """Return the standard errors that must fit below the equivalence margin: 1.645 at the first look.
-
-    Later looks spend so little that they lie in the tail, where measured noise makes t far wider than z:
-    with z, ten looks at a head 5 % slower found "same" 1.6 points more often than one, with t 0.7.
-    """
-    p = 1 - look_alpha(EQUIVALENCE_ALPHA, rules.look)
-    tail = rules.look > 1 and noise.degrees_of_freedom >= MIN_DEGREES_OF_FREEDOM
-    return t_quantile(p, noise.degrees_of_freedom) if tail else normal_quantile(p)
-
-
-def runs_to_settle(evidence: TimingEvidence, noise: Noise, rules: DecisionRules) -> int | None:
-    """Return the fewest further runs a side that would settle it, were change and noise to stay as they are.
-
-    None where no number up to `MAX_MORE_RUNS` would. With unknown noise: what it takes to measure it.
-    """
-    later = replace(rules, look=rules.look + 1)
-    for more in range(1, MAX_MORE_RUNS + 1):
-        freedom = noise.degrees_of_freedom + 2 * more
-        if noise.sd is None:
-            if freedom >= MIN_DEGREES_OF_FREEDOM:
-                return more
-            continue
-        grown = replace(evidence, n=(evidence.n[0] + more, evidence.n[1] + more))
-        test = apply_threshold(grown, replace(noise, degrees_of_freedom=freedom), later)
-        if test is not None and test.verdict is not TimingVerdict.INCONCLUSIVE:
-            return more
-    return None
-
-
-def _change_variances(evidence: TimingEvidence, sd: float) -> tuple[float, float]:
-    """Return the variance of the change between runs, and within them."""
-    between = sd**2 * sum(1 / n for n in evidence.n)
-    within = sum(square / n for square, n in zip(evidence.within, evidence.n, strict=True))
-    return between, within
-
-
-def _standard_error(noise: Noise, between: float, within: float) -> float:
-    """Return the standard error of the change. A measured spread between runs already holds that within them,
-    unless the runs at hand were far noisier."""
-    if noise.source is NoiseSource.MEASURED:
-        return sqrt(within if within > WITHIN_DOMINATES * between else between)
-    return sqrt(between + within)
-
-
-def weigh_evidence(
-    base: Sequence[SteadyStepTime], head: Sequence[SteadyStepTime], main: Sequence[float] = ()
-) -> TimingEvidence:
-    """Return the change between two sides that each have a steady step time.
-
-    `main` holds the steady seconds of main's runs that are pooled with base's, as runs of the same code.
-    Their own errors are unknown; the noise between runs includes them.
-    """
-    own, head_times = steady_seconds(base), steady_seconds(head)
-    base_times = [*own, *main]
-    return TimingEvidence(
-        change=fmean(map(log, head_times)) - fmean(map(log, base_times)),
-        within=(_within_variance(base) * len(own) / len(base_times), _within_variance(head)),
-        n=(len(base_times), len(head_times)),
-        rounding=_side_rounding(base) + _side_rounding(head),
-    )
-
-
-def _side_rounding(side: Sequence[SteadyStepTime]) -> float:
-    """Return half a digit as a share of a step: a median of rounded times is off by up to that, and so is
-    every other run's, in the same direction where they are the same number."""
-    return max((one.resolution / 2 for one in side if one.seconds is not None), default=0.0)
-
-
-def steady_seconds(side: Sequence[SteadyStepTime]) -> list[float]:
-    """Return the steady seconds of the runs that have any."""
-    return [one.seconds for one in side if one.seconds is not None and one.seconds > 0]
-
-
-def _within_variance(side: Sequence[SteadyStepTime]) -> float:
-    return fmean((one.se or 0.0) ** 2 for one in side if one.seconds is not None and one.seconds > 0)
-
-
-DISPUTE_ALPHA = 0.05
-"""Chance that base is held apart from main's runs though it is one of them. Usual for test-then-pool, and on
-the safe side: a step of main that is large enough to be blamed on head (4.6 standard deviations) then slips
-through in fewer than 1 of 100 cases, while 1 comparison in 20 is judged as if there were no such runs."""
-
-MIN_MAIN_RUNS = MIN_DEGREES_OF_FREEDOM + 1
-"""Main runs up to base that must be there: fewer say neither where main stood nor how far base is from it."""
-
-
-class PooledBaseline(Struct, frozen=True, kw_only=True):
-    """What head is compared with: base's runs, pooled with main's where the two agree.
-
-    `evidence` is what is judged, `level` the ln of base's seconds in it, `main_runs` how many of main's runs
-    are in it. Where main's runs contradict base, `base_off` is ln(base/main), and `against_main` is head
-    against main's and base's runs together. `glitches` are ln(run/level) of the main runs set aside.
-    """
-
-    source: BaselineSource
-    evidence: TimingEvidence
-    level: float
-    main_runs: int = 0
-    base_off: float = 0.0
-    against_main: TimingEvidence | None = None
-    glitches: tuple[float, ...] = ()
-
-
-def pooled_baseline(
-    base: Sequence[SteadyStepTime], head: Sequence[SteadyStepTime], history: Sequence[float], noise: Noise
-) -> PooledBaseline:
-    """Return what head is compared with; both sides have a steady step time."""
-    own, alone = steady_seconds(base), weigh_evidence(base, head)
-    level = _mean_log_seconds(own)
-    if not noise.history:
-        return PooledBaseline(source=BaselineSource.BASE, evidence=alone, level=level)
-    main, glitches = _main_before_base(own, history)
-    if len(main) < MIN_MAIN_RUNS:
-        return PooledBaseline(source=BaselineSource.BASE, evidence=alone, level=level, glitches=glitches)
-    together = weigh_evidence(base, head, main)
-    if _base_agrees(own, main):
-        return PooledBaseline(
-            source=BaselineSource.MAIN,
-            evidence=together,
-            level=_mean_log_seconds([*own, *main]),
-            main_runs=len(main),
-            glitches=glitches,
-        )
-    return PooledBaseline(
-        source=BaselineSource.DISPUTED,
-        evidence=alone,
-        level=level,
-        base_off=level - _mean_log_seconds(main),
-        against_main=together,
-        glitches=glitches,
-    )
-
-
-def _main_before_base(
-    own: Sequence[float], history: Sequence[float]
-) -> tuple[Sequence[float], tuple[float, ...]]:
-    """Return main's clean runs besides base's own, and how far the glitches are from them, on the log scale.
-
-    Where base's runs are among main's, only those before them are taken: what main became afterwards says
-    nothing of base.
-    """
-    selected = select_history(history)
-    places = [place for place, seconds in enumerate(history) if seconds in own]
-    end = min(places, default=len(history))
-    level = _mean_log_seconds([history[place] for place in selected.used])
-    glitches = (log(history[place]) - level for place in selected.glitches if place not in places)
-    return [history[place] for place in selected.used if place < end], tuple(glitches)
-
-
-def _base_agrees(own: Sequence[float], main: Sequence[float]) -> bool:
-    """Tell whether base could be one of main's runs: Student's prediction interval, from main's runs alone,
-    so that a base run that is far off does not widen it."""
-    level = _mean_log_seconds(main)
-    spread = sqrt(sum((log(seconds) - level) ** 2 for seconds in main) / (len(main) - 1))
-    reach = t_quantile(1 - DISPUTE_ALPHA / 2, len(main) - 1) * spread * sqrt(1 / len(own) + 1 / len(main))
-    return abs(_mean_log_seconds(own) - level) <= reach
-
-
-def _mean_log_seconds(seconds: Sequence[float]) -> float:
-    return fmean(map(log, seconds))
-
-
 FLAGGED = frozenset({TimingVerdict.SLOWER, TimingVerdict.FASTER})
 
+SEEN = frozenset({TimingVerdict.SLOWER, TimingVerdict.FASTER, TimingVerdict.CONFIRMING})
+"""Verdicts that say that a change was seen, confirmed or not."""
 
-def outlier_guard(
-    baseline: PooledBaseline,
-    test: ThresholdTest,
-    head: Sequence[SteadyStepTime],
-    noise: Noise,
-    rules: DecisionRules,
-) -> str:
-    """Return why the flag of a test is not believed, one clause; empty where it is, or where there is none.
-
-    More runs settle it either way: of base where main contradicts it, of head where main has glitches.
-    """
-    if test.verdict not in FLAGGED:
-        return ""
-    return _guard_base(baseline, test, noise, rules) or _guard_head(baseline, test, head)
-
-
-def _guard_base(baseline: PooledBaseline, test: ThresholdTest, noise: Noise, rules: DecisionRules) -> str:
-    """One run of base that main's runs contradict is either a glitch or the first of a new level."""
-    if baseline.against_main is None or baseline.evidence.n[0] > 1:
-        return ""
-    other = apply_threshold(baseline.against_main, noise, rules)
-    if other is not None and other.verdict is test.verdict:
-        return ""
-    return (
-        f"the only run of base is {_off_by(baseline.base_off)} than main's runs before it, and against those "
-        f"head is not {test.verdict.value}: another run of base tells whether main moved or it was off"
-    )
-
-
-def _guard_head(baseline: PooledBaseline, test: ThresholdTest, head: Sequence[SteadyStepTime]) -> str:
-    """Where one of main's runs was as far off, one of head's is no news.
-
-    Unchanged code gave such a run once in about twenty: by exchangeability of runs that is the chance of
-    another, far above any level. Every run of a head that really changed is off, so a second one settles it.
-    """
-    sign = 1 if test.verdict is TimingVerdict.SLOWER else -1
-    worst = max((sign * glitch for glitch in baseline.glitches), default=0.0)
-    nearest = min(sign * (log(seconds) - baseline.level) for seconds in steady_seconds(head))
-    needed = test.threshold + (worst if baseline.evidence.n[1] == 1 else 0.0)
-    if worst <= 0 or nearest >= needed:
-        return ""
-    shown = f"one of main's runs was {_off_by(sign * worst)} than the others without a change"
-    if baseline.evidence.n[1] == 1:
-        return f"{shown}, so that head's only run may be such a one: another run of head tells"
-    return f"{shown}, and not every run of head is {test.verdict.value}: one of them may be such a one"
-
-
-def _off_by(log_ratio: float) -> str:
-    return f"{as_percent(abs(log_ratio)):.2g} % {'slower' if log_ratio > 0 else 'faster'}"
+UNMOVED = frozenset({TimingVerdict.SAME, TimingVerdict.FASTER})
+"""Verdicts on the steady step time that the loop time may take back."""
 
 
 class TimingWorking(Struct, frozen=True, kw_only=True):
@@ -396,74 +77,371 @@ class TimingWorking(Struct, frozen=True, kw_only=True):
     test: ThresholdTest | None = None
 
 
+class _Weighed(Struct, frozen=True, kw_only=True):
+    """Everything that the decision on two timed sides rests on."""
+
+    base: TimedSide
+    head: TimedSide
+    main: MainSeries
+    noise: Noise
+    rules: DecisionRules
+    baseline: PooledBaseline
+    stage: DecisionStage
+    test: ThresholdTest | None
+
+
 def decide_timing(
-    base: Sequence[SteadyStepTime],
-    head: Sequence[SteadyStepTime],
+    base: Sequence[RunTiming],
+    head: Sequence[RunTiming],
     *,
     family: DeviceFamily | None,
-    history: Sequence[float] = (),
+    history: Sequence[PastRun | float] = (),
     comparable_cases: int = 1,
     margins: Margins = Margins(),
     look: int = 1,
+    prior: NoisePrior | None = None,
 ) -> TimingWorking:
     """Return the timing decision with its working; runs without a steady state do not count.
 
-    `history` holds the steady seconds of main's runs of this case, oldest first, base's among them or not.
+    `history` holds main's runs of this case, oldest first, base's among them or not; a number is a run's
+    steady seconds. `prior` is what the other cases of the device say of the noise.
     """
-    rules = decision_rules(margins, comparable_cases, look)
-    base_times, head_times = steady_seconds(base), steady_seconds(head)
+    rules = decision_rules(margins, comparable_cases, look, family)
+    base, head = _count_unlike_settling(base, head)
+    sides = timed_side(base), timed_side(head)
     decision = TimingDecision(
         verdict=TimingVerdict.INCONCLUSIVE,
-        n=(len(base_times), len(head_times)),
-        base_seconds=exp(_mean_log_seconds(base_times)) if base_times else None,
-        head_seconds=exp(_mean_log_seconds(head_times)) if head_times else None,
+        n=(len(sides[0].seconds), len(sides[1].seconds)),
+        submissions=(len(sides[0].submissions), len(sides[1].submissions)),
+        base_seconds=exp(sides[0].level) if sides[0].submissions else None,
+        head_seconds=exp(sides[1].level) if sides[1].submissions else None,
         look=rules.look,
         comparable_cases=rules.cases,
     )
-    if not base_times or not head_times:
-        name, side = ("head", head) if base_times else ("base", base)
-        problem = next((run.problem for run in side if run.problem), "it has no run that can be timed")
-        reason = f"no steady step time on {name}: {problem}"
+    if not sides[0].submissions or not sides[1].submissions:
+        name, side = ("head", head) if sides[0].submissions else ("base", base)
+        problem = next((run.steady.problem for run in side if run.steady.problem), None)
+        reason = f"no steady step time on {name}: {problem or 'it has no run that can be timed'}"
         return TimingWorking(decision=replace(decision, reason=reason), rules=rules)
-    noise = run_to_run_noise(base_times, head_times, history, family)
-    baseline = pooled_baseline(base, head, history, noise)
-    test = apply_threshold(baseline.evidence, noise, rules)
+    main = main_series(past_runs(history), sides[0].seconds)
+    weighed = _weigh(sides, main, family, rules, prior)
     decision = replace(
         decision,
-        change=baseline.evidence.change,
-        base_seconds=exp(baseline.level),
-        noise_source=noise.source,
-        degrees_of_freedom=noise.degrees_of_freedom,
-        history=noise.history,
-        baseline_source=baseline.source,
-        main_runs=baseline.main_runs,
+        change=weighed.baseline.evidence.change,
+        base_seconds=exp(weighed.baseline.level),
+        noise_source=weighed.noise.source,
+        degrees_of_freedom=weighed.noise.degrees_of_freedom,
+        prior_freedom=weighed.noise.prior.degrees_of_freedom if weighed.noise.prior else 0.0,
+        history=weighed.noise.history,
+        baseline_source=weighed.baseline.source,
+        main_runs=weighed.baseline.main_runs,
     )
-    if test is None:
-        more = runs_to_settle(baseline.evidence, noise, rules)
-        decision = replace(decision, more_runs=more, reason=_unknown_noise_reason(more))
-    else:
-        decision = _apply_test(decision, test, baseline=baseline, head=head, noise=noise, rules=rules)
-    return TimingWorking(decision=decision, rules=rules, noise=noise, baseline=baseline, test=test)
+    decision = _with_loop(_steady_decision(decision, weighed), weighed, base, head)
+    return TimingWorking(
+        decision=decision, rules=rules, noise=weighed.noise, baseline=weighed.baseline, test=weighed.test
+    )
 
 
-def _apply_test(
-    decision: TimingDecision,
-    test: ThresholdTest,
-    *,
-    baseline: PooledBaseline,
-    head: Sequence[SteadyStepTime],
-    noise: Noise,
+def _count_unlike_settling(
+    base: Sequence[RunTiming], head: Sequence[RunTiming]
+) -> tuple[Sequence[RunTiming], Sequence[RunTiming]]:
+    """Count an early stall of head's that its log does not explain, unless base has one too."""
+    if any(run.loop is not None and run.loop.settling_steps for run in base):
+        return base, head
+    return base, [run if run.loop is None or run.loop.settling_named else with_settling(run) for run in head]
+
+
+def _weigh(
+    sides: tuple[TimedSide, TimedSide],
+    main: MainSeries,
+    family: DeviceFamily | None,
     rules: DecisionRules,
-) -> TimingDecision:
-    """Take the test's verdict, unless main's runs put its flag in doubt, and say what would settle it."""
+    prior: NoisePrior | None,
+) -> _Weighed:
+    base, head = sides
+    levels = [[exp(one.steady) for one in side.submissions] for side in sides]
+    noise = run_to_run_noise(levels[0], levels[1], main.seconds, family, prior)
+    baseline = pooled_baseline(base, head, main, noise)
+    stage = _stage(base, head, baseline, noise, rules)
+    return _Weighed(
+        base=base,
+        head=head,
+        main=main,
+        noise=noise,
+        rules=rules,
+        baseline=baseline,
+        stage=stage,
+        test=_test(baseline, noise, rules, stage),
+    )
+
+
+def _test(
+    baseline: PooledBaseline, noise: Noise, rules: DecisionRules, stage: DecisionStage
+) -> ThresholdTest | None:
+    """Return the test of head. A single run of base that main's runs contradict is a poor measure: head that
+    moved against both is tested against main's runs."""
+    alone = apply_threshold(baseline.evidence, noise, rules, stage)
+    other = baseline.against_main
+    if other is None or alone is None or stage is DecisionStage.SCREEN or baseline.evidence.n[0] > 1:
+        return alone
+    screened = apply_threshold(baseline.evidence, noise, rules, DecisionStage.SCREEN)
+    if screened is None or screened.verdict not in SEEN:
+        return alone
+    return apply_threshold(other, noise, rules, stage) or alone
+
+
+def _stage(
+    base: TimedSide, head: TimedSide, baseline: PooledBaseline, noise: Noise, rules: DecisionRules
+) -> DecisionStage:
+    """Return whether enough independent runs stand behind a flag."""
+    n = len(base.submissions), len(head.submissions)
+    if _is_backed(baseline, noise, rules):
+        enough = n[1] >= CONFIRMED_RUNS
+    else:
+        enough = min(n) >= CONFIRMED_BASE_RUNS and sum(n) >= CONFIRMED_BASE_RUNS + CONFIRMED_RUNS
+    return DecisionStage.CONFIRMED if enough else DecisionStage.SCREEN
+
+
+def _is_backed(baseline: PooledBaseline, noise: Noise, rules: DecisionRules) -> bool:
+    """Tell whether main's runs stand behind base's: they agree, or head is as far from them as from base."""
+    match baseline.source:
+        case BaselineSource.MAIN:
+            return True
+        case BaselineSource.BASE:
+            return False
+        case BaselineSource.DISPUTED:
+            return _agrees_with_main(baseline, noise, rules)
+
+
+def _agrees_with_main(baseline: PooledBaseline, noise: Noise, rules: DecisionRules) -> bool:
+    """Tell whether head moved in the same direction against main's runs as against base's."""
+    other = baseline.against_main
+    if other is None or other.change * baseline.evidence.change <= 0:
+        return False
+    test = apply_threshold(other, noise, rules, DecisionStage.SCREEN)
+    return test is not None and test.verdict in SEEN
+
+
+def runs_wanted(weighed: _Weighed) -> RunsWanted:
+    """Return the further submissions that confirm what was seen, or refute it."""
+    base, head = len(weighed.base.submissions), len(weighed.head.submissions)
+    if _is_backed(weighed.baseline, weighed.noise, weighed.rules):
+        return RunsWanted(head=max(0, CONFIRMED_RUNS - head))
+    more = max(0, CONFIRMED_BASE_RUNS - base)
+    both = CONFIRMED_BASE_RUNS + CONFIRMED_RUNS - base - more
+    return RunsWanted(base=more, head=max(0, CONFIRMED_BASE_RUNS - head, both - head))
+
+
+def _steady_decision(decision: TimingDecision, weighed: _Weighed) -> TimingDecision:
+    """Decide on the steady step time alone."""
+    test, evidence = weighed.test, weighed.baseline.evidence
+    if test is None:
+        return _unknown_noise(decision, weighed)
     decision = replace(decision, verdict=test.verdict, threshold=test.threshold, mde=test.mde, se=test.se)
-    doubt = outlier_guard(baseline, test, head, noise, rules)
-    if doubt:
-        return replace(decision, verdict=TimingVerdict.INCONCLUSIVE, more_runs=1, reason=doubt)
+    if test.verdict in SEEN:
+        doubt = _base_guard(weighed) or outlier_guard(weighed, test)
+        if doubt:
+            return replace(decision, verdict=TimingVerdict.INCONCLUSIVE, more_runs=1, reason=doubt)
+    if test.verdict is TimingVerdict.CONFIRMING or _glitch_may_explain(weighed, test):
+        direction = TimingVerdict.SLOWER if evidence.change > 0 else TimingVerdict.FASTER
+        return _confirming(decision, weighed, direction)
     if test.verdict is TimingVerdict.INCONCLUSIVE:
-        more = runs_to_settle(baseline.evidence, noise, rules)
-        return replace(decision, more_runs=more, reason=_inconclusive_reason(test, rules, more))
+        more = runs_to_settle(evidence, weighed.noise, weighed.rules)
+        reason = _inconclusive_reason(test, weighed.rules, more)
+        return replace(decision, more_runs=more, reason=reason)
     return decision
+
+
+def _glitch_may_explain(weighed: _Weighed, test: ThresholdTest) -> bool:
+    """Tell whether a flag by too few runs is within reach of a glitch that main has shown."""
+    if test.verdict not in FLAGGED or weighed.stage is DecisionStage.CONFIRMED:
+        return False
+    sign = 1 if test.verdict is TimingVerdict.SLOWER else -1
+    worst = max((sign * glitch for glitch in weighed.baseline.glitches), default=0.0)
+    return abs(weighed.baseline.evidence.change) < test.strict + max(worst, 0.0)
+
+
+def _confirming(decision: TimingDecision, weighed: _Weighed, direction: TimingVerdict) -> TimingDecision:
+    wanted = runs_wanted(weighed)
+    return replace(
+        decision,
+        verdict=TimingVerdict.CONFIRMING,
+        confirms=direction,
+        confirm_runs=wanted,
+        reason=_confirming_reason(decision, direction, wanted),
+    )
+
+
+def _base_guard(weighed: _Weighed) -> str:
+    """One run of base that main's runs contradict is either a glitch or the first of a new level. Return why
+    the change is not believed, empty where it is. More runs of base settle it either way."""
+    baseline = weighed.baseline
+    if baseline.against_main is None or baseline.evidence.n[0] > 1:
+        return ""
+    if _agrees_with_main(baseline, weighed.noise, weighed.rules):
+        return ""
+    moved = "slower" if baseline.evidence.change > 0 else "faster"
+    return (
+        f"the only run of base is {_off_by(baseline.base_off)} than main's runs before it, and against those "
+        f"head is not {moved}: another run of base tells whether main moved or it was off"
+    )
+
+
+def outlier_guard(weighed: _Weighed, test: ThresholdTest) -> str:
+    """Return why not enough of head's runs are off, empty where they are. A mean of three may be moved by one
+    that was on a slow slice; every run of a head that really changed is off.
+
+    Where one of main's runs was as far off without a change, each must reach the threshold itself.
+    """
+    if weighed.stage is not DecisionStage.CONFIRMED:
+        return ""
+    sign = 1 if weighed.baseline.evidence.change > 0 else -1
+    worst = max((sign * glitch for glitch in weighed.baseline.glitches), default=0.0)
+    least = max(weighed.rules.practical / 2, weighed.noise.sd or 0.0)
+    needed = max(least, test.threshold) if worst > 0 else least
+    pooled = weighed.baseline.source is BaselineSource.MAIN
+    heads = sorted(sign * one.steady for one in weighed.head.submissions)
+    bases = sorted(-sign * one.steady for one in weighed.base.submissions)
+    edge = sign * weighed.baseline.level if pooled else -bases[_may_be_off(len(bases))]
+    if heads[_may_be_off(len(heads))] - edge >= needed:
+        return ""
+    moved = "slower" if sign > 0 else "faster"
+    number = sum(one - edge >= needed for one in heads)
+    return (
+        f"only {number} of head's {len(heads)} runs are {moved} than base's by {as_percent(needed):.2g} % or "
+        "more: one side had runs that were off"
+    )
+
+
+def _may_be_off(runs: int) -> int:
+    """Return how many of so many runs may be off: none of three, one of four to six."""
+    return (runs - 1) // 3
+
+
+def _off_by(log_ratio: float) -> str:
+    return f"{as_percent(abs(log_ratio)):.2g} % {'slower' if log_ratio > 0 else 'faster'}"
+
+
+def _unknown_noise(decision: TimingDecision, weighed: _Weighed) -> TimingDecision:
+    """Decide without knowing the noise: only a change that no noise explains is told."""
+    evidence, beyond = weighed.baseline.evidence, weighed.rules.beyond
+    sign = 1 if evidence.change > 0 else -1
+    nearest = min(
+        sign * (head.steady - base.steady)
+        for head in weighed.head.submissions
+        for base in weighed.base.submissions
+    )
+    if nearest >= beyond:
+        verdict = TimingVerdict.SLOWER if sign > 0 else TimingVerdict.FASTER
+        reason = f"the noise between runs is unknown, and none explains {as_percent(beyond):.0f} %"
+        return replace(decision, verdict=verdict, threshold=beyond, reason=reason)
+    more = runs_to_settle(evidence, weighed.noise, weighed.rules)
+    return replace(decision, more_runs=more, reason=_unknown_noise_reason(more))
+
+
+def _with_loop(
+    decision: TimingDecision, weighed: _Weighed, base: Sequence[RunTiming], head: Sequence[RunTiming]
+) -> TimingDecision:
+    """Take the loop time into the decision: nothing is unchanged or faster whose loop is worse."""
+    loop = decide_loop(
+        weighed.base,
+        weighed.head,
+        weighed.main,
+        baseline=weighed.baseline,
+        noise=weighed.noise,
+        rules=weighed.rules,
+        stage=weighed.stage,
+        runs=(base, head),
+    )
+    if loop is None:
+        return decision
+    return _join_loop(replace(decision, loop=loop), loop, weighed)
+
+
+def _join_loop(decision: TimingDecision, loop: LoopDecision, weighed: _Weighed) -> TimingDecision:
+    """Let the loop time decide where it is graver than what the steady step time says."""
+    slower = TimingVerdict.SLOWER
+    by_loop = replace(
+        decision, measure=TimingMeasure.LOOP, more_runs=None, confirms=None, confirm_runs=RunsWanted()
+    )
+    text = f"{_steady_words(decision)}, {loop.reason}"
+    if slower in {decision.verdict, decision.confirms} and loop.verdict is not slower:
+        return decision
+    match loop.verdict:
+        case TimingVerdict.SLOWER if decision.verdict is not slower:
+            return replace(by_loop, verdict=slower, reason=text)
+        case TimingVerdict.CONFIRMING:
+            wanted = runs_wanted(weighed)
+            asked = replace(by_loop, confirms=slower, confirm_runs=wanted)
+            return replace(asked, verdict=TimingVerdict.CONFIRMING, reason=f"{text}; {wanted_words(wanted)}")
+        case TimingVerdict.INCONCLUSIVE if (decision.confirms or decision.verdict) in UNMOVED:
+            more = _runs_to_settle_loop(loop, weighed)
+            ask = "" if more is None else f": {more} more {_run_or_runs(more)} a side would settle it"
+            return replace(by_loop, verdict=TimingVerdict.INCONCLUSIVE, more_runs=more, reason=text + ask)
+        case _:
+            return decision
+
+
+def _steady_words(decision: TimingDecision) -> str:
+    match decision.confirms or decision.verdict:
+        case TimingVerdict.SAME:
+            return "step time unchanged"
+        case TimingVerdict.FASTER:
+            return "single steps are faster"
+        case _:
+            return "step time not settled"
+
+
+def _runs_to_settle_loop(loop: LoopDecision, weighed: _Weighed) -> int | None:
+    """Return how many further runs a side would rule the margin out, were the change to stay as it is."""
+    room = weighed.rules.equivalence - loop.change
+    if loop.bound is None or room <= 0:
+        return None
+    reach = loop.bound - loop.change
+    n = len(weighed.head.submissions)
+    return next(
+        (more for more in range(1, MAX_MORE_RUNS + 1) if reach * (n / (n + more)) ** 0.5 <= room), None
+    )
+
+
+def runs_to_settle(evidence: TimingEvidence, noise: Noise, rules: DecisionRules) -> int | None:
+    """Return the fewest further runs a side that would settle it, were change and noise to stay as they are.
+
+    None where no number up to `MAX_MORE_RUNS` would. With unknown noise: what it takes to measure it.
+    """
+    later = replace(rules, look=rules.look + 1)
+    for more in range(1, MAX_MORE_RUNS + 1):
+        freedom = noise.degrees_of_freedom + 2 * more
+        if noise.sd is None:
+            if freedom >= MIN_DEGREES_OF_FREEDOM:
+                return more
+            continue
+        grown = replace(evidence, n=(evidence.n[0] + more, evidence.n[1] + more))
+        stage = DecisionStage.CONFIRMED if grown.n[1] >= CONFIRMED_RUNS else DecisionStage.SCREEN
+        test = apply_threshold(grown, replace(noise, degrees_of_freedom=freedom), later, stage)
+        if test is not None and test.verdict in FLAGGED | {TimingVerdict.SAME}:
+            return more
+    return None
+
+
+def wanted_words(wanted: RunsWanted) -> str:
+    """`2 more runs of head decide, each on a submission of its own`."""
+    parts = [
+        f"{count} more {_run_or_runs(count)} of {side}"
+        for side, count in (("base", wanted.base), ("head", wanted.head))
+        if count
+    ]
+    one = wanted.base + wanted.head == 1
+    own = "on a submission of its own" if one else "each on a submission of its own"
+    return f"{' and '.join(parts)} {'decides' if one else 'decide'}, {own}"
+
+
+def _confirming_reason(decision: TimingDecision, direction: TimingVerdict, wanted: RunsWanted) -> str:
+    together = ""
+    if decision.n[1] > decision.submissions[1]:
+        are = "count as one" if decision.submissions[1] == 1 else f"count as {decision.submissions[1]}"
+        together = f" (head's {decision.n[1]} runs {are}: they may have been submitted together)"
+    return f"looks {direction.value}{together}; {wanted_words(wanted)}"
 
 
 def _unknown_noise_reason(more: int | None) -> str:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from bot.domain.commit import same_commit
 from bot.domain.pull_request import branch_slug
+from bot.report.build import measured_runs
 from bot.report.model import CaseReport, RowState
 from bot.storage import histories, refs, reports, runs
 from bot.storage.database import Connection
@@ -51,7 +52,7 @@ class PairedCase(Struct, frozen=True, kw_only=True):
     @property
     def history_key(self) -> tuple[object, ...]:
         """Identifies this history, in plain values that compare quickly."""
-        return tuple((run.seconds, run.sha, run.started) for run in self.history)
+        return tuple((run.seconds, run.loop, run.sha, run.started) for run in self.history)
 
     @property
     def has_both_ends(self) -> bool:
@@ -340,7 +341,7 @@ def compare_case(
     return compare(
         _measured_of(row.base, measured),
         _measured_of(row.head, measured),
-        history=[run.seconds for run in row.history],
+        history=row.history,
         comparable_cases=comparable,
         margins=Margins(
             practical_percent=pairing.defaults.practical_percent,
@@ -359,7 +360,7 @@ def _rules_key(pairing: Pairing) -> tuple[object, ...]:
 
 
 def _measured_of(kept: Sequence[MeasuredRecord], measured: MeasuredRuns) -> tuple[MeasuredRun, ...]:
-    return tuple(measured[one.record.id] for one in kept if one.record.id in measured)
+    return measured_runs([one.record for one in kept], measured)
 
 
 def case_report(row: PairedCase, comparison: Comparison | None) -> CaseReport:

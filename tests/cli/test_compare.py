@@ -46,7 +46,7 @@ def test_json_is_the_contract(maxview: Maxview, good: Path, slow: Path) -> None:
     """Programs read the verdict, its figures, and both runs."""
     document = json.loads(maxview("compare", good, slow, "--format", "json").out)
     assert document["verdict"] == "slower"
-    assert document["timing"]["change_percent"] == pytest.approx(20, abs=1.5)
+    assert document["timing"]["change_percent"] == pytest.approx(70, abs=2)
     assert {"schema", "timing", "loss", "caveats", "rows", "base", "head"} <= set(document)
     assert document["rows"][0]["metric"] == "parameters_billion"
 
@@ -202,7 +202,9 @@ def test_the_noise_is_measured_on_the_runs_given(maxview: Maxview, main_logs: li
     timing = json.loads(result.out)["timing"]
     assert (timing["spread"], timing["history"], timing["degrees_of_freedom"]) == ("measured", 20, 19)
     assert (timing["standing"], timing["main_runs"], timing["n"]) == ("main", 19, [1, 1])
-    assert timing["verdict"] == "slower"
+    assert (timing["verdict"], timing["confirms"]) == ("confirming", "slower")
+    assert timing["confirm_runs"] == {"base": 0, "head": 2}
+    assert (timing["loop"]["history"], timing["loop"]["verdict"]) == (20, "confirming")
     assert result.err == ""
 
 

@@ -106,6 +106,7 @@ def test_only_news_can_be_acknowledged(state: RowState) -> None:
         RowState.NEW_FAILURE,
         RowState.NOT_COMPARABLE,
         RowState.NOT_LIKE_FOR_LIKE,
+        RowState.CONFIRMING,
         RowState.INCONCLUSIVE,
     }
     assert (state in can) == (acknowledged_state(row_in_state(state)) is not None)

@@ -13,7 +13,7 @@ from bot.verdict.judgement import Comparison, ExplainedHistory, MeasuredRun
 from bot.verdict.measure import measure
 from tests.conftest import Accept
 from tests.report import samples
-from tests.verdict.made_runs import failed, repeats, run
+from tests.verdict.made_runs import apart, failed, repeats, run
 from tests.verdict.real_runs import DROPOUT_BRANCH, DROPOUT_MAIN
 
 
@@ -40,8 +40,8 @@ def test_seed_002_reads_as_its_golden_explanation(accept: Accept) -> None:
 def test_repeats_with_a_history_read_as_their_golden_explanation(accept: Accept) -> None:
     """A second look at three runs against two, with twenty runs of main behind them."""
     history = [one.measurements.steady.seconds or 0 for one in repeats(24, sd=0.003, seed=7)]
-    heads = repeats(3, sd=0.003, seed=9, seconds=0.151)
-    accept("explanation/repeats.txt", _compared(repeats(2, sd=0.003, seed=8), heads, history))
+    heads = apart(repeats(3, sd=0.003, seed=9, seconds=0.151))
+    accept("explanation/repeats.txt", _compared(apart(repeats(2, sd=0.003, seed=8)), heads, history))
 
 
 def test_a_failure_reads_as_its_golden_explanation(accept: Accept) -> None:

@@ -21,8 +21,10 @@ from bot.logs.facts import (
     RunOutcome,
     Step,
 )
-from bot.verdict.judgement import MeasuredRun, SecondsDialect
+from bot.verdict.hardware import DeviceFamily
+from bot.verdict.judgement import Margins, MeasuredRun, RunTiming, SecondsDialect, SteadyStepTime
 from bot.verdict.measure import measure
+from bot.verdict.timing_decision import TimingWorking, decide_timing
 
 START = 1_776_765_600.0
 
@@ -263,3 +265,38 @@ def host_loop(loop: HostLoop) -> RunLog:
 def log_ratio(percent: float) -> float:
     """Return the change on the log scale of a change in percent."""
     return log(1 + percent / 100)
+
+
+def apart(runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
+    """Return the runs, each on a submission of its own."""
+    return [replace(one, submission=f"submission {place}") for place, one in enumerate(runs)]
+
+
+def timings(steady: Sequence[SteadyStepTime], submission: str | None = "") -> list[RunTiming]:
+    """Return runs to judge, each of a submission of its own unless one is given."""
+    return [
+        RunTiming(steady=one, submission=f"submission {place}" if submission == "" else submission)
+        for place, one in enumerate(steady)
+    ]
+
+
+def decide_steady(
+    base: Sequence[SteadyStepTime],
+    head: Sequence[SteadyStepTime],
+    *,
+    family: DeviceFamily | None,
+    history: Sequence[float] = (),
+    comparable_cases: int = 1,
+    margins: Margins = Margins(),
+    look: int = 1,
+) -> TimingWorking:
+    """Decide on steady step times, each run on a submission of its own."""
+    return decide_timing(
+        timings(base),
+        timings(head),
+        family=family,
+        history=history,
+        comparable_cases=comparable_cases,
+        margins=margins,
+        look=look,
+    )

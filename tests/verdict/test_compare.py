@@ -20,7 +20,7 @@ from bot.verdict.judgement import (
 )
 from bot.verdict.measure import measure
 from bot.verdict.metrics import ALWAYS_SHOWN, METRICS
-from tests.verdict.made_runs import CPU, TPU, Shape, ended, failed, losses, repeats, run, run_log
+from tests.verdict.made_runs import CPU, TPU, Shape, apart, ended, failed, losses, repeats, run, run_log
 
 SLOW = Shape(step_seconds=0.156)
 
@@ -44,14 +44,19 @@ def _verdict(base: MeasuredRun, head: MeasuredRun) -> tuple[Verdict, TimingVerdi
     ],
 )
 def test_the_step_time_decides_where_all_else_is_equal(head: Shape, verdict: Verdict) -> None:
-    """One run a side on a TPU, with the device's default noise."""
-    assert compare([run()], [run(head)]).verdict is verdict
+    """Three submissions of head against two of base; one a side is only screened."""
+    seen = {Verdict.SLOWER: Verdict.CONFIRMING, Verdict.FASTER: Verdict.CONFIRMING}
+    assert compare([run()], [run(head)]).verdict is seen.get(verdict, verdict)
+    bases, heads = (apart([run(one)] * count) for one, count in ((Shape(), 2), (head, 3)))
+    assert compare(bases, heads, look=2).verdict is verdict
 
 
 def test_a_faster_run_that_diverged_is_red() -> None:
     """Correctness outranks speed; the timing verdict stays visible."""
     head = run(replace(FAST, losses=losses(20, scale=1.1)))
-    assert _verdict(run(), head) == (Verdict.DIVERGED, TimingVerdict.FASTER)
+    assert _verdict(run(), head) == (Verdict.DIVERGED, TimingVerdict.CONFIRMING)
+    found = compare(apart([run()] * 2), apart([head] * 3))
+    assert (found.verdict, found.timing.verdict) == (Verdict.DIVERGED, TimingVerdict.FASTER)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +265,7 @@ def test_no_green_without_a_loss(shape: Shape) -> None:
 
 def test_a_cpu_needs_repeats_for_a_verdict() -> None:
     """One run a side is inconclusive, three measure the noise."""
-    base, head = (repeats(3, sd=0.003, seed=seed, environment=CPU) for seed in (1, 2))
+    base, head = (apart(repeats(3, sd=0.003, seed=seed, environment=CPU)) for seed in (1, 2))
     assert compare(base[:1], head[:1]).verdict is Verdict.INCONCLUSIVE
     assert compare(base[:1], head[:1]).timing.more_runs == 2
     assert compare(base, head).verdict is Verdict.SAME
@@ -342,10 +347,12 @@ def test_a_large_model_is_not_flagged_for_a_digit() -> None:
 )
 def test_the_steady_row_is_coloured_by_the_decision(head: Shape, expected: tuple[bool, Direction]) -> None:
     """Figures derived from it are not coloured again."""
-    rows = {row.key: row for row in compare([run()], [run(head)]).rows}
+    rows = {row.key: row for row in compare(apart([run()] * 2), apart([run(head)] * 3)).rows}
     assert (rows["steady_step_seconds"].judged, rows["steady_step_seconds"].direction) == expected
     informational = ("avg_step_seconds", "last_tokens_per_device", "steady_tokens_per_device", "mfu_percent")
     assert [(rows[key].judged, rows[key].direction) for key in informational] == [(False, Direction.SAME)] * 4
+    screened = {row.key: row for row in compare([run()], [run(head)]).rows}["steady_step_seconds"]
+    assert screened.judged is (expected == (True, Direction.SAME))
 
 
 def test_repeats_are_shown_by_their_median() -> None:

@@ -23,7 +23,8 @@ from bot.verdict.judgement import (
     TimingVerdict,
 )
 from bot.verdict.measure import measure
-from bot.verdict.timing_decision import as_percent
+from bot.verdict.noise import past_runs
+from bot.verdict.thresholds import as_percent
 from tests.verdict.made_runs import Shape, failed, normals, repeats, run, run_log
 from tests.verdict.real_runs import BF16_LINEN, DROPOUT_BRANCH, DROPOUT_MAIN, INT8_NNX
 
@@ -97,22 +98,22 @@ def test_memory_is_found_where_the_log_states_it() -> None:
 
 
 def test_the_arithmetic_of_seed_002_is_the_documents() -> None:
-    """+0.16 %, T 2.87 %, MDE 4.13 %: one run a side, the TPU's default noise."""
+    """+0.16 %, T 2.76 %, MDE 4.01 %: one run a side, the TPU's default noise, the screen."""
     work = _why().arithmetic
     assert work is not None
     assert (work.n, work.spread, work.sd, work.nu, work.summed) == ((1, 1), "device_default", 0.004, 0, True)
-    assert [round(as_percent(one), 2) for one in (work.change, work.band, work.mde)] == [0.16, 2.87, 4.13]
+    assert [round(as_percent(one), 2) for one in (work.change, work.band, work.mde)] == [0.16, 2.76, 4.01]
     assert (round(work.between, 7), round(work.within, 6)) == (3.2e-05, 0.000177)
     assert round(work.se, 5) == 0.01446
-    assert (work.level, work.look, work.cases) == (0.05, 1, 1)
-    assert (round(work.quantile, 3), round(work.z, 3), work.decision) == (1.96, 1.645, "same")
+    assert (work.level, work.look, work.cases, work.stage) == (0.025, 1, 1, "screen")
+    assert (round(work.quantile, 3), round(work.z, 3), work.decision) == (1.881, 1.645, "same")
 
 
 def test_looks_and_cases_are_in_the_arithmetic() -> None:
-    """The second look spends a tenth of the level, shared by all comparable cases."""
-    work = _why(cases=8, look=2).arithmetic
+    """The third look spends a tenth of the level, shared by all comparable cases."""
+    work = _why(cases=8, look=3).arithmetic
     assert work is not None
-    assert (round(work.level, 9), work.look, work.cases) == (0.005, 2, 8)
+    assert (round(work.level, 9), work.look, work.cases) == (0.005, 3, 8)
 
 
 def test_exact_figures_carry_their_thresholds() -> None:
@@ -174,15 +175,15 @@ def test_the_history_names_its_change_its_age_limit_and_its_glitch() -> None:
     noise = normals(43, 9)
     past = [(0.2 if place < 8 else 0.15) * (1 + 0.001 * z) for place, z in enumerate(noise)]
     past[35] = 0.16
-    assert explain_history(past) == ExplainedHistory(
+    assert explain_history(past_runs(past)) == ExplainedHistory(
         given=43, used=29, before_change=8, older=5, glitches=(0.16,)
     )
 
 
 def test_too_short_a_history_is_given_but_not_used() -> None:
     """Fourteen runs are one too few; what is no number is never used."""
-    assert explain_history([0.15] * 14 + [float("nan")]) == ExplainedHistory(given=15)
-    assert explain_history([]) == ExplainedHistory(given=0)
+    assert explain_history(past_runs([0.15] * 14 + [float("nan")])) == ExplainedHistory(given=15)
+    assert explain_history(past_runs([])) == ExplainedHistory(given=0)
 
 
 def test_the_logger_clock_explains_its_own_lines() -> None:

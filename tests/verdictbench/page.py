@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean, stdev
 
-from bot.verdict import noise, timing_decision
+from bot.verdict import noise, thresholds
 from tests.verdictbench import rivals, simulation
 from tests.verdictbench.adversary import Patience
 from tests.verdictbench.results import Claim, Results, claims, figure, label
@@ -282,8 +282,8 @@ def _constants() -> dict[str, object]:
         "highs": ", ".join(f"{p:g} at {n}" for n, p in rivals.PINPOINT_HIGH.items()),
         "flat": f"{rivals.CODSPEED_DEFAULT:.0%}",
         "strict": f"{rivals.CODSPEED_STRICT:.0%}",
-        "level": f"{timing_decision.REPORT_ALPHA:.0%}",
-        "stricter": f"{timing_decision.REPORT_ALPHA_WITH_HISTORY:.1%}",
+        "level": f"{thresholds.REPORT_ALPHA:.0%}",
+        "stricter": f"{thresholds.REPORT_ALPHA_WITH_HISTORY:.1%}",
         "tpu": f"{noise.TPU_SD:.1%}",
         "gpu": f"{noise.GPU_SD:.0%}",
         "stall": f"{simulation.STALL[0]:.0f} to {simulation.STALL[1]:.0f} s",

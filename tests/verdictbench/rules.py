@@ -9,6 +9,7 @@ from bot.verdict.compare import compare
 from bot.verdict.hardware import DeviceFamily
 from bot.verdict.judgement import MeasuredRun, SteadyStepTime, TimingDecision, TimingVerdict, Verdict
 from bot.verdict.timing_decision import decide_timing
+from tests.verdict.made_runs import timings
 from tests.verdictbench.rivals import (
     Call,
     CaseFigures,
@@ -64,7 +65,12 @@ def judge_times(
     """The product's timing decision alone."""
     return _call_of(
         decide_timing(
-            base, head, family=noise_family(kind), history=past, comparable_cases=CASES_OF_A_REPORT, look=look
+            timings(base),
+            timings(head),
+            family=noise_family(kind),
+            history=past,
+            comparable_cases=CASES_OF_A_REPORT,
+            look=look,
         ).decision
     )
 

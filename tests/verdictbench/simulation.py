@@ -1,7 +1,7 @@
 """Kinds of noise with their sources, seeded draws, and MaxText's training loop played as events."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import exp, sqrt
@@ -24,6 +24,33 @@ class Written(StrEnum):
     EITHER = "either"
 
 
+class Shape(StrEnum):
+    """How the steps of a program differ from each other, on both sides alike."""
+
+    PLAIN = "plain"
+    ALTERNATING = "alternating"
+    RAMP = "ramp"
+    PAUSES = "pauses"
+    EVALS = "evals"
+    CHECKPOINTS = "checkpoints"
+    SLEW = "slew"
+    DRIFT = "drift"
+
+
+class Burst(StrEnum):
+    """How a head loses time that its median step does not show."""
+
+    NONE = "none"
+    EVERY_5TH = "every 5th step takes 60 % longer"
+    EVERY_10TH = "every 10th step takes three times as long"
+    SAVES = "a checkpoint blocks every 5 steps"
+    EVERY_4TH = "every 4th step takes 30 % longer"
+    EVERY_2ND = "every 2nd step takes 12 % longer"
+    LATE = "the last third takes 20 % longer"
+    RANDOM = "1 step in 10 takes twice as long"
+    FROM_9 = "every 3rd step from the 9th on takes 30 % longer"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """How the step time of unchanged code moves. Shares and spreads are relative, times are seconds.
@@ -32,7 +59,9 @@ class Kind:
     given; `slow_share` of the runs land on slices `slow_by` slower; `glitch_share` are up to `glitch_by`
     slower. Within a run: `within` a step on the device, `rho` its correlation with the step before, `read`
     the mean delay at which the host sees a loss, `late_share` of the reads up to `late` seconds late.
-    Main: `drift` over 20 runs, and a `shift` that ended `shift_age` runs before the newest.
+    `shape` is how its steps differ; `marked`: the log names its saves and evals. Of runs that share a
+    submission, `between_submissions` is what they share. Main: `drift` over 20 runs, and a `shift` that ended
+    `shift_age` runs before the newest.
     """
 
     name: str
@@ -59,6 +88,9 @@ class Kind:
     shift: float = 0.0
     shift_age: int = 0
     target: bool = False
+    shape: Shape = Shape.PLAIN
+    marked: bool = False
+    between_submissions: float = 0.0
 
 
 _TPU = Kind(
@@ -196,6 +228,8 @@ STALL_STEPS = (3, 5)  # whose line it delays; the last line of ten steps shows n
 
 FINAL_WAIT = (64.0, 91.0)  # the four seeds
 
+HOLD_SPREAD = 0.02  # of a save or an evaluation, between equal ones
+
 LOAD = 0.001  # a synthetic batch
 
 DISPATCH = (0.003, 0.006)  # a dispatch follows the line that frees it by 4 to 10 ms, the four seeds
@@ -217,10 +251,11 @@ class Case:
 
 @dataclass(slots=True, kw_only=True)
 class PrintedRun:
-    """What the loop has printed so far: line times and printed seconds, both in seconds."""
+    """What the loop has printed so far: line times and printed seconds, both in seconds, and its marks."""
 
     lines: list[float] = field(default_factory=list)
     printed: list[float] = field(default_factory=list)
+    marks: list[tuple[MarkKind, int, float]] = field(default_factory=list)
 
 
 def program_seconds(kind: Kind, draws: Random) -> float:
@@ -234,11 +269,19 @@ def program_seconds(kind: Kind, draws: Random) -> float:
     return seconds
 
 
-def run_log(case: Case, *, factor: float, draws: Random) -> RunLog:
-    """Play one run of a program whose step takes `factor` times the kind's, and return its log."""
+def run_log(
+    case: Case, *, factor: float, draws: Random, burst: Burst = Burst.NONE, shared: float = 0.0, day: int = 0
+) -> RunLog:
+    """Play one run of a program whose step takes `factor` times the kind's, and return its log.
+
+    `burst` is how it loses time besides, `shared` the ln of what its submission makes of it, `day` when it
+    ran.
+    """
     kind = case.kind
-    seconds = factor * program_seconds(kind, draws)
+    seconds = factor * program_seconds(kind, draws) * exp(shared)
     work = _device_seconds(kind, seconds, draws)
+    work = [one * by for one, by in zip(work, _shaped(kind, draws), strict=True)]
+    work = [one * by for one, by in zip(work, _bursts(burst, kind.steps, draws), strict=True)]
     on_first = draws.random() < 0.5
     stall = case.stall * exp(STALL_SPREAD * draws.gauss(0, 1)) if kind.stalls else 0.0
     stalled = draws.randint(*STALL_STEPS)
@@ -248,8 +291,74 @@ def run_log(case: Case, *, factor: float, draws: Random) -> RunLog:
     if stall and on_first:
         late[stalled] += stall
     flush = kind.written is Written.FLUSH or (kind.written is Written.EITHER and draws.random() < 0.5)
-    told = _play(kind, work, late, flush=flush, draws=draws)
-    return _as_log(kind, told, process=0 if on_first else 3)
+    told = _play(kind, work, late, flush=flush, draws=draws, held=_held_up(kind, burst, seconds))
+    return _as_log(kind, told, process=0 if on_first else 3, day=day)
+
+
+def _shaped(kind: Kind, draws: Random) -> list[float]:
+    """Return how long each step takes against a plain one."""
+    numbers = range(kind.steps)
+    match kind.shape:
+        case Shape.ALTERNATING:
+            return [1.3 if number % 4 == 3 else 1.0 for number in numbers]
+        case Shape.RAMP:
+            return [1.5 - 0.5 * min(number, 30) / 30 for number in numbers]
+        case Shape.PAUSES:
+            return [1 + (draws.uniform(0.3, 2.0) if draws.random() < PAUSE_SHARE else 0.0) for _ in numbers]
+        case Shape.DRIFT:
+            return [1 + 0.1 * number / kind.steps for number in numbers]
+        case _:
+            return [1.0] * kind.steps
+
+
+PAUSE_SHARE = 0.08  # of the steps, in which the program collects its garbage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lengthened:
+    """Which steps take `by` times as long: every `every`th with a remainder of `place`, from `start` on."""
+
+    by: float
+    every: int = 1
+    place: int = 0
+    start: int = 0
+
+
+LENGTHENED = {
+    Burst.EVERY_5TH: Lengthened(by=1.6, every=5, place=4),
+    Burst.EVERY_10TH: Lengthened(by=3.0, every=10, place=9),
+    Burst.EVERY_4TH: Lengthened(by=1.3, every=4, place=2),
+    Burst.EVERY_2ND: Lengthened(by=1.12, every=2, place=1),
+    Burst.LATE: Lengthened(by=1.2, start=13),
+    Burst.FROM_9: Lengthened(by=1.3, every=3, start=9),
+}
+
+
+def _bursts(burst: Burst, steps: int, draws: Random) -> list[float]:
+    """Return how much longer each step of a head takes."""
+    if burst is Burst.RANDOM:
+        return [2.0 if draws.random() < 0.1 else 1.0 for _ in range(steps)]
+    how = LENGTHENED.get(burst, Lengthened(by=1.0))
+    return [
+        how.by if number >= how.start and number % how.every == how.place else 1.0 for number in range(steps)
+    ]
+
+
+EVAL_STEPS = 6.0  # steady steps that an evaluation takes
+
+SAVE_STEPS = 16.0  # steady steps that a save blocks
+
+EVERY = 5  # steps between evals, or saves
+
+
+def _held_up(kind: Kind, burst: Burst, seconds: float) -> dict[int, tuple[float, MarkKind]]:
+    """Return for how long the host is held up after it dispatched a step, and by what."""
+    often = range(EVERY, kind.steps, EVERY)
+    if burst is Burst.SAVES or kind.shape is Shape.CHECKPOINTS:
+        return dict.fromkeys(often, (SAVE_STEPS * seconds, MarkKind.CHECKPOINT_STARTED))
+    if kind.shape is Shape.EVALS:
+        return dict.fromkeys(often, (EVAL_STEPS * seconds, MarkKind.EVAL_ENDED))
+    return {}
 
 
 def _device_seconds(kind: Kind, seconds: float, draws: Random) -> list[float]:
@@ -274,7 +383,13 @@ def _late_reads(kind: Kind, draws: Random) -> list[float]:
 
 
 def _play(
-    kind: Kind, work: Sequence[float], late: Sequence[float], *, flush: bool, draws: Random
+    kind: Kind,
+    work: Sequence[float],
+    late: Sequence[float],
+    *,
+    flush: bool,
+    draws: Random,
+    held: Mapping[int, tuple[float, MarkKind]],
 ) -> PrintedRun:
     """Let host and device run against each other."""
     told = PrintedRun()
@@ -292,7 +407,20 @@ def _play(
         if flush and step:
             now = _print_line(told, done[step - 1], now, late[step - 1], flush=flush)
         if step == 0 and kind.stalls:
-            now = max(now, device_free) + draws.uniform(*BLOCKING)
+            now = max(now, device_free)
+            told.marks.append((MarkKind.CHECKPOINT_WAITED, step, now))
+            now += draws.uniform(*BLOCKING)
+            told.marks.append((MarkKind.CHECKPOINT_STARTED, step, now))
+        if step in held:
+            now = max(now, device_free)
+            pause, what = held[step]
+            before = {
+                MarkKind.CHECKPOINT_STARTED: MarkKind.CHECKPOINT_WAITED,
+                MarkKind.EVAL_ENDED: MarkKind.EVAL_STARTED,
+            }
+            told.marks.append((before[what], step, now))
+            now += pause * exp(HOLD_SPREAD * draws.gauss(0, 1))
+            told.marks.append((what, step, now))
         if not flush and step:
             now = _print_line(told, done[step - 1], now, late[step - 1], flush=flush)
     now = max(now, device_free) + (draws.uniform(*FINAL_WAIT) if kind.stalls else 0.0)
@@ -309,14 +437,16 @@ def _print_line(told: PrintedRun, done: float, now: float, late: float, *, flush
     return seen
 
 
-def _as_log(kind: Kind, told: PrintedRun, *, process: int) -> RunLog:
+def _as_log(kind: Kind, told: PrintedRun, *, process: int, day: int) -> RunLog:
     """Return what a reader would make of the lines, rounded as they are printed."""
+    start = START + 86_400.0 * day
     steps = tuple(
-        _step(number, seconds, START + line)
+        _step(number, seconds, start + _shown_time(kind, line))
         for number, (seconds, line) in enumerate(zip(told.printed, told.lines, strict=True))
     )
     shown = [step.seconds or 0.0 for step in steps]
-    end = START + told.lines[-1]
+    end = start + told.lines[-1]
+    named = told.marks if kind.marked or kind.shape in {Shape.EVALS, Shape.CHECKPOINTS} else []
     return RunLog(
         source="made",
         run=1,
@@ -328,11 +458,30 @@ def _as_log(kind: Kind, told: PrintedRun, *, process: int) -> RunLog:
         steps=steps,
         steps_seen=len(steps),
         mean_seconds_after_first=sum(shown[1:]) / (len(shown) - 1),
-        marks=(Mark(kind=MarkKind.START, time=START - 60), Mark(kind=MarkKind.END, time=end + 10)),
+        marks=(
+            Mark(kind=MarkKind.START, time=start - 60),
+            *(
+                Mark(kind=what, step=step, time=round(start + _shown_time(kind, time), 6))
+                for what, step, time in named
+            ),
+            Mark(kind=MarkKind.END, time=end + 10),
+        ),
         environment=_environment(kind, process),
         parameters_billion=1.104,
         tflop_per_step=13.59,
     )
+
+
+def _shown_time(kind: Kind, time: float) -> float:
+    """Return what the clock shows: one that is slewed runs 5 % fast for a while."""
+    if kind.shape is not Shape.SLEW:
+        return time
+    return time + SLEW * min(max(time - SLEW_FROM, 0.0), SLEW_FOR)
+
+
+SLEW = 0.05
+
+SLEW_FROM, SLEW_FOR = 13.0, 1.0  # seconds after the start of the loop
 
 
 def _step(number: int, seconds: float, time: float) -> Step:

@@ -48,6 +48,7 @@ from bot.verdict.judgement import (
     MeasuredRun,
     MetricRow,
     TimingDecision,
+    TimingMeasure,
     TimingVerdict,
 )
 from bot.verdict.metrics import METRICS_BY_KEY
@@ -212,7 +213,9 @@ def _verdict_word(row: MetricRow, timing: TimingDecision) -> str:
         return DIRECTION_WORDS.get(row.direction, "same")
     if row.key != STEADY or timing.change is None:
         return "information"
-    return "inconclusive" if timing.verdict is TimingVerdict.INCONCLUSIVE else "not judged"
+    undecided = {TimingVerdict.CONFIRMING, TimingVerdict.INCONCLUSIVE}
+    decided_here = timing.verdict in undecided and timing.measure is TimingMeasure.STEADY
+    return timing.verdict.value if decided_here else "not judged"
 
 
 def figure_lines(comparison: Comparison) -> tuple[FigureLine, ...]:

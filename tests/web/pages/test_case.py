@@ -111,7 +111,7 @@ def test_a_case_says_why_below_a_fold(site: SiteUnderTest) -> None:
         "Why: samples, noise, arithmetic",
         "kept: steps 3, 7–8, from 0.0478 to 0.107 s",
         "4, 6 (a stall, longer than 1.5 medians)",
-        "= 0.0283: ±2.87 %",
+        "= 0.0272: ±2.76 %",
         "else same if |r| + 1.645 SE",
         "where 0.1 % is tolerated",
     ):
