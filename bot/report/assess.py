@@ -710,8 +710,8 @@ _REPORTED_AT_ONCE = frozenset({RowState.CANCELLED, RowState.WAITING_FOR_APPROVAL
 def change_digest(report: Report) -> str:
     """A digest of what is worth reporting at once: it stays the same while runs only make progress.
 
-    It covers the names, the problem and trouble, the commands, the rows that are done, and the budgets that
-    hold runs.
+    It covers the names, the problem, trouble and refusal, the commands, the rows that are done, and the
+    budgets that hold runs.
     """
     rows = [row for row in report.rows if STATES[row.state].is_done or row.state in _REPORTED_AT_ONCE]
     settled = [(row.case, row.variant, str(row.state), row.acknowledged) for row in rows]
@@ -720,6 +720,7 @@ def change_digest(report: Report) -> str:
         report.head_sha,
         report.problem,
         report.trouble,
+        report.refusal,
         report.approval,
         [(command.text, command.at, command.result) for command in report.commands],
         len(report.rows),

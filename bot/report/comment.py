@@ -54,8 +54,10 @@ from bot.report.folds import (
 )
 from bot.report.links import absolute, json_path, log_path, page_path
 from bot.report.model import Baseline, CaseReport, ProblemKind, Report, ReportedCommand, RowState
+from bot.report.text.escape import one_line
 from bot.report.text.pieces import (
     MAX_ERROR_LENGTH,
+    Foreign,
     Line,
     bold,
     code,
@@ -194,6 +196,9 @@ def _note_lines(report: Report, shown: Sequence[CaseReport] = ()) -> list[Line]:
     shown_with_note = {id(row) for row in shown if row.comparison is None}
     lines = [line("⚠️ ", _full_sentence(report.preview, MAX_PREVIEW_LENGTH))] if report.preview else []
     lines += [line("⚠️ ", _capitalized(report.trouble))] if report.trouble else []
+    lines += (
+        [line("⚠️ ", _own_words(report.refusal[:1].upper() + report.refusal[1:]))] if report.refusal else []
+    )
     lines += budget_wait_lines(report)
     remaining = {
         note: [row for row in rows if id(row) not in shown_with_note]
@@ -308,9 +313,14 @@ def _what_to_do(report: Report) -> Line:
 
 def _problem_words(problem: str, kind: ProblemKind) -> Line:
     """The problem as a sentence with its end."""
-    text = foreign(problem, MAX_ERROR_LENGTH)
+    text = _own_words(problem) if kind is ProblemKind.REFUSED else foreign(problem, MAX_ERROR_LENGTH)
     sentence = line(text, "" if plain_text(text).endswith((".", "?", "!", "…")) else ".")
     return sentence if kind is ProblemKind.PASSES else line(bold("To put right:"), " ", sentence)
+
+
+def _own_words(refusal: str) -> Line:
+    """What is refused stands in the repository's own configuration: whoever reads this may read it there."""
+    return (Foreign(one_line(refusal, MAX_ERROR_LENGTH)),)
 
 
 def _nothing_urgent(report: Report) -> Line:

@@ -270,10 +270,11 @@ class SkippedCase(Struct, frozen=True, kw_only=True):
 
 
 class ProblemKind(StrEnum):
-    """Who ends a problem."""
+    """Who ends a problem; one that the operator's policy refuses repeats the repository's own words."""
 
     TO_FIX = "to_fix"
     PASSES = "passes"
+    REFUSED = "refused"
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -281,7 +282,8 @@ class Report(Struct, frozen=True, kw_only=True):
 
     `commands` are the last ones, oldest first; `labels` are those that start runs. `approval` is the command
     that lets the head's code run, where it waits for that. `problem` keeps the report from its verdict,
-    `trouble` is what GitHub refused us. `preview` is what a change of the configuration would do.
+    `trouble` is what GitHub refused us, `refusal` what the operator's policy does not grant.
+    `preview` is what a change of the configuration would do.
     """
 
     repository: str
@@ -302,6 +304,7 @@ class Report(Struct, frozen=True, kw_only=True):
     problem_kind: ProblemKind = ProblemKind.TO_FIX
     preview: str = ""
     trouble: str = ""
+    refusal: str = ""
     launches: bool = False
     variants: tuple[str, ...] = ()
     chip_hours_used: float | None = None

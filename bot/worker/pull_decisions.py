@@ -137,7 +137,7 @@ def joined_limits(suite: Suite, found: FoundProblem, launch_refused: str) -> Rep
     reads, launches = suite.runs is not None and not found.refused, suite.launch and not launch_refused
     if not refusals or reads or launches:
         return ReportLimits(notice=refusals)
-    return ReportLimits(problem=refusals, kind=ProblemKind.TO_FIX)
+    return ReportLimits(problem=refusals, kind=ProblemKind.REFUSED)
 
 
 def next_due(row: PullRow, report: Report, poll_seconds: float) -> float:

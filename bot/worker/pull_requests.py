@@ -195,7 +195,7 @@ class PullStep(Struct, frozen=True, kw_only=True):
         outcome = await self.planner.plan(current.row, current.pull, facts, suite, built)
         if outcome.new_runs:
             built = await self._choose_runs(current, facts, suite, limits)
-        built = replace(built, report=replace(outcome.add_to(built.report), trouble=limits.notice))
+        built = replace(built, report=replace(outcome.add_to(built.report), refusal=limits.notice))
         await self.labels.create(current.repository, suite)
         return built
 
@@ -236,8 +236,7 @@ class PullStep(Struct, frozen=True, kw_only=True):
     async def _publish_report(
         self, current: _CurrentPull, built: BuiltReport, config: CheckConfig, changed_paths: Sequence[str]
     ) -> _StepResult:
-        trouble = " ".join(filter(None, (current.row.trouble, built.report.trouble)))
-        report = replace(built.report, trouble=trouble)
+        report = replace(built.report, trouble=current.row.trouble or "")
         await current.fence()
         # Before the comment, so that its links lead somewhere from its first moment on.
         await self.database.write(reports.supersede, report)

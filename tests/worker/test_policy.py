@@ -161,14 +161,14 @@ def test_the_operators_budget_is_of_all_its_repositories(process: RunProcess) ->
     ("text", "found", "launch", "limits"),
     [
         (LAUNCH, FoundProblem(), "", ReportLimits()),
-        (LAUNCH, FoundProblem(), REFUSED, ReportLimits(problem=REFUSED, kind=ProblemKind.TO_FIX)),
+        (LAUNCH, FoundProblem(), REFUSED, ReportLimits(problem=REFUSED, kind=ProblemKind.REFUSED)),
         (LAUNCH + FIND, FoundProblem(), REFUSED, ReportLimits(notice=REFUSED)),
         (LAUNCH + FIND, FoundProblem(refused=UNREAD), "", ReportLimits(notice=UNREAD)),
         (
             LAUNCH + FIND,
             FoundProblem(refused=UNREAD),
             REFUSED,
-            ReportLimits(problem=f"{UNREAD}; {REFUSED}", kind=ProblemKind.TO_FIX),
+            ReportLimits(problem=f"{UNREAD}; {REFUSED}", kind=ProblemKind.REFUSED),
         ),
         (
             LAUNCH + FIND,

@@ -314,7 +314,11 @@ def _page_values(
     return {
         "view": pull_view(shown, access, measured),
         "title": shown.title,
-        "notices": (*_notices(row, report, requested), *_trouble_notice(row, requested.head)),
+        "notices": (
+            *_notices(row, report, requested),
+            *_trouble_notice(row, requested.head),
+            *((report.refusal,) if report.refusal else ()),
+        ),
         "made": moment(report.made_at),
         "spent": chip_hours_spent(report),
         "commit": access.links.commit_on_github(report.repository, report.head_sha),
