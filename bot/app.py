@@ -14,13 +14,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, field
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
-from bot.artifacts.line_index import LineIndexCache
 from bot.artifacts.sources import open_own_store
-from bot.artifacts.store import AddressGuard, ArtifactStore
+from bot.artifacts.store import ArtifactStore
 from bot.clusters.interface import Cluster, ClusterPlace
 from bot.clusters.local.cluster import LocalCluster
 from bot.clusters.registry import ClusterRegistry
@@ -29,11 +28,13 @@ from bot.commands.labels import LabelMaker
 from bot.config import json_schema
 from bot.config.loader import SuiteLoader
 from bot.domain.delivery import Delivery
-from bot.errors import UserError
+from bot.domain.run import RunOrigin
 from bot.github.client import GitHubClient
 from bot.github.deliveries import DeliveryLog
 from bot.github.sign_in import SignInClient, github_site
 from bot.ingest.importer import RunImporter
+from bot.ingest.log_keeper import LogKeeper
+from bot.ingest.turns import Turns
 from bot.policy.gate import PolicyGate, last_known_guard
 from bot.policy.grants import Policy
 from bot.policy.loader import load_policy, own_places
@@ -43,12 +44,21 @@ from bot.publish.check import CheckOutput, GitHubChecks
 from bot.publish.comment import CommentOutput
 from bot.publish.publisher import Publisher
 from bot.publish.rendering import ReportRenderer
+from bot.redaction.rules import RULES_VERSION
 from bot.server.page_process import PageProcess
 from bot.settings import Settings
-from bot.storage import deliveries, queue
+from bot.storage import deliveries, kept_logs, queue
 from bot.storage.database import Database
 from bot.storage.rate_limit import SharedRequestCount
-from bot.storage.tables import DELIVERY, MAIN_BRANCH, MAINTENANCE_TASK, MERGE_GROUP, PULL_REQUEST, RUN
+from bot.storage.tables import (
+    DELIVERY,
+    KEPT_LOG,
+    MAIN_BRANCH,
+    MAINTENANCE_TASK,
+    MERGE_GROUP,
+    PULL_REQUEST,
+    RUN,
+)
 from bot.templating import Renderer
 from bot.web.auth.keys import LinkKey
 from bot.web.former_names import FormerNames
@@ -58,6 +68,7 @@ from bot.web.throttle import ReaderThrottle, ThrottleMiddleware, limit_threads
 from bot.webhooks.receiver import DeliveryRecorder, WebhookReceiver
 from bot.worker.budget_gate import BudgetGate
 from bot.worker.deliveries import DeliveryStep
+from bot.worker.kept_logs import AT_ONCE, KeptLogStep
 from bot.worker.loop import Worker, WorkQueue
 from bot.worker.main_branch import MainBranchStep
 from bot.worker.maintenance.delivery_backfill import INTERVAL_SECONDS, PULL_INTERVAL_SECONDS, DeliveryBackfill
@@ -79,13 +90,7 @@ class WebSide(Struct, frozen=True, kw_only=True):
 
 
 def web_side(
-    settings: Settings,
-    *,
-    database: Database,
-    artifacts: ArtifactStore,
-    renderer: Renderer,
-    key: LinkKey,
-    log_guard: Callable[[str], AddressGuard],
+    settings: Settings, *, database: Database, artifacts: ArtifactStore, renderer: Renderer, key: LinkKey
 ) -> WebSide:
     """Wire the web side. Without the App's client ID nobody can sign in, but tokens still open pages."""
     sign_in = SignInClient(
@@ -102,7 +107,6 @@ def web_side(
         key=key,
         secret=settings.session_secret,
         artifacts=artifacts,
-        log_guard=log_guard,
         identity_provider=sign_in if settings.client_id else None,
         permission_source=sign_in,
         github_url=github_site(settings.api_url),
@@ -151,6 +155,7 @@ class AppParts(Struct, frozen=True):
     clusters: ClusterRegistry
     policy: PolicyGate
     owner: str
+    turns: Turns = field(default_factory=Turns)
 
 
 def make_pages(settings: Settings, stuck: Callable[[str], None]) -> Starlette:
@@ -162,7 +167,6 @@ def make_pages(settings: Settings, stuck: Callable[[str], None]) -> Starlette:
         artifacts=open_own_store(settings.artifacts_url),
         renderer=Renderer(),
         key=key,
-        log_guard=last_known_guard(_policy_of_pages(settings), database),
     )
 
     @asynccontextmanager
@@ -176,15 +180,6 @@ def make_pages(settings: Settings, stuck: Callable[[str], None]) -> Starlette:
     problem = web.front.auth.problem
     throttle = Middleware(ThrottleMiddleware, throttle=ReaderThrottle(), problem=problem, stuck=stuck)
     return build_pages(web.front, names, throttle=throttle, lifespan=lifespan)
-
-
-def _policy_of_pages(settings: Settings) -> Policy:
-    """The policy, as a process for the pages finds it that may start later than the server."""
-    try:
-        return read_policy(settings)
-    except UserError as problem:
-        LOG.warning("the pages open no found logs until the policy is put right: %s", problem)
-        return Policy(entries=())
 
 
 def make_app(settings: Settings, pages: PageProcess | None = None) -> Starlette:
@@ -222,14 +217,7 @@ def make_app(settings: Settings, pages: PageProcess | None = None) -> Starlette:
         policy=gate,
         renderer=renderer,
         key=key,
-        web=web_side(
-            settings,
-            database=database,
-            artifacts=artifacts,
-            renderer=renderer,
-            key=key,
-            log_guard=last_known_guard(policy, database),
-        ),
+        web=web_side(settings, database=database, artifacts=artifacts, renderer=renderer, key=key),
         clusters=ClusterRegistry(
             local=LocalCluster(
                 settings.data_dir / "cluster", limits=settings.job_limits, view=settings.job_view
@@ -337,6 +325,7 @@ def _worker(parts: AppParts, wake: Callable[[], None]) -> Worker:
         admission=BudgetGate(database=parts.database, suites=suites, permissions=parts.policy, now=time.time),
         now=time.time,
         wake=wake,
+        turns=parts.turns,
     )
     main = MainBranchStep(
         database=parts.database,
@@ -350,11 +339,28 @@ def _worker(parts: AppParts, wake: Callable[[], None]) -> Worker:
         WorkQueue(table=DELIVERY, step=delivery, at_once=DELIVERIES_AT_ONCE),
         WorkQueue(table=PULL_REQUEST, step=pull, at_once=PULLS_AT_ONCE),
         WorkQueue(table=RUN, step=run, at_once=RUNS_AT_ONCE),
+        kept_log_queue(parts),
         WorkQueue(table=MAIN_BRANCH, step=main),
         WorkQueue(table=MERGE_GROUP, step=_merge_queue_step(parts, suites)),
         maintenance_queue(parts.database, parts.github, pulls_only=parts.settings.pulls_only, wake=wake),
     )
     return Worker(parts.database, queues, owner=parts.owner, now=time.time)
+
+
+def kept_log_queue(parts: AppParts) -> WorkQueue:
+    """Store logs of older versions, and make redacted forms: what is due now, and what becomes due."""
+    due = parts.database.write_now(kept_logs.schedule, rules=RULES_VERSION, now=time.time())
+    LOG.info("%s stored logs are to be looked after", due)
+    guard_of = last_known_guard(parts.policy.policy, parts.database)
+    keeper = LogKeeper(
+        database=parts.database,
+        artifacts=parts.artifacts,
+        now=time.time,
+        turns=parts.turns,
+        guard=lambda record: None if record.origin is RunOrigin.LAUNCHED else guard_of(record.repository),
+    )
+    step = KeptLogStep(database=parts.database, keeper=keeper, now=time.time)
+    return WorkQueue(table=KEPT_LOG, step=step, at_once=AT_ONCE)
 
 
 def _renderer(parts: AppParts) -> ReportRenderer:
@@ -404,7 +410,8 @@ def _pull_step(parts: AppParts, suites: SuiteLoader) -> PullStep:
             database=parts.database,
             permissions=parts.policy,
             now=time.time,
-            shelf=LineIndexCache(parts.artifacts),
+            artifacts=parts.artifacts,
+            turns=parts.turns,
         ),
         planner=RunPlanner(database=parts.database, now=time.time),
         permissions=parts.policy,

@@ -150,7 +150,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         name="ARTIFACTS_URL",
-        meaning="where logs of launched runs are kept: file:… or gs://bucket/prefix",
+        meaning="where the logs of all runs are stored: file:… or gs://bucket/prefix",
         default="the folder artifacts in DATA_DIR",
     ),
     Setting(

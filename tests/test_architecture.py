@@ -33,6 +33,7 @@ ALLOWED = {
         "logs",
         "planning",
         "policy",
+        "redaction",
         "report",
         "runs",
         "storage",

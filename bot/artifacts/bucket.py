@@ -229,6 +229,17 @@ class BucketStore:
                     whole, rewind=True, size=whole.tell(), content_type=content_type, **self._bounds()
                 )
 
+    def delete(self, name: str) -> None:
+        """See `ArtifactStore.delete`."""
+        from google.api_core.exceptions import NotFound  # noqa: PLC0415 - first use
+
+        try:
+            with _translate_errors(self.uri(name)):
+                self._bucket().blob(self._above + name).delete(**self._bounds())
+        except UserError as problem:
+            if not isinstance(problem.__cause__, NotFound):
+                raise
+
     def uri(self, name: str) -> str:
         """See `ArtifactStore.uri`."""
         return f"gs://{self._name}/{self._above}{name}"

@@ -192,6 +192,13 @@ class FolderStore:
         except OSError as problem:
             raise InternalError(f"{self.uri(name)}: cannot be written: {problem.strerror}") from problem
 
+    def delete(self, name: str) -> None:
+        """See `ArtifactStore.delete`."""
+        try:
+            self._inside(name).unlink(missing_ok=True)
+        except OSError as problem:
+            raise InternalError(f"{self.uri(name)}: cannot be deleted: {problem.strerror}") from problem
+
     def uri(self, name: str) -> str:
         """See `ArtifactStore.uri`."""
         return "file:" + quote(os.path.abspath(self._root / name))  # noqa: PTH100 - resolve() would follow links

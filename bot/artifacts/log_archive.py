@@ -1,13 +1,16 @@
 """A log as we store it: UTF-8 text in compressed blocks, with an index of lines and offsets.
 
 Any line, or any byte, is found by reading the index and one block. A stored line is a line of the log, or a
-piece of a longer one: lines above `MAX_LINE_BYTES` are cut, and the pieces say that they continue a line.
+piece of a longer one: a line above `LONG_LINE_BYTES` is cut at the timestamps in it (a log pasted as one
+line), and no piece is above `MAX_LINE_BYTES`. Pieces say that they continue a line.
+
 Offsets count the bytes of the log's text. The redacted form of a log is an archive of the same lines at the
 same offsets, so a link leads to the same place in both.
 
 An archive is made in a temporary file and written to its store as a whole: a half of one is never read.
 """
 
+import re
 import struct
 import sys
 import tempfile
@@ -34,6 +37,12 @@ BLOCK_BYTES = 256 << 10
 
 MAX_LINE_BYTES = 64 << 10
 """Longest stored line: a reader of it holds no more, however long the log's own line is."""
+
+LONG_LINE_BYTES = 2_000
+"""A line above this is cut at its timestamps: some screens of text, which nobody reads as one line."""
+
+# I0421 10:17:39.824857 136682829195072 metric_logger.py:196] …
+_STAMP = re.compile(rb"(?<![^\s])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} ")
 
 LEVEL = 3
 """zstd's default: the next levels take twice the time for a tenth of the size."""
@@ -69,7 +78,7 @@ class StoredLine(NamedTuple):
     """A line of the log without its line end, or a piece of a long one (`continues` but for the first).
 
     `offset` is its first byte in the log's text and `length` how many bytes it stands for, its line end
-    included; of a redacted line the text has another length.
+    included; of a redacted line the text has another length. `ends` says that a line of the log ends in it.
     """
 
     offset: int
@@ -77,6 +86,7 @@ class StoredLine(NamedTuple):
     continues: bool
     length: int
     text: bytes
+    ends: bool
 
 
 class LogBlock(Struct, frozen=True, kw_only=True):
@@ -125,10 +135,13 @@ class LogBlock(Struct, frozen=True, kw_only=True):
         """The stored lines."""
         continued = frozenset(self.continued)
         offset, number = self.offset, self.number
-        for n, (text, length) in enumerate(zip(self.text.split(b"\n"), self.stored_lengths(), strict=True)):
+        lengths = self.stored_lengths()
+        last = len(lengths) - 1
+        for n, (text, length) in enumerate(zip(self.text.split(b"\n"), lengths, strict=True)):
             continues = n in continued
             number += n > 0 and not continues
-            yield StoredLine(offset, number, continues, length, text)
+            ends = self.ends_line if n == last else n + 1 not in continued
+            yield StoredLine(offset, number, continues, length, text, ends)
             offset += length
 
     def raw(self) -> bytes:
@@ -161,7 +174,7 @@ class BlockCutter:
         while len(self._kept) > BLOCK_BYTES:
             end = self._kept.rfind(b"\n", 0, BLOCK_BYTES) + 1
             if not end:
-                end = _soft_cut(self._kept, 0, BLOCK_BYTES)
+                end = _last_stamp(self._kept) or _soft_cut(self._kept, 0, BLOCK_BYTES)
             whole = bytes(memoryview(self._kept)[:end])
             del self._kept[:end]
             yield self._block(whole)
@@ -195,16 +208,34 @@ class BlockCutter:
         return made
 
 
+def _last_stamp(text: bytearray) -> int:
+    """Where the last record begins of a line that fills the block."""
+    near = _STAMP.finditer(text, max(BLOCK_BYTES - MAX_LINE_BYTES, 0), BLOCK_BYTES)
+    return max((found.start() for found in near), default=0)
+
+
 def _cuts(whole: bytes) -> list[int]:
     """Where lines of a block that are too long are cut."""
-    found, start = [], 0
-    while len(whole) - start > MAX_LINE_BYTES:
-        end = whole.rfind(b"\n", start, start + MAX_LINE_BYTES + 1) + 1
+    found: list[int] = []
+    start = 0
+    while len(whole) - start > LONG_LINE_BYTES:
+        end = whole.rfind(b"\n", start, start + LONG_LINE_BYTES + 1) + 1
         if not end:
-            end = _soft_cut(whole, start, start + MAX_LINE_BYTES)
-            found.append(end)
+            end = whole.find(b"\n", start) + 1 or len(whole)
+            found += _line_cuts(whole, start, end)
         start = end
     return found
+
+
+def _line_cuts(whole: bytes, start: int, end: int) -> Iterator[int]:
+    """Where one long line is cut: at its timestamps, and where a piece would be too long."""
+    for place in (*(found.start() for found in _STAMP.finditer(whole, start, end)), end):
+        while place - start > MAX_LINE_BYTES + (place == end and whole.endswith(b"\n", start, end)):
+            start = _soft_cut(whole, start, start + MAX_LINE_BYTES)
+            yield start
+        if start < place < end:
+            yield place
+            start = place
 
 
 def _soft_cut(text: bytes | bytearray, start: int, end: int) -> int:
@@ -219,7 +250,10 @@ def _soft_cut(text: bytes | bytearray, start: int, end: int) -> int:
 
 
 class ArchiveFile:
-    """An archive in the making, in a temporary file that no other program sees."""
+    """An archive in the making, in a temporary file that no other program sees.
+
+    `note` says why the log's text ends where it does, if that is not its own end.
+    """
 
     def __init__(self) -> None:
         self._file: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - closed by keep and discard
@@ -228,6 +262,7 @@ class ArchiveFile:
         self._sizes = array("I")
         self._line_ends = array("I")
         self._ended = True
+        self.note = ""
         self.size = 0
         self._file.write(_MAGIC)
 
@@ -253,7 +288,7 @@ class ArchiveFile:
         with self._file as file:
             begin = file.tell()
             columns = b"".join(column.tobytes() for column in (self._stored, self._sizes, self._line_ends))
-            index = zstd.compress(columns, options=_OPTIONS)
+            index = zstd.compress(columns + self.note.encode(), options=_OPTIONS)
             file.write(index)
             file.write(
                 _TRAILER.pack(begin, len(index), self.size, sum(self._line_ends), len(self._stored), _MAGIC)
@@ -263,6 +298,9 @@ class ArchiveFile:
 
     def discard(self) -> None:
         """Give it up."""
+        self._file.close()
+
+    def __del__(self) -> None:
         self._file.close()
 
 
@@ -305,6 +343,7 @@ class LogArchive(Struct, frozen=True):
     name: str
     index: ArchiveIndex
     line_count: int
+    note: str
 
     @property
     def size(self) -> int:
@@ -409,7 +448,8 @@ def open_archive(store: ArtifactStore, name: str) -> LogArchive:
     behind = whole - begin
     packed = tail[-behind:] if behind <= len(tail) else store.read_range(name, begin, length)
     try:
-        columns = array("I", zstd.decompress(packed[:length]))
+        unpacked = zstd.decompress(packed[:length])
+        columns, note = array("I", unpacked[: 12 * count]), unpacked[12 * count :].decode()
     except (zstd.ZstdError, ValueError) as problem:
         raise DamagedArchive(f"{name}: the index of the archive is damaged") from problem
     stored, sizes, ends = (columns[n * count : (n + 1) * count] for n in range(3))
@@ -420,9 +460,9 @@ def open_archive(store: ArtifactStore, name: str) -> LogArchive:
     )
     if len(columns) != 3 * count or index.offsets[-1] != size:
         raise DamagedArchive(f"{name}: the index of the archive is damaged")
-    archive = LogArchive(store, name, index, line_ends)
+    archive = LogArchive(store, name, index, line_ends, note)
     unended = bool(count) and not archive.block(count - 1).ends_line
-    return LogArchive(store, name, index, line_ends + unended)
+    return LogArchive(store, name, index, line_ends + unended, note)
 
 
 class ArchiveCache:
@@ -448,6 +488,11 @@ class ArchiveCache:
                 self._known.popitem(last=False)
         return opened
 
+    def forget(self, name: str) -> None:
+        """Open this one anew next time."""
+        with self._lock:
+            self._known.pop(name, None)
+
 
 class RedactedText:
     """Makes an archive with the same lines as another, whose text is changed line by line.
@@ -456,8 +501,9 @@ class RedactedText:
     text may come later than its block.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, note: str = "") -> None:
         self.archive = ArchiveFile()
+        self.archive.note = note
         self._waiting: list[LogBlock] = []
         self._text = bytearray()
         self._line_ends = 0

@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
+from urllib.parse import unquote
 
 from bot.artifacts.folder import file_address, local_path, open_file
+from bot.artifacts.log_archive import ARCHIVE_SUFFIX, open_archive
 from bot.artifacts.store import CHUNK_BYTES, AddressGuard, ArtifactStore, split_uri
 from bot.errors import InternalError, UserError
 
@@ -31,6 +33,8 @@ def open_source(spec: str) -> AbstractContextManager[Iterator[bytes]]:
     """The bytes of `spec`, to be used in a `with` statement."""
     if spec == "-":
         return _open_stdin()
+    if spec.endswith(ARCHIVE_SUFFIX) and spec.startswith(("gs://", "file:")):
+        return _open_kept_text(spec)
     if spec.startswith("gs://"):
         return _open_object(spec)
     if spec.startswith(("http://", "https://")):
@@ -97,6 +101,15 @@ def _read_chunks(file: BinaryIO, spec: str, size: int) -> Iterator[bytes]:
 
 
 @contextmanager
+def _open_kept_text(spec: str) -> Iterator[Iterator[bytes]]:
+    """The text of a log that we stored."""
+    store, name = split_address(spec)
+    with _as_user_errors():
+        archive = open_archive(store, name)
+    yield _checked_chunks(archive.text())
+
+
+@contextmanager
 def _open_object(spec: str) -> Iterator[Iterator[bytes]]:
     store, name = _in_bucket(spec)
     with _as_user_errors(), store.open(name) as pieces:
@@ -149,6 +162,16 @@ def open_store(url: str, allows: AddressGuard | None = None) -> ArtifactStore:
     if "://" in url and not url.startswith("file:"):
         raise UserError(f"{url}: runs are kept in a folder (file:/path) or a bucket (gs://bucket/prefix)")
     return FolderStore(local_path(url), allows)
+
+
+def split_address(address: str, allows: AddressGuard | None = None) -> tuple[ArtifactStore, str]:
+    """The store and the name in it of a log at `file:…` or `gs://…`: the folder of a file, the bucket of an
+    object."""
+    if address.startswith("gs://"):
+        bucket, name = split_uri(address)
+        return open_store(f"gs://{bucket}", allows), name
+    folder, _, name = address.rpartition("/")
+    return open_store(folder or "/", allows), unquote(name) if address.startswith("file:") else name
 
 
 def open_own_store(url: str) -> ArtifactStore:

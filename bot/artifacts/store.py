@@ -64,6 +64,10 @@ class ArtifactStore(Protocol):
         """Write a file atomically: readers see all of it or what was there before."""
         ...
 
+    def delete(self, name: str) -> None:
+        """Delete a file; one that is not there is deleted already."""
+        ...
+
     def uri(self, name: str) -> str:
         """The `gs://…` or `file:…` address that `open_source` reads."""
         ...

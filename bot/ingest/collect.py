@@ -13,14 +13,15 @@ from datetime import UTC, datetime
 
 from msgspec import Struct, field
 
-from bot.artifacts.line_index import MIN_INDEXED_BYTES, LineIndexBuilder, LineIndexCache, content_identity
-from bot.artifacts.store import GZIP_MAGIC, ArtifactStore
+from bot.artifacts.log_archive import ArchiveFile
+from bot.artifacts.store import ArtifactStore
 from bot.domain.commit import MIN_SHA_LENGTH
 from bot.domain.run import FoundRun, LogFile, RunRecord
 from bot.domain.run_pattern import PathFacts, RunPattern
-from bot.logs.reader import LogReader
+from bot.errors import InternalError
+from bot.ingest.read_log import ReadLog, read_log
+from bot.ingest.turns import TurnTaker
 from bot.verdict.judgement import MeasuredRun
-from bot.verdict.measure import measure
 
 
 class ImportQuery(Struct, frozen=True, kw_only=True):
@@ -35,10 +36,12 @@ class ImportQuery(Struct, frozen=True, kw_only=True):
 
 
 class ImportedRun(Struct, frozen=True, kw_only=True):
-    """A run that was read: its record and its measurement."""
+    """A run that was read: its record, its measurement, and the text of the measured log, still in a
+    temporary file."""
 
     record: RunRecord
     measured: MeasuredRun
+    text: ArchiveFile
 
 
 def find_runs(store: ArtifactStore, pattern: RunPattern, sought: ImportQuery) -> tuple[FoundRun, ...]:
@@ -88,11 +91,12 @@ def read_run(
     manifests: ManifestReader,
     *,
     first_name: str | None = None,
-    shelf: LineIndexCache | None = None,
+    taker: TurnTaker | None = None,
 ) -> ImportedRun:
     """Read and measure a run's log: process 0's where there are several, else the one with most steps. The
-    run's id is made of the repository's first known name. The line index of a large log goes to `shelf`."""
-    file, measured = _measured_log(store, found.files, shelf or LineIndexCache())
+    run's id is made of the repository's first known name."""
+    file, read = _measured_log(store, found.files, taker)
+    measured = read.measured
     claimed = measured.log.environment.commit
     record = RunRecord(
         id=found_run_id(store, first_name or repository, found),
@@ -105,24 +109,13 @@ def read_run(
         log_uri=store.uri(file.name),
         generation=logs_generation(found),
     )
-    return ImportedRun(record=record, measured=measured)
+    return ImportedRun(record=record, measured=measured, text=read.text)
 
 
-def read_log_file(store: ArtifactStore, file: LogFile, shelf: LineIndexCache | None = None) -> MeasuredRun:
-    """Read a log to its end and measure the last run in it, in constant memory; its lines are indexed on the
-    way, so that the log page need not."""
-    reader, lines = LogReader(store.uri(file.name)), LineIndexBuilder()
-    counts = shelf is not None and file.size >= MIN_INDEXED_BYTES
+def read_log_file(store: ArtifactStore, file: LogFile, taker: TurnTaker | None = None) -> ReadLog:
+    """Read a log as far as it goes and measure the last run in it, in constant memory."""
     with store.open(file.name, file.generation) as chunks:
-        for number, chunk in enumerate(chunks):
-            reader.feed(chunk)
-            # The lines of a gzip file are those of its text, which only the reader sees.
-            counts = counts and not (number == 0 and chunk.startswith(GZIP_MAGIC))
-            if counts:
-                lines.feed(chunk)
-    if shelf is not None and counts:
-        shelf.keep(content_identity(store.uri(file.name), file.generation), lines.index())
-    return measure(reader.close()[-1])
+        return read_log(chunks, store.uri(file.name), taker)
 
 
 def _listing_globs(pattern: RunPattern, sought: ImportQuery) -> list[tuple[str, str | None]]:
@@ -143,14 +136,24 @@ def _listing_globs(pattern: RunPattern, sought: ImportQuery) -> list[tuple[str, 
 
 
 def _measured_log(
-    store: ArtifactStore, files: Collection[LogFile], shelf: LineIndexCache
-) -> tuple[LogFile, MeasuredRun]:
-    read: list[tuple[LogFile, MeasuredRun]] = []
+    store: ArtifactStore, files: Collection[LogFile], taker: TurnTaker | None
+) -> tuple[LogFile, ReadLog]:
+    best: tuple[LogFile, ReadLog] | None = None
     for file in files:
-        read.append((file, read_log_file(store, file, shelf)))
-        if read[-1][1].log.environment.process == 0:
-            return read[-1]
-    return max(read, key=lambda one: len(one[1].log.steps))
+        read = read_log_file(store, file, taker)
+        log = read.measured.log
+        leads = log.environment.process == 0
+        if best is None or leads or len(log.steps) > len(best[1].measured.log.steps):
+            if best is not None:
+                best[1].text.discard()
+            best = file, read
+        else:
+            read.text.discard()
+        if leads:
+            break
+    if best is None:
+        raise InternalError("a run without logs was found")
+    return best
 
 
 def log_start_time(measured: MeasuredRun) -> float | None:

@@ -1,28 +1,38 @@
-"""Import runs from a repository's store into the database; each log is read once."""
+"""Import runs from a repository's store into the database; each log is read once, and its text stored.
+
+Logs are read on threads of our own. One repository has a few of them at most, and they take fair turns at the
+processor: a repository with large logs does not keep the others waiting.
+"""
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from msgspec import Struct, field
 
-from bot.artifacts.line_index import LineIndexCache
 from bot.artifacts.sources import open_store
 from bot.artifacts.store import ArtifactStore
 from bot.config import RunSource
 from bot.domain.run import FoundRun
 from bot.errors import InternalError, UserError
 from bot.ingest import collect
-from bot.ingest.collect import ImportQuery
+from bot.ingest.collect import ImportedRun, ImportQuery
+from bot.ingest.read_log import text_name
+from bot.ingest.turns import Turns
 from bot.policy.gate import Permissions
-from bot.storage import repositories, runs
-from bot.storage.database import Database
+from bot.storage import kept_logs, repositories, runs
+from bot.storage.database import Connection, Database
 
 NEWEST_PER_CASE = 30
 """Runs of a branch that are read per case and variant: the 30 of the noise history."""
 
-CONCURRENT_READS = 2
-"""Logs read at once: reading keeps a core busy, and the other cores serve people."""
+READS_OF_ONE_REPOSITORY = 2
+"""Logs of one repository that are open at once: while a store is slow, the others' are read."""
+
+READ_THREADS = 16
+"""Logs that are open at once: most of them wait for their stores, or for a turn."""
 
 LOG = logging.getLogger(__name__)
 
@@ -33,8 +43,14 @@ class RunImporter(Struct, kw_only=True):
     database: Database
     permissions: Permissions
     now: Callable[[], float]
-    shelf: LineIndexCache = field(default_factory=LineIndexCache)
-    _readers: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CONCURRENT_READS))
+    artifacts: ArtifactStore
+    turns: Turns = field(default_factory=Turns)
+    _readers: defaultdict[str, asyncio.Semaphore] = field(
+        default_factory=lambda: defaultdict(lambda: asyncio.Semaphore(READS_OF_ONE_REPOSITORY))
+    )
+    _threads: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(READ_THREADS, thread_name_prefix="read-log")
+    )
 
     async def import_runs(self, repository: str, source: RunSource, queries: Sequence[ImportQuery]) -> None:
         """Read every run that is new or has grown; raises `UserError` if the store cannot be listed,
@@ -57,15 +73,34 @@ class RunImporter(Struct, kw_only=True):
         manifests: collect.ManifestReader,
         origin: str,
     ) -> None:
-        async with self._readers:
+        def read() -> tuple[ImportedRun, str | None]:
+            taker = self.turns.of(repository)
+            imported = collect.read_run(store, repository, found, manifests, first_name=origin, taker=taker)
+            return imported, self._store_text(imported)
+
+        async with self._readers[repository]:
             try:
-                collected = await asyncio.to_thread(
-                    collect.read_run, store, repository, found, manifests, first_name=origin, shelf=self.shelf
-                )
+                imported, text = await asyncio.get_running_loop().run_in_executor(self._threads, read)
             except (UserError, InternalError) as error:
                 LOG.warning("a run in %s could not be read: %s", found.folder, error)
                 return
-        await self.database.write(runs.save, collected.record, now=self.now(), measured=collected.measured)
+        await self.database.write(save_imported, imported, text, now=self.now())
+
+    def _store_text(self, imported: ImportedRun) -> str | None:
+        """The name of the stored text; None where our artifacts cannot be written: it is made later."""
+        name = text_name(imported.record.id, imported.record.generation or "")
+        try:
+            imported.text.keep(self.artifacts, name)
+        except (UserError, InternalError) as error:
+            LOG.warning("the log of run %s could not be stored: %s", imported.record.id, error)
+            return None
+        return name
+
+
+def save_imported(connection: Connection, imported: ImportedRun, text: str | None, *, now: float) -> None:
+    """Save a run, its measurement, and where its text is stored."""
+    runs.save(connection, imported.record, now=now, measured=imported.measured)
+    kept_logs.save_text(connection, imported.record.id, text, now=now)
 
 
 def newest_per_case(found: Sequence[FoundRun]) -> list[FoundRun]:

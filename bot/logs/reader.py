@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from bot.logs.assembly import assemble_runs, not_a_training_log
+from bot.logs.assembly import assemble_runs, damage_words, not_a_training_log
 from bot.logs.decoding import Inflater, Transcoder, Utf8Cleaner
 from bot.logs.facts import RunLog
 from bot.logs.fast_path import FastPath
@@ -102,6 +102,12 @@ class LogReader:
         runs = runs or (not_a_training_log(self._source, self._why_no_log(), damage),)
         note = self._transcoder.note
         return tuple(replace(run, warnings=(note, *run.warnings)) for run in runs) if note else runs
+
+    @property
+    def missing(self) -> str:
+        """Why the text ends where it does, if that is not the log's own end; known when it is closed."""
+        damage = self.unread or self._inflater.damage
+        return damage_words(damage) if damage else ""
 
     @property
     def searched(self) -> int:

@@ -29,7 +29,7 @@ from bot.domain.pull_request import MAIN_ROW_NUMBER, SubjectKind
 from bot.domain.run import RunRecord, RunState
 from bot.runs.run_status import TERMINAL_STATES, RunStatus
 from bot.runs.state_machine import Demand, next_attempt
-from bot.storage import main_branch, pull_requests, queue, repositories, runs
+from bot.storage import kept_logs, main_branch, pull_requests, queue, repositories, runs
 from bot.storage.queue import Claim
 from bot.storage.sql import json_decoder
 from bot.storage.tables import PULL_REQUEST, RUN, SPEND
@@ -149,8 +149,10 @@ def release_run(
     now: float,
     news: RunChange,
     measured: MeasuredRun | None = None,
+    text: str | None = None,
 ) -> bool:
-    """Save the result of a step; False if another process has claimed the row.
+    """Save the result of a step; False if another process has claimed the row. `text` is the name under
+    which the text of the run's log was stored.
 
     The pull requests that want the run now are due, not those that did when the step began.
     """
@@ -170,6 +172,8 @@ def release_run(
         return False
     if measured is not None:
         runs.save(connection, record, now=now, measured=measured)
+    if text is not None:
+        kept_logs.save_text(connection, record.id, text, now=now)
     for repository, number in runs.wanters(connection, record.id):
         if news is RunChange.STATE:
             pull_requests.touch(connection, repository=repository, number=number, now=now)

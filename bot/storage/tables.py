@@ -175,6 +175,20 @@ LOSS_CURVE = Table(
     Column("curve", LargeBinary, nullable=False),
 )
 
+KEPT_LOG = Table(
+    "kept_log",
+    METADATA,
+    Column("run", String, ForeignKey("run.id"), primary_key=True),
+    Column("text", String, nullable=True),
+    Column("redacted", String, nullable=True),
+    Column("rules", String, nullable=True),
+    Column("problem", Text, nullable=True),
+    Column("absence", String, nullable=True),
+    Column("former", Text, nullable=False, server_default="[]"),
+    *lease_columns(),
+    Index(None, "due"),
+)
+
 CASE_KEY = Table(
     "case_key",
     METADATA,

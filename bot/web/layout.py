@@ -39,8 +39,8 @@ class WebContext(Struct, frozen=True, kw_only=True):
     public_url: str
     now: Callable[[], float]
     key: LinkKey
+    logs: Logs
     assets: Assets = field(default_factory=read_assets)
-    logs: Logs = field(default_factory=Logs)
     comparisons: ComparisonCache = field(default_factory=ComparisonCache)
 
     async def page(

@@ -20,8 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
-from bot.artifacts.line_index import LineIndexCache
-from bot.artifacts.store import AddressGuard, ArtifactStore
+from bot.artifacts.store import ArtifactStore
 from bot.errors import InternalError, UserError
 from bot.storage.database import Database
 from bot.web.addresses import GITHUB_URL
@@ -50,8 +49,8 @@ class WebDeps(Struct, frozen=True, kw_only=True):
     """What the site is built from.
 
     `secret` seals cookies. Without `identity_provider` nobody can sign in; without `permission_source` no
-    token opens anything. `artifacts` keeps line indexes of logs; `log_guard` says what a repository's pages
-    may read elsewhere. `github_url` is GitHub's address for people.
+    token opens anything. `artifacts` has the stored logs; `prepare_log` makes what is missing of a run's log,
+    and without it the worker is asked to. `github_url` is GitHub's address for people.
     """
 
     database: Database
@@ -60,8 +59,8 @@ class WebDeps(Struct, frozen=True, kw_only=True):
     now: Callable[[], float]
     key: LinkKey
     secret: str
-    artifacts: ArtifactStore | None = None
-    log_guard: Callable[[str], AddressGuard] | None = None
+    artifacts: ArtifactStore
+    prepare_log: Callable[[str], None] | None = None
     identity_provider: IdentityProvider | None = None
     permission_source: PermissionSource | None = None
     github_url: str = GITHUB_URL
@@ -75,7 +74,7 @@ def build_frontend(deps: WebDeps) -> Frontend:
         public_url=deps.public_url,
         now=deps.now,
         key=deps.key,
-        logs=Logs(LineIndexCache(deps.artifacts), deps.log_guard),
+        logs=Logs(deps.database, deps.artifacts, deps.prepare_log),
     )
     provider, source = deps.identity_provider, deps.identity_provider or deps.permission_source
     permissions = PermissionCache(source, deps.now) if source else None

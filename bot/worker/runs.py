@@ -19,9 +19,11 @@ from msgspec.structs import replace
 from bot.artifacts.store import ArtifactStore
 from bot.clusters.interface import Cluster, ClusterPlace, Job
 from bot.clusters.registry import ClusterRegistry
-from bot.domain.run import LogFile, RunRecord, RunState
+from bot.domain.run import RunRecord, RunState
 from bot.errors import InternalError, NotFound, TransientError, UserError
-from bot.ingest import collect
+from bot.ingest import collect, read_log
+from bot.ingest.read_log import ReadLog, text_name
+from bot.ingest.turns import Turns
 from bot.planning.budget import LIMIT_RETRY_SECONDS
 from bot.planning.jobs import job_of_attempt
 from bot.policy.gate import Asked, LaunchDecision, LaunchTarget, Permissions
@@ -70,6 +72,7 @@ class _StepState(Struct, kw_only=True):
     record: RunRecord
     due: float | None = None
     measured: MeasuredRun | None = None
+    text: str | None = None
 
 
 class RunStep(Struct, frozen=True, kw_only=True):
@@ -83,6 +86,7 @@ class RunStep(Struct, frozen=True, kw_only=True):
     wake: Callable[[], None]
     admission: Admission = NoLimits()
     timeouts: Callable[[ClusterPlace | None], RunTimeouts] = timeouts_for
+    turns: Turns = field(default_factory=Turns)
     _local_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def __call__(self, claim: Claim) -> None:
@@ -219,9 +223,9 @@ class RunStep(Struct, frozen=True, kw_only=True):
         step.due = next((one.until for one in effects if isinstance(one, CheckAgain)), None)
 
     async def _collect_log(self, step: _StepState) -> None:
-        """Copy the log to our own artifacts, and measure it."""
+        """Read the log: measure it, and store its text in our own artifacts."""
         try:
-            file = await asyncio.to_thread(self._copy_log, step)
+            read = await asyncio.to_thread(self._read_log, step)
         except NotFound:
             step.after = mark_lost(step.after, "it left no log", self.now())
             return
@@ -230,30 +234,36 @@ class RunStep(Struct, frozen=True, kw_only=True):
                 raise
             step.after = mark_lost(step.after, f"its log cannot be read: {error.text}", self.now())
             return
-        step.measured = await asyncio.to_thread(collect.read_log_file, self.artifacts, file)
+        uri = await asyncio.to_thread(self._store_text, step, read)
+        step.measured = read.measured
         started = collect.log_start_time(step.measured) or step.before.began or self.now()
-        uri = self.artifacts.uri(file.name)
         step.after = replace(step.after, kept_log=uri)
         step.record = replace(step.record, started=started, log_uri=uri)
 
     async def _keep_log(self, step: _StepState) -> None:
-        """Copy the log of a job that is given up, if it has one."""
+        """Store the log of a job that is given up, if it has one."""
         try:
-            file = await asyncio.to_thread(self._copy_log, step)
+            read = await asyncio.to_thread(self._read_log, step)
+            uri = await asyncio.to_thread(self._store_text, step, read)
         except (UserError, InternalError) as error:
             LOG.info("no log of %s is kept: %s", step.job.name, error)
             return
-        uri = self.artifacts.uri(file.name)
         step.after = replace(step.after, kept_log=uri)
-        if not step.after.retry:
+        if step.after.retry:
+            step.text = None
+        else:
             step.record = replace(step.record, log_uri=uri)
 
-    def _copy_log(self, step: _StepState) -> LogFile:
-        attempt = step.before.attempt
-        name = f"runs/{step.record.id}/log{f'-{attempt}' if attempt > 1 else ''}.txt"
+    def _read_log(self, step: _StepState) -> ReadLog:
         with step.cluster.open_log(step.job.name) as chunks:
-            self.artifacts.write(name, chunks, "text/plain; charset=utf-8")
-        return next(iter(self.artifacts.find(name)))
+            taker = self.turns.of(step.record.repository)
+            return read_log.read_log(chunks, self.artifacts.uri(_text_name(step)), taker)
+
+    def _store_text(self, step: _StepState, read: ReadLog) -> str:
+        """Store what was read of the log; its address."""
+        step.text = _text_name(step)
+        read.text.keep(self.artifacts, step.text)
+        return self.artifacts.uri(step.text)
 
     async def _settle(self, step: _StepState) -> None:
         await step.fence()
@@ -274,10 +284,15 @@ class RunStep(Struct, frozen=True, kw_only=True):
             now=self.now(),
             news=run_change(before, after),
             measured=step.measured,
+            text=step.text,
         )
         if written and before.state is not after.state:
             LOG.info("run %s of %s is %s", step.record.id, step.record.case, after.state)
             self.wake()
+
+
+def _text_name(step: _StepState) -> str:
+    return text_name(step.record.id, f"attempt-{step.before.attempt}")
 
 
 def run_change(before: RunStatus, after: RunStatus) -> RunChange:

@@ -45,8 +45,12 @@ def redacted_archive(folder: Path, of: LogArchive, changed: bytes) -> LogArchive
     return open_archive(FolderStore(folder), "r.mvlog")
 
 
+SMALL = (("BLOCK_BYTES", 60), ("MAX_LINE_BYTES", 16), ("LONG_LINE_BYTES", 12), ("SOFT_CUT_BYTES", 8))
+"""Small blocks show at small texts what large ones show at large ones."""
+
 TEXTS = st.lists(
-    st.sampled_from(["\n", "a", "ä€😀", "word ", "x" * 50, "k=", "\r\n", "\0"]), max_size=60
+    st.sampled_from(["\n", "a", "ä€😀", "word ", "x" * 50, "k=", "\r\n", "\0", " I0421 10:17:39.824857 "]),
+    max_size=60,
 ).map("".join)
 
 
@@ -61,7 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_archive_is_its_text(text: str, chunk: int, folder: Path) -> None:
     """Every byte, however the text arrived; and the file is the same for the same text."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, size in (("BLOCK_BYTES", 60), ("MAX_LINE_BYTES", 16), ("SOFT_CUT_BYTES", 8)):
+        for name, size in SMALL:
             patch.setattr(log_archive, name, size)
         log = text.encode()
         archive = archived(folder, log, chunk)
@@ -96,7 +100,7 @@ def test_a_redacted_form_has_the_same_lines_at_the_same_places(
 ) -> None:
     """Only their text differs, so one address leads to one line in both."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, size in (("BLOCK_BYTES", 60), ("MAX_LINE_BYTES", 16), ("SOFT_CUT_BYTES", 8)):
+        for name, size in SMALL:
             patch.setattr(log_archive, name, size)
         archive = archived(folder, text.encode())
         own = list(archive.lines_from(0))
@@ -106,6 +110,17 @@ def test_a_redacted_form_has_the_same_lines_at_the_same_places(
     assert [line._replace(text=b"") for line in own] == [line._replace(text=b"") for line in shown]
     assert texts == [line.text for line in shown]
     assert (archive.size, archive.line_count) == (other.size, other.line_count)
+
+
+def test_a_log_pasted_as_one_line_is_cut_at_its_timestamps(tmp_path: Path) -> None:
+    """Each record is a stored line, so a link leads to it, whatever is redacted before it."""
+    record = b"I0421 10:17:39.824857 1366 metric_logger.py:196] completed step: 7, loss: 1.0 "
+    archive = archived(tmp_path, b"short I0421 10:17:39.824857 line\n" + record * 5000 + b"\nlast\n")
+    lines = list(archive.lines_from(0))
+    assert ([1] + [2] * 5000 + [3], {record}) == (
+        [line.number for line in lines],
+        {line.text for line in lines[1:-1]},
+    )
 
 
 @pytest.mark.parametrize("changed", [b"a\nb\n", b"a\nb\nc\nd\n", b"a\nb\nc"])

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from bot.artifacts.folder import FolderStore
 from bot.storage.database import Database
 from bot.templating import Renderer
 from bot.web.auth.keys import LinkKey
@@ -32,6 +33,7 @@ def pages(folder: Path) -> Starlette:
         now=time.time,
         key=LinkKey("bench"),
         secret="bench",
+        artifacts=FolderStore(folder / "artifacts"),
     )
     frontend = build_frontend(means)
     return Starlette(

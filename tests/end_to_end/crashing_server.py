@@ -16,7 +16,7 @@ from typing import Any
 from bot.__main__ import main
 from bot.clusters.local.cluster import LocalCluster
 from bot.clusters.xpk.cluster import XpkCluster
-from bot.ingest import collect
+from bot.ingest import read_log
 from bot.storage.database import Database
 from bot.worker.budget_gate import BudgetGate
 from bot.worker.runs import RunStep
@@ -26,8 +26,8 @@ CALLS: dict[str, tuple[Any, str]] = {
     "launch": (LocalCluster, "launch"),
     "launch with xpk": (XpkCluster, "launch"),
     "delete": (LocalCluster, "delete"),
-    "keep the log": (RunStep, "_copy_log"),
-    "read the log": (collect, "read_log_file"),
+    "keep the log": (RunStep, "_store_text"),
+    "read the log": (read_log, "read_log"),
     "settle": (BudgetGate, "settle"),
 }
 

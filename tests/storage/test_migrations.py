@@ -24,6 +24,7 @@ RELEASED = {
     "0005_the_glossarys_words.py": "667c8c6e314264a801e24d4ba9ccae05",
     "0006_policy.py": "40d363fcfb2c1eadc8054d5a2c9f0046",
     "0007_loss_curves.py": "168bf40629425cf563218358b482f0e2",
+    "0008_kept_logs.py": "6bb6c577fa9a9c450450742a13f7f0e0",
 }
 """The digest of each step's text. A change of the tables is a new step, whose digest is added here."""
 

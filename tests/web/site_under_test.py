@@ -15,6 +15,7 @@ from starlette.middleware import Middleware
 
 from bot.artifacts.folder import FolderStore
 from bot.domain.run import RunRecord
+from bot.ingest.log_keeper import LogKeeper
 from bot.report.assess import headline
 from bot.report.model import Report
 from bot.storage import pull_requests, reports, repositories, runs
@@ -56,6 +57,7 @@ class SiteUnderTest:
         def now() -> float:
             return self.now
 
+        artifacts = FolderStore(self.folder / "artifacts")
         deps = WebDeps(
             database=self.database,
             render=RENDER,
@@ -63,7 +65,8 @@ class SiteUnderTest:
             now=now,
             key=KEY,
             secret="a secret of the tests",
-            artifacts=FolderStore(self.folder / "artifacts"),
+            artifacts=artifacts,
+            prepare_log=LogKeeper(database=self.database, artifacts=artifacts, now=now).prepare,
             identity_provider=self.identity_provider,
             github_url=self.github_url,
         )

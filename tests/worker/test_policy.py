@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.artifacts.folder import FolderStore
 from bot.artifacts.sources import open_store
 from bot.clusters.interface import Isolation, JobState, Observation
 from bot.clusters.registry import ClusterRegistry
@@ -125,7 +126,12 @@ def test_nobody_wants_a_refused_run(process: RunProcess) -> None:
 
 def test_a_source_without_a_grant_is_not_opened(database: Database, tmp_path: Path) -> None:
     """Not even to see whether it is there."""
-    importer = RunImporter(database=database, permissions=OpenPolicy(unread=UNREAD), now=lambda: NOW)
+    importer = RunImporter(
+        database=database,
+        permissions=OpenPolicy(unread=UNREAD),
+        now=lambda: NOW,
+        artifacts=FolderStore(tmp_path / "artifacts"),
+    )
     source = RunSource(source=f"file:{tmp_path}/nowhere", pattern=RunPattern("{slug}/*.log"))
     query = ImportQuery(slug="main", shas=(), variants=("default",), cases=("a",))
     with pytest.raises(NotGranted) as caught:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.artifacts.sources import open_store
+from bot.artifacts.sources import open_source, open_store
 from bot.clusters.interface import ClusterFault, JobState, Observation
 from bot.domain.run import RunState
 from bot.errors import InternalError, UserError
-from bot.storage import pull_requests, runs
+from bot.storage import kept_logs, pull_requests, runs
 from bot.storage.database import Database
 from bot.worker.budget_gate import Admitted, Deferred
 from tests.worker.fake_cluster import LOG, FakeAdmission, FakeCluster, RunProcess, planned_run
@@ -34,6 +34,11 @@ def process(database: Database, tmp_path: Path) -> RunProcess:
 def _gate(process: RunProcess) -> FakeAdmission:
     assert isinstance(process.admission, FakeAdmission)
     return process.admission
+
+
+def _text_at(uri: str) -> str:
+    with open_source(uri) as pieces:
+        return b"".join(pieces).decode()
 
 
 def _wanted(process: RunProcess) -> int:
@@ -64,7 +69,10 @@ def test_a_run_goes_from_its_plan_to_its_measurement(process: RunProcess) -> Non
     ]
     assert cluster.launches == [NAME]
     assert ended.log_uri is not None
-    assert LOG == Path(ended.log_uri.removeprefix("file:")).read_text(encoding="utf-8")
+    assert LOG == _text_at(ended.log_uri)
+    kept = process.database.write_now(kept_logs.find, RUN)
+    assert kept is not None
+    assert ended.log_uri.endswith(kept.text or "none")
     assert len(process.database.write_now(runs.measured, [RUN])[RUN].log.steps) == 10
     assert _wanted(process) == before + 1
     assert process.step() == 0
@@ -191,7 +199,7 @@ def test_a_run_that_hangs_is_ended_at_its_limit_and_its_log_is_kept(process: Run
     assert lost.state is RunState.LOST
     assert process.standing(RUN).why == "it was ended at its time limit of 10 min"
     assert lost.log_uri is not None
-    assert LOG[:500] == Path(lost.log_uri.removeprefix("file:")).read_text(encoding="utf-8")
+    assert LOG[:500] == _text_at(lost.log_uri)
     assert process.database.write_now(runs.measured, [RUN]) == {}
     assert process.cluster.jobs == {}
 
@@ -203,7 +211,9 @@ def test_the_log_of_an_attempt_that_is_followed_by_another_is_not_the_runs(proce
     process.cluster.fails(NAME, ClusterFault.PREEMPTED)
     process.later()
     assert process.record(RUN).log_uri is None
-    assert (process.standing(RUN).past[0].kept_log or "").endswith(f"runs/{RUN}/log.txt")
+    kept = process.standing(RUN).past[0].kept_log or ""
+    assert (True, LOG[:500]) == (kept.endswith(f"runs/{RUN}/log-attempt-1.mvlog"), _text_at(kept))
+    assert process.database.write_now(kept_logs.find, RUN) is None
 
 
 def test_a_cluster_that_refuses_us_for_a_while_changes_nothing_of_a_run_that_runs(

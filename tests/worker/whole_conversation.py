@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 from sqlalchemy import Connection, Table, select, update
 
+from bot.artifacts.folder import FolderStore
 from bot.commands.handler import make_command_handler
 from bot.commands.labels import LabelMaker
 from bot.config.loader import SuiteLoader
@@ -134,6 +135,7 @@ def _joined(
         return clock[0]
 
     suites = SuiteLoader(forge=github, database=database, now=now)
+    artifacts = FolderStore(git.path.parent / "artifacts")
     renderer = ReportRenderer(
         database=database,
         renderer=Renderer(),
@@ -162,7 +164,7 @@ def _joined(
             pulls=PullLoader(database=database, forge=github),
             suites=suites,
             heads=HeadLoader(forge=github),
-            importer=RunImporter(database=database, permissions=OPEN, now=now),
+            importer=RunImporter(database=database, permissions=OPEN, now=now, artifacts=artifacts),
             publisher=Publisher((comment, check)),
             planner=RunPlanner(database=database, now=now),
             permissions=OPEN,

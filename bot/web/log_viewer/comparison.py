@@ -14,11 +14,11 @@ from itertools import zip_longest
 
 from msgspec import Struct
 
+from bot.artifacts.log_archive import LogArchive
 from bot.verdict.judgement import MeasuredRun
 from bot.web.log_viewer.masks import mask, names_pattern, printed_at, without_stamp, without_volatile
-from bot.web.log_viewer.source import Logs, LogSource
-from bot.web.log_viewer.view import read_span, redacted_lines
-from bot.web.log_viewer.window import MAX_PIECE_BYTES, LogMarkKind, log_lines, log_marks
+from bot.web.log_viewer.window import MAX_PIECE_BYTES, LogMarkKind, log_lines, log_marks, read_span
+from bot.web.sanitize import sanitize
 from bot.web.throttle import check_abandoned
 
 OPENING = "what comes before the first event"
@@ -177,10 +177,9 @@ _SETTING = re.compile(rb"Config param ([A-Za-z_][\w.]{0,80}): ([^\r\n]{0,400})")
 class LogSide(Struct, frozen=True, kw_only=True):
     """One of the two logs, with its measurements and the names that belong to its run."""
 
-    source: LogSource
+    archive: LogArchive
     run: MeasuredRun
     names: tuple[str | None, ...]
-    redacts: bool
 
 
 class SettingDifference(Struct, frozen=True, kw_only=True):
@@ -213,14 +212,14 @@ class LogComparison(Struct, frozen=True, kw_only=True):
     count: int
 
 
-def compare_logs(base: LogSide, head: LogSide, logs: Logs, first: int) -> LogComparison:
+def compare_logs(base: LogSide, head: LogSide, first: int) -> LogComparison:
     """The settings (for the first page only) and the sections of the page."""
     found = pair_sections(log_sections(base.run), log_sections(head.run))
     shown: list[SectionView] = []
     for pair in found[first : first + SECTIONS_PER_PAGE]:
         check_abandoned()
         opened = sum(one.open for one in shown)
-        shown.append(_section_view(pair, base, head, logs, may_open=opened < MAX_OPEN_SECTIONS))
+        shown.append(_section_view(pair, base, head, may_open=opened < MAX_OPEN_SECTIONS))
     return LogComparison(
         settings=setting_differences(base, head) if first == 0 else (),
         sections=tuple(shown),
@@ -246,23 +245,18 @@ def _environment(run: MeasuredRun) -> dict[str, str]:
 
 
 def _settings(side: LogSide) -> dict[str, str]:
-    span, before = read_span(side.source, 0, CONFIG_BYTES)
     found: dict[str, str] = {}
-    shown = log_lines(span, (), 1, before) if b"Config param " in span.text else ()
-    kept = [line for line in shown if "Config param " in line.text][:MAX_SETTINGS]
-    if side.redacts:
-        kept = list(redacted_lines(kept, "", span))
-    for line in kept:
-        if setting := _SETTING.search(line.text.encode()):
-            found[setting[1].decode()] = setting[2].decode("utf-8", "replace").strip()
+    for block in side.archive.blocks(0, side.archive.block_at(CONFIG_BYTES) + 1):
+        for setting in _SETTING.finditer(block.text):
+            if len(found) < MAX_SETTINGS:
+                value = sanitize(setting[2].decode("utf-8", "replace"))
+                found[setting[1].decode()] = value.strip()
     return found
 
 
-def _section_view(
-    pair: SectionPair, base: LogSide, head: LogSide, logs: Logs, *, may_open: bool
-) -> SectionView:
-    left, left_truncated = _section_lines(base, pair.base, logs)
-    right, right_truncated = _section_lines(head, pair.head, logs)
+def _section_view(pair: SectionPair, base: LogSide, head: LogSide, *, may_open: bool) -> SectionView:
+    left, left_truncated = _section_lines(base, pair.base)
+    right, right_truncated = _section_lines(head, pair.head)
     only_in = None if pair.base and pair.head else "base" if pair.base else "head"
     found = pair_lines(left, right)
     counts = {kind: sum(row.kind is kind for row in found) for kind in RowKind}
@@ -278,17 +272,14 @@ def _section_view(
     )
 
 
-def _section_lines(side: LogSide, section: LogSection | None, logs: Logs) -> tuple[Sequence[SideLine], bool]:
+def _section_lines(side: LogSide, section: LogSection | None) -> tuple[Sequence[SideLine], bool]:
     """The lines of a section, and whether it has more than are read."""
     if section is None:
         return (), False
     wanted = section.begin + SECTION_BYTES if section.end is None else section.end
     length = min(wanted - section.begin, SECTION_BYTES) + MAX_PIECE_BYTES
-    span, before = read_span(side.source, section.begin, length)
-    first = logs.number_at(side.source, span.at)
-    shown = tuple(log_lines(span, (), first, before))
-    if side.redacts:
-        shown = redacted_lines(shown, before, span)
+    span = read_span(side.archive, section.begin, length)
+    shown = tuple(log_lines(span.lines, (), span.before))
     # The line that contains the next event belongs to the next section.
     ends = [*(line.offset for line in shown[1:]), span.end]
     kept = [line for line, end in zip(shown, ends, strict=True) if end <= wanted or section.end is None]

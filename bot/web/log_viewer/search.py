@@ -1,23 +1,23 @@
 """Search a whole log for literal words or an RE2 expression, some seconds at a time.
 
 Memory does not grow with the log, and time is linear in what is searched: RE2 has no backtracking, and an
-expression whose machine would be large is an `InvalidQuery`. Text redacted from a public log cannot be
-guessed
-by searching: only what its readers are shown counts as a hit. No match goes beyond its line, and none is
-empty.
+expression whose machine would be large is an `InvalidQuery`. What is searched is the form that the reader is
+shown, so text redacted from a public log cannot be guessed by searching. No match goes beyond its stored
+line, and none is empty.
 """
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import accumulate, islice
 
 import re2
 from msgspec import Struct
 
-from bot.web.log_viewer.redaction import LEAD_CHARACTERS, Redaction
-from bot.web.log_viewer.source import LogSource
-from bot.web.log_viewer.view import redacted_lines
-from bot.web.log_viewer.window import LOOK_BACK, LogLine, LogSpan, log_lines
+from bot.artifacts.log_archive import LogArchive, StoredLine
+from bot.web.log_viewer.window import MAX_PIECE_BYTES, LogLine, character_start, log_lines
+from bot.web.sanitize import sanitize
 from bot.web.throttle import check_abandoned
 
 MAX_QUERY_LENGTH = 200
@@ -50,11 +50,10 @@ class LogQuery(Struct, frozen=True, kw_only=True):
         return chunk if self.cased or self.regular else chunk.lower()
 
     def find_in(self, chunk: bytes, begin: int, end: int) -> tuple[int, int] | None:
-        """The first match in a folded chunk that begins between two of its bytes."""
+        """The first match in a folded chunk between two of its bytes."""
         if not self.regular:
-            literal = self.literal
-            at = chunk.find(literal, begin, end + len(literal) - 1)
-            return (at, at + len(literal)) if at >= 0 else None
+            at = chunk.find(self.literal, begin, end)
+            return (at, at + len(self.literal)) if at >= 0 else None
         found = compile_pattern(self.words, cased=self.cased).search(chunk, begin, end)
         return _require_not_empty(found.span()) if found else None
 
@@ -103,62 +102,11 @@ def _require_not_empty(span: tuple[int, int]) -> tuple[int, int]:
     return span
 
 
-LOOK_AHEAD = 8 << 10
-"""Bytes behind a hit that are read before it is shown."""
-
-CHUNK_BYTES = 4 << 20
-
-
 class LogPlace(Struct, frozen=True, kw_only=True):
     """A byte of a log and the number of its line."""
 
     offset: int = 0
     line: int = 1
-
-
-class LogChunk(Struct, frozen=True):
-    """Text from byte `at` on. Hits up to `limit` are reported; the rest is context behind them."""
-
-    at: int
-    text: bytes
-    limit: int
-    ends: bool
-
-    def place(self, offset: int, known: LogPlace) -> LogPlace:
-        """This byte with its line number, counted from a known place of the chunk."""
-        passed = self.text.count(b"\n", known.offset - self.at, offset - self.at)
-        return LogPlace(offset=offset, line=known.line + passed)
-
-
-def overlapping_chunks(source: LogSource, start: int) -> Iterator[LogChunk]:
-    """The log in overlapping chunks, so that every hit has its context at hand."""
-    base = max(start - LOOK_BACK, 0)
-    kept, at = b"", base
-    waiting: bytes | None = None
-    for piece in _gather_pieces(source.pieces_from(base)):
-        if waiting is not None:
-            text = kept + waiting
-            yield LogChunk(at, text, at + len(text) - LOOK_AHEAD, ends=False)
-            cut = max(len(text) - LOOK_AHEAD - LOOK_BACK, 0)
-            kept, at = text[cut:], at + cut
-        waiting = piece
-    if waiting is not None:
-        text = kept + waiting
-        yield LogChunk(at, text, at + len(text), ends=True)
-
-
-def _gather_pieces(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Pieces of at least `CHUNK_BYTES`, but for the last: each is longer than the look-ahead."""
-    parts: list[bytes] = []
-    size = 0
-    for piece in pieces:
-        parts.append(piece)
-        size += len(piece)
-        if size >= CHUNK_BYTES:
-            yield b"".join(parts)
-            parts, size = [], 0
-    if parts:
-        yield b"".join(parts)
 
 
 MAX_HITS = 50
@@ -170,7 +118,7 @@ CONTEXT_LINES = 2
 """Lines shown before and after a hit."""
 
 SEARCH_STRIDE = 8 << 10
-"""Bytes that an expression is matched against at once."""
+"""Bytes that an expression is matched against before the clock is looked at."""
 
 CONTEXT_BYTES = 800
 """Bytes of a long line shown before and after a hit; with the hit they are one piece of a line."""
@@ -195,152 +143,149 @@ class SearchResult(Struct, frozen=True, kw_only=True):
 
 
 def search_log(
-    source: LogSource,
+    archive: LogArchive,
     query: LogQuery,
     begin: LogPlace,
     *,
-    redacts: bool,
     clock: Callable[[], float] = time.monotonic,
 ) -> SearchResult:
-    """Search the log from a place on, as far as one request goes."""
+    """Search the log from the line that contains a place on, as far as one request goes."""
     until = clock() + MAX_SECONDS
     hits: list[LogHit] = []
-    at = begin
-    for chunk in overlapping_chunks(source, begin.offset):
-        hidden = redacts and query.regular
-        found = (
-            _redacted_hits(chunk, query, at) if hidden else _stored_hits(chunk, query, at, redacts=redacts)
-        )
-        for hit, place in found:
+    for n in range(archive.block_at(begin.offset), archive.block_count):
+        search = _BlockSearch(archive, n, query)
+        for found, place in search.hits(begin.offset):
             check_abandoned()
-            hits += [hit] if hit else []
-            at = place
-            if len(hits) >= MAX_HITS or clock() >= until:
-                return SearchResult(hits=tuple(hits), begin=begin.offset, end=at.offset, following=at)
-        at = chunk.place(max(chunk.limit, at.offset), at)
-        if clock() >= until and not chunk.ends:
-            return SearchResult(hits=tuple(hits), begin=begin.offset, end=at.offset, following=at)
-    return SearchResult(hits=tuple(hits), begin=begin.offset, end=at.offset, following=None)
+            hits += [found] if found else []
+            if place.offset < archive.size and (len(hits) >= MAX_HITS or clock() >= until):
+                return SearchResult(hits=tuple(hits), begin=begin.offset, end=place.offset, following=place)
+    return SearchResult(hits=tuple(hits), begin=begin.offset, end=archive.size, following=None)
 
 
-def _stored_hits(
-    chunk: LogChunk, query: LogQuery, begin: LogPlace, *, redacts: bool
-) -> Iterator[tuple[LogHit | None, LogPlace]]:
-    """The hits of a chunk from a place on, each with the place behind it.
+class _BlockSearch:
+    """The search of one block; its lines, and those of its neighbours, are looked at where there is a hit."""
 
-    One hit for each line, or for each stretch of a line of megabytes; None for one that its readers may
-    not see.
-    """
-    text, known = query.fold_case(chunk.text), begin
-    at, limit = begin.offset - chunk.at, chunk.limit - chunk.at
-    while at < limit:
-        stop = _search_end(text, at) if query.regular else len(text)
-        span = query.find_in(text, at, stop)
-        if span is None or span[0] >= limit:
-            known = chunk.place(chunk.at + min(stop, limit), known)
-            yield None, known
-            at = stop
-            continue
-        first, last = span[0], min(span[1], span[0] + CONTEXT_BYTES)
-        known = chunk.place(chunk.at + first, known)
-        end = chunk.text.find(b"\n", last, first + CONTEXT_BYTES)
-        at = end + 1 if end >= 0 else min(first + max(CONTEXT_BYTES, last - first), len(text))
-        yield (
-            _visible_hit(chunk, query, (first, last), known.line, redacts=redacts),
-            chunk.place(chunk.at + at, known),
+    def __init__(self, archive: LogArchive, n: int, query: LogQuery) -> None:
+        self._archive = archive
+        self._n = n
+        self._query = query
+        self._block = archive.block(n)
+        self._lines: list[StoredLine] = []
+        self._starts: list[int] = []
+
+    def hits(self, first: int) -> Iterator[tuple[LogHit | None, LogPlace]]:
+        """The hits from byte `first` of the log on, each with the place behind it; None for a stretch without
+        one."""
+        block, query = self._block, self._query
+        text = query.fold_case(block.text)
+        at = self._start_of(first) if first > block.offset else 0
+        stride = SEARCH_STRIDE if query.regular else len(text)
+        while at < len(text):
+            stop = text.find(b"\n", min(at + stride, len(text))) + 1 or len(text)
+            span = query.find_in(text, at, stop)
+            if span is None:
+                at = stop
+                yield None, self._place(at)
+                continue
+            end = text.find(b"\n", span[0]) + 1 or len(text) + 1
+            yield from self._line_hits(text, span, end)
+            at = end
+        yield None, LogPlace(offset=block.offset + block.size, line=block.number + block.line_ends)
+
+    def _start_of(self, offset: int) -> int:
+        """The place in the block's text of this byte of the log; of a short line its beginning."""
+        start = 0
+        for line in self._block.lines():
+            if line.offset + line.length > offset:
+                is_long = len(line.text) > MAX_PIECE_BYTES
+                return start + min(offset - line.offset, len(line.text)) * is_long
+            start += len(line.text) + 1
+        return start
+
+    def _place(self, at: int) -> LogPlace:
+        """The place of the line that begins at byte `at` of the block's text."""
+        self._look()
+        n = self._index(at)
+        if n >= len(self._lines):
+            return LogPlace(
+                offset=self._block.offset + self._block.size, line=self._block.number + self._block.line_ends
+            )
+        return LogPlace(offset=self._lines[n].offset, line=self._lines[n].number)
+
+    def _index(self, at: int) -> int:
+        """The index of the line that begins at byte `at` of the text, or contains it."""
+        if at > len(self._block.text):
+            return len(self._lines)
+        return bisect_right(self._starts, at) - 1
+
+    def _look(self) -> None:
+        if not self._lines:
+            self._lines = list(self._block.lines())
+            self._starts = list(accumulate((len(line.text) + 1 for line in self._lines[:-1]), initial=0))
+
+    def _line_hits(
+        self, text: bytes, span: tuple[int, int], end: int
+    ) -> Iterator[tuple[LogHit | None, LogPlace]]:
+        """The hits of one stored line, which ends before `end`: one, or some of a long line."""
+        self._look()
+        n = self._index(span[0])
+        line, start = self._lines[n], self._starts[n]
+        if len(line.text) <= MAX_PIECE_BYTES:
+            yield self._hit(n, _shown(line)), self._place(end)
+            return
+        found: tuple[int, int] | None = span
+        while found is not None:
+            piece = _cut_out(line, found[0] - start, found[1] - start)
+            at = max(found[0] + CONTEXT_BYTES, found[1])
+            found = self._query.find_in(text, at, end - 1) if at < end else None
+            inside = LogPlace(offset=line.offset + at - start, line=line.number)
+            goes_on = found is not None and at - start < line.length
+            yield self._hit(n, piece), inside if goes_on else self._place(end)
+
+    def _hit(self, n: int, shown: LogLine) -> LogHit | None:
+        """The hit in a line as it is shown; None if what is shown does not match."""
+        text_parts = _highlighted(shown.text, self._query)
+        if text_parts is None and self._query.regular and len(self._lines[n].text) > MAX_PIECE_BYTES:
+            text_parts = ((False, shown.text),)  # a long line is shown in part
+        if text_parts is None:
+            return None
+        return LogHit(
+            line=shown,
+            before=tuple(_shown(line) for line in self._around(n - CONTEXT_LINES, n)),
+            after=tuple(_shown(line) for line in self._around(n + 1, n + 1 + CONTEXT_LINES)),
+            text_parts=text_parts,
         )
 
-
-def _redacted_hits(
-    chunk: LogChunk, query: LogQuery, begin: LogPlace
-) -> Iterator[tuple[LogHit | None, LogPlace]]:
-    """The hits of an expression in the redacted text.
-
-    The stored text is not searched: an expression that matches both a guess and the sign in a secret's place
-    would confirm the guess.
-    """
-    known = begin
-    at, limit = begin.offset - chunk.at, chunk.limit - chunk.at
-    while at < limit:
-        stop = _search_end(chunk.text, at)
-        lead = chunk.text[max(at - LOOK_BACK, 0) : at].decode("utf-8", "replace")
-        public = Redaction(lead).whole(chunk.text[at:stop], chunk.text[stop : stop + LEAD_CHARACTERS])
-        if query.find_in(public, 0, len(public)):
-            for hit, end in _hits_in_redacted(chunk, query, at, stop, known.line):
-                if hit.line.offset < chunk.limit:
-                    known = chunk.place(end, known)
-                    yield hit, known
-        # The last line is searched whole.
-        end = chunk.text.find(b"\n", limit - 1, stop) + 1 or min(stop, limit)
-        known = chunk.place(max(chunk.at + end, known.offset), known)
-        yield None, known
-        at = stop
+    def _around(self, first: int, last: int) -> list[StoredLine]:
+        """Some lines by their indices in this block, also of the blocks beside it."""
+        found = self._lines[max(first, 0) : max(last, 0)]
+        if first < 0 < self._n:
+            found = [*list(self._archive.block(self._n - 1).lines())[first:], *found][-CONTEXT_LINES:]
+        if (more := last - len(self._lines)) > 0 and self._n + 1 < self._archive.block_count:
+            found = [*found, *islice(self._archive.block(self._n + 1).lines(), more)]
+        return found
 
 
-def _hits_in_redacted(
-    chunk: LogChunk, query: LogQuery, at: int, stop: int, number: int
-) -> Iterator[tuple[LogHit, int]]:
-    """The hits between two offsets of a chunk, each with the byte behind it."""
-    start = _context_start(chunk.text, at)
-    above = _visible_lines(chunk, start, at, number - chunk.text.count(b"\n", start, at), redacts=True)
-    lines = _visible_lines(chunk, at, stop, number, redacts=True)
-    passed = chunk.text.count(b"\n", at, stop)
-    below = _visible_lines(chunk, stop, _context_end(chunk.text, stop), number + passed, redacts=True)
-    near = (*above, *lines, *below)
-    ends = [*(line.offset for line in lines[1:]), chunk.at + stop]
-    for n, line in enumerate(lines, len(above)):
-        if (text_parts := _highlighted(line.text, query)) is not None:
-            yield (
-                LogHit(
-                    line=line,
-                    before=near[max(n - CONTEXT_LINES, 0) : n],
-                    after=near[n + 1 : n + 1 + CONTEXT_LINES],
-                    text_parts=text_parts,
-                ),
-                ends[n - len(above)],
-            )
+def _shown(line: StoredLine) -> LogLine:
+    """A line as it is shown; of a long one the beginning."""
+    return next(log_lines((line,), ()))
 
 
-def _search_end(text: bytes, at: int) -> int:
-    """The end of a line some `SEARCH_STRIDE` bytes on: the clock is checked there.
-
-    A longer line is searched piece by piece, so no match is longer than a piece.
-    """
-    end = text.find(b"\n", at + SEARCH_STRIDE, at + 8 * SEARCH_STRIDE) + 1
-    return end or min(at + 8 * SEARCH_STRIDE, len(text))
-
-
-def _visible_hit(
-    chunk: LogChunk, query: LogQuery, span: tuple[int, int], number: int, *, redacts: bool
-) -> LogHit | None:
-    """The hit as its readers may see it; None if the visible text does not match."""
-    at, last = span
-    start, end = _context_start(chunk.text, at), _context_end(chunk.text, last)
-    first = number - chunk.text.count(b"\n", start, at)
-    near = _visible_lines(chunk, start, end, first, redacts=redacts)
-    n = _line_holding(near, chunk.at + at)
-    text_parts = _highlighted(near[n].text, query)
-    if text_parts is None and query.regular and not redacts:
-        text_parts = ((False, near[n].text),)  # a long line is shown in part
-    if text_parts is None:
-        return None
-    sides = slice(max(n - CONTEXT_LINES, 0), n), slice(n + 1, n + 1 + CONTEXT_LINES)
-    return LogHit(line=near[n], before=near[sides[0]], after=near[sides[1]], text_parts=text_parts)
-
-
-def _visible_lines(
-    chunk: LogChunk, start: int, end: int, number: int, *, redacts: bool
-) -> tuple[LogLine, ...]:
-    """The lines between two offsets of a chunk, as their readers may see them."""
-    before = chunk.text[max(start - LOOK_BACK, 0) : start].decode("utf-8", "replace")
-    after = chunk.text[end : end + LEAD_CHARACTERS]
-    span = LogSpan(at=chunk.at + start, text=chunk.text[start:end], ends=False, after=after)
-    near = tuple(log_lines(span, (), number, before))
-    return redacted_lines(near, before, span) if redacts else near
-
-
-def _line_holding(near: tuple[LogLine, ...], offset: int) -> int:
-    return max((n for n, line in enumerate(near) if line.offset <= offset), default=0)
+def _cut_out(line: StoredLine, start: int, end: int) -> LogLine:
+    """A piece of a long line around a match."""
+    text = line.text
+    first, last = max(start - CONTEXT_BYTES, 0), min(end, start + CONTEXT_BYTES) + CONTEXT_BYTES
+    if first:
+        first = text.find(b" ", first, start) + 1 or character_start(text, first)
+    if last < len(text):
+        space = text.rfind(b" ", min(end, last), last)
+        last = character_start(text, last) if space < 0 else space + 1
+    return LogLine(
+        number=line.number,
+        offset=line.offset + min(first, max(line.length - 1, 0)),
+        text=sanitize(text[first:last].decode("utf-8", "replace")),
+        continues=line.continues or first > 0,
+    )
 
 
 def _highlighted(text: str, query: LogQuery) -> tuple[tuple[bool, str], ...] | None:
@@ -350,31 +295,6 @@ def _highlighted(text: str, query: LogQuery) -> tuple[tuple[bool, str], ...] | N
         parts += [(False, text[at:begin]), (True, text[begin:end])]
         at = end
     return tuple(part for part in (*parts, (False, text[at:])) if part[1]) if parts else None
-
-
-def _context_start(text: bytes, at: int) -> int:
-    """The start of the lines shown before a hit; within a line of megabytes, of a word before it."""
-    start = text.rfind(b"\n", max(at - CONTEXT_BYTES, 0), at) + 1
-    if not start and at > CONTEXT_BYTES:
-        return text.find(b" ", at - CONTEXT_BYTES, at) + 1 or at - CONTEXT_BYTES
-    for _ in range(CONTEXT_LINES):
-        above = text.rfind(b"\n", max(start - CONTEXT_BYTES, 0), max(start - 1, 0)) + 1
-        start = above or (0 if start <= CONTEXT_BYTES else start)
-    return start
-
-
-def _context_end(text: bytes, at: int) -> int:
-    """The end of the lines shown after a hit; within a line of megabytes, of a word after it."""
-    end = text.find(b"\n", at, at + CONTEXT_BYTES) + 1
-    if not end:
-        return (
-            len(text)
-            if at + CONTEXT_BYTES >= len(text)
-            else text.rfind(b" ", at, at + CONTEXT_BYTES) + 1 or at + CONTEXT_BYTES
-        )
-    for _ in range(CONTEXT_LINES):
-        end = text.find(b"\n", end, end + CONTEXT_BYTES) + 1 or end
-    return end
 
 
 HighlightedText = tuple[tuple[bool, str], ...]

@@ -1,4 +1,4 @@
-"""One window of a log, ready to show: read, numbered, marked, redacted, repetitive lines folded.
+"""One window of a log, ready to show: numbered, marked, repetitive lines folded.
 
 Lines with the same mask fold into one; errors, warnings and marked lines never do. Memory is that of a window
 or two; calls block.
@@ -9,23 +9,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from bot.web.log_viewer.ansi import shift_spans
+from bot.artifacts.log_archive import LogArchive
 from bot.web.log_viewer.masks import mask, message
-from bot.web.log_viewer.redaction import LEAD_CHARACTERS, Redaction
-from bot.web.log_viewer.source import Logs, LogSource
-from bot.web.log_viewer.window import (
-    LOOK_BACK,
-    MAX_LINES,
-    WINDOW_BYTES,
-    LogLine,
-    LogMark,
-    LogSpan,
-    cut_window,
-    log_lines,
-    readable,
-)
+from bot.web.log_viewer.window import MAX_LINES, WINDOW_BYTES, LogLine, LogMark, log_lines, read_span
 
 MIN_ALIKE = 5
 """Lines of a window that must share a mask to be repetitive."""
@@ -99,15 +86,16 @@ def _is_important(line: LogLine) -> bool:
 
 
 class LogView(Struct, frozen=True, kw_only=True):
-    """A window of a log; `folds` are its stretches of repetitive lines."""
+    """A window of a log; `folds` are its stretches of repetitive lines. `note` says why the log's text ends
+    where it does, if that is not its own end."""
 
     lines: tuple[LogLine, ...]
     folds: tuple[LogFold, ...]
     start: int
     end: int
-    size: int | None
+    size: int
     ends: bool
-    zipped: bool
+    note: str
 
     @property
     def previous(self) -> int | None:
@@ -135,46 +123,16 @@ class LogView(Struct, frozen=True, kw_only=True):
             yield None, self.lines[at:]
 
 
-def read_span(source: LogSource, wanted: int, most: int = WINDOW_BYTES) -> tuple[LogSpan, str]:
-    """The bytes shown for offset `wanted`, and the text before them (a private key may begin in it)."""
-    if source.size is not None:
-        wanted = min(wanted, max(source.size - 1, 0))
-    base = max(wanted - LOOK_BACK, 0)
-    asked = wanted - base + most + LEAD_CHARACTERS
-    around = source.read(base, asked)
-    if wanted - base > len(around):
-        wanted = base + len(around)
-    span = cut_window(around, base=base, wanted=wanted, most=most, ends=len(around) < asked)
-    after = around[span.end - base :][:LEAD_CHARACTERS]
-    return replace(span, after=after), around[: span.at - base].decode("utf-8", "replace")
-
-
-def log_view(
-    source: LogSource, *, wanted: int, marks: Sequence[LogMark], logs: Logs, redacts: bool
-) -> LogView:
+def log_view(archive: LogArchive, *, wanted: int, marks: Sequence[LogMark]) -> LogView:
     """The window that contains byte `wanted`."""
-    span, before = read_span(source, wanted)
-    shown = tuple(log_lines(span, marks, logs.number_at(source, span.at), before))
-    if redacts:
-        shown = redacted_lines(shown, before, span)
+    span = read_span(archive, wanted)
+    shown = tuple(log_lines(span.lines, marks, span.before))
     return LogView(
         lines=shown,
         folds=fold_lines(shown),
         start=span.at,
         end=span.end,
-        size=source.size,
+        size=archive.size,
         ends=span.ends,
-        zipped=source.zipped,
-    )
-
-
-def redacted_lines(shown: Sequence[LogLine], before: str, span: LogSpan) -> tuple[LogLine, ...]:
-    """The lines of a span, redacted; `before` is the text before it."""
-    texts = [*(line.text for line in shown), readable(span.after)]
-    continues = [*(line.continues for line in shown), not span.text.endswith(b"\n")]
-    return tuple(
-        line
-        if text == line.text
-        else replace(line, text=text, spans=shift_spans(line.spans, line.text, text))
-        for line, text in zip(shown, Redaction(before).lines(texts, continues), strict=False)
+        note=archive.note,
     )

@@ -1,11 +1,9 @@
-"""Which bytes of a log a page shows, how they read as lines, and the marks in them (error, steps,
-checkpoints).
+"""Which stored lines of a log a page shows, how they read, and the marks in them (error, steps, checkpoints).
 
-Pure. A window begins and ends between lines. A line longer than a window (a log pasted as one line) is broken
-at its stamps and marks, at spaces, and never inside a character.
+A window begins and ends between stored lines. A long one is shown in pieces: it is broken at its marks, at
+spaces, and never inside a character.
 """
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -13,10 +11,10 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bot.artifacts.log_archive import LogArchive, StoredLine
 from bot.logs.facts import MarkKind
 from bot.verdict.judgement import MeasuredRun
 from bot.web.log_viewer.ansi import AnsiReader, StyledSpan
-from bot.web.sanitize import sanitize
 
 WINDOW_BYTES = 256 << 10
 """Bytes of one page: some thousand lines, which a browser shows at once."""
@@ -25,7 +23,7 @@ MAX_LINES = 5_000
 """Lines of one page: a browser lays these out in a moment, however short they are."""
 
 LOOK_BACK = 16 << 10
-"""Bytes before the requested place that are searched for the start of its line."""
+"""Bytes before a window in which a colour may have begun."""
 
 MAX_PIECE_BYTES = 2_000
 """Bytes of a line shown in one piece: some screens of text, so a line of megabytes stays readable."""
@@ -33,14 +31,8 @@ MAX_PIECE_BYTES = 2_000
 FOLD_BACK = 300
 """A piece ends at a space if there is one this close before its longest end."""
 
-# I0421 10:17:39.824857 136682829195072 metric_logger.py:196] …
-_STAMP = re.compile(rb"(?<![^\s])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} ")
-
 STAMP_REACH = 160
-"""Bytes behind a timestamp that belong to it: a mark there needs no piece of its own."""
-
-# Words that belong to the word behind them: `token = …`, `Authorization: Bearer …`
-_BINDS_NEXT = re.compile(rb"(?:[=:]|bearer|basic)\Z", re.IGNORECASE)
+"""Bytes from a line's beginning in which a mark needs no piece of its own."""
 
 
 class LogMarkKind(StrEnum):
@@ -90,63 +82,66 @@ class LogLine(Struct, frozen=True, kw_only=True):
 
 
 class LogSpan(Struct, frozen=True, kw_only=True):
-    """The bytes of a window: byte `at` of the log is `text[0]`; `ends` if the log ends with it.
-
-    `after` is some of what follows, to recognize a token that the end cuts in two.
-    """
+    """The stored lines of a window, from byte `at` of the log's text to byte `end`; `ends` if the log ends
+    with them. `before` is some of the text before them."""
 
     at: int
-    text: bytes
+    end: int
+    lines: tuple[StoredLine, ...]
     ends: bool
-    after: bytes = b""
-
-    @property
-    def end(self) -> int:
-        """The first byte behind it."""
-        return self.at + len(self.text)
+    before: str = ""
 
 
-def cut_window(around: bytes, *, base: int, wanted: int, most: int = WINDOW_BYTES, ends: bool) -> LogSpan:
-    """The whole lines from the one that contains byte `wanted`; `around` begins at byte `base` of the log."""
-    start = _line_start(around, wanted - base)
-    if base == 0 and wanted <= 0:
-        start = 0
-    whole = around[start : start + most]
-    rest = whole.split(b"\n", MAX_LINES)[MAX_LINES:]
-    if rest and rest[0]:
-        return LogSpan(at=base + start, text=whole.removesuffix(rest[0]), ends=False)
-    if ends and start + most >= len(around):
-        return LogSpan(at=base + start, text=whole, ends=True)
-    return LogSpan(at=base + start, text=whole[: _window_end(whole)], ends=False)
+def read_span(archive: LogArchive, wanted: int, most: int = WINDOW_BYTES) -> LogSpan:
+    """The stored lines from the one that contains byte `wanted`."""
+    wanted = min(max(wanted, 0), max(archive.size - 1, 0))
+    found: list[StoredLine] = []
+    for line in archive.lines_from(wanted):
+        full = found and line.offset + line.length - found[0].offset > most
+        if full or len(found) >= MAX_LINES:
+            break
+        found.append(line)
+    at = found[0].offset if found else 0
+    end = found[-1].offset + found[-1].length if found else 0
+    before = _text_before(archive, at)
+    return LogSpan(at=at, end=end, lines=tuple(found), ends=end >= archive.size, before=before)
 
 
-def log_lines(
-    span: LogSpan, marks: Sequence[LogMark], first_number: int, before: str = ""
-) -> Iterator[LogLine]:
-    """The span line by line; `marks` in the order of their offsets, `before` the text before it."""
+def _text_before(archive: LogArchive, at: int) -> str:
+    """The text of the lines that end before a byte, as far as `LOOK_BACK`."""
+    if not at:
+        return ""
+    block = archive.block_at(at - 1)
+    near = [line.text for line in archive.block(block).lines() if line.offset < at]
+    return b"\n".join(near)[-LOOK_BACK:].decode("utf-8", "replace")
+
+
+def log_lines(lines: Iterable[StoredLine], marks: Sequence[LogMark], before: str = "") -> Iterator[LogLine]:
+    """Stored lines as they are shown; `marks` in the order of their offsets, `before` the text before."""
     colours = AnsiReader(before)
-    inside = bool(before) and not before.endswith("\n")
-    number, begin = first_number, span.at
-    for line in span.text.removesuffix(b"\n").split(b"\n") if span.text else ():
-        for piece in _line_pieces(line.rstrip(b"\r"), begin, number, marks):
+    for line in lines:
+        for piece in _line_pieces(line, marks):
             text, runs = colours.read(piece.text)
-            yield replace(piece, text=text, spans=runs, continues=piece.continues or inside)
-            inside = False
-        number += 1
-        begin += len(line) + 1
+            yield replace(piece, text=text, spans=runs)
 
 
-def _line_pieces(line: bytes, begin: int, number: int, marks: Sequence[LogMark]) -> Iterator[LogLine]:
-    last = begin + max(len(line) - 1, 0)
+def _line_pieces(line: StoredLine, marks: Sequence[LogMark]) -> Iterator[LogLine]:
+    begin, text = line.offset, line.text.removesuffix(b"\r")
+    last = begin + max(line.length - 1, 0)
     here = marks[bisect_left(marks, begin, key=_mark_offset) : bisect_right(marks, last, key=_mark_offset)]
-    breaks = _piece_starts(line, [mark.offset - begin for mark in here])
-    for index, (start, end) in enumerate(zip(breaks, [*breaks[1:], len(line)], strict=True)):
-        inside = [mark for mark in here if start <= mark.offset - begin < max(end, start + 1)]
+    # In a redacted line the places of marks are not known: they are shown where they would be without.
+    end = max(len(text) - 1, 0)
+    places = [min(mark.offset - begin, end) for mark in here]
+    breaks = _piece_starts(text, places)
+    for index, (start, stop) in enumerate(zip(breaks, [*breaks[1:], len(text)], strict=True)):
+        inside = [
+            mark for mark, place in zip(here, places, strict=True) if start <= place < max(stop, start + 1)
+        ]
         yield LogLine(
-            number=number,
-            offset=begin + start,
-            text=line[start:end].decode("utf-8", "replace"),
-            continues=index > 0,
+            number=line.number,
+            offset=begin + min(start, max(line.length - 1, 0)),
+            text=text[start:stop].decode("utf-8", "replace"),
+            continues=line.continues or index > 0,
             mark=inside[0] if inside else None,
             also=tuple(mark.anchor for mark in inside[1:]),
         )
@@ -157,9 +152,11 @@ def _mark_offset(mark: LogMark) -> int:
 
 
 def _piece_starts(line: bytes, marked: Sequence[int]) -> list[int]:
-    """Where the pieces of a line begin: at timestamps and marks, and where a piece would be too long."""
+    """Where the pieces of a line begin: at marks, and where a piece would be too long."""
     breaks = [0]
-    for end in [*_break_places(line, marked), len(line)]:
+    if len(line) <= MAX_PIECE_BYTES:
+        return breaks
+    for end in [*(place for place in marked if place > STAMP_REACH), len(line)]:
         while end - breaks[-1] > MAX_PIECE_BYTES:
             breaks.append(_soft_break(line, breaks[-1]))
         if breaks[-1] < end < len(line):
@@ -167,55 +164,19 @@ def _piece_starts(line: bytes, marked: Sequence[int]) -> list[int]:
     return breaks
 
 
-def _break_places(line: bytes, marked: Sequence[int]) -> list[int]:
-    """The timestamps of a long line (once many lines), and the marks that are far from one."""
-    if len(line) <= MAX_PIECE_BYTES:
-        return []
-    stamps = [found.start() for found in _STAMP.finditer(line)]
-    before = [bisect_right(stamps, place) for place in marked]
-    apart = [
-        place
-        for place, count in zip(marked, before, strict=True)
-        if not count or place - stamps[count - 1] > STAMP_REACH
-    ]
-    return sorted({*stamps, *apart} - {0})
-
-
 def _soft_break(line: bytes, start: int) -> int:
-    """A space near the longest end, but not one between a name and its value: they are redacted together."""
+    """A space near the longest end."""
     end = start + MAX_PIECE_BYTES
-    near = [place for place in range(end - 1, end - FOLD_BACK, -1) if line[place] in b" \r"]
-    space = next((place for place in near if not _BINDS_NEXT.search(line[max(place - 16, 0) : place])), None)
-    return _character_start(line, end) if space is None else space + 1
+    space = max(line.rfind(b" ", end - FOLD_BACK, end), line.rfind(b"\r", end - FOLD_BACK, end))
+    return character_start(line, end) if space < 0 else space + 1
 
 
-def _line_start(around: bytes, place: int) -> int:
-    """The start of the line that contains `place`, or of its word if the line began too far before."""
-    place = min(max(place, 0), len(around))
-    for sign in (b"\n", b" "):
-        if (before := around.rfind(sign, 0, place)) >= 0:
-            return before + 1
-    return _character_start(around, place) if place < len(around) else place
-
-
-def _window_end(whole: bytes) -> int:
-    for sign in (b"\n", b" "):
-        if (last := whole.rfind(sign)) > 0:
-            return last + 1
-    return _character_start(whole, len(whole) - 1) or len(whole)
-
-
-def _character_start(text: bytes, place: int) -> int:
+def character_start(text: bytes, place: int) -> int:
     """`place`, or the start of the UTF-8 character that contains it."""
     for back in range(4):
-        if place - back >= 0 and text[place - back] & 0xC0 != 0x80:
+        if place - back >= 0 and (place >= len(text) or text[place - back] & 0xC0 != 0x80):
             return place - back
     return place
-
-
-def readable(text: bytes) -> str:
-    """The bytes as sanitized text."""
-    return sanitize(text.decode("utf-8", errors="replace"))
 
 
 MARK_WORDS = {

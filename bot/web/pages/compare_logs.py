@@ -36,7 +36,7 @@ from bot.web.log_viewer.comparison import (
     SideLine,
     compare_logs,
 )
-from bot.web.log_viewer.source import open_run_log, reading_logs
+from bot.web.log_viewer.source import reading_logs
 
 NOT_READ = "These logs cannot be set side by side"
 
@@ -162,12 +162,12 @@ def _compare_sections(
     first: int,
 ) -> LogComparison:
     base, head = (_log_side(context, access, record, measured[record.id]) for record in records)
-    with reading_logs(*records, too_far="This part of the log is too far in to be compared"):
-        return compare_logs(base, head, context.logs, first)
+    with reading_logs(*records):
+        return compare_logs(base, head, first)
 
 
 def _log_side(context: WebContext, access: Access, record: RunRecord, run: MeasuredRun) -> LogSide:
     environment = run.log.environment
     names = (record.id, record.branch, record.sha, environment.run_name, environment.workload)
-    source = open_run_log(context.logs, record)
-    return LogSide(source=source, run=run, names=names, redacts=not access.private)
+    archive = context.logs.open(record, redacted=not access.private)
+    return LogSide(archive=archive, run=run, names=names)

@@ -19,15 +19,14 @@ from bot.storage import runs
 from bot.web.answers import TEXT, etag_answer, head_answer, with_security_headers
 from bot.web.auth.access import Access, for_page
 from bot.web.layout import WebContext, query_number
-from bot.web.log_viewer.redaction import Redaction
-from bot.web.log_viewer.source import open_run_log, reading_logs
-from bot.web.log_viewer.view import LogView, log_view, read_span
-from bot.web.log_viewer.window import WINDOW_BYTES, LogMark, LogMarkKind, LogSpan, log_marks
+from bot.web.log_viewer.source import reading_logs
+from bot.web.log_viewer.view import LogView, log_view
+from bot.web.log_viewer.window import WINDOW_BYTES, LogMark, LogMarkKind, log_marks
 from bot.web.sanitize import sanitize
 
 LOG = logging.getLogger(__name__)
 
-STORE_STOPPED = "The place where this log is kept stopped answering, and its rest was not sent"
+STORE_STOPPED = "The place where this log is kept stopped answering, and its rest was not sent."
 
 BYTES_BEFORE_LINE = 1_000
 """Bytes shown before a requested line, so that it is not at the very top."""
@@ -52,34 +51,35 @@ async def raw_log(context: WebContext, request: Request) -> Response:
         "Cache-Control": access.cache,
         "Accept-Ranges": "bytes" if access.private else "none",
     }
-    source = await run_in_threadpool(open_run_log, context.logs, record)
+    archive = await run_in_threadpool(context.logs.open, record, redacted=not access.private)
+    whole = until_unreadable(archive.text(), record.id, archive.note)
     if not access.private:
-        body: Iterator[bytes] = Redaction().stream(until_unreadable(source.pieces(), record.id))
-        return _stream_answer(request, body, 200, headers)
-    first, last, status = requested_range(request.headers.get("range", ""), source.size)
-    if source.size is not None:
-        headers["Content-Length"] = str(max(last - first, 0))
+        return _stream_answer(request, whole, 200, headers)
+    first, last, status = requested_range(request.headers.get("range", ""), archive.size)
     if status != 200:
+        headers["Content-Length"] = str(last - first)
         headers["Content-Range"] = (
-            f"bytes {first}-{last - 1}/{source.size}" if status == 206 else f"bytes */{source.size}"
+            f"bytes {first}-{last - 1}/{archive.size}" if status == 206 else f"bytes */{archive.size}"
         )
-    body = source.pieces() if status == 200 else source.pieces_from(first, last)
-    if "Content-Length" not in headers:
-        body = until_unreadable(body, record.id)
-    return _stream_answer(request, body if status != 416 else iter(()), status, headers)
+        return _stream_answer(request, archive.text(first, last), status, headers)
+    if not archive.note:
+        headers["Content-Length"] = str(archive.size)
+    return _stream_answer(request, whole if archive.note else archive.text(), 200, headers)
 
 
-def until_unreadable(pieces: Iterator[bytes], run: str) -> Iterator[bytes]:
-    """The text up to where it can be read, then a line that says so; the server's log does too."""
+def until_unreadable(pieces: Iterator[bytes], run: str, note: str = "") -> Iterator[bytes]:
+    """The text up to where it can be read, then a line that says so; the server's log does too. `note` says
+    why there is no more of it."""
     sent = 0
     try:
         for piece in pieces:
             yield piece
             sent += len(piece)
     except (UserError, InternalError) as problem:
-        why = str(problem) if isinstance(problem, UserError) else STORE_STOPPED
-        LOG.warning("The log of run %s was sent as far as byte %s: %s", sanitize(run), sent, why)
-        yield f"\n[MaxView: the text ends here. {why}.]\n".encode()
+        note = f"{problem}." if isinstance(problem, UserError) else STORE_STOPPED
+        LOG.warning("The log of run %s was sent as far as byte %s: %s", sanitize(run), sent, problem)
+    if note:
+        yield f"\n[MaxView: the text ends here. {note}]\n".encode()
 
 
 def requested_range(header: str, size: int | None) -> tuple[int, int, int]:
@@ -125,12 +125,12 @@ def _log_page_view(
     context: WebContext, request: Request, access: Access, record: RunRecord, marks: tuple[LogMark, ...]
 ) -> LogPageView:
     """The requested window."""
-    source = open_run_log(context.logs, record)
+    archive = context.logs.open(record, redacted=not access.private)
     line, last = query_number(request, "from"), query_number(request, "to")
-    with reading_logs(record, too_far="This part of the log is too far in to be shown"):
-        place = context.logs.place_of(source, max(line, 1)) if line is not None else None
+    with reading_logs(record):
+        place = archive.place_of(max(line, 1)) if line is not None else None
         wanted = max(place - BYTES_BEFORE_LINE, 0) if place is not None else query_number(request, "at") or 0
-        view = log_view(source, wanted=wanted, marks=marks, logs=context.logs, redacts=not access.private)
+        view = log_view(archive, wanted=wanted, marks=marks)
     highlighted = (
         range(line, max(last or line, line) + 1) if line is not None and place is not None else range(0)
     )
@@ -174,19 +174,35 @@ MAX_PART_BYTES = 512 << 10
 async def log_text(context: WebContext, request: Request) -> Response:
     """At most `?length=` bytes of the log's text from byte `?at=`, in whole lines if there are any."""
     access, record = await context.run_access(request)
-    span, text = await run_in_threadpool(_read_part, context, request, access, record)
-    headers = {"X-Log-From": str(span.at), "X-Log-To": str(span.end)}
-    if not span.ends:
-        following = context.absolute(access.links.log_json(record.id, span.end))
+    part = await run_in_threadpool(_read_part, context, request, access, record)
+    headers = {"X-Log-From": str(part.at), "X-Log-To": str(part.end)}
+    if not part.ends:
+        following = context.absolute(access.links.log_json(record.id, part.end))
         headers["Link"] = f'<{following}>; rel="next"'
-    return etag_answer(request, text, kind=TEXT, cache=access.cache, headers=headers)
+    return etag_answer(request, part.text, kind=TEXT, cache=access.cache, headers=headers)
 
 
-def _read_part(
-    context: WebContext, request: Request, access: Access, record: RunRecord
-) -> tuple[LogSpan, bytes]:
-    source = open_run_log(context.logs, record)
+class LogPart(Struct, frozen=True, kw_only=True):
+    """The text from byte `at` of a log to byte `end`; `ends` if the log does."""
+
+    at: int
+    end: int
+    ends: bool
+    text: bytes
+
+
+def _read_part(context: WebContext, request: Request, access: Access, record: RunRecord) -> LogPart:
+    archive = context.logs.open(record, redacted=not access.private)
     wanted, length = query_number(request, "at") or 0, query_number(request, "length") or WINDOW_BYTES
-    with reading_logs(record, too_far="This part of the log is too far in"):
-        span, before = read_span(source, wanted, min(max(length, 1), MAX_PART_BYTES))
-    return span, span.text if access.private else Redaction(before).whole(span.text, span.after)
+    most = min(max(length, 1), MAX_PART_BYTES)
+    parts: list[bytes] = []
+    at = end = 0
+    with reading_logs(record):
+        for line in archive.lines_from(min(wanted, max(archive.size - 1, 0))):
+            at = at if parts else line.offset
+            if parts and line.offset + line.length - at > most:
+                break
+            parts += [line.text, b"\n" * line.ends]
+            end = line.offset + line.length
+    ends = end >= archive.size
+    return LogPart(at=at, end=end, ends=ends, text=b"".join(parts))

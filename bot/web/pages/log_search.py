@@ -21,7 +21,7 @@ from bot.web.log_viewer.search import (
     group_hits,
     search_log,
 )
-from bot.web.log_viewer.source import LogUnavailable, open_run_log, reading_logs
+from bot.web.log_viewer.source import LogUnavailable, reading_logs
 from bot.web.log_viewer.window import LogLine
 from bot.web.sanitize import sanitize
 
@@ -113,12 +113,12 @@ def _requested_search(request: Request) -> tuple[LogQuery, LogPlace]:
 
 def _run_search(
     context: WebContext, access: Access, record: RunRecord, query: LogQuery, begin: LogPlace
-) -> tuple[SearchResult | None, int | None]:
-    source = open_run_log(context.logs, record)
+) -> tuple[SearchResult | None, int]:
+    archive = context.logs.open(record, redacted=not access.private)
     if not query.words.strip():
-        return None, source.size
-    with reading_logs(record, too_far="This part of the log is too far in to be searched"):
-        return search_log(source, query, begin, redacts=not access.private), source.size
+        return None, archive.size
+    with reading_logs(record):
+        return search_log(archive, query, begin), archive.size
 
 
 def _percent_searched(found: SearchResult | None, size: int | None) -> int | None:

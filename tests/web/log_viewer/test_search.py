@@ -1,6 +1,5 @@
 """Searching a whole log: every line that holds the words is found once, with its number."""
 
-import gzip
 import re
 import time
 from contextlib import suppress
@@ -9,38 +8,46 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.web.log_viewer import search
+from bot.artifacts import log_archive
+from bot.artifacts.log_archive import LogArchive, open_archive
+from bot.ingest.read_log import redact_archive
 from bot.web.log_viewer import search as log_search
-from bot.web.log_viewer import source as log_source
 from bot.web.log_viewer.search import (
     MAX_QUERY_LENGTH,
     InvalidQuery,
-    LogChunk,
     LogPlace,
     LogQuery,
     SearchResult,
     compile_pattern,
     search_log,
 )
-from bot.web.log_viewer.source import LogSource, open_log
+from tests.artifacts.test_log_archive import archived
 from tests.web.site_under_test import KEY, PRIVATE, ParsedPage, SiteUnderTest
 
 
-def stored(folder: Path, content: bytes) -> LogSource:
-    """A log kept in a folder."""
-    path = folder / "x.log"
-    path.write_bytes(content)
-    return open_log(f"file:{path}")
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the examples."""
+    return tmp_path_factory.mktemp("searched")
 
 
-def everything(source: LogSource, query: LogQuery, *, redacts: bool = False) -> list[int]:
+def stored(folder: Path, content: bytes, *, redacts: bool = False) -> LogArchive:
+    """A log as it is stored, or its redacted form."""
+    archive = archived(folder, content)
+    if not redacts:
+        return archive
+    redact_archive(archive).keep(archive.store, "redacted.mvlog")
+    return open_archive(archive.store, "redacted.mvlog")
+
+
+def everything(source: LogArchive, query: LogQuery) -> list[int]:
     """The numbers of the lines that are found, going on to the end."""
     numbers, place = [], LogPlace()
     while True:
-        found = search_log(source, query, place, redacts=redacts)
+        found = search_log(source, query, place)
         numbers += [hit.line.number for hit in found.hits]
         if found.following is None:
             return numbers
@@ -48,24 +55,29 @@ def everything(source: LogSource, query: LogQuery, *, redacts: bool = False) -> 
         place = found.following
 
 
-@given(st.lists(st.sampled_from(["", "a", "needle", "x" * 90, "Needle two needle", "é needle"]), max_size=60))
-def test_every_line_with_the_words_is_found_once(lines: list[str]) -> None:
+@given(
+    lines=st.lists(
+        st.sampled_from(["", "a", "needle", "x" * 90, "Needle two needle", "é needle"]), max_size=60
+    )
+)
+@settings(deadline=None)
+def test_every_line_with_the_words_is_found_once(folder: Path, lines: list[str]) -> None:
     """Whatever the blocks, as a search through the lines would."""
     text = "\n".join(lines)
     expected = [n for n, line in enumerate(lines, 1) if "needle" in line]
-    blocks = [LogChunk(0, text.encode(), len(text.encode()), ends=True)]
-    hits = log_search._stored_hits(blocks[0], LogQuery(words="needle", cased=True), LogPlace(), redacts=False)
-    assert expected == [hit.line.number for hit, _ in hits if hit]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(log_archive, "BLOCK_BYTES", 300)
+        source = stored(folder, text.encode())
+    assert expected == everything(source, LogQuery(words="needle", cased=True))
 
 
-@pytest.mark.parametrize("zipped", [False, True])
-def test_a_large_log_is_searched_to_its_end(zipped: bool, tmp_path: Path) -> None:  # noqa: FBT001 - a parameter of the test
+def test_a_large_log_is_searched_to_its_end(tmp_path: Path) -> None:
     """Over the edges of the blocks that are read, page after page."""
     lines = [
         f"line {n} " + "y" * (n % 211) + (" the Needle" if n % 997 == 0 else "") for n in range(1, 150_001)
     ]
     content = "\n".join(lines).encode()
-    source = stored(tmp_path, gzip.compress(content, 1) if zipped else content)
+    source = stored(tmp_path, content)
     expected = [n for n in range(1, 150_001) if n % 997 == 0]
     assert expected == everything(source, LogQuery(words="the needle", cased=False))
     assert [] == everything(source, LogQuery(words="the needle", cased=True))
@@ -75,28 +87,28 @@ def test_one_request_ends_in_time_and_says_where_to_go_on(tmp_path: Path) -> Non
     """A slow store costs a page, never a hanging one."""
     source = stored(tmp_path, b"nothing here\n" * 2_000_000)
     ticks = count(step=log_search.MAX_SECONDS)
-    found = search_log(
-        source, LogQuery(words="absent", cased=True), LogPlace(), redacts=False, clock=lambda: next(ticks)
-    )
+    found = search_log(source, LogQuery(words="absent", cased=True), LogPlace(), clock=lambda: next(ticks))
     assert found.following is not None
     assert found.following.line - 1 == found.following.offset // len(b"nothing here\n")
 
 
 def test_what_is_hidden_costs_no_more_time(tmp_path: Path) -> None:
-    """A log full of hidden places ends a request as any other, and the search goes on behind the last one."""
-    source = stored(tmp_path, b"password=hunter2hunter2\n" * 1_000)
-    ticks = count(step=log_search.MAX_SECONDS / 10)
-    found = search_log(
-        source, LogQuery(words="hunter2", cased=True), LogPlace(), redacts=True, clock=lambda: next(ticks)
-    )
-    assert ((), True) == (found.hits, found.following is not None)
-    assert [] == everything(source, LogQuery(words="hunter2", cased=True), redacts=True)
+    """What is hidden is not there to be searched: a log full of it is passed block by block."""
+    source = stored(tmp_path, b"password=hunter2hunter2\n" * 20_000, redacts=True)
+    ticks: list[float] = []
+
+    def clock() -> float:
+        ticks.append(0.0)
+        return 0.0
+
+    found = search_log(source, LogQuery(words="hunter2", cased=True), LogPlace(), clock=clock)
+    assert ((), None, True) == (found.hits, found.following, len(ticks) < 10)
 
 
 def test_a_hit_shows_the_lines_around_it(tmp_path: Path) -> None:
     """Two on either side, with their numbers."""
     source = stored(tmp_path, b"".join(b"line %d\n" % n for n in range(1, 100)))
-    (hit,) = search_log(source, LogQuery(words="line 50", cased=True), LogPlace(), redacts=False).hits
+    (hit,) = search_log(source, LogQuery(words="line 50", cased=True), LogPlace()).hits
     shown = [line.text for line in (*hit.before, hit.line, *hit.after)]
     assert [f"line {n}" for n in (48, 49, 50, 51, 52)] == shown
     assert ((True, "line 50"),) == hit.text_parts
@@ -105,7 +117,7 @@ def test_a_hit_shows_the_lines_around_it(tmp_path: Path) -> None:
 def test_a_line_of_megabytes_is_searched_in_pieces(tmp_path: Path) -> None:
     """Each place is found, with some words around it."""
     source = stored(tmp_path, (b"word " * 5000 + b"needle ") * 400)
-    found: SearchResult = search_log(source, LogQuery(words="needle", cased=True), LogPlace(), redacts=False)
+    found: SearchResult = search_log(source, LogQuery(words="needle", cased=True), LogPlace())
     assert log_search.MAX_HITS == len(found.hits)
     assert all(len(hit.line.text) < 2000 for hit in found.hits)
     assert 400 == len(everything(source, LogQuery(words="needle", cased=True)))
@@ -161,18 +173,23 @@ PATTERNS = ("ne+dle", "^a", "x{3}$", "[^b]+c", "(?i)NEEDLE", "é.n", r"\bb\b", "
 
 
 @given(
-    st.lists(st.sampled_from(["", "a", "b c", "needle", "xxx", "Needle b", "é needle", "a\tb"]), max_size=40),
-    st.sampled_from(PATTERNS),
-    st.integers(min_value=4, max_value=40),
+    lines=st.lists(
+        st.sampled_from(["", "a", "b c", "needle", "xxx", "Needle b", "é needle", "a\tb"]), max_size=40
+    ),
+    pattern=st.sampled_from(PATTERNS),
+    stride=st.integers(min_value=4, max_value=40),
 )
-def test_every_line_with_an_expression_is_found_once(lines: list[str], pattern: str, stride: int) -> None:
+@settings(deadline=None)
+def test_every_line_with_an_expression_is_found_once(
+    folder: Path, lines: list[str], pattern: str, stride: int
+) -> None:
     """As Python's own expressions find them line by line, wherever the stretches end."""
     text = "\n".join(lines).encode()
-    block = LogChunk(0, text, len(text), ends=True)
     query = LogQuery(words=pattern, cased=True, regular=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(log_search, "SEARCH_STRIDE", stride)
-        hits = [hit for hit, _ in log_search._stored_hits(block, query, LogPlace(), redacts=False) if hit]
+        patch.setattr(log_archive, "BLOCK_BYTES", 100)
+        hits = search_log(stored(folder, text), query, LogPlace()).hits
     expected = [n for n, line in enumerate(lines, 1) if re.search(pattern, line)]
     assert expected == [one.line.number for one in hits]
     assert all(any(marked for marked, _ in one.text_parts) for one in hits)
@@ -196,7 +213,7 @@ def test_no_expression_takes_for_ever(words: str, tmp_path: Path) -> None:
     source = stored(tmp_path, (b"a" * 4_000 + b"!\n") * 1_000)
     began = time.process_time()
     with suppress(InvalidQuery):
-        search_log(source, LogQuery(words=words, cased=True, regular=True), LogPlace(), redacts=False)
+        search_log(source, LogQuery(words=words, cased=True, regular=True), LogPlace())
     assert time.process_time() - began < 10 * log_search.MAX_SECONDS
 
 
@@ -238,8 +255,8 @@ def test_what_is_hidden_cannot_be_guessed_by_an_expression(words: str, site: Sit
 def test_a_guess_beside_what_is_shown_tells_nothing(begin: str, guess: str, tmp_path: Path) -> None:
     """What is found in a public log is the same whatever the secret is that was taken out."""
     letters = f"start\npassword={begin}unter2hunter2 zebra\nend\n".encode()
-    source = stored(tmp_path, letters)
-    found = search_log(source, LogQuery(words=guess, cased=True, regular=True), LogPlace(), redacts=True)
+    source = stored(tmp_path, letters, redacts=True)
+    found = search_log(source, LogQuery(words=guess, cased=True, regular=True), LogPlace())
     assert [2] == [hit.line.number for hit in found.hits]
 
 
@@ -247,16 +264,15 @@ def test_an_expression_is_found_in_a_public_log_as_in_any(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Over the edges of stretches and blocks, each line once, with its number and its neighbours."""
-    monkeypatch.setattr(search, "CHUNK_BYTES", 16 << 10)
-    monkeypatch.setattr(log_source, "READ_STRIDE", 16 << 10)
+    monkeypatch.setattr(log_archive, "BLOCK_BYTES", 16 << 10)
     lines = [
         f"line {n} " + "y" * (n % 211) + (f" loss: {n}.5" if n % 7 == 0 else "") for n in range(1, 5_001)
     ]
-    source = stored(tmp_path, "\n".join(lines).encode())
+    source = stored(tmp_path, "\n".join(lines).encode(), redacts=True)
     query = LogQuery(words=r"loss: \d+\.5$", cased=True, regular=True)
     expected = [n for n in range(1, 5_001) if n % 7 == 0]
-    assert expected == everything(source, query, redacts=True)
-    for hit in search_log(source, query, LogPlace(), redacts=True).hits:
+    assert expected == everything(source, query)
+    for hit in search_log(source, query, LogPlace()).hits:
         near = range(hit.line.number - 2, hit.line.number + 3)
         shown = (*hit.before, hit.line, *hit.after)
         assert [(n, lines[n - 1]) for n in near] == [(line.number, line.text) for line in shown]
@@ -271,21 +287,18 @@ def test_a_hit_on_the_edge_of_a_block_does_not_move_the_numbers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A line that goes on behind the edge is found once, and the lines behind it keep their numbers."""
-    monkeypatch.setattr(search, "CHUNK_BYTES", 16 << 10)
-    monkeypatch.setattr(log_source, "READ_STRIDE", 16 << 10)
+    monkeypatch.setattr(log_archive, "BLOCK_BYTES", 16 << 10)
     lines = ["needle " + "y" * 400 + " needle"] * 300
-    source = stored(tmp_path, "\n".join(lines).encode())
+    source = stored(tmp_path, "\n".join(lines).encode(), redacts=redacts)
     query = LogQuery(words="needle", cased=True, regular=regular)
     monkeypatch.setattr(log_search, "MAX_HITS", 1_000)
-    assert [*range(1, 301)] == everything(source, query, redacts=redacts)
+    assert [*range(1, 301)] == everything(source, query)
 
 
 def test_a_long_match_of_a_private_log_is_shown_as_far_as_there_is_room(tmp_path: Path) -> None:
     """A match of thousands of letters is one hit, and costs no more room than any."""
     source = stored(tmp_path, b"begin " + b"x " * 20_000 + b"end\n")
-    (hit, *_) = search_log(
-        source, LogQuery(words="begin.*end", cased=True, regular=True), LogPlace(), redacts=False
-    ).hits
+    (hit, *_) = search_log(source, LogQuery(words="begin.*end", cased=True, regular=True), LogPlace()).hits
     assert hit.line.number == 1
     assert sum(len(text) for _, text in hit.text_parts) < 10_000
 

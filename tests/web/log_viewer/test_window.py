@@ -1,81 +1,90 @@
-"""Which bytes a log page shows and how they read as lines: nothing is lost, nothing is cut in two."""
+"""Which lines a log page shows and how they read: nothing is lost, nothing is cut in two."""
 
-import gzip
 import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.errors import UserError
-from bot.web.log_viewer.source import Logs, LogSource, open_log
-from bot.web.log_viewer.view import log_view, read_span
+from bot.artifacts import log_archive
+from bot.artifacts.log_archive import BlockCutter, LogArchive, StoredLine
+from bot.web.log_viewer.view import log_view
 from bot.web.log_viewer.window import (
     MAX_PIECE_BYTES,
+    LogLine,
     LogMark,
     LogMarkKind,
-    LogSpan,
-    cut_window,
     log_lines,
-    readable,
+    read_span,
 )
+from bot.web.sanitize import sanitize
+from tests.artifacts.test_log_archive import archived
 from tests.log_writers.maxtext import maxtext_log
 
 CHARACTERS = st.text(alphabet="ab \n\r\tä€😀", max_size=400)
 
-WORDS = ["word ", "a" * 700, "ä€" * 300, "=", " " * 900]
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the examples."""
+    return tmp_path_factory.mktemp("windows")
 
 
-def span(text: str, at: int = 0) -> LogSpan:
-    """A span of that text."""
-    return LogSpan(at=at, text=text.encode(), ends=True)
+def cut(text: bytes) -> list[StoredLine]:
+    """The stored lines of a text."""
+    cutter = BlockCutter()
+    return [
+        line for blocks in (cutter.feed(text), cutter.close()) for block in blocks for line in block.lines()
+    ]
 
 
-def stored(folder: Path, content: bytes, name: str = "x.log") -> LogSource:
-    """A log kept in a folder."""
-    path = folder / name
-    path.write_bytes(content)
-    return open_log(f"file:{path}")
+def shown_lines(text: str, *marks: LogMark) -> list[LogLine]:
+    """A text as it is shown."""
+    return list(log_lines(cut(text.encode()), marks))
 
 
-@given(CHARACTERS, st.integers(1, 40))
-def test_windows_together_are_the_log(text: str, most: int) -> None:
-    """Going from window to window shows every byte once, whatever the log is made of."""
+def small_blocks(folder: Path, text: bytes) -> LogArchive:
+    """An archive of many blocks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(log_archive, "BLOCK_BYTES", 100)
+        return archived(folder, text)
+
+
+@given(text=CHARACTERS, most=st.integers(1, 40))
+@settings(deadline=None)
+def test_windows_together_are_the_log(folder: Path, text: str, most: int) -> None:
+    """Going from window to window shows every line once, whatever the log is made of."""
     log, at, seen = text.encode(), 0, b""
+    archive = small_blocks(folder, log)
     while True:
-        window = cut_window(
-            log[at : at + most + 1], base=at, wanted=at, most=most, ends=at + most >= len(log)
-        )
+        window = read_span(archive, at, most)
         assert at == window.at
-        seen += window.text
+        seen += b"".join(line.text + b"\n" * line.ends for line in window.lines)
         at = window.end
         if window.ends:
             break
-        assert window.text
+        assert window.lines
     assert log == seen
 
 
-@given(CHARACTERS, st.integers(0, 500))
-def test_a_window_begins_at_the_line_that_holds_the_place(text: str, wanted: int) -> None:
+@given(text=CHARACTERS, wanted=st.integers(0, 500))
+@settings(deadline=None)
+def test_a_window_begins_at_the_line_that_holds_the_place(folder: Path, text: str, wanted: int) -> None:
     """A place within a line shows the line from its beginning."""
     log = text.encode()
     place = min(wanted, max(len(log) - 1, 0))
-    window = cut_window(log, base=0, wanted=place, most=len(log) + 1, ends=True)
-    before = log[: window.at]
-    assert window.at <= place
-    if b"\n" in log[:place]:
-        assert before.endswith(b"\n")
-        assert b"\n" not in log[window.at : place]
+    window = read_span(small_blocks(folder, log), wanted)
+    assert window.at == log.rfind(b"\n", 0, place) + 1
 
 
 @given(CHARACTERS)
 def test_lines_are_numbered_and_placed_as_an_editor_does(text: str) -> None:
     """Every line stands under its number at the byte where it begins."""
-    shown = list(log_lines(span(text), (), 1))
+    shown = shown_lines(text)
     expected = text.encode().removesuffix(b"\n").split(b"\n") if text else []
     starts = [sum(len(line) + 1 for line in expected[:n]) for n in range(len(expected))]
-    assert [readable(line.rstrip(b"\r")) for line in expected] == [line.text for line in shown]
+    assert [sanitize(line.removesuffix(b"\r").decode()) for line in expected] == [line.text for line in shown]
     assert list(range(1, len(expected) + 1)) == [line.number for line in shown]
     assert starts == [line.offset for line in shown]
 
@@ -87,9 +96,9 @@ def test_lines_are_numbered_and_placed_as_an_editor_does(text: str) -> None:
 )
 def test_a_long_line_is_broken_softly(text: str) -> None:
     """Its pieces follow each other without a gap, only the first is numbered, none is cut in a character."""
-    shown = list(log_lines(span(text), (), 7))
+    shown = shown_lines(text)
     assert text == "".join(line.text for line in shown)
-    assert {7} == {line.number for line in shown}
+    assert {1} == {line.number for line in shown}
     assert [False, *[True] * (len(shown) - 1)] == [line.continues for line in shown]
     assert all(len(line.text.encode()) <= MAX_PIECE_BYTES for line in shown)
 
@@ -101,7 +110,7 @@ def test_a_log_in_one_line_is_broken_at_its_marks() -> None:
     marks = [
         LogMark(offset=at, anchor=f"step-{n}", words="", kind=LogMarkKind.STEP) for n, at in enumerate(places)
     ]
-    shown = [line for line in log_lines(span(text), marks, 1) if line.mark]
+    shown = [line for line in shown_lines(text, *marks) if line.mark]
     assert marks == [line.mark for line in shown]
     assert {True} == {bool(re.match(r"I\d{4} .*\] completed step: \d+, ", line.text)) for line in shown}
 
@@ -110,7 +119,7 @@ def test_a_marked_line_knows_its_mark() -> None:
     """A mark anywhere in a line marks it; where two stand in one, the first leads."""
     first = LogMark(offset=6, anchor="error", words="error", kind=LogMarkKind.ERROR)
     second = LogMark(offset=8, anchor="end", words="end", kind=LogMarkKind.EVENT)
-    shown = list(log_lines(span("one\ntwo three\nfour\n"), (first, second), 1))
+    shown = shown_lines("one\ntwo three\nfour\n", first, second)
     assert [None, first, None] == [line.mark for line in shown]
     assert ("end",) == shown[1].also
 
@@ -127,61 +136,46 @@ def test_a_marked_line_knows_its_mark() -> None:
             "\u202eevil\u202c".encode(),
             "[U+202E RIGHT-TO-LEFT OVERRIDE]evil[U+202C POP DIRECTIONAL FORMATTING]",
         ),
-        (b"\xff\xfe", "\ufffd\ufffd"),
+        (b"\xef\xbf\xbd", "\ufffd"),
         ("日本 😀".encode(), "日本 😀"),
     ],
 )
 def test_what_cannot_be_seen_is_named(stored_text: bytes, shown: str) -> None:
     """Terminal codes are left out; controls and invisible characters get a sign."""
-    assert shown == readable(stored_text)
-
-
-def test_a_gzip_reads_like_what_it_holds(tmp_path: Path) -> None:
-    """One member, several members, any part of them."""
-    text = "".join(f"line {n}\n" for n in range(5000)).encode()
-    plain = stored(tmp_path, text)
-    for name, content in (
-        ("one", gzip.compress(text)),
-        ("two", gzip.compress(text[:999]) + gzip.compress(text[999:])),
-    ):
-        zipped = stored(tmp_path, content, name)
-        assert (None, True) == (zipped.size, zipped.zipped)
-        for at, length in ((0, 10), (990, 20), (30_000, 1_000), (len(text) - 5, 50), (len(text) + 5, 5)):
-            assert plain.read(at, length) == zipped.read(at, length)
-        assert text == b"".join(zipped.pieces())
-        assert Logs().index(plain) == Logs().index(zipped)
-
-
-def test_a_cut_gzip_shows_what_it_holds_and_a_damaged_one_says_so(tmp_path: Path) -> None:
-    """A log whose end is missing can be read up to there; a broken one is told."""
-    text = "".join(f"line {n * n}\n" for n in range(20_000)).encode()
-    content = gzip.compress(text)
-    cut_short = b"".join(stored(tmp_path, content[: len(content) // 2]).pieces())
-    assert cut_short
-    assert text.startswith(cut_short)
-    with pytest.raises(UserError, match="damaged"):
-        b"".join(stored(tmp_path, content[:2000] + b"\x00" * 500 + content[2500:]).pieces())
+    assert [shown] == [line.text for line in shown_lines(stored_text.decode())]
 
 
 def test_line_numbers_hold_wherever_a_window_begins(tmp_path: Path) -> None:
-    """A window in the middle counts the lines before it, from the nearest place it knows."""
-    source = stored(tmp_path, "".join(f"line {n}\n" for n in range(1, 100_001)).encode())
-    logs = Logs()
+    """A window in the middle knows the lines before it by the index."""
+    archive = archived(tmp_path, "".join(f"line {n}\n" for n in range(1, 100_001)).encode())
     for wanted in (0, 700_000, 350_000, 10**12):
-        view = log_view(source, wanted=wanted, marks=(), logs=logs, redacts=False)
+        view = log_view(archive, wanted=wanted, marks=())
         assert [f"line {line.number}" for line in view.lines] == [line.text for line in view.lines]
     for line in (1, 2, 54_321, 100_000):
-        place = logs.place_of(source, line)
+        place = archive.place_of(line)
         assert place is not None
-        assert f"line {line}\n".encode() == source.read(place, len(f"line {line}\n"))
-    assert [None, None] == [logs.place_of(source, line) for line in (100_001, 100_002)]
+        assert f"line {line}\n".encode() == b"".join(archive.text(place, place + len(f"line {line}\n")))
+    assert [None, None] == [archive.place_of(line) for line in (100_001, 100_002)]
 
 
 def test_a_window_is_small_however_long_the_line_is(tmp_path: Path) -> None:
     """A place in the middle of a line of megabytes shows a window that begins at a word."""
-    source = stored(tmp_path, b"word " * 1_000_000)
-    window, before = read_span(source, 2_500_003)
-    assert 2_500_000 == window.at
-    assert before.endswith(" ")
-    assert window.text.startswith(b"word ")
-    assert len(window.text) <= 512 << 10
+    archive = archived(tmp_path, b"word " * 1_000_000)
+    window = read_span(archive, 2_500_003)
+    assert 2_500_003 - log_archive.MAX_LINE_BYTES < window.at <= 2_500_003
+    assert window.before.endswith(" ")
+    assert window.lines[0].text.startswith(b"word ")
+    assert window.end - window.at <= 512 << 10
+    shown = log_view(archive, wanted=2_500_003, marks=()).lines
+    assert {(1, True)} == {(line.number, line.continues) for line in shown}
+
+
+def test_a_mark_of_a_redacted_line_stays_with_its_line() -> None:
+    """The places of marks are those of the text; a redacted line has other lengths, and no mark is lost."""
+    line = StoredLine(offset=1_000, number=7, continues=False, length=5_000, text=b"[secret] " * 3, ends=True)
+    marks = [
+        LogMark(offset=at, anchor=f"step-{at}", words="", kind=LogMarkKind.STEP)
+        for at in (1_000, 3_000, 5_999)
+    ]
+    (shown,) = log_lines((line,), marks)
+    assert (marks[0], ("step-3000", "step-5999")) == (shown.mark, shown.also)

@@ -2,18 +2,20 @@
 
 import gzip
 import re
+import shutil
 import zlib
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from bot.artifacts import line_index
+from bot.artifacts import folder
 from bot.domain.run import RunState
 from bot.logs.facts import Failure, OutcomeState, Step
+from bot.storage import queue, runs
+from bot.storage.tables import KEPT_LOG
 from bot.verdict.judgement import MeasuredRun
-from bot.web.log_viewer import seekable as log_gzip
-from bot.web.log_viewer import source as log_source
+from bot.web.log_viewer.source import Logs, LogUnavailable
 from tests.conftest import Accept
 from tests.log_writers.maxtext import maxtext_log
 from tests.report import samples
@@ -138,10 +140,10 @@ def test_a_store_that_is_away_is_one_clear_page(site: SiteUnderTest, monkeypatch
     """503, with the store's own reason and without its address."""
     site.add_run("r", b"text\n")
 
-    def refuse(path: Path, mode: str) -> None:
-        raise PermissionError(13, mode, str(path))
+    def refuse(path: Path, _flags: int) -> None:
+        raise PermissionError(13, "refused", str(path))
 
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(folder, "_opened_in_place", refuse)
     for path in ("/runs/r/log", "/runs/r/log/raw", "/api/v1/runs/r/log"):
         answer = site.get(path)
         assert (503, True) == (answer.status_code, "permission denied" in answer.text)
@@ -178,11 +180,12 @@ def test_the_download_is_the_whole_log(zipped: bool, site: SiteUnderTest) -> Non
 
 
 def test_a_damaged_gzip_is_told(site: SiteUnderTest) -> None:
-    """Part of the page's job is to say what is wrong with a file."""
+    """Part of the page's job is to say what is wrong with a file, beside what can be read of it."""
     content = gzip.compress(b"".join(b"%d\n" % (n * n) for n in range(50_000)))
     site.add_run("r", content[:3000] + b"\x00" * 800 + content[3800:])
-    answer = site.get("/runs/r/log")
-    assert (404, True) == (answer.status_code, "compressed, and damaged" in answer.text)
+    page = ParsedPage(site.get("/runs/r/log").text)
+    assert "The gzip data is corrupt: the log was read up to where that shows" in page.text
+    assert "L10" in page.values("id")
 
 
 def damaged(text: bytes, place: str) -> bytes:
@@ -196,18 +199,18 @@ def damaged(text: bytes, place: str) -> bytes:
 @pytest.mark.parametrize("repository", [PUBLIC, PRIVATE])
 @pytest.mark.parametrize("place", ["checksum", "block"])
 def test_a_damaged_gzip_is_sent_as_far_as_it_can_be_read(
-    repository: str, place: str, site: SiteUnderTest, caplog: pytest.LogCaptureFixture
+    repository: str, place: str, site: SiteUnderTest
 ) -> None:
-    """Every byte before the damage, a last line that says so to the reader, and one line in our own log."""
+    """Every byte before the damage, and a last line that says so to the reader."""
     text = b"".join(b"%d\n" % (n * n) for n in range(50_000))
     site.add_run("r", damaged(text, place), repository=repository)
     key = f"?key={KEY.key(PRIVATE)}" if repository == PRIVATE else ""
-    with caplog.at_level("WARNING"):
-        answer = site.get(f"/runs/r/log/raw{key}")
+    answer = site.get(f"/runs/r/log/raw{key}")
     sent, _, said = answer.content.rpartition(b"\n[MaxView: ")
     assert text == sent
-    assert b"the text ends here. This log is compressed, and damaged: its rest cannot be read.]\n" == said
-    assert [None] == [record.exc_info for record in caplog.records if record.name == "bot.web.pages.log"]
+    assert said.startswith(
+        b"the text ends here. The gzip data is corrupt: the log was read up to where that "
+    )
 
 
 @pytest.mark.parametrize(
@@ -257,55 +260,85 @@ def test_raw_is_read_in_the_browser_and_a_download_is_kept(site: SiteUnderTest) 
         )
 
 
-def test_an_index_is_kept_beside_our_own_files_and_belongs_to_one_content(
+SECRET = "password=hunter2hunter"
+
+
+def test_a_log_outlives_the_place_where_it_was_found(site: SiteUnderTest) -> None:
+    """Once stored, it is shown, searched and sent whatever becomes of the bucket."""
+    site.add_run("r", b"the first line\nthe last line\n")
+    assert 200 == site.get("/runs/r/log").status_code
+    shutil.rmtree(site.folder / "r")
+    for path in ("/runs/r/log", "/runs/r/log/raw", "/api/v1/runs/r/log", "/runs/r/log/search?q=last"):
+        answer = site.get(path)
+        assert (200, True) == (answer.status_code, "last" in ParsedPage(answer.text).text)
+
+
+def test_a_public_page_opens_the_redacted_form_alone(
     site: SiteUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second process need not read the log again; a log that was rewritten gets an index of its own."""
-    monkeypatch.setattr(line_index, "MIN_INDEXED_BYTES", 0)
-    record = site.add_run("r", b"".join(b"line %d\n" % n for n in range(1, 60_001)))
-    assert 200 == site.get("/runs/r/log?from=50000").status_code
-    (kept,) = (site.folder / "artifacts" / "line-index").iterdir()
-    again = SiteUnderTest(folder=site.folder, database=site.database)
-    monkeypatch.setattr(log_source, "build_index", None)
-    assert "line 50000" in again.get("/runs/r/log?from=50000").text
-    monkeypatch.undo()
-    monkeypatch.setattr(line_index, "MIN_INDEXED_BYTES", 0)
-    site.add_run("r", b"".join(b"another line %d\n" % n for n in range(1, 60_001)))
-    assert "another line 50000" in site.get("/runs/r/log?from=50000").text
-    assert 2 == len(list(kept.parent.iterdir()))
-    kept.write_bytes(b"damaged")
-    assert record.id == "r"
+    """The text itself is not even read for a stranger; with the key it is what one sees."""
+    for name, repository in (("r", PUBLIC), ("p", PRIVATE)):
+        site.add_run(name, f"start\n{SECRET}\nend\n".encode(), repository=repository, measured=read(FAILED))
+    key = KEY.key(PRIVATE)
+    paths = ("log", "log/raw", "log?from=2", "log/search?q=password", "log/search?q=pass.*&regex=yes")
+    for path in paths:
+        site.get(f"/runs/r/{path}")
+    opened: list[str] = []
+    real = folder.FolderStore.read_range
+
+    def noted(store: folder.FolderStore, name: str, start: int, length: int) -> bytes:
+        opened.append(name)
+        return real(store, name, start, length)
+
+    monkeypatch.setattr(folder.FolderStore, "read_range", noted)
+    for path in paths:
+        assert "hunter2" not in site.get(f"/runs/r/{path}").text
+    assert opened
+    assert all(".redacted-" in name for name in opened)
+    for path in paths:
+        address = f"/runs/p/{path}{'&' if '?' in path else '?'}key={key}"
+        assert "hunter2" in site.get(address).text
 
 
-def test_a_far_place_of_a_gzip_is_reached_again_quickly(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """States of the inflater are remembered on the way: the second visit inflates one stretch only."""
-    monkeypatch.setattr(log_gzip, "GZIP_SPACING", 1 << 20)
-    text = b"".join(b"line %d of a log\n" % n for n in range(600_000))
-    path = tmp_path / "big.log.gz"
-    path.write_bytes(gzip.compress(text[:5_000_000], 1) + gzip.compress(text[5_000_000:], 1))
-    source = log_source.Logs().open(f"file:{path}")
-    for place in (9_000_000, 4_999_990, 8_999_000, 20):
-        assert text[place : place + 50] == source.read(place, 50)
-    assert source.gzip is not None
-    assert source.gzip.reach() >= 8_000_000
-    read: list[int] = []
-    inflate = log_gzip._inflate
-
-    def counted(state: "zlib._Decompress", waiting: bytes) -> bytes:
-        read.append(1)
-        return inflate(state, waiting)
-
-    monkeypatch.setattr(log_gzip, "_inflate", counted)
-    assert text[9_000_000:9_000_050] == source.read(9_000_000, 50)
-    assert len(read) < 8
+def test_a_repository_that_becomes_public_shows_nothing_unredacted(site: SiteUnderTest) -> None:
+    """Its logs were stored as they are; the redacted form is made before the first stranger reads."""
+    site.add_run("p", f"start\n{SECRET}\n".encode(), repository=PRIVATE)
+    assert "hunter2" in site.get(f"/runs/p/log?key={KEY.key(PRIVATE)}").text
+    site.add_repository(PRIVATE, private=False)
+    text = ParsedPage(site.get("/runs/p/log").text).text
+    assert (True, False) == ("password=[secret]" in text, "hunter2" in text)
 
 
-def test_a_bomb_is_not_inflated_for_ever(site: SiteUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small file that claims gigabytes is read up to a limit, and that is said."""
-    monkeypatch.setattr(log_source, "INFLATED_LIMIT", 3 << 20)
-    site.add_run("r", b"\n" * (20 << 20), zipped=True)
-    answer = site.get("/runs/r/log?from=19000000")
-    assert (404, True) == (answer.status_code, "too far in" in answer.text)
+def test_a_log_that_is_being_prepared_says_so(site: SiteUnderTest) -> None:
+    """Until the worker has made the redacted form, a page asks to come back, and shows nothing."""
+    site.add_run("r", f"start\n{SECRET}\n".encode())
+    logs = Logs(site.database, folder.FolderStore(site.folder / "artifacts"), patience=0.2)
+    record = site.database.read_here(runs.by_id, "r")
+    assert record is not None
+    with pytest.raises(LogUnavailable, match="This log is being prepared") as caught:
+        logs.open(record, redacted=True)
+    assert 503 == caught.value.status
+    claim = site.database.write_now(queue.claim, KEPT_LOG, owner="x", now=1.0, lease=9.0)
+    assert claim is not None
+    assert "r" == claim.row["run"]
+
+
+def test_an_archive_that_vanished_is_gone(site: SiteUnderTest) -> None:
+    """An operator may delete our artifacts: one clear page."""
+    site.add_run("r", b"line\n")
     assert 200 == site.get("/runs/r/log").status_code
+    shutil.rmtree(site.folder / "artifacts")
+    again = SiteUnderTest(folder=site.folder, database=site.database)
+    answer = again.get("/runs/r/log")
+    assert (404, True) == (answer.status_code, "This log is gone" in answer.text)
+
+
+def test_a_line_cut_for_storage_is_one_line(site: SiteUnderTest) -> None:
+    """Its pieces continue it, have an address each, and the line behind it has the next number."""
+    site.add_run("r", b"first\n" + b"word " * 60_000 + b"\nlast\n")
+    page = ParsedPage(site.get("/runs/r/log?at=299000").text)
+    assert "L3" in page.values("id")
+    assert [] == [name for name in page.values("id") if name == "L4"]
+    pieces = [int(name[1:]) for name in page.values("id") if re.fullmatch(r"B\d+", name)]
+    assert pieces == sorted(set(pieces))
+    assert b"first\n" + b"word " * 60_000 + b"\nlast\n" == site.get("/runs/r/log/raw").content

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from bot.clusters.interface import Job, JobState, Observation
-from bot.domain.run import LogFile
 from bot.errors import NotFound, TransientError
 from tests.worker.model.ledger import YieldOnce
 
@@ -87,10 +86,6 @@ class LogStore:
     def write(self, name: str, chunks: Iterator[bytes], kind: str) -> None:  # noqa: ARG002 - as the real one
         """Keep it."""
         assert list(chunks)
-
-    def find(self, name: str) -> Iterator[LogFile]:
-        """It is there."""
-        yield LogFile(name=name, size=1, updated=0.0, generation="1")
 
     def uri(self, name: str) -> str:
         """Its address."""

@@ -143,6 +143,7 @@ class Ledger:
         now: float,
         news: RunChange,
         measured: MeasuredRun | None,
+        text: str | None,
     ) -> bool:
         if not self.is_held(held):
             return False
@@ -151,6 +152,7 @@ class Ledger:
         row.update(status=msgspec.json.encode(after).decode(), due=due, lease_until=0.0, attempts=0)
         if record.state in TERMINAL_STATES and row["operator_action"] == "run":
             row["operator_action"] = None
+        assert (text is not None) or (measured is None)
         if measured is not None:
             self.measured.add(record.id)
         if news is RunChange.STATE:

@@ -2,15 +2,19 @@
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.ingest import collect
+from bot.artifacts.log_archive import ArchiveFile
+from bot.artifacts.store import ArtifactStore
+from bot.ingest import read_log
+from bot.ingest.read_log import ReadLog
+from bot.ingest.turns import TurnTaker
 from bot.logs.reader import LogReader
 from bot.planning.budget import BudgetLimits
 from bot.storage import launched_runs, queue
@@ -36,18 +40,32 @@ def _measured() -> MeasuredRun:
     return measure(reader.close()[-1])
 
 
+class _Text:
+    """The text of a log that was read."""
+
+    def __init__(self, chunks: list[bytes]) -> None:
+        self._chunks = chunks
+
+    def keep(self, store: ArtifactStore, name: str) -> None:
+        """Write it."""
+        store.write(name, self._chunks, "text/plain")
+
+
 @pytest.fixture(autouse=True, scope="module")
 def no_threads() -> Any:
     """Logs are read at once, and always say the same."""
 
     measured = _measured()
 
+    def read(chunks: Iterable[bytes], _source: str, _taker: TurnTaker) -> ReadLog:
+        return ReadLog(measured=measured, text=cast(ArchiveFile, _Text(list(chunks))))
+
     async def inline(function: Callable[..., Any], *args: Any) -> Any:
         return function(*args)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(asyncio, "to_thread", inline)
-        patch.setattr(collect, "read_log_file", lambda _store, _file: measured)
+        patch.setattr(read_log, "read_log", read)
         yield
 
 
