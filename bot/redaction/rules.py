@@ -68,7 +68,7 @@ _QUOTE = r"\\{0,7}[\"']"
 _ASSIGN = (
     rf"(?:{_QUOTE})?\]?[ \t]{{0,3}}"
     rf"(?:(?:=>|:=|==?|:|>)[ \t]{{0,40}}|(?<=[ \t])[|│][ \t]{{1,40}}|(?<=[\"']),[ \t]{{0,3}}(?={_QUOTE}))"
-    rf"(?:(?:(?:[A-Z]\w{{0,30}}|str|bytes)\(|[bur])?{_QUOTE})?"
+    rf"(?:(?:(?:[A-Z]\w{{0,30}}|str|bytes)\(|[bur])?{_QUOTE})?+"
 )
 
 # password_prod   tokenValue   secret2

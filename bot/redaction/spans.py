@@ -84,7 +84,7 @@ _NAME_END = 40
 """Bytes at the end of a line that the name of a secret is in."""
 
 _PAIR_VALUE = re.compile(
-    r"(value\\?[\"']?[ \t]{0,3}[:=][ \t]{0,3}\\?[\"']?)(?!\[|[\d.]+(?:[\s\"',]|$)|true|false|null|[{$<*])[^\n\"'\\]*[^\n\"'\\,}\s]",
+    r"(value\\?[\"']?[ \t]{0,3}[:=][ \t]{0,3}+\\?+[\"']?+)(?!\[|[\d.]+(?:[\s\"',]|$)|true|false|null|[{$<*])[^\n\"'\\]*[^\n\"'\\,}\s]",
     re.IGNORECASE,
 )
 

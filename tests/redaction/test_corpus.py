@@ -47,6 +47,12 @@ def test_secrets_are_caught_in_forms_that_the_rules_were_not_written_beside() ->
     _hold("held_out", list(held_out()))
 
 
+def test_redacting_twice_changes_nothing_more() -> None:
+    """In whole logs, whoever redacts first."""
+    once = [shown(one.text) for one in (*samples(), *held_out())]
+    assert [(text, again) for text in once if (again := shown(text)) != text] == []
+
+
 def test_lines_without_a_secret_stay_as_they_are() -> None:
     """Hashes, steps, paths, versions, figures and pictures."""
     lines = list(harmless())
