@@ -12,6 +12,7 @@ from bot.logs.fast_path import FastPath
 from bot.logs.formats.registry import COMMON_RULES, FORMATS
 from bot.logs.limits import NO_LIMITS, ReadLimit, ReadLimits, UnreadRest
 from bot.logs.prefixes import DateResolver
+from bot.logs.records import RecordUnpacker
 from bot.logs.rules import Match
 from bot.logs.scanner import LiteralHit, Scanner
 from bot.logs.segments import RunSplitter
@@ -59,6 +60,7 @@ class LogReader:
         self._text = 0  # bytes of text
         self._line = 1
         self._inflater = Inflater()
+        self._unpacker = RecordUnpacker()
         self._transcoder = Transcoder()
         self._cleaner = Utf8Cleaner()
         self._leads = [rule.lead_patterns() for _, rule in _RULES]
@@ -79,7 +81,7 @@ class LogReader:
         for piece in self._inflater.feed(chunk):
             if self.unread is not None:
                 return
-            self._read_text(self._transcoder.feed(piece))
+            self._read_bytes(self._unpacker.feed(piece))
 
     def stop(self, limit: ReadLimit) -> None:
         """Read no further, for this reason."""
@@ -90,7 +92,8 @@ class LogReader:
         """The runs of the log, which has ended."""
         if self.unread is None:
             for piece in self._inflater.close():
-                self._read_text(self._transcoder.feed(piece))
+                self._read_bytes(self._unpacker.feed(piece))
+            self._read_bytes(self._unpacker.close())
             self._read_text(self._transcoder.close())
             for text in self._cleaner.close():
                 self._scan(text)
@@ -118,6 +121,10 @@ class LogReader:
     def slow_path_matches(self) -> int:
         """Matches read by the functions of their rules so far, rather than by the fast path."""
         return sum(self._counts)
+
+    def _read_bytes(self, pieces: Iterable[bytes]) -> None:
+        for piece in pieces:
+            self._read_text(self._transcoder.feed(piece))
 
     def _read_text(self, pieces: Iterable[bytes]) -> None:
         for piece in pieces:

@@ -16,6 +16,7 @@ from tests.log_writers.mlperf import mlperf_log
 from tests.log_writers.modded_nanogpt import modded_nanogpt_log
 from tests.log_writers.nanogpt import nanogpt_log
 from tests.log_writers.nemo import nemo_log
+from tests.log_writers.records import tensorboard_file, wandb_file
 from tests.log_writers.torchtitan import torchtitan_log
 
 STEPS = 5
@@ -55,6 +56,7 @@ def logs() -> Mapping[str, bytes]:
         **{f"failed-{name}": failed.log(RunDetails()) for name, failed in FAILED_RUNS.items()},
     }
     found = {name: text.encode() for name, text in texts.items()}
+    found |= {"tensorboard": tensorboard_file([3.0, 2.5]), "wandb": wandb_file([3.0, 2.5])}
     return {**found, "gzip": gzip.compress(found["maxtext"], mtime=0)}
 
 

@@ -23,6 +23,7 @@ from bot.logs.formats.nanogpt import NANOGPT
 from bot.logs.formats.nemo import NEMO
 from bot.logs.formats.olmo import OLMO
 from bot.logs.formats.t5x import T5X
+from bot.logs.formats.tensorboard import TENSORBOARD, WANDB
 from bot.logs.formats.torchtitan import TORCHTITAN
 from bot.logs.formats.xpk import XPK
 from bot.logs.rules import LogFormat
@@ -85,5 +86,7 @@ FORMATS = (
         first_step=1,
         stateful_reader=keras.counted_over_epochs,
     ),
+    LogFormat(name="tensorboard", rules=TENSORBOARD, per_host=False, first_step=0),
+    LogFormat(name="wandb", rules=WANDB, per_host=False, first_step=0),
     LogFormat(name="megatron", rules=MEGATRON, per_host=False, first_step=1, correct_steps=without_averages),
 )
