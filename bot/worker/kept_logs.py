@@ -1,11 +1,13 @@
 """Move one stored log one step: its redacted form, a text that an older version did not store, former forms.
 
-Of one repository a few logs are worked on at once, so that others come soon.
+Of one repository a few logs are worked on at once, so that others come soon. The threads are our own: the
+database and the clusters are not kept waiting.
 """
 
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from msgspec import Struct, field
 
@@ -29,6 +31,9 @@ class KeptLogStep(Struct, frozen=True, kw_only=True):
     keeper: LogKeeper
     now: Callable[[], float]
     _busy: Counter[str] = field(default_factory=Counter)
+    _threads: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(AT_ONCE, thread_name_prefix="keep-log")
+    )
 
     async def __call__(self, claim: Claim) -> None:
         """Do what is to be done, and save what became of it."""
@@ -40,7 +45,8 @@ class KeptLogStep(Struct, frozen=True, kw_only=True):
             return
         self._busy[repository] += 1
         try:
-            kept = await asyncio.to_thread(self.keeper.work, log)
+            loop = asyncio.get_running_loop()
+            kept = await loop.run_in_executor(self._threads, self.keeper.work, log)
         finally:
             self._busy[repository] -= 1
         await self.database.write(queue.release, claim, due=kept.due, values=kept_logs.values_of(kept.log))
