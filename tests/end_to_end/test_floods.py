@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.domain.run import RunOrigin
 from bot.logs.reader import read_log
 from bot.storage.database import Database
 from bot.verdict.measure import measure
@@ -69,7 +70,9 @@ def server(tmp_path: Path) -> Iterator[Server]:
     for name, letter in (("worst", "x"), ("other", "y")):
         text = worst_log(letter)
         (log,) = read_log([text], f"file:{name}.log")
-        site.add_run(name, text, measured=measure(log))
+        made_run = site.add_run(name, text, measured=measure(log))
+        # Its log is among the server's own data, where no policy lets a found one be.
+        site.update_run(made_run, origin=RunOrigin.LAUNCHED)
     site.add_main_runs("04_int8", [0.2] * 100)
     database.close()
     made = Server(
