@@ -44,8 +44,8 @@ LONG_LINE_BYTES = 2_000
 # I0421 10:17:39.824857 136682829195072 metric_logger.py:196] …
 _STAMP = re.compile(rb"(?<![^\s])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} ")
 
-LEVEL = 3
-"""zstd's default: the next levels take twice the time for a tenth of the size."""
+LEVEL = 1
+"""Of zstd: on logs in blocks of this size level 3 takes half as long again and packs no better."""
 
 ARCHIVE_SUFFIX = ".mvlog"
 """Names of archives end with this."""
