@@ -144,10 +144,19 @@ def comparable_main_runs(
     alike = [run for run in of_base if run.id in known and known[run.id].conditions == under]
     timed = [run for run in alike if known[run.id].steady_seconds]
     return tuple(
-        PastRun(seconds=seconds, sha=run.sha, started=run.started, run=run.id)
+        _past_run(run.id, run.sha, run.started, (seconds, known[run.id].loop_seconds))
         for run in newest_history(timed)
         if (seconds := known[run.id].steady_seconds)
     )
+
+
+def _past_run(
+    run: str, sha: str | None, started: float | None, seconds: tuple[float, float | None]
+) -> PastRun:
+    """A run of main with its steady step time and loop time; runs of one start were submitted together."""
+    steady, loop = seconds
+    together = None if started is None else f"start {started:.0f}"
+    return PastRun(seconds=steady, loop=loop, sha=sha, started=started, run=run, submission=together)
 
 
 class HistoryQuery(Struct, frozen=True, kw_only=True):
@@ -171,7 +180,7 @@ def query_histories(
         places = [place for place, past in enumerate(known) if len(past) < HISTORY_RUNS]
         rows = newest_rows(
             connection,
-            ("run.id", "run.sha", "run.started", "measurement.steady_seconds"),
+            ("run.id", "run.sha", "run.started", "measurement.steady_seconds", "measurement.loop_seconds"),
             [wanted[place].key for place in places],
             most=HISTORY_RUNS,
             given={"repository": repository, "branch": branch},
@@ -182,8 +191,8 @@ def query_histories(
                 for one in (wanted[place] for place in places)
             ],
         )
-        for at, (_, run, sha, started, seconds) in rows:
-            known[places[at]].append(PastRun(seconds=seconds, sha=sha, started=started, run=run))
+        for at, (_, run, sha, started, seconds, loop) in rows:
+            known[places[at]].append(_past_run(run, sha, started, (seconds, loop)))
     return loss_curves.with_losses(connection, [tuple(reversed(past[:HISTORY_RUNS])) for past in known])
 
 
@@ -198,7 +207,7 @@ def comparable_series(strip: CaseHistory) -> ComparableSeries | None:
         variant=strip.variant,
         conditions=steady[-1].conditions,
         runs=tuple(
-            PastRun(seconds=point.value, sha=point.sha, started=point.started, run=point.run)
+            _past_run(point.run, point.sha, point.started, (point.value, None))
             for point in alike[-HISTORY_RUNS:]
             if point.value
         ),

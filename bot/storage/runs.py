@@ -238,10 +238,11 @@ def save(
     upsert(connection, RUN, {"id": record.id}, _record_values(record), new={"seen": now})
     save_case_key(connection, record)
     if measured is not None:
-        failure = measured.log.outcome.failure
+        failure, loop = measured.log.outcome.failure, measured.measurements.loop
         row = {
             "document": encode_measured(measured),
             "steady_seconds": measured.measurements.steady.seconds,
+            "loop_seconds": loop.seconds if loop else None,
             "conditions": conditions_text(measured),
             "fingerprint": (failure.fingerprint or None) if failure else None,
             "chip_hours": measured.measurements.chip_hours,
@@ -265,12 +266,13 @@ def branch_runs(connection: Connection, repository: str, branch: str) -> tuple[R
 
 
 class RunFigures(Struct, frozen=True, kw_only=True):
-    """The part of a measurement that is read for many runs at once: the step time in seconds, the conditions
-    (`bot.verdict.comparability`), and the fingerprint of its failure."""
+    """The part of a measurement that is read for many runs at once: the step time and the loop time in
+    seconds, the conditions (`bot.verdict.comparability`), and the fingerprint of its failure."""
 
     steady_seconds: float | None
     conditions: str
     fingerprint: str | None
+    loop_seconds: float | None = None
 
 
 def branch_figures(connection: Connection, repository: str, branch: str) -> dict[str, RunFigures]:

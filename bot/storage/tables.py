@@ -158,6 +158,7 @@ MEASUREMENT = Table(
     Column("run", String, ForeignKey("run.id"), primary_key=True),
     Column("document", LargeBinary, nullable=False),
     Column("steady_seconds", Float, nullable=True),
+    Column("loop_seconds", Float, nullable=True),
     Column("conditions", Text, nullable=False),
     Column("fingerprint", String, nullable=True),
     Column("chip_hours", Float, nullable=True),

@@ -33,7 +33,9 @@ RUNS = tuple(
 
 
 def _past(n: int, seconds: float = 0.2) -> PastRun:
-    return PastRun(seconds=seconds, sha=f"{n:07x}", started=100.0 * n, run=f"r{n}")
+    return PastRun(
+        seconds=seconds, sha=f"{n:07x}", started=100.0 * n, run=f"r{n}", submission=f"start {100 * n}"
+    )
 
 
 def test_only_runs_under_the_baselines_conditions_count() -> None:

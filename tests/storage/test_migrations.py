@@ -25,6 +25,7 @@ RELEASED = {
     "0006_policy.py": "40d363fcfb2c1eadc8054d5a2c9f0046",
     "0007_loss_curves.py": "168bf40629425cf563218358b482f0e2",
     "0008_kept_logs.py": "6bb6c577fa9a9c450450742a13f7f0e0",
+    "0009_loop_time.py": "f290e95053ac98f0d0c4e820cc7f6f2c",
 }
 """The digest of each step's text. A change of the tables is a new step, whose digest is added here."""
 

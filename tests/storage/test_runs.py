@@ -167,6 +167,7 @@ def test_figures_say_under_what_a_branchs_runs_were_measured(database: Database)
             steady_seconds=timed.measurements.steady.seconds,
             conditions=conditions_text(timed),
             fingerprint=None,
+            loop_seconds=timed.measurements.loop.seconds if timed.measurements.loop else None,
         ),
         "failed": RunFigures(steady_seconds=None, conditions=conditions_text(short), fingerprint="f00d"),
     }

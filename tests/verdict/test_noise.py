@@ -17,11 +17,14 @@ from bot.verdict.noise import (
     MIN_CHANGE_T,
     Noise,
     NoiseHistory,
+    NoisePrior,
     PastRun,
     change_points,
     clean_history,
+    fit_prior,
     level_shifts,
     noise_history,
+    noise_prior,
     run_to_run_noise,
     since_last_change,
 )
@@ -200,3 +203,36 @@ def test_the_noise_history_names_exactly_the_runs_used() -> None:
     assert found.runs == len(clean_history([run.seconds for run in runs])) == MAX_HISTORY - 1
     assert found.oldest_started == 17 * DAY
     assert found.follows == level_shifts(runs)[0]
+
+
+def test_the_prior_of_cases_that_differ_is_found_again() -> None:
+    """Variances drawn from an inverse chi-square law of 8 degrees of freedom, with 19 of their own."""
+    draws = random.Random(7)  # noqa: S311 - repeatable noise, no secret
+    found = []
+    for _ in range(3000):
+        variance = 8 * 1e-4 / draws.gammavariate(4, 2)
+        found.append((variance * draws.gammavariate(9.5, 2) / 19, 19))
+    prior = fit_prior(found)
+    assert prior.degrees_of_freedom == pytest.approx(8, rel=0.15)
+    assert prior.variance == pytest.approx(1e-4, rel=0.05)
+
+
+def test_cases_that_are_alike_lend_as_much_as_they_may() -> None:
+    """They differ by no more than chance."""
+    histories = [[0.147 * exp(0.002 * z) for z in normals(20, seed)] for seed in range(25)]
+    prior = noise_prior(histories)
+    assert prior is not None
+    assert (prior.cases, prior.variance**0.5) == (25, pytest.approx(0.002, rel=0.1))
+    assert prior.degrees_of_freedom > 50
+    assert noise_prior(histories[:3]) is None
+    assert noise_prior([one[:10] for one in histories]) is None
+
+
+def test_a_case_is_moderated_by_the_others() -> None:
+    """Its own variance and theirs, by their degrees of freedom."""
+    prior = NoisePrior(variance=4e-6, degrees_of_freedom=19.0, cases=25)
+    own = [exp(0.001 * z) for z in normals(20, 3)]
+    alone = run_to_run_noise([1.0], [1.0], own, DeviceFamily.TPU)
+    found = run_to_run_noise([1.0], [1.0], own, DeviceFamily.TPU, prior)
+    assert ((found.sd or 0) ** 2) == pytest.approx(((alone.sd or 0) ** 2 + 4e-6) / 2)
+    assert found.degrees_of_freedom == 38

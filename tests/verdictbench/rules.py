@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
+from msgspec.structs import replace
+
 from bot.verdict.compare import compare
 from bot.verdict.hardware import DeviceFamily
 from bot.verdict.judgement import MeasuredRun, SteadyStepTime, TimingDecision, TimingVerdict, Verdict
+from bot.verdict.noise import NoisePrior, PastRun
 from bot.verdict.timing_decision import decide_timing
 from tests.verdict.made_runs import timings
 from tests.verdictbench.rivals import (
@@ -40,10 +43,40 @@ def noise_family(kind: Kind) -> DeviceFamily:
     return {TPU: DeviceFamily.TPU, GPU: DeviceFamily.GPU}.get(kind.device, DeviceFamily.CPU)
 
 
-def judge_logs(base: MeasuredRun, head: MeasuredRun, past: Sequence[float]) -> Call:
-    """The product's verdict on the case: gate, loss, clock and all."""
-    found = compare([base], [head], history=past, comparable_cases=CASES_OF_A_REPORT)
-    match found.verdict:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What the two stages said together, and how many further runs of head they took."""
+
+    call: Call
+    extra_runs: int = 0
+
+
+def judge_logs(
+    base: MeasuredRun, heads: Sequence[MeasuredRun], past: Sequence[PastRun], prior: NoisePrior | None = None
+) -> Judged:
+    """The product's verdict on the case: gate, loss, clock and all. The first of `heads` is there to begin
+    with; the others are the further runs that it may ask for."""
+    runs = [replace(head, submission=f"head {place}") for place, head in enumerate(heads)]
+    found, extra = None, 0
+    for look in (1, 2):
+        found = compare(
+            [replace(base, submission="base")],
+            runs[: 1 + extra],
+            history=past,
+            comparable_cases=CASES_OF_A_REPORT,
+            look=look,
+            prior=prior,
+            explained=False,
+        )
+        if found.verdict is not Verdict.CONFIRMING or extra:
+            break
+        extra = min(found.timing.confirm_runs.head, len(runs) - 1)
+    assert found is not None
+    return Judged(call=_call_of_case(found.verdict), extra_runs=extra)
+
+
+def _call_of_case(verdict: Verdict) -> Call:
+    match verdict:
         case Verdict.SLOWER:
             return Call.SLOWER
         case Verdict.FASTER:
@@ -52,6 +85,45 @@ def judge_logs(base: MeasuredRun, head: MeasuredRun, past: Sequence[float]) -> C
             return Call.SAME
         case _:
             return Call.INCONCLUSIVE
+
+
+def judge_in_stages(
+    base: Sequence[SteadyStepTime],
+    heads: Sequence[SteadyStepTime],
+    past: Sequence[float],
+    kind: Kind,
+    *,
+    begin: int = 1,
+) -> Judged:
+    """The timing decision alone, with the further runs of head and of base that its screen asks for."""
+    bases, shown = list(base[:1]), list(heads[:begin])
+    found = _decided(bases, shown, past, kind, look=1)
+    wanted = found.confirm_runs
+    if found.verdict is not TimingVerdict.CONFIRMING:
+        return Judged(call=_call_of(found))
+    shown += heads[begin : begin + wanted.head]
+    bases += base[1 : 1 + wanted.base]
+    return Judged(
+        call=_call_of(_decided(bases, shown, past, kind, look=2)), extra_runs=wanted.head + wanted.base
+    )
+
+
+def _decided(
+    base: Sequence[SteadyStepTime],
+    head: Sequence[SteadyStepTime],
+    past: Sequence[float],
+    kind: Kind,
+    *,
+    look: int,
+) -> TimingDecision:
+    return decide_timing(
+        timings(base),
+        timings(head),
+        family=noise_family(kind),
+        history=past,
+        comparable_cases=CASES_OF_A_REPORT,
+        look=look,
+    ).decision
 
 
 def judge_times(
@@ -106,13 +178,15 @@ class RuleOwner(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trial:
     """One comparison: runs of base and head, main's runs (oldest first, the base not among them).
-    `logs` holds the two whole runs where base and head have one each. Each is equal to itself alone."""
+    `logs` holds the whole runs of base and head where base has one. `more` are further runs of base and of
+    head, for rules that ask for them. Each is equal to itself alone."""
 
     kind: Kind
     base: Sequence[ShownRun]
     head: Sequence[ShownRun]
     past: Sequence[ShownRun]
-    logs: tuple[MeasuredRun, MeasuredRun] | None = None
+    logs: tuple[MeasuredRun, Sequence[MeasuredRun]] | None = None
+    more: tuple[Sequence[ShownRun], Sequence[ShownRun]] = ((), ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,11 +202,20 @@ class Rule:
 
 def _our_rule(trial: Trial) -> Call:
     assert trial.logs is not None
-    return judge_logs(*trial.logs, main_runs(trial))
+    return judge_logs(*trial.logs, main_past(trial)).call
 
 
 def _with_many(trial: Trial) -> Call:
-    return judge_times(*_sides(trial), main_runs(trial, MANY_MAIN_RUNS), trial.kind)
+    return judge_in_stages(*_sides(trial, more=True), main_runs(trial, MANY_MAIN_RUNS), trial.kind).call
+
+
+def _staged_alone(trial: Trial) -> Call:
+    return judge_in_stages(*_sides(trial, more=True), (), trial.kind).call
+
+
+def staged(trial: Trial) -> Judged:
+    """The clock's word with 20 main runs, and what the two stages cost in runs."""
+    return judge_in_stages(*_sides(trial, more=True), main_runs(trial), trial.kind)
 
 
 def _repeated(trial: Trial) -> Call:
@@ -149,8 +232,18 @@ def main_runs(trial: Trial, count: int = MAIN_RUNS) -> list[float]:
     return known[-count:]
 
 
-def _sides(trial: Trial) -> tuple[list[SteadyStepTime], list[SteadyStepTime]]:
-    return [run.steady for run in trial.base], [run.steady for run in trial.head]
+def main_past(trial: Trial, count: int = MAIN_RUNS) -> list[PastRun]:
+    """The same with the loop times of the runs."""
+    return [
+        PastRun(seconds=run.clean, loop=run.loop)
+        for run in (*trial.past, *trial.base)
+        if run.clean is not None
+    ][-count:]
+
+
+def _sides(trial: Trial, *, more: bool = False) -> tuple[list[SteadyStepTime], list[SteadyStepTime]]:
+    base, head = trial.more if more else ((), ())
+    return [run.steady for run in (*trial.base, *base)], [run.steady for run in (*trial.head, *head)]
 
 
 def _mean(run: ShownRun) -> float | None:
@@ -202,7 +295,7 @@ def _own(key: str, name: str, decide: Callable[[Trial], Call], whose: RuleOwner 
 RULES = [
     _own("ours", "**MaxView**, 20 main runs", _our_rule),
     _own("ours-many", "**MaxView**, 30 main runs", _with_many),
-    _own("ours-alone", "**MaxView**, no history", _alone),
+    _own("ours-alone", "**MaxView**, no history", _staged_alone),
     *_rival("page", "today's page: any difference", any_difference, FedMetric.MEAN, FedMetric.LAST),
     *_rival("codspeed", "CodSpeed, 10 %", codspeed, FedMetric.MEAN, FedMetric.STEADY),
     *_rival("codspeed5", "CodSpeed, 5 %", codspeed_strict, FedMetric.MEAN, FedMetric.LAST, FedMetric.STEADY),

@@ -12,7 +12,8 @@ from random import Random
 from msgspec.structs import replace
 
 from bot.logs.facts import RunLog
-from bot.verdict.judgement import MeasuredRun, SteadyStepTime
+from bot.verdict.judgement import LoopTime, MeasuredRun, SteadyStepTime
+from bot.verdict.loop_time import loop_time
 from bot.verdict.measure import measure
 from bot.verdict.plausibility import find_implausible, implausible_steps
 from bot.verdict.timing import steady_step_time
@@ -36,6 +37,7 @@ class ShownRun:
     steady: SteadyStepTime
     printed_mean: float
     last_seconds: float
+    loop: float | None = None
 
     @property
     def clean(self) -> float | None:
@@ -58,17 +60,23 @@ class ShownRun:
             steady=replace(self.steady, seconds=level * base),
             printed_mean=self.printed_mean + more,
             last_seconds=self.last_seconds + more,
+            loop=None if self.loop is None else self.loop + more,
         )
 
 
 def shown_run(run: MeasuredRun) -> ShownRun:
     """Return what rules are shown of a run."""
-    return _shown_run(run.log, run.measurements.steady)
+    return _shown_run(run.log, run.measurements.steady, run.measurements.loop)
 
 
-def _shown_run(log: RunLog, state: SteadyStepTime) -> ShownRun:
+def _shown_run(log: RunLog, state: SteadyStepTime, loop: LoopTime | None) -> ShownRun:
     last = log.steps[-1].tflops_per_device or 0.001
-    return ShownRun(steady=state, printed_mean=log.mean_seconds_after_first or 0.0, last_seconds=TFLOP / last)
+    return ShownRun(
+        steady=state,
+        printed_mean=log.mean_seconds_after_first or 0.0,
+        last_seconds=TFLOP / last,
+        loop=loop.seconds if loop else None,
+    )
 
 
 def case_of(kind: Kind, index: int) -> Case:
@@ -88,9 +96,13 @@ def _stored_runs(kind: Kind, index: int, size: int) -> tuple[ShownRun, ...]:
     draws = seeded(kind.name, "store", index)
     many = size if kind.stalls else CASES * size
     logs = (run_log(case, factor=1.0, draws=draws) for _ in range(many))
-    return tuple(
-        _shown_run(log, steady_step_time(log, implausible_steps(find_implausible(log)))) for log in logs
-    )
+    return tuple(map(_measured, logs))
+
+
+def _measured(log: RunLog) -> ShownRun:
+    unused = implausible_steps(find_implausible(log))
+    steady = steady_step_time(log, unused)
+    return _shown_run(log, steady, loop_time(log, steady, unused))
 
 
 def history(kind: Kind, index: int, draws: Random, count: int = HISTORY) -> Sequence[ShownRun]:

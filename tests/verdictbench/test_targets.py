@@ -9,8 +9,9 @@ from functools import cache
 
 import pytest
 
+from bot.verdict.thresholds import CONFIRMED_RUNS
 from tests.verdictbench.rivals import ALARMS, Call
-from tests.verdictbench.rules import CASES_OF_A_REPORT, REPEATED, RULES, Trial
+from tests.verdictbench.rules import CASES_OF_A_REPORT, RULES, FedMetric, Rule, RuleOwner, Trial, staged
 from tests.verdictbench.simulation import BY_NAME, seeded
 from tests.verdictbench.stores import history, stored_runs
 
@@ -21,7 +22,13 @@ REPORTS = 200
 SLOWED = 500
 
 JUDGES = {
-    "ours": next(rule for rule in REPEATED if rule.key == "ours"),  # the clock's word on any number of runs
+    "ours": Rule(
+        key="ours",
+        name="ours",
+        fed=FedMetric.STEADY,
+        whose=RuleOwner.OURS,
+        decide=lambda one: staged(one).call,
+    ),
     **{rule.key: rule for rule in RULES if rule.key == "ours-many" or rule.key.endswith("/steady")},
 }
 
@@ -29,8 +36,9 @@ JUDGES = {
 def _trial(kind_name: str, report: int, index: int, percent: float) -> Trial:
     kind = BY_NAME[kind_name]
     draws = seeded(kind.name, "targets", report, index)
-    base, head = draws.choices(stored_runs(kind, index % 5), k=2)
-    return Trial(kind=kind, base=[base], head=[head.at(1 + percent / 100)], past=history(kind, index, draws))
+    base, *heads = draws.choices(stored_runs(kind, index % 5), k=1 + CONFIRMED_RUNS)
+    head, *more = (one.at(1 + percent / 100) for one in heads)
+    return Trial(kind=kind, base=[base], head=[head], past=history(kind, index, draws), more=((), more))
 
 
 def _alarmed(kind: str, report: int) -> Iterator[str]:
