@@ -52,26 +52,29 @@ class Judged:
 
 
 def judge_logs(
-    base: MeasuredRun, heads: Sequence[MeasuredRun], past: Sequence[PastRun], prior: NoisePrior | None = None
+    base: MeasuredRun,
+    head: MeasuredRun,
+    play: Callable[[], MeasuredRun],
+    past: Sequence[PastRun],
+    prior: NoisePrior | None = None,
 ) -> Judged:
-    """The product's verdict on the case: gate, loss, clock and all. The first of `heads` is there to begin
-    with; the others are the further runs that it may ask for."""
-    runs = [replace(head, submission=f"head {place}") for place, head in enumerate(heads)]
-    found, extra = None, 0
+    """The product's verdict on the case: gate, loss, clock and all; `play` makes the further runs of head
+    that it may ask for."""
+    runs, extra = [replace(head, submission="head 0")], 0
     for look in (1, 2):
         found = compare(
             [replace(base, submission="base")],
-            runs[: 1 + extra],
+            runs,
             history=past,
             comparable_cases=CASES_OF_A_REPORT,
             look=look,
             prior=prior,
             explained=False,
         )
-        if found.verdict is not Verdict.CONFIRMING or extra:
+        if look == 2 or found.verdict is not Verdict.CONFIRMING:
             break
-        extra = min(found.timing.confirm_runs.head, len(runs) - 1)
-    assert found is not None
+        extra = found.timing.confirm_runs.head
+        runs += [replace(play(), submission=f"head {place}") for place in range(1, extra + 1)]
     return Judged(call=_call_of_case(found.verdict), extra_runs=extra)
 
 
@@ -178,14 +181,14 @@ class RuleOwner(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trial:
     """One comparison: runs of base and head, main's runs (oldest first, the base not among them).
-    `logs` holds the whole runs of base and head where base has one. `more` are further runs of base and of
-    head, for rules that ask for them. Each is equal to itself alone."""
+    `logs` holds the whole runs of base and head, and what plays further ones. `more` are further runs of base
+    and of head, for rules that ask for them. Each is equal to itself alone."""
 
     kind: Kind
     base: Sequence[ShownRun]
     head: Sequence[ShownRun]
     past: Sequence[ShownRun]
-    logs: tuple[MeasuredRun, Sequence[MeasuredRun]] | None = None
+    logs: tuple[MeasuredRun, MeasuredRun, Callable[[], MeasuredRun]] | None = None
     more: tuple[Sequence[ShownRun], Sequence[ShownRun]] = ((), ())
 
 
@@ -202,7 +205,8 @@ class Rule:
 
 def _our_rule(trial: Trial) -> Call:
     assert trial.logs is not None
-    return judge_logs(*trial.logs, main_past(trial)).call
+    base, head, play = trial.logs
+    return judge_logs(base, head, play, main_past(trial)).call
 
 
 def _with_many(trial: Trial) -> Call:

@@ -4,10 +4,10 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from math import sqrt
 from random import Random
 
-from bot.verdict.thresholds import CONFIRMED_RUNS
 from tests.verdictbench.rivals import ALARMS, PINPOINT_HIGH, Call
 from tests.verdictbench.rules import CASES_OF_A_REPORT, REPEATED, RULES, Rule, Trial
 from tests.verdictbench.simulation import BY_NAME, Kind, seeded
@@ -129,18 +129,19 @@ def _pairs(kind: Kind, index: int, draws: Random, effects: Sequence[float]) -> S
     """Return the case at no change, and the same base and history against slowed heads."""
     past = history(kind, index, draws)
     base = fresh_run(kind, index, factor=1.0, draws=draws)
-    further_bases = history(kind, index, draws, 1)
+    further_bases = draws.choices(stored_runs(kind, index), k=1)
     found = []
     for effect in (0.0, *effects):
-        heads = [fresh_run(kind, index, factor=1 + effect / 100, draws=draws) for _ in range(CONFIRMED_RUNS)]
-        shown = [shown_run(head) for head in heads]
+        play = partial(fresh_run, kind, index, factor=1 + effect / 100, draws=draws)
+        head = play()
+        more = [run.at(1 + effect / 100) for run in draws.choices(stored_runs(kind, index), k=2)]
         trial = Trial(
             kind=kind,
             base=[shown_run(base)],
-            head=shown[:1],
+            head=[shown_run(head)],
             past=past,
-            logs=(base, heads),
-            more=(further_bases, shown[1:]),
+            logs=(base, head, play),
+            more=(further_bases, more),
         )
         found.append((effect, trial))
     return found
