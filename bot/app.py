@@ -74,7 +74,8 @@ from bot.worker.main_branch import MainBranchStep
 from bot.worker.maintenance.delivery_backfill import INTERVAL_SECONDS, PULL_INTERVAL_SECONDS, DeliveryBackfill
 from bot.worker.maintenance.orphan_cleanup import OrphanCleanup
 from bot.worker.maintenance.reconciliation import Reconciliation
-from bot.worker.maintenance.tasks import DELIVERY_BACKFILL, RECONCILIATION, TaskStep
+from bot.worker.maintenance.tasks import DELIVERY_BACKFILL, RECONCILIATION, VISIBILITY, Task, TaskStep
+from bot.worker.maintenance.visibility import VisibilityCheck
 from bot.worker.merge_queues import MergeQueueStep
 from bot.worker.pull_loader import HeadLoader, PullLoader
 from bot.worker.pull_requests import PullStep
@@ -126,11 +127,15 @@ def maintenance_queue(
         every=PULL_INTERVAL_SECONDS if pulls_only else INTERVAL_SECONDS,
     )
     reconciliation = Reconciliation(listing=github, database=database, now=time.time, wake=wake)
-    database.write_now(queue.schedule_jobs, (DELIVERY_BACKFILL, RECONCILIATION), now=time.time())
-    step = TaskStep(
-        database=database, tasks={DELIVERY_BACKFILL: backfill, RECONCILIATION: reconciliation}, now=time.time
-    )
-    return WorkQueue(table=MAINTENANCE_TASK, step=step, at_once=2)
+    visibility = VisibilityCheck(listing=github, database=database, now=time.time, wake=wake)
+    tasks: dict[str, Task] = {
+        DELIVERY_BACKFILL: backfill,
+        RECONCILIATION: reconciliation,
+        VISIBILITY: visibility,
+    }
+    database.write_now(queue.schedule_jobs, tuple(tasks), now=time.time())
+    step = TaskStep(database=database, tasks=tasks, now=time.time)
+    return WorkQueue(table=MAINTENANCE_TASK, step=step, at_once=3)
 
 
 SHUTDOWN_SECONDS = 6.0
@@ -158,9 +163,13 @@ class AppParts(Struct, frozen=True):
     turns: Turns = field(default_factory=Turns)
 
 
+def _link_key(settings: Settings) -> LinkKey:
+    return LinkKey(settings.webhook_secret if settings.link_keys else None)
+
+
 def make_pages(settings: Settings, stuck: Callable[[str], None]) -> Starlette:
     """The pages alone, for a process of their own, which `stuck` ends; another migrates the database."""
-    database, key = Database(settings.database_url), LinkKey(settings.webhook_secret)
+    database, key = Database(settings.database_url), _link_key(settings)
     web = web_side(
         settings,
         database=database,
@@ -176,7 +185,7 @@ def make_pages(settings: Settings, stuck: Callable[[str], None]) -> Starlette:
         await web.sign_in.aclose()
         database.close()
 
-    names = FormerNames(database=database, key=key, now=time.time)
+    names = FormerNames(database=database, now=time.time)
     problem = web.front.auth.problem
     throttle = Middleware(ThrottleMiddleware, throttle=ReaderThrottle(), problem=problem, stuck=stuck)
     return build_pages(web.front, names, throttle=throttle, lifespan=lifespan)
@@ -199,7 +208,7 @@ def make_app(settings: Settings, pages: PageProcess | None = None) -> Starlette:
     artifacts, renderer, key = (
         open_own_store(settings.artifacts_url),
         Renderer(),
-        LinkKey(settings.webhook_secret),
+        _link_key(settings),
     )
     github = GitHubClient(
         app_id=settings.app_id,
@@ -287,7 +296,7 @@ def _assemble(parts: AppParts, pages: PageProcess | None) -> Starlette:
         await parts.github.aclose()
         parts.database.close()
 
-    names = FormerNames(database=parts.database, key=parts.key, now=time.time)
+    names = FormerNames(database=parts.database, now=time.time)
     return build_site(
         receiver=receiver,
         pages=pages or build_pages(parts.web.front, names),
@@ -369,6 +378,7 @@ def _renderer(parts: AppParts) -> ReportRenderer:
         renderer=parts.renderer,
         key_of=parts.key.key,
         public_url=parts.settings.public_url,
+        now=time.time,
     )
 
 

@@ -90,6 +90,7 @@ class Settings:
     policy: Path | None = None
     secret_files: tuple[Path, ...] = ()
     pulls_only: bool = False
+    link_keys: bool = True
     xpk_command: tuple[str, ...] = ("xpk",)
     job_limits: JobLimits = field(default_factory=default_limits)
     job_view: SandboxView = DEFAULT_VIEW
@@ -131,6 +132,11 @@ SETTINGS: tuple[Setting, ...] = (
         meaning="what sessions are sealed with; a new one signs everybody out",
         default="derived from the App's private key",
         secret=True,
+    ),
+    Setting(
+        name="LINK_KEYS",
+        meaning="off: links in comments of private repositories carry no key, so that people must sign in",
+        default="on",
     ),
     Setting(
         name="GITHUB_API_URL",
@@ -219,6 +225,12 @@ class _SettingsReader:
 
     def text(self, name: str, default: str = "") -> str:
         return self._environ.get(name, "").strip() or default
+
+    def switch(self, name: str, *, default: bool) -> bool:
+        value = self.text(name).lower()
+        if value not in {"", "on", "off"}:
+            self.problems.append(f"{name} is {value!r}: give on or off")
+        return default if not value else value == "on"
 
     def required(self, name: str) -> str:
         value = self.text(name)
@@ -408,6 +420,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         job_limits=reader.job_limits(),
         job_view=reader.job_view(_own_paths(data_dir, database_url, artifacts_url, key_files)),
         trusted_proxies=reader.networks("TRUSTED_PROXIES"),
+        link_keys=reader.switch("LINK_KEYS", default=True),
         poll_seconds=reader.number("POLL_SECONDS", float, POLL_LIMITS, "a number of seconds above 0"),
     )
     if reader.problems:

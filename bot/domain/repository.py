@@ -18,6 +18,13 @@ class Repository(Struct, frozen=True, kw_only=True):
     owner_id: int | None = None
 
 
+class Installation(Struct, frozen=True, kw_only=True):
+    """One installation of the App; a suspended one can read nothing."""
+
+    id: int
+    suspended: bool
+
+
 class Person(Struct, frozen=True, kw_only=True):
     """An account. A deleted one is `ghost` with the id 0."""
 

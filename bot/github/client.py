@@ -6,6 +6,7 @@ comment may not: see `create_comment`.
 
 import base64
 import binascii
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from itertools import chain
@@ -15,12 +16,12 @@ from msgspec.structs import replace
 
 from bot.domain.commit import Commit
 from bot.domain.pull_request import Comment, PullRequest
-from bot.domain.repository import Permission, Person, Repository
+from bot.domain.repository import Installation, Permission, Person, Repository
 from bot.errors import NotFound, TransientError, UserError
 from bot.github.errors import UncertainWrite
 from bot.github.limits import UsageExchange
 from bot.github.payload import JsonFields, read_person, read_repository
-from bot.github.transport import ApiResponse, GitHubTransport, quoted
+from bot.github.transport import ApiResponse, GitHubTransport, KnownPages, quoted
 
 
 def read_pull(fields: JsonFields, repository: str) -> PullRequest:
@@ -47,6 +48,11 @@ def _read_labels(fields: JsonFields) -> tuple[str, ...] | None:
     if fields.find("labels") is None:
         return None
     return tuple(label.text("name") for label in fields.each("labels"))
+
+
+def read_installation(fields: JsonFields) -> Installation:
+    """Read an installation of the App."""
+    return Installation(id=fields.number("id"), suspended=bool(fields.find("suspended_at")))
 
 
 def read_commit(fields: JsonFields) -> Commit:
@@ -127,6 +133,7 @@ class GitHubClient:
             exchange=exchange,
         )
         self._slug: str | None = None
+        self._listed: defaultdict[int, KnownPages] = defaultdict(KnownPages)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -153,18 +160,19 @@ class GitHubClient:
                 found |= {login.lower(): number} if login and number is not None else {}
         return found
 
-    async def installations(self) -> tuple[int, ...]:
-        """Every installation of this App that is not suspended."""
-        found: list[int] = []
+    async def installations(self) -> tuple[Installation, ...]:
+        """Every installation of this App, the suspended ones too."""
+        found: list[Installation] = []
         async for page in self.api.pages(None, "/app/installations"):
-            for one in page.read_each(lambda fields: fields):
-                found += [] if one.find("suspended_at") else [one.number("id")]
+            found += page.read_each(read_installation)
         return tuple(found)
 
     async def repositories(self, installation: int) -> tuple[Repository, ...]:
-        """Every repository that an installation may see."""
+        """Every repository that an installation may see. A page that GitHub says is unchanged counts as no
+        request, and is taken from the last answer."""
         found: list[Repository] = []
-        async for page in self.api.pages(installation, "/installation/repositories"):
+        pages = self.api.known_pages(installation, "/installation/repositories", self._listed[installation])
+        async for page in pages:
             reader = partial(read_repository, installation=installation)
             found += page.read_each(reader, within="repositories")
         return tuple(found)

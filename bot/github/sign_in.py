@@ -83,8 +83,8 @@ class SignInClient:
             raise InternalError("GitHub's answer to GET /user names nobody")
         return login
 
-    async def may_read(self, token: str, repository: str) -> bool:
-        """Whether GitHub shows this repository, by its present name, to the person."""
+    async def may_read(self, token: str, repository: str, number: int | None) -> bool:
+        """Whether GitHub shows the repository of this `number` to the person, by its present name."""
         path = "/".join(quoted(part) for part in repository.split("/"))
         try:
             found = await self._request("GET", f"{self._api}/repos/{path}", token=token)
@@ -93,7 +93,9 @@ class SignInClient:
         except UserError:
             return False
         name = found.get("full_name")
-        return isinstance(name, str) and name.lower() == repository.lower()
+        same_name = isinstance(name, str) and name.lower() == repository.lower()
+        # Somebody else may have the name by now: their repository says nothing of ours.
+        return same_name and number is not None and found.get("id") == number
 
     async def forget(self, token: str) -> None:
         """Revoke a token; one that has ended already is no error."""

@@ -61,6 +61,12 @@ class ApiResponse(Struct, frozen=True, kw_only=True):
             raise InternalError(f"GitHub's answer to {self.request}: {error.text}") from error
 
 
+class KnownPages(Struct):
+    """The pages that a list had when it was read last, by their query."""
+
+    pages: dict[str, ApiResponse] = {}
+
+
 def parse_response(request: str, response: httpx.Response) -> ApiResponse:
     """Read a response of a good status; `TransientError` where its body is cut or not JSON."""
     try:
@@ -188,6 +194,25 @@ class GitHubTransport:
             if response.next_query is None:
                 return
             page_query = response.next_query
+
+    async def known_pages(
+        self, installation: int, path: str, known: KnownPages
+    ) -> AsyncIterator[ApiResponse]:
+        """As `pages`, for a list that is read again and again: `known` keeps what its pages held last."""
+        fresh: dict[str, ApiResponse] = {}
+        page_query: Mapping[str, str | int] = {"per_page": 100}
+        for _ in range(MAX_PAGES):
+            name = repr(sorted(page_query.items()))
+            last = known.pages.get(name)
+            response = await self.request(
+                installation, "GET", path, query=page_query, etag=last.etag if last else None
+            )
+            fresh[name] = page = last if last is not None and response.not_modified else response
+            yield page
+            if page.next_query is None:
+                known.pages = fresh
+                return
+            page_query = page.next_query
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -10,7 +11,7 @@ from bot.report.comment import PULL_MARKER, comment_body
 from bot.report.links import absolute, page_path, pull_path
 from bot.report.model import Report
 from bot.storage import repositories
-from bot.storage.database import Database
+from bot.storage.database import Connection, Database
 from bot.templating import Renderer
 
 
@@ -28,33 +29,58 @@ class RenderedComment(Struct, frozen=True, kw_only=True):
 RenderComment = Callable[[Report], Awaitable[RenderedComment]]
 
 
+class KeyOf(Protocol):
+    """Makes the key of a pull request's pages, or none."""
+
+    def __call__(self, repository_id: int, number: int, *, epoch: int, now: float) -> str | None:
+        """The key for the repository of GitHub's number, good from `now` (Unix seconds) on."""
+        ...
+
+
+class _BaseLinks(Struct, frozen=True, kw_only=True):
+    """The address that every link begins with; `kind` changes when readers need other links at once, and not
+    with the day of a key."""
+
+    base_url: str
+    kind: str = ""
+
+
 class ReportRenderer(Struct, frozen=True, kw_only=True):
-    """Renders with the templates; links to a private repository's pages carry its key, which `key_of`
-    gives."""
+    """Renders with the templates; links to a private repository's pages carry a key of the pull request,
+    which `key_of` gives, if it gives any."""
 
     database: Database
     renderer: Renderer
-    key_of: Callable[[str], str]
+    key_of: KeyOf
     public_url: str
+    now: Callable[[], float]
 
     async def comment(self, report: Report) -> RenderedComment:
         """The comment of this report."""
-        public_url = await self._base_url(report.repository)
+        links = await self.database.read(self._links, report.repository, report.number)
+        public_url = links.base_url
         body = await asyncio.to_thread(
             comment_body, report, public_url=public_url, render=self.renderer.render
         )
         return RenderedComment(
             body=body,
             marker=PULL_MARKER,
-            change_digest=change_digest(report),
+            change_digest=change_digest(report) + links.kind,
             severity=severity(report),
             url=absolute(public_url, page_path(report)),
         )
 
     async def page_url(self, repository: str, number: int) -> str:
         """The page of a pull request, whether or not there is a report."""
-        return absolute(await self._base_url(repository), pull_path(repository, number))
+        links = await self.database.read(self._links, repository, number)
+        return absolute(links.base_url, pull_path(repository, number))
 
-    async def _base_url(self, repository: str) -> str:
-        row = await self.database.read(repositories.find_repository, repository)
-        return self.public_url + (f"?key={self.key_of(repository)}" if row is None or row.private else "")
+    def _links(self, connection: Connection, repository: str, number: int) -> _BaseLinks:
+        row, now = repositories.find_repository(connection, repository), self.now()
+        if row is None or row.id is None or row.is_public(now):
+            return _BaseLinks(base_url=self.public_url)
+        epoch = repositories.link_epoch(connection, row.id) or 0
+        key = self.key_of(row.id, number, epoch=epoch, now=now)
+        if key is None:
+            return _BaseLinks(base_url=self.public_url)
+        return _BaseLinks(base_url=f"{self.public_url}?key={key}", kind=f" {epoch}")

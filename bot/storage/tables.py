@@ -15,6 +15,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    PrimaryKeyConstraint,
     String,
     Table,
     Text,
@@ -68,6 +69,10 @@ REPOSITORY = Table(
     Column("first_name", String, nullable=True),
     Column("configuration", String, nullable=True),
     Column("configured", Integer, nullable=False, default=0, server_default="0"),
+    Column("public_confirmed_at", Float, nullable=True),
+    Column("closings", Integer, nullable=False, default=0, server_default="0"),
+    Column("link_epoch", Integer, nullable=False, default=0, server_default="0"),
+    Column("uninstalled_at", Float, nullable=True),
     Index(None, "id"),
 )
 
@@ -374,6 +379,16 @@ POLICY_MATCH = Table(
 FORMER_NAME = Table(
     "former_name",
     METADATA,
-    Column("name", String, primary_key=True),
-    Column("full_name", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("repository_id", BigInteger, nullable=False),
+    Column("leads", Boolean, nullable=False),
+    PrimaryKeyConstraint("name", "repository_id", name="pk_former_name_of"),
+)
+
+FORGOTTEN_REPOSITORY = Table(
+    "forgotten_repository",
+    METADATA,
+    Column("full_name", String, primary_key=True),
+    Column("id", BigInteger, nullable=True),
+    Column("until", Float, nullable=False),
 )

@@ -1,6 +1,6 @@
 """Addresses of this site and of GitHub: one method for each page, so that no template builds one.
 
-Paths are safe inside an HTML attribute, and keep the visitor's link key where there is one.
+Paths are safe inside an HTML attribute.
 """
 
 from urllib.parse import quote, urlencode
@@ -14,12 +14,8 @@ API_PREFIX = "/api/v1"
 
 
 class Links(Struct, frozen=True, kw_only=True):
-    """The addresses as one visitor sees them.
+    """The addresses of the site; `github_url` is GitHub's address for people."""
 
-    `key` opens a private repository; `github_url` is GitHub's address for people.
-    """
-
-    key: str | None = None
     github_url: str = GITHUB_URL
 
     def home(self) -> str:
@@ -133,13 +129,6 @@ class Links(Struct, frozen=True, kw_only=True):
         query = {"base": base, "head": head, "section": str(start) if start else None}
         return self._path(above, *repository.split("/"), "compare-logs", **query)
 
-    def keyed(self, path: str) -> str:
-        """A path of this site that was built elsewhere, with the key added."""
-        if self.key is None:
-            return path
-        front, sign, anchor = path.partition("#")
-        return f"{front}{'&' if '?' in front else '?'}{urlencode({'key': self.key})}{sign}{anchor}"
-
     def pull_on_github(self, repository: str, number: int) -> str:
         """The pull request on GitHub."""
         return f"{self.github_url}/{quote(repository)}/pull/{number}"
@@ -166,10 +155,10 @@ class Links(Struct, frozen=True, kw_only=True):
         return "".join(f"/{quote(part, safe='')}" for part in repository.split("/"))
 
     def _with_query(self, path: str, **query: str | None) -> str:
-        given = {name: value for name, value in {**query, "key": self.key}.items() if value}
+        given = {name: value for name, value in query.items() if value}
         return f"{path}?{urlencode(given)}" if given else path
 
     def _path(self, above: str, *parts: str, **query: str | None) -> str:
         path = above + "".join(f"/{quote(part, safe='')}" for part in parts)
-        given = {name: value for name, value in {**query, "key": self.key}.items() if value}
+        given = {name: value for name, value in query.items() if value}
         return f"{path}?{urlencode(given)}" if given else path

@@ -28,11 +28,14 @@ CONTENT_SECURITY_POLICY = "; ".join(
     )
 )
 
+UNLISTED_HEADERS = {"Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex, nofollow"}
+"""On every answer: no address of ours is handed on to another site, nor found by a search engine."""
+
 SECURITY_HEADERS = {
+    **UNLISTED_HEADERS,
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",

@@ -1,21 +1,20 @@
-"""Redirect addresses of a repository's former names to its present name.
+"""Redirect addresses of a public repository's former names to its present name.
 
-The address of a private repository is redirected only with the key of its former name, and the answer
-carries the key of the new one: nobody learns a name who could not read it before.
+A private repository's are not redirected: nobody learns a name who could not read it before, and no key is
+made for anybody. Who has a key is led on by `bot.web.auth.links`.
 """
 
 from collections.abc import Callable, Mapping
 from urllib.parse import quote
 
 from msgspec import Struct, field
-from starlette.datastructures import QueryParams
 from starlette.requests import Request
-from starlette.responses import RedirectResponse
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bot.storage import repositories
 from bot.storage.database import Database, DatabaseUnavailable
-from bot.web.auth.keys import LinkKey
+from bot.web.answers import NO_STORE, with_security_headers
 
 CACHE_SECONDS = 30.0
 """Repositories are renamed rarely."""
@@ -27,7 +26,6 @@ class FormerNames(Struct, kw_only=True):
     """Former names, cached for `CACHE_SECONDS`."""
 
     database: Database
-    key: LinkKey
     now: Callable[[], float]
     _cache: Mapping[str, str] = field(default_factory=dict)
     _read_at: float = 0.0
@@ -42,7 +40,7 @@ class FormerNames(Struct, kw_only=True):
     async def is_public(self, full_name: str) -> bool:
         """Whether the repository is known and public."""
         row = await self.database.read(repositories.find_repository, full_name)
-        return row is not None and not row.private
+        return row is not None and row.is_public(self.now())
 
 
 class FormerNameRedirect:
@@ -58,7 +56,7 @@ class FormerNameRedirect:
             address = await self._new_address(Request(scope)) if _may_be_former(scope) else None
         except DatabaseUnavailable:
             address = None
-        answer = self._app if address is None else RedirectResponse(address, status_code=307)
+        answer = self._app if address is None else _redirect(address)
         await answer(scope, receive, send)
 
     async def _new_address(self, request: Request) -> str | None:
@@ -66,16 +64,16 @@ class FormerNameRedirect:
         first = len(API_PARTS) if tuple(segments[: len(API_PARTS)]) == API_PARTS else 0
         former = "/".join(segments[first : first + 2])
         current = await self._names.find(former)
-        if current is None:
-            return None
-        key = request.query_params.get("key", "")
-        has_key = self._names.key.opens(former, key)
-        if not has_key and not await self._names.is_public(current):
+        if current is None or not await self._names.is_public(current):
             return None
         path = "/".join([*segments[:first], current, *segments[first + 2 :]])
-        query = dict(request.query_params)
-        query |= {"key": self._names.key.key(current)} if has_key else {}
-        return f"/{quote(path)}" + (f"?{QueryParams(query)}" if query else "")
+        return f"/{quote(path)}" + (f"?{request.query_params}" if request.query_params else "")
+
+
+def _redirect(address: str) -> Response:
+    return with_security_headers(
+        RedirectResponse(address, status_code=307, headers={"Cache-Control": NO_STORE})
+    )
 
 
 def _may_be_former(scope: Scope) -> bool:

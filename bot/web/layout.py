@@ -19,8 +19,8 @@ from bot.web.addresses import Links
 from bot.web.answers import CACHE_PUBLIC, HTML, NO_STORE, etag_answer, json_answer
 from bot.web.api.responses import ErrorResponse
 from bot.web.assets import Assets, read_assets
-from bot.web.auth.access import Access, PageNotFound, UnknownName, repository_access, run_access
-from bot.web.auth.keys import LinkKey
+from bot.web.auth.access import Access, AccessRules, PageNotFound, UnknownName
+from bot.web.auth.links import EXPIRED_LINK
 from bot.web.auth.visitor import account_view
 from bot.web.comparisons import ComparisonCache
 from bot.web.log_viewer.source import Logs, LogUnavailable
@@ -38,8 +38,8 @@ class WebContext(Struct, frozen=True, kw_only=True):
     render: Render
     public_url: str
     now: Callable[[], float]
-    key: LinkKey
     logs: Logs
+    rules: AccessRules
     assets: Assets = field(default_factory=read_assets)
     comparisons: ComparisonCache = field(default_factory=ComparisonCache)
 
@@ -72,12 +72,17 @@ class WebContext(Struct, frozen=True, kw_only=True):
         )
 
     async def repository_access(self, request: Request) -> Access:
-        """What the visitor may read of the repository in the address; raises `PageNotFound` if nothing."""
-        return await repository_access(request, self.database, self.key)
+        """What the visitor may read of the repository in the address; raises `PageNotFound` unless that is
+        every page of it."""
+        return await self.rules.repository(request)
+
+    async def linked_access(self, request: Request) -> Access:
+        """The same, also for who has but a link of a pull request: the page must heed `Access.scope`."""
+        return await self.rules.linked(request)
 
     async def run_access(self, request: Request) -> tuple[Access, RunRecord]:
         """The run in the address and its repository; raises `PageNotFound` if the visitor may not read it."""
-        return await run_access(request, self.database, self.key)
+        return await self.rules.run(request)
 
     async def default_branch(self, repository: str) -> str:
         """The default branch of a repository, whose runs are the baseline; `main` if it is not known."""
@@ -100,7 +105,15 @@ NOT_FOUND = "There is no such page"
 NOT_FOUND_WHY = (
     "Nothing is known under this address, or it belongs to a repository that you may not see. A private "
     "repository is shown to those who can read it on GitHub and sign in here, where that is set up, and "
-    "through the links in MaxView's comments on its pull requests."
+    "through the links in MaxView's comments on its pull requests, which open for 30 days: "
+    "/benchmark status on the pull request renews them."
+)
+
+LINK_EXPIRED = "This link has expired"
+
+LINK_EXPIRED_WHY = (
+    "Links in MaxView's comments open for 30 days. Write /benchmark status on the pull request: its comment "
+    "then gets new links. Or sign in with GitHub, where that is set up."
 )
 
 DATABASE_DOWN = "The pages cannot be read right now"
@@ -115,7 +128,7 @@ def page_endpoint(context: WebContext, serve: Endpoint) -> Endpoint:
         try:
             return await serve(request)
         except PageNotFound:
-            return context.problem(request, 404, NOT_FOUND, NOT_FOUND_WHY)
+            return context.problem(request, *missing_page(request))
         except UnknownName as unknown:
             return context.problem(request, 404, _public_text(unknown.what), _public_text(unknown.why))
         except DatabaseUnavailable:
@@ -133,7 +146,8 @@ def json_endpoint(serve: Endpoint) -> Endpoint:
         try:
             return await serve(request)
         except PageNotFound:
-            return error_answer(request, 404, f"{NOT_FOUND}. {NOT_FOUND_WHY}")
+            status, what, why = missing_page(request)
+            return error_answer(request, status, f"{what}. {why}")
         except UnknownName as unknown:
             text = f"{_public_text(unknown.what)}. {_public_text(unknown.why)}"
             return error_answer(request, 404, text.rstrip(". ") + ".")
@@ -143,6 +157,13 @@ def json_endpoint(serve: Endpoint) -> Endpoint:
             return error_answer(request, problem.status, f"{problem.what}. {problem.why}")
 
     return endpoint
+
+
+def missing_page(request: Request) -> tuple[int, str, str]:
+    """What is said where there is no page for a visitor; who had a good key is told that it is too old."""
+    if request.scope.get("state", {}).get(EXPIRED_LINK):
+        return 410, LINK_EXPIRED, LINK_EXPIRED_WHY
+    return 404, NOT_FOUND, NOT_FOUND_WHY
 
 
 def _public_text(text: str) -> str:

@@ -25,7 +25,9 @@ from bot.errors import InternalError, UserError
 from bot.storage.database import Database
 from bot.web.addresses import GITHUB_URL
 from bot.web.answers import JSON
+from bot.web.auth.access import AccessRules
 from bot.web.auth.keys import CookieSeal, LinkKey
+from bot.web.auth.links import LinkAccess
 from bot.web.auth.middleware import AuthContext, AuthMiddleware, ProblemAnswer, internal_error_handler
 from bot.web.auth.sessions import AuthCookies, Sessions
 from bot.web.auth.sign_in import IdentityProvider, SignIn, sign_in_routes
@@ -68,13 +70,14 @@ class WebDeps(Struct, frozen=True, kw_only=True):
 
 def build_frontend(deps: WebDeps) -> Frontend:
     """Build the pages, the JSON API and sign-in."""
+    links = LinkAccess(database=deps.database, key=deps.key, now=deps.now, secure=_uses_https(deps))
     context = WebContext(
         database=deps.database,
         render=deps.render,
         public_url=deps.public_url,
         now=deps.now,
-        key=deps.key,
         logs=Logs(deps.database, deps.artifacts, deps.prepare_log),
+        rules=AccessRules(database=deps.database, links=links, now=deps.now),
     )
     provider, source = deps.identity_provider, deps.identity_provider or deps.permission_source
     permissions = PermissionCache(source, deps.now) if source else None
@@ -83,6 +86,7 @@ def build_frontend(deps: WebDeps) -> Frontend:
         problem=_problem_answer(context),
         secure=_uses_https(deps),
         github_url=deps.github_url,
+        links=links,
         sessions=sign_in.sessions if sign_in else None,
         permissions=permissions,
     )
@@ -133,7 +137,7 @@ def build_pages(
     lifespan: Lifespan | None = None,
 ) -> Starlette:
     """The pages behind their middleware; with `throttle`, readers within their limits."""
-    middleware = [Middleware(FormerNameRedirect, names=names), Middleware(AuthMiddleware, auth=front.auth)]
+    middleware = [Middleware(AuthMiddleware, auth=front.auth), Middleware(FormerNameRedirect, names=names)]
     if throttle is not None:
         middleware.append(throttle)
     return Starlette(

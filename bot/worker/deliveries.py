@@ -41,7 +41,8 @@ from bot.webhooks.app_events import (
     read_app_event,
 )
 from bot.webhooks.events import read_event
-from bot.worker.maintenance.tasks import RECONCILIATION
+from bot.worker.maintenance.tasks import RECONCILIATION, VISIBILITY
+from bot.worker.maintenance.visibility import VisibilityGate
 
 
 class PushHandler(Struct, frozen=True, kw_only=True):
@@ -122,6 +123,7 @@ class AppEventHandler(Struct, frozen=True, kw_only=True):
     database: Database
     suites: SuiteLoader
     handler: CommandHandler
+    visibility: VisibilityGate
     now: Callable[[], float]
 
     async def handle(self, event: AppEvent, *, delivery: str) -> str:
@@ -156,7 +158,7 @@ class AppEventHandler(Struct, frozen=True, kw_only=True):
             installation=repository.installation,
             now=self.now(),
         )
-        await self.database.write(queue.schedule_jobs, (RECONCILIATION,), now=self.now())
+        await self.database.write(queue.schedule_jobs, (RECONCILIATION, VISIBILITY), now=self.now())
 
     async def _check(self, request: CheckRequested, delivery: str) -> str:
         """Conclude the checks that GitHub has reset; then carry out the button as a command."""
@@ -231,7 +233,8 @@ class AppEventHandler(Struct, frozen=True, kw_only=True):
 
     async def _repository(self, changed: RepositoryChanged) -> str:
         repository = changed.repository
-        await self._remember(repository)
+        if changed.change is not RepositoryChange.DELETED:
+            await self._remember(repository)
         await self.suites.invalidate(repository)
         match changed.change:
             case RepositoryChange.ARCHIVED | RepositoryChange.DELETED:
@@ -239,7 +242,9 @@ class AppEventHandler(Struct, frozen=True, kw_only=True):
                     repositories.deactivate,
                     installation=repository.installation,
                     repositories=[repository.full_name],
+                    closes=changed.change is RepositoryChange.DELETED,
                 )
+                await self.database.write(queue.schedule_jobs, (VISIBILITY,), now=self.now())
             case RepositoryChange.UNARCHIVED | RepositoryChange.TRANSFERRED | RepositoryChange.RENAMED:
                 await self.resume(repository)
             case RepositoryChange.PRIVATIZED | RepositoryChange.PUBLICIZED | RepositoryChange.EDITED:
@@ -254,7 +259,7 @@ class AppEventHandler(Struct, frozen=True, kw_only=True):
         return f"{repository.full_name} was {changed.change}"
 
     async def _remember(self, repository: Repository) -> None:
-        await self.database.write(repositories.save_repository, repositories.repository_row(repository))
+        await self.visibility.remember(repository)
 
 
 def button_origin(name: str) -> ButtonOrigin:
@@ -293,7 +298,17 @@ class DeliveryStep(Struct, frozen=True, kw_only=True):
 
     @property
     def _app_events(self) -> AppEventHandler:
-        return AppEventHandler(database=self.database, suites=self.suites, handler=self.handler, now=self.now)
+        return AppEventHandler(
+            database=self.database,
+            suites=self.suites,
+            handler=self.handler,
+            visibility=self._visibility,
+            now=self.now,
+        )
+
+    @property
+    def _visibility(self) -> VisibilityGate:
+        return VisibilityGate(database=self.database, forge=self.forge, now=self.now)
 
     async def _handle(self, claim: Claim) -> tuple[DeliveryState, str]:
         name, payload = claim.row["event"], json.loads(claim.row["payload"])
@@ -360,10 +375,11 @@ class DeliveryStep(Struct, frozen=True, kw_only=True):
             await self.database.write(
                 repositories.deactivate, installation=intent.installation, repositories=names
             )
+            await self.database.write(queue.schedule_jobs, (VISIBILITY,), now=self.now())
 
     async def _current(self, repository: Repository) -> Repository:
         name = await self.database.read(repositories.current_name, repository.full_name, repository.id)
         return replace(repository, full_name=name)
 
     async def _remember(self, repository: Repository) -> None:
-        await self.database.write(repositories.save_repository, repositories.repository_row(repository))
+        await self._visibility.remember(repository)

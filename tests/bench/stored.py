@@ -4,6 +4,7 @@ In:  a folder. Out: a SQLite file: 25 cases, one of them with ten thousand runs 
 """
 
 import random
+import time
 from collections.abc import Sequence
 from functools import partial
 from math import exp
@@ -12,7 +13,7 @@ from pathlib import Path
 from bot.domain.run import RunRecord
 from bot.storage import runs
 from bot.storage.database import Connection, Database
-from bot.storage.repositories import RepositoryRow, save_repository
+from bot.storage.repositories import RepositoryRow, confirm_repository
 from bot.storage.tables import CASE_KEY, MEASUREMENT, RUN
 from bot.verdict.comparability import conditions_text
 from bot.verdict.judgement import MeasuredRun
@@ -46,9 +47,9 @@ def store(folder: Path) -> Database:
     database = Database(f"sqlite:///{folder}/maxview.sqlite")
     database.migrate()
     row = RepositoryRow(
-        full_name=REPOSITORY, installation=1, default_branch="main", private=False, active=True
+        full_name=REPOSITORY, installation=1, default_branch="main", private=False, active=True, id=1
     )
-    database.write_now(save_repository, row)
+    database.write_now(confirm_repository, row, closings=None, now=time.time())
     dice = random.Random(7)  # noqa: S311 - repeatable noise
     shapes = {case: _shapes(seed, dice) for seed, case in enumerate(CASES)}
     records = _records()

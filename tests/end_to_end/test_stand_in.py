@@ -6,13 +6,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 
 from bot.demo.github.state import GitHubComment
 from tests.end_to_end.finished_runs import RunWriter, configuration
 from tests.end_to_end.proxy import FaultProxy, Moment, running_proxy
 from tests.end_to_end.scenes import HostedGitHub, hosted_github
-from tests.end_to_end.server import Server, ask
+from tests.end_to_end.server import NO_TLS, TIMEOUT_SECONDS, Server, ask
 from tests.github.git_repository import GitRepository
 from tests.peers.keys import private_key
 from tests.peers.loopback import free_port
@@ -147,7 +148,8 @@ def test_commands_are_acknowledged_by_a_reaction(make_import_scene: Callable[...
 def test_pages_of_a_private_repository_need_the_key_of_its_links(
     make_import_scene: Callable[..., StandInScene],
 ) -> None:
-    """Links in its comment answer 200 and carry the key; without it there is no such page."""
+    """Links in its comment lead to their page, without the key and with a cookie; without either there is no
+    such page."""
     scene = make_import_scene(private=True)
     scene.runs.write_run("04_int8", BRANCH, scene.head, hours_ago=1, ends="failing")
     body = scene.comment(_open(scene), "/log").body
@@ -155,7 +157,10 @@ def test_pages_of_a_private_repository_need_the_key_of_its_links(
     assert len(links) >= 3
     for link in links:
         assert "key=" in link
-        assert scene.server.status(link) == 200
+        with httpx.Client(follow_redirects=True, verify=NO_TLS, timeout=TIMEOUT_SECONDS) as browser:
+            opened = browser.get(link)
+            assert (200, False) == (opened.status_code, "key=" in str(opened.url))
+            assert 200 == browser.get(opened.url).status_code
         assert ask(re.sub(r"\?key=\w+", "", link)).status_code == 404
         assert ask(re.sub(r"\?key=\w", "?key=x", link)).status_code == 404
 

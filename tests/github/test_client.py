@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from bot.domain.pull_request import Comment, PullRequest
-from bot.domain.repository import Permission, Person, Repository
+from bot.domain.repository import Installation, Permission, Person, Repository
 from bot.errors import InternalError, NotFound, UserError
 from bot.github.client import GitHubClient
 from tests.github.conftest import APP_ID, Hub
@@ -19,7 +19,7 @@ FIRST = 1_795_000_000.0
 async def test_the_app_knows_its_name_and_where_it_is_installed(hub: Hub) -> None:
     """The slug is requested once."""
     assert ("maxview", "maxview") == (await hub.github.app_slug(), await hub.github.app_slug())
-    assert (1,) == await hub.github.installations()
+    assert (Installation(id=1, suspended=False),) == await hub.github.installations()
     assert ["GET /app", "GET /app/installations"] == hub.stand_in.state.requests
 
 

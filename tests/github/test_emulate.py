@@ -12,7 +12,7 @@ import pytest
 
 from bot.demo.github.webhooks import sign_body
 from bot.domain.published import CommentState, NoComment, PostedComment
-from bot.domain.repository import Permission, Person, Repository
+from bot.domain.repository import Installation, Permission, Person, Repository
 from bot.errors import InternalError, NotFound
 from bot.github.client import GitHubClient
 from bot.publish.comment import CommentAction, WrittenComment, write_comment
@@ -73,7 +73,7 @@ def _is_known(violation: Violation) -> bool:
 async def test_the_app_is_known_by_its_key(side: Side) -> None:
     """The signature of the JWT is checked there."""
     assert await side.github.app_slug() == "maxview"
-    assert (INSTALLATION,) == await side.github.installations()
+    assert (Installation(id=INSTALLATION, suspended=False),) == await side.github.installations()
 
 
 async def test_a_wrong_app_is_refused(side: Side) -> None:

@@ -26,6 +26,7 @@ RELEASED = {
     "0007_loss_curves.py": "168bf40629425cf563218358b482f0e2",
     "0008_kept_logs.py": "6bb6c577fa9a9c450450742a13f7f0e0",
     "0009_loop_time.py": "f290e95053ac98f0d0c4e820cc7f6f2c",
+    "0010_private_stays_private.py": "4113699ce0ae876a21fdc7b84d6236b6",
 }
 """The digest of each step's text. A change of the tables is a new step, whose digest is added here."""
 

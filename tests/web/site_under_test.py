@@ -27,6 +27,7 @@ from bot.web.addresses import GITHUB_URL
 from bot.web.auth.keys import LinkKey
 from bot.web.auth.middleware import AuthMiddleware, internal_error_handler
 from bot.web.auth.sign_in import IdentityProvider
+from bot.web.former_names import FormerNameRedirect, FormerNames
 from bot.web.site import WebDeps, build_frontend
 from tests.report.samples import BASE, NOW, measured
 
@@ -39,6 +40,17 @@ URL = "https://maxview.example"
 KEY = LinkKey("a webhook secret")
 
 RENDER = Renderer().render
+
+
+MEMBER = f"Bearer {'f' * 40}"
+"""The `Authorization` of somebody who may read every repository on GitHub."""
+
+
+class _Members:
+    """Knows one token, whose owner reads everything that has a number."""
+
+    async def may_read(self, token: str, repository: str, number: int | None) -> bool:
+        return f"Bearer {token}" == MEMBER and bool(repository) and number is not None
 
 
 @dataclass
@@ -68,23 +80,44 @@ class SiteUnderTest:
             artifacts=artifacts,
             prepare_log=LogKeeper(database=self.database, artifacts=artifacts, now=now).prepare,
             identity_provider=self.identity_provider,
+            permission_source=_Members(),
             github_url=self.github_url,
         )
         frontend = build_frontend(deps)
         self.app = Starlette(
             routes=frontend.routes,
-            middleware=[Middleware(AuthMiddleware, auth=frontend.auth)],
+            middleware=[
+                Middleware(AuthMiddleware, auth=frontend.auth),
+                Middleware(FormerNameRedirect, names=FormerNames(database=self.database, now=now)),
+            ],
             exception_handlers={Exception: internal_error_handler(frontend.auth)},
         )
-        for name, private in ((PUBLIC, False), (PRIVATE, True)):
-            self.add_repository(name, private=private)
+        for name, private, number in ((PUBLIC, False, 2), (PRIVATE, True, 1)):
+            self.add_repository(name, private=private, number=number)
 
-    def add_repository(self, name: str, *, private: bool, active: bool = True) -> None:
-        """Add a repository."""
+    def add_repository(
+        self, name: str, *, private: bool, active: bool = True, number: int | None = None
+    ) -> None:
+        """Add a repository; GitHub has said just now whether it is private."""
         row = RepositoryRow(
-            full_name=name, installation=1, default_branch="main", private=private, active=active
+            full_name=name,
+            installation=1,
+            default_branch="main",
+            private=private,
+            active=active,
+            id=number or 1000 + len(self.database.write_now(repositories.list_repositories)),
         )
-        self.database.write_now(repositories.save_repository, row)
+        self.database.write_now(repositories.confirm_repository, row, closings=None, now=self.now)
+
+    def key(self, repository: str = PRIVATE, number: int = 4270) -> str:
+        """A link key of a pull request, as its comment has it now."""
+        row = self.database.write_now(repositories.find_repository, repository)
+        assert row is not None
+        assert row.id is not None
+        epoch = self.database.write_now(repositories.link_epoch, row.id) or 0
+        made = KEY.key(row.id, number, epoch=epoch, now=self.now)
+        assert made is not None
+        return made
 
     def add_pull(self, number: int, repository: str = PUBLIC) -> None:
         """Add a pull request."""

@@ -9,11 +9,11 @@ from starlette.middleware import Middleware
 
 from bot.storage import repositories
 from bot.web.former_names import FormerNameRedirect, FormerNames
-from tests.web.site_under_test import KEY, PRIVATE, PUBLIC, URL, SiteUnderTest
+from tests.web.site_under_test import PRIVATE, PUBLIC, URL, SiteUnderTest
 
 
 def _asked(site: SiteUnderTest, path: str) -> httpx.Response:
-    names = FormerNames(database=site.database, key=KEY, now=lambda: site.now)
+    names = FormerNames(database=site.database, now=lambda: site.now)
     app = Starlette(middleware=[Middleware(FormerNameRedirect, names=names)])
 
     async def ask() -> httpx.Response:
@@ -36,8 +36,10 @@ def test_an_old_link_leads_to_the_same_page_of_the_new_name(rest: str, site: Sit
 
 
 def test_nobody_learns_the_new_name_of_a_private_repository(site: SiteUnderTest) -> None:
-    """Only who has the key of its former name is led on, with the key of the new one."""
+    """Only who has a key is led on, to an address without one."""
+    key = site.key(PRIVATE, 7)
     site.database.write_now(repositories.rename_repository, PRIVATE, "octo/hidden")
     assert 404 == _asked(site, f"/{PRIVATE}/history").status_code
-    answer = _asked(site, f"/{PRIVATE}/history?key={KEY.key(PRIVATE)}")
-    assert f"/octo/hidden/history?key={KEY.key('octo/hidden')}" == answer.headers["location"]
+    assert 404 == _asked(site, f"/{PRIVATE}/history?key={key}").status_code
+    answer = site.get(f"/{PRIVATE}/pull/7?key={key}&head=abcd")
+    assert (303, "/octo/hidden/pull/7?head=abcd") == (answer.status_code, answer.headers["location"])

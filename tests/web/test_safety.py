@@ -9,11 +9,10 @@ from msgspec.structs import replace
 from bot.logs.facts import OutcomeState
 from bot.storage import runs
 from bot.verdict.judgement import MeasuredRun
-from bot.web.auth.keys import LinkKey
 from bot.web.sanitize import sanitize
 from tests.report import samples
 from tests.report.sample_states import HOSTILE_TEXT, hostile
-from tests.web.site_under_test import KEY, PRIVATE, PUBLIC, ParsedPage, SiteUnderTest
+from tests.web.site_under_test import MEMBER, PRIVATE, PUBLIC, ParsedPage, SiteUnderTest
 
 OURS = """
 html head meta title link script noscript body a header nav ol li main footer p h1 h2 h3 h4 ul bdi div table
@@ -171,7 +170,7 @@ def test_a_stranger_cannot_tell_private_from_absent(site: SiteUnderTest) -> None
     """Without the key, or with another's, the answer is byte for byte that for what does not exist."""
     for path in private_pages(site):
         absent = site.get(path.replace("secret", "nothing").replace("/p", "/q"))
-        for key in ("", "?key=", f"?key={KEY.key(PUBLIC)}", f"?key={KEY.key(PRIVATE)[:-1]}", "?key=é"):
+        for key in ("", "?key=", f"?key={site.key(PRIVATE)[:-1]}", "?key=é"):
             answer = site.get(path + key)
             assert (404, absent.content) == (answer.status_code, answer.content), path + key
             assert dict(absent.headers) == dict(answer.headers), path + key
@@ -203,47 +202,29 @@ def test_no_address_holds_a_line_break(path: str, site: SiteUnderTest) -> None:
     assert site.get("/api/v1/none").json() == site.get(f"/api/v1{path}").json()
 
 
-def test_the_key_opens_and_is_kept_in_links(site: SiteUnderTest) -> None:
-    """With its key a private repository's pages open, and their links carry the key on."""
-    key = KEY.key(PRIVATE)
+def test_pages_of_a_private_repository_stay_in_the_readers_browser(site: SiteUnderTest) -> None:
+    """And no link of theirs carries a key."""
     for path in private_pages(site):
-        answer = site.get(f"{path}?key={key}")
+        answer = site.get(path, authorization=MEMBER)
         assert (200, "private, no-cache") == (answer.status_code, answer.headers["cache-control"]), path
-        if "html" in answer.headers["content-type"]:
-            inner = [
-                link
-                for link in ParsedPage(answer.text).values("href")
-                if link.startswith(("/octo", "/runs", "/api"))
-            ]
-            assert inner
-            assert [] == [link for link in inner if f"key={key}" not in link], path
+        assert "key=" not in answer.text
 
 
 def test_a_private_log_is_shown_to_its_readers_as_it_is(site: SiteUnderTest) -> None:
     """Who may read the repository may read its bucket's name."""
     private_pages(site)
-    assert "gs://secret-bucket/path" in site.get(f"/runs/p/log?key={KEY.key(PRIVATE)}").text
+    assert "gs://secret-bucket/path" in site.get("/runs/p/log", authorization=MEMBER).text
 
 
 def test_home_does_not_name_private_repositories(site: SiteUnderTest) -> None:
     """Neither the page nor the JSON, with or without a key."""
     private_pages(site)
-    for path in ("/", "/api/v1/", f"/?key={KEY.key(PRIVATE)}"):
-        assert "secret" not in site.get(path).text
+    for path in ("/", "/api/v1/", "/?head=1"):
+        assert "secret" not in site.get(path, authorization=MEMBER).text
 
 
 def test_a_repository_nobody_told_us_of_is_private(site: SiteUnderTest) -> None:
     """What is not known to be public is not shown."""
     site.add_run("lost", b"x\n", repository="octo/unknown")
     assert 404 == site.get("/runs/lost").status_code
-    assert 200 == site.get(f"/runs/lost?key={KEY.key('octo/unknown')}").status_code
-
-
-def test_a_key_belongs_to_one_installation_and_one_repository() -> None:
-    """Another secret or another name gives another key; upper and lower case do not."""
-    key = LinkKey("one").key("octo/secret")
-    assert 32 == len(key)
-    assert key == LinkKey("one").key("Octo/Secret")
-    assert len({key, LinkKey("two").key("octo/secret"), LinkKey("one").key("octo/other")}) == 3
-    assert LinkKey("one").opens("octo/secret", key)
-    assert not LinkKey("one").opens("octo/secret", key.upper())
+    assert 404 == site.get("/runs/lost", authorization=MEMBER).status_code

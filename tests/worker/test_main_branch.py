@@ -24,6 +24,7 @@ from bot.verdict.measure import measure
 from bot.webhooks.app_events import RepositoryChange, RepositoryChanged
 from bot.worker.deliveries import AppEventHandler
 from bot.worker.main_branch import POLL_SECONDS, MainBranchStep
+from bot.worker.maintenance.visibility import VisibilityGate
 from tests.github.plain_github import PlainGitHub
 from tests.github.plain_history import PlainHistory
 from tests.policy.open_policy import OpenPolicy
@@ -371,7 +372,11 @@ def test_main_is_looked_at_when_the_repository_was_edited(scene: Scene) -> None:
     )
     suites = SuiteLoader(forge=scene.forge, database=scene.database, now=lambda: NOON)
     life = AppEventHandler(
-        database=scene.database, suites=suites, handler=cast("CommandHandler", None), now=lambda: NOON
+        database=scene.database,
+        suites=suites,
+        handler=cast("CommandHandler", None),
+        visibility=VisibilityGate(database=scene.database, forge=scene.forge, now=lambda: NOON),
+        now=lambda: NOON,
     )
     asyncio.run(life.handle(edited, delivery="d"))
     assert scene.database.write_now(_due) == NOON

@@ -141,6 +141,7 @@ def _joined(
         renderer=Renderer(),
         key_of=LinkKey(SECRET).key,
         public_url="http://maxview.test",
+        now=now,
     )
     comment = CommentOutput(
         forge=github, comments=github, render=renderer.comment, database=database, now=now

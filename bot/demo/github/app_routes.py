@@ -40,10 +40,11 @@ class AppRoutes:
         return JSONResponse(payloads.app_json(self._github))
 
     async def _installations(self, request: Request) -> Response:
-        return self._gate.page(request, [payloads.installation_json(self._github)])
+        installed = [payloads.installation_json(self._github)] if self._github.installed else []
+        return self._gate.page(request, installed)
 
     async def _create_token(self, request: Request) -> Response:
-        if request.path_params["id"] != self._github.installation:
+        if request.path_params["id"] != self._github.installation or not self._github.installed:
             raise HttpError(404, "Not Found")
         if self._github.suspended_at is not None:
             raise HttpError(403, "This installation has been suspended")
@@ -81,6 +82,7 @@ class AppRoutes:
             asked = "{owner}/{repo}".format(**request.path_params).lower()
             name = next(one for one in self._github.readable[person] if one.lower() == asked)
             shown |= {"full_name": name, "name": name.partition("/")[2]}
+            shown |= {"id": self._github.other_ids.get(name, shown["id"])}
         return JSONResponse(shown)
 
     async def _permission(self, request: Request) -> Response:

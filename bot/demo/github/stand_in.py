@@ -109,6 +109,12 @@ class StandInGitHub:
         self.state.tokens.clear()
         await self.events.send("installation", "suspend", self.events.owner(), {})
 
+    async def uninstall(self) -> RecordedDelivery:
+        """Uninstall the App: it gets no tokens, and is listed nowhere."""
+        self.state.installed = False
+        self.state.tokens.clear()
+        return await self.events.send("installation", "deleted", self.events.owner(), {"repositories": []})
+
     async def unsuspend(self) -> None:
         """Let the installation work again."""
         self.state.suspended_at = None
@@ -125,6 +131,11 @@ class StandInGitHub:
         """Give the repository another name, or another owner."""
         self.state.full_name = full_name
         await self._repository_event(event)
+
+    async def change_visibility(self, *, private: bool) -> None:
+        """Make the repository private, or public."""
+        self.state.private = private
+        await self._repository_event("privatized" if private else "publicized")
 
     async def archive(self) -> None:
         """Make the repository read-only."""

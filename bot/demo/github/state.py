@@ -154,7 +154,8 @@ def _default_permissions() -> dict[str, str]:
 class GitHubState(Struct, kw_only=True):
     """Everything that the stand-in remembers.
 
-    `readable` names the repositories that a person's own token may read. `client_id` and `client_secret` are
+    `readable` names the repositories that a person's own token may read; `other_ids` are the numbers of those
+    among them that are not the App's. `client_id` and `client_secret` are
     the App's for signing people in; `user_token_seconds` is how long their tokens last, None for ever.
     """
 
@@ -183,12 +184,14 @@ class GitHubState(Struct, kw_only=True):
     user_tokens: dict[str, str] = {}
     sign_in_codes: dict[str, SignInCode] = {}
     readable: dict[str, set[str]] = {}
+    other_ids: dict[str, int] = {}
     faults: list[InjectedFault] = []
     interruptions: list[Interruption] = []
     requests: list[str] = []
     permissions: dict[str, str] = field(default_factory=_default_permissions)
     away: bool = False
     archived: bool = False
+    installed: bool = True
     suspended_at: float | None = None
 
     @property

@@ -14,7 +14,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bot.storage.database import DatabaseUnavailable
-from bot.web.answers import CACHE_PRIVATE, CACHE_PUBLIC, NO_STORE, with_security_headers
+from bot.web.answers import CACHE_PRIVATE, CACHE_PUBLIC, NO_STORE, UNLISTED_HEADERS, with_security_headers
+from bot.web.auth.links import LinkAccess
 from bot.web.auth.sessions import Sessions
 from bot.web.auth.visitor import PermissionCache, PermissionUnknown, Visitor
 from bot.web.layout import NOT_FOUND, NOT_FOUND_WHY
@@ -51,6 +52,7 @@ class AuthContext(Struct, frozen=True, kw_only=True):
     problem: ProblemAnswer
     secure: bool
     github_url: str
+    links: LinkAccess
     sessions: Sessions | None = None
     permissions: PermissionCache | None = None
 
@@ -85,6 +87,10 @@ class AuthMiddleware:
         state["sign_in"] = self._auth.sessions is not None
         state["visitor"] = visitor = await self._visitor(request)
         sender = _HeaderSender(send, secure=self._auth.secure, identified=visitor is not None)
+        exchange = await self._auth.links.exchange(request) if request.method in {"GET", "HEAD"} else None
+        if exchange is not None:
+            await exchange(scope, receive, sender)
+            return
         if "\n" in scope["path"]:
             # No name contains a line break, and Starlette's routes would match only up to it.
             answer = self._auth.problem(request, 404, NOT_FOUND, NOT_FOUND_WHY)
@@ -121,6 +127,8 @@ class _HeaderSender:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             headers.add_vary_header("Cookie, Authorization")
+            for name, value in UNLISTED_HEADERS.items():
+                headers.setdefault(name, value)
             if self._secure:
                 headers.setdefault("Strict-Transport-Security", HSTS)
             if self._identified and headers.get("Cache-Control") == CACHE_PUBLIC:

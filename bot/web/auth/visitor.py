@@ -32,8 +32,9 @@ sending bad ones."""
 class PermissionSource(Protocol):
     """The part of GitHub that knows who may read what."""
 
-    async def may_read(self, token: str, repository: str) -> bool:
-        """Whether the token's owner can read the repository; raises `InvalidToken` if the token is bad."""
+    async def may_read(self, token: str, repository: str, number: int | None) -> bool:
+        """Whether the token's owner can read the repository of GitHub's `number` under this name; never
+        without one. Raises `InvalidToken` if the token is bad."""
         ...
 
 
@@ -49,15 +50,16 @@ class PermissionCache(msgspec.Struct):
     _cache: OrderedDict[tuple[str, str], tuple[bool, float]] = msgspec.field(default_factory=OrderedDict)
     _bad_tokens: list[float] = msgspec.field(default_factory=list)
 
-    async def may_read(self, token: str, repository: str, requested: str) -> bool:
-        """Whether the token's owner may read the repository; `requested` is what the address named."""
+    async def may_read(self, token: str, repository: str, requested: str, number: int | None) -> bool:
+        """Whether the token's owner may read the repository of GitHub's `number`; `requested` is what the
+        address named. A name alone proves nothing: it may be another repository's by now."""
         who = hashlib.sha256(token.encode()).hexdigest()
-        granted, refused = (who, f"open {repository.lower()}"), (who, f"shut {requested.lower()}")
+        granted, refused = (who, f"open {number}"), (who, f"shut {requested.lower()}")
         for key in (granted, refused):
             cached = self._cache.get(key)
             if cached is not None and cached[1] > self.now():
                 return cached[0]
-        answer = await self._ask(token, repository)
+        answer = await self._ask(token, repository, number)
         key, seconds = (granted, GRANT_CACHE_SECONDS) if answer else (refused, REFUSAL_CACHE_SECONDS)
         self._cache[key] = (answer, self.now() + seconds)
         self._cache.move_to_end(key)
@@ -65,12 +67,12 @@ class PermissionCache(msgspec.Struct):
             self._cache.popitem(last=False)
         return answer
 
-    async def _ask(self, token: str, repository: str) -> bool:
+    async def _ask(self, token: str, repository: str, number: int | None) -> bool:
         self._bad_tokens = [at for at in self._bad_tokens if at > self.now() - BAD_TOKEN_SECONDS]
         if len(self._bad_tokens) >= MAX_BAD_TOKENS:
             raise PermissionUnknown
         try:
-            return await self.source.may_read(token, repository)
+            return await self.source.may_read(token, repository, number)
         except InvalidToken:
             self._bad_tokens.append(self.now())
             return False
@@ -87,9 +89,9 @@ class Visitor:
     login: str | None = None
     proof: str = dataclasses.field(default="", repr=False)
 
-    async def may_read(self, repository: str, requested: str) -> bool:
+    async def may_read(self, repository: str, requested: str, number: int | None) -> bool:
         """Whether this visitor may read the repository behind what the address named."""
-        return await self.permissions.may_read(self.token, repository, requested)
+        return await self.permissions.may_read(self.token, repository, requested, number)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,7 +47,7 @@ NOT_READ_WHY = (
 
 async def compare_logs_page(context: WebContext, request: Request) -> Response:
     """The page of sections from `?section=` on."""
-    access = await context.repository_access(request)
+    access = await context.linked_access(request)
     records, comparison = await _requested_comparison(context, request, access)
     first = comparison.first
     base, head = (for_page(record, access) for record in records)
@@ -65,7 +65,7 @@ async def compare_logs_page(context: WebContext, request: Request) -> Response:
 
 async def compare_logs_json(context: WebContext, request: Request) -> Response:
     """The same sections as JSON."""
-    access = await context.repository_access(request)
+    access = await context.linked_access(request)
     records, comparison = await _requested_comparison(context, request, access)
     base, head = (for_page(record, access) for record in records)
     after = _next_section(comparison)
@@ -150,6 +150,8 @@ async def _read_record(context: WebContext, access: Access, name: str) -> RunRec
         raise PageNotFound
     record = await context.database.read(runs.by_id, name)
     if record is None or record.repository != access.repository:
+        raise PageNotFound
+    if not await context.rules.allows_run(access, record.id):
         raise PageNotFound
     return record
 

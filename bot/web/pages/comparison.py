@@ -21,6 +21,7 @@ from bot.report.links import case_anchor
 from bot.report.model import CaseReport, Report, RowState
 from bot.report.wording import counted
 from bot.storage.database import Connection
+from bot.storage.link_scope import PullScope
 from bot.storage.refs import MeasuredRecord, RefKind
 from bot.verdict.comparability import ComparisonAxis
 from bot.verdict.judgement import MeasuredRun
@@ -31,7 +32,7 @@ from bot.web.api.responses import (
     EndResponse,
     RefComparisonResponse,
 )
-from bot.web.auth.access import Access, document_for_reader, for_page, with_link_key
+from bot.web.auth.access import Access, PageNotFound, UnknownName, document_for_reader, for_page
 from bot.web.comparisons import (
     ComparisonCache,
     ComparisonEnd,
@@ -297,7 +298,7 @@ class FoundComparison(Struct, frozen=True, kw_only=True):
 
 async def compare_page(context: WebContext, request: Request) -> Response:
     """The page of two refs case by case, or of one case in full."""
-    access = await context.repository_access(request)
+    access = await context.linked_access(request)
     found = await _requested_comparison(context, request, access)
     view = await run_in_threadpool(
         compare_view, found.pairing, found.rows, access, chosen=found.chosen, measured=found.measured
@@ -308,12 +309,12 @@ async def compare_page(context: WebContext, request: Request) -> Response:
 
 async def compare_json(context: WebContext, request: Request) -> Response:
     """The same comparison as JSON."""
-    access = await context.repository_access(request)
+    access = await context.linked_access(request)
     found = await _requested_comparison(context, request, access)
 
     def document() -> object:
         response = comparison_page_response(found.pairing, found.rows, found.chosen)
-        return with_link_key(to_builtins(document_for_reader(response, access)), access)
+        return to_builtins(document_for_reader(response, access))
 
     return json_answer(request, await run_in_threadpool(document), cache=access.cache)
 
@@ -322,7 +323,7 @@ async def _requested_comparison(context: WebContext, request: Request, access: A
     base, head = parse_ends(request.path_params["ends"])
     branch = await context.default_branch(access.repository)
     row = request.query_params.get("case"), request.query_params.get("variant")
-    read = partial(read_comparison, ends=(base, head), row=row)
+    read = partial(read_comparison, ends=(base, head), row=row, scope=access.scope)
     return await run_in_threadpool(
         context.database.read_here, read, context.comparisons, access.repository, branch
     )
@@ -336,9 +337,18 @@ def read_comparison(
     *,
     ends: tuple[RequestedEnd, RequestedEnd],
     row: tuple[str | None, str | None],
+    scope: PullScope | None = None,
 ) -> FoundComparison:
-    """Read and compare the requested ends."""
-    base, head = (resolve_end(connection, repository, end) for end in ends)
+    """Read and compare the requested ends; with a `scope`, none but a pull request's own and its base."""
+    try:
+        base, head = (resolve_end(connection, repository, end) for end in ends)
+    except UnknownName:
+        # What may be meant instead is none of a link's business.
+        if scope is not None:
+            raise PageNotFound from None
+        raise
+    if scope is not None and not scope.opens_comparison(connection, base.ref, head.ref):
+        raise PageNotFound
     pairing = require_runs(pair_cases(connection, repository, branch, base, head))
     chosen = find_row(pairing, *row)
     found = comparisons.rows(connection, pairing, chosen)

@@ -1,6 +1,7 @@
 """`/{owner}/{repo}/parity/{ref}`: every case in every variant at one ref, and its transition since main."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import log
 from statistics import median
 
@@ -15,13 +16,14 @@ from bot.report.model import ParityTransition
 from bot.report.wording import signed_percent, significant
 from bot.storage import refs, reports, runs
 from bot.storage.database import Connection
+from bot.storage.link_scope import PullScope
 from bot.storage.refs import Ref, RefKind, RunsByCase
 from bot.verdict.comparability import OutcomeClass, side_outcome
 from bot.verdict.judgement import MeasuredRun
 from bot.web.addresses import API_PREFIX
 from bot.web.answers import csv_answer, json_answer, wants_csv
 from bot.web.api.responses import ParityCaseResponse, ParityCellResponse, ParityMatrixResponse, ParityOutcome
-from bot.web.auth.access import Access, UnknownName, document_for_reader
+from bot.web.auth.access import Access, PageNotFound, UnknownName, document_for_reader
 from bot.web.comparisons import ComparisonEnd, RequestedEnd, resolve_end, spell_end
 from bot.web.layout import WebContext
 
@@ -247,7 +249,7 @@ class FoundParity(Struct, frozen=True, kw_only=True):
 
 async def parity_page(context: WebContext, request: Request) -> Response:
     """The page of every case in every variant."""
-    access = await context.repository_access(request)
+    access = await context.linked_access(request)
     found = await _requested_parity(context, request, access)
     if wants_csv(request):
         return _parity_csv(request, found, access)
@@ -264,7 +266,7 @@ async def parity_page(context: WebContext, request: Request) -> Response:
 
 async def parity_json(context: WebContext, request: Request) -> Response:
     """The same as JSON, or with `?format=csv` as CSV."""
-    access = await context.repository_access(request)
+    access = await context.linked_access(request)
     found = await _requested_parity(context, request, access)
     if wants_csv(request):
         return _parity_csv(request, found, access)
@@ -276,12 +278,23 @@ async def parity_json(context: WebContext, request: Request) -> Response:
 async def _requested_parity(context: WebContext, request: Request, access: Access) -> FoundParity:
     name = request.path_params["ref"]
     branch = await context.default_branch(access.repository)
-    return await run_in_threadpool(context.database.read_here, read_parity, access.repository, branch, name)
+    read = partial(read_parity, scope=access.scope)
+    return await run_in_threadpool(context.database.read_here, read, access.repository, branch, name)
 
 
-def read_parity(connection: Connection, repository: str, branch: str, name: str) -> FoundParity:
-    """Read the runs of a ref and of main; raises `UnknownName` if nothing has that name."""
-    ref = resolve_end(connection, repository, RequestedEnd(name=name, variant=None)).ref
+def read_parity(
+    connection: Connection, repository: str, branch: str, name: str, *, scope: PullScope | None = None
+) -> FoundParity:
+    """Read the runs of a ref and of main; raises `UnknownName` if nothing has that name. With a `scope`, of
+    none but a pull request's own."""
+    try:
+        ref = resolve_end(connection, repository, RequestedEnd(name=name, variant=None)).ref
+    except UnknownName:
+        if scope is not None:
+            raise PageNotFound from None
+        raise
+    if scope is not None and not scope.is_own(connection, ref):
+        raise PageNotFound
     head = _runs_by_case(connection, refs.runs_of(connection, repository, ref))
     if not head:
         raise UnknownName(

@@ -40,7 +40,6 @@ from bot.web.auth.access import (
     UnknownName,
     document_for_reader,
     for_page,
-    with_link_key,
 )
 from bot.web.auth.visitor import account_view
 from bot.web.layout import WebContext
@@ -90,7 +89,7 @@ async def requested_report(request: Request, database: Database, access: Access)
     if (branch := request.path_params.get("branch")) is not None:
         return await _requested_branch(database, access, branch, head)
     number = request.path_params["number"]
-    if not 0 < number <= MAX_PULL_NUMBER:
+    if not 0 < number <= MAX_PULL_NUMBER or not access.opens(number):
         raise PageNotFound
     return RequestedReport(
         number=number,
@@ -108,6 +107,8 @@ async def _requested_branch(
     if len(branch) > MAX_BRANCH_LENGTH or "\x00" in branch:
         raise PageNotFound
     number = await database.read(pull_requests.branch_number, access.repository, branch)
+    if not access.opens(number):
+        raise PageNotFound
     pull = await database.read(pull_requests.pull_of_branch, access.repository, branch)
     if number is None and pull is not None:
         raise UnknownName(f"The branch {branch} has a pull request", f"Its report is that of #{pull}.")
@@ -235,7 +236,7 @@ async def pull_page(context: WebContext, request: Request) -> Response:
     An open page asks every few seconds whether it changed: the ETag comes from the page's inputs, so
     that nothing is rendered for it.
     """
-    access = await context.repository_access(request)
+    access = await context.linked_access(request)
     requested = await requested_report(request, context.database, access)
     number, head = requested.number, requested.head
     row = await context.database.read(pull_requests.find_pull, access.repository, number)
@@ -268,14 +269,14 @@ async def pull_page(context: WebContext, request: Request) -> Response:
 
 async def pull_json(context: WebContext, request: Request) -> Response:
     """The same report as JSON."""
-    access = await context.repository_access(request)
+    access = await context.linked_access(request)
     requested = await requested_report(request, context.database, access)
     report = await context.database.read(reports.newest, access.repository, requested.number, requested.head)
     if report is None:
         raise PageNotFound
 
     def document(report: Report) -> object:
-        return with_link_key(document_for_reader(report_document(report), access), access)
+        return document_for_reader(report_document(report), access)
 
     return json_answer(request, await run_in_threadpool(document, report), cache=access.cache)
 

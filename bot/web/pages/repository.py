@@ -234,7 +234,7 @@ def _brief_run(point: HistoryPoint) -> BriefRunResponse:
 async def home_page(context: WebContext, request: Request) -> Response:
     """The page of the public repositories."""
     rows = await context.database.read(repositories.list_repositories)
-    listed = [row for row in rows if row.active and not row.private]
+    listed = [row for row in rows if row.active and row.is_public(context.now())]
     open_counts = await context.database.read(pull_requests.count_open_pulls)
     numbers = {row.full_name: open_counts.get(row.full_name, 0) for row in listed}
     return await context.page(request, "home.html.j2", {"repositories": listed, "open": numbers}, access=None)
@@ -270,7 +270,7 @@ async def home_json(context: WebContext, request: Request) -> Response:
             repository=row.full_name, url=context.absolute(Links().repository_json(row.full_name))
         )
         for row in rows
-        if row.active and not row.private
+        if row.active and row.is_public(context.now())
     )
     return json_answer(request, RepositoriesResponse(schema=SCHEMA_VERSION, repositories=listed))
 

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.report import samples
-from tests.web.site_under_test import KEY, PRIVATE, PUBLIC, URL, SiteUnderTest
+from tests.web.site_under_test import MEMBER, PRIVATE, PUBLIC, URL, SiteUnderTest
 
 
 def test_the_root_lists_public_repositories(site: SiteUnderTest) -> None:
@@ -83,16 +83,15 @@ def test_what_does_not_exist_is_said_in_json(path: str, site: SiteUnderTest) -> 
     assert answer.json()["error"].startswith("There is no such page.")
 
 
-def test_links_of_a_private_repository_carry_its_key(site: SiteUnderTest) -> None:
-    """Who was let in can follow the links."""
+def test_links_of_a_private_repository_carry_no_key(site: SiteUnderTest) -> None:
+    """Who was let in follows them with their own cookie or token."""
     site.add_report(replace(samples.mixed(), repository=PRIVATE))
     site.add_run("p", b"x\n", repository=PRIVATE)
-    key = KEY.key(PRIVATE)
-    record = site.get(f"/api/v1/runs/p?key={key}").json()["record"]
-    assert f"{URL}/runs/p?key={key}" == record["page"]
-    report = site.get(f"/api/v1/{PRIVATE}/pull/4270?key={key}").json()
-    assert f"/{PRIVATE}/pull/4270?key={key}" == report["links"]["page"]
-    assert f"/{PRIVATE}/pull/4270?key={key}#04_int8-linen" == report["rows"][0]["links"]["page"]
+    record = site.get("/api/v1/runs/p", authorization=MEMBER).json()["record"]
+    assert f"{URL}/runs/p" == record["page"]
+    report = site.get(f"/api/v1/{PRIVATE}/pull/4270", authorization=MEMBER).json()
+    assert f"/{PRIVATE}/pull/4270" == report["links"]["page"]
+    assert f"/{PRIVATE}/pull/4270#04_int8-linen" == report["rows"][0]["links"]["page"]
 
 
 def test_who_asks_for_the_head_alone_is_not_told_of_an_empty_body(site: SiteUnderTest) -> None:

@@ -14,7 +14,7 @@ from tests.report import sample_states, samples
 from tests.report.sample_states import hostile
 from tests.verdict.made_runs import Shape, failed
 from tests.verdict.made_runs import run as made
-from tests.web.site_under_test import KEY, PRIVATE, PUBLIC, URL, SiteUnderTest
+from tests.web.site_under_test import MEMBER, PRIVATE, PUBLIC, URL, SiteUnderTest
 
 DOCUMENT: dict[str, Any] = dict(openapi_document())
 
@@ -185,9 +185,8 @@ def test_every_address_with_parameters_is_described_to_answer_400() -> None:
 def test_a_private_repository_is_described_alike(site: SiteUnderTest) -> None:
     """Who is let in reads the same shapes."""
     site.add_run("p", b"x\n", repository=PRIVATE, measured=samples.measured())
-    key = KEY.key(PRIVATE)
-    assert [] == problems("readRun", site.get(f"/api/v1/runs/p?key={key}").json())
-    assert [] == problems("readRepository", site.get(f"/api/v1/{PRIVATE}?key={key}").json())
+    assert [] == problems("readRun", site.get("/api/v1/runs/p", authorization=MEMBER).json())
+    assert [] == problems("readRepository", site.get(f"/api/v1/{PRIVATE}", authorization=MEMBER).json())
     record = samples.record("a", "", samples.HEAD, 1)
     site.database.write_now(runs.save, record, now=1.0)
     assert 200 == site.get(f"/api/v1/runs/{record.id}").status_code

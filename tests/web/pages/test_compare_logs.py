@@ -21,7 +21,7 @@ from bot.web.log_viewer.comparison import (
 from bot.web.log_viewer.masks import mask, names_pattern, printed_at, without_volatile
 from tests.conftest import Accept
 from tests.web.pages.test_pages import settled
-from tests.web.site_under_test import KEY, PRIVATE, PUBLIC, ParsedPage, SiteUnderTest
+from tests.web.site_under_test import MEMBER, PRIVATE, PUBLIC, ParsedPage, SiteUnderTest
 
 BASE = """XPK Start: Tue Apr 21 10:16:19 UTC 2026
 I0421 10:16:30.100000 1366 pyconfig.py:511] Config param dropout_rate: 0.0
@@ -142,11 +142,11 @@ def test_thousands_of_lines_alike_take_a_moment(site: SiteUnderTest) -> None:
     assert time.monotonic() - began < 20
 
 
-def test_a_private_repository_needs_its_key(site: SiteUnderTest) -> None:
+def test_a_private_repository_needs_a_reader(site: SiteUnderTest) -> None:
     """As every page of it."""
     address = both(site, repository=PRIVATE)
     assert 404 == site.get(address).status_code
-    assert "gs://secret-bucket/x" in site.get(f"{address}&key={KEY.key(PRIVATE)}").text
+    assert "gs://secret-bucket/x" in site.get(address, authorization=MEMBER).text
 
 
 @pytest.mark.parametrize(

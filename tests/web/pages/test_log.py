@@ -20,7 +20,7 @@ from tests.conftest import Accept
 from tests.log_writers.maxtext import maxtext_log
 from tests.report import samples
 from tests.web.pages.test_pages import settled
-from tests.web.site_under_test import KEY, PRIVATE, PUBLIC, ParsedPage, SiteUnderTest
+from tests.web.site_under_test import MEMBER, PRIVATE, PUBLIC, ParsedPage, SiteUnderTest
 
 FAILED = """XPK Start: Tue Apr 21 10:16:19 UTC 2026
 I0421 10:17:39.824857 1366 metric_logger.py:196] completed step: 0, seconds: 14.272, loss: 10.872
@@ -204,8 +204,7 @@ def test_a_damaged_gzip_is_sent_as_far_as_it_can_be_read(
     """Every byte before the damage, and a last line that says so to the reader."""
     text = b"".join(b"%d\n" % (n * n) for n in range(50_000))
     site.add_run("r", damaged(text, place), repository=repository)
-    key = f"?key={KEY.key(PRIVATE)}" if repository == PRIVATE else ""
-    answer = site.get(f"/runs/r/log/raw{key}")
+    answer = site.get("/runs/r/log/raw", authorization=MEMBER if repository == PRIVATE else "")
     sent, _, said = answer.content.rpartition(b"\n[MaxView: ")
     assert text == sent
     assert said.startswith(
@@ -232,7 +231,7 @@ def test_a_part_of_a_private_log_can_be_fetched(
 ) -> None:
     """As RFC 9110 has it; a download that broke off goes on where it did."""
     site.add_run("p", b"0123456789", repository=PRIVATE)
-    answer = site.get(f"/runs/p/log/raw?key={KEY.key(PRIVATE)}", range=asked)
+    answer = site.get("/runs/p/log/raw", range=asked, authorization=MEMBER)
     assert (status, sent, header) == (answer.status_code, answer.content, answer.headers.get("content-range"))
     assert str(len(sent)) == answer.headers["content-length"]
 

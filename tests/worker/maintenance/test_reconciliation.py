@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from bot.domain.pull_request import PullRequest
-from bot.domain.repository import Repository
+from bot.domain.repository import Installation, Repository
 from bot.errors import NotFound
 from bot.storage import pull_requests, queue, repositories
 from bot.storage.database import Database
@@ -27,9 +27,9 @@ class Listing:
     installed: dict[int, tuple[Repository, ...]] = field(default_factory=lambda: {1: (ACME,)})
     pulls: dict[str, tuple[PullRequest, ...]] = field(default_factory=dict)
 
-    async def installations(self) -> tuple[int, ...]:
+    async def installations(self) -> tuple[Installation, ...]:
         """By number."""
-        return tuple(self.installed)
+        return tuple(Installation(id=number, suspended=False) for number in self.installed)
 
     async def repositories(self, installation: int) -> tuple[Repository, ...]:
         """Of one installation."""
