@@ -45,6 +45,7 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     baseline: RunRequest | None = None
     approval: Approval | None = None
     acknowledgements: tuple[Acknowledgement, ...] = ()
+    rotates_links: bool = False
 
 
 class CommandCall(Struct, frozen=True):

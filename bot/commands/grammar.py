@@ -9,6 +9,7 @@
     /benchmark baseline [REF]                        no REF: the commit that the head is compared with
     /benchmark approve SHA                           the head commit, in full
     /benchmark ack CASE [VARIANT] reason="…"
+    /benchmark rotate-links
     /benchmark help
 
 CASE is a name or a glob such as `03_*`; `bot.commands.scope` says which cases it means. A command is on
@@ -115,6 +116,14 @@ class AcknowledgeCommand(Struct, frozen=True, kw_only=True):
     scope: Scope = Scope.NAMED
 
 
+class RotateLinksCommand(Struct, frozen=True, kw_only=True):
+    """Make every link of the repository's comments invalid, and write new ones."""
+
+    verb: ClassVar = CommandVerb.ROTATE_LINKS
+
+    text: str
+
+
 class HelpCommand(Struct, frozen=True, kw_only=True):
     """List the commands."""
 
@@ -138,7 +147,15 @@ class ParseError(Struct, frozen=True, kw_only=True):
 
 CaseCommand = RunCommand | RerunCommand | CancelCommand | AcknowledgeCommand
 
-Command = CaseCommand | StatusCommand | PlanCommand | BaselineCommand | ApproveCommand | HelpCommand
+Command = (
+    CaseCommand
+    | StatusCommand
+    | PlanCommand
+    | BaselineCommand
+    | ApproveCommand
+    | RotateLinksCommand
+    | HelpCommand
+)
 
 VERBS = tuple(CommandVerb)
 
@@ -237,6 +254,7 @@ _SYNONYMS = {
     "acknowledge": "ack",
     "base": "baseline",
     "commands": "help",
+    "rotate": "rotate-links",
     "cost": "plan",
     "ok": "approve",
     "ok-to-test": "approve",
@@ -336,6 +354,13 @@ def _read_plan(text: str, words: list[str]) -> PlanCommand | ParseError:
     return PlanCommand(text=text)
 
 
+def _read_rotate_links(text: str, words: list[str]) -> RotateLinksCommand | ParseError:
+    if words:
+        why = "rotate-links takes no words after it."
+        return ParseError(text=text, why=why, nearest="/benchmark rotate-links")
+    return RotateLinksCommand(text=text)
+
+
 def _read_baseline(text: str, words: list[str]) -> BaselineCommand | ParseError:
     if not words:
         return BaselineCommand(text=text)
@@ -392,6 +417,7 @@ _READERS: Mapping[str, _VerbReader] = {
     "baseline": _read_baseline,
     "approve": _read_approve,
     "ack": _read_ack,
+    "rotate-links": _read_rotate_links,
     "help": _read_help,
 }
 

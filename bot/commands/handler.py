@@ -56,6 +56,11 @@ def rate_limit_message(login: str, opens: float) -> str:
 
 NO_CONFIGURATION = "Nothing can be run: the default branch has no valid .github/maxview.yml."
 
+LINKS_ROTATED = (
+    "Every earlier link in this repository's comments is dead, and so is the access that it gave. "
+    "Open pull requests get new links."
+)
+
 PULL_IS_CLOSED = "This pull request is closed: nothing is run for it, and nothing is kept."
 
 _SuiteCommand = grammar.CaseCommand | grammar.PlanCommand | grammar.BaselineCommand | grammar.ApproveCommand
@@ -124,6 +129,8 @@ def _decide_command(call: CommandCall) -> CommandResult:
             return CommandResult(result="The commands are listed below, under “Commands”.")
         case grammar.StatusCommand():
             return CommandResult(result="This comment was brought up to date.")
+        case grammar.RotateLinksCommand():
+            return _rotate_links(call)
         case _:
             return _decide_with_suite(call, command)
 
@@ -158,6 +165,13 @@ def _decide_for_cases(call: CommandCall, command: grammar.CaseCommand, suite: Su
             return acknowledge(call, command, resolved, suite)
         case _:
             assert_never(command)
+
+
+def _rotate_links(call: CommandCall) -> CommandResult:
+    allowed = call.context.permission
+    if isinstance(allowed, permission.Allowed) and allowed.is_admin:
+        return CommandResult(result=LINKS_ROTATED, rotates_links=True)
+    return refuse(f"Refused: {call.intent.author.login} has no admin permission, which rotate-links needs.")
 
 
 def _not_understood(error: grammar.ParseError) -> CommandResult:
@@ -375,6 +389,7 @@ def _effects_of(decided: DecidedCommands) -> CommandEffects:
         approvals=tuple(one.approval for one in results if one.approval),
         baselines=tuple(one.baseline for one in results if one.baseline),
         acknowledgements=tuple(accepted for one in results for accepted in one.acknowledgements),
+        rotates_links=any(one.rotates_links for one in results),
     )
 
 

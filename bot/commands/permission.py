@@ -15,7 +15,9 @@ class AuthorRights(Struct, frozen=True, kw_only=True):
 
 
 class Allowed(Struct, frozen=True, kw_only=True):
-    """The person may start runs."""
+    """The person may start runs; with `is_admin` also do what concerns the whole repository."""
+
+    is_admin: bool = False
 
 
 class Denied(Struct, frozen=True, kw_only=True):
@@ -38,7 +40,7 @@ def decide_permission(standing: AuthorRights, author: Person) -> PermissionDecis
             return Allowed()
         return Denied(why=f"{author.login} is a bot that trust.bots of the configuration does not list.")
     if standing.permission.may_write or standing.team:
-        return Allowed()
+        return Allowed(is_admin=standing.permission is Permission.ADMIN)
     permission = standing.permission
     has = "no permission" if permission is Permission.NONE else f"{permission} permission"
     return Denied(

@@ -17,6 +17,7 @@ class CommandVerb(StrEnum):
     BASELINE = "baseline"
     APPROVE = "approve"
     ACKNOWLEDGE = "ack"
+    ROTATE_LINKS = "rotate-links"
     HELP = "help"
 
 

@@ -661,6 +661,7 @@ def help_text(
 _COMMON_COMMANDS = (
     ("`/benchmark status`", "bring this comment up to date"),
     ('`/benchmark ack CASE reason="…"`', "accept a verdict, and say why: it stays, and asks for nothing"),
+    ("`/benchmark rotate-links`", "end every earlier link of this repository's comments (admins)"),
     ("`/benchmark help`", "this list"),
 )
 

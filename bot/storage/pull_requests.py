@@ -173,6 +173,15 @@ def enqueue(
     connection.execute(update(PULL_REQUEST).where(here).values(**values))
 
 
+def has_records(
+    connection: Connection, repository: str, number: int, records: Sequence[CommandRecord]
+) -> bool:
+    """Whether these commands were recorded already: their delivery was handled twice."""
+    row = find_pull(connection, repository, number)
+    known = {(one.origin, one.position) for one in row.commands} if row else set()
+    return all((one.origin, one.position) in known for one in records)
+
+
 def enqueue_by_branch(connection: Connection, *, repository: str, branch: str, sha: str, now: float) -> int:
     """Make the open pull requests of this head branch due now; how many. A fork's branch of the same name is
     another branch."""

@@ -16,7 +16,7 @@ from bot.domain.repository import Repository
 from bot.domain.run_request import Approval, Cancellation, RequestSource, RunRequest
 from bot.report.model import AcknowledgedState, Acknowledgement, RowState
 from bot.runs.run_status import TERMINAL_STATES
-from bot.storage import main_branch, pull_requests, runs
+from bot.storage import main_branch, pull_requests, repositories, runs
 from bot.storage.pull_requests import CommandRecord
 from bot.storage.sql import json_decoder, upsert
 from bot.storage.tables import ACKNOWLEDGEMENT, APPROVAL, RUN_REQUEST
@@ -144,6 +144,7 @@ class CommandEffects(Struct, frozen=True, kw_only=True):
     approvals: tuple[Approval, ...] = ()
     baselines: tuple[RunRequest, ...] = ()
     acknowledgements: tuple[Acknowledgement, ...] = ()
+    rotates_links: bool = False
 
 
 def apply_effects(
@@ -160,6 +161,8 @@ def apply_effects(
         main_branch.enqueue_main(
             connection, repository=repository.full_name, installation=repository.installation, now=now
         )
+    if effects.rotates_links and not pull_requests.has_records(connection, *here, effects.records):
+        repositories.rotate_links(connection, repository.full_name, now=now)
     for approval in effects.approvals:
         save_approval(connection, *here, approval)
     for one in effects.acknowledgements:

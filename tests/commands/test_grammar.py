@@ -15,6 +15,7 @@ from bot.commands.grammar import (
     ParseError,
     PlanCommand,
     RerunCommand,
+    RotateLinksCommand,
     RunCommand,
     Scope,
     StatusCommand,
@@ -47,6 +48,8 @@ def _words(command: Command | ParseError) -> tuple[str, ...]:
             return verb, said or ""
         case StatusCommand() | PlanCommand() | HelpCommand():
             return (verb,)
+        case RotateLinksCommand():
+            return ("rotate-links",)
         case ParseError():
             return "unclear:", command.nearest
 
@@ -168,7 +171,8 @@ def test_a_word_that_is_no_command_is_named() -> None:
     (command,) = read_commands("/benchmark xyzzy")
     assert isinstance(command, ParseError)
     assert command.why == (
-        "xyzzy is not a command: run, rerun, cancel, status, plan, baseline, approve, ack and help are."
+        "xyzzy is not a command: run, rerun, cancel, status, plan, baseline, approve, ack, "
+        "rotate-links and help are."
     )
 
 

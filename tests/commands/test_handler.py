@@ -4,13 +4,15 @@ import asyncio
 
 import pytest
 
+from bot.commands.handler import LINKS_ROTATED
 from bot.commands.permission_lookup import CACHE_SECONDS
 from bot.domain.case_key import CaseKey
 from bot.domain.command import CommentOrigin
 from bot.domain.repository import Permission, Person, Repository
-from bot.storage import pull_requests, requests
+from bot.storage import pull_requests, repositories, requests
 from bot.storage.database import Database, DatabaseUnavailable
 from bot.storage.rate_limit import MAX_COMMANDS, WINDOW_SECONDS
+from bot.storage.repositories import RepositoryRow
 from bot.webhooks.events import LabelChange
 from bot.worker.pull_decisions import current_approval
 from tests.commands.pull_with_people import PullWithPeople, person
@@ -452,3 +454,27 @@ def test_what_cannot_be_carried_out_is_told(database: Database) -> None:
 
     assert ["eyes", "confused"] == _reactions(people, comment)
     assert people.records()[0].result.startswith("Not carried out: GitHub answered 403 to GET")
+
+
+def test_an_admin_rotates_the_links(people: PullWithPeople) -> None:
+    """Once for each command, whatever is delivered twice; others are refused, with what is needed."""
+    row = RepositoryRow(
+        full_name="acme/maxtext", installation=1, default_branch="main", private=True, active=True, id=5
+    )
+    people.database.write_now(repositories.save_repository, row)
+
+    def epoch() -> int:
+        return people.database.write_now(repositories.link_epoch, 5) or 0
+
+    begun = epoch()
+    for who in ("bob", "eve"):
+        people.say("/benchmark rotate-links", who)
+    assert begun == epoch()
+    assert "bob has no admin permission, which rotate-links needs." in people.records()[0].result
+    told = people.told("/benchmark rotate-links", "alice", 500)
+    for _ in range(2):
+        asyncio.run(people.handler.handle_command(told))
+    assert begun + 1 == epoch()
+    assert LINKS_ROTATED == people.records()[-1].result
+    people.say("/benchmark rotate-links", "alice")
+    assert begun + 2 == epoch()

@@ -9,5 +9,6 @@ USAGE = (
     "/benchmark baseline [REF]",
     "/benchmark approve SHA",
     '/benchmark ack CASE [VARIANT] reason="…"',
+    "/benchmark rotate-links",
     "/benchmark help",
 )
