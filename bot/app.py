@@ -62,7 +62,7 @@ from bot.storage.tables import (
 from bot.templating import Renderer
 from bot.web.auth.keys import LinkKey
 from bot.web.former_names import FormerNames
-from bot.web.metrics import metrics_registry
+from bot.web.metrics import MetricsAccess, metrics_registry, serve_metrics
 from bot.web.site import Frontend, WebDeps, build_frontend, build_pages, build_site
 from bot.web.throttle import ReaderThrottle, ThrottleMiddleware, limit_threads
 from bot.webhooks.receiver import DeliveryRecorder, WebhookReceiver
@@ -283,6 +283,7 @@ def _assemble(parts: AppParts, pages: PageProcess | None) -> Starlette:
         if pages is not None:
             tasks.append(asyncio.create_task(pages.run_forever()))
         LOG.info("listening", extra={"url": parts.settings.public_url})
+        _log_metrics(parts.settings, metrics)
         yield
         for task in tasks:
             task.cancel()
@@ -295,14 +296,23 @@ def _assemble(parts: AppParts, pages: PageProcess | None) -> Starlette:
         await parts.web.sign_in.aclose()
         await parts.github.aclose()
         parts.database.close()
+        if end_metrics is not None:
+            await asyncio.to_thread(end_metrics)
 
     names = FormerNames(database=parts.database, now=time.time)
+    registry = metrics_registry(parts.database)
+    address = parts.settings.metrics_address
+    end_metrics = serve_metrics(registry, address) if address else None
+    metrics = MetricsAccess(
+        local=address is None and parts.settings.is_local, token=parts.settings.metrics_token
+    )
     return build_site(
         receiver=receiver,
         pages=pages or build_pages(parts.web.front, names),
         checks={"database": parts.database.check, "artifacts": parts.artifacts.check},
         schema=json_schema,
-        registry=metrics_registry(parts.database),
+        registry=registry,
+        metrics_access=metrics,
         lifespan=lifespan,
     )
 
@@ -313,6 +323,11 @@ async def _print_wanted_policy(parts: AppParts) -> None:
     for entry in wanted.entries:
         advice = "to grant %s what it asks for, add to repositories: in POLICY: %s"
         LOG.warning(advice, entry.match, entry_line(entry))
+def _log_metrics(settings: Settings, metrics: MetricsAccess) -> None:
+    if settings.metrics_address is not None:
+        LOG.info("/metrics is served on its own address", extra={"address": settings.metrics_address})
+    elif not (metrics.local or metrics.token):
+        LOG.warning("/metrics is not served: set METRICS_ADDRESS or METRICS_TOKEN")
 
 
 def _worker(parts: AppParts, wake: Callable[[], None]) -> Worker:

@@ -25,6 +25,11 @@ from bot.errors import UserError
 
 GITHUB_API = "https://api.github.com"
 
+RETENTION_LIMITS = (1.0, 3_650.0)
+
+MIN_SECRET_LENGTH = 16
+"""Of a token that a person makes: shorter ones are guessed."""
+
 POLL_LIMITS = (0.1, 86_400.0)
 """Seconds: more often is never needed, and less than once a day is as good as never."""
 
@@ -91,10 +96,19 @@ class Settings:
     secret_files: tuple[Path, ...] = ()
     pulls_only: bool = False
     link_keys: bool = True
+    metrics_address: tuple[str, int] | None = None
+    metrics_token: str = field(default="", repr=False)
+    retention_days: float = 30.0
     xpk_command: tuple[str, ...] = ("xpk",)
     job_limits: JobLimits = field(default_factory=default_limits)
     job_view: SandboxView = DEFAULT_VIEW
     trusted_proxies: tuple[str, ...] = ()
+
+    @property
+    def is_local(self) -> bool:
+        """Whether nobody but this machine can reach the server."""
+        hosts = {self.host, urlsplit(self.public_url).hostname or ""}
+        return hosts <= {"127.0.0.1", "::1", "localhost"}
 
 
 class Setting(Struct, frozen=True, kw_only=True):
@@ -169,6 +183,20 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(name="DATA_DIR", meaning="a folder that survives restarts", default=".data"),
     Setting(name="LOG_FORMAT", meaning="text or json", default="text"),
     Setting(
+        name="METRICS_ADDRESS",
+        meaning="HOST:PORT on which /metrics is served, apart from the pages",
+        default="with the pages, if nobody else can reach them",
+    ),
+    Setting(
+        name="METRICS_TOKEN",
+        meaning="a secret: with Authorization: Bearer of it, /metrics is served with the pages",
+    ),
+    Setting(
+        name="RETENTION",
+        meaning="days after which everything of a repository is removed that the App was uninstalled on",
+        default="30",
+    ),
+    Setting(
         name="POLL_SECONDS",
         meaning="how often an unfinished pull request is looked at without a webhook",
         default="60",
@@ -231,6 +259,20 @@ class _SettingsReader:
         if value not in {"", "on", "off"}:
             self.problems.append(f"{name} is {value!r}: give on or off")
         return default if not value else value == "on"
+
+    def secret(self, name: str) -> str:
+        value = self.text(name)
+        if value and len(value) < MIN_SECRET_LENGTH:
+            self.problems.append(f"{name} is too short: give {MIN_SECRET_LENGTH} characters or more")
+        return value
+
+    def address(self, name: str) -> tuple[str, int] | None:
+        value = self.text(name)
+        host, _, port = value.rpartition(":")
+        if value and not (host and port.isdecimal() and 0 < int(port) < 65_536):
+            self.problems.append(f"{name} is {value!r}: give HOST:PORT")
+            return None
+        return (host.strip("[]"), int(port)) if value else None
 
     def required(self, name: str) -> str:
         value = self.text(name)
@@ -420,6 +462,9 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         job_limits=reader.job_limits(),
         job_view=reader.job_view(_own_paths(data_dir, database_url, artifacts_url, key_files)),
         trusted_proxies=reader.networks("TRUSTED_PROXIES"),
+        metrics_address=reader.address("METRICS_ADDRESS"),
+        metrics_token=reader.secret("METRICS_TOKEN"),
+        retention_days=reader.number("RETENTION", float, RETENTION_LIMITS, "a number of days from 1 to 3650"),
         link_keys=reader.switch("LINK_KEYS", default=True),
         poll_seconds=reader.number("POLL_SECONDS", float, POLL_LIMITS, "a number of seconds above 0"),
     )

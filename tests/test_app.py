@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import hmac
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -16,6 +17,7 @@ from bot.errors import InternalError, UserError
 from bot.settings import read_settings
 from bot.storage.database import DatabaseUnavailable
 from tests.peers.keys import private_key
+from tests.peers.loopback import free_port
 
 SECRET = "a secret of these tests"
 
@@ -150,3 +152,61 @@ def test_without_its_database_it_does_not_start(tmp_path: Path, more: dict[str, 
     with pytest.raises((DatabaseUnavailable, UserError, InternalError)) as caught:
         make_app(read_settings(_environ(tmp_path, **more)))
     assert len(str(caught.value).splitlines()) == 1
+
+
+@contextmanager
+def _running(folder: Path, **settings: str) -> Iterator[tuple[asyncio.Runner, httpx.AsyncClient]]:
+    app = make_app(read_settings(_environ(folder, **settings)))
+    transport, life = httpx.ASGITransport(app), app.router.lifespan_context(app)
+    with asyncio.Runner() as runner:
+        runner.run(life.__aenter__())
+        yield runner, httpx.AsyncClient(transport=transport, base_url="http://maxview.test")
+        runner.run(life.__aexit__(None, None, None))
+
+
+PUBLIC_SITE = {"PUBLIC_URL": "https://maxview.example"}
+
+TOKEN = "a token of the operator"
+
+
+def _metrics(folder: Path, settings: dict[str, str], **headers: str) -> int:
+    with _running(folder, **settings) as (runner, client):
+        return runner.run(client.get("/metrics", headers=headers)).status_code
+
+
+def test_metrics_are_not_for_the_public(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A server that others can reach serves them to who has its token alone, and says if it serves none."""
+    with caplog.at_level("WARNING"):
+        assert 404 == _metrics(tmp_path, PUBLIC_SITE)
+    assert "/metrics is not served: set METRICS_ADDRESS or METRICS_TOKEN" in caplog.messages
+    assert 404 == _metrics(tmp_path, {"HOST": "0.0.0.0", "PUBLIC_URL": "http://127.0.0.1"})  # noqa: S104
+    assert 404 == _metrics(tmp_path, {}, **{"x-forwarded-for": "127.0.0.1"})
+    secured = {**PUBLIC_SITE, "METRICS_TOKEN": TOKEN}
+    assert [404, 404, 200] == [
+        _metrics(tmp_path, secured, **({"authorization": given} if given else {}))
+        for given in ("", f"Bearer {TOKEN}x", f"Bearer {TOKEN}")
+    ]
+
+
+def test_metrics_have_an_address_of_their_own(tmp_path: Path) -> None:
+    """There, and beside the pages no more; a second server says in one line that it is taken."""
+    port = free_port()
+    settings = {"METRICS_ADDRESS": f"127.0.0.1:{port}"}
+    with _running(tmp_path, **settings) as (runner, client):
+        with httpx.Client(verify=False) as outside:  # noqa: S501 - nothing here is encrypted
+            assert "maxview_database_up 1.0" in outside.get(f"http://127.0.0.1:{port}/metrics").text
+        assert 404 == runner.run(client.get("/metrics")).status_code
+        with pytest.raises(UserError, match="METRICS_ADDRESS"):
+            make_app(read_settings(_environ(tmp_path / "other", **settings)))
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"http://127.0.0.1:{port}/metrics")
+
+
+def test_no_answer_is_listed_or_hands_its_address_on(client: Client) -> None:
+    """Also those that are no pages."""
+    for path in ("/healthz", "/readyz", "/metrics", "/schema/maxview.json", "/webhook", "/", "/none"):
+        headers = client.get(path).headers
+        assert ("noindex, nofollow", "no-referrer") == (
+            headers["x-robots-tag"],
+            headers["referrer-policy"],
+        ), path

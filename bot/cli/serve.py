@@ -112,7 +112,7 @@ def server_config(settings: Settings, application: "Callable[..., Awaitable[None
 
 def encode_for_pages(settings: Settings) -> bytes:
     """The settings as the process of the pages reads them, without the App's private key."""
-    return msgspec.json.encode(replace(settings, private_key=""), enc_hook=str)
+    return msgspec.json.encode(replace(settings, private_key="", metrics_token=""), enc_hook=str)
 
 
 def _other_variables() -> dict[str, str]:

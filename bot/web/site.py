@@ -12,19 +12,21 @@ from functools import cache, partial
 
 import msgspec
 from msgspec import Struct
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, generate_latest
+from prometheus_client import CollectorRegistry, Counter
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bot.artifacts.store import ArtifactStore
 from bot.errors import InternalError, UserError
 from bot.storage.database import Database
 from bot.web.addresses import GITHUB_URL
 from bot.web.answers import JSON
+from bot.web.answers import UNLISTED_HEADERS
 from bot.web.auth.access import AccessRules
 from bot.web.auth.keys import CookieSeal, LinkKey
 from bot.web.auth.links import LinkAccess
@@ -33,8 +35,9 @@ from bot.web.auth.sessions import AuthCookies, Sessions
 from bot.web.auth.sign_in import IdentityProvider, SignIn, sign_in_routes
 from bot.web.auth.visitor import PermissionCache, PermissionSource
 from bot.web.former_names import FormerNameRedirect, FormerNames
-from bot.web.layout import Render, WebContext, error_answer
+from bot.web.layout import NOT_FOUND, Render, WebContext, error_answer
 from bot.web.log_viewer.source import Logs
+from bot.web.metrics import MetricsAccess, metrics_answer
 from bot.web.routes import api_routes, page_routes
 from bot.web.shared_work import SharedWork
 from bot.webhooks.receiver import WebhookReceiver
@@ -156,6 +159,7 @@ def build_site(
     schema: Callable[[], dict[str, object]],
     registry: CollectorRegistry,
     lifespan: Lifespan,
+    metrics_access: MetricsAccess,
 ) -> Starlette:
     """The whole application; `pages` answer every other address. A check of `/readyz` raises if its part is
     down."""
@@ -169,9 +173,10 @@ def build_site(
         answers.labels(status=str(answer.status)).inc()
         return JSONResponse(dict(answer.body), status_code=answer.status, headers=dict(answer.headers))
 
-    async def metrics(_request: Request) -> Response:
-        text = await asyncio.to_thread(generate_latest, registry)
-        return Response(text, headers={"content-type": CONTENT_TYPE_LATEST})
+    async def metrics(request: Request) -> Response:
+        if not metrics_access.allows(request):
+            return JSONResponse({"error": f"{NOT_FOUND}."}, status_code=404)
+        return await metrics_answer(registry)
 
     readiness = SharedWork(partial(_run_checks, checks))
     published = cache(lambda: msgspec.json.encode(schema()))
@@ -184,6 +189,7 @@ def build_site(
         return Response(await asyncio.to_thread(published), media_type=JSON)
 
     site = Starlette(
+        middleware=[Middleware(UnlistedAnswers)],
         routes=[
             Route("/webhook", webhook, methods=["POST"]),
             Route("/webhook", _webhook_needs_post),
@@ -197,6 +203,25 @@ def build_site(
     site.router.redirect_slashes = False
     site.router.default = pages
     return site
+
+
+class UnlistedAnswers:
+    """ASGI middleware: no answer is found by a search engine, nor hands its address on."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, and its answer with these headers."""
+
+        async def sender(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in UNLISTED_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, sender)
 
 
 def _webhook_needs_post(_request: Request) -> Response:

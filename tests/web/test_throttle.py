@@ -345,7 +345,7 @@ def test_a_fault_is_passed_on() -> None:
 
 
 class _Nobody:
-    async def may_read(self, token: str, repository: str) -> bool:
+    async def may_read(self, token: str, repository: str, number: int | None) -> bool:
         """Nobody reads anything."""
         raise NotImplementedError((token, repository))
 
