@@ -309,9 +309,14 @@ PAGES = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_page_is_there(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """Lists, reports of pull requests and branches, histories, comparisons, runs: as pages and as JSON."""
+    """Lists, reports of pull requests and branches, histories, comparisons, runs: as pages and as JSON, once
+    GitHub has said that the repository is public."""
     with _upgraded(kind, tmp_path, request) as database:
-        site = SiteUnderTest(folder=tmp_path, database=database, now=LATER)
+        site = SiteUnderTest(folder=tmp_path, database=database, now=LATER, numbers=(92, 91))
+        known = database.write_now(repositories.find_repository, NAME)
+        assert known is not None
+        assert 404 == site.get(f"/{NAME}").status_code
+        database.write_now(repositories.confirm_repository, known, closings=None, now=LATER)
         for path, named in PAGES.items():
             page = site.get(path)
             assert (path, 200) == (path, page.status_code)

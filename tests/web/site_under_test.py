@@ -55,7 +55,7 @@ class _Members:
 
 @dataclass
 class SiteUnderTest:
-    """The site; `folder` holds its logs."""
+    """The site; `folder` holds its logs, `numbers` are GitHub's of its public and private repository."""
 
     folder: Path
     database: Database
@@ -63,6 +63,7 @@ class SiteUnderTest:
     identity_provider: IdentityProvider | None = None
     url: str = URL
     github_url: str = GITHUB_URL
+    numbers: tuple[int, int] = (2, 1)
     app: Starlette = field(init=False)
 
     def __post_init__(self) -> None:
@@ -92,8 +93,8 @@ class SiteUnderTest:
             ],
             exception_handlers={Exception: internal_error_handler(frontend.auth)},
         )
-        for name, private, number in ((PUBLIC, False, 2), (PRIVATE, True, 1)):
-            self.add_repository(name, private=private, number=number)
+        self.add_repository(PUBLIC, private=False, number=self.numbers[0])
+        self.add_repository(PRIVATE, private=True, number=self.numbers[1])
 
     def add_repository(
         self, name: str, *, private: bool, active: bool = True, number: int | None = None
