@@ -323,6 +323,8 @@ async def _print_wanted_policy(parts: AppParts) -> None:
     for entry in wanted.entries:
         advice = "to grant %s what it asks for, add to repositories: in POLICY: %s"
         LOG.warning(advice, entry.match, entry_line(entry))
+
+
 def _log_metrics(settings: Settings, metrics: MetricsAccess) -> None:
     if settings.metrics_address is not None:
         LOG.info("/metrics is served on its own address", extra={"address": settings.metrics_address})

@@ -309,6 +309,8 @@ def test_no_job_is_shown_what_is_the_servers(tmp_path: Path) -> None:
     for path in (tmp_path / "data" / "x", tmp_path / "key.pem", tmp_path / "tools" / ".." / "data"):
         assert "belongs to the server itself" in _problem(**{**environ, "JOB_PATHS": str(path)})
     assert "does not exist" in _problem(**{**environ, "JOB_PATHS": "tools"})
+
+
 @pytest.mark.parametrize(
     ("changed", "wanted"),
     [

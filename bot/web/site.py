@@ -25,8 +25,7 @@ from bot.artifacts.store import ArtifactStore
 from bot.errors import InternalError, UserError
 from bot.storage.database import Database
 from bot.web.addresses import GITHUB_URL
-from bot.web.answers import JSON
-from bot.web.answers import UNLISTED_HEADERS
+from bot.web.answers import JSON, UNLISTED_HEADERS
 from bot.web.auth.access import AccessRules
 from bot.web.auth.keys import CookieSeal, LinkKey
 from bot.web.auth.links import LinkAccess
