@@ -248,12 +248,6 @@ def mark_uninstalled(connection: Connection, full_name: str, *, now: float) -> N
     connection.execute(update(REPOSITORY).where(here).values(uninstalled_at=now))
 
 
-def uninstalled_since(connection: Connection, before: float) -> tuple[str, ...]:
-    """The repositories that are uninstalled since before then (Unix seconds)."""
-    rows = connection.execute(select(REPOSITORY.c.full_name).where(REPOSITORY.c.uninstalled_at < before))
-    return tuple(rows.scalars())
-
-
 def reactivate_pulls(connection: Connection, *, repository: str, installation: int, now: float) -> None:
     """Make the open pull requests of a repository that works again due, for this installation."""
     connection.execute(
