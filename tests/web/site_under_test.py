@@ -108,7 +108,8 @@ class SiteUnderTest:
             active=active,
             id=number or 1000 + len(self.database.write_now(repositories.list_repositories)),
         )
-        self.database.write_now(repositories.confirm_repository, row, closings=None, now=self.now)
+        closings = self.database.write_now(repositories.closings).get(row.id or 0)
+        self.database.write_now(repositories.confirm_repository, row, closings=closings, now=self.now)
 
     def key(self, repository: str = PRIVATE, number: int = 4270) -> str:
         """A link key of a pull request, as its comment has it now."""

@@ -275,10 +275,9 @@ def test_a_log_outlives_the_place_where_it_was_found(site: SiteUnderTest) -> Non
 def test_a_public_page_opens_the_redacted_form_alone(
     site: SiteUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The text itself is not even read for a stranger; with the key it is what one sees."""
+    """The text itself is not even read for a stranger; a member sees it."""
     for name, repository in (("r", PUBLIC), ("p", PRIVATE)):
         site.add_run(name, f"start\n{SECRET}\nend\n".encode(), repository=repository, measured=read(FAILED))
-    key = KEY.key(PRIVATE)
     paths = ("log", "log/raw", "log?from=2", "log/search?q=password", "log/search?q=pass.*&regex=yes")
     for path in paths:
         site.get(f"/runs/r/{path}")
@@ -295,15 +294,14 @@ def test_a_public_page_opens_the_redacted_form_alone(
     assert opened
     assert all(".redacted-" in name for name in opened)
     for path in paths:
-        address = f"/runs/p/{path}{'&' if '?' in path else '?'}key={key}"
-        assert "hunter2" in site.get(address).text
+        assert "hunter2" in site.get(f"/runs/p/{path}", authorization=MEMBER).text
 
 
 def test_a_repository_that_becomes_public_shows_nothing_unredacted(site: SiteUnderTest) -> None:
     """Its logs were stored as they are; the redacted form is made before the first stranger reads."""
     site.add_run("p", f"start\n{SECRET}\n".encode(), repository=PRIVATE)
-    assert "hunter2" in site.get(f"/runs/p/log?key={KEY.key(PRIVATE)}").text
-    site.add_repository(PRIVATE, private=False)
+    assert "hunter2" in site.get("/runs/p/log", authorization=MEMBER).text
+    site.add_repository(PRIVATE, private=False, number=site.numbers[1])
     text = ParsedPage(site.get("/runs/p/log").text).text
     assert (True, False) == ("password=[secret]" in text, "hunter2" in text)
 
