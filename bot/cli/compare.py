@@ -26,9 +26,10 @@ from bot.report.explain import (
     comparison_markdown,
     comparison_view,
 )
-from bot.verdict.comparability import conditions_text, deduplicate_runs, find_caveats
+from bot.verdict.comparability import conditions_text, deduplicate_runs, find_caveats, is_same_evidence
 from bot.verdict.compare import compare
 from bot.verdict.judgement import CaveatWeight, Comparison, MeasuredRun
+from bot.verdict.loss.curve import loss_trace
 from bot.verdict.noise import PastRun
 from bot.verdict.timing import first_mark
 
@@ -64,6 +65,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="earlier runs of main, BASE's among them or not; may be given again",
     )
     parser.add_argument(
+        "--cases",
+        type=_positive,
+        default=1,
+        metavar="N",
+        help="how many cases are compared in all, as in a report: each then needs more evidence (default 1)",
+    )
+    parser.add_argument(
         "--format", choices=OUTPUT_FORMATS, default="text", help="text (default), markdown, json, html"
     )
     parser.add_argument(
@@ -79,10 +87,15 @@ def main(args: argparse.Namespace) -> int:
     if args.base == args.head == "-":
         raise UserError("BASE and HEAD cannot both be standard input")
     base, head = read_side(args.base), read_side(args.head)
+    if again := next(((one, two) for one in base for two in head if is_same_evidence(one, two)), None):
+        raise UserError(
+            f"{again[0].log.source} and {again[1].log.source} hold the same run: a log against itself shows "
+            "nothing; compare the logs of two runs"
+        )
     past, notes = earlier_runs(args.history, base)
     for note in notes:
         print(printable(f"maxview: {note}"), file=sys.stderr)
-    comparison = compare(base, head, history=past)
+    comparison = compare(base, head, history=past, comparable_cases=args.cases)
     if not args.explain:
         comparison = replace(comparison, explanation=None)
     red = args.fail_on_regression and comparison.verdict in RED_VERDICTS
@@ -94,6 +107,13 @@ def main(args: argparse.Namespace) -> int:
             raise
         forget_stdout()
     return 1 if red else 0
+
+
+def _positive(text: str) -> int:
+    """A whole number of at least one, from the command line."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of cases")
+    return int(text)
 
 
 def read_side(text: str) -> tuple[MeasuredRun, ...]:
@@ -201,7 +221,12 @@ def _start_time(run: MeasuredRun) -> float | None:
 
 def _past_run(run: MeasuredRun, seconds: float) -> PastRun:
     loop = run.measurements.loop
-    return PastRun(seconds=seconds, started=_start_time(run), loop=loop.seconds if loop else None)
+    return PastRun(
+        seconds=seconds,
+        started=_start_time(run),
+        loop=loop.seconds if loop else None,
+        losses=loss_trace(run.log, run.log.environment.commit),
+    )
 
 
 def _oldest_first(runs: Sequence[PastRun]) -> tuple[PastRun, ...]:

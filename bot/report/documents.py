@@ -431,6 +431,10 @@ def _loss(loss: LossDecision) -> LossResponse:
         allowed_relative=json_number(loss.allowed_relative, 8),
         compared_steps=loss.compared_steps,
         digits=loss.digits,
+        repeat=loss.repeat,
+        shift=json_number(loss.shift, 8),
+        shift_allowed=json_number(loss.shift_allowed, 8),
+        shift_steps=loss.shift_steps,
         reason=loss.reason,
     )
 

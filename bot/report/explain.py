@@ -477,7 +477,16 @@ def _tolerance_lines(loss: LossDecision) -> list[str]:
         return []
     worst = f"largest difference {_three_digits(100 * loss.max_relative)} % at step {loss.worst_step}"
     allowed = loss.allowed_relative
-    return [worst if allowed is None else f"{worst}, where {_three_digits(100 * allowed)} % is tolerated"]
+    lines = [worst if allowed is None else f"{worst}, where {_three_digits(100 * allowed)} % is tolerated"]
+    if loss.shift is not None:
+        mean = f"mean difference of the last {loss.shift_steps} steps {100 * loss.shift:+.3g} %"
+        width = loss.shift_allowed
+        lines.append(
+            mean
+            if width is None
+            else f"{mean}, where equal runs differ by up to {_three_digits(100 * width)} %"
+        )
+    return lines
 
 
 DIGITS_MATTER = 1e-4

@@ -21,6 +21,7 @@ from bot.verdict.judgement import (
     Explanation,
     ImplausibleReason,
     LoopPhase,
+    LossRepeat,
     LossVerdict,
     NoiseSource,
     SecondsDialect,
@@ -266,6 +267,14 @@ class LossResponse(Struct, frozen=True, kw_only=True):
     allowed_relative: float | None
     compared_steps: int
     digits: str
+    repeat: Annotated[
+        LossRepeat | None, Meta(description="Whether equal runs of this case print equal losses.")
+    ]
+    shift: Annotated[
+        float | None, Meta(description="Mean relative difference of the last `shift_steps` steps.")
+    ]
+    shift_allowed: Annotated[float | None, Meta(description="How far equal runs move that mean.")]
+    shift_steps: int
     reason: str
 
 

@@ -747,24 +747,76 @@ def _progress_text(log: RunLog) -> str:
     return f"after step {last}" if expected is None else f"after step {last} of {expected} steps"
 
 
+MIN_TELLING_STEPS = 5
+"""Step lines without timestamps that must agree in every digit before two logs count as one: two runs whose
+lines hold three digits may agree on fewer by chance."""
+
+
 def deduplicate_runs(
     runs: Sequence[MeasuredRun],
 ) -> tuple[tuple[MeasuredRun, ...], tuple[tuple[int, int], ...]]:
     """Return the runs without repetitions, and the places `(first, again)` of those left out."""
-    if len(runs) < 2:  # the usual case; long logs make long texts
-        return tuple(runs), ()
-    first: dict[str, int] = {}
+    kept: list[int] = []
     again: list[tuple[int, int]] = []
     for place, run in enumerate(runs):
-        earlier = first.setdefault(_printed_content(run.log), place)
-        if earlier != place:
+        earlier = next((first for first in kept if is_same_evidence(runs[first], run)), None)
+        if earlier is None:
+            kept.append(place)
+        else:
             again.append((earlier, place))
-    return tuple(runs[place] for place in first.values()), tuple(again)
+    return tuple(runs[place] for place in kept), tuple(again)
 
 
-def _printed_content(log: RunLog) -> str:
-    """Return what a run printed: its step lines, or all facts where there are none. As text, because NaN does
-    not equal itself."""
-    if log.steps:
-        return repr([replace(step, offset=0) for step in log.steps])
-    return repr(replace(log, source="", run=1))
+def is_same_evidence(one: MeasuredRun, other: MeasuredRun) -> bool:
+    """Tell whether two logs tell of one run: every digit that they printed agrees, and enough was printed.
+
+    A run without step lines says too little: two crashes may read the same.
+    """
+    first, second = one.log.steps, other.log.steps
+    if first is second:
+        return bool(first)
+    if not first or len(first) != len(second) or _ends(first) != _ends(second):
+        return False
+    if all(step.time is None for step in first) and len(first) < MIN_TELLING_STEPS:
+        return False
+    return _printed_content(first) == _printed_content(second)
+
+
+def find_copies(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]) -> tuple[Caveat, ...]:
+    """Note a run of head that is also base's, and copies within a side: the same evidence twice is none."""
+    both = next(((one, other) for one in base for other in head if is_same_evidence(one, other)), None)
+    found = []
+    if both is not None:
+        found.append(
+            Caveat(
+                kind=CaveatKind.PROVENANCE,
+                field="log",
+                base=both[0].log.source,
+                head=both[1].log.source,
+                weight=CaveatWeight.NOT_COMPARABLE,
+                text="base and head are one log: every digit of their step lines agrees; "
+                "compare the logs of two runs",
+            )
+        )
+    copies = [len(side) - len(deduplicate_runs(side)[0]) for side in (base, head)]
+    if any(copies):
+        found.append(
+            Caveat(
+                kind=CaveatKind.PROVENANCE,
+                field="copies",
+                base=str(copies[0]),
+                head=str(copies[1]),
+                text=f"copies of a log count once: {copies[0]} on base, {copies[1]} on head",
+            )
+        )
+    return tuple(found)
+
+
+def _ends(steps: Sequence[Step]) -> tuple[object, ...]:
+    """Return what tells most runs apart at once."""
+    return tuple((step.step, step.time, step.seconds, repr(step.loss)) for step in (steps[0], steps[-1]))
+
+
+def _printed_content(steps: Sequence[Step]) -> str:
+    """Return what the step lines print, as text, because NaN does not equal itself."""
+    return repr([replace(step, offset=0) for step in steps])

@@ -17,9 +17,11 @@ from bot.verdict.comparability import (
     Provenance,
     SideOutcome,
     check_provenance,
+    deduplicate_runs,
     describe_outcome,
     file_damage,
     find_caveats,
+    find_copies,
     killed_without_error,
     side_outcome,
     summarize_caveats,
@@ -33,6 +35,8 @@ from bot.verdict.judgement import (
     Comparison,
     Direction,
     LossDecision,
+    LossRepeat,
+    LossTrace,
     LossVerdict,
     Margins,
     MeasuredRun,
@@ -85,6 +89,8 @@ def compare(
     judgements of this head, from 1; `prior` is what other cases of the device say of the noise.
     Without `explained`, a list of many cases takes half the time.
     """
+    copies = find_copies(base, head)
+    base, head = deduplicate_runs(base)[0], deduplicate_runs(head)[0]
     base_side, head_side = side_outcome("base", base), side_outcome("head", head)
     past = past_runs(history)
     working = decide_timing(
@@ -98,7 +104,9 @@ def compare(
         prior=prior,
     )
     provenance = check_provenance(base, head, base_commit, head_commit, across=across)
-    found = _judge_sides(base_side, head_side, working.decision, provenance)
+    provenance = replace(provenance, caveats=(*copies, *provenance.caveats))
+    losses = [run.losses for run in past if run.losses is not None]
+    found = _judge_sides(base_side, head_side, working.decision, provenance, losses)
     if not explained:
         return found
     return replace(found, explanation=explain(base_side, head_side, past, working, found))
@@ -119,11 +127,15 @@ def _common_family(runs: Sequence[MeasuredRun]) -> DeviceFamily | None:
 
 
 def _judge_sides(
-    base: SideOutcome, head: SideOutcome, timing: TimingDecision, provenance: Provenance
+    base: SideOutcome,
+    head: SideOutcome,
+    timing: TimingDecision,
+    provenance: Provenance,
+    main_losses: Sequence[LossTrace],
 ) -> Comparison:
     """Weigh outcomes, comparability, loss and timing against each other."""
     caveats = (*_outcome_caveats(base, head), *_usable_caveats(base, head), *provenance.caveats)
-    loss = compare_loss([run.log for run in base.usable], [run.log for run in head.usable])
+    loss = compare_loss([run.log for run in base.usable], [run.log for run in head.usable], main_losses)
     timing = _never_flag_one_commit(timing, provenance)
     judged = case_verdict(base, head, caveats, loss, timing)
     timing = _withhold_timing(timing, judged)
@@ -282,13 +294,18 @@ def _loss_verdict(loss: LossDecision) -> CaseVerdict | None:
     if loss.verdict not in LOSS_CHANGED:
         return None
     size = "" if loss.max_relative is None else f" (by up to {100 * loss.max_relative:.2g} %)"
+    cause = "equal runs of it differ" if loss.repeat is LossRepeat.VARIES else "rounding explains"
     match loss.verdict:
         case LossVerdict.DIFFERENT_START:
             text = f"the loss starts differently{size}: initialisation, data, seed or number format changed"
-        case LossVerdict.DRIFTED:
+        case LossVerdict.DRIFTED if loss.shift is not None:
+            way = "lower" if loss.shift < 0 else "higher"
             text = (
-                f"the loss drifts from step {loss.first_outside_step} on{size}, more than rounding explains"
+                f"the loss of the last {loss.shift_steps} steps is {100 * abs(loss.shift):.2g} % {way} on "
+                f"average, more than {cause}"
             )
+        case LossVerdict.DRIFTED:
+            text = f"the loss drifts from step {loss.first_outside_step} on{size}, more than {cause}"
         case _:
             text = f"the loss diverged from step {loss.first_outside_step} on{size}"
     return CaseVerdict(verdict=Verdict.DIVERGED, reason=text)

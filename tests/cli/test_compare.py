@@ -27,11 +27,37 @@ def test_the_verdict_comes_first_with_its_number(maxview: Maxview, good: Path, s
 
 
 def test_a_red_verdict_exits_1_only_where_that_was_asked_for(
-    maxview: Maxview, good: Path, slow: Path
+    maxview: Maxview, good: Path, slow: Path, tmp_path: Path
 ) -> None:
     """A gate can be built on it."""
+    again = tmp_path / "again.log"
+    again.write_text(maxtext_log(steps=20, seed=77), encoding="utf-8")
     assert maxview("compare", good, slow, "--fail-on-regression").status == 1
-    assert maxview("compare", good, good, "--fail-on-regression").status == 0
+    assert maxview("compare", good, again, "--fail-on-regression").status == 0
+
+
+def test_a_log_against_itself_is_refused(maxview: Maxview, good: Path, tmp_path: Path) -> None:
+    """Also as a copy, packed or among others: it would be green and show nothing."""
+    copy, other = tmp_path / "copy.log.gz", tmp_path / "other.log"
+    copy.write_bytes(gzip.compress(good.read_bytes()))
+    other.write_text(maxtext_log(steps=12, seed=78), encoding="utf-8")
+    for head in (str(good), str(copy), f"{other},{copy}"):
+        result = maxview("compare", good, head)
+        assert (result.status, result.out) == (2, "")
+        assert result.err.startswith(f"maxview: {good} and ")
+        assert "hold the same run: a log against itself shows nothing" in result.err
+
+
+def test_more_cases_need_more_evidence(maxview: Maxview, good: Path, slow: Path) -> None:
+    """As in a report of that many; no number is named in one line."""
+    bands = [
+        json.loads(maxview("compare", good, slow, "--format", "json", "--cases", count).out)["timing"]
+        for count in (1, 25)
+    ]
+    assert [one["comparable_cases"] for one in bands] == [1, 25]
+    refused = maxview("compare", good, slow, "--cases", "none")
+    assert (refused.status, refused.err.count("\n")) == (2, 1)
+    assert "none is not a number of cases" in refused.err
 
 
 @pytest.mark.parametrize("output_format", ["text", "markdown", "json", "html"])
@@ -79,11 +105,13 @@ def test_repeats_are_joined_by_commas(maxview: Maxview, good: Path, slow: Path, 
     assert (json.loads(result.out)["timing"]["n"], result.err) == ([3, 2], "")
 
 
-def test_a_run_that_is_given_twice_is_no_repeat(maxview: Maxview, good: Path, tmp_path: Path) -> None:
+def test_a_run_that_is_given_twice_is_no_repeat(
+    maxview: Maxview, good: Path, slow: Path, tmp_path: Path
+) -> None:
     """Copies have no noise between them: whatever the copy is called or packed in, the run counts once."""
     copy = tmp_path / "copy.log.gz"
     copy.write_bytes(gzip.compress(good.read_bytes().replace(b"\n", b"\r\n")))
-    result = maxview("compare", f"{good},{copy},{good}", good, "--format", "json")
+    result = maxview("compare", f"{good},{copy},{good}", slow, "--format", "json")
     assert json.loads(result.out)["timing"]["n"] == [1, 1]
     assert result.err.splitlines() == [
         f"maxview: {again} is the same run as {good}: it counts once" for again in (copy, good)
@@ -93,7 +121,12 @@ def test_a_run_that_is_given_twice_is_no_repeat(maxview: Maxview, good: Path, tm
 def test_a_source_of_several_runs_says_what_to_type(maxview: Maxview, good: Path, tmp_path: Path) -> None:
     """The selectors stand in the message."""
     page = tmp_path / "page.txt"
-    page.write_text("".join(maxtext_log(steps=5, workload=one, run_name=one) for one in ("one", "two")))
+    page.write_text(
+        "".join(
+            maxtext_log(steps=5, workload=one, run_name=one, seed=seed)
+            for seed, one in enumerate(("one", "two"))
+        )
+    )
     result = maxview("compare", page, page)
     assert (result.status, result.out) == (2, "")
     assert result.err == f"maxview: {page} holds 2 runs: name one, for example {page}#1 and {page}#2\n"

@@ -68,11 +68,18 @@ def _mixed_case(variant: str, base: int, head: int) -> CaseRuns:
 
 def _mixed_report(base: tuple[MeasuredRun, ...], head: tuple[MeasuredRun, ...]) -> Report:
     """Linen passes on both sides; NNX has these runs."""
-    measured = {"linen-base-0": PASSING_RUN, "linen-head-0": PASSING_RUN}
-    measured |= {f"nnx-base-{n}": run for n, run in enumerate(base)}
-    measured |= {f"nnx-head-{n}": run for n, run in enumerate(head)}
+    runs = {"linen-base-0": PASSING_RUN, "linen-head-0": PASSING_RUN}
+    runs |= {f"nnx-base-{n}": run for n, run in enumerate(base)}
+    runs |= {f"nnx-head-{n}": run for n, run in enumerate(head)}
+    measured = {name: _on_another_day(run, day) for day, (name, run) in enumerate(runs.items())}
     cases = (_mixed_case("linen", 1, 1), _mixed_case("nnx", len(base), len(head)))
     return build_report(MIXED_REQUEST, cases, measured).report
+
+
+def _on_another_day(run: MeasuredRun, day: int) -> MeasuredRun:
+    """The same run with another log: one log is no evidence twice."""
+    steps = tuple(replace(step, time=(step.time or 0.0) + 86_400.0 * day) for step in run.log.steps)
+    return measure(replace(run.log, steps=steps))
 
 
 def _verdict(said: Report) -> Verdict | None:

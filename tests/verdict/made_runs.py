@@ -1,5 +1,6 @@
 """Runs to judge, built as values: a model of the host loop whose true step time is known."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -270,6 +271,11 @@ def log_ratio(percent: float) -> float:
 def apart(runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
     """Return the runs, each on a submission of its own."""
     return [replace(one, submission=f"submission {place}") for place, one in enumerate(runs)]
+
+
+def several(shape: Shape, count: int) -> list[MeasuredRun]:
+    """Return different runs of one shape, each on a submission of its own."""
+    return apart([run(dataclasses.replace(shape, seed=100 * shape.seed + place)) for place in range(count)])
 
 
 def timings(steady: Sequence[SteadyStepTime], submission: str | None = "") -> list[RunTiming]:

@@ -20,7 +20,19 @@ from bot.verdict.judgement import (
 )
 from bot.verdict.measure import measure
 from bot.verdict.metrics import ALWAYS_SHOWN, METRICS
-from tests.verdict.made_runs import CPU, TPU, Shape, apart, ended, failed, losses, repeats, run, run_log
+from tests.verdict.made_runs import (
+    CPU,
+    TPU,
+    Shape,
+    apart,
+    ended,
+    failed,
+    losses,
+    repeats,
+    run,
+    run_log,
+    several,
+)
 
 SLOW = Shape(step_seconds=0.156)
 
@@ -47,15 +59,16 @@ def test_the_step_time_decides_where_all_else_is_equal(head: Shape, verdict: Ver
     """Three submissions of head against two of base; one a side is only screened."""
     seen = {Verdict.SLOWER: Verdict.CONFIRMING, Verdict.FASTER: Verdict.CONFIRMING}
     assert compare([run()], [run(head)]).verdict is seen.get(verdict, verdict)
-    bases, heads = (apart([run(one)] * count) for one, count in ((Shape(), 2), (head, 3)))
+    bases, heads = several(Shape(), 2), several(replace(head, seed=7), 3)
     assert compare(bases, heads, look=2).verdict is verdict
 
 
 def test_a_faster_run_that_diverged_is_red() -> None:
     """Correctness outranks speed; the timing verdict stays visible."""
-    head = run(replace(FAST, losses=losses(20, scale=1.1)))
+    shape = replace(FAST, losses=losses(20, scale=1.1))
+    head = run(shape)
     assert _verdict(run(), head) == (Verdict.DIVERGED, TimingVerdict.CONFIRMING)
-    found = compare(apart([run()] * 2), apart([head] * 3))
+    found = compare(several(Shape(), 2), several(replace(shape, seed=7), 3))
     assert (found.verdict, found.timing.verdict) == (Verdict.DIVERGED, TimingVerdict.FASTER)
 
 
@@ -243,7 +256,7 @@ def test_one_commit_is_the_same_as_itself() -> None:
     assert compare([run()], [run(Shape(seed=2))], base_commit=SHA, head_commit=SHA).verdict is Verdict.SAME
 
 
-@pytest.mark.parametrize("shape", [Shape(losses=[nan] * 20), Shape(seed=2)])
+@pytest.mark.parametrize("shape", [Shape(losses=[nan] * 20, seed=3), Shape(seed=2)])
 def test_no_green_without_a_loss(shape: Shape) -> None:
     """The step time alone does not show that nothing changed."""
     logs = [run_log(), run_log(shape)]
@@ -315,7 +328,7 @@ def test_exact_metrics_are_coloured_past_their_thresholds(
     """Half a percent of memory in use; 0.2 GB and 2 % of the compiler's figures."""
     head = measure(
         structs.replace(
-            run_log(),
+            run_log(Shape(seed=2)),
             memory=(DeviceMemory(device="TPU_0", used_gb=0.44, limit_gb=31.25, percent=memory),),
             compiled_memory=CompiledMemory(total_gb=1.8, temp_gb=temp),
         )
@@ -347,7 +360,7 @@ def test_a_large_model_is_not_flagged_for_a_digit() -> None:
 )
 def test_the_steady_row_is_coloured_by_the_decision(head: Shape, expected: tuple[bool, Direction]) -> None:
     """Figures derived from it are not coloured again."""
-    rows = {row.key: row for row in compare(apart([run()] * 2), apart([run(head)] * 3)).rows}
+    rows = {row.key: row for row in compare(several(Shape(), 2), several(replace(head, seed=7), 3)).rows}
     assert (rows["steady_step_seconds"].judged, rows["steady_step_seconds"].direction) == expected
     informational = ("avg_step_seconds", "last_tokens_per_device", "steady_tokens_per_device", "mfu_percent")
     assert [(rows[key].judged, rows[key].direction) for key in informational] == [(False, Direction.SAME)] * 4
@@ -370,3 +383,38 @@ def test_only_noted_caveats_leave_a_case_comparable() -> None:
     assert not is_comparable([run()], [run(environment=other_jax)])
     assert not is_comparable([run()], [run(Shape(steps=5))])
     assert compare([run()], [run(environment=other_process)]).caveats[0].weight is CaveatWeight.NOTED
+
+
+def test_a_log_against_itself_is_no_evidence() -> None:
+    """Read twice, copied, or among other runs: it is said, and never green."""
+    one = run()
+    copied = measure(structs.replace(one.log, source="copy.log"))
+    for base, head in (
+        ([one], [one]),
+        ([one], [copied]),
+        ([one, run(Shape(seed=2))], [run(Shape(seed=3)), copied]),
+    ):
+        found = compare(base, head)
+        assert found.verdict is Verdict.NOT_COMPARABLE
+        assert "base and head are one log" in found.reason
+
+
+def test_copies_within_a_side_count_once() -> None:
+    """Three times the same log is one run."""
+    one, other = run(), run(Shape(seed=2))
+    found = compare([one, one, one], [other])
+    assert (found.timing.n, len(found.base)) == ((1, 1), 1)
+    assert "copies of a log count once: 2 on base, 0 on head" in [caveat.text for caveat in found.caveats]
+
+
+def test_two_runs_that_crash_alike_are_two_runs() -> None:
+    """Without step lines a log says too little to be told from another."""
+    assert compare([failed("code")], [failed("code")]).verdict is Verdict.FAILS_ON_BOTH
+
+
+def test_few_equal_lines_without_timestamps_are_chance() -> None:
+    """Three digits on four lines may agree; on five it is a copy."""
+    for steps, expected in ((4, False), (8, True)):
+        sides = [run(Shape(steps=steps, timed=False)) for _ in range(2)]
+        texts = [caveat.text for caveat in compare(sides[:1], sides[1:]).caveats]
+        assert any("one log" in text for text in texts) is expected

@@ -179,8 +179,8 @@ def _device(number: int, used: float, limit: float = 31.25) -> DeviceMemory:
     )
 
 
-def _log_with_memory(*first: DeviceMemory, most: tuple[DeviceMemory, ...] = ()) -> RunLog:
-    return replace(run_log(), memory=first, memory_most=most)
+def _log_with_memory(*first: DeviceMemory, most: tuple[DeviceMemory, ...] = (), seed: int = 1) -> RunLog:
+    return replace(run_log(Shape(seed=seed)), memory=first, memory_most=most)
 
 
 def test_the_fullest_device_speaks_for_all() -> None:
@@ -206,7 +206,7 @@ def test_what_was_not_read_is_absent() -> None:
 
 def test_memory_headroom_and_growth_are_never_coloured() -> None:
     """Headroom and growth are information; what they follow from is judged."""
-    found = measure(_log_with_memory(_device(0, 30.0), most=(_device(0, 31.0),)))
+    found = measure(_log_with_memory(_device(0, 30.0), most=(_device(0, 31.0),), seed=2))
     rows = {row.key: row for row in compare([measure(_log_with_memory(_device(0, 20.0)))], [found]).rows}
     assert (rows["memory_headroom_gb"].diff, rows["memory_headroom_gb"].judged) == (-11.0, False)
     assert (rows["memory_growth_gb"].head, rows["memory_growth_gb"].judged) == (1.0, False)
@@ -228,8 +228,8 @@ def test_compiler_sizes_flag_at_two_digits_and_two_percent(
 ) -> None:
     """0.2 GB and 2 %, both; the last digit alone may be rounding."""
     sides = [
-        measure(replace(run_log(), compiled_memory=CompiledMemory(**{f"{part}_gb": size})))
-        for size in (base, head)
+        measure(replace(run_log(Shape(seed=seed)), compiled_memory=CompiledMemory(**{f"{part}_gb": size})))
+        for seed, size in enumerate((base, head))
     ]
     rows = {row.key: row for row in compare(sides[:1], sides[1:]).rows}
     row = rows[f"compiled_{part}_gb"]
@@ -241,7 +241,10 @@ def test_compiler_sizes_flag_at_two_digits_and_two_percent(
 )
 def test_memory_in_use_flags_at_half_a_percent_of_itself(head: float, expected: Direction) -> None:
     """Relative to the use, not to the limit."""
-    sides = [measure(_log_with_memory(_device(0, 10.0, limit))) for limit in (50.0, 1000 / head)]
+    sides = [
+        measure(_log_with_memory(_device(0, 10.0, limit), seed=seed))
+        for seed, limit in enumerate((50.0, 1000 / head))
+    ]
     row = next(row for row in compare(sides[:1], sides[1:]).rows if row.key == "memory_fullest_percent")
     assert row.direction is expected
 
