@@ -791,11 +791,9 @@ def find_copies(base: Sequence[MeasuredRun], head: Sequence[MeasuredRun]) -> tup
             Caveat(
                 kind=CaveatKind.PROVENANCE,
                 field="log",
-                base=both[0].log.source,
-                head=both[1].log.source,
                 weight=CaveatWeight.NOT_COMPARABLE,
-                text="base and head are one log: every digit of their step lines agrees; "
-                "compare the logs of two runs",
+                text="base and head are one log, since every digit of their step lines agrees: "
+                "compare two runs",
             )
         )
     copies = [len(side) - len(deduplicate_runs(side)[0]) for side in (base, head)]
