@@ -273,6 +273,13 @@ def apart(runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
     return [replace(one, submission=f"submission {place}") for place, one in enumerate(runs)]
 
 
+def an_hour_later(one: MeasuredRun) -> MeasuredRun:
+    """Return another run that prints the same figures, at its own time: its log is no copy."""
+    steps = tuple(replace(step, time=step.time and step.time + 3600) for step in one.log.steps)
+    marks = tuple(replace(mark, time=mark.time and mark.time + 3600) for mark in one.log.marks)
+    return measure(replace(one.log, steps=steps, marks=marks))
+
+
 def several(shape: Shape, count: int) -> list[MeasuredRun]:
     """Return different runs of one shape, each on a submission of its own."""
     return apart([run(dataclasses.replace(shape, seed=100 * shape.seed + place)) for place in range(count)])

@@ -10,7 +10,7 @@ from bot.storage import pull_requests, runs
 from bot.storage.tables import ACKNOWLEDGEMENT, PULL_REQUEST
 from bot.verdict.judgement import MeasuredRun
 from tests.report.samples import HEAD, NOW
-from tests.verdict.made_runs import Shape, failed, normals
+from tests.verdict.made_runs import Shape, an_hour_later, failed, normals
 from tests.verdict.made_runs import run as made
 from tests.web.site_under_test import PUBLIC, SiteUnderTest
 
@@ -68,8 +68,8 @@ def fill(site: SiteUnderTest) -> None:
 def _run(case: str, variant: str, seconds: float, seed: int) -> MeasuredRun:
     if (case, variant) == ("11_offload", "nnx"):
         return failed(error=NNX_ERROR, fingerprint="nnx")
-    seed += 100 if variant == "nnx" else 0
-    return made(Shape(step_seconds=seconds, steps=14, seed=seed, stalls={8: 9.0}))
+    shape = Shape(step_seconds=seconds, steps=14, seed=seed, stalls={8: 9.0})
+    return made(shape) if variant == "linen" else an_hour_later(made(shape))
 
 
 def _acknowledge(site: SiteUnderTest) -> None:
