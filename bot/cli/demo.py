@@ -84,7 +84,15 @@ def demo_document(results: Sequence[ScenarioResult]) -> dict[str, object]:
             {
                 "number": result.number,
                 "title": result.title,
-                "verdict": result.verdict,
+                "cases": [
+                    {
+                        "case": answer.key.case,
+                        "variant": answer.key.variant,
+                        "verdict": answer.verdict,
+                        "band_percent": answer.band_percent,
+                    }
+                    for answer in result.cases
+                ],
                 "comment": result.comment,
                 "page": result.page,
             }

@@ -9,10 +9,10 @@ import httpx
 from msgspec import Struct
 
 from bot.demo.stage import FULL_NAME, Stage
+from bot.domain.case_key import CaseKey
 from bot.errors import UserError
 from bot.report.assess import STATES
 from bot.report.model import RowState
-from bot.verdict.judgement import Verdict
 
 AUTHOR = "alice"
 
@@ -33,13 +33,20 @@ class ScenarioProgress(Struct, frozen=True, kw_only=True):
     headline: str
 
 
+class CaseAnswer(Struct, frozen=True, kw_only=True):
+    """The verdict on one case, in the words of `compare`, and the band around it that the comment shows."""
+
+    key: CaseKey
+    verdict: str
+    band_percent: float | None
+
+
 class ScenarioResult(Struct, frozen=True, kw_only=True):
-    """One pull request's final comment; `verdict` is the worst of its cases, in the words of `compare`."""
+    """One pull request's final comment, and the verdict on each of its cases."""
 
     number: int
     title: str
-    verdict: str
-    expected: str
+    cases: tuple[CaseAnswer, ...]
     comment: str
     page: str
 
@@ -51,18 +58,16 @@ async def play(stage: Stage, on_progress: OnProgress) -> tuple[ScenarioResult, .
     """Open every pull request and wait for its report; `on_progress` gets how far they are."""
     await stage.github.install()
     titles: dict[int, str] = {}
-    expected: dict[int, str] = {}
     for branch in stage.repository.branches:
         scenario = branch.scenario
         number = await stage.github.open_pull(scenario.branch, scenario.title, AUTHOR)
-        titles[number], expected[number] = scenario.title, scenario.expected
+        titles[number] = scenario.title
     reports = await _wait_for_reports(stage, titles, on_progress)
     return tuple(
         ScenarioResult(
             number=number,
             title=title,
-            verdict=worst_verdict(reports[number]),
-            expected=expected[number],
+            cases=tuple(_case_answer(row) for row in reports[number]["rows"]),
             comment=stage.github.comments_of(number)[-1].body,
             page=f"{stage.url}/{FULL_NAME}/pull/{number}",
         )
@@ -110,10 +115,11 @@ def _scenario_progress(
     )
 
 
-def worst_verdict(report: Mapping[str, Any]) -> str:
-    """The worst verdict of a report's cases, or its worst state where nothing was compared."""
-    order = {str(verdict): place for place, verdict in enumerate(Verdict)}
-    verdicts = [row["comparison"]["verdict"] for row in report["rows"] if row["comparison"]]
-    if verdicts:
-        return str(max(verdicts, key=lambda verdict: order[verdict]))
-    return str(max((row["state"] for row in report["rows"]), default="no_run"))
+def _case_answer(row: Mapping[str, Any]) -> CaseAnswer:
+    """The verdict on a case, or its state where nothing was compared."""
+    comparison = row["comparison"]
+    return CaseAnswer(
+        key=CaseKey(row["case"], row["variant"]),
+        verdict=comparison["verdict"] if comparison else row["state"],
+        band_percent=comparison["timing"]["band_percent"] if comparison else None,
+    )

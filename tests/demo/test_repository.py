@@ -11,6 +11,7 @@ import yaml
 from bot.clusters.checkout import check_out
 from bot.demo.repository import CASES, DemoRepository, configuration, make_repository
 from bot.demo.scenarios import Scenario, scenarios
+from bot.domain.case_key import combine_keys
 from bot.verdict.judgement import Verdict
 
 LOSS = re.compile(r"loss: (\d+\.\d{3}), lm_loss: \1, perplexity: \d+\.\d{3}$", re.MULTILINE)
@@ -41,21 +42,30 @@ def trained(repository: DemoRepository, sha: str, into: Path, case: str = "02_wi
 
 
 def branch_sha(repository: DemoRepository, expected: Verdict) -> str:
-    """The commit of the pull request that earns this verdict."""
-    return next(branch.commit.sha for branch in repository.branches if branch.scenario.expected is expected)
+    """The commit of the first pull request of which a case earns this verdict."""
+    return next(
+        branch.commit.sha for branch in repository.branches if expected in branch.scenario.expected.values()
+    )
 
 
 def test_every_kind_of_verdict_has_a_scenario() -> None:
     """The five that the contract demands, each from its own branch."""
     pulls = scenarios()
-    assert [pull.expected for pull in pulls] == [
-        Verdict.SAME,
-        Verdict.SLOWER,
-        Verdict.NEW_FAILURE,
-        Verdict.DIVERGED,
-        Verdict.NOT_LIKE_FOR_LIKE,
+    assert [set(pull.expected.values()) for pull in pulls] == [
+        {Verdict.SAME},
+        {Verdict.SLOWER},
+        {Verdict.SAME, Verdict.NEW_FAILURE},
+        {Verdict.DIVERGED},
+        {Verdict.NOT_LIKE_FOR_LIKE},
     ]
     assert len({pull.branch for pull in pulls}) == len(pulls)
+
+
+def test_every_scenario_says_what_each_case_and_variant_earns() -> None:
+    """A harmless case beside one that fails is held to its own verdict."""
+    suite = yaml.safe_load(configuration(Path("/r.git")))
+    keys = combine_keys(suite["cases"], suite["variants"])
+    assert all(tuple(pull.expected) == keys for pull in scenarios())
 
 
 def test_the_same_program_makes_the_same_commits(tmp_path: Path) -> None:
@@ -162,7 +172,7 @@ def test_an_edit_that_no_longer_applies_is_refused(tmp_path: Path, monkeypatch: 
         title="t",
         body="b",
         edits=(scenarios()[0].edits[0], scenarios()[0].edits[0]),
-        expected=Verdict.SAME,
+        expected={},
     )
     monkeypatch.setattr("bot.demo.repository.scenarios", lambda: (stale,))
     with pytest.raises(ValueError, match="exactly once"):

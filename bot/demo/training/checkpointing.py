@@ -4,18 +4,18 @@ In:  parameters, a folder. Out: `checkpoints/STEP/state.json`, whole or not at a
 """
 
 import json
-import time
 from pathlib import Path
 
 from . import max_logging
+from .device_clock import CLOCK
 from .model import Parameters
 
 
 def save(parameters: Parameters, folder: Path, step: int) -> None:
     """Write the parameters as they are after `step`."""
-    asked = time.monotonic()
+    asked = CLOCK.now()
     max_logging.log(f"Waiting for step {step} to finish before checkpoint...")
-    waited = time.monotonic() - asked
+    waited = CLOCK.now() - asked
     max_logging.log(f"Waited {waited} seconds for step {step} to finish before starting checkpointing.")
     max_logging.log(f"[process=0] Saving checkpoint at step {step}")
     place = folder / str(step)

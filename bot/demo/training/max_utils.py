@@ -11,6 +11,7 @@ import resource
 from pathlib import Path
 
 from . import max_logging
+from .device_clock import REFERENCE_SECONDS
 
 GIB = 2**30
 
@@ -27,6 +28,18 @@ def print_system_information(requirements: Path) -> None:
     max_logging.log(f"System Information: Jax Version: {versions['jax']}")
     max_logging.log(f"System Information: Jaxlib Version: {versions['jaxlib']}")
     max_logging.log("System Information: Jax Backend: cpu")
+    max_logging.log(
+        "Simulated accelerator: its clock, of step times and of these lines, advances by CPU time in units "
+        f"of a reference work, which takes {1e6 * REFERENCE_SECONDS:.0f} microseconds by definition"
+    )
+
+
+def print_waiting(seconds: float) -> None:
+    """Say how far the simulated accelerator's clock is behind this machine's."""
+    max_logging.log(
+        f"Simulated accelerator: at the end its clock is {seconds:.3f} s behind this machine's, which also "
+        "ran the references and waited for a processor"
+    )
 
 
 def print_compiled_memory(*, argument_bytes: int, temp_bytes: int) -> None:
@@ -48,9 +61,12 @@ def print_memory_statistics(label: str) -> None:
 
 
 def resident_bytes() -> int:
-    """How much memory this process holds now, or at most held where the system does not say the former."""
+    """How much memory this process has of its own, or at most had where the system does not say the former.
+
+    The files that it shares with others, such as Python's own, are now in memory and now not.
+    """
     try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        resident, shared = Path("/proc/self/statm").read_text(encoding="ascii").split()[1:3]
     except OSError:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")

@@ -1,6 +1,6 @@
 """A next-character network: three characters in, one hidden layer, a probability for each next character.
 
-In:  parameters and a batch. Out: the mean loss, and its gradient with respect to every parameter.
+In:  parameters and examples. Out: their loss, and its gradient with respect to every parameter.
 The arithmetic is written out in plain Python, so that what a change costs can be seen in the step time.
 """
 
@@ -116,19 +116,22 @@ def add_scaled(into: Vector, row: Vector, scale: float) -> None:
     into[:] = [old + scale * new for old, new in zip(into, row, strict=True)]
 
 
-def loss_and_gradient(
-    parameters: Parameters, batch: Sequence[tuple[Sequence[int], int]]
-) -> tuple[float, Parameters]:
-    """The mean cross-entropy (nats) over the batch, and its gradient."""
-    gradient = zeros_like(parameters)
+def accumulate(
+    parameters: Parameters, gradient: Parameters, examples: Sequence[tuple[Sequence[int], int]]
+) -> float:
+    """Add the gradient of each example to `gradient`; returns the sum of their cross-entropies (nats)."""
     loss = 0.0
-    for context, target in batch:
+    for context, target in examples:
         passed = forward(parameters, context)
         loss -= math.log(passed.probabilities[target])
         backward(parameters, gradient, context, target, passed)
+    return loss
+
+
+def divide(gradient: Parameters, examples: int) -> None:
+    """Make the mean of a sum over examples, in place."""
     for row in gradient.rows():
-        row[:] = [number / len(batch) for number in row]
-    return loss / len(batch), gradient
+        row[:] = [number / examples for number in row]
 
 
 def _matrix(numbers: Iterator[float], rows: int, columns: int, *, scale: float) -> Matrix:

@@ -5,16 +5,19 @@ In:  `python -m training.train CONFIG.json run_name=NAME [key=value…]`. Out: a
 
 import json
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 from . import checkpointing, max_logging, max_utils
+from .device_clock import CLOCK
 from .metric_logger import TERA, MetricLogger
-from .model import CONTEXT, Parameters, add_scaled, initial_parameters, loss_and_gradient, zeros_like
+from .model import CONTEXT, Parameters, accumulate, add_scaled, divide, initial_parameters, zeros_like
 
 HERE = Path(__file__).parent
 BYTES_PER_NUMBER = 8
+
+MICROBATCH = 2
+"""Examples that are dispatched at once: few, for the clock looks at the processor's speed after each."""
 
 
 class Corpus:
@@ -30,6 +33,17 @@ class Corpus:
         places = range(step * size, (step + 1) * size)
         starts = [place * 7 % (len(self._text) - CONTEXT) for place in places]
         return [(self._text[start : start + CONTEXT], self._text[start + CONTEXT]) for start in starts]
+
+
+def loss_and_gradient(parameters: Parameters, batch: list[tuple[list[int], int]]) -> tuple[float, Parameters]:
+    """The mean cross-entropy (nats) over the batch, and its gradient, accumulated over microbatches."""
+    gradient = zeros_like(parameters)
+    loss = 0.0
+    for start in range(0, len(batch), MICROBATCH):
+        loss += accumulate(parameters, gradient, batch[start : start + MICROBATCH])
+        CLOCK.tick()
+    divide(gradient, len(batch))
+    return loss / len(batch), gradient
 
 
 def update(
@@ -79,11 +93,11 @@ def train(config: dict[str, Any]) -> None:
     velocity = zeros_like(parameters)
     checkpoints = Path(config["base_output_directory"]) / config["run_name"] / "checkpoints"
     last = config["steps"] - 1
-    dispatched = time.perf_counter()
+    dispatched = CLOCK.now()
     for step in range(config["steps"]):
         loss, gradient = loss_and_gradient(parameters, corpus.batch(step, config["batch_size"]))
         update(parameters, gradient, velocity, config)
-        now = time.perf_counter()
+        now = CLOCK.now()
         seconds, dispatched = now - dispatched, now
         if step in {0, last}:
             checkpointing.save(parameters, checkpoints, step)
@@ -91,6 +105,7 @@ def train(config: dict[str, Any]) -> None:
             max_utils.print_memory_statistics("After params initialized")
         logger.buffer_and_write(step=step, seconds=seconds, loss=loss)
     logger.flush()
+    max_utils.print_waiting(CLOCK.wait())
 
 
 def main(arguments: list[str]) -> None:
