@@ -40,7 +40,7 @@ def main() -> None:
     line = sys.stdin.buffer.readline()
     if not line:  # the server ended meanwhile
         return
-    settings = msgspec.json.decode(line, type=Settings, dec_hook=_read_value)
+    settings = _SETTINGS.decode(line)
     set_up_logging(settings.log_format)
     os.nice(NICENESS)
     config = uvicorn.Config(
@@ -60,6 +60,9 @@ def main() -> None:
 
 def _read_value(kind: type, value: object) -> object:
     return kind(value)
+
+
+_SETTINGS = msgspec.json.Decoder(Settings, dec_hook=_read_value)
 
 
 def _stop_at_end_of_input(server: uvicorn.Server) -> None:

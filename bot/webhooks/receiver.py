@@ -50,6 +50,8 @@ WARNING_INTERVAL_SECONDS = 60.0
 LOG = logging.getLogger(__name__)
 
 
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 
 
@@ -300,7 +302,7 @@ def _is_object(body: bytes) -> bool:
     """Whether it is a JSON object in UTF-8; nothing is built from it, so a large one takes no memory."""
     try:
         body.decode()
-        msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+        _OBJECT.decode(body)
     except (UnicodeDecodeError, RecursionError, msgspec.ValidationError):
         return False
     except msgspec.DecodeError:
