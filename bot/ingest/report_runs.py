@@ -25,7 +25,7 @@ from bot.report.model import CaseRuns, InterimLook, MainFailure, PullFailure
 from bot.storage import launched_runs, loss_curves, pull_requests, reports, runs
 from bot.storage.database import Connection
 from bot.storage.histories import comparable_main_runs
-from bot.storage.pull_requests import PullRow
+from bot.storage.pull_requests import InterimAnalyses, PullRow
 from bot.storage.runs import RunFigures, run_conditions
 from bot.verdict.comparability import parse_devices
 from bot.verdict.judgement import MeasuredRun
@@ -277,7 +277,7 @@ def _case_runs(
         base=base,
         history=comparable_main_runs(candidates.of_base, candidates.figures, like=base.runs),
         main_failures=_base_failures(candidates),
-        last_look=InterimLook(look=looked.look, runs=looked.runs) if looked else None,
+        last_look=_last_look(looked) if looked else None,
         unfinished=tuple(run for run in candidates.launched if run.state in UNFINISHED_STATES),
         stopped=len(candidates.stopped),
         lost=tuple(run for run in candidates.launched if run.state is RunState.LOST),
@@ -286,6 +286,10 @@ def _case_runs(
         other_devices=other_devices,
         last_good=_last_good(candidates),
     )
+
+
+def _last_look(kept: InterimAnalyses) -> InterimLook:
+    return InterimLook(look=kept.look, runs=kept.runs, base=kept.base, head=kept.head)
 
 
 def _choose_sides(

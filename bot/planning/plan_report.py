@@ -12,8 +12,18 @@ from bot.domain.run import RunRecord, RunState
 from bot.domain.run_request import RunRequest
 from bot.planning.plan import PlannedRun, measures_commit
 from bot.planning.price import RunCost, total_price
-from bot.planning.run_plan import OVER_STATES, PlanInput, RunPlan
-from bot.report.model import CaseReport, Plan, PlannedRuns, Report, RowState, SkippedCase, WaitingCases
+from bot.planning.run_plan import OVER_STATES, PlanInput, RunPlan, RunTargets
+from bot.report.model import (
+    CaseReport,
+    Plan,
+    PlannedRuns,
+    PossibleRuns,
+    Report,
+    RowState,
+    SkippedCase,
+    WaitingCases,
+)
+from bot.verdict.timing_decision import most_wanted
 
 Bills = Mapping[str, RunCost]
 
@@ -28,9 +38,32 @@ def price_plan(plan_input: PlanInput, run_plan: RunPlan, rows: Sequence[CaseRepo
         runs=_by_case(ahead, plan_input),
         price=total_price(price for price in priced if price is not None),
         unpriced=sum(price is None for price in priced),
+        confirming=_confirming(ahead, plan_input, run_plan, rows),
         reused=len(hours),
         saved_chip_hours=sum(known) if known else None,
         waiting=_waiting(ahead, bills),
+    )
+
+
+def _confirming(
+    ahead: Sequence[PlannedRun], plan_input: PlanInput, run_plan: RunPlan, rows: Sequence[CaseReport]
+) -> PossibleRuns | None:
+    """What may follow the runs ahead to confirm what they show, at most; None where nothing may."""
+    states = {row.key: row.state for row in rows}
+    possible: list[tuple[CaseKey, int]] = []
+    for key in dict.fromkeys(one.record.case_key for one in ahead):
+        targets = run_plan.targets.get(key, RunTargets())
+        wanted = most_wanted(targets.base, targets.head)
+        if states.get(key) is not RowState.CONFIRMING and wanted.any:
+            possible.append((key, wanted.base + wanted.head))
+    if not possible:
+        return None
+    priced = [plan_input.prices.get(key) for key, number in possible for _ in range(number)]
+    return PossibleRuns(
+        cases=len(possible),
+        runs=len(priced),
+        price=total_price(price for price in priced if price is not None),
+        unpriced=sum(price is None for price in priced),
     )
 
 
@@ -71,10 +104,13 @@ def _reused(row: CaseReport, plan_input: PlanInput, run_plan: RunPlan, bills: Bi
 
     Runs beyond the number that a side needs saved nothing: nobody would have started them.
     """
-    target = run_plan.targets.get(row.key, 0)
-    sides = ((row.base_runs, plan_input.base), (row.head_runs, plan_input.head))
+    targets = run_plan.targets.get(row.key, RunTargets())
+    sides = (
+        (row.base_runs, plan_input.base, targets.base),
+        (row.head_runs, plan_input.head, targets.head),
+    )
     free = []
-    for runs, commit in sides:
+    for runs, commit, target in sides:
         free += [run for run in runs[:target] if not _is_paid_here(run, plan_input, commit.sha, bills)]
     price = plan_input.prices.get(row.key)
     return [_chip_hours_of(run, bills, price) for run in free]

@@ -73,18 +73,25 @@ class PlanInput(Struct, frozen=True, kw_only=True):
         return SideCommit(side=ComparisonSide.CANDIDATE, sha=self.pull.head_sha, tree=self.facts.tree)
 
 
+class RunTargets(Struct, frozen=True, kw_only=True):
+    """How many runs of a case each side should have, existing ones included."""
+
+    base: int = 0
+    head: int = 0
+
+
 class RunPlan(Struct, frozen=True, kw_only=True):
-    """Every run to have, and by key how many each side should have, existing ones included."""
+    """Every run to have, and how many each side of a case should have."""
 
     planned: tuple[PlannedRun, ...] = ()
-    targets: Mapping[CaseKey, int] = {}
+    targets: Mapping[CaseKey, RunTargets] = {}
 
 
 def plan_pull_request(plan_input: PlanInput, rows: Sequence[CaseReport]) -> RunPlan:
     """Every run that should exist for this head."""
     rows_to_run = [row for row in rows if plan_input.suite.cases[row.case].command]
     context = _job_context(plan_input)
-    targets = {row.key: _target(row, plan_input, context) for row in rows_to_run}
+    targets = {row.key: _targets(row, plan_input, context) for row in rows_to_run}
     needs = [_need(row, plan_input, context, targets[row.key]) for row in rows_to_run]
     required = plan_runs(base=plan_input.base, head=plan_input.head, needs=needs)
     runs = (make_planned_run(one, context) for one in _skip_lost_runs(required, plan_input, context))
@@ -117,15 +124,21 @@ def _job_context(plan_input: PlanInput) -> JobContext:
     )
 
 
-def _need(row: CaseReport, plan_input: PlanInput, context: JobContext, target: int) -> CaseNeed:
+def _need(row: CaseReport, plan_input: PlanInput, context: JobContext, targets: RunTargets) -> CaseNeed:
     """The runs to name for either side: the missing ones, or our own if none are missing."""
     numbers = []
     states = OVER_STATES if row.state in DECIDED_STATES else ALL_STATES
-    for commit, runs in ((plan_input.base, row.base_runs), (plan_input.head, row.head_runs)):
+    for commit, runs, target in (
+        (plan_input.base, row.base_runs, targets.base),
+        (plan_input.head, row.head_runs, targets.head),
+    ):
+        launched = len(_launched_runs(row, plan_input, context, commit, states))
         if plan_input.device.keeps_pace and len(runs) >= target:
-            numbers.append(len(_launched_runs(row, plan_input, context, commit, states)))
+            numbers.append(launched)
         else:
-            numbers.append(max(0, target - count_found(runs, commit)))
+            fresh = _fresh_keys(row, plan_input, context, commit)
+            there = count_found(runs, commit) + sum(run.key in fresh for run in runs)
+            numbers.append(max(launched, target - there))
     keeps_pace = plan_input.device.keeps_pace
     return CaseNeed(
         case=row.case,
@@ -137,39 +150,62 @@ def _need(row: CaseReport, plan_input: PlanInput, context: JobContext, target: i
     )
 
 
-def _target(row: CaseReport, plan_input: PlanInput, context: JobContext) -> int:
-    """Runs per side: existing ones, those that the verdict needs, those that people requested.
+def _targets(row: CaseReport, plan_input: PlanInput, context: JobContext) -> RunTargets:
+    """Runs of each side: existing ones, those that the verdict needs, those that people requested.
 
     Where step times no longer decide the verdict, runs that have not ended are not wanted.
     """
     if not _is_requested(row.key, plan_input):
-        return _available_runs(row, plan_input, context, ALL_STATES)
+        return _targets_there(row, plan_input, context, ALL_STATES)
     rounds = 0
     if not plan_input.device.keeps_pace and (fresh := _fresh_count(row, plan_input)):
         rounds = min((1 + fresh) * _first_round(plan_input.device), MAX_REPEATS)
-    if row.state in DECIDED_STATES:
-        return max(_available_runs(row, plan_input, context, OVER_STATES), rounds)
-    there = max(_available_runs(row, plan_input, context, ALL_STATES), rounds)
-    if row.state in BUSY_STATES and there:
+    states = OVER_STATES if row.state in DECIDED_STATES else ALL_STATES
+    there = _at_least(_targets_there(row, plan_input, context, states), RunTargets(base=rounds, head=rounds))
+    if row.state in DECIDED_STATES or row.under_way.any or (row.state in BUSY_STATES and there.head):
         return there
-    n = min(len(row.head_runs), len(row.base_runs))
-    comparison = row.comparison if n else None
-    return max(there, repeats_needed(comparison, n, device_is_known_quiet=plan_input.device.quiet))
+    return _at_least(there, _targets_of_verdict(row, plan_input.device))
+
+
+def _targets_of_verdict(row: CaseReport, device: Device) -> RunTargets:
+    """The runs that the verdict needs. What confirms a change is asked for of each side, else both get the
+    same number."""
+    base, head = len(row.base_runs), len(row.head_runs)
+    comparison = row.comparison if base and head else None
+    if comparison is not None and row.state is RowState.CONFIRMING:
+        wanted = comparison.timing.confirm_runs
+        return RunTargets(
+            base=base + wanted.base if wanted.base else 0,
+            head=min(head + wanted.head, MAX_REPEATS) if wanted.head else 0,
+        )
+    needed = repeats_needed(comparison, min(base, head), device_is_known_quiet=device.quiet)
+    more = needed - base if comparison is not None and 0 < base < head else 0
+    return RunTargets(base=needed, head=min(head + more, MAX_REPEATS) if more > 0 else needed)
+
+
+def _at_least(one: RunTargets, other: RunTargets) -> RunTargets:
+    return RunTargets(base=max(one.base, other.base), head=max(one.head, other.head))
 
 
 def _first_round(device: Device) -> int:
     return QUIET_DEVICE_RUNS if device.quiet else NOISY_DEVICE_RUNS
 
 
-def _available_runs(
+def _targets_there(
     row: CaseReport, plan_input: PlanInput, context: JobContext, states: Collection[RunState]
-) -> int:
-    """Existing runs of the side that has more, found and launched, of the sides on which we launched some."""
-    numbers = [0]
+) -> RunTargets:
+    """Existing runs, found and launched, of the sides on which we launched some.
+
+    The head gets what the base has. The base gets what the head has only where runs must take turns: else
+    the head has more because they confirm a change.
+    """
+    numbers = []
     for commit, found in ((plan_input.base, row.base_runs), (plan_input.head, row.head_runs)):
-        if launched := _launched_runs(row, plan_input, context, commit, states):
-            numbers.append(count_found(found, commit) + len(launched))
-    return max(numbers)
+        launched = len(_launched_runs(row, plan_input, context, commit, states))
+        numbers.append(count_found(found, commit) + launched if launched else 0)
+    base, head = numbers
+    share = head if not plan_input.device.keeps_pace else min(head, _first_round(plan_input.device))
+    return RunTargets(base=max(base, share), head=max(base, head))
 
 
 def _launched_runs(
@@ -187,9 +223,17 @@ def _launched_runs(
         and run.state in states
         and measures_commit(run, commit)
     ]
-    if not plan_input.device.keeps_pace or not _fresh_count(row, plan_input):
-        return runs
-    fresh = {
+    fresh = _fresh_keys(row, plan_input, context, commit)
+    return [run for run in runs if run.key not in fresh]
+
+
+def _fresh_keys(
+    row: CaseReport, plan_input: PlanInput, context: JobContext, commit: SideCommit
+) -> Collection[str]:
+    """The keys of a side's fresh measurements; none where runs must take turns, which have no such keys."""
+    if not plan_input.device.keeps_pace:
+        return ()
+    return {
         run_key(
             RequiredRun(commit=commit, case=row.case, variant=row.variant, repeat=repeat, fresh=again),
             context,
@@ -197,7 +241,6 @@ def _launched_runs(
         for again in range(1, _fresh_count(row, plan_input) + 1)
         for repeat in range(1, _first_round(plan_input.device) + 1)
     }
-    return [run for run in runs if run.key not in fresh]
 
 
 def _is_requested(key: CaseKey, plan_input: PlanInput) -> bool:

@@ -50,6 +50,7 @@ from bot.verdict.judgement import (
     LossVerdict,
     MeasuredRun,
     MetricRow,
+    RunsWanted,
 )
 from bot.verdict.metrics import METRICS_BY_KEY, Better, Judging
 from bot.verdict.statistics import normal_quantile
@@ -119,6 +120,16 @@ GREEN_STATES = frozenset({RowState.SAME, RowState.FASTER, RowState.FIXED, RowSta
 PENDING_STATES = frozenset(
     {RowState.QUEUED, RowState.RUNNING, RowState.RETRYING, RowState.WAITING_FOR_APPROVAL}
 )
+
+
+def is_done(row: CaseReport) -> bool:
+    """Whether nothing more is awaited of a row by itself."""
+    return STATES[row.state].is_done and not row.under_way.any
+
+
+def is_awaited(row: CaseReport) -> bool:
+    """Whether launched runs of a row, or an approval, are awaited."""
+    return row.state in PENDING_STATES or row.under_way.any
 
 
 def state_word(state: RowState, base_branch: str = "main") -> str:
@@ -401,7 +412,7 @@ def is_green(report: Report) -> bool:
 
 def is_settled(report: Report) -> bool:
     """Whether no row of this head commit is pending."""
-    return not any(row.state in PENDING_STATES for row in report.rows)
+    return not any(is_awaited(row) for row in report.rows)
 
 
 def _headline_symbol(report: Report) -> str:
@@ -426,7 +437,7 @@ def _headline_words(report: Report) -> str:
         return _no_rows_words(report)
     if words := _uniform_words(report, {row.state for row in report.rows}):
         return words
-    done = sum(STATES[row.state].is_done for row in report.rows)
+    done = sum(is_done(row) for row in report.rows)
     return f"{_state_counts(report)} ({done} of {counted(len(report.rows), 'case')} done)"
 
 
@@ -675,15 +686,15 @@ def closed_report(report: Report) -> Report | None:
 
 
 def _without_pending(report: Report, ended: Callable[[CaseReport], CaseReport]) -> Report | None:
-    if not any(row.state in PENDING_STATES for row in report.rows):
+    if not any(is_awaited(row) for row in report.rows):
         return None
-    rows = tuple(ended(row) if row.state in PENDING_STATES else row for row in report.rows)
+    rows = tuple(ended(row) if is_awaited(row) else row for row in report.rows)
     return replace(report, rows=rows, plan=None)
 
 
 def _ended_row(row: CaseReport, state: RowState, note: str) -> CaseReport:
     notes = "; ".join(part for part in (note, row.note) if part)
-    return replace(row, state=state, note=notes, progress=None)
+    return replace(row, state=state, note=notes, progress=None, under_way=RunsWanted())
 
 
 def with_kinds(report: Report) -> Report:
@@ -710,11 +721,11 @@ _REPORTED_AT_ONCE = frozenset({RowState.CANCELLED, RowState.WAITING_FOR_APPROVAL
 def change_digest(report: Report) -> str:
     """A digest of what is worth reporting at once: it stays the same while runs only make progress.
 
-    It covers the names, the problem, trouble and refusal, the commands, the rows that are done, and the
-    budgets that hold runs.
+    It covers the names, the problem, trouble and refusal, the commands, the rows that are done or to be
+    confirmed, and the budgets that hold runs.
     """
     rows = [row for row in report.rows if STATES[row.state].is_done or row.state in _REPORTED_AT_ONCE]
-    settled = [(row.case, row.variant, str(row.state), row.acknowledged) for row in rows]
+    settled = [(row.case, row.variant, str(row.state), row.acknowledged, row.under_way.any) for row in rows]
     content = (
         report.repository,
         report.head_sha,

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bot.domain.case_key import CaseKey
+from bot.domain.commit import same_commit
 from bot.domain.run import BaselineChoice, RunOrigin, RunRecord, RunState
 from bot.report.assess import failure_novelty, with_acknowledgements
 from bot.report.model import (
@@ -31,7 +32,7 @@ from bot.report.model import (
 from bot.report.wording import days_words
 from bot.verdict.comparability import ComparisonAxis, OutcomeClass, side_outcome
 from bot.verdict.compare import compare, is_comparable
-from bot.verdict.judgement import Comparison, MeasuredRun, Verdict
+from bot.verdict.judgement import Comparison, MeasuredRun, RunsWanted, Verdict
 from bot.verdict.noise import NoisePrior, noise_history, noise_prior
 from bot.verdict.submissions import cluster_spans
 
@@ -83,7 +84,20 @@ def build_report(
         practical_percent=request.margins.practical_percent,
         equivalence_percent=request.margins.equivalence_percent,
     )
-    return BuiltReport(report=report, looks={one.runs.key: one.look for one in sides if _has_look(one)})
+    looks = {
+        one.runs.key: _kept_look(one, row) for one, row in zip(sides, rows, strict=True) if _has_look(one)
+    }
+    return BuiltReport(report=report, looks=looks)
+
+
+def _kept_look(sides: CaseSides, row: CaseReport) -> InterimLook:
+    """The look, with the runs that it saw where they showed a change that further runs confirm."""
+    if sides.runs.unfinished:
+        return sides.look
+    if row.state is not RowState.CONFIRMING:
+        return replace(sides.look, base=(), head=())
+    base, head = (tuple(run.id for run in side.runs) for side in (sides.runs.base, sides.runs.head))
+    return replace(sides.look, base=base, head=head)
 
 
 def _has_look(sides: CaseSides) -> bool:
@@ -167,25 +181,16 @@ def _case_row(
     sides: CaseSides, request: ReportRequest, comparable: int, prior: NoisePrior | None
 ) -> CaseReport:
     runs = sides.runs
-    comparison = None
-    if sides.head:
-        comparison = compare(
-            sides.base,
-            sides.head,
-            history=runs.history,
-            prior=prior,
-            comparable_cases=comparable,
-            margins=request.margins,
-            base_commit=runs.base.sha,
-            head_commit=runs.head.commit(request.pull.head_sha),
-            look=sides.look.look,
-            across=ComparisonAxis.COMMITS,
-        )
+    comparison = _compared(sides, request, comparable, prior) if sides.head else None
+    seen = _seen_before(sides)
+    if comparison is not None and seen is not None and comparison.verdict in TIMED_VERDICTS:
+        comparison = _compared(seen, request, comparable, prior)
     failure = failure_novelty(sides, request) if comparison else None
+    state = _row_state(sides, comparison, request)
     return CaseReport(
         case=runs.case,
         variant=runs.variant,
-        state=_row_state(sides, comparison, request),
+        state=state,
         comparison=comparison,
         baseline=_reported_baseline(runs.base) if runs.base.runs else None,
         base_runs=tuple(runs.base.runs),
@@ -195,6 +200,61 @@ def _case_row(
         note=_row_note(sides, request),
         failure=failure,
         noise_history=noise_history(runs.history) if comparison and comparison.timing.history else None,
+        under_way=_under_way(sides, request) if state is RowState.CONFIRMING else RunsWanted(),
+        lost_runs=len(runs.lost) if state is RowState.CONFIRMING else 0,
+    )
+
+
+def _compared(
+    sides: CaseSides, request: ReportRequest, comparable: int, prior: NoisePrior | None
+) -> Comparison:
+    return compare(
+        sides.base,
+        sides.head,
+        history=sides.runs.history,
+        prior=prior,
+        comparable_cases=comparable,
+        margins=request.margins,
+        base_commit=sides.runs.base.sha,
+        head_commit=sides.runs.head.commit(request.pull.head_sha),
+        look=sides.look.look,
+        across=ComparisonAxis.COMMITS,
+    )
+
+
+def _seen_before(sides: CaseSides) -> CaseSides | None:
+    """The sides as the last look saw them, where it saw a change and the runs that decide have not all ended.
+
+    Until then that look stands: deciding on some of the runs would be another look.
+    """
+    runs, look = sides.runs, sides.runs.last_look
+    if look is None or not runs.unfinished or not (look.base and look.head):
+        return None
+    base = _runs_of_look(runs.base.runs, sides.base, look.base)
+    head = _runs_of_look(runs.head.runs, sides.head, look.head)
+    return CaseSides(runs, base, head, look) if base and head else None
+
+
+def _runs_of_look(
+    runs: Sequence[RunRecord], measured: tuple[MeasuredRun, ...], look: Sequence[str]
+) -> tuple[MeasuredRun, ...]:
+    """What a look saw of a side; nothing where any of its runs is no longer compared."""
+    if len(runs) != len(measured) or not set(look) <= {run.id for run in runs}:
+        return ()
+    return tuple(one for run, one in zip(runs, measured, strict=True) if run.id in look)
+
+
+def _under_way(sides: CaseSides, request: ReportRequest) -> RunsWanted:
+    """The runs of either side that have not ended."""
+    unfinished = sides.runs.unfinished
+    head = sum(_is_of_head(run, request.pull.head_sha, sides.runs.head.runs) for run in unfinished)
+    return RunsWanted(base=len(unfinished) - head, head=head)
+
+
+def _is_of_head(run: RunRecord, head_sha: str, others: Sequence[RunRecord]) -> bool:
+    """Whether a launched run measures the head: its commit, or the same files as the head's other runs."""
+    return same_commit(run.sha, head_sha) or (
+        run.tree is not None and any(run.tree == other.tree for other in others)
     )
 
 
@@ -204,6 +264,8 @@ def _row_state(sides: CaseSides, comparison: Comparison | None, request: ReportR
     half = bool(unfinished) or (cancelled and sides.runs.stopped > 0)
     if comparison is not None and sides.base and not (half and comparison.verdict in TIMED_VERDICTS):
         return RowState(comparison.verdict)
+    if comparison is not None and comparison.verdict is Verdict.CONFIRMING and _seen_before(sides):
+        return RowState.CONFIRMING
     if cancelled and (half or not sides.head):
         return RowState.CANCELLED
     return _unjudged_state(sides, request)

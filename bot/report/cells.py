@@ -132,6 +132,8 @@ def case_cell(report: Report, row: CaseReport, *, public_url: str, detail: Detai
 def verdict_cell(report: Report, row: CaseReport) -> Line:
     """`🔴 slower`, or how far a running case is."""
     words = row_words(row, report.base_branch)
+    if row.progress and row.under_way.any:
+        return line(f"{words.symbol} {words.word}: ", progress_words(row.progress, "waiting"))
     if row.progress and row.state in {RowState.RUNNING, RowState.QUEUED, RowState.RETRYING}:
         return line(f"{words.symbol} ", progress_words(row.progress, words.word))
     return line(f"{words.symbol} {words.word}")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bot.domain.case_key import CaseKey
 from bot.logs.facts import Failure
 from bot.redaction.redact import redact
 from bot.report.assess import (
@@ -347,7 +348,9 @@ def _asked_by_state(report: Report, state: RowState | None, rows: list[CaseRepor
         case RowState.INCONCLUSIVE:
             asked = line(bold("Not proved either way:"), " ", _clauses(report, rows), ".")
         case RowState.CONFIRMING:
-            asked = line(bold("To be confirmed:"), " ", _clauses(report, rows), ".")
+            asked = line(
+                bold("To be confirmed:"), " ", _clauses(report, rows), ".", _confirming_way(report, rows)
+            )
         case RowState.NO_RUN:
             asked = _no_runs_words(report, names)
         case RowState.NO_BASELINE:
@@ -360,6 +363,60 @@ def _asked_by_state(report: Report, state: RowState | None, rows: list[CaseRepor
         case _:
             asked = _no_rows_action(report)
     return asked
+
+
+def _confirming_way(report: Report, rows: list[CaseReport]) -> Line:
+    """How the runs that confirm a change come about; what is under way needs nobody."""
+    idle = [row for row in rows if not row.under_way.any]
+    if not idle and {row.key for row in rows} & _held_keys(report):
+        return line(" They start by themselves as soon as the budget allows it.")
+    if not idle:
+        return line(" They start by themselves: nothing to do yet.")
+    if len(idle) < len(rows) or not report.launches:
+        return ()
+    return line(" ", code(_start_command(idle)), " starts what is missing.")
+
+
+def _held_keys(report: Report) -> set[CaseKey]:
+    """The cases whose runs a budget holds."""
+    return {key for one in (report.plan.waiting if report.plan else ()) if one.budget for key in one.keys}
+
+
+def _start_command(idle: list[CaseReport]) -> str:
+    """`/benchmark rerun` where the cluster lost what was started: those runs are not started again."""
+    verb = "rerun" if any(row.lost_runs for row in idle) else "run"
+    return f"/benchmark {verb} {idle[0].case}" if len(idle) == 1 else f"/benchmark {verb}"
+
+
+def _wanted_runs_quote(report: Report, row: CaseReport, comparison: Comparison) -> Line:
+    """The runs that confirm a change by name, where nobody starts them by themselves."""
+    if row.under_way.any or report.launches:
+        return ()
+    wanted = comparison.timing.confirm_runs
+    base_sha = row.baseline.sha if row.baseline and row.baseline.sha else report.merge_base
+    sides = (
+        (wanted.head, report.head_branch, report.head_sha),
+        (wanted.base, report.base_branch, base_sha),
+    )
+    named = [
+        line(
+            f"{counted(number, 'run')} of ",
+            code(row.case, 60),
+            " on ",
+            code(row.variant, 40),
+            " at ",
+            code(sha[:7]) if sha else line("its commit"),
+            " (",
+            foreign(branch, 60),
+            ")",
+        )
+        for number, branch, sha in sides
+        if number
+    ]
+    if not named:
+        return ()
+    apart = "each submitted on its own" if wanted.base + wanted.head > 1 else "submitted on its own"
+    return line("asked for: ", joined(" and ", named), f", {apart}; picked up when their logs appear")
 
 
 def _no_rows_action(report: Report) -> Line:
@@ -456,7 +513,7 @@ def _labels(report: Report, rows: list[CaseReport]) -> Line:
 def _awaited_words(report: Report) -> Line:
     """`⏳ 2 left, 7–11 min`; the time only where it is known of all of them."""
     running = PENDING_STATES - {RowState.WAITING_FOR_APPROVAL}
-    rows = [row for row in report.rows if row.state in running]
+    rows = [row for row in report.rows if row.state in running or row.under_way.any]
     words = time_span_words(_time_left(rows))
     return line(f"⏳ {len(rows)} left{f', {words}' if words else ''}") if rows else ()
 
@@ -508,7 +565,8 @@ def _quote_text(report: Report, row: CaseReport, detail: DetailLevel) -> Line:
     origin = [
         foreign(one.text, detail.error) for one in comparison.caveats if one.kind is CaveatKind.PROVENANCE
     ]
-    parts = [_state_quote(report, row, comparison, detail), *origin]
+    asked = _wanted_runs_quote(report, row, comparison) if row.state is RowState.CONFIRMING else ()
+    parts = [_state_quote(report, row, comparison, detail), asked, *origin]
     return joined(" · ", [part for part in parts if part])
 
 

@@ -28,6 +28,7 @@ from bot.report.model import (
     FailureNovelty,
     ParityRow,
     Plan,
+    PossibleRuns,
     Report,
     ReportedCommand,
 )
@@ -59,6 +60,7 @@ from bot.report.responses import (
     PhaseResponse,
     PlannedRunsResponse,
     PlanResponse,
+    PossibleRunsResponse,
     PriceResponse,
     ProgressResponse,
     RawMetricsResponse,
@@ -531,6 +533,7 @@ def _row(report: Report, row: CaseReport) -> RowResponse:
         head_runs=tuple(run_line(run) for run in row.head_runs),
         stale_runs=tuple(run_line(run) for run in row.stale_runs),
         progress=_progress(row.progress) if row.progress else None,
+        under_way=RunsWantedResponse(base=row.under_way.base, head=row.under_way.head),
         failure=_failure(row.failure) if row.failure else None,
         acknowledged=_acknowledgement(row.acknowledged) if row.acknowledged else None,
         carried=tuple(run.id for run in carried_runs(report, row)),
@@ -645,11 +648,21 @@ def _plan(plan: Plan) -> PlanResponse:
         ),
         chip_hours=_price(plan.price) if plan.price else None,
         runs_without_a_price=plan.unpriced,
+        confirming=_possible_runs(plan.confirming) if plan.confirming else None,
         reused_runs=plan.reused,
         waiting=tuple(
             WaitingResponse(keys=tuple(map(str, one.keys)), why=str(one.why)) for one in plan.waiting
         ),
         proposed=plan.proposed,
+    )
+
+
+def _possible_runs(possible: PossibleRuns) -> PossibleRunsResponse:
+    return PossibleRunsResponse(
+        cases=possible.cases,
+        runs=possible.runs,
+        chip_hours=_price(possible.price) if possible.price else None,
+        runs_without_a_price=possible.unpriced,
     )
 
 

@@ -40,6 +40,7 @@ from bot.report.model import (
     ParityRow,
     ParityTransition,
     Plan,
+    PossibleRuns,
     Report,
     RowState,
     WaitingCases,
@@ -522,9 +523,26 @@ def _plan_items(report: Report, plan: Plan, detail: DetailLevel) -> list[Line]:
         names = [case_name(report, key, min(detail.name, 40)) for key in one.keys]
         why = foreign(one.why, MAX_ERROR_LENGTH)
         items.append(line(listed_lines(names, 4), f" {_wait_verb(one)}: ", why))
+    if plan.confirming is not None:
+        items.append(_confirming_price(plan.confirming))
     if any(one.price is not None for one in plan.runs):
         items.append(line(PRICE_NOTE))
     return items
+
+
+def _confirming_price(possible: PossibleRuns) -> Line:
+    """What confirming may add to the price, at most."""
+    if possible.price is None:
+        price = f"price {UNKNOWN_PRICE}"
+    else:
+        more = f" and {counted(possible.unpriced, 'run')} of unknown price" if possible.unpriced else ""
+        price = f"at most {chip_hours_words(possible.price.most)} chip-hours{more}"
+    cases = counted(possible.cases, "case")
+    every = f" for {cases}, should all of them change" if possible.cases > 1 else ""
+    return line(
+        f"A change that is seen is confirmed by further runs: up to {counted(possible.runs, 'more run')}"
+        f"{every}, {price}."
+    )
 
 
 def _how_to_start(report: Report) -> Line:

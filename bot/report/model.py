@@ -10,7 +10,7 @@ from bot.domain.price import Price
 from bot.domain.pull_request import Subject, SubjectKind, subject_kind
 from bot.domain.run import BaselineChoice, HeadChoice, RunRecord
 from bot.runs.eta import DurationRange
-from bot.verdict.judgement import Comparison, Margins, MeasuredRun
+from bot.verdict.judgement import Comparison, Margins, MeasuredRun, RunsWanted
 from bot.verdict.noise import NoiseHistory, PastRun
 
 
@@ -39,17 +39,29 @@ class WaitingCases(Struct, frozen=True, kw_only=True):
     budget: str = ""
 
 
+class PossibleRuns(Struct, frozen=True, kw_only=True):
+    """Runs that may follow, at most: of how many cases, and their price. `unpriced` counts those whose price
+    is not known."""
+
+    cases: int
+    runs: int
+    price: Price | None = None
+    unpriced: int = 0
+
+
 class Plan(Struct, frozen=True, kw_only=True):
     """The runs that are to start or under way, and what they cost.
 
-    `reused` counts the runs that need not be started, which saves `saved_chip_hours`. `unpriced` counts runs
-    whose price is not known. `proposed`: nobody requested the runs, `/benchmark run` would start them.
-    `asked`: the newest command asks to see the plan.
+    `confirming` is what may be added to them where they show a change. `reused` counts the runs that need not
+    be started, which saves `saved_chip_hours`. `unpriced` counts runs whose price is not known. `proposed`:
+    nobody requested the runs, `/benchmark run` would start them. `asked`: the newest command asks to see the
+    plan.
     """
 
     runs: tuple[PlannedRuns, ...] = ()
     price: Price | None = None
     unpriced: int = 0
+    confirming: PossibleRuns | None = None
     reused: int = 0
     saved_chip_hours: float | None = None
     waiting: tuple[WaitingCases, ...] = ()
@@ -184,7 +196,8 @@ class CaseReport(Struct, frozen=True, kw_only=True):
     """One row: a case in one variant.
 
     `noise_history` describes the main runs that its noise was measured from, `failure` how new its failure
-    is. `closed`: its pull request was closed before its runs had ended.
+    is. `under_way` counts the launched runs of a confirming row that have not ended, `lost_runs` those
+    that the cluster lost. `closed`: its pull request was closed before its runs had ended.
     """
 
     case: str
@@ -200,6 +213,8 @@ class CaseReport(Struct, frozen=True, kw_only=True):
     noise_history: NoiseHistory | None = field(name="past", default=None)
     failure: FailureNovelty | None = None
     acknowledged: Acknowledgement | None = None
+    under_way: RunsWanted = RunsWanted()
+    lost_runs: int = 0
     closed: bool = False
 
     @property
@@ -325,10 +340,15 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 class InterimLook(Struct, frozen=True, kw_only=True):
-    """A look at a case's data: its number, and a digest of the runs that it saw."""
+    """A look at a case's data: its number, and a digest of the runs that it saw.
+
+    Where it saw a change that is to be confirmed, `base` and `head` are the ids of those runs.
+    """
 
     look: int
     runs: str
+    base: tuple[str, ...] = ()
+    head: tuple[str, ...] = ()
 
 
 class MainFailure(Struct, frozen=True, kw_only=True):

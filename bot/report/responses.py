@@ -411,7 +411,13 @@ class RowResponse(Struct, frozen=True, kw_only=True):
 
     case: str
     variant: str
-    state: RowState
+    state: Annotated[
+        RowState,
+        Meta(
+            description="`confirming`: a change was seen, and further runs decide; those that are launched "
+            "are counted in `under_way`, the others are asked for in `comparison.timing.confirm_runs`."
+        ),
+    ]
     note: str
     baseline: BaselineResponse | None
     history: NoiseHistoryResponse | None
@@ -419,6 +425,10 @@ class RowResponse(Struct, frozen=True, kw_only=True):
     head_runs: tuple[RunLineResponse, ...]
     stale_runs: tuple[RunLineResponse, ...]
     progress: ProgressResponse | None
+    under_way: Annotated[
+        RunsWantedResponse,
+        Meta(description="The launched runs of a confirming row that have not ended."),
+    ]
     failure: FailureResponse | None
     acknowledged: AcknowledgementResponse | None
     carried: Annotated[tuple[str, ...], Meta(description="Runs of other commits with the same files, by id.")]
@@ -503,12 +513,25 @@ class WaitingResponse(Struct, frozen=True, kw_only=True):
     why: str
 
 
+class PossibleRunsResponse(Struct, frozen=True, kw_only=True):
+    """Runs that may follow, at most."""
+
+    cases: int
+    runs: int
+    chip_hours: PriceResponse | None
+    runs_without_a_price: int
+
+
 class PlanResponse(Struct, frozen=True, kw_only=True):
     """What is to come, its price, what is reused and what waits."""
 
     runs: tuple[PlannedRunsResponse, ...]
     chip_hours: PriceResponse | None
     runs_without_a_price: int
+    confirming: Annotated[
+        PossibleRunsResponse | None,
+        Meta(description="What confirms a change, should the runs show one in every case."),
+    ]
     reused_runs: int
     waiting: tuple[WaitingResponse, ...]
     proposed: bool

@@ -77,10 +77,15 @@ def merge_records(kept: Sequence[CommandRecord], new: Sequence[CommandRecord]) -
 
 
 class InterimAnalyses(Struct, frozen=True, kw_only=True):
-    """How often a case was analysed on this head, and a digest of the runs of the last analysis."""
+    """How often a case was analysed on this head, and a digest of the runs of the last analysis.
+
+    Where that showed a change to be confirmed, `base` and `head` are the ids of its runs.
+    """
 
     look: int
     runs: str
+    base: tuple[str, ...] = ()
+    head: tuple[str, ...] = ()
 
 
 class PullRow(Struct, frozen=True, kw_only=True):
@@ -223,6 +228,27 @@ def release_pull(
                 values[name] = case((state == OutputState.CHANGED, changed), else_=values[name])
     again = case((PULL_REQUEST.c.wanted != seen, now), else_=due)
     return release(connection, held, due=None, values={**values, "done": seen, "due": again})
+
+
+def save_interim_analyses(
+    connection: Connection,
+    *,
+    repository: str,
+    number: int,
+    head_sha: str,
+    analyses: Mapping[CaseKey, InterimAnalyses],
+) -> None:
+    """Store how often the cases of this head were analysed, before what follows from it is done."""
+    connection.execute(
+        update(PULL_REQUEST)
+        .where(_is_pull(repository, number), PULL_REQUEST.c.head_sha == head_sha)
+        .values(interim_analyses=analyses_json(analyses))
+    )
+
+
+def analyses_json(analyses: Mapping[CaseKey, InterimAnalyses]) -> str:
+    """The value of the column."""
+    return _json({str(key): one for key, one in analyses.items()})
 
 
 def find_pull(connection: Connection, repository: str, number: int) -> PullRow | None:

@@ -415,6 +415,11 @@ class RunsWanted(Struct, frozen=True, kw_only=True):
     base: int = 0
     head: int = 0
 
+    @property
+    def any(self) -> bool:
+        """Whether any run is wanted."""
+        return bool(self.base or self.head)
+
 
 class TimingMeasure(StrEnum):
     """The measure whose change decides: the steady step time, or the time of the whole loop."""

@@ -226,7 +226,21 @@ def runs_wanted(weighed: _Weighed) -> RunsWanted:
     """Return the further submissions that confirm what was seen, or refute it."""
     base, head = len(weighed.base.submissions), len(weighed.head.submissions)
     if _is_backed(weighed.baseline, weighed.noise, weighed.rules):
-        return RunsWanted(head=max(0, CONFIRMED_RUNS - head))
+        return _wanted_with_main(head)
+    return _wanted_without_main(base, head)
+
+
+def most_wanted(base: int, head: int) -> RunsWanted:
+    """Return the most that confirming may want beside so many independent runs, whatever main's runs say."""
+    alone, backed = _wanted_without_main(base, head), _wanted_with_main(head)
+    return RunsWanted(base=alone.base, head=max(alone.head, backed.head))
+
+
+def _wanted_with_main(head: int) -> RunsWanted:
+    return RunsWanted(head=max(0, CONFIRMED_RUNS - head))
+
+
+def _wanted_without_main(base: int, head: int) -> RunsWanted:
     more = max(0, CONFIRMED_BASE_RUNS - base)
     both = CONFIRMED_BASE_RUNS + CONFIRMED_RUNS - base - more
     return RunsWanted(base=more, head=max(0, CONFIRMED_BASE_RUNS - head, both - head))

@@ -47,6 +47,7 @@ UNFINISHED_ROWS = {
     RowState.QUEUED,
     RowState.RUNNING,
     RowState.RETRYING,
+    RowState.CONFIRMING,
 }
 
 DEBOUNCE_SECONDS = 5.0

@@ -8,13 +8,13 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bot.commands.labels import LabelMaker
 from bot.config import CONFIG_PATH, NO_CHECKS, CheckConfig, Suite
 from bot.config.loader import LoadedSuite, SuiteLoader
+from bot.domain.case_key import CaseKey
 from bot.domain.head import HeadFacts
 from bot.domain.pull_request import Branch, Subject, SubjectKind
 from bot.domain.repository import Repository
@@ -192,12 +192,27 @@ class PullStep(Struct, frozen=True, kw_only=True):
         await self.database.write(runs.save_trees, current.pull.repository, trees)
         built = await self._choose_runs(current, facts, suite, limits)
         await current.fence()
+        current = await self._keep_looks(current, built)
         outcome = await self.planner.plan(current.row, current.pull, facts, suite, built)
         if outcome.new_runs:
             built = await self._choose_runs(current, facts, suite, limits)
         built = replace(built, report=replace(outcome.add_to(built.report), refusal=limits.notice))
         await self.labels.create(current.repository, suite)
         return built
+
+    async def _keep_looks(self, current: _CurrentPull, built: BuiltReport) -> _CurrentPull:
+        """Store the looks at the data before the runs that follow from them are planned: a process that dies
+        in between must not get them for nothing."""
+        looks = _analyses(built)
+        if looks != current.row.interim_analyses:
+            await self.database.write(
+                pull_requests.save_interim_analyses,
+                repository=current.row.repository,
+                number=current.row.number,
+                head_sha=current.pull.head_sha,
+                analyses=looks,
+            )
+        return replace(current, row=replace(current.row, interim_analyses=looks))
 
     async def _import_runs(self, current: _CurrentPull, facts: HeadFacts, suite: Suite) -> FoundProblem:
         """Import new runs; the problem if the store may not or cannot be read, which the report then says."""
@@ -245,10 +260,8 @@ class PullStep(Struct, frozen=True, kw_only=True):
         due = result.due(self.now(), next_due(current.row, report, self.poll_seconds))
         if result.head_moved:
             return _StepResult(due=due, values=result.values)
-        looks = {str(key): InterimAnalyses(look=one.look, runs=one.runs) for key, one in built.looks.items()}
-        return _StepResult(
-            due=due, values={**result.values, "interim_analyses": msgspec.json.encode(looks).decode()}
-        )
+        looks = pull_requests.analyses_json(_analyses(built))
+        return _StepResult(due=due, values={**result.values, "interim_analyses": looks})
 
     async def _publish(self, current: _CurrentPull, content: Content, config: CheckConfig) -> PublishResult:
         return await self.publisher.publish(
@@ -273,3 +286,10 @@ class PullStep(Struct, frozen=True, kw_only=True):
             pull_requests.release_and_watch, claim, now=self.now(), due=due, values=values, branch=branch
         ):
             LOG.info("a pull request was taken over by another process; nothing was written")
+
+
+def _analyses(built: BuiltReport) -> dict[CaseKey, InterimAnalyses]:
+    return {
+        key: InterimAnalyses(look=one.look, runs=one.runs, base=one.base, head=one.head)
+        for key, one in built.looks.items()
+    }

@@ -2,21 +2,29 @@
 
 from msgspec.structs import replace
 
+from bot.domain.price import Price, PriceBasis
 from bot.report.assess import acknowledged_state
 from bot.report.model import (
     Acknowledgement,
+    CaseProgress,
     CaseReport,
     ParityRow,
+    Plan,
+    PlannedRuns,
+    PossibleRuns,
     Report,
     ReportedCommand,
     RowState,
     SkippedCase,
+    WaitingCases,
 )
+from bot.runs.eta import DurationRange
 from bot.verdict.judgement import (
     Caveat,
     CaveatKind,
     CaveatWeight,
     Comparison,
+    RunsWanted,
     TimingDecision,
     TimingVerdict,
     Verdict,
@@ -32,6 +40,7 @@ from tests.report.samples import (
     OLDER,
     case,
     compared,
+    confirming,
     failing,
     failing_differently,
     failing_elsewhere,
@@ -56,6 +65,7 @@ def every_state() -> dict[str, Report]:
     unrecorded = "no run of this branch records its commit; the newest that began after the push is used"
     return {
         **by_state,
+        **_confirming_states(),
         "mixed": mixed(),
         "failures_elsewhere": report(failing_elsewhere(), failing_differently(), *several_same(2)),
         "another_failure": report(failing_differently(), *several_same(2)),
@@ -200,6 +210,44 @@ def accepted(row: CaseReport, reason: str = REASON) -> CaseReport:
     return replace(row, acknowledged=one)
 
 
+def _confirming_states() -> dict[str, Report]:
+    """A change to be confirmed: asked for, under way, waiting for a budget, lost, and of both sides."""
+    left = DurationRange(low=420.0, high=660.0)
+    progress = CaseProgress(step=12, steps=24, runs_done=2, runs_wanted=4, left=left)
+    under_way = confirming(under_way=RunsWanted(head=2), progress=progress)
+    why = "the repository has used 198.4 of its 200 chip-hours of today, and this run may take 24.0"
+    held = WaitingCases(keys=(under_way.key,), why=why, budget="the repository's day")
+    waits = CaseProgress(runs_done=2, runs_wanted=4)
+    price = Price(usual=12.8, least=12.2, most=14.0, basis=PriceBasis.MEASURED, runs=20)
+    two = PlannedRuns(case="04_int8", variant="linen", base=0, head=2, price=price)
+    return {
+        "confirming_both_sides": report(confirming(wanted=RunsWanted(base=1, head=2)), *several_same(2)),
+        "confirming_under_way": report(under_way, *several_same(2), launches=True),
+        "confirming_held_by_a_budget": report(
+            replace(under_way, progress=waits),
+            *several_same(2),
+            launches=True,
+            plan=Plan(runs=(two,), price=price, waiting=(held,)),
+        ),
+        "confirming_lost": report(
+            confirming(wanted=RunsWanted(head=1), lost_runs=1, note="lost 3 times: the node went away"),
+            *several_same(2),
+            launches=True,
+        ),
+        "plan_with_confirming": report(
+            case("04_int8", RowState.NO_RUN),
+            launches=True,
+            plan=Plan(
+                runs=(replace(two, base=1, head=1),),
+                price=price,
+                confirming=PossibleRuns(cases=1, runs=3, price=replace(price, most=21.0)),
+                proposed=True,
+                asked=True,
+            ),
+        ),
+    }
+
+
 def row_in_state(state: RowState, name: str = "04_int8") -> CaseReport:
     """A row in that state, with what such a row has."""
     faster = compared(Verdict.FASTER, timing(TimingVerdict.FASTER, -4.2))
@@ -210,6 +258,7 @@ def row_in_state(state: RowState, name: str = "04_int8") -> CaseReport:
         RowState.NOT_LIKE_FOR_LIKE: unlike(name),
         RowState.INCONCLUSIVE: unsure(name),
         RowState.SAME: same(name),
+        RowState.CONFIRMING: confirming(name),
         RowState.CARRIED: replace(same(name), state=state),
         RowState.FASTER: case(name, state, faster),
         RowState.FIXED: case(name, state, replace(faster, verdict=Verdict.FIXED)),

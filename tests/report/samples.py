@@ -37,6 +37,7 @@ from bot.verdict.judgement import (
     Measurements,
     MetricRow,
     NoiseSource,
+    RunsWanted,
     SecondsDialect,
     SteadyStepTime,
     StepClock,
@@ -424,6 +425,20 @@ def unsure(name: str = "07_moe") -> CaseReport:
     """A case whose noise is too large for one run."""
     unsettled = timing(TimingVerdict.INCONCLUSIVE, 1.4, threshold=2.1, n=(6, 1), more_runs=2)
     return case(name, RowState.INCONCLUSIVE, compared(Verdict.INCONCLUSIVE, unsettled))
+
+
+def confirming(name: str = "04_int8", wanted: RunsWanted | None = None, **more: Any) -> CaseReport:
+    """A case whose one run shows a change that main's runs do not explain."""
+    seen = timing(
+        TimingVerdict.CONFIRMING,
+        3.1,
+        threshold=1.2,
+        n=(6, 1),
+        confirms=TimingVerdict.SLOWER,
+        confirm_runs=wanted or RunsWanted(head=2),
+    )
+    row = case(name, RowState.CONFIRMING, compared(Verdict.CONFIRMING, seen))
+    return replace(row, head_runs=row.head_runs[:1], **more)
 
 
 def report(*cases: CaseReport, **more: Any) -> Report:

@@ -156,6 +156,7 @@ def test_the_json_has_the_plan_and_the_carried_runs() -> None:
         ],
         "chip_hours": {"usual": 36.8, "least": 36.2, "most": 38.0, "basis": "limit", "runs": 0},
         "runs_without_a_price": 0,
+        "confirming": None,
         "reused_runs": 3,
         "waiting": [
             {"keys": ["04_int8/linen"], "why": BUDGET},

@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from bot.config import Suite
 from bot.domain.case_key import CaseKey
-from bot.domain.run import BaselineChoice, HeadChoice, RunRecord, RunState
+from bot.domain.run import BaselineChoice, HeadChoice, RunOrigin, RunRecord, RunState
 from bot.logs.facts import OutcomeState
 from bot.report.build import BuiltReport, build_report
 from bot.report.model import CaseRuns, InterimLook, RowState
-from bot.verdict.judgement import MeasuredRun
+from bot.verdict.judgement import MeasuredRun, RunsWanted
 from bot.verdict.measure import measure
 from bot.worker.pull_decisions import report_request
 from tests.verdict.made_runs import CPU, Shape, run_log
@@ -40,7 +40,14 @@ def _failed() -> MeasuredRun:
 
 def _record(name: str, sha: str = HEAD, state: RunState = RunState.ENDED) -> RunRecord:
     return RunRecord(
-        id=name, repository="acme/maxtext", case="x", variant="linen", sha=sha, started=NOW, state=state
+        id=name,
+        repository="acme/maxtext",
+        case="x",
+        variant="linen",
+        sha=sha,
+        started=NOW,
+        state=state,
+        origin=RunOrigin.LAUNCHED,
     )
 
 
@@ -262,3 +269,62 @@ def test_a_fork_waits_only_where_nothing_is_known(case: CaseRuns, expected: RowS
     assert expected == _heard(
         case, waiting=frozenset({CaseKey("x", "linen")}), approval="/benchmark approve a"
     )
+
+
+SEEN = {
+    **{f"q{n}": _run(n) for n in range(2)},
+    "c0": _run(10, 0.151),
+    "c1": _run(11, 0.1472),
+    "crash": _failed(),
+}
+
+PAIR = _case(_head("c0"), _base("q0"))
+
+UNDER_WAY = (_record("q1", BASE, RunState.RUNNING), _record("c2", state=RunState.PLANNED))
+
+
+def test_a_change_to_be_confirmed_keeps_its_state_while_its_runs_are_under_way() -> None:
+    """The look that saw it stands, with its figures: deciding on some of the runs is a look too many."""
+    first = _build(PAIR, measured=SEEN)
+    look = first.looks[CaseKey("x", "linen")]
+    assert (first.report.rows[0].state, look.base, look.head) == (RowState.CONFIRMING, ("q0",), ("c0",))
+    assert first.report.rows[0].under_way == RunsWanted()
+    partly = replace(PAIR, head=_head("c0", "c1"), unfinished=UNDER_WAY, last_look=look)
+    second = _build(partly, measured=SEEN)
+    (row,) = second.report.rows
+    assert (row.state, row.under_way) == (RowState.CONFIRMING, RunsWanted(base=1, head=1))
+    assert row.comparison == first.report.rows[0].comparison
+    assert second.looks == first.looks
+
+
+def test_the_runs_that_confirm_are_the_next_look() -> None:
+    """When all have ended, and what was seen is no longer kept."""
+    look = _build(PAIR, measured=SEEN).looks[CaseKey("x", "linen")]
+    ended = replace(PAIR, head=_head("c0", "c1"), base=_base("q0", "q1"), last_look=look)
+    built = _build(ended, measured=SEEN)
+    comparison = built.report.rows[0].comparison
+    assert comparison is not None
+    assert comparison.timing.look == 2
+    assert built.looks[CaseKey("x", "linen")].look == 2
+
+
+def test_a_failure_is_said_before_the_runs_that_confirm_have_ended() -> None:
+    """Found runs of the head that all fail need no other run to be judged."""
+    look = _build(PAIR, measured=SEEN).looks[CaseKey("x", "linen")]
+    crashed = replace(PAIR, head=_head("crash"), unfinished=UNDER_WAY, last_look=look)
+    assert _build(crashed, measured=SEEN).report.rows[0].state is RowState.NEW_FAILURE
+
+
+def test_another_baseline_ends_the_wait_for_the_old_one() -> None:
+    """What the last look saw is not compared any more: the case waits like any other."""
+    look = _build(PAIR, measured=SEEN).looks[CaseKey("x", "linen")]
+    moved = replace(PAIR, base=_base("q1"), unfinished=UNDER_WAY, last_look=look)
+    assert _build(moved, measured=SEEN).report.rows[0].state is RowState.RUNNING
+
+
+def test_cancelling_the_runs_that_confirm_leaves_no_verdict() -> None:
+    """Neither red nor green: what was seen is neither confirmed nor refuted."""
+    look = _build(PAIR, measured=SEEN).looks[CaseKey("x", "linen")]
+    asked = replace(report_request(ROW, PULL, suite=suite(), problem=None, now=NOW), **CANCELLED)
+    (row,) = build_report(asked, [replace(PAIR, stopped=2, last_look=look)], SEEN).report.rows
+    assert row.state is RowState.CANCELLED

@@ -266,7 +266,11 @@ def _timing_sentence(row: CaseReport, comparison: Comparison) -> str:
     if timing.more_runs and row.state is RowState.INCONCLUSIVE:
         sentence += f" {counted(timing.more_runs, 'more run')} a side would settle it."
     is_reason_above = not timing.reason or timing.reason == comparison.reason
-    return sentence if is_reason_above else f"{sentence} {timing.reason}."
+    sentence = sentence if is_reason_above else f"{sentence} {timing.reason}."
+    if row.under_way.any:
+        number = row.under_way.base + row.under_way.head
+        sentence += f" {counted(number, 'run')} of them {'have' if number > 1 else 'has'} not ended yet."
+    return sentence
 
 
 def _bound_sentence(row: CaseReport) -> str:
