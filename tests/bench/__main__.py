@@ -1,4 +1,4 @@
-"""`make bench`, or `python -m tests.bench [--quick] [--keep] [--only scan|webhook|pages|logs|redaction]`.
+"""`make bench`, or `python -m tests.bench [--quick] [--keep] [--only scan|webhook|pages|logs|redaction|verdict]`.
 
 In:  options. Out: tables on standard output. Times depend on the machine; read the ratios.
 """
@@ -7,7 +7,7 @@ import argparse
 import platform
 from pathlib import Path
 
-from tests.bench import acknowledging, paging, redacting, scanning, viewing
+from tests.bench import acknowledging, judging, paging, redacting, scanning, viewing
 
 FOLDER = Path(".cache") / "bench"
 
@@ -33,6 +33,8 @@ def main() -> None:
         viewing.compare(FOLDER, keep=asked.keep)
     if asked.only in {None, "redaction"}:
         redacting.compare(FOLDER)
+    if asked.only in {None, "verdict"}:
+        judging.measure_verdicts()
 
 
 def _arguments() -> argparse.Namespace:
@@ -40,7 +42,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="logs of 100 MB only")
     parser.add_argument("--keep", action="store_true", help=f"leave the logs in {FOLDER}")
     parser.add_argument(
-        "--only", choices=("scan", "webhook", "pages", "logs", "redaction"), help="one part of it"
+        "--only", choices=("scan", "webhook", "pages", "logs", "redaction", "verdict"), help="one part of it"
     )
     return parser.parse_args()
 

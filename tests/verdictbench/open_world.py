@@ -28,12 +28,23 @@ from bot.verdict.measure import measure
 from bot.verdict.noise import NoisePrior, PastRun, noise_prior
 from bot.verdict.timing_decision import decide_timing
 from tests.verdictbench.results import figure
+from tests.verdictbench.rivals import (
+    ALARMS,
+    Call,
+    CaseFigures,
+    bencher,
+    codspeed_strict,
+    conbench,
+    rustc_perf,
+)
 from tests.verdictbench.simulation import BY_NAME, Burst, Case, Kind, Shape, run_log, seeded
 from tests.verdictbench.trials import Share
 
 CASES = 25
 
 MAIN = 20
+
+POOL = 30  # runs of unchanged code, of which each case has its own twenty as main's
 
 FLAGS = frozenset({TimingVerdict.SLOWER, TimingVerdict.FASTER})
 
@@ -154,7 +165,9 @@ class Told:
 
 def play_logs(kind: Kind, cases: int, *, factor: float = 1.0, burst: Burst = Burst.NONE) -> Told:
     """Judge whole logs of cases whose head takes `factor` times as long, or loses time in bursts."""
-    pool = [_log_run(kind, 1.0, Burst.NONE, seeded(kind.name, kind.shape, "pool", one)) for one in range(60)]
+    pool = [
+        _log_run(kind, 1.0, Burst.NONE, seeded(kind.name, kind.shape, "pool", one)) for one in range(POOL)
+    ]
     told = Told(calls=Counter())
     for case in range(cases):
         draws = seeded(kind.name, kind.shape, burst, factor, case)
@@ -304,3 +317,79 @@ def _at_most(text: str, share: Share, percent: float) -> Finding:
     return Finding(
         text=f"{text}, at most {percent:g} %", measured=f"{figure(share)} %", met=share.percent <= percent
     )
+
+
+RIVALS: dict[str, Callable[[CaseFigures], Call]] = {
+    "CodSpeed, 5 %": codspeed_strict,
+    "rustc-perf": rustc_perf,
+    "Bencher t 0.99": bencher,
+    "Conbench z > 5": conbench,
+}
+"""Rules of other tools that can judge one run a side."""
+
+FLOOR = log(1.01)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A rule on one kind of noise: harmless reports flagged, and slowdowns seen."""
+
+    rule: str
+    kind: str
+    flagged: Share
+    seen: tuple[Share, ...]
+
+
+EFFECTS = (0.02, 0.03, 0.05)
+
+
+def beside_rivals(reports: int) -> list[Row]:
+    """Ours in two stages, and the rivals with the same floor of 1 %, fed our steady time and as many runs of
+    main. Each rival has the one run a side that ours begins with."""
+    rows = []
+    for kind, sd, family in (
+        ("TPU-like", TPU, DeviceFamily.TPU),
+        ("GPU-like", GPU, DeviceFamily.GPU),
+        ("GPU-like, 5 % slow slices", GPU, DeviceFamily.GPU),
+    ):
+        law = slow_slices(sd, 0.15) if "slow" in kind else normal(sd)
+        own = [
+            play(Regime(name=kind, law=law, family=family, effect=effect), reports)
+            for effect in (0.0, *EFFECTS)
+        ]
+        rows.append(
+            Row(
+                rule="**MaxView**",
+                kind=kind,
+                flagged=own[0].flagged,
+                seen=tuple(one.share(TimingVerdict.SLOWER) for one in own[1:]),
+            )
+        )
+        rows += [_rival_row(name, judge, kind, law, reports) for name, judge in RIVALS.items()]
+    return rows
+
+
+def _rival_row(name: str, judge: Callable[[CaseFigures], Call], kind: str, law: Law, reports: int) -> Row:
+    flagged, seen = 0, Counter[float]()
+    for report in range(reports):
+        draws = seeded("rivals", kind, report)
+        alarm = False
+        for _ in range(CASES):
+            history = [exp(law(draws)) for _ in range(MAIN)]
+            head = exp(law(draws))
+            alarm |= _floored(judge, history, head) in ALARMS
+            for effect in EFFECTS:
+                seen[effect] += _floored(judge, history, head * (1 + effect)) is Call.SLOWER
+        flagged += alarm
+    return Row(
+        rule=f"{name}, from 1 % on",
+        kind=kind,
+        flagged=Share(hits=flagged, tries=reports),
+        seen=tuple(Share(hits=seen[effect], tries=reports * CASES) for effect in EFFECTS),
+    )
+
+
+def _floored(judge: Callable[[CaseFigures], Call], history: Sequence[float], head: float) -> Call:
+    """Return what a rival says, base the newest of main's runs; a change below 1 % of base is the same."""
+    call = judge(CaseFigures(base=history[-1:], head=[head], history=history))
+    return Call.SAME if call in ALARMS and abs(log(head / history[-1])) < FLOOR else call
