@@ -1,4 +1,4 @@
-"""`make bench`, or `python -m tests.bench [--quick] [--keep] [--only scan|webhook|pages|logs|redaction|verdict]`.
+"""`make bench`, or `python -m tests.bench [--quick] [--keep] [--only PART]`; `--help` names the parts.
 
 In:  options. Out: tables on standard output. Times depend on the machine; read the ratios.
 """

@@ -6,8 +6,15 @@ In:  options. Out: tables on standard output or in FILE, progress on standard er
 import argparse
 from pathlib import Path
 
+from tests.verdictbench.front_page import front_page
+from tests.verdictbench.open_world import beside_rivals, findings
 from tests.verdictbench.page import document, summary
 from tests.verdictbench.running import FULL, QUICK, run
+
+OPEN_WORLD = (300, 25)
+"""Reports of each regime of noise, and logs of each shape and burst: four minutes of one core."""
+
+RIVAL_REPORTS = 20
 
 
 def main() -> None:
@@ -19,8 +26,11 @@ def main() -> None:
         print(summary(results))
         return
     asked.markdown.parent.mkdir(parents=True, exist_ok=True)
-    asked.markdown.write_text(document(results, amount), encoding="utf-8")
-    print(f"wrote {asked.markdown}")
+    found, rows = findings(*OPEN_WORLD), beside_rivals(RIVAL_REPORTS)
+    asked.markdown.write_text(front_page(found, rows), encoding="utf-8")
+    tables = asked.markdown.with_name(f"{asked.markdown.stem}-tables.md")
+    tables.write_text(document(results, amount), encoding="utf-8")
+    print(f"wrote {asked.markdown} and {tables}")
 
 
 def _arguments() -> argparse.Namespace:

@@ -44,7 +44,7 @@ CASES = 25
 
 MAIN = 20
 
-POOL = 30  # runs of unchanged code, of which each case has its own twenty as main's
+POOL = 60  # runs of unchanged code, of which each case has its own twenty as main's
 
 FLAGS = frozenset({TimingVerdict.SLOWER, TimingVerdict.FASTER})
 
