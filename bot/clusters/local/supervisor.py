@@ -68,10 +68,12 @@ class _JobEnd(Struct, frozen=True, kw_only=True):
 def main(root: str, name: str) -> None:
     """Run one job from its first line to its exit code, then start the next one."""
     folder = JobFolder(Path(root), name)
-    folder.write("supervisor", str(os.getpid()))
+    # Who reads our number may end us at once, and by then we must be able to hear it.
+    signals = _SignalWaiter()
     adopt_orphans()
+    folder.write("supervisor", str(os.getpid()))
     try:
-        _execute(folder, folder.read_order(), _SignalWaiter())
+        _execute(folder, folder.read_order(), signals)
     finally:
         end_descendants()
         remove_scratch(folder.path)
