@@ -15,7 +15,7 @@ BYTES_AFTER = 32 * 1024
 """Bytes kept behind a hit: the longest record read from one place is a traceback."""
 BLOCK_BYTES = 512 * 1024
 """Bytes searched at a time: chunks of 128 KB and less cost 1.7 times as much per byte."""
-LITERALS_PER_AUTOMATON = 45
+LITERALS_PER_AUTOMATON = 46
 """Beyond 64 the vectorised searcher falls back to one that is 3 times slower, and up to there it gets slower:
 175 literals take 0.87 s a gigabyte in groups of 59, 0.69 in groups of 44, 0.72 of 35, 0.95 of 30."""
 

@@ -70,7 +70,6 @@ LAST_WORDS: dict[str, LastWord] = {
     ),
     "bash job": _word("[1]+  Killed                  nohup python train.py > out.log", error="Killed"),
     "zsh": _word("zsh: killed     python train.py", error="killed"),
-    "zsh job": _word("[1]    4711 segmentation fault  python x.py", "crash", "segmentation fault", _FAILED),
     "make": _word("make: *** [Makefile:3: train] Killed", error="Killed"),
     "slurm task": _word("srun: error: node7: task 3: Killed", error="Killed"),
     "slurm oom": _word(
@@ -158,6 +157,9 @@ NOT_LOGS: dict[str, str] = {
     "kubectl describe": "Containers:\n  main:\n    State:          Terminated\n      Reason:   Completed\n"
                         "      Exit Code:    0\n    Ready:          False\n",
     "JSON": '{"state": "Killed", "why": "Traceback (most recent call last):\\n  File \\"a.py\\", line 1"}\n',
+    "a commented error": "x <- f()\n# slurmstepd: error: Detected 4 oom-kill event(s) in StepId=1.\ny <- 1\n",
+    "a quoted error": "I get `slurmstepd: error: Detected 1 oom-kill event(s)` when I run it. Help?\n",
+    "a fenced error": "It says\n```\nslurmstepd: error: Detected 1 oom-kill event(s) in step 1.\n```\n",
     "nothing": "",
     "blank": "\n\n   \n",
     "numbers": "1,2,3\n4,5,6\n",

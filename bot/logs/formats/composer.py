@@ -22,7 +22,7 @@ from bot.logs.rules import (
 
 # [batch=1/100]:      [epoch=1][batch=5/64]:      [token=2048/4096]:      [epoch=2][batch=7]:
 _HEAD = re.compile(
-    r"(?:\[epoch=\d{1,9}(?:/\d{1,9})?\])?\[(?P<unit>batch|token|sample)=(?P<count>\d{1,15})(?:/(?P<total>\d{1,15}))?\]:"
+    r"(?:\[epoch=\d{1,9}(?:/\d{1,9})?\])?\[(?P<unit>batch|token)=(?P<count>\d{1,15})(?:/(?P<total>\d{1,15}))?\]:"
 )
 
 _EPOCH = re.compile(r"\[epoch=\d{1,9}\]\Z")
@@ -100,7 +100,6 @@ def _completed(_: Match) -> Iterator[Statement]:
 COMPOSER = (
     LiteralRule(literal=b"[batch=", read=_record, distinctive=True, lead=r"(?:\[epoch=\d{1,9}\])?"),
     LiteralRule(literal=b"[token=", read=_record, distinctive=True),
-    LiteralRule(literal=b"[sample=", read=_record, distinctive=True),
     LiteralRule(literal=b"[Eval batch=", read=_evaluated, distinctive=True),
     LiteralRule(literal=b"llmfoundry.command_utils.train: Done.", read=_completed),
 )

@@ -96,10 +96,11 @@ def _metrics_line(match: Match) -> Iterator[Statement]:
     bar = None if _AFTER_DICT.search(match.front) else _PROGRESS_BAR.match(match.text, end)
     if bar:
         yield Quantity(kind=QuantityKind.EXPECTED_STEPS, value=float(bar["total"]))
-    time = _line_time(match)
-    yield LogWarning(text=STEPS_UNNUMBERED)
+    time, number = _line_time(match), pairs.pop("step", 0.0)
+    if not number > 0:
+        yield LogWarning(text=STEPS_UNNUMBERED)
     yield Step(
-        step=int(bar["step"]) if bar else 0,
+        step=int(number) if 0 < number < 1e12 else int(bar["step"]) if bar else 0,
         seconds=_bar_seconds(bar) if bar and time is None else None,
         loss=loss,
         time=time,
@@ -249,6 +250,8 @@ class _EpochNumbering:
         bounds = self._bounds(stated, quantities)
         fits = bounds is None or bounds[0] <= stated.step <= bounds[1]
         number = stated.step if stated.step > before and fits else self._next(before, bounds)
+        totals = [int(total) for total in quantities.get(QuantityKind.EXPECTED_STEPS, ())]
+        number = min(number, max(totals)) if totals and before <= max(totals) else number
         self._stride = number - before if number > before else self._stride
         self._last = replace(stated, step=number)
         return self._last

@@ -33,6 +33,13 @@ _NUMBER = re.compile(r"\d+")
 _REST = r"[^\r\n]{0,300}"
 
 
+# # slurmstepd: error: ...      // Killed process      "exited on signal 9"
+_QUOTED_FRONT = re.compile(
+    r"(?:^|[\r\n])[ \t]*(?:#|//|>|\*|--|%|;)[^\r\n]*\Z|[\"'`][^\r\n\]]{0,80}\Z"
+    r"|```[^\n`]{0,40}\s{1,4}[^\r\n]{0,80}\Z"
+)
+
+
 def _cause(
     match: Match,
     kind: FailureClass,
@@ -43,6 +50,8 @@ def _cause(
     last_within: int | None = FORM_EPILOGUE,
 ) -> PossibleCause:
     error = error[:ERROR_LENGTH]
+    if _QUOTED_FRONT.search(match.front):
+        last_within = None
     return PossibleCause(
         kind=kind,
         error=error,
@@ -89,7 +98,7 @@ _DUMPED = r"(?:[ \t]*(?P<dumped>\(core dumped\)))?"
 # Killed      Segmentation fault (core dumped)      Segmentation fault      (core dumped) python train.py
 _WORD = re.compile(
     r"(?P<word>Killed|Terminated|Hangup|Segmentation fault|Aborted|Bus error|Floating point exception"
-    r"|Illegal instruction|File size limit exceeded|CPU time limit exceeded| killed| segmentation fault)"
+    r"|Illegal instruction|File size limit exceeded|CPU time limit exceeded)"
     + _DUMPED
     + r"(?P<command>[ \t]{1,40}[^\s][^\r\n]{0,1000})?[ \t]*(?=\r|\n|\Z)"
 )
@@ -111,11 +120,11 @@ def _shell_word(match: Match) -> Iterator[Statement]:
     if found is None:
         return
     shell = _SHELL_FRONT.search(match.front)
-    if shell is None and (found["command"] or found["word"].startswith(" ")):
+    if shell is None and (found["command"]):
         return
     form = shell or _TASK_FRONT.search(match.front)
     if form or _is_alone(match, found.end()):
-        word = found["word"].strip()
+        word = found["word"]
         error = f"{word} {found['dumped']}" if found["dumped"] else word
         within = FORM_EPILOGUE if form else WORD_EPILOGUE
         yield _signal_cause(match, _SIGNALS[word.lower()], error, last_within=within)
@@ -160,20 +169,18 @@ _ELASTIC = re.compile(r"failed \(exitcode: (?P<code>-?\d{1,4})\) local_rank: " +
 _ELASTIC_TABLE = re.compile(r"exitcode  : (?P<code>-?\d{1,4}) +\(pid: \d{1,9}\)")
 
 # Process finished with exit code 137 (interrupted by signal 9: SIGKILL)
-_IDE_EXIT = re.compile(r"Process finished with exit code (?P<code>\d{1,3})(?= \(|\s|\Z)")
+_EXIT = re.compile(r"with exit code (?P<code>\d{1,3})(?= \(|\s|\Z)")
 
 # srun: error: node7: task 3: Exited with exit code 1
-_TASK_EXIT = re.compile(r"Exited with exit code (?P<code>\d{1,3})(?=\s|\Z)")
+_EXIT_FRONT = re.compile(_TASK.removesuffix(r"\Z") + r"Exited \Z|\bProcess finished \Z")
 
 
 def _exit_code(match: Match) -> Iterator[Statement]:
-    found = next(
-        (it for it in (p.match(match.text) for p in (_ELASTIC, _ELASTIC_TABLE, _IDE_EXIT)) if it), None
-    )
+    found = _ELASTIC.match(match.text) or _ELASTIC_TABLE.match(match.text)
     error = found[0].strip() if found else ""
-    if found is None and (task := _TASK_FRONT.search(match.front)):
-        found = _TASK_EXIT.match(match.text)
-        error = task[0] + found[0] if found else ""
+    if found is None and (front := _EXIT_FRONT.search(match.front)):
+        found = _EXIT.match(match.text)
+        error = front[0] + found[0] if found else ""
     if found and int(found["code"]):
         yield exit_cause(match, int(found["code"]), error)
 
@@ -182,12 +189,21 @@ def _exit_code(match: Match) -> Iterator[Statement]:
 _MPI = re.compile(r"exited on signal (?P<number>\d{1,2})(?: \([^)\n]{1,60}\))?\.?")
 
 # train.service: Main process exited, code=killed, status=9/KILL
-_SYSTEMD = re.compile(r"code=(?:killed|dumped), status=(?P<number>\d{1,2})/[A-Z]{1,12}")
+_SYSTEMD = re.compile(r"ed, status=(?P<number>\d{1,2})/[A-Z]{1,12}")
+
+
+_SYSTEMD_FRONT = re.compile(r"code=(?:kill|dump)\Z")
 
 
 def _signal_number(match: Match) -> Iterator[Statement]:
-    if found := _MPI.match(match.text) or _SYSTEMD.match(match.text):
+    if found := _MPI.match(match.text):
         yield _signal_cause(match, int(found["number"]), found[0])
+
+
+def _service_signal(match: Match) -> Iterator[Statement]:
+    front, found = _SYSTEMD_FRONT.search(match.front), _SYSTEMD.match(match.text)
+    if front and found:
+        yield _signal_cause(match, int(found["number"]), front[0] + found[0])
 
 
 # slurmstepd: error: *** JOB 4711 ON node7 CANCELLED AT 2026-04-21T10:16:20 DUE TO TIME LIMIT ***
@@ -224,7 +240,7 @@ _MESSAGES = tuple(
     _Message(front=re.compile(front + r"\Z"), text=re.compile(text), kind=kind)
     for front, text, kind in (
         # slurmstepd: error: Detected 1 oom_kill event in StepId=88.0. Some of the step ...
-        (r"(?:slurmstepd: )?error: Detected \d{1,6} ", r"oom[_-]kill event" + _REST, FailureClass.HOST_OOM),
+        (r"(?:slurmstepd: )?error: Detected \d{1,6} oom[_-]", r"kill event" + _REST, FailureClass.HOST_OOM),
         # srun: error: node7: task 0: Out Of Memory
         (_TASK, r"Out Of Memory", FailureClass.HOST_OOM),
         # [812.4] Out of memory: Killed process 4711 (python3) total-vm:8096kB
@@ -286,18 +302,16 @@ LAST_WORDS = (
     *(
         LiteralRule(literal=literal, read=_exit_code)
         for literal in (
-            b"failed (exitcode: ", b"exitcode  : ", b"Process finished with exit code ",
-            b"Exited with exit code ",
+            b"failed (exitcode: ", b"exitcode  : ", b"with exit code ",
         )
     ),
     LiteralRule(literal=b"exited on signal ", read=_signal_number),
-    LiteralRule(literal=b"code=killed, status=", read=_signal_number),
-    LiteralRule(literal=b"code=dumped, status=", read=_signal_number),
+    LiteralRule(literal=b"ed, status=", read=_service_signal),
     LiteralRule(literal=b"CANCELLED AT ", read=_cancelled),
     *(
         LiteralRule(literal=literal, read=_message)
         for literal in (
-            b"oom_kill event", b"oom-kill event", b"Out Of Memory", b"ut of memory: Kill",
+            b"kill event", b"Out Of Memory", b"ut of memory: Kill",
             b"The node was low on resource", b"longer than the specified deadline",
         )
     ),

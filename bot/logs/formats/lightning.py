@@ -2,7 +2,7 @@
 
 A bar says how many batches of its epoch are done. Its rate is the mean since the epoch began, so it is no
 batch's own time: what an epoch's last bar says is a mean that the program states. A `metrics.csv` is read as
-far as its first rows.
+far as its first rows. What it says at its end is read with NeMo, which is built on it.
 """
 
 import re
@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from bot.logs.facts import Environment, Mark, MarkKind, Step
 from bot.logs.rules import (
     NUMBER,
-    Completed,
     LiteralRule,
     LogWarning,
     Match,
@@ -45,9 +44,6 @@ _LOSSES = (
     "train_loss", "loss", "train/loss", "loss/train", "train_loss_step", "loss_step", "train/loss_step",
     "loss/train_step",
 )  # fmt: skip
-
-# `Trainer.fit` stopped: `max_epochs=2` reached.
-_STOPPED = re.compile(r"`Trainer\.fit` stopped: `max_(?P<what>epochs|steps|time)=(?P<count>\d{1,12})?")
 
 _EPOCH, _TOTAL, _TABLE = "epoch", "batches per epoch", "row of a table"
 
@@ -83,16 +79,6 @@ def _bar(match: Match) -> Iterator[Statement]:
         offset=match.offset,
         extras=(*extras, *pairs.items()),
     )
-
-
-def _stopped(match: Match) -> Iterator[Statement]:
-    found = _STOPPED.match(match.text)
-    if found is None:
-        return
-    yield Environment()
-    if found["what"] == "steps" and found["count"]:
-        yield Quantity(kind=QuantityKind.EXPECTED_STEPS, value=float(found["count"]))
-    yield Completed()
 
 
 CSV_CUT = "The table of metrics is long: only its first rows were read."
@@ -160,7 +146,6 @@ LIGHTNING = (
     LiteralRule(literal=b"s/it, ", read=_bar, distinctive=True, lead=r"Epoch \d{1,9}:[^\n]{1,300}"),
     LiteralRule(literal=b"it/s v_num: ", read=_bar, distinctive=True, lead=r"Epoch \d{1,9}/[^\n]{1,300}"),
     LiteralRule(literal=b"it/s train_", read=_bar, distinctive=True, lead=r"Epoch \d{1,9}/[^\n]{1,300}"),
-    LiteralRule(literal=b"`Trainer.fit` stopped: ", read=_stopped, distinctive=True),
     LiteralRule(literal=b"TPU available: ", read=_hardware, distinctive=True),
     LiteralRule(literal=b"epoch,step", read=_table, distinctive=True),
 )
