@@ -49,6 +49,7 @@ def test_the_thresholds_in_the_readme_are_the_ones_used() -> None:
         "screen": f"{thresholds.SCREEN_ALPHA:.0%}",
         "confirmed by": f"{thresholds.CONFIRMED_RUNS} runs",
         "beyond any glitch": f"{math.expm1(thresholds.BEYOND_GLITCHES):.0%}",
+        "beyond any glitch, TPU": f"{math.expm1(thresholds.BEYOND_TPU_GLITCHES):.0%}",
         "practical margin": f"{margins.practical_percent:.0f} %",
         "equivalence margin": f"{margins.equivalence_percent:.0f} %",
         "default noise, TPU": f"{noise.TPU_SD:.1%}",
