@@ -84,6 +84,7 @@ def demo_document(results: Sequence[ScenarioResult]) -> dict[str, object]:
             {
                 "number": result.number,
                 "title": result.title,
+                "verdict": result.verdict,
                 "cases": [
                     {
                         "case": answer.key.case,

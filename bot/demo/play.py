@@ -13,6 +13,7 @@ from bot.domain.case_key import CaseKey
 from bot.errors import UserError
 from bot.report.assess import STATES
 from bot.report.model import RowState
+from bot.verdict.judgement import Verdict
 
 AUTHOR = "alice"
 
@@ -49,6 +50,12 @@ class ScenarioResult(Struct, frozen=True, kw_only=True):
     cases: tuple[CaseAnswer, ...]
     comment: str
     page: str
+
+    @property
+    def verdict(self) -> str:
+        """The worst verdict of its cases, in the words of `compare`; a state where nothing was compared."""
+        order = {str(verdict): place for place, verdict in enumerate(Verdict)}
+        return max((one.verdict for one in self.cases), key=lambda one: order.get(one, -1), default="no_run")
 
 
 OnProgress = Callable[[Sequence[ScenarioProgress]], None]

@@ -1,10 +1,14 @@
 """The check of the demonstration: every case is held against its own verdict."""
 
+import json
 from typing import Any
 
 import pytest
 
+from bot.cli.demo import demo_document
+from bot.demo.play import CaseAnswer, ScenarioResult
 from bot.demo.scenarios import Scenario, scenarios
+from bot.domain.case_key import CaseKey
 from tests.demo_once import WIDEST_BAND_PERCENT, compare, compare_cases
 
 
@@ -16,6 +20,18 @@ def answers_of(pull: Scenario, **other: object) -> list[dict[str, Any]]:
     ]
     answers[0] |= other
     return answers
+
+
+def test_the_document_is_the_contract() -> None:
+    """Programs read the worst verdict of each pull request; its cases stand beside it."""
+    key = CaseKey("01_base", "")
+    answers = [
+        CaseAnswer(key=key, verdict=one, band_percent=5.0) for one in ("same", "slower", "inconclusive")
+    ]
+    result = ScenarioResult(number=2, title="t", cases=tuple(answers), comment="c", page="p")
+    (pull,) = json.loads(json.dumps(demo_document([result])))["pull_requests"]
+    assert list(pull) == ["number", "title", "verdict", "cases", "comment", "page"]
+    assert (pull["verdict"], len(pull["cases"])) == ("slower", 3)
 
 
 def test_what_every_case_earns_is_right() -> None:
