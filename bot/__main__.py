@@ -28,6 +28,7 @@ COMMANDS = {
     "demo": "the whole product on this machine, without an account",
     "runs": "the runs that were launched: list, show, log, cancel, retry",
     "config": "check a .github/maxview.yml",
+    "forget": "remove everything that the server keeps of a repository",
     "policy": "what repositories may make this server do: check, suggest, forget",
 }
 

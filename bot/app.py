@@ -72,9 +72,17 @@ from bot.worker.kept_logs import AT_ONCE, KeptLogStep
 from bot.worker.loop import Worker, WorkQueue
 from bot.worker.main_branch import MainBranchStep
 from bot.worker.maintenance.delivery_backfill import INTERVAL_SECONDS, PULL_INTERVAL_SECONDS, DeliveryBackfill
+from bot.worker.maintenance.forgetting import ForgetTask, RepositoryRemoval
 from bot.worker.maintenance.orphan_cleanup import OrphanCleanup
 from bot.worker.maintenance.reconciliation import Reconciliation
-from bot.worker.maintenance.tasks import DELIVERY_BACKFILL, RECONCILIATION, VISIBILITY, Task, TaskStep
+from bot.worker.maintenance.tasks import (
+    DELIVERY_BACKFILL,
+    FORGETTING,
+    RECONCILIATION,
+    VISIBILITY,
+    Task,
+    TaskStep,
+)
 from bot.worker.maintenance.visibility import VisibilityCheck
 from bot.worker.merge_queues import MergeQueueStep
 from bot.worker.pull_loader import HeadLoader, PullLoader
@@ -113,29 +121,6 @@ def web_side(
         github_url=github_site(settings.api_url),
     )
     return WebSide(front=build_frontend(deps), sign_in=sign_in)
-
-
-def maintenance_queue(
-    database: Database, github: GitHubClient, *, pulls_only: bool, wake: Callable[[], None]
-) -> WorkQueue:
-    """Run every periodic task now, and then at its interval; with `pulls_only`, fetch deliveries all the
-    time."""
-    backfill = DeliveryBackfill(
-        log=DeliveryLog(github),
-        database=database,
-        wake=wake,
-        every=PULL_INTERVAL_SECONDS if pulls_only else INTERVAL_SECONDS,
-    )
-    reconciliation = Reconciliation(listing=github, database=database, now=time.time, wake=wake)
-    visibility = VisibilityCheck(listing=github, database=database, now=time.time, wake=wake)
-    tasks: dict[str, Task] = {
-        DELIVERY_BACKFILL: backfill,
-        RECONCILIATION: reconciliation,
-        VISIBILITY: visibility,
-    }
-    database.write_now(queue.schedule_jobs, tuple(tasks), now=time.time())
-    step = TaskStep(database=database, tasks=tasks, now=time.time)
-    return WorkQueue(table=MAINTENANCE_TASK, step=step, at_once=3)
 
 
 SHUTDOWN_SECONDS = 6.0
@@ -228,9 +213,7 @@ def make_app(settings: Settings, pages: PageProcess | None = None) -> Starlette:
         key=key,
         web=web_side(settings, database=database, artifacts=artifacts, renderer=renderer, key=key),
         clusters=ClusterRegistry(
-            local=LocalCluster(
-                settings.data_dir / "cluster", limits=settings.job_limits, view=settings.job_view
-            ),
+            local=_local_cluster(settings),
             open_place=partial(_open_cluster, settings),
         ),
         owner=owner,
@@ -368,9 +351,52 @@ def _worker(parts: AppParts, wake: Callable[[], None]) -> Worker:
         kept_log_queue(parts),
         WorkQueue(table=MAIN_BRANCH, step=main),
         WorkQueue(table=MERGE_GROUP, step=_merge_queue_step(parts, suites)),
-        maintenance_queue(parts.database, parts.github, pulls_only=parts.settings.pulls_only, wake=wake),
+        maintenance_queue(parts, wake),
     )
     return Worker(parts.database, queues, owner=parts.owner, now=time.time)
+
+
+def maintenance_queue(parts: AppParts, wake: Callable[[], None]) -> WorkQueue:
+    """Run every periodic task now, and then at its interval; where nobody can reach us, fetch deliveries all
+    the time."""
+    database, github = parts.database, parts.github
+    backfill = DeliveryBackfill(
+        log=DeliveryLog(github),
+        database=database,
+        wake=wake,
+        every=PULL_INTERVAL_SECONDS if parts.settings.pulls_only else INTERVAL_SECONDS,
+    )
+    reconciliation = Reconciliation(listing=github, database=database, now=time.time, wake=wake)
+    visibility = VisibilityCheck(listing=github, database=database, now=time.time, wake=wake)
+    tasks: dict[str, Task] = {
+        DELIVERY_BACKFILL: backfill,
+        RECONCILIATION: reconciliation,
+        VISIBILITY: visibility,
+        FORGETTING: _forget_task(parts, visibility),
+    }
+    database.write_now(queue.schedule_jobs, tuple(tasks), now=time.time())
+    step = TaskStep(database=database, tasks=tasks, now=time.time)
+    return WorkQueue(table=MAINTENANCE_TASK, step=step, at_once=3)
+
+
+def _forget_task(parts: AppParts, visibility: VisibilityCheck) -> ForgetTask:
+    removal = RepositoryRemoval(
+        database=parts.database,
+        artifacts=parts.artifacts,
+        jobs=_local_cluster(parts.settings),
+        now=time.time,
+    )
+    return ForgetTask(
+        removal=removal,
+        clusters=parts.clusters,
+        permissions=parts.policy,
+        visibility=visibility,
+        retention_seconds=parts.settings.retention_days * 86_400.0,
+    )
+
+
+def _local_cluster(settings: Settings) -> LocalCluster:
+    return LocalCluster(settings.data_dir / "cluster", limits=settings.job_limits, view=settings.job_view)
 
 
 def kept_log_queue(parts: AppParts) -> WorkQueue:

@@ -25,6 +25,8 @@ from bot.errors import UserError
 
 GITHUB_API = "https://api.github.com"
 
+RETENTION_LIMITS = (1.0, 3_650.0)
+
 MIN_SECRET_LENGTH = 16
 """Of a token that a person makes: shorter ones are guessed."""
 
@@ -96,6 +98,7 @@ class Settings:
     link_keys: bool = True
     metrics_address: tuple[str, int] | None = None
     metrics_token: str = field(default="", repr=False)
+    retention_days: float = 30.0
     xpk_command: tuple[str, ...] = ("xpk",)
     job_limits: JobLimits = field(default_factory=default_limits)
     job_view: SandboxView = DEFAULT_VIEW
@@ -187,6 +190,11 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="METRICS_TOKEN",
         meaning="a secret: with Authorization: Bearer of it, /metrics is served with the pages",
+    ),
+    Setting(
+        name="RETENTION",
+        meaning="days after which everything of a repository is removed that the App was uninstalled on",
+        default="30",
     ),
     Setting(
         name="POLL_SECONDS",
@@ -456,6 +464,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         trusted_proxies=reader.networks("TRUSTED_PROXIES"),
         metrics_address=reader.address("METRICS_ADDRESS"),
         metrics_token=reader.secret("METRICS_TOKEN"),
+        retention_days=reader.number("RETENTION", float, RETENTION_LIMITS, "a number of days from 1 to 3650"),
         link_keys=reader.switch("LINK_KEYS", default=True),
         poll_seconds=reader.number("POLL_SECONDS", float, POLL_LIMITS, "a number of seconds above 0"),
     )

@@ -317,6 +317,7 @@ def test_no_job_is_shown_what_is_the_servers(tmp_path: Path) -> None:
         ({"METRICS_ADDRESS": "9464"}, "METRICS_ADDRESS is '9464': give HOST:PORT"),
         ({"METRICS_ADDRESS": "127.0.0.1:0"}, "METRICS_ADDRESS is '127.0.0.1:0': give HOST:PORT"),
         ({"METRICS_TOKEN": "short"}, "METRICS_TOKEN is too short: give 16 characters or more"),
+        ({"RETENTION": "0"}, "RETENTION is '0': give a number of days from 1 to 3650"),
         ({"LINK_KEYS": "no"}, "LINK_KEYS is 'no': give on or off"),
     ],
 )

@@ -111,6 +111,10 @@ def _innermost_reason(problem: BaseException) -> str:
     return " ".join((reason[2] or reason[0] or type(inner).__name__).split())[:200]
 
 
+def _ignore_missing(_: "Blob") -> None:
+    """Somebody else was faster."""
+
+
 def _run_file(blob: "Blob", name: str) -> LogFile:
     updated = blob.updated.timestamp() if blob.updated else 0.0
     return LogFile(name=name, size=blob.size or 0, updated=updated, generation=str(blob.generation))
@@ -239,6 +243,17 @@ class BucketStore:
         except UserError as problem:
             if not isinstance(problem.__cause__, NotFound):
                 raise
+
+    def delete_below(self, name: str) -> int:
+        """See `ArtifactStore.delete_below`."""
+        whole = self._above + name
+        number = 0
+        with _translate_errors(self.uri(name)):
+            for blob in self._bucket().list_blobs(prefix=whole, fields=LISTED_FIELDS, **self._bounds()):
+                if blob.name == whole or blob.name.startswith(f"{whole}/"):
+                    self._bucket().delete_blobs([blob.name], on_error=_ignore_missing, **self._bounds())
+                    number += 1
+        return number
 
     def uri(self, name: str) -> str:
         """See `ArtifactStore.uri`."""

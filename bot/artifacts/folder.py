@@ -8,6 +8,7 @@ opened, whoever swaps a folder for a link in between.
 """
 
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -198,6 +199,22 @@ class FolderStore:
             self._inside(name).unlink(missing_ok=True)
         except OSError as problem:
             raise InternalError(f"{self.uri(name)}: cannot be deleted: {problem.strerror}") from problem
+
+    def delete_below(self, name: str) -> int:
+        """See `ArtifactStore.delete_below`."""
+        path = self._inside(name)
+        try:
+            if not path.is_dir() or path.is_symlink():
+                there = path.exists() or path.is_symlink()
+                path.unlink(missing_ok=True)
+                return int(there)
+            number = sum(len(files) for _, _, files in os.walk(path))
+            shutil.rmtree(path)
+        except FileNotFoundError:
+            return 0
+        except OSError as problem:
+            raise InternalError(f"{self.uri(name)}: cannot be deleted: {problem.strerror}") from problem
+        return number
 
     def uri(self, name: str) -> str:
         """See `ArtifactStore.uri`."""

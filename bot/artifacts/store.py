@@ -68,6 +68,10 @@ class ArtifactStore(Protocol):
         """Delete a file; one that is not there is deleted already."""
         ...
 
+    def delete_below(self, name: str) -> int:
+        """Delete this file, or every file of this folder; how many. What is not there is no error."""
+        ...
+
     def uri(self, name: str) -> str:
         """The `gs://…` or `file:…` address that `open_source` reads."""
         ...

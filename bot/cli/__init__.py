@@ -1,4 +1,4 @@
-"""The commands of the `maxview` program: one module each, with `add_arguments(parser)` and `main(args)`.
+"""The commands of the `maxview` program: one module for each, with `add_arguments(parser)` and `main(args)`.
 
 In:  parsed arguments; sources of logs, a configuration file, or the server's database.
 Out: text, tables or JSON on standard output, and the exit status. Errors are `UserError`s of one line.

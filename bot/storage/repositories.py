@@ -203,14 +203,11 @@ def rotate_links(connection: Connection, full_name: str, *, now: float) -> None:
 
 def is_forgotten(connection: Connection, *, full_name: str, number: int | None) -> bool:
     """Whether this repository is being forgotten: nothing of it is saved meanwhile."""
-    marked = select(FORGOTTEN_REPOSITORY.c.full_name).where(
-        or_(
-            FORGOTTEN_REPOSITORY.c.id == number,
-            and_(
-                FORGOTTEN_REPOSITORY.c.id.is_(None), _same_name(FORGOTTEN_REPOSITORY.c.full_name, full_name)
-            ),
-        )
-    )
+    same = _same_name(FORGOTTEN_REPOSITORY.c.full_name, full_name)
+    if number is not None:
+        named = and_(FORGOTTEN_REPOSITORY.c.id.is_(None), same)
+        same = or_(FORGOTTEN_REPOSITORY.c.id == number, named)
+    marked = select(FORGOTTEN_REPOSITORY.c.full_name).where(same)
     return connection.execute(marked).first() is not None
 
 

@@ -67,6 +67,14 @@ def test_signs_of_other_glob_languages_stand_for_themselves(place: Place, odd: s
         assert b"x" == b"".join(pieces)
 
 
+def test_a_folder_is_deleted_and_what_begins_like_it_stays(place: Place) -> None:
+    """A run's files at any depth, or one file; what is not there is deleted already."""
+    for name in ("runs/a/x.log", "runs/a/b/y.log", "runs/ab/x.log", "runs/a.log"):
+        place.put(name, b"x")
+    assert [2, 0, 1] == [place.store.delete_below(name) for name in ("runs/a", "runs/a", "runs/a.log")]
+    assert ["runs/ab/x.log"] == [*_names(place, "runs/*/*"), *_names(place, "runs/*")]
+
+
 def test_nothing_found_is_an_empty_list(place: Place) -> None:
     """A branch without runs is no error."""
     place.put("a/b.log", b"x")

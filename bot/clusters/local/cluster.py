@@ -6,10 +6,11 @@ measures, and closes with `XPK End` and `EXIT_CODE`, or has no end.
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -31,6 +32,8 @@ GRACE_SECONDS = 5.0
 
 # How many checkouts that no unfinished job needs are kept for the next repeat.
 KEPT_CHECKOUTS = 16
+
+_SHA = re.compile(r"[0-9a-f]{7,64}")
 
 # How much of a log is read at once.
 _CHUNK_BYTES = 1 << 20
@@ -69,6 +72,14 @@ class LocalCluster:
     async def delete(self, name: str) -> None:
         """As `Cluster.delete`. Returns when the job's processes are gone."""
         await asyncio.to_thread(self._delete, name)
+
+    async def forget(self, names: Collection[str], shas: Collection[str]) -> None:
+        """End these jobs, delete their logs, and the checkouts of these commits that no other job needs."""
+        for name in names:
+            await self.delete(name)
+            if JOB_NAME.fullmatch(name):
+                await asyncio.to_thread(JobFolder(self._root, name).log.unlink, missing_ok=True)
+        await asyncio.to_thread(self._remove_commits, shas)
 
     async def names(self) -> frozenset[str]:
         """As `Cluster.names`."""
@@ -120,12 +131,25 @@ class LocalCluster:
         return max([time.time_ns(), *(turn + 1 for turn in turns)])
 
     def _forget_commits(self, *, keep: Path) -> None:
-        needed = {folder.read_order().commit for folder in job_folders(self._root) if not folder.has("exit")}
+        needed = self._needed_commits()
         kept = [path for path in keep.parent.iterdir() if not path.name.startswith(".")]
         kept.sort(key=lambda path: path.stat().st_mtime, reverse=True)
         for path in kept[KEPT_CHECKOUTS:]:
             if str(path) not in needed:
                 remove_tree(path)
+
+    def _remove_commits(self, shas: Collection[str]) -> None:
+        if not self._root.is_dir():
+            return
+        with locked(self._root / "launch.lock"):
+            needed = self._needed_commits()
+            for sha in filter(_SHA.fullmatch, shas):
+                path = self._root / "commits" / sha
+                if str(path) not in needed:
+                    remove_tree(path)
+
+    def _needed_commits(self) -> set[str]:
+        return {folder.read_order().commit for folder in job_folders(self._root) if not folder.has("exit")}
 
     def _advance(self) -> None:
         try:

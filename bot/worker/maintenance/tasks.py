@@ -8,7 +8,7 @@ from bot.storage import queue
 from bot.storage.database import Database
 from bot.storage.queue import Claim
 
-DELIVERY_BACKFILL, RECONCILIATION, VISIBILITY = "catch up", "reconcile", "visibility"
+DELIVERY_BACKFILL, RECONCILIATION, VISIBILITY, FORGETTING = "catch up", "reconcile", "visibility", "forget"
 
 
 class TaskResult(Struct, frozen=True, kw_only=True):
