@@ -30,9 +30,13 @@ import uvicorn  # noqa: E402 - as above
 
 from bot.app import make_pages  # noqa: E402 - as above
 from bot.cli.serve import SHUTDOWN_SECONDS, set_up_logging  # noqa: E402 - as above
+from bot.server.page_process import IDLE_SECONDS  # noqa: E402 - as above
 from bot.settings import Settings  # noqa: E402 - as above
 
 STUCK_STATUS = 70
+
+KEEP_ALIVE_SECONDS = 20 * IDLE_SECONDS
+"""The server gives idle connections up before this process does: no request comes on one that is closing."""
 
 
 def main() -> None:
@@ -49,6 +53,7 @@ def main() -> None:
         access_log=False,
         forwarded_allow_ips="*",  # who connects is the server itself
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        timeout_keep_alive=int(KEEP_ALIVE_SECONDS),
         server_header=False,
         date_header=False,
         ws="none",

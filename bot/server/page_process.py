@@ -12,6 +12,7 @@ import logging
 import shutil
 import socket
 import tempfile
+import time
 from asyncio.subprocess import PIPE, Process
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
@@ -31,6 +32,19 @@ MAX_FORM_BYTES = 64 << 10
 
 ANSWER_SECONDS = 60.0
 """The child answers every page before, if only with 503: it is stuck if it does not."""
+
+BACKLOG = 4096
+"""Connections that wait for a child to take them, those of readers who left among them. Where there is no
+room for one more, anyio tries without a pause, and logs an error when it is told to stop."""
+
+CONNECT_SECONDS = 2.0
+"""A connection is made at once, unless as many wait already."""
+
+START_SECONDS = 300.0
+"""A child that has answered nothing may still be starting, which takes long where processors are scarce."""
+
+IDLE_SECONDS = 5.0
+"""A connection to the child is used again within this time: the child must keep it open for longer."""
 
 RESTART_SECONDS = 0.5
 
@@ -75,15 +89,20 @@ class PageProcess:
         self._path = self.folder / "socket"
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(self._path))
-        self._listener.listen(MAX_OPEN)
+        self._listener.listen(BACKLOG)
         self._child: Process | None = None
+        self._started = time.monotonic()
+        self._answering_since: float | None = None
         self._open: Counter[str] = Counter()
         self._warned = False
         self._client = httpx.AsyncClient(
             transport=httpx.AsyncHTTPTransport(
-                uds=str(self._path), limits=httpx.Limits(max_connections=None, max_keepalive_connections=16)
+                uds=str(self._path),
+                limits=httpx.Limits(
+                    max_connections=None, max_keepalive_connections=16, keepalive_expiry=IDLE_SECONDS
+                ),
             ),
-            timeout=httpx.Timeout(None, read=ANSWER_SECONDS),
+            timeout=httpx.Timeout(None, connect=CONNECT_SECONDS, read=ANSWER_SECONDS),
             trust_env=False,
         )
 
@@ -97,6 +116,7 @@ class PageProcess:
 
     async def _start(self) -> Process:
         number = self._listener.fileno()
+        self._started, self._answering_since = time.monotonic(), None
         child = await asyncio.create_subprocess_exec(
             *self._command,
             str(number),
@@ -175,7 +195,7 @@ class PageProcess:
                 await _first_of(answering, asyncio.create_task(connected.wait()))
         except httpx.HTTPError as problem:
             if isinstance(problem, httpx.ReadTimeout):
-                self._kill()
+                self._end_if_stuck()
             if began:
                 raise
             await _say(send, 503, "The pages are being restarted: try again in a moment.")
@@ -208,6 +228,8 @@ class PageProcess:
             extensions={"target": target, "timeout": self._client.timeout.as_dict(), "trace": trace},
         )
         response = await self._client.send(request, stream=True)
+        if self._answering_since is None:
+            self._answering_since = time.monotonic()
         try:
             yield response
         finally:
@@ -221,7 +243,13 @@ class PageProcess:
             self._warned = True
             LOG.warning("%s sends X-Forwarded-For: if it is your proxy, name it in TRUSTED_PROXIES", client)
 
-    def _kill(self) -> None:
+    def _end_if_stuck(self) -> None:
+        """End a child that left a request without an answer, unless it was not there all the time."""
+        since, patience = self._answering_since, ANSWER_SECONDS
+        if since is None:
+            since, patience = self._started, START_SECONDS
+        if time.monotonic() - since < patience:
+            return
         LOG.warning("the process of the pages gave no answer within %.0f s and is ended", ANSWER_SECONDS)
         if self._child is not None:
             with suppress(ProcessLookupError):

@@ -10,9 +10,10 @@ from textwrap import dedent
 
 import httpx
 import pytest
+import uvloop
 
 from bot.server import page_process
-from bot.server.page_process import PageProcess
+from bot.server.page_process import MAX_OPEN, PageProcess
 from tests.peers.loopback import asgi_server
 
 CHILD = dedent(
@@ -72,9 +73,9 @@ Scene = Callable[[PageProcess, httpx.AsyncClient], Awaitable[None]]
 
 
 @asynccontextmanager
-async def running(folder: Path) -> AsyncIterator[tuple[PageProcess, httpx.AsyncClient]]:
+async def running(folder: Path, program: str = CHILD) -> AsyncIterator[tuple[PageProcess, httpx.AsyncClient]]:
     """A process of pages, and somebody who reads them."""
-    pages = PageProcess((sys.executable, "-c", CHILD), str(folder).encode(), os.environ)
+    pages = PageProcess((sys.executable, "-c", program), str(folder).encode(), os.environ)
     task = asyncio.create_task(pages.run_forever())
     transport = httpx.ASGITransport(pages, client=("192.0.2.7", 1234))
     async with httpx.AsyncClient(transport=transport, base_url="http://maxview.test", timeout=20) as client:
@@ -86,11 +87,11 @@ async def running(folder: Path) -> AsyncIterator[tuple[PageProcess, httpx.AsyncC
             await pages.aclose()
 
 
-def play(folder: Path, scene: Scene) -> None:
+def play(folder: Path, scene: Scene, program: str = CHILD) -> None:
     """Run a scene to its end."""
 
     async def run() -> None:
-        async with running(folder) as (pages, client):
+        async with running(folder, program) as (pages, client):
             await scene(pages, client)
 
     asyncio.run(run())
@@ -191,15 +192,88 @@ def test_a_process_that_hangs_is_replaced(tmp_path: Path, monkeypatch: pytest.Mo
         assert (await client.get("/hang")).status_code == 503
         assert first != (await _once(client)).headers["x-pid"]
 
-    async def _once(client: httpx.AsyncClient) -> httpx.Response:
-        for _ in range(40):
-            answer = await client.get("/a")
-            if answer.status_code == 201:
-                return answer
-            await asyncio.sleep(0.2)
-        raise AssertionError("it does not come back")
-
     play(tmp_path, scene)
+
+
+async def _once(client: httpx.AsyncClient) -> httpx.Response:
+    """The first answer of the pages themselves."""
+    for _ in range(100):
+        answer = await client.get("/a")
+        if answer.status_code == 201:
+            return answer
+        await asyncio.sleep(0.2)
+    raise AssertionError("it does not come back")
+
+
+SLOW_START = "import time; time.sleep(1.5)\n"
+
+
+def test_a_process_that_is_long_in_starting_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readers who had no answer in time do not end it: the next one would be as late."""
+    monkeypatch.setattr(page_process, "ANSWER_SECONDS", 0.4)
+    started = f"import os\nwith open({str(tmp_path / 'starts')!r}, 'a') as f: f.write('x')\n"
+
+    async def scene(_pages: PageProcess, client: httpx.AsyncClient) -> None:
+        statuses = [(await client.get("/a")).status_code for _ in range(3)]
+        assert (await _once(client)).status_code == 201
+        assert set(statuses) <= {201, 503}
+        assert (tmp_path / "starts").read_text() == "x"
+
+    play(tmp_path, scene, started + SLOW_START + CHILD)
+
+
+def test_requests_that_waited_for_one_process_do_not_end_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them is late at another moment, while another process is already starting."""
+    monkeypatch.setattr(page_process, "ANSWER_SECONDS", 1.5)
+    started = f"import os\nwith open({str(tmp_path / 'starts')!r}, 'a') as f: f.write('x')\n"
+
+    async def scene(_pages: PageProcess, client: httpx.AsyncClient) -> None:
+        await _once(client)
+        waiting = [asyncio.create_task(client.get("/hang"))]
+        for _ in range(8):
+            await asyncio.sleep(0.3)
+            waiting.append(asyncio.create_task(client.get("/a")))
+        await asyncio.gather(*waiting)
+        await _once(client)
+        assert (tmp_path / "starts").read_text() == "xx"
+
+    play(tmp_path, scene, started + CHILD)
+
+
+def test_readers_who_left_keep_nobody_waiting(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Their connections wait for a process to take them; there is room for more, and nothing is logged."""
+
+    async def scene() -> None:
+        async with running(tmp_path, "import time; time.sleep(600)") as (pages, _client), asyncio.timeout(60):
+            for _ in range(2 * MAX_OPEN // 20):
+                await asyncio.gather(*(_leave_at_once(pages) for _ in range(20)))
+
+    uvloop.run(scene())
+    assert caplog.text == ""
+
+
+async def _leave_at_once(pages: PageProcess) -> None:
+    messages: list[dict[str, object]] = [{"type": "http.disconnect"}, {"type": "http.request", "body": b""}]
+
+    async def receive() -> dict[str, object]:
+        return messages.pop()
+
+    async def send(_message: object) -> None:
+        """Nobody is there."""
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "raw_path": b"/a",
+        "query_string": b"",
+        "headers": [(b"host", b"a")],
+        "client": ("192.0.2.8", 1),
+    }
+    await pages(scope, receive, send)
 
 
 def test_one_client_cannot_hold_all_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
