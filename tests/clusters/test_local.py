@@ -229,3 +229,26 @@ def test_an_order_that_an_older_program_wrote_is_read(tmp_path: Path) -> None:
     order = folder.read_order()
     assert (order.turn, order.commit, order.grace_seconds) == (1795003200000000000, "/commits/ab", 5.0)
     assert (order.job.command, order.job.environment) == ("true", (("GREETING", "good day"),))
+
+
+def test_a_forgotten_job_leaves_nothing(bench: LocalBench) -> None:
+    """Its processes end; its log and its commit's files are gone. Other names harm nothing."""
+    bench.launch("a", "sleep 60")
+    bench.until("a", JobState.RUNNING)
+    run_async(bench.cluster.forget(["a", "never-there", "../x"], {bench.sha, "../../x"}))
+    left = [path for path in bench.root.rglob("*") if path.is_file() and not path.name.endswith(".lock")]
+    assert ([], JobState.ABSENT) == ([path for path in left if path.name != "limit"], _state(bench, "a"))
+    bench.launch("b", "true")
+    assert 0 == bench.ended("b").exit_code
+
+
+def test_a_commit_that_another_job_needs_is_not_forgotten(bench: LocalBench) -> None:
+    """A job that waits is somebody else's of the same commit."""
+    bench.launch("a", "sleep 60")
+    bench.launch("b", "true")
+    run_async(bench.cluster.forget(["a"], {bench.sha}))
+    assert 0 == bench.ended("b").exit_code
+
+
+def _state(bench: LocalBench, name: str) -> JobState:
+    return run_async(bench.cluster.observe(name)).state
