@@ -49,7 +49,7 @@ def test_a_comment_with_commands_asks_for_them() -> None:
             grammar.ParseError(
                 text="/benchmark rn",
                 why="rn is not a command: "
-                "run, rerun, cancel, status, plan, baseline, approve, ack and help are.",
+                "run, rerun, cancel, status, plan, baseline, approve, ack, rotate-links and help are.",
                 nearest="/benchmark run",
             ),
         ),
@@ -93,9 +93,9 @@ def test_what_is_ignored_keeps_its_reason() -> None:
 
 
 def test_who_may_write_may_start_runs() -> None:
-    """Write and admin are enough; read, which everyone has on a public repository, is not."""
+    """Write is enough, and admin is known; read, which everyone has on a public repository, is not."""
     assert Allowed() == decide_permission(AuthorRights(permission=Permission.WRITE), ALICE)
-    assert Allowed() == decide_permission(AuthorRights(permission=Permission.ADMIN), ALICE)
+    assert Allowed(is_admin=True) == decide_permission(AuthorRights(permission=Permission.ADMIN), ALICE)
     assert decide_permission(AuthorRights(permission=Permission.READ), ALICE) == Denied(
         why="alice has read permission on this repository and benchmarks need write: "
         "someone who may write can ask for the same."

@@ -126,7 +126,9 @@ def test_a_history_ends_where_the_base_began(database: Database) -> None:
     """Runs under the same conditions with a steady step time, not after that moment, oldest first: of a
     cluster, whoever started them, and none of this machine."""
     seconds, under = GOOD.measurements.steady.seconds, conditions_text(GOOD)
+    loop = GOOD.measurements.loop
     assert seconds is not None
+    assert loop is not None
     for number in range(3):
         _keep(database, f"r{number}", sha=SHAS[0], started=float(number))
     _keep(database, "scheduled", sha=SHAS[0], started=3.0, origin=RunOrigin.LAUNCHED, place="p/z/c")
@@ -139,7 +141,15 @@ def test_a_history_ends_where_the_base_began(database: Database) -> None:
     ]
     losses = loss_trace(GOOD.log, SHAS[0])
     past = [
-        PastRun(seconds=seconds, sha=SHAS[0], started=float(number), run=name, losses=losses)
+        PastRun(
+            seconds=seconds,
+            sha=SHAS[0],
+            started=float(number),
+            run=name,
+            losses=losses,
+            loop=loop.seconds,
+            submission=f"start {number}",
+        )
         for number, name in enumerate(("r0", "r1", "r2", "scheduled"))
     ]
     assert [tuple(past[:3]), (), tuple(past)] == database.write_now(

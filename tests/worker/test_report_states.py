@@ -23,7 +23,8 @@ SLOW = 0.17
 
 
 def _run(seed: int, seconds: float = 0.147) -> MeasuredRun:
-    return measure(run_log(Shape(seed=seed, step_seconds=seconds)))
+    """A run on a submission of its own."""
+    return replace(measure(run_log(Shape(seed=seed, step_seconds=seconds))), submission=f"submission {seed}")
 
 
 def _failed() -> MeasuredRun:
@@ -103,6 +104,13 @@ def test_finished_runs_give_the_verdict_and_missing_ones_are_named(
     """Every mixture of succeeded, failed and missing sides has its own word, and none of them is green."""
     (line,) = _build(_case(head, base), measured=RUNS).report.rows
     assert expected == line.state
+
+
+def test_runs_of_one_submission_are_confirmed_before_they_are_believed() -> None:
+    """They share their nodes and their hour: three of them are no three runs."""
+    together = {name: replace(run, submission=name[0]) for name, run in RUNS.items()}
+    (line,) = _build(_case(SLOWER, BASES), measured=together).report.rows
+    assert RowState.CONFIRMING == line.state
 
 
 @pytest.mark.parametrize(
