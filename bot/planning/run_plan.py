@@ -175,7 +175,7 @@ def _targets_of_verdict(row: CaseReport, device: Device) -> RunTargets:
     if comparison is not None and row.state is RowState.CONFIRMING:
         wanted = comparison.timing.confirm_runs
         return RunTargets(
-            base=base + wanted.base if wanted.base else 0,
+            base=min(base + wanted.base, MAX_REPEATS) if wanted.base else 0,
             head=min(head + wanted.head, MAX_REPEATS) if wanted.head else 0,
         )
     needed = repeats_needed(comparison, min(base, head), device_is_known_quiet=device.quiet)

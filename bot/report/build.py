@@ -115,7 +115,11 @@ def measured_runs(runs: Sequence[RunRecord], measured: Mapping[str, MeasuredRun]
     """The runs that were measured, each with its submission."""
     known = [run for run in runs if run.id in measured]
     return tuple(
-        replace(measured[run.id], submission=measured[run.id].submission or name)
+        replace(
+            measured[run.id],
+            submission=measured[run.id].submission or name,
+            launched=run.origin is RunOrigin.LAUNCHED,
+        )
         for run, name in zip(known, run_submissions(known), strict=True)
     )
 

@@ -770,9 +770,12 @@ def deduplicate_runs(
 def is_same_evidence(one: MeasuredRun, other: MeasuredRun) -> bool:
     """Tell whether two logs tell of one run: every digit that they printed agrees, and enough was printed.
 
-    A run without step lines says too little: two crashes may read the same.
+    A run without step lines says too little: two crashes may read the same. Two launches are two runs,
+    whatever they print.
     """
     first, second = one.log.steps, other.log.steps
+    if one.launched and other.launched and one.submission != other.submission:
+        return False
     if first is second:
         return bool(first)
     if not first or len(first) != len(second) or _ends(first) != _ends(second):

@@ -382,12 +382,14 @@ class MeasuredRun(Struct, frozen=True, kw_only=True):
     """A run's log and what was measured from it.
 
     Runs of one `submission` were started together, on one slice, nodes or time, and are not independent.
-    None: nobody knows; then the log's own words and times decide (`bot.verdict.submissions`).
+    None: nobody knows; then the log's own words and times decide (`bot.verdict.submissions`). We `launched`
+    it: a log that reads like another's is then still a run of its own.
     """
 
     log: RunLog
     measurements: Measurements
     submission: str | None = None
+    launched: bool = False
 
 
 class RunTiming(Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from bot.domain.case_key import CaseKey
 from bot.domain.price import Price, PriceBasis
 from bot.domain.run import RunRecord, RunState
 from bot.domain.run_request import RequestSource, RunRequest
+from bot.planning.plan import MAX_REPEATS
 from bot.planning.plan_report import price_plan
 from bot.planning.run_plan import plan_pull_request
 from bot.report.model import CaseReport, RowState
@@ -161,3 +162,13 @@ def test_the_plan_knows_what_confirming_may_cost() -> None:
     confirming = replace(subject, started=FIRST)
     seen = [_row(FIRST[:1], FIRST[1:], WITH_MAIN)]
     assert price_plan(confirming, plan_pull_request(confirming, seen), seen, {}).confirming is None
+
+
+def test_confirming_ends_where_its_runs_decide_nothing() -> None:
+    """Whatever the verdict still asks for: a side gets no more than the most repeats."""
+    subject, started = SUBJECT, FIRST
+    for _ in range(3 * MAX_REPEATS):
+        base, head = (tuple(run for run in started if run.sha == sha) for sha in (BASE, HEAD))
+        planned = plan(replace(subject, started=started), [_row(base, head, WITHOUT)])
+        started = records(planned, RunState.ENDED)
+    assert {plan_lines(planned).count(side) for side in "bh"} == {MAX_REPEATS}

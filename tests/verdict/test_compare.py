@@ -407,6 +407,13 @@ def test_copies_within_a_side_count_once() -> None:
     assert "copies of a log count once: 2 on base, 0 on head" in [caveat.text for caveat in found.caveats]
 
 
+def test_two_launches_that_print_the_same_are_two_runs() -> None:
+    """We started both: a program that prints its digits alike every time is no copy."""
+    launched = [structs.replace(one, launched=True) for one in apart([run(), run(), run()])]
+    found = compare(launched[:1], launched[1:])
+    assert (found.verdict, found.timing.n) == (Verdict.SAME, (1, 2))
+
+
 def test_two_runs_that_crash_alike_are_two_runs() -> None:
     """Without step lines a log says too little to be told from another."""
     assert compare([failed("code")], [failed("code")]).verdict is Verdict.FAILS_ON_BOTH
