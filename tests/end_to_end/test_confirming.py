@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,10 @@ class Stage:
         """How many runs of a commit were started and ended."""
         return sum(one == sha and state == "ended" for one, state in self.rows())
 
+    def has(self, runs: int) -> bool:
+        """Whether so many runs of head have ended."""
+        return self.count(self.scene.head) >= runs
+
 
 @pytest.fixture
 def make_stage(make_scene: Callable[..., EmulateScene], tmp_path: Path) -> Iterator[Callable[[str], Stage]]:
@@ -110,9 +115,7 @@ def test_a_slower_head_is_confirmed_by_itself(make_stage: Callable[[str], Stage]
         assert "🔴" not in seen
         # Each wait has a limit of its own: five workloads take long on a busy machine.
         for runs in (2, 3):
-            stage.scene.server.wait_until(
-                lambda least=runs: stage.count(stage.scene.head) >= least, f"{runs} runs of head have ended"
-            )
+            stage.scene.server.wait_until(partial(stage.has, runs), f"{runs} runs of head have ended")
         body = stage.scene.comment(number, "1 slower")["body"]
     assert "is 3.0 % slower" in body
     assert (stage.count(stage.scene.base), stage.count(stage.scene.head)) == (2, 3)
