@@ -300,4 +300,4 @@ def test_variants_of_one_commit_are_compared_whatever_their_run_names() -> None:
     sides = (_sides("a", "linen", None, quick), _sides("a", "nnx", None, slow))
     (row,) = parity_rows(sides, PARITY_REQUEST)
     assert row.comparison is not None
-    assert row.comparison.timing.confirms is TimingVerdict.SLOWER
+    assert row.comparison.timing.verdict is TimingVerdict.SLOWER

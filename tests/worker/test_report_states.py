@@ -107,8 +107,9 @@ def test_finished_runs_give_the_verdict_and_missing_ones_are_named(
 
 
 def test_runs_of_one_submission_are_confirmed_before_they_are_believed() -> None:
-    """They share their nodes and their hour: three of them are no three runs."""
-    together = {name: replace(run, submission=name[0]) for name, run in RUNS.items()}
+    """They share their nodes and their hour: three of them are no three runs, unless the change is large."""
+    slower = {f"s{n}": _run(20 + n, 0.16) for n in range(3)}
+    together = {name: replace(run, submission=name[0]) for name, run in {**RUNS, **slower}.items()}
     (line,) = _build(_case(SLOWER, BASES), measured=together).report.rows
     assert RowState.CONFIRMING == line.state
 
