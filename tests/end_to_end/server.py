@@ -64,7 +64,7 @@ def _run_module(module: tuple[str, ...], folder: str, environ: dict[str, str], o
 ROOT = Path(__file__).parents[2]
 
 # What takes a second on a quiet machine may take long on one that runs other tests.
-TIMEOUT_SECONDS = 40.0
+TIMEOUT_SECONDS, LONGEST_SECONDS = 40.0, 160.0
 
 POLL_SECONDS = 0.05
 
@@ -205,9 +205,14 @@ class Server:
         )
 
     def wait_until(self, found: Callable[[], T | None], what: str) -> T:
-        """Wait until something is found (not None, not False, not empty), and return it."""
-        deadline = time.monotonic() + TIMEOUT_SECONDS
+        """Wait until something is found (not None, not False, not empty), and return it; while the server's
+        log grows it is at work, and is given longer."""
+        begun, length = time.monotonic(), len(self.log)
+        deadline = begun + TIMEOUT_SECONDS
         while not (seen := found()):
+            if len(self.log) > length:
+                length = len(self.log)
+                deadline = min(time.monotonic() + TIMEOUT_SECONDS, begun + LONGEST_SECONDS)
             alive = self.process is None or self.process.is_alive()
             assert alive, f"the server ended while waiting until {what}:\n{self.log[-4000:]}"
             assert time.monotonic() < deadline, f"not in time: {what}:\n{self.log[-4000:]}"
