@@ -190,6 +190,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         name="METRICS_TOKEN",
         meaning="a secret: with Authorization: Bearer of it, /metrics is served with the pages",
+        secret=True,
     ),
     Setting(
         name="RETENTION",

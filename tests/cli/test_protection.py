@@ -27,6 +27,7 @@ SECRETS = {
     "GITHUB_CLIENT_ID": "Iv1.0123456789abcdef",
     "GITHUB_CLIENT_SECRET": "c0ffee-client-secret",
     "SESSION_SECRET": "c0ffee-session-secret",
+    "METRICS_TOKEN": "c0ffee-metrics-token",
 }
 
 SERVE = [sys.executable, "-m", "bot", "serve"]
