@@ -41,7 +41,8 @@ def site(tmp_path: Path, github: Emulate) -> Iterator[str]:
     web_site = SiteUnderTest(
         folder=tmp_path, database=database, identity_provider=people, url=f"http://127.0.0.1:{port}"
     )
-    web_site.add_repository(REPOSITORY, private=True)
+    number = github.ask("alice", "GET", f"/repos/{REPOSITORY}")["id"]
+    web_site.add_repository(REPOSITORY, private=True, number=number)
     with serving(web_site.app, port) as url:
         yield url
     database.close()
