@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import bot.redaction.redact as engine
@@ -95,6 +95,7 @@ def test_redacting_twice_changes_nothing_more(text: str) -> None:
     st.sampled_from(["", "x" * 1_001]),
 )
 @settings(max_examples=400, deadline=None)
+@example(text="has not been implemented yet..internal", behind="")
 def test_the_search_for_marks_changes_nothing(text: str, behind: str) -> None:
     """What comes out is what the rules make of the whole text, remembered or not."""
     with pytest.MonkeyPatch.context() as patch:
