@@ -9,6 +9,7 @@ open; it ends with the server, since its standard input does.
 
 import asyncio
 import logging
+import os
 import shutil
 import socket
 import tempfile
@@ -74,6 +75,19 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 
+MAX_SOCKET_PATH = 100
+"""Bytes of a socket's path: the kernel takes 107, and refuses more."""
+
+
+def _socket_folder() -> Path:
+    """A folder that only this user can enter; in the system's own where the usual one's path is too long."""
+    folder = Path(tempfile.mkdtemp(prefix="maxview-pages-"))
+    if len(os.fsencode(folder / "socket")) <= MAX_SOCKET_PATH:
+        return folder
+    folder.rmdir()
+    return Path(tempfile.mkdtemp(prefix="maxview-pages-", dir="/tmp"))
+
+
 class PageProcess:
     """An ASGI application that a child answers; `command` starts it, in this environment; `configuration` is
     its input.
@@ -85,7 +99,7 @@ class PageProcess:
         self._command = tuple(command)
         self._configuration = configuration
         self._environ = dict(environ)
-        self.folder = Path(tempfile.mkdtemp(prefix="maxview-pages-"))
+        self.folder = _socket_folder()
         self._path = self.folder / "socket"
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(self._path))

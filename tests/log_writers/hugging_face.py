@@ -21,6 +21,8 @@ def hugging_face_log(
 ) -> str:
     """`style`: "stamped" (LLaMA-Factory), "bar" (tqdm), "bare"; `quoted`: values as strings (version 5)."""
     at = datetime.fromisoformat(start)
+    if total is None:  # a Trainer ends where its epochs do
+        epochs = max(epochs, -(-every * len(losses) // per_epoch))
     count = total or per_epoch * epochs
     lines: list[str] = []
 
