@@ -171,7 +171,7 @@ def test_no_file_and_no_process_gives_a_secret_away(
             "key.pem",
             "maxview.sqlite",
             "artifacts/runs/1/log.txt",
-            "cluster/jobs/.gone-mv-b/work/x",
+            "cluster/jobs/.gone-mv-b/scratch/x",
         ):
             (data / name).parent.mkdir(parents=True, exist_ok=True)
             (data / name).write_text(f"xx{SECRET}xx")
